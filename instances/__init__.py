@@ -1,0 +1,1 @@
+"""Where problems come from: cluster dumps, public traces, generators."""

@@ -1,0 +1,90 @@
+"""From paths to documents: files, directories, standard input; plain or gzip; JSON, YAML or CSV."""
+
+from __future__ import annotations
+
+import gzip
+import sys
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from models.errors import InputError
+
+STDIN = "-"
+SUFFIXES = (".json", ".yaml", ".yml")
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """The bytes of one file.
+
+    Parameters
+    ----------
+    name
+        The path, for messages.
+    chosen
+        The user named this very file, so it has to make sense; files met in a directory may be anything.
+    """
+
+    name: str
+    data: bytes
+    chosen: bool = True
+
+    @property
+    def is_yaml(self) -> bool:
+        """Whether the name says YAML."""
+        return self.name.removesuffix(".gz").endswith((".yaml", ".yml"))
+
+
+def read_documents(paths: Sequence[str]) -> Iterator[Document]:
+    """Read every file that ``paths`` name; directories are walked, ``-`` is standard input.
+
+    Raises
+    ------
+    InputError
+        If a path cannot be read, or a directory holds nothing to read.
+    """
+    for path in paths:
+        if path == STDIN:
+            yield Document("standard input", _decoded("standard input", sys.stdin.buffer.read()))
+        elif Path(path).is_dir():
+            yield from _walk(Path(path))
+        else:
+            yield Document(path, _read(Path(path)))
+
+
+def _walk(folder: Path) -> Iterator[Document]:
+    found = sorted(
+        file
+        for file in folder.rglob("*")
+        if file.is_file() and file.name.removesuffix(".gz").endswith(SUFFIXES) and not file.name.startswith(".")
+    )
+    if not found:
+        raise InputError("holds no .json or .yaml file (plain or .gz)", file=str(folder))
+    for file in found:
+        yield Document(str(file), _read(file), chosen=False)
+
+
+def _read(file: Path) -> bytes:
+    try:
+        return _decoded(str(file), file.read_bytes())
+    except FileNotFoundError:
+        raise InputError("no such file", file=str(file)) from None
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", file=str(file)) from None
+
+
+def _decoded(name: str, data: bytes) -> bytes:
+    """Return plain UTF-8 bytes, whatever packing or byte order mark they came with."""
+    if data.startswith(b"\x1f\x8b"):
+        try:
+            data = gzip.decompress(data)
+        except (OSError, EOFError, zlib.error) as error:
+            raise InputError(f"is not a whole gzip file: {error}", file=name) from None
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):  # what PowerShell's > writes
+        try:
+            data = data.decode("utf-16").encode()
+        except UnicodeDecodeError as error:
+            raise InputError(f"is not UTF-16 text: {error.reason}", file=name) from None
+    return data.removeprefix(b"\xef\xbb\xbf")

@@ -1,0 +1,160 @@
+"""From a document to single API objects, each still unparsed, so that a large list never exists twice."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+import yaml
+
+from instances.documents import Document
+from models.errors import InputError
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One API object: its kind, and its content as JSON bytes or as parsed YAML."""
+
+    group: str | None
+    kind: str
+    content: bytes | dict[str, Any]
+
+
+class _Header(msgspec.Struct, rename="camel"):
+    """What tells a list from an object; ``items`` stay raw."""
+
+    kind: str | None = None
+    api_version: str | None = None
+    items: list[msgspec.Raw] | msgspec.UnsetType | None = msgspec.UNSET
+
+
+_header = msgspec.json.Decoder(_Header)
+_array = msgspec.json.Decoder(list[msgspec.Raw])
+
+_LOG_START = re.compile(r"^==== START logs for container ", re.MULTILINE)
+_LOG_END = re.compile(r"^==== END logs for container .*$", re.MULTILINE)
+_OBJECT = re.compile(r"^\{", re.MULTILINE)
+_SURELY_OBJECT = re.compile(r'\{\s*(\n|"(kind|apiVersion)")')
+
+
+def split(document: Document) -> Iterator[Item]:
+    """Yield every API object of a document.
+
+    A ``List`` (or ``PodList``, …) yields its items, an array its elements, a stream of several JSON documents, as
+    ``kubectl cluster-info dump`` prints it with container logs in between, each of its documents.
+
+    Raises
+    ------
+    InputError
+        If the document is neither.
+    """
+    if document.is_yaml or document.data[:4096].lstrip()[:1] not in (b"{", b"["):
+        yield from _split_yaml(document)
+        return
+    try:
+        yield from _split_json(msgspec.Raw(document.data), document)
+    except msgspec.DecodeError as error:
+        if "trailing characters" not in str(error):
+            raise InputError(_syntax(error, document.data), file=document.name) from None
+        yield from _split_stream(document)
+
+
+def _split_json(raw: msgspec.Raw, document: Document, listed_as: str | None = None) -> Iterator[Item]:
+    if bytes(memoryview(raw)[:64]).lstrip()[:1] == b"[":
+        for element in _array.decode(raw):
+            yield from _split_json(element, document)
+        return
+    try:
+        header = _header.decode(raw)
+    except msgspec.ValidationError as error:
+        if document.chosen:
+            raise InputError(f"is not a Kubernetes object: {error}", file=document.name) from None
+        return
+    group, kind = _identify(header.api_version, header.kind, listed_as)
+    if header.items is not msgspec.UNSET and kind.endswith("List"):
+        # The items of a typed list, as the API itself sends it, do not repeat their kind.
+        inner = None if kind == "List" else f"{header.api_version or 'v1'} {kind.removesuffix('List')}"
+        for item in header.items or ():
+            yield from _split_json(item, document, inner)
+    elif kind:
+        yield Item(group, kind, bytes(raw))
+    elif document.chosen:
+        raise InputError("is not a Kubernetes object: it has no kind", file=document.name)
+
+
+def _identify(api_version: str | None, kind: str | None, listed_as: str | None) -> tuple[str | None, str]:
+    if kind is None and listed_as is not None:
+        api_version, kind = listed_as.split(" ")
+    group = None if api_version is None else api_version.rpartition("/")[0]
+    return group, kind or ""
+
+
+def _split_stream(document: Document) -> Iterator[Item]:
+    """Read JSON documents one after the other, passing over container logs and stray lines between them."""
+    text = document.data.decode("utf-8", "replace")
+    decoder = json.JSONDecoder()
+    position = 0
+    while (start := _OBJECT.search(text, position)) is not None:
+        log = _LOG_START.search(text, position, start.start())
+        if log is not None:
+            end = _LOG_END.search(text, log.end())
+            position = end.end() if end else len(text)
+            continue
+        try:
+            _, position = decoder.raw_decode(text, start.start())
+        except json.JSONDecodeError as error:
+            if _SURELY_OBJECT.match(text, start.start()):
+                raise InputError(f"line {error.lineno}: is not JSON: {error.msg}", file=document.name) from None
+            position = start.end()
+            continue
+        raw = msgspec.Raw(text[start.start() : position].encode())
+        yield from _split_json(raw, Document(document.name, b"", chosen=False))
+
+
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+    """YAML as Kubernetes reads it: a timestamp is a string."""
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+def _split_yaml(document: Document) -> Iterator[Item]:
+    try:
+        for content in yaml.load_all(document.data, Loader=_Loader):
+            yield from _split_mapping(content, document)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f"line {mark.line + 1}: " if mark else ""
+        problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "unreadable"
+        raise InputError(f"{where}is neither JSON nor YAML: {problem}", file=document.name) from None
+
+
+def _split_mapping(content: Any, document: Document) -> Iterator[Item]:
+    if isinstance(content, list):
+        for element in content:
+            yield from _split_mapping(element, document)
+    elif isinstance(content, dict) and isinstance(content.get("kind"), str):
+        version = content.get("apiVersion")
+        group, kind = _identify(version if isinstance(version, str) else None, content["kind"], None)
+        if kind.endswith("List") and "items" in content:
+            for element in content["items"] or ():
+                yield from _split_mapping(element, document)
+        else:
+            yield Item(group, kind, content)
+    elif content is not None and document.chosen:
+        raise InputError("is not a Kubernetes object: it has no kind", file=document.name)
+
+
+def _syntax(error: msgspec.DecodeError, data: bytes) -> str:
+    match = re.search(r"\(byte (\d+)\)", str(error))
+    if match is None:
+        return f"is not JSON: {error}"
+    reason = str(error)[: match.start()].removeprefix("JSON is malformed: ").strip()
+    return f"line {data.count(10, 0, int(match[1])) + 1}: is not JSON: {reason}"

@@ -1,0 +1,156 @@
+"""Cluster snapshots from what ``kubectl get … -o json`` and ``kubectl cluster-info dump`` print."""
+
+from __future__ import annotations
+
+import gc
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from instances.defaulting import Defaults
+from instances.documents import Document, read_documents
+from instances.items import Item, split
+from models.errors import InputError
+from models.interning import interning
+from models.kubernetes import (
+    CSINode,
+    Namespace,
+    Node,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    Pod,
+    PodDisruptionBudget,
+    PriorityClass,
+    ReplicationController,
+    Service,
+    StorageClass,
+    Workload,
+)
+from models.snapshot import Snapshot
+from models.validation import explain
+
+# Kinds are known by API group too: Longhorn has Nodes and Knative has Services of its own.
+CORE, APPS, STORAGE = ("",), ("apps", "extensions"), ("storage.k8s.io",)
+READ: dict[str, tuple[tuple[str, ...], str, type[Any]]] = {
+    "Node": (CORE, "nodes", Node),
+    "Pod": (CORE, "pods", Pod),
+    "Namespace": (CORE, "namespaces", Namespace),
+    "Service": (CORE, "services", Service),
+    "ReplicationController": (CORE, "replication_controllers", ReplicationController),
+    "ReplicaSet": (APPS, "replica_sets", Workload),
+    "StatefulSet": (APPS, "stateful_sets", Workload),
+    "Deployment": (APPS, "deployments", Workload),
+    "PersistentVolume": (CORE, "persistent_volumes", PersistentVolume),
+    "PersistentVolumeClaim": (CORE, "persistent_volume_claims", PersistentVolumeClaim),
+    "StorageClass": (STORAGE, "storage_classes", StorageClass),
+    "CSINode": (STORAGE, "csi_nodes", CSINode),
+    "PodDisruptionBudget": (("policy",), "pod_disruption_budgets", PodDisruptionBudget),
+    "PriorityClass": (("scheduling.k8s.io",), "priority_classes", PriorityClass),
+}
+
+
+def load_snapshot(paths: Sequence[str], *, skip_unknown_nodes: bool = False) -> Snapshot:
+    """Read a snapshot from files, directories or standard input (``-``).
+
+    Parameters
+    ----------
+    paths
+        JSON or YAML, plain or gzip. A directory is walked. Unknown kinds and fields pass.
+    skip_unknown_nodes
+        Leave out pods that are bound to a node the input does not hold, instead of refusing them.
+
+    Raises
+    ------
+    InputError
+        With file, object and field of the first thing that cannot be used.
+    """
+    return read_snapshot(read_documents(paths), skip_unknown_nodes=skip_unknown_nodes)
+
+
+def read_snapshot(documents: Iterator[Document], *, skip_unknown_nodes: bool = False) -> Snapshot:
+    """Read a snapshot from documents; see `load_snapshot`."""
+    reader = _Reader()
+    with _no_collection(), interning():
+        for document in documents:
+            for item in split(document):
+                reader.add(item, document.name)
+            del document
+        return reader.snapshot(skip_unknown_nodes)
+
+
+class _Reader:
+    """Collects objects by kind and remembers where each was read."""
+
+    def __init__(self) -> None:
+        self.objects: dict[str, list[Any]] = {field: [] for _, field, _ in READ.values()}
+        self.origin: dict[str, str] = {}
+        self.skipped: Counter[str] = Counter()
+        self.parsers: dict[str, Callable[[Item], Any]] = {}
+
+    def add(self, item: Item, file: str) -> None:
+        groups, field, model = READ.get(item.kind, ((), "", None))
+        if model is None or (item.group is not None and item.group not in groups):
+            self.skipped[item.kind] += 1
+            return
+        try:
+            parsed = self.parser(item.kind, model)(item)
+        except ValidationError as error:
+            raise explain(error, item.kind, item.content).in_file(file) from None
+        obj = f"{item.kind} {_key(parsed)}"
+        if obj in self.origin:
+            also = "" if self.origin[obj] == file else f", first in {self.origin[obj]}"
+            raise InputError(f"appears twice{also}; names must be unique", file, obj, "metadata.name")
+        self.origin[obj] = file
+        self.objects[field].append(parsed)
+
+    def parser(self, kind: str, model: type[Any]) -> Callable[[Item], Any]:
+        if kind not in self.parsers:
+            adapter = TypeAdapter(model)
+
+            def parse(item: Item) -> Any:
+                if isinstance(item.content, bytes):
+                    return adapter.validate_json(item.content)
+                return adapter.validate_python(item.content)
+
+            self.parsers[kind] = parse
+        return self.parsers[kind]
+
+    def snapshot(self, skip_unknown_nodes: bool) -> Snapshot:
+        names = {node.name for node in self.objects["nodes"]}
+        pods: list[Pod] = self.objects["pods"]
+        if skip_unknown_nodes:
+            known = [pod for pod in pods if pod.finished or not pod.node_name or pod.node_name in names]
+            self.skipped["Pod on an unknown node"] += len(pods) - len(known)
+            pods = known
+        defaults = Defaults(self.objects["priority_classes"])
+        self.objects["pods"] = [defaults.apply(pod) for pod in pods]
+        snapshot = Snapshot(
+            **{field: tuple(objects) for field, objects in self.objects.items()}, skipped=dict(+self.skipped)
+        )
+        try:
+            snapshot.check()
+        except InputError as error:
+            raise error.in_file(self.origin.get(error.obj or "", "")) from None
+        return snapshot
+
+
+def _key(parsed: Any) -> str:
+    meta = parsed.metadata
+    if isinstance(parsed, Pod | PersistentVolumeClaim):
+        return str(parsed.key)
+    return f"{meta.namespace}/{meta.name}" if meta.namespace else str(meta.name)
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Hold the cyclic garbage collector off: nothing that is built here has cycles, and a pass costs seconds."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()

@@ -1,0 +1,45 @@
+"""The Kubernetes objects that placement reads, exactly as far as it reads them."""
+
+from models.kubernetes.meta import ObjectMeta, OwnerReference
+from models.kubernetes.node import Node, NodeSpec, NodeStatus
+from models.kubernetes.pod import Affinity, Container, Pod, PodSpec, PodStatus, TopologySpreadConstraint
+from models.kubernetes.selectors import LabelSelector, LabelSelectorRequirement, NodeSelector
+from models.kubernetes.storage import CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass
+from models.kubernetes.taints import Taint, Toleration
+from models.kubernetes.workload import (
+    Namespace,
+    PodDisruptionBudget,
+    PriorityClass,
+    ReplicationController,
+    Service,
+    Workload,
+)
+
+__all__ = [
+    "Affinity",
+    "CSINode",
+    "Container",
+    "LabelSelector",
+    "LabelSelectorRequirement",
+    "Namespace",
+    "Node",
+    "NodeSelector",
+    "NodeSpec",
+    "NodeStatus",
+    "ObjectMeta",
+    "OwnerReference",
+    "PersistentVolume",
+    "PersistentVolumeClaim",
+    "Pod",
+    "PodDisruptionBudget",
+    "PodSpec",
+    "PodStatus",
+    "PriorityClass",
+    "ReplicationController",
+    "Service",
+    "StorageClass",
+    "Taint",
+    "Toleration",
+    "TopologySpreadConstraint",
+    "Workload",
+]

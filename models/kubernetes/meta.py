@@ -1,0 +1,65 @@
+"""Object metadata: names, labels, owners."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import AfterValidator
+
+from models.interning import FrozenMap, freeze
+from models.kubernetes.base import EMPTY, Many, Name, StringMap, kube
+
+# Annotations hold most of the bytes of a cluster dump and almost none of its meaning for placement.
+READ_ANNOTATIONS = (
+    "cluster-autoscaler.kubernetes.io/",
+    "controller.kubernetes.io/pod-deletion-cost",
+    "descheduler.alpha.kubernetes.io/",
+    "karpenter.sh/",
+    "kubernetes.io/config.mirror",
+    "kubernetes.io/config.source",
+    "pv.kubernetes.io/",
+    "scheduling.koordinator.sh/",
+    "storage.alpha.kubernetes.io/migrated-plugins",
+    "volume.beta.kubernetes.io/storage-class",
+    "volume.kubernetes.io/selected-node",
+)
+
+
+def _read_only(annotations: dict[str, str] | None) -> FrozenMap[str]:
+    return freeze({key: value for key, value in (annotations or {}).items() if key.startswith(READ_ANNOTATIONS)})
+
+
+if TYPE_CHECKING:
+    Annotations = FrozenMap[str]
+else:
+    Annotations = Annotated[dict[str, str] | None, AfterValidator(_read_only)]
+
+
+@kube
+class OwnerReference:
+    """Who owns an object; at most one owner is its controller."""
+
+    kind: Name
+    name: Name
+    uid: Name = ""
+    api_version: Name = ""
+    controller: bool | None = None
+
+
+@kube
+class ObjectMeta:
+    """The part of ``metadata`` that placement reads."""
+
+    name: str
+    namespace: Name = ""
+    uid: str = ""
+    labels: StringMap = EMPTY
+    annotations: Annotations = EMPTY
+    owner_references: Many[OwnerReference] = ()
+    creation_timestamp: Name | None = None
+    deletion_timestamp: str | None = None
+
+    @property
+    def controller(self) -> OwnerReference | None:
+        """The owner that manages this object, if any."""
+        return next((owner for owner in self.owner_references if owner.controller), None)

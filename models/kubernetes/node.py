@@ -1,0 +1,65 @@
+"""Nodes: what they offer and what they refuse."""
+
+from __future__ import annotations
+
+from models.kubernetes.base import EMPTY, Many, Names, ResourceList, kube
+from models.kubernetes.meta import ObjectMeta
+from models.kubernetes.taints import Taint
+
+
+@kube
+class NodeSpec:
+    """The part of a node's ``spec`` that placement reads."""
+
+    unschedulable: bool | None = None
+    taints: Many[Taint] = ()
+
+
+@kube
+class ContainerImage:
+    """An image present on a node, with its size in bytes."""
+
+    names: Names = ()
+    size_bytes: int = 0
+
+
+@kube
+class NodeStatus:
+    """The part of a node's ``status`` that placement reads; amounts in nanos by resource name."""
+
+    allocatable: ResourceList = EMPTY
+    images: Many[ContainerImage] = ()
+
+
+@kube
+class Node:
+    """A node."""
+
+    metadata: ObjectMeta
+    spec: NodeSpec | None = None
+    status: NodeStatus | None = None
+
+    @property
+    def name(self) -> str:
+        """The node's name."""
+        return self.metadata.name
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """The node's labels."""
+        return self.metadata.labels
+
+    @property
+    def taints(self) -> tuple[Taint, ...]:
+        """The node's taints."""
+        return self.spec.taints if self.spec else ()
+
+    @property
+    def unschedulable(self) -> bool:
+        """Whether the node is cordoned."""
+        return bool(self.spec and self.spec.unschedulable)
+
+    @property
+    def allocatable(self) -> dict[str, int]:
+        """What pods may use, in nanos by resource name."""
+        return self.status.allocatable if self.status else EMPTY

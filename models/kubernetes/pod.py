@@ -1,0 +1,282 @@
+"""Pods: everything kube-scheduler reads of them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from models.kubernetes.base import EMPTY, Many, Name, Names, ResourceList, StringMap, kube
+from models.kubernetes.meta import ObjectMeta
+from models.kubernetes.selectors import LabelSelector, NodeSelector, NodeSelectorTerm
+from models.kubernetes.taints import Toleration
+
+
+@kube
+class ContainerPort:
+    """A port; only those with a positive ``host_port`` occupy something on the node."""
+
+    container_port: int = 0
+    host_port: int | None = None
+    host_ip: Annotated[Name | None, Field(alias="hostIP")] = None
+    protocol: Name = "TCP"
+
+
+@kube
+class ResourceRequirements:
+    """Requests and limits, in nanos by resource name."""
+
+    requests: ResourceList = EMPTY
+    limits: ResourceList = EMPTY
+
+
+@kube
+class Container:
+    """A container or init container; ``restart_policy == "Always"`` makes an init container a sidecar."""
+
+    name: Name = ""
+    image: Name = ""
+    resources: ResourceRequirements | None = None
+    ports: Many[ContainerPort] = ()
+    restart_policy: Name | None = None
+
+    @property
+    def requests(self) -> ResourceList:
+        """Requests in nanos by resource name."""
+        return self.resources.requests if self.resources else EMPTY
+
+
+@kube
+class PodAffinityTerm:
+    """Company sought or shunned: pods matching a selector, in a topology domain."""
+
+    topology_key: Name
+    label_selector: LabelSelector | None = None
+    namespaces: Names = ()
+    namespace_selector: LabelSelector | None = None
+    match_label_keys: Names = ()
+    mismatch_label_keys: Names = ()
+
+
+@kube
+class WeightedPodAffinityTerm:
+    """A preferred `PodAffinityTerm`; weights are 1 to 100."""
+
+    weight: int
+    pod_affinity_term: PodAffinityTerm
+
+
+@kube
+class PodAffinity:
+    """Required and preferred terms, for affinity and for anti-affinity alike."""
+
+    required: Annotated[Many[PodAffinityTerm], Field(alias="requiredDuringSchedulingIgnoredDuringExecution")] = ()
+    preferred: Annotated[
+        Many[WeightedPodAffinityTerm], Field(alias="preferredDuringSchedulingIgnoredDuringExecution")
+    ] = ()
+
+
+@kube
+class PreferredSchedulingTerm:
+    """A preferred node selector term."""
+
+    weight: int
+    preference: NodeSelectorTerm
+
+
+@kube
+class NodeAffinity:
+    """Required and preferred properties of the node."""
+
+    required: Annotated[NodeSelector | None, Field(alias="requiredDuringSchedulingIgnoredDuringExecution")] = None
+    preferred: Annotated[
+        Many[PreferredSchedulingTerm], Field(alias="preferredDuringSchedulingIgnoredDuringExecution")
+    ] = ()
+
+
+@kube
+class Affinity:
+    """The three affinities of a pod."""
+
+    node_affinity: NodeAffinity | None = None
+    pod_affinity: PodAffinity | None = None
+    pod_anti_affinity: PodAffinity | None = None
+
+
+@kube
+class TopologySpreadConstraint:
+    """How unevenly matching pods may be spread over the domains of a topology key."""
+
+    max_skew: int
+    topology_key: Name
+    when_unsatisfiable: Literal["DoNotSchedule", "ScheduleAnyway"]
+    label_selector: LabelSelector | None = None
+    min_domains: int | None = None
+    node_affinity_policy: Literal["Honor", "Ignore"] | None = None
+    node_taints_policy: Literal["Honor", "Ignore"] | None = None
+    match_label_keys: Names = ()
+
+
+@kube
+class ClaimSource:
+    """A volume that is a PersistentVolumeClaim."""
+
+    claim_name: Name
+    read_only: bool = False
+
+
+@kube
+class GCEPersistentDisk:
+    """An inline GCE disk."""
+
+    pd_name: Name
+    read_only: bool = False
+
+
+@kube
+class AWSElasticBlockStore:
+    """An inline EBS volume."""
+
+    volume_id: Annotated[Name, Field(alias="volumeID")]
+    read_only: bool = False
+
+
+@kube
+class ISCSI:
+    """An inline iSCSI volume."""
+
+    iqn: Name
+    read_only: bool = False
+
+
+@kube
+class RBD:
+    """An inline Ceph RBD volume."""
+
+    monitors: Names = ()
+    image: Name = ""
+    pool: Name = "rbd"
+    read_only: bool = False
+
+
+@kube
+class AnySource:
+    """A volume source of which only the presence matters."""
+
+
+@kube
+class Volume:
+    """A volume of a pod; sources that say nothing about placement are not kept."""
+
+    name: Name = ""
+    persistent_volume_claim: ClaimSource | None = None
+    ephemeral: AnySource | None = None
+    empty_dir: AnySource | None = None
+    host_path: AnySource | None = None
+    gce_persistent_disk: GCEPersistentDisk | None = None
+    aws_elastic_block_store: AWSElasticBlockStore | None = None
+    iscsi: ISCSI | None = None
+    rbd: RBD | None = None
+
+
+@kube
+class NamedReference:
+    """Something of which only the name is read, such as a scheduling gate or a resource claim."""
+
+    name: Name = ""
+
+
+@kube
+class PodSpec:
+    """The part of a pod's ``spec`` that placement reads."""
+
+    containers: Many[Container] = ()
+    init_containers: Many[Container] = ()
+    node_name: Name | None = None
+    scheduler_name: Name = "default-scheduler"
+    node_selector: StringMap = EMPTY
+    affinity: Affinity | None = None
+    tolerations: Many[Toleration] = ()
+    topology_spread_constraints: Many[TopologySpreadConstraint] = ()
+    volumes: Many[Volume] = ()
+    priority: int | None = None
+    priority_class_name: Name | None = None
+    preemption_policy: Name | None = None
+    overhead: ResourceList = EMPTY
+    resources: ResourceRequirements | None = None
+    host_network: bool | None = None
+    scheduling_gates: Many[NamedReference] = ()
+    resource_claims: Many[NamedReference] = ()
+
+
+@kube
+class PodCondition:
+    """One entry of ``status.conditions``."""
+
+    type: Name
+    status: Name = ""
+    reason: Name | None = None
+
+
+@kube
+class PodStatus:
+    """The part of a pod's ``status`` that placement reads."""
+
+    phase: Name = ""
+    start_time: Name | None = None
+    nominated_node_name: Name | None = None
+    conditions: Many[PodCondition] = ()
+
+
+@kube
+class Pod:
+    """A pod, bound to a node or waiting for one."""
+
+    metadata: ObjectMeta
+    spec: PodSpec
+    status: PodStatus | None = None
+
+    @property
+    def name(self) -> str:
+        """The pod's name inside its namespace."""
+        return self.metadata.name
+
+    @property
+    def namespace(self) -> str:
+        """The pod's namespace; what has none is in ``default``, as kubectl has it."""
+        return self.metadata.namespace or "default"
+
+    @property
+    def key(self) -> str:
+        """``namespace/name``."""
+        return f"{self.namespace}/{self.metadata.name}"
+
+    @property
+    def priority(self) -> int:
+        """The pod's priority; unset counts as 0."""
+        return self.spec.priority or 0
+
+    @property
+    def phase(self) -> str:
+        """The pod's phase; empty if it has no status."""
+        return self.status.phase if self.status else ""
+
+    @property
+    def node_name(self) -> str:
+        """The node the pod is bound to; empty while it waits for one."""
+        return self.spec.node_name or ""
+
+    @property
+    def finished(self) -> bool:
+        """Whether the pod is over and holds nothing on its node any more."""
+        return self.phase in ("Succeeded", "Failed")
+
+    @property
+    def terminating(self) -> bool:
+        """Whether the pod's deletion has been asked for."""
+        return self.metadata.deletion_timestamp is not None
+
+    @property
+    def gated(self) -> bool:
+        """Whether a scheduling gate keeps the pod out of the scheduler's queue."""
+        return bool(self.spec.scheduling_gates) and not self.node_name

@@ -1,0 +1,116 @@
+"""Namespaces, workloads, services, budgets and priority classes: what gives pods their context."""
+
+from __future__ import annotations
+
+from models.kubernetes.base import EMPTY, Name, StringMap, kube
+from models.kubernetes.meta import ObjectMeta
+from models.kubernetes.selectors import LabelSelector
+
+
+@kube
+class Namespace:
+    """A namespace; affinity terms select namespaces by label."""
+
+    metadata: ObjectMeta
+
+
+@kube
+class ServiceSpec:
+    """Which pods a service selects; ``None`` selects none."""
+
+    selector: StringMap | None = None
+
+
+@kube
+class Service:
+    """A service; kube-scheduler spreads the pods of one service by default."""
+
+    metadata: ObjectMeta
+    spec: ServiceSpec | None = None
+
+
+@kube
+class TemplateSpec:
+    """The part of a pod template that binds its pods before any scheduler sees them."""
+
+    node_name: Name | None = None
+
+
+@kube
+class Template:
+    """A pod template."""
+
+    spec: TemplateSpec | None = None
+
+
+@kube
+class WorkloadSpec:
+    """Replicas wanted, the pods that count, and what new pods look like."""
+
+    replicas: int | None = None
+    selector: LabelSelector | None = None
+    template: Template | None = None
+
+
+@kube
+class Workload:
+    """A ReplicaSet, StatefulSet or Deployment."""
+
+    metadata: ObjectMeta
+    spec: WorkloadSpec | None = None
+
+
+@kube
+class ReplicationControllerSpec:
+    """Replicas wanted, the labels of the pods that count, and what new pods look like."""
+
+    replicas: int | None = None
+    selector: StringMap = EMPTY
+    template: Template | None = None
+
+
+@kube
+class ReplicationController:
+    """The ancestor of the ReplicaSet."""
+
+    metadata: ObjectMeta
+    spec: ReplicationControllerSpec | None = None
+
+
+@kube
+class PodDisruptionBudgetSpec:
+    """How many pods may be missing at once, as a number or a percentage."""
+
+    selector: LabelSelector | None = None
+    min_available: int | str | None = None
+    max_unavailable: int | str | None = None
+    unhealthy_pod_eviction_policy: str | None = None
+
+
+@kube
+class PodDisruptionBudgetStatus:
+    """The disruption controller's own view."""
+
+    disruptions_allowed: int = 0
+    current_healthy: int = 0
+    desired_healthy: int = 0
+    expected_pods: int = 0
+
+
+@kube
+class PodDisruptionBudget:
+    """A limit on voluntary disruption."""
+
+    metadata: ObjectMeta
+    spec: PodDisruptionBudgetSpec | None = None
+    status: PodDisruptionBudgetStatus | None = None
+
+
+@kube
+class PriorityClass:
+    """A named priority."""
+
+    metadata: ObjectMeta
+    value: int
+    global_default: bool | None = None
+    preemption_policy: str | None = None

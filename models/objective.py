@@ -1,0 +1,96 @@
+"""What "better" means: presets, and the file format for an objective of one's own."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+Weight = Annotated[float, Field(ge=0, le=1_000_000)]
+
+
+class _Settings(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class TierSettings(_Settings):
+    """One tier: a weighted sum, minimised before all later tiers.
+
+    Parameters
+    ----------
+    variance
+        Weight of each resource's capacity-weighted variance of utilisation. One unit is one percentage point
+        squared, for one node of average size.
+    moves
+        Cost of each pod that leaves its node.
+    nodes
+        Cost of each node in use. DaemonSet and static pods do not keep a node in use.
+    scores
+        Weight of the scheduler's plugin scores (weighted as in the profile): each point that a pod misses costs
+        this much.
+    spread
+        Weight by topology key: how unevenly the pods of each workload are spread over the domains of that key.
+        One unit is two pods of one workload in one domain.
+    """
+
+    name: str
+    variance: dict[str, Weight] = {}
+    moves: Weight = 0
+    nodes: Weight = 0
+    scores: Weight = 0
+    spread: dict[str, Weight] = {}
+
+    @model_validator(mode="after")
+    def _says_something(self) -> TierSettings:
+        if not any((*self.variance.values(), self.moves, self.nodes, self.scores, *self.spread.values())):
+            raise ValueError("has no positive weight; give variance, moves, nodes, scores or spread one")
+        return self
+
+
+class Objective(_Settings):
+    """An objective: what is minimised once broken rules are repaired and pending pods are placed.
+
+    Parameters
+    ----------
+    preemption
+        ``never``: a pod that has a node keeps having one. ``by-priority``: it may lose it if that places more pods
+        of its own priority, or a pod of a higher one.
+    """
+
+    name: str = "custom"
+    preemption: Literal["never", "by-priority"] = "never"
+    tiers: tuple[TierSettings, ...]
+
+
+ZONE = "topology.kubernetes.io/zone"
+HOSTNAME = "kubernetes.io/hostname"
+
+PRESETS: dict[str, Objective] = {
+    objective.name: objective
+    for objective in (
+        Objective(
+            name="balance",
+            tiers=(TierSettings(name="balance", variance={"cpu": 1, "memory": 1}, moves=10),),
+        ),
+        Objective(
+            name="pack",
+            tiers=(TierSettings(name="nodes in use", nodes=1), TierSettings(name="moves", moves=1)),
+        ),
+        Objective(
+            name="spread",
+            tiers=(
+                TierSettings(name="spread", spread={ZONE: 1, HOSTNAME: 1}, moves=1),
+                TierSettings(name="balance", variance={"cpu": 1, "memory": 1}, moves=10),
+            ),
+        ),
+        Objective(name="repair", tiers=(TierSettings(name="moves", moves=1),)),
+        Objective(name="kube", tiers=(TierSettings(name="missed score", scores=1, moves=50),)),
+    )
+}
+DESCRIPTIONS = {
+    "balance": "even out CPU and memory over the nodes; a move must earn its cost",
+    "pack": "use as few nodes as possible, then move as few pods as possible",
+    "spread": "spread each workload over zones and nodes, then balance",
+    "repair": "mend broken rules and place pending pods with as few moves as possible",
+    "kube": "the scheduler's own weighted scores, for all pods at once",
+}

@@ -1,0 +1,90 @@
+"""Which arrays of a rule or term run over classes, and how to rewrite them for other classes.
+
+A field is declared `PerClass` (one entry a class) or `ClassSet` (a sorted list of classes); all else in this
+module follows from those declarations, for every kind there is and every kind to come.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass, replace
+from enum import Enum
+from functools import cache
+from typing import Annotated, Any, TypeVar, get_args, get_type_hints
+
+import numpy as np
+
+from models.arrays import Ints
+
+D = TypeVar("D")
+
+
+class Axis(Enum):
+    """How an array refers to classes."""
+
+    EACH = "one entry for each class"
+    SOME = "indices of classes, sorted, without repetition"
+
+
+PerClass = Annotated[Ints, Axis.EACH]
+ClassSet = Annotated[Ints, Axis.SOME]
+
+
+def dense_columns(part: Any) -> list[Ints]:
+    """Return every ``[c]`` array that a rule or term, or a part of one, reads."""
+    return [array for axis, array in _columns(part) if axis is Axis.EACH]
+
+
+def class_sets(part: Any) -> list[Ints]:
+    """Return every set of classes that a rule or term, or a part of one, names."""
+    return [array for axis, array in _columns(part) if axis is Axis.SOME]
+
+
+def project(part: D, class_of: Ints, representative: Ints) -> D:
+    """Rewrite a rule or term from fine classes to the coarse classes they fall into.
+
+    Parameters
+    ----------
+    class_of
+        ``[fine]`` the coarse class of each fine one.
+    representative
+        ``[coarse]`` a fine class in each coarse one; all members must look alike to ``part``.
+    """
+    axes = _axes(type(part))  # type: ignore[arg-type]
+    changes: dict[str, Any] = {}
+    for f in fields(part):  # type: ignore[arg-type]
+        value = getattr(part, f.name)
+        match axes.get(f.name):
+            case Axis.EACH:
+                changes[f.name] = value[representative]
+            case Axis.SOME:
+                changes[f.name] = np.unique(class_of[value])
+            case None if isinstance(value, tuple) and _parts(value):
+                changes[f.name] = tuple(project(item, class_of, representative) for item in value)
+            case None if _parts(value):
+                changes[f.name] = project(value, class_of, representative)
+    return replace(part, **changes)  # type: ignore[type-var]
+
+
+@cache
+def _axes(kind: type) -> dict[str, Axis]:
+    """Map each field of a dataclass that refers to classes to the way it does."""
+    hints = get_type_hints(kind, include_extras=True)
+    return {name: extra for name, hint in hints.items() for extra in get_args(hint) if isinstance(extra, Axis)}
+
+
+def _columns(part: Any) -> list[tuple[Axis, Ints]]:
+    axes = _axes(type(part))  # type: ignore[arg-type]
+    found: list[tuple[Axis, Ints]] = []
+    for f in fields(part):
+        value = getattr(part, f.name)
+        if f.name in axes:
+            found.append((axes[f.name], value))
+        else:
+            found.extend(column for inner in _parts(value) for column in _columns(inner))
+    return found
+
+
+def _parts(value: Any) -> list[Any]:
+    """Return the dataclasses directly inside a field's value."""
+    items = value if isinstance(value, tuple) else (value,)
+    return [item for item in items if is_dataclass(item) and not isinstance(item, type)]

@@ -1,0 +1,80 @@
+"""A placement: how many pods of each class stand on each node."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from models.arrays import Ints
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Placement:
+    """The positive entries of ``y[c, n]``, sorted by class, then node.
+
+    Parameters
+    ----------
+    cls, node, count
+        ``[k]`` class, node and number of pods of each entry.
+    """
+
+    cls: Ints
+    node: Ints
+    count: Ints
+
+    @classmethod
+    def of(cls, entries: Iterable[tuple[int, int, int]]) -> Placement:
+        """Build from (class, node, count) triples; equal pairs are added up, empty ones dropped."""
+        total: dict[tuple[int, int], int] = {}
+        for c, n, k in entries:
+            total[c, n] = total.get((c, n), 0) + k
+        kept = sorted((c, n, k) for (c, n), k in total.items() if k)
+        table = np.array(kept, dtype=np.int64).reshape(-1, 3)
+        return cls(table[:, 0].copy(), table[:, 1].copy(), table[:, 2].copy())
+
+    @classmethod
+    def from_table(cls, y: Ints) -> Placement:
+        """Build from a dense ``[c, n]`` table."""
+        c, n = np.nonzero(y)
+        return cls(c.astype(np.int64), n.astype(np.int64), y[c, n].astype(np.int64))
+
+    def table(self, classes: int, nodes: int) -> Ints:
+        """Return the dense ``[c, n]`` table."""
+        y = np.zeros((classes, nodes), dtype=np.int64)
+        y[self.cls, self.node] = self.count
+        return y
+
+    def placed(self, classes: int) -> Ints:
+        """``[c]`` pods of each class that have a node."""
+        total = np.zeros(classes, dtype=np.int64)
+        np.add.at(total, self.cls, self.count)
+        return total
+
+    def per_node(self, nodes: int, weight: Ints | None = None) -> Ints:
+        """``[n]`` the sum over classes of ``weight[c]·y[c,n]``; plain pod counts without a weight."""
+        total = np.zeros(nodes, dtype=np.int64)
+        np.add.at(total, self.node, self.count if weight is None else self.count * weight[self.cls])
+        return total
+
+    def only(self, classes: Ints) -> Placement:
+        """Return the entries of the given classes (sorted)."""
+        keep = np.isin(self.cls, classes, kind="sort" if len(classes) > 64 else None)
+        return Placement(self.cls[keep], self.node[keep], self.count[keep])
+
+    def entries(self) -> Iterable[tuple[int, int, int]]:
+        """Iterate over (class, node, count)."""
+        return zip(self.cls.tolist(), self.node.tolist(), self.count.tolist(), strict=True)
+
+    def counts(self) -> dict[tuple[int, int], int]:
+        """Return the entries as a mapping from (class, node) to count."""
+        return {(c, n): k for c, n, k in self.entries()}
+
+    def same_as(self, other: Placement) -> bool:
+        """Whether both placements say the same."""
+        return (
+            np.array_equal(self.cls, other.cls)
+            and np.array_equal(self.node, other.node)
+            and np.array_equal(self.count, other.count)
+        )

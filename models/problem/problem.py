@@ -1,0 +1,79 @@
+"""The problem: classes, nodes, rules, tiers, and where everything stands now."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from models.arrays import Ints
+from models.problem.placement import Placement
+from models.problem.rules import Rule
+from models.problem.terms import Term
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Weighted:
+    """A term with its weight inside a tier."""
+
+    weight: int
+    term: Term
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tier:
+    """A weighted sum of terms, minimised before all later tiers.
+
+    Parameters
+    ----------
+    scale
+        Whole units per displayed unit.
+    unit
+        What the displayed value is measured in.
+    """
+
+    name: str
+    terms: tuple[Weighted, ...]
+    scale: int = 1
+    unit: str = ""
+
+    def shown(self, value: int) -> float:
+        """Return a value of this tier in displayed units."""
+        return value / self.scale
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Problem:
+    """Everything a solver has to know; nothing in it speaks of Kubernetes.
+
+    Parameters
+    ----------
+    nodes
+        ``[n]`` names, for reports.
+    classes
+        ``[c]`` names, for reports.
+    size
+        ``[c]`` number of pods of each class.
+    spare
+        ``[c]`` how many pods of the class may stay without a node.
+    start
+        Where the pods stand now.
+    rules, tiers
+        What has to hold, and what is minimised, tier after tier.
+    """
+
+    nodes: tuple[str, ...]
+    classes: tuple[str, ...]
+    size: Ints
+    spare: Ints
+    start: Placement
+    rules: tuple[Rule, ...]
+    tiers: tuple[Tier, ...]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of classes and of nodes."""
+        return len(self.classes), len(self.nodes)
+
+    @property
+    def pods(self) -> int:
+        """Number of pods to place."""
+        return int(self.size.sum())

@@ -1,0 +1,242 @@
+"""The closed vocabulary of hard rules.
+
+A placement is a table of whole numbers ``y[c, n]``: how many pods of class ``c`` stand on node ``n``. Each rule
+below says something about ``y`` that has to hold, and carries nothing but arrays. Engines interpret rules; plugins
+produce them. The inequalities are written out in ``docs/model.md``.
+
+Every rule speaks of *places*: a node, or a domain of a topology. What exceeds the rule at a place is its *excess*
+there, a whole number that is 0 where the rule holds. A rule that is already exceeded at the start does not make a
+problem infeasible: the place may stay exceeded, never more than at the start, and receives nobody new until it is
+mended.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from models.arrays import Bools, Ints
+from models.problem.axes import ClassSet, PerClass
+
+NO_LIMIT = 1 << 40
+"""A limit that never binds."""
+
+SEVERITY = 1_000_000
+"""What one unit of excess costs in the repair tier: a pod in the wrong place, or a node overcommitted by 100 %."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a rule or term comes from, in words for a report.
+
+    Parameters
+    ----------
+    plugin
+        Name of the scheduler plugin, or of the setting, that produced it.
+    what
+        What it is about, such as ``memory`` or ``app=web over topology.kubernetes.io/zone``.
+    """
+
+    plugin: str
+    what: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.plugin} ({self.what})" if self.what else self.plugin
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Topology:
+    """A partition of (some of) the nodes into domains.
+
+    Parameters
+    ----------
+    key
+        The label key that makes the domains, or another name for a report.
+    domain
+        ``[n]`` the domain of each node, or -1 for a node that is in none.
+    names
+        ``[d]`` the domains' names.
+    """
+
+    key: str
+    domain: Ints
+    names: tuple[str, ...]
+
+    @property
+    def size(self) -> int:
+        """Number of domains."""
+        return len(self.names)
+
+    def total(self, per_node: Ints) -> Ints:
+        """Sum a ``[n]`` array over each domain; nodes without a domain are left out."""
+        inside = self.domain >= 0
+        totals = np.zeros(self.size, dtype=np.int64)
+        np.add.at(totals, self.domain[inside], per_node[inside])
+        return totals
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Held:
+    """Pods outside the problem that take part in a relation, counted by node.
+
+    Parameters
+    ----------
+    both, seekers, targets
+        ``[n]`` pods that are seeker and target, seeker only, target only.
+    """
+
+    both: Ints
+    seekers: Ints
+    targets: Ints
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Allow:
+    """Class ``c`` may use node ``n`` only where ``mask[row[c], n]``."""
+
+    origin: Origin
+    row: PerClass
+    mask: Bools
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Capacity:
+    """On every node ``n``: ``Σ_c demand[c]·y[c,n] ≤ max(0, free[n])``.
+
+    Parameters
+    ----------
+    demand
+        ``[c]`` whole units, divided by the common divisor of all demands.
+    free
+        ``[n]`` units left by the pods outside the problem; negative where those alone overcommit the node.
+    severity
+        ``[n]`` repair cost of one unit of excess.
+    unit
+        What one unit is, in the resource's own units, for a report.
+    held_on_source
+        A pod that leaves a node keeps occupying it during the move.
+    """
+
+    origin: Origin
+    demand: PerClass
+    free: Ints
+    severity: Ints
+    unit: int = 1
+    held_on_source: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AtMost:
+    """In every domain ``d``: at most ``limit`` pods of the group, those of ``held[d]`` included."""
+
+    origin: Origin
+    group: ClassSet
+    topology: Topology
+    limit: int
+    held: Ints
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Repel:
+    """No seeker stands in a domain that holds a target other than itself."""
+
+    origin: Origin
+    seekers: ClassSet
+    targets: ClassSet
+    topology: Topology
+    held: Held
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Attract:
+    """Every seeker stands, for each topology, in a domain that holds a target other than itself.
+
+    A seeker that is a target too may stand alone, as long as no other target stands on any node that belongs to
+    one of the topologies: somebody has to be the first.
+    """
+
+    origin: Origin
+    seekers: ClassSet
+    targets: ClassSet
+    topologies: tuple[Topology, ...]
+    held: Held
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Spread:
+    """In every domain that holds a seeker: ``count ≤ max_skew + smallest count of all domains``.
+
+    The smallest count is taken as 0 when there are fewer than ``min_domains`` domains.
+
+    Parameters
+    ----------
+    seekers, counted
+        Classes bound by the rule, and classes that count towards it.
+    topology
+        Domains of the nodes that are eligible for the seekers.
+    held_seekers, held_counted
+        ``[d]`` the same for pods outside the problem.
+    """
+
+    origin: Origin
+    seekers: ClassSet
+    counted: ClassSet
+    topology: Topology
+    max_skew: int
+    min_domains: int
+    held_seekers: Ints
+    held_counted: Ints
+
+    @property
+    def floor_is_zero(self) -> bool:
+        """Whether the smallest count is taken as 0."""
+        return self.topology.size < self.min_domains
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Occupy:
+    """The group, with the pods of ``held``, stands in at least ``at_least`` domains."""
+
+    origin: Origin
+    group: ClassSet
+    topology: Topology
+    at_least: int
+    held: Ints
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Distinct:
+    """On every node ``n``: own things and *different* shared things number at most ``limit[n]``.
+
+    Parameters
+    ----------
+    own
+        ``[c]`` things each pod of the class brings that nobody else uses.
+    bundle
+        ``[c]`` index into ``bundles``, or -1.
+    bundles
+        Sets of shared things, as sorted arrays of indices.
+    limit
+        ``[n]`` what is left by pods outside the problem; `NO_LIMIT` where nothing limits.
+    held
+        ``[i, n]`` shared things that pods outside the problem use on the node.
+    """
+
+    origin: Origin
+    own: PerClass
+    bundle: PerClass
+    bundles: tuple[Ints, ...]
+    limit: Ints
+    held: Bools
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MoveBudget:
+    """At most ``limit`` pods leave the node they started on."""
+
+    origin: Origin
+    limit: int
+
+
+Rule = Allow | Capacity | AtMost | Repel | Attract | Spread | Occupy | Distinct | MoveBudget

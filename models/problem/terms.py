@@ -1,0 +1,180 @@
+"""The closed vocabulary of soft terms.
+
+A term is a cost, a whole number that is never negative. A tier is a weighted sum of terms; tiers are minimised one
+after the other. The formulas are written out in ``docs/model.md``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from models.arrays import Ints
+from models.problem.axes import ClassSet, PerClass
+from models.problem.rules import Held, Origin, Topology
+
+POINTS = 100
+"""Highest score of a scheduler plugin."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Excess:
+    """What exceeds the rules, each unit at the severity of its rule. This is what repairing means."""
+
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Unplaced:
+    """``Σ_c cost[c] · (pods of c without a node)``."""
+
+    origin: Origin
+    cost: PerClass
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Move:
+    """``Σ_c cost[c] · Σ_n max(0, start[c,n] − y[c,n])``: pods that leave the node they started on."""
+
+    origin: Origin
+    cost: PerClass
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Prefer:
+    """``Σ_{c,n} table[row[c], n] · y[c,n]``."""
+
+    origin: Origin
+    row: PerClass
+    table: Ints
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Curves:
+    """A family of piecewise linear functions on the whole numbers, with whole slopes.
+
+    Parameters
+    ----------
+    start
+        ``[k, j]`` where piece ``j`` of curve ``k`` begins, increasing in ``j``; ``start[k, 0] = 0``. Rows are
+        padded by repeating their last piece far to the right.
+    slope
+        ``[k, j]`` rise per unit along the piece.
+    value
+        ``[k, j]`` the function's value where the piece begins.
+    """
+
+    start: Ints
+    slope: Ints
+    value: Ints
+
+    def at(self, curve: Ints, x: Ints) -> Ints:
+        """Evaluate ``curve[i]`` at ``x[i]``, for arrays of one length."""
+        piece = (x[:, None] >= self.start[curve]).sum(axis=1) - 1
+        values: Ints = self.value[curve, piece] + self.slope[curve, piece] * (x - self.start[curve, piece])
+        return values
+
+    @property
+    def convex(self) -> bool:
+        """Whether every curve of the family is convex."""
+        return bool(np.all(np.diff(self.slope, axis=1) >= 0))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NodeCurve:
+    """``Σ_n f_n(held[n] + Σ_c demand[c]·y[c,n])`` with ``f_n = curves[curve[n]]``.
+
+    Parameters
+    ----------
+    curve
+        ``[n]`` which curve of the family belongs to the node, or -1 if the node does not count.
+    """
+
+    origin: Origin
+    demand: PerClass
+    held: Ints
+    curve: Ints
+    curves: Curves
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DomainCurve:
+    """``Σ_d f(held[d] + Σ_{c in group} y[c,d])`` with the single curve of ``curves``."""
+
+    origin: Origin
+    group: ClassSet
+    topology: Topology
+    held: Ints
+    curves: Curves
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Load:
+    """One resource as a `NodeScore` sees it.
+
+    Parameters
+    ----------
+    demand, held, capacity
+        ``[c]``, ``[n]``, ``[n]`` in one unit. A node with capacity 0 is not scored on this resource.
+    weight
+        Weight of the resource inside the score.
+    """
+
+    demand: PerClass
+    held: Ints
+    capacity: Ints
+    weight: int = 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NodeScore:
+    """``cost · Σ_n k_n · (100 − score_n)``, where ``k_n`` pods stand on ``n`` and ``score_n`` reads its usage.
+
+    With ``u_r`` the usage and ``a_r`` the capacity of resource ``r``:
+
+    - ``least``: ``⌊Σ_r w_r·⌊100·(a_r − u_r)/a_r⌋ / Σ_r w_r⌋``, a part being 0 when ``u_r > a_r``;
+    - ``most``: ``⌊Σ_r w_r·⌊100·min(u_r, a_r)/a_r⌋ / Σ_r w_r⌋``;
+    - ``balanced``: ``⌊100 − 50·|f_1 − f_2|⌋`` with ``f_r = min(1, u_r/a_r)``, for two resources.
+    """
+
+    origin: Origin
+    kind: Literal["least", "most", "balanced"]
+    loads: tuple[Load, ...]
+    cost: int
+    scored: PerClass
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pair:
+    """``cost`` for every pair (seeker, other target) that stands apart, or together, in the topology's domains.
+
+    ``together`` says which of the two costs. A pod without a node stands together with nobody.
+
+    Parameters
+    ----------
+    pairs
+        Number of pairs there can be at most, so that the cost of standing apart is never negative.
+    """
+
+    origin: Origin
+    seekers: ClassSet
+    targets: ClassSet
+    topology: Topology
+    held: Held
+    cost: int
+    together: bool
+    pairs: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Open:
+    """``Σ_n cost[n] · [some pod stands on n]``, where ``held[n]`` pods outside the problem count too."""
+
+    origin: Origin
+    cost: Ints
+    held: Ints
+
+
+Term = Excess | Unplaced | Move | Prefer | NodeCurve | DomainCurve | NodeScore | Pair | Open

@@ -1,0 +1,177 @@
+"""A cluster at one moment: everything placement depends on, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+
+from models.errors import InputError
+from models.kubernetes import (
+    CSINode,
+    LabelSelector,
+    Namespace,
+    Node,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    Pod,
+    PodDisruptionBudget,
+    PriorityClass,
+    ReplicationController,
+    Service,
+    StorageClass,
+    Workload,
+)
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """Immutable contents of a cluster.
+
+    Objects keep the order they were read in, which is the order the scheduler's cache would have met them.
+
+    Parameters
+    ----------
+    skipped
+        How many objects of each kind were passed over because placement does not read them.
+    """
+
+    nodes: tuple[Node, ...] = ()
+    pods: tuple[Pod, ...] = ()
+    namespaces: tuple[Namespace, ...] = ()
+    services: tuple[Service, ...] = ()
+    replica_sets: tuple[Workload, ...] = ()
+    stateful_sets: tuple[Workload, ...] = ()
+    deployments: tuple[Workload, ...] = ()
+    replication_controllers: tuple[ReplicationController, ...] = ()
+    persistent_volumes: tuple[PersistentVolume, ...] = ()
+    persistent_volume_claims: tuple[PersistentVolumeClaim, ...] = ()
+    storage_classes: tuple[StorageClass, ...] = ()
+    csi_nodes: tuple[CSINode, ...] = ()
+    pod_disruption_budgets: tuple[PodDisruptionBudget, ...] = ()
+    priority_classes: tuple[PriorityClass, ...] = ()
+    skipped: Mapping[str, int] = field(default_factory=dict)
+
+    @cached_property
+    def node_index(self) -> dict[str, int]:
+        """Position of each node by name."""
+        return {node.name: i for i, node in enumerate(self.nodes)}
+
+    @cached_property
+    def namespace_labels(self) -> dict[str, Mapping[str, str]]:
+        """Labels of each namespace by name; an unknown namespace has none."""
+        return {ns.metadata.name: ns.metadata.labels for ns in self.namespaces}
+
+    @cached_property
+    def claims(self) -> dict[str, PersistentVolumeClaim]:
+        """Claims by ``namespace/name``."""
+        return {claim.key: claim for claim in self.persistent_volume_claims}
+
+    @cached_property
+    def volumes(self) -> dict[str, PersistentVolume]:
+        """Persistent volumes by name."""
+        return {volume.metadata.name: volume for volume in self.persistent_volumes}
+
+    @cached_property
+    def classes(self) -> dict[str, StorageClass]:
+        """Storage classes by name."""
+        return {cls.metadata.name: cls for cls in self.storage_classes}
+
+    @cached_property
+    def controller_selectors(self) -> dict[tuple[str, str, str], LabelSelector]:
+        """Selector of each replicating controller by kind, namespace and name."""
+        found = {
+            (kind, _namespace(owner), owner.metadata.name): owner.spec.selector
+            for kind, owners in (("ReplicaSet", self.replica_sets), ("StatefulSet", self.stateful_sets))
+            for owner in owners
+            if owner.spec and owner.spec.selector
+        }
+        for rc in self.replication_controllers:
+            if rc.spec and rc.spec.selector:
+                key = ("ReplicationController", _namespace(rc), rc.metadata.name)
+                found[key] = LabelSelector(rc.spec.selector)
+        return found
+
+    @cached_property
+    def pinned_nodes(self) -> dict[tuple[str, str, str], str]:
+        """Node that a controller's pod template names, by kind, namespace and name of the controller."""
+        kinds: tuple[tuple[str, Iterable[Workload | ReplicationController]], ...] = (
+            ("ReplicaSet", self.replica_sets),
+            ("StatefulSet", self.stateful_sets),
+            ("ReplicationController", self.replication_controllers),
+        )
+        return {
+            (kind, _namespace(owner), owner.metadata.name): owner.spec.template.spec.node_name
+            for kind, owners in kinds
+            for owner in owners
+            if owner.spec and owner.spec.template and owner.spec.template.spec and owner.spec.template.spec.node_name
+        }
+
+    def check(self) -> None:
+        """Check what the parts cannot know about each other.
+
+        Raises
+        ------
+        InputError
+            If there is no node, if two objects have one name, or if a pod that is not over is bound to a node
+            that the snapshot does not hold.
+        """
+        if not self.nodes:
+            raise InputError("no Node object was found; dump nodes and pods: kubectl get nodes,pods,… -A -o json")
+        _refuse_twins("Node", (node.name for node in self.nodes))
+        _refuse_twins("Pod", (pod.key for pod in self.pods))
+        for pod in self.pods:
+            if pod.node_name and not pod.finished and pod.node_name not in self.node_index:
+                raise InputError(
+                    f"node {pod.node_name!r} is not in the snapshot; add its Node object, "
+                    "or leave such pods out with --skip-unknown-nodes",
+                    obj=f"Pod {pod.key}",
+                    field="spec.nodeName",
+                )
+
+
+def _namespace(owner: Workload | ReplicationController) -> str:
+    return owner.metadata.namespace or "default"
+
+
+def _refuse_twins(kind: str, names: Iterable[str]) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise InputError("appears twice; names must be unique", obj=f"{kind} {name}", field="metadata.name")
+        seen.add(name)
+
+
+class Standing(StrEnum):
+    """What a pod of a snapshot is to the placer. Every pod has exactly one standing."""
+
+    PLACED = "placed"
+    """Bound to a node, and free to move."""
+    PENDING = "pending"
+    """Waiting for a node."""
+    FIXED = "fixed"
+    """Bound to a node, and bound to stay there."""
+    FINISHED = "finished"
+    """Succeeded or failed: it holds nothing any more."""
+
+
+MIRROR = "kubernetes.io/config.mirror"
+SOURCE = "kubernetes.io/config.source"
+
+
+def tied(pod: Pod) -> str | None:
+    """Return why a bound pod can never stand on another node, or ``None`` if it can.
+
+    This is about what the pod *is*; who may evict it, and at what price, is a question for a plan.
+    """
+    controller = pod.metadata.controller
+    if MIRROR in pod.metadata.annotations or (controller is not None and controller.kind == "Node"):
+        return "static pod"
+    if pod.metadata.annotations.get(SOURCE, "api") != "api":
+        return "static pod"
+    if controller is not None and controller.kind == "DaemonSet":
+        return "DaemonSet"
+    if pod.terminating:
+        return "terminating"
+    return None

@@ -1,0 +1,68 @@
+"""From a validation error to one line that a person can act on."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from models.errors import InputError
+
+
+def explain(error: ValidationError, kind: str, content: bytes | dict[str, Any]) -> InputError:
+    """Describe the first thing wrong with an API object, and count the rest.
+
+    Parameters
+    ----------
+    content
+        The object as it was read, to find its name.
+    """
+    details = error.errors(include_url=False)
+    first = details[0]
+    more = f" (and {len(details) - 1} more in this object)" if len(details) > 1 else ""
+    if first["type"] == "json_invalid":
+        return InputError(f"is not JSON: {first['ctx']['error']}{more}", obj=kind)
+    return InputError(say(first) + more, obj=_name(kind, content), field=field_path(first["loc"]))
+
+
+def say(detail: ErrorDetails) -> str:
+    """Say what is wrong with a value and what would be right."""
+    value, context = detail["input"], detail.get("ctx", {})
+    match detail["type"]:
+        case "missing":
+            return "is missing"
+        case "value_error":
+            return str(context["error"])
+        case "literal_error":
+            return f"{_shown(value)} is not one of {context['expected']}"
+        case "extra_forbidden":
+            return "is not a field that is known here"
+    wanted = detail["msg"].removeprefix("Input should be ").removeprefix("a valid ").partition(",")[0]
+    return f"is {_shown(value)}, must be {wanted}"
+
+
+def field_path(loc: tuple[int | str, ...]) -> str:
+    """Write a location the way kubectl does: ``spec.containers[0].image``."""
+    path = ""
+    for part in loc:
+        if isinstance(part, int):
+            path += f"[{part}]"
+        elif part != "[key]":
+            path += f".{part}" if path else part
+    return path
+
+
+def _shown(value: Any) -> str:
+    text = repr(value) if isinstance(value, str) else json.dumps(value, default=str)
+    return text if len(text) <= 60 else text[:57] + "…"
+
+
+def _name(kind: str, content: bytes | dict[str, Any]) -> str:
+    loaded = json.loads(content) if isinstance(content, bytes) else content
+    meta = loaded.get("metadata")
+    if not isinstance(meta, dict) or not meta.get("name"):
+        return kind
+    namespace = meta.get("namespace") or ("default" if kind in ("Pod", "PersistentVolumeClaim") else "")
+    return f"{kind} {namespace}/{meta['name']}" if namespace else f"{kind} {meta['name']}"

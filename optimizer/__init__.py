@@ -1,0 +1,1 @@
+"""The mathematics of placement. Nothing in this package knows that Kubernetes exists."""

@@ -1,0 +1,184 @@
+"""Compiles a snapshot into a problem, and reads placements of the problem back as pods on nodes."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from models.arrays import Ints
+from models.kubernetes import Pod
+from models.objective import Objective
+from models.problem import MoveBudget, Origin, Placement, Problem, Rule, Tier, Weighted, project
+from models.snapshot import Snapshot
+from plugins_compat.compiler.classes import refine
+from plugins_compat.compiler.goals import make_tiers
+from plugins_compat.compiler.roll_call import Freeze, RollCall, call_roll
+from plugins_compat.compiler.view import View
+from plugins_compat.framework.framework import Framework
+from plugins_compat.framework.plugin import implements
+from plugins_compat.framework.profile import Profile
+from plugins_compat.framework.shapes import Shapes
+from plugins_compat.framework.state import ClusterState
+
+
+@dataclass(frozen=True, eq=False)
+class Compiled:
+    """A problem, and the way back to the snapshot it came from.
+
+    Parameters
+    ----------
+    pods
+        ``[p]`` the pods that the problem places, in the snapshot's order.
+    class_of
+        ``[p]`` the class of each.
+    roll
+        The standing of every pod of the snapshot.
+    notes
+        What of the profile is not in the model.
+    """
+
+    snapshot: Snapshot
+    profile: Profile
+    objective: Objective
+    shapes: Shapes
+    problem: Problem
+    pods: Sequence[Pod]
+    class_of: Ints
+    roll: RollCall
+    notes: Sequence[str]
+
+    def placement(self, nodes: Mapping[str, str]) -> Placement:
+        """Return where pods stand as a placement of the problem.
+
+        Parameters
+        ----------
+        nodes
+            Node name by pod key; pods that are not named, or whose node is empty, have none.
+        """
+        index = self.snapshot.node_index
+        counts: Counter[tuple[int, int]] = Counter()
+        for pod, c in zip(self.pods, self.class_of.tolist(), strict=True):
+            if node := nodes.get(pod.key):
+                counts[c, index[node]] += 1
+        return Placement.of((c, n, k) for (c, n), k in counts.items())
+
+    def assign(self, placement: Placement) -> dict[str, str]:
+        """Return a node name for each pod that the placement places, by pod key.
+
+        Pods of one class are interchangeable, so each stays where it is whenever the placement leaves as many there.
+        """
+        open_places: dict[int, Counter[int]] = defaultdict(Counter)
+        for c, n, k in placement.entries():
+            open_places[c][n] = k
+        assigned: dict[str, str] = {}
+        movers: list[tuple[Pod, int]] = []
+        index = self.snapshot.node_index
+        for pod, c in zip(self.pods, self.class_of.tolist(), strict=True):
+            here = index.get(pod.node_name, -1)
+            if open_places[c][here] > 0:
+                open_places[c][here] -= 1
+                assigned[pod.key] = pod.node_name
+            else:
+                movers.append((pod, c))
+        # Pods that have a node come first: none of them shall lose it to a pod that waits for one.
+        movers.sort(key=lambda mover: not mover[0].node_name)
+        free = {c: iter([n for n, k in places.items() for _ in range(k)]) for c, places in open_places.items()}
+        for pod, c in movers:
+            target = next(free[c], None) if c in free else None
+            if target is not None:
+                assigned[pod.key] = self.snapshot.nodes[target].name
+        return assigned
+
+
+def compile_problem(
+    snapshot: Snapshot,
+    profile: Profile,
+    objective: Objective,
+    *,
+    freeze: Freeze | None = None,
+    max_moves: int | None = None,
+) -> Compiled:
+    """Compile a snapshot into a problem.
+
+    Parameters
+    ----------
+    profile
+        Its filter plugins become rules; its score plugins become terms where the objective asks for them.
+    freeze
+        Returns why a bound pod is to stay where it is, or ``None``.
+    max_moves
+        At most so many pods leave their node.
+
+    Raises
+    ------
+    InputError
+        If the objective names a resource that the snapshot does not know.
+    """
+    state = ClusterState(snapshot, profile.release)
+    framework = Framework(profile, state)
+    roll = call_roll(snapshot, framework, freeze)
+    state.fill(roll.fixed())
+    pods = roll.free()
+    pod_shapes = [state.shapes.of(pod) for pod in pods]
+    shapes = list(dict.fromkeys(pod_shapes))
+    position = {shape.index: s for s, shape in enumerate(shapes)}
+    shape_of = np.array([position[shape.index] for shape in pod_shapes], dtype=np.int64)
+    counts = np.bincount(shape_of, minlength=len(shapes)).astype(np.int64)
+
+    view = View(state, shapes, counts)
+    rules: list[Rule] = [rule for plugin in framework.filters for rule in plugin.rules(view)]
+    if max_moves is not None:
+        rules.append(MoveBudget(Origin("--max-moves"), max_moves))
+    waiting = np.array([not pod.node_name for pod in pods], dtype=np.bool_)
+    pending = [shape for shape, waits in zip(pod_shapes, waiting, strict=True) if waits]
+    tiers = make_tiers(view, objective, framework, pending)
+
+    fine = refine(len(shapes), [*rules, *(weighted.term for tier in tiers for weighted in tier.terms)])
+    _, representative = np.unique(fine, return_index=True)
+    class_of = fine[shape_of]
+    classes = len(representative)
+    problem = Problem(
+        nodes=tuple(node.name for node in snapshot.nodes),
+        classes=tuple(_name(shapes[s].pod) for s in representative),
+        size=np.bincount(class_of, minlength=classes).astype(np.int64),
+        spare=_spare(objective, class_of, classes, waiting),
+        start=_start(snapshot, pods, class_of),
+        rules=tuple(project(rule, fine, representative) for rule in rules),
+        tiers=tuple(_project_tier(tier, fine, representative) for tier in tiers),
+    )
+    notes = tuple(dict.fromkeys([*view.notes, *_unmodelled(framework)]))
+    return Compiled(snapshot, profile, objective, state.shapes, problem, pods, class_of, roll, notes)
+
+
+def _project_tier(tier: Tier, fine: Ints, representative: Ints) -> Tier:
+    terms = tuple(Weighted(w.weight, project(w.term, fine, representative)) for w in tier.terms)
+    return Tier(tier.name, terms, tier.scale, tier.unit)
+
+
+def _spare(objective: Objective, class_of: Ints, classes: int, waiting: np.ndarray) -> Ints:
+    """``[c]`` the pods that may stay without a node: those that have none now, or all."""
+    counted = class_of if objective.preemption == "by-priority" else class_of[waiting]
+    return np.bincount(counted, minlength=classes).astype(np.int64)
+
+
+def _start(snapshot: Snapshot, pods: Sequence[Pod], class_of: Ints) -> Placement:
+    index = snapshot.node_index
+    counts = Counter((c, index[pod.node_name]) for pod, c in zip(pods, class_of.tolist(), strict=True) if pod.node_name)
+    return Placement.of((c, n, k) for (c, n), k in counts.items())
+
+
+def _name(pod: Pod) -> str:
+    controller = pod.metadata.controller
+    return f"{pod.namespace}/{controller.name if controller else pod.name}"
+
+
+def _unmodelled(framework: Framework) -> list[str]:
+    """Name the filters of other authors that say nothing to the optimizer."""
+    return [
+        f"{plugin.name} filters, but offers no rules: it is not in the model"
+        for plugin in framework.filters
+        if not implements(type(plugin), "rules")
+    ]

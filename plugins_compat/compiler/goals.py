@@ -1,0 +1,196 @@
+"""From an objective to tiers of terms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from models.arrays import Ints
+from models.errors import InputError
+from models.objective import Objective, TierSettings
+from models.problem import (
+    Curves,
+    DomainCurve,
+    Excess,
+    Move,
+    NodeCurve,
+    Open,
+    Origin,
+    Tier,
+    Unplaced,
+    Weighted,
+)
+from models.problem.rules import SEVERITY
+from plugins_compat.compiler.curves import convex, stack
+from plugins_compat.compiler.view import View
+from plugins_compat.framework.framework import Framework
+from plugins_compat.framework.shapes import Shape
+
+FINE = 10_000
+"""Whole units per displayed unit, in tiers whose terms are not whole by nature."""
+
+TICKS = 10_000
+"""Units of load in a node of average size, for curves."""
+
+# Deviations from the mean utilisation, in percentage points, at which a squared deviation has its corners.
+CORNERS = np.concatenate(
+    [
+        np.arange(0, 2, 0.1),
+        np.arange(2, 5, 0.25),
+        np.arange(5, 10, 0.5),
+        np.arange(10, 30, 2),
+        np.arange(30, 101, 10),
+    ]
+)
+
+
+def make_tiers(view: View, objective: Objective, framework: Framework, pending: Sequence[Shape]) -> tuple[Tier, ...]:
+    """Return the tiers: repair, pending pods by priority, then what the objective asks for.
+
+    Parameters
+    ----------
+    pending
+        Shapes of the pods that may stay without a node.
+    """
+    tiers = [Tier("repair", (Weighted(1, Excess(Origin("repair"))),), SEVERITY, "violations")]
+    tiers += _pending_tiers(view, pending)
+    tiers += [_tier(view, settings, framework) for settings in objective.tiers]
+    return tuple(tiers)
+
+
+def _pending_tiers(view: View, pending: Sequence[Shape]) -> list[Tier]:
+    priorities = np.array([shape.pod.priority for shape in view.shapes], dtype=np.int64)
+    tiers = []
+    for priority in sorted({shape.pod.priority for shape in pending}, reverse=True):
+        cost = (priorities == priority).astype(np.int64)
+        term = Unplaced(Origin("pending", f"priority {priority}"), cost)
+        tiers.append(Tier(f"pending, priority {priority}", (Weighted(1, term),), 1, "pods"))
+    if tiers:
+        term = Unplaced(Origin("pending", "size"), _sizes(view))
+        tiers.append(Tier("pending, by size", (Weighted(1, term),), 1000, "nodes' worth"))
+    return tiers
+
+
+def _sizes(view: View) -> Ints:
+    """``[s]`` the largest share of an average node that a pod requests of any resource, in thousandths, at least 1."""
+    capacity = view.state.allocatable.mean(axis=1)
+    vectors = np.array([view.state.vector(shape) for shape in view.shapes]).reshape(len(view.shapes), -1)
+    share = np.divide(vectors, capacity, out=np.zeros(vectors.shape), where=capacity > 0)
+    sizes: Ints = np.maximum(1, np.rint(share.max(axis=1, initial=0.0) * 1000)).astype(np.int64)
+    return sizes
+
+
+def _tier(view: View, settings: TierSettings, framework: Framework) -> Tier:
+    scale = _scale(settings)
+
+    def whole(weight: float) -> int:
+        return round(weight * scale)
+
+    terms: list[Weighted] = []
+    for resource, weight in settings.variance.items():
+        if weight:
+            terms.append(Weighted(1, _variance(view, resource, weight * scale)))
+    if settings.moves:
+        cost = np.full(len(view.shapes), whole(settings.moves), dtype=np.int64)
+        terms.append(Weighted(1, Move(Origin("moves"), cost)))
+    if settings.nodes:
+        cost = np.full(view.state.size, whole(settings.nodes), dtype=np.int64)
+        terms.append(Weighted(1, Open(Origin("nodes in use"), cost, view.held(_keeps_open))))
+    if settings.scores:
+        view.point = whole(settings.scores)
+        for plugin, weight in framework.scores:
+            terms += [Weighted(w.weight * weight, w.term) for w in plugin.terms(view)]
+    for key, weight in settings.spread.items():
+        if weight:
+            terms += _even(view, key, whole(weight))
+    return Tier(settings.name, tuple(terms), scale, _unit(settings))
+
+
+def _scale(settings: TierSettings) -> int:
+    if settings.scores or any(settings.variance.values()):
+        return FINE
+    weights = (settings.moves, settings.nodes, *settings.spread.values())
+    return next((s for s in (1, 10, 100, 1000) if all((w * s).is_integer() for w in map(float, weights))), FINE)
+
+
+def _unit(settings: TierSettings) -> str:
+    used = {
+        "pp²": any(settings.variance.values()),
+        "moves": settings.moves,
+        "nodes": settings.nodes,
+        "points": settings.scores,
+        "pairs": any(settings.spread.values()),
+    }
+    named = [unit for unit, on in used.items() if on]
+    return named[0] if len(named) == 1 else "cost"
+
+
+def _keeps_open(shape: Shape) -> bool:
+    controller = shape.pod.metadata.controller
+    return controller is None or controller.kind not in ("DaemonSet", "Node")
+
+
+def _even(view: View, key: str, weight: int) -> Iterator[Weighted]:
+    """Yield, for each workload, the pairs of its pods that share a domain."""
+    topology = view.state.topology(key)
+    if topology.size < 2:
+        view.note(f"spread over {key}: fewer than two domains, nothing to spread over")
+        return
+    workloads: dict[tuple[str, str, str], set[int]] = {}
+    for shape in view.state.shapes.all:
+        controller = shape.pod.metadata.controller
+        if controller is not None and controller.kind not in ("DaemonSet", "Node"):
+            workload = (controller.kind, shape.pod.namespace, controller.name)
+            workloads.setdefault(workload, set()).add(shape.index)
+    for (kind, namespace, name), indices in workloads.items():
+        belongs = _within(indices)
+        group = view.select(belongs)
+        held = topology.total(view.held(belongs))
+        size = int(view.counts[group].sum() + held.sum())
+        if len(group) and size > 1:
+            origin = Origin("spread", f"{kind} {namespace}/{name} over {key}")
+            curve = convex(lambda x: weight * x * (x - 1) / 2, range(size + 1), 0)
+            yield Weighted(1, DomainCurve(origin, group, topology, held, curve))
+
+
+def _within(indices: set[int]) -> Callable[[Shape], bool]:
+    return lambda shape: shape.index in indices
+
+
+def _variance(view: View, resource: str, weight: float) -> NodeCurve:
+    """Return ``weight · Σ_n (a_n/ā)·(100·u_n/a_n − 100·μ)²`` for a resource, as curves of the node's usage.
+
+    With every pod placed this is the number of nodes times the capacity-weighted variance, in percentage points
+    squared: the mean ``μ`` is then a constant, which makes the term separable by node.
+    """
+    row = view.state.resources.get(resource)
+    if row is None:
+        raise InputError(f"no node offers {resource!r} and no pod requests it", obj="objective", field="variance")
+    capacity = view.state.allocatable[row]
+    held = view.state.requested[row]
+    demand = np.array([view.state.vector(shape)[row] for shape in view.shapes], dtype=np.int64)
+    here = capacity > 0
+    mean_capacity = float(capacity[here].mean()) if here.any() else 1.0
+    tick = mean_capacity / TICKS
+
+    def ticks(amount: Ints) -> Ints:
+        rounded: Ints = np.rint(amount / tick).astype(np.int64)
+        return rounded
+
+    total = float((demand * view.counts).sum() + held[here].sum())
+    mean = total / max(1.0, float(capacity[here].sum()))
+    sizes = np.maximum(1, ticks(capacity))
+    distinct, curve = np.unique(sizes[here], return_inverse=True)
+    which = np.full(view.state.size, -1, dtype=np.int64)
+    which[here] = curve
+    family = [_squared_deviation(int(size), mean, weight * size / TICKS) for size in distinct]
+    curves = stack(family) if family else convex(lambda x: 0.0, (0,), 0)
+    return NodeCurve(Origin("variance", resource), ticks(demand), ticks(held), which, curves)
+
+
+def _squared_deviation(capacity: int, mean: float, weight: float) -> Curves:
+    """Return ``weight · (100·x/capacity − 100·mean)²`` with corners dense near the mean."""
+    corners = np.concatenate([-CORNERS[::-1], CORNERS]) / 100 + mean
+    points = {int(x) for x in np.rint(corners * capacity) if x >= 0}
+    return convex(lambda x: weight * (100 * x / capacity - 100 * mean) ** 2, points, round(mean * capacity))

@@ -1,0 +1,92 @@
+"""Who takes part: every pod of a snapshot is placed, pending, fixed or finished, with a reason where it is not free."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from models.kubernetes import Pod
+from models.snapshot import Snapshot, Standing, tied
+from plugins_compat.framework.framework import Framework
+
+Freeze = Callable[[Pod], str | None]
+"""Returns why a pod is to stay where it is, or ``None``."""
+
+
+@dataclass(frozen=True, slots=True)
+class RollCall:
+    """The standing of every pod.
+
+    Parameters
+    ----------
+    standing
+        ``[pods]`` in the snapshot's order.
+    reason
+        ``[pods]`` why a pod is fixed, or why a pending pod is not offered to the solver; empty otherwise.
+    """
+
+    pods: Sequence[Pod]
+    standing: Sequence[Standing]
+    reason: Sequence[str]
+
+    def count(self, standing: Standing) -> int:
+        """Return how many pods have this standing."""
+        return sum(1 for s in self.standing if s is standing)
+
+    def reasons(self, standing: Standing) -> Counter[str]:
+        """Count the reasons of the pods with this standing."""
+        return Counter(r for s, r in zip(self.standing, self.reason, strict=True) if s is standing and r)
+
+    def fixed(self) -> list[Pod]:
+        """Return the pods that stay where they are."""
+        return [p for p, s in zip(self.pods, self.standing, strict=True) if s is Standing.FIXED]
+
+    def free(self) -> list[Pod]:
+        """Return the pods that the solver places."""
+        return [
+            pod
+            for pod, standing, reason in zip(self.pods, self.standing, self.reason, strict=True)
+            if standing is Standing.PLACED or (standing is Standing.PENDING and not reason)
+        ]
+
+
+def call_roll(snapshot: Snapshot, framework: Framework, freeze: Freeze | None = None) -> RollCall:
+    """Find the standing of every pod.
+
+    Parameters
+    ----------
+    framework
+        Its plugins say which pods they cannot answer for.
+    freeze
+        The user's own word on who stays.
+    """
+    standing: list[Standing] = []
+    reasons: list[str] = []
+    for pod in snapshot.pods:
+        state, reason = _judge(pod, framework, freeze)
+        standing.append(state)
+        reasons.append(reason)
+    return RollCall(snapshot.pods, standing, reasons)
+
+
+def _judge(pod: Pod, framework: Framework, freeze: Freeze | None) -> tuple[Standing, str]:
+    if pod.finished:
+        return Standing.FINISHED, ""
+    reason = tied(pod) or _foreign(pod, framework) or _refused(pod, framework)
+    if pod.node_name:
+        reason = reason or (freeze and freeze(pod))
+        return (Standing.FIXED, reason) if reason else (Standing.PLACED, "")
+    for plugin in framework.pre_enqueue:
+        if status := plugin.pre_enqueue(pod):
+            reason = reason or status.reasons[0]
+    return Standing.PENDING, reason or ""
+
+
+def _foreign(pod: Pod, framework: Framework) -> str | None:
+    name = pod.spec.scheduler_name
+    return None if name == framework.profile.scheduler_name else f"scheduler {name}"
+
+
+def _refused(pod: Pod, framework: Framework) -> str | None:
+    return next((reason for plugin in framework.plugins.values() if (reason := plugin.refuses(pod))), None)

@@ -1,0 +1,1 @@
+"""The scheduling framework: extension points, cluster state, one pod's cycle, the queue."""

@@ -1,0 +1,139 @@
+"""What a plugin is: one upstream plugin with three faces.
+
+1. For the framework: the extension points, exact, vectorised over nodes.
+2. For the optimizer: the same predicate as `rules`.
+3. For the optimizer: the same score as `terms`.
+
+A plugin overrides what applies to it. The three faces share the matching code of the plugin's file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict
+from pydantic.alias_generators import to_camel
+
+from models.arrays import Ints
+from models.kubernetes import Pod
+from models.problem import POINTS, Rule, Weighted
+from plugins_compat.framework.state import ClusterState
+from plugins_compat.framework.status import NodeSet, Status
+
+if TYPE_CHECKING:
+    from plugins_compat.compiler.view import View
+    from plugins_compat.framework.cycle import Cycle
+
+
+class Args(BaseModel):
+    """Arguments of a plugin, as a ``pluginConfig`` entry holds them."""
+
+    model_config = ConfigDict(alias_generator=to_camel, extra="forbid", frozen=True, validate_by_name=True)
+
+    api_version: str | None = None
+    kind: str | None = None
+
+
+class Plugin:
+    """Base of all plugins; every method is the extension point of the same name in kube-scheduler."""
+
+    name: ClassVar[str]
+    Args: ClassVar[type[Args]] = Args
+
+    def __init__(self, args: Any, state: ClusterState) -> None:
+        self.args = args
+        self.state = state
+        self.release = state.release
+
+    # -- the framework's face ---------------------------------------------------------------------------------
+
+    def queue_key(self, pod: Pod) -> tuple[Any, ...]:
+        """QueueSort: pods are tried in increasing order of this key."""
+        raise NotImplementedError
+
+    def pre_enqueue(self, pod: Pod) -> Status | None:
+        """PreEnqueue: a status keeps the pod out of the queue."""
+        return None
+
+    def pre_filter(self, cycle: Cycle) -> Status | NodeSet | None:
+        """PreFilter: a status rejects the pod everywhere, a `NodeSet` narrows the nodes."""
+        return None
+
+    def filter(self, cycle: Cycle, nodes: Ints) -> Ints:
+        """Filter: return a `Code` for each of the given nodes."""
+        raise NotImplementedError
+
+    def reasons(self, cycle: Cycle, node: int) -> Sequence[str]:
+        """Why `filter` rejects the pod on a node, in upstream's words. Only asked where it does."""
+        raise NotImplementedError
+
+    def pre_score(self, cycle: Cycle, nodes: Ints) -> bool:
+        """PreScore: prepare for scoring the given (feasible) nodes; ``False`` drops the plugin from scoring."""
+        return True
+
+    def score(self, cycle: Cycle, nodes: Ints) -> Ints:
+        """Score: return the raw score of each of the given nodes."""
+        raise NotImplementedError
+
+    def normalize(self, cycle: Cycle, nodes: Ints, scores: Ints) -> Ints:
+        """NormalizeScore: bring raw scores into 0 to 100."""
+        return scores
+
+    def reserve(self, cycle: Cycle, node: int) -> Status | None:
+        """Reserve: claim what the pod needs on the node; a status undoes the placement."""
+        return None
+
+    def unreserve(self, cycle: Cycle, node: int) -> None:
+        """Unreserve: give back what `reserve` claimed."""
+
+    def permit(self, cycle: Cycle, node: int) -> Status | None:
+        """Permit: a status refuses the placement."""
+        return None
+
+    def pre_bind(self, cycle: Cycle, node: int) -> Status | None:
+        """PreBind: a status refuses the placement."""
+        return None
+
+    def bind(self, cycle: Cycle, node: int) -> bool:
+        """Bind: return whether this plugin bound the pod."""
+        raise NotImplementedError
+
+    def post_bind(self, cycle: Cycle, node: int) -> None:
+        """PostBind: take note that the pod was bound."""
+
+    def post_filter(self, cycle: Cycle) -> Status | None:
+        """PostFilter: what to do when no node is feasible."""
+        return None
+
+    # -- the optimizer's faces --------------------------------------------------------------------------------
+
+    def refuses(self, pod: Pod) -> str | None:
+        """Return what about the pod this plugin cannot answer for, or ``None``.
+
+        Such a pod is not guessed about: it stays where it is, and the report says why.
+        """
+        return None
+
+    def rules(self, view: View) -> Iterable[Rule]:
+        """Return the plugin's predicate as rules over the view's shapes."""
+        return ()
+
+    def terms(self, view: View) -> Iterator[Weighted]:
+        """Return the plugin's score as costs over the view's shapes; one point missed costs `View.point`."""
+        return iter(())
+
+
+def implements(plugin: type[Plugin], point: str) -> bool:
+    """Whether a plugin has an extension point of its own."""
+    return getattr(plugin, point) is not getattr(Plugin, point)
+
+
+def default_normalize(scores: Ints, *, reverse: bool = False) -> Ints:
+    """Scale scores so that the highest becomes 100, as upstream's ``DefaultNormalizeScore``; then maybe turn over."""
+    highest = int(scores.max(initial=0))
+    if highest <= 0:
+        return np.full_like(scores, POINTS) if reverse else scores
+    scaled = scores * POINTS // highest
+    return POINTS - scaled if reverse else scaled

@@ -1,0 +1,125 @@
+"""Pods that no plugin can tell apart share one shape, and with it all the work of matching.
+
+A shape is equality of everything a plugin may read: namespace, labels, the scheduling part of the spec, the
+controller, and whether the pod is terminating. Name, uid, node and status are not part of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from models.kubernetes import Pod
+from models.kubernetes.pod import Volume
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shape:
+    """A set of look-alike pods, represented by one of them.
+
+    Parameters
+    ----------
+    index
+        Position in the list of shapes; shapes are compared by identity.
+    pod
+        Any pod of the shape. Its name, uid, node and status must not be read.
+    claims
+        Keys of the claims the pods use.
+    """
+
+    index: int
+    pod: Pod
+    claims: tuple[str, ...]
+
+
+class Shapes:
+    """Finds the shape of a pod; grows as pods are met."""
+
+    def __init__(self, pods: Iterable[Pod] = ()) -> None:
+        self.all: list[Shape] = []
+        self._by_key: dict[Hashable, Shape] = {}
+        self._tokens = _Tokens()
+        for pod in pods:
+            self.of(pod)
+
+    def of(self, pod: Pod) -> Shape:
+        """Return the shape of ``pod``."""
+        spec, meta, token = pod.spec, pod.metadata, self._tokens
+        volumes = token.volumes(spec.volumes)
+        claims = tuple(sorted({_claim(pod, volume) for volume in volumes if _claim(pod, volume)}))
+        controller = meta.controller
+        key = (
+            pod.namespace,
+            token(meta.labels),
+            controller and (controller.api_version, controller.kind, controller.name),
+            pod.terminating,
+            token(spec.containers),
+            token(spec.init_containers),
+            token(spec.node_selector),
+            token(spec.affinity),
+            token(spec.tolerations),
+            token(spec.topology_spread_constraints),
+            token(spec.overhead),
+            token(spec.resources),
+            token(spec.resource_claims),
+            tuple(volume for volume in volumes if not _claim(pod, volume)),
+            claims,
+            spec.scheduler_name,
+            pod.priority,
+            pod.gated,
+        )
+        shape = self._by_key.get(key)
+        if shape is None:
+            shape = self._by_key[key] = Shape(len(self.all), pod, claims)
+            self.all.append(shape)
+        return shape
+
+
+def _claim(pod: Pod, volume: Volume) -> str:
+    """Return the key of the claim behind a volume, or an empty string."""
+    if volume.persistent_volume_claim is not None:
+        return f"{pod.namespace}/{volume.persistent_volume_claim.claim_name}"
+    if volume.ephemeral is not None:
+        return f"{pod.namespace}/{pod.name}-{volume.name}"
+    return ""
+
+
+class _Tokens:
+    """Small integers for equal values; an identity seen before costs no comparison."""
+
+    def __init__(self) -> None:
+        self._by_id: dict[int, int] = {}
+        self._by_value: dict[Any, int] = {}
+        self._kept: list[Any] = []
+        self._volumes: dict[int, tuple[Volume, ...]] = {}
+
+    def __call__(self, value: Any) -> int:
+        token = self._by_id.get(id(value))
+        if token is None:
+            token = self._by_value.setdefault(value, len(self._by_value))
+            self._by_id[id(value)] = token
+            self._kept.append(value)  # an id is only good while its object lives
+        return token
+
+    def volumes(self, volumes: tuple[Volume, ...]) -> tuple[Volume, ...]:
+        """Return the volumes that a scheduler plugin reads."""
+        found = self._volumes.get(id(volumes))
+        if found is None:
+            found = tuple(v for v in volumes if _matters(v))
+            self._volumes[id(volumes)] = found
+            self._kept.append(volumes)
+        return found
+
+
+def _matters(volume: Volume) -> bool:
+    return any(
+        (
+            volume.persistent_volume_claim,
+            volume.ephemeral,
+            volume.gce_persistent_disk,
+            volume.aws_elastic_block_store,
+            volume.iscsi,
+            volume.rbd,
+        )
+    )

@@ -1,0 +1,237 @@
+"""The scheduler's view of the cluster: nodes as arrays, and what the pods on them use."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from typing import Any, TypeVar
+
+import numpy as np
+
+from models.arrays import Bools, Ints
+from models.kubernetes import Node, Pod
+from models.problem import Topology
+from models.snapshot import Snapshot
+from plugins_compat.framework.shapes import Shape, Shapes
+from plugins_compat.framework.tally import Bag, Eligible, Tally
+from plugins_compat.release import Release
+from plugins_compat.requests import CPU, EPHEMERAL, MEMORY, PODS, is_scalar, requests, units
+
+T = TypeVar("T")
+H = TypeVar("H", bound=Hashable)
+
+ZONE_LABELS = ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone")
+REGION_LABELS = ("failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region")
+
+
+class ClusterState:
+    """Nodes, and the pods assumed on them.
+
+    What never changes is worked out once and memoised; what a pod adds to a node is added and taken off as arrays.
+
+    Parameters
+    ----------
+    snapshot
+        Nodes, volumes, namespaces and services are read from here. Pods are not placed until `assume` is called.
+    release
+        Decides how requests are added up.
+
+    Attributes
+    ----------
+    resources
+        Row of each resource in the arrays below.
+    allocatable, requested
+        ``[r, n]`` in scheduler units. Row 0 counts pods.
+    nonzero
+        ``[2, n]`` CPU and memory with the defaults that scores use.
+    order
+        ``[n]`` nodes in the order of the scheduler's own list: zone by zone, round robin.
+    """
+
+    def __init__(self, snapshot: Snapshot, release: Release, shapes: Shapes | None = None) -> None:
+        self.snapshot = snapshot
+        self.release = release
+        self.nodes: tuple[Node, ...] = snapshot.nodes
+        self.shapes = shapes or Shapes(pod for pod in snapshot.pods if not pod.finished)
+        self.resources = _resource_rows(self.nodes, self.shapes, release)
+        self.allocatable = _allocatable(self.nodes, self.resources)
+        self.requested = np.zeros_like(self.allocatable)
+        self.nonzero = np.zeros((2, len(self.nodes)), dtype=np.int64)
+        self.order = _node_order(self.nodes)
+        self.placed: defaultdict[int, dict[int, int]] = defaultdict(dict)
+        self._memo: dict[Hashable, Any] = {}
+        self._tallies: dict[Hashable, tuple[Tally, Callable[[Shape], int]]] = {}
+        self._tallies_of: dict[int, list[tuple[Tally, int]]] = {}
+        self._bags: dict[Hashable, tuple[Bag[Any], Callable[[Shape], tuple[Any, ...]]]] = {}
+
+    @property
+    def size(self) -> int:
+        """Number of nodes."""
+        return len(self.nodes)
+
+    def memo(self, key: Hashable, make: Callable[[], T]) -> T:
+        """Return ``make()``, worked out once for each key; for what depends on nothing that changes."""
+        found = self._memo.get(key)
+        if found is None:
+            found = self._memo[key] = make()
+        result: T = found
+        return result
+
+    # -- requests ---------------------------------------------------------------------------------------------
+
+    def vector(self, shape: Shape) -> Ints:
+        """``[r]`` what a pod of this shape requests, itself counted in row 0."""
+
+        def make() -> Ints:
+            vector = np.zeros(len(self.resources), dtype=np.int64)
+            for name, amount in requests(shape.pod, self.release).items():
+                vector[self.resources[name]] = amount
+            vector[self.resources[PODS]] = 1
+            return vector
+
+        return self.memo(("vector", shape), make)
+
+    def nonzero_vector(self, shape: Shape) -> Ints:
+        """``[2]`` CPU and memory a pod of this shape counts for in scores."""
+
+        def make() -> Ints:
+            amounts = requests(shape.pod, self.release, nonzero=True)
+            return np.array([amounts.get(CPU, 0), amounts.get(MEMORY, 0)], dtype=np.int64)
+
+        return self.memo(("nonzero", shape), make)
+
+    # -- topology ---------------------------------------------------------------------------------------------
+
+    def topology(self, key: str) -> Topology:
+        """Return the domains that a label key makes of the nodes."""
+
+        def make() -> Topology:
+            codes: dict[str, int] = {}
+            domain = np.full(self.size, -1, dtype=np.int64)
+            for n, node in enumerate(self.nodes):
+                if key in node.labels:
+                    domain[n] = codes.setdefault(node.labels[key], len(codes))
+            return Topology(key, domain, tuple(codes))
+
+        return self.memo(("topology", key), make)
+
+    def eligible(self, mask: Bools) -> Eligible:
+        """Return the one object that stands for this set of nodes."""
+        return self.memo(("eligible", mask.tobytes()), lambda: Eligible(mask))
+
+    def pinned_node(self, pod: Pod) -> str | None:
+        """Return the node that the template of the pod's controller names, if it names one."""
+        controller = pod.metadata.controller
+        if controller is None:
+            return None
+        return self.snapshot.pinned_nodes.get((controller.kind, pod.namespace, controller.name))
+
+    # -- pods -------------------------------------------------------------------------------------------------
+
+    def assume(self, shape: Shape, node: int, count: int = 1) -> None:
+        """Put ``count`` pods of a shape on a node; a negative count takes them away."""
+        self.requested[:, node] += self.vector(shape) * count
+        self.nonzero[:, node] += self.nonzero_vector(shape) * count
+        here = self.placed[shape.index]
+        here[node] = here.get(node, 0) + count
+        if not here[node]:
+            del here[node]
+        for tally, weight in self._weights(shape):
+            tally.add(node, weight * count)
+        for bag, things in self._bags.values():
+            if brought := things(shape):
+                bag.add(node, brought, count)
+
+    def forget(self, shape: Shape, node: int) -> None:
+        """Take a pod of a shape off a node."""
+        self.assume(shape, node, -1)
+
+    def tally(self, key: Hashable, weight: Callable[[Shape], int]) -> Tally:
+        """Return the tally that counts each pod ``weight(shape)`` times.
+
+        Parameters
+        ----------
+        key
+            Names the property; calls with equal keys must mean the same.
+        """
+        found = self._tallies.get(key)
+        if found is not None:
+            return found[0]
+        tally = Tally(np.zeros(self.size, dtype=np.int64))
+        for shape in self.shapes.all:
+            amount = weight(shape)
+            if amount:
+                for node, count in self.placed[shape.index].items():
+                    tally.per_node[node] += amount * count
+                if shape.index in self._tallies_of:
+                    self._tallies_of[shape.index].append((tally, amount))
+        self._tallies[key] = (tally, weight)
+        return tally
+
+    def bag(self, key: Hashable, things: Callable[[Shape], tuple[H, ...]]) -> Bag[H]:
+        """Return the bag of the things that pods bring to nodes.
+
+        Parameters
+        ----------
+        key
+            Names the kind of thing; calls with equal keys must mean the same.
+        things
+            What a pod of a shape brings. Called often: it should be memoised.
+        """
+        found = self._bags.get(key)
+        if found is not None:
+            return found[0]
+        bag: Bag[H] = Bag()
+        for shape in self.shapes.all:
+            if brought := things(shape):
+                for node, count in self.placed[shape.index].items():
+                    bag.add(node, brought, count)
+        self._bags[key] = (bag, things)
+        return bag
+
+    def _weights(self, shape: Shape) -> list[tuple[Tally, int]]:
+        found = self._tallies_of.get(shape.index)
+        if found is None:
+            weighed = ((tally, weight(shape)) for tally, weight in self._tallies.values())
+            found = self._tallies_of[shape.index] = [(tally, amount) for tally, amount in weighed if amount]
+        return found
+
+    def fill(self, pods: Iterable[Pod]) -> None:
+        """Assume bound pods where they are bound."""
+        index = self.snapshot.node_index
+        for pod in pods:
+            self.assume(self.shapes.of(pod), index[pod.node_name])
+
+
+def _resource_rows(nodes: Iterable[Node], shapes: Shapes, release: Release) -> dict[str, int]:
+    names = [PODS, CPU, MEMORY, EPHEMERAL]
+    offered = {name for node in nodes for name in node.allocatable if is_scalar(name)}
+    asked = {name for shape in shapes.all for name in requests(shape.pod, release)}
+    names += sorted((offered | asked) - set(names))
+    return {name: row for row, name in enumerate(names)}
+
+
+def _allocatable(nodes: tuple[Node, ...], rows: Mapping[str, int]) -> Ints:
+    table = np.zeros((len(rows), len(nodes)), dtype=np.int64)
+    for n, node in enumerate(nodes):
+        for name, nanos in node.allocatable.items():
+            if name in rows:
+                table[rows[name], n] = units(name, nanos)
+    return table
+
+
+def _node_order(nodes: Iterable[Node]) -> Ints:
+    zones: defaultdict[str, list[int]] = defaultdict(list)
+    for n, node in enumerate(nodes):
+        zones[_zone_key(node)].append(n)
+    queues = list(zones.values())
+    longest = max(map(len, queues), default=0)
+    order = [queue[i] for i in range(longest) for queue in queues if i < len(queue)]
+    return np.array(order, dtype=np.int64)
+
+
+def _zone_key(node: Node) -> str:
+    zone, region = (
+        next((node.labels[key] for key in keys if node.labels.get(key)), "") for keys in (ZONE_LABELS, REGION_LABELS)
+    )
+    return f"{region}:\x00:{zone}" if zone or region else ""

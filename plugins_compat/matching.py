@@ -1,0 +1,82 @@
+"""Which nodes a selector selects, as masks over all nodes.
+
+A requirement is evaluated once for each distinct value of its label, then spread over the nodes.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from models.arrays import Bools
+from models.interning import FrozenMap
+from models.kubernetes import Pod
+from models.kubernetes.selectors import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
+from plugins_compat.framework.shapes import Shape
+from plugins_compat.framework.state import ClusterState
+
+
+def everywhere(state: ClusterState) -> Bools:
+    """Return the mask of all nodes."""
+    return np.ones(state.size, dtype=np.bool_)
+
+
+def with_labels(state: ClusterState, labels: FrozenMap[str]) -> Bools:
+    """Return the nodes that carry all of these labels."""
+    mask = everywhere(state)
+    for key, value in labels.items():
+        topology = state.topology(key)
+        mask &= (topology.domain == topology.names.index(value)) if value in topology.names else False
+    return mask
+
+
+def with_keys(state: ClusterState, keys: set[str]) -> Bools:
+    """Return the nodes that carry all of these label keys."""
+    mask = everywhere(state)
+    for key in keys:
+        mask &= state.topology(key).domain >= 0
+    return mask
+
+
+def selected(state: ClusterState, selector: NodeSelector) -> Bools:
+    """Return the nodes that some term of the selector selects."""
+    mask = np.zeros(state.size, dtype=np.bool_)
+    for term in selector.node_selector_terms:
+        mask |= matching(state, term)
+    return mask
+
+
+def matching(state: ClusterState, term: NodeSelectorTerm) -> Bools:
+    """Return the nodes that a term selects; an empty or unusable term selects none."""
+    if term.empty or not term.valid:
+        return np.zeros(state.size, dtype=np.bool_)
+    mask = everywhere(state)
+    for requirement in term.match_expressions:
+        mask &= _labelled(state, requirement)
+    for requirement in term.match_fields:
+        mask &= np.array([requirement.matches(node.name) for node in state.nodes], dtype=np.bool_)
+    return mask
+
+
+def required_selector(pod: Pod) -> NodeSelector | None:
+    """Return the pod's required node affinity, if it has one."""
+    affinity = pod.spec.affinity
+    return affinity.node_affinity.required if affinity and affinity.node_affinity else None
+
+
+def required_nodes(state: ClusterState, shape: Shape) -> Bools:
+    """Return the nodes that the node selector and the required node affinity of a shape both select."""
+
+    def make() -> Bools:
+        mask = with_labels(state, shape.pod.spec.node_selector)
+        required = required_selector(shape.pod)
+        return mask if required is None else mask & selected(state, required)
+
+    return state.memo(("required nodes", shape), make)
+
+
+def _labelled(state: ClusterState, requirement: NodeSelectorRequirement) -> Bools:
+    topology = state.topology(requirement.key)
+    # One answer a value, and a last one (index -1) for nodes without the label.
+    answers = [requirement.matches(value) for value in topology.names] + [requirement.matches(None)]
+    mask: Bools = np.array(answers, dtype=np.bool_)[topology.domain]
+    return mask

@@ -1,0 +1,42 @@
+"""One file for each upstream plugin, named as upstream; the list of what is built in."""
+
+from plugins_compat.framework.plugin import Plugin
+from plugins_compat.plugins.default_binder import DefaultBinder
+from plugins_compat.plugins.dynamic_resources import DynamicResources
+from plugins_compat.plugins.image_locality import ImageLocality
+from plugins_compat.plugins.inter_pod_affinity import InterPodAffinity
+from plugins_compat.plugins.node_affinity import NodeAffinity
+from plugins_compat.plugins.node_name import NodeName
+from plugins_compat.plugins.node_ports import NodePorts
+from plugins_compat.plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocation
+from plugins_compat.plugins.node_resources_fit import NodeResourcesFit
+from plugins_compat.plugins.node_unschedulable import NodeUnschedulable
+from plugins_compat.plugins.node_volume_limits import NodeVolumeLimits
+from plugins_compat.plugins.pod_topology_spread import PodTopologySpread
+from plugins_compat.plugins.priority_sort import PrioritySort
+from plugins_compat.plugins.scheduling_gates import SchedulingGates
+from plugins_compat.plugins.taint_toleration import TaintToleration
+from plugins_compat.plugins.volume_binding import VolumeBinding
+from plugins_compat.plugins.volume_restrictions import VolumeRestrictions
+from plugins_compat.plugins.volume_zone import VolumeZone
+
+IN_TREE: tuple[type[Plugin], ...] = (
+    PrioritySort,
+    SchedulingGates,
+    NodeUnschedulable,
+    NodeName,
+    TaintToleration,
+    NodeAffinity,
+    NodePorts,
+    NodeResourcesFit,
+    VolumeRestrictions,
+    NodeVolumeLimits,
+    VolumeBinding,
+    VolumeZone,
+    PodTopologySpread,
+    InterPodAffinity,
+    DynamicResources,
+    NodeResourcesBalancedAllocation,
+    ImageLocality,
+    DefaultBinder,
+)

@@ -1,0 +1,24 @@
+"""DynamicResources: refused, and said so."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from models.arrays import Ints
+from models.kubernetes import Pod
+from plugins_compat.framework.cycle import Cycle
+from plugins_compat.framework.plugin import Plugin
+
+
+class DynamicResources(Plugin):
+    """Device claims are not modelled: a pod that has one stays where it is. All other pods score 0 everywhere."""
+
+    name = "DynamicResources"
+
+    def refuses(self, pod: Pod) -> str | None:
+        """Refuse pods with resource claims."""
+        return "resource claims (DynamicResources) are not modelled" if pod.spec.resource_claims else None
+
+    def score(self, cycle: Cycle, nodes: Ints) -> Ints:
+        """Return 0 for every node."""
+        return np.zeros(len(nodes), dtype=np.int64)

@@ -1,0 +1,66 @@
+"""ImageLocality: nodes that hold the images already are better."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+import numpy as np
+
+from models.arrays import Ints
+from models.problem import POINTS, Weighted
+from plugins_compat.compiler.view import View
+from plugins_compat.framework.cycle import Cycle
+from plugins_compat.framework.plugin import Plugin
+from plugins_compat.framework.shapes import Shape
+
+MEBI = 2**20
+LEAST, MOST = 23 * MEBI, 1000 * MEBI
+
+
+def normalized(image: str) -> str:
+    """Add the tag that an image without one means."""
+    return image if image.rfind(":") > image.rfind("/") else image + ":latest"
+
+
+class ImageLocality(Plugin):
+    """Scores by the size of the pod's images on the node, each scaled by the share of nodes that hold it."""
+
+    name = "ImageLocality"
+
+    def score(self, cycle: Cycle, nodes: Ints) -> Ints:
+        """Score the given nodes."""
+        return self._scores(cycle.shape)[nodes]
+
+    def terms(self, view: View) -> Iterator[Weighted]:
+        """Return the scores as a table; they do not depend on where pods are."""
+        yield from view.prefer_score(self.name, self._scores, lambda scores: scores)
+
+    def _scores(self, shape: Shape) -> Ints:
+        spec = shape.pod.spec
+        inits = spec.init_containers if self.release.images_of_init_containers else ()
+        images = [normalized(container.image) for container in (*inits, *spec.containers)]
+
+        def make() -> Ints:
+            total = np.zeros(self.state.size, dtype=np.int64)
+            for image in images:
+                holders = self._holders().get(image, {})
+                for n, size in holders.items():
+                    total[n] += int(float(size) * (float(len(holders)) / float(self.state.size)))
+            highest = MOST * max(1, len(images))
+            return (np.clip(total, LEAST, highest) - LEAST) * POINTS // (highest - LEAST)
+
+        return self.state.memo((self.name, tuple(images)), make)
+
+    def _holders(self) -> dict[str, dict[int, int]]:
+        """Return, for each image name, the nodes that hold it and its size there."""
+
+        def make() -> dict[str, dict[int, int]]:
+            holders: defaultdict[str, dict[int, int]] = defaultdict(dict)
+            for n, node in enumerate(self.state.nodes):
+                for image in node.status.images if node.status else ():
+                    for name in image.names:
+                        holders[name][n] = image.size_bytes
+            return dict(holders)
+
+        return self.state.memo((self.name, "holders"), make)

@@ -1,0 +1,325 @@
+"""InterPodAffinity: pods seek or shun the company of others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+from pydantic import Field
+
+from models.arrays import Ints
+from models.kubernetes import LabelSelector, LabelSelectorRequirement, Pod
+from models.kubernetes.pod import PodAffinity, PodAffinityTerm
+from models.problem import POINTS, Attract, Origin, Repel, Rule, Weighted
+from plugins_compat.compiler.view import View
+from plugins_compat.framework.cycle import Cycle
+from plugins_compat.framework.plugin import Args, Plugin
+from plugins_compat.framework.shapes import Shape
+from plugins_compat.framework.status import Code
+from plugins_compat.framework.tally import Tally
+from plugins_compat.matching import with_keys
+
+NamespaceLabels = Mapping[str, Mapping[str, str]]
+
+NO_AFFINITY = PodAffinity()
+
+
+class InterPodAffinityArgs(Args):
+    """How much a required affinity of an existing pod is worth to the incoming one."""
+
+    hard_pod_affinity_weight: Annotated[int, Field(ge=0, le=100)] = 1
+    ignore_preferred_terms_of_existing_pods: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """An affinity term as the plugin uses it; equal terms match the same pods.
+
+    Parameters
+    ----------
+    namespaces
+        Namespaces named by the term, or the owner's own when the term names and selects none.
+    """
+
+    key: str
+    selector: LabelSelector | None
+    namespaces: frozenset[str]
+    namespace_selector: LabelSelector | None
+
+    def matches_incoming(self, pod: Pod, labels: NamespaceLabels) -> bool:
+        """Whether the incoming pod is of the company that an existing pod's term means."""
+        chosen = self.namespace_selector
+        here = chosen is not None and chosen.matches(labels.get(pod.namespace, {}))
+        return (here or pod.namespace in self.namespaces) and self._selects(pod)
+
+    def matches_existing(self, pod: Pod, labels: NamespaceLabels, selects_twice: bool) -> bool:
+        """Whether an existing pod is of the company that the incoming pod's term means.
+
+        Upstream turns the namespace selector into names first; a release with ``selects_twice`` then evaluates the
+        selector once more, against no labels.
+        """
+        chosen = self.namespace_selector
+        here = chosen is not None and (
+            (pod.namespace in labels and chosen.matches(labels[pod.namespace]))
+            or (selects_twice and chosen.matches({}))
+        )
+        return (here or pod.namespace in self.namespaces) and self._selects(pod)
+
+    def _selects(self, pod: Pod) -> bool:
+        return self.selector is not None and self.selector.matches(pod.metadata.labels)
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """All terms of a shape; preferred ones with their weights."""
+
+    affinity: tuple[Term, ...]
+    anti_affinity: tuple[Term, ...]
+    preferred: tuple[tuple[Term, int], ...]
+    preferred_anti: tuple[tuple[Term, int], ...]
+
+
+class InterPodAffinity(Plugin):
+    """Rejects nodes without required company or with unwanted company, either way; scores preferred company."""
+
+    name = "InterPodAffinity"
+    Args = InterPodAffinityArgs
+
+    # -- filter -----------------------------------------------------------------------------------------------
+
+    def filter(self, cycle: Cycle, nodes: Ints) -> Ints:
+        """Check required affinity, then own and existing pods' anti-affinity."""
+        codes = np.zeros(len(nodes), dtype=np.int64)
+        repelled = self._repelled_by_own(cycle.shape, nodes) | self._repelled_by_existing(cycle.shape, nodes)
+        codes[repelled] = Code.UNSCHEDULABLE
+        codes[~self._attracted(cycle.shape, nodes)] = Code.UNRESOLVABLE
+        return codes
+
+    def reasons(self, cycle: Cycle, node: int) -> Sequence[str]:
+        """Return upstream's reason for the first check that fails."""
+        nodes = np.array([node])
+        if not self._attracted(cycle.shape, nodes)[0]:
+            return ("node(s) didn't match pod affinity rules",)
+        if self._repelled_by_own(cycle.shape, nodes)[0]:
+            return ("node(s) didn't match pod anti-affinity rules",)
+        return ("node(s) didn't satisfy existing pods anti-affinity rules",)
+
+    def _attracted(self, shape: Shape, nodes: Ints) -> np.ndarray:
+        terms = self._terms(shape).affinity
+        ok = np.ones(len(nodes), dtype=np.bool_)
+        if not terms:
+            return ok
+        company = self._company(terms)
+        found = False
+        met = ok.copy()
+        for term in terms:
+            topology = self.state.topology(term.key)
+            domain = topology.domain[nodes]
+            totals = company.total(topology)
+            found = found or bool(totals.any())
+            ok &= domain >= 0
+            met &= (domain >= 0) & (totals[domain] > 0 if topology.size else False)
+        if not found and self._all_match(terms)(shape):
+            return ok  # the first of its kind may stand wherever the keys are
+        return met
+
+    def _repelled_by_own(self, shape: Shape, nodes: Ints) -> np.ndarray:
+        repelled = np.zeros(len(nodes), dtype=np.bool_)
+        for term in self._terms(shape).anti_affinity:
+            repelled |= self._in_domain(self._company((term,)), term.key, nodes)
+        return repelled
+
+    def _repelled_by_existing(self, shape: Shape, nodes: Ints) -> np.ndarray:
+        repelled = np.zeros(len(nodes), dtype=np.bool_)
+        for term in self._matching(shape, "anti_affinity"):
+            repelled |= self._in_domain(self._owners(term, "anti_affinity"), term.key, nodes)
+        return repelled
+
+    def _in_domain(self, tally: Tally, key: str, nodes: Ints) -> np.ndarray:
+        topology = self.state.topology(key)
+        if not topology.size:
+            return np.zeros(len(nodes), dtype=np.bool_)
+        domain = topology.domain[nodes]
+        there: np.ndarray = (domain >= 0) & (tally.total(topology)[domain] > 0)
+        return there
+
+    # -- rules ------------------------------------------------------------------------------------------------
+
+    def rules(self, view: View) -> Iterable[Rule]:
+        """A `Repel` for each anti-affinity term, an `Attract` for each set of affinity terms, an `Allow` for keys."""
+        repelling: dict[Term, set[int]] = {}
+        attracting: dict[tuple[Term, ...], set[int]] = {}
+        for shape in self.state.shapes.all:
+            terms = self._terms(shape)
+            for term in terms.anti_affinity:
+                repelling.setdefault(term, set()).add(shape.index)
+            if terms.affinity:
+                attracting.setdefault(terms.affinity, set()).add(shape.index)
+        for term, owners in repelling.items():
+            seeks, matches = _within(owners), self._repelled(term)
+            seekers, targets = view.select(seeks), view.select(matches)
+            if len(seekers) or len(targets):
+                origin = Origin(self.name, f"anti-affinity over {term.key}")
+                held = view.relation(seeks, matches)
+                yield Repel(origin, seekers, targets, self.state.topology(term.key), held)
+        for together, owners in attracting.items():
+            seeks, matches = _within(owners), self._all_match(together)
+            seekers, targets = view.select(seeks), view.select(matches)
+            if len(seekers) or len(targets):
+                topologies = tuple(self.state.topology(term.key) for term in together)
+                origin = Origin(self.name, f"affinity over {', '.join(term.key for term in together)}")
+                yield Attract(origin, seekers, targets, topologies, view.relation(seeks, matches))
+        rule = view.allow(
+            self.name, lambda shape: with_keys(self.state, {term.key for term in self._terms(shape).affinity})
+        )
+        if rule is not None:
+            yield rule
+
+    # -- score ------------------------------------------------------------------------------------------------
+
+    def pre_score(self, cycle: Cycle, nodes: Ints) -> bool:
+        """Sum what company is worth, by topology key and domain."""
+        terms = self._terms(cycle.shape)
+        if self.args.ignore_preferred_terms_of_existing_pods and not (terms.preferred or terms.preferred_anti):
+            return False
+        worth: dict[str, Ints] = {}
+
+        def add(tally: Tally, key: str, weight: int) -> None:
+            topology = self.state.topology(key)
+            totals = tally.total(topology)
+            if weight and totals.any():
+                worth[key] = worth.get(key, np.zeros(topology.size, dtype=np.int64)) + totals * weight
+
+        for term, weight in terms.preferred:
+            add(self._company((term,)), term.key, weight)
+        for term, weight in terms.preferred_anti:
+            add(self._company((term,)), term.key, -weight)
+        if not self.args.ignore_preferred_terms_of_existing_pods or terms.preferred or terms.preferred_anti:
+            hard = self.args.hard_pod_affinity_weight
+            for term in self._matching(cycle.shape, "affinity"):
+                add(self._owners(term, "affinity"), term.key, hard)
+            for role, sign in (("preferred", 1), ("preferred_anti", -1)):
+                for term in self._matching(cycle.shape, role):
+                    add(self._owners(term, role), term.key, sign)
+        cycle.data[self.name] = worth
+        return bool(worth) or not self.release.skips_idle_scores
+
+    def score(self, cycle: Cycle, nodes: Ints) -> Ints:
+        """Sum what the company in the node's domains is worth."""
+        raw = np.zeros(len(nodes), dtype=np.int64)
+        for key, worth in cycle.data[self.name].items():
+            domain = self.state.topology(key).domain[nodes]
+            raw += np.where(domain >= 0, worth[domain], 0)
+        return raw
+
+    def normalize(self, cycle: Cycle, nodes: Ints, scores: Ints) -> Ints:
+        """Scale between the smallest and the largest, dividing before multiplying, as upstream does in floats."""
+        if not cycle.data[self.name] or not len(scores):
+            return scores
+        lowest, highest = int(scores.min()), int(scores.max())
+        if highest == lowest:
+            return np.zeros_like(scores)
+        scaled = float(POINTS) * ((scores - lowest).astype(np.float64) / float(highest - lowest))
+        normal: Ints = scaled.astype(np.int64)
+        return normal
+
+    def terms(self, view: View) -> Iterator[Weighted]:
+        """Return a surrogate: a preferred term costs its weight times the share of its company that stands apart.
+
+        For anti-affinity, the share that stands together. The exact score is rescaled between the best and the worst
+        node at the moment of placement, which has no final-state meaning.
+        """
+        for role, together in (("preferred", False), ("preferred_anti", True)):
+            owners: dict[tuple[Term, int], set[int]] = {}
+            for shape in self.state.shapes.all:
+                for term, weight in getattr(self._terms(shape), role):
+                    owners.setdefault((term, weight), set()).add(shape.index)
+            for (term, weight), indices in owners.items():
+                origin = Origin(self.name, f"{role.replace('_', ' ')} over {term.key}")
+                yield from view.company(
+                    origin,
+                    self.state.topology(term.key),
+                    _within(indices),
+                    self._all_match((term,)),
+                    weight,
+                    together,
+                )
+
+    # -- matching ---------------------------------------------------------------------------------------------
+
+    def _terms(self, shape: Shape) -> Terms:
+        def make() -> Terms:
+            affinity = shape.pod.spec.affinity
+            toward = (affinity and affinity.pod_affinity) or NO_AFFINITY
+            away = (affinity and affinity.pod_anti_affinity) or NO_AFFINITY
+            return Terms(
+                tuple(self._term(shape.pod, term) for term in toward.required),
+                tuple(self._term(shape.pod, term) for term in away.required),
+                tuple((self._term(shape.pod, w.pod_affinity_term), w.weight) for w in toward.preferred),
+                tuple((self._term(shape.pod, w.pod_affinity_term), w.weight) for w in away.preferred),
+            )
+
+        return self.state.memo((self.name, "terms", shape), make)
+
+    def _term(self, owner: Pod, term: PodAffinityTerm) -> Term:
+        selector = term.label_selector
+        if self.release.affinity_label_keys and selector is not None:
+            labels = owner.metadata.labels
+            selector = selector.also(
+                *(LabelSelectorRequirement(k, "In", (labels[k],)) for k in term.match_label_keys if k in labels),
+                *(LabelSelectorRequirement(k, "NotIn", (labels[k],)) for k in term.mismatch_label_keys if k in labels),
+            )
+        names = frozenset(term.namespaces)
+        if not names and term.namespace_selector is None:
+            names = frozenset({owner.namespace})
+        return Term(term.topology_key, selector, names, term.namespace_selector)
+
+    def _all_match(self, terms: Sequence[Term]) -> Callable[[Shape], bool]:
+        """Return the predicate of shapes that match all terms of an incoming pod."""
+        labels, twice = self.state.snapshot.namespace_labels, self.release.affinity_keeps_namespace_selector
+        return lambda shape: all(term.matches_existing(shape.pod, labels, twice) for term in terms)
+
+    def _repelled(self, term: Term) -> Callable[[Shape], bool]:
+        """Return the predicate of shapes that an anti-affinity term keeps away, whoever comes first."""
+        labels, existing = self.state.snapshot.namespace_labels, self._all_match((term,))
+        return lambda shape: existing(shape) or term.matches_incoming(shape.pod, labels)
+
+    def _company(self, terms: tuple[Term, ...]) -> Tally:
+        """Count the pods that match all of the terms."""
+        return self.state.tally((self.name, "company", terms), self._all_match(terms))
+
+    def _owners(self, term: Term, role: str) -> Tally:
+        """Count the pods that have a term; a preferred one counts its weight."""
+
+        def weight(shape: Shape) -> int:
+            mine = getattr(self._terms(shape), role)
+            if role.startswith("preferred"):
+                return sum(weight for other, weight in mine if other == term)
+            return sum(other == term for other in mine)
+
+        return self.state.tally((self.name, role, term), weight)
+
+    def _matching(self, shape: Shape, role: str) -> Sequence[Term]:
+        """Return the distinct terms of existing pods, in a role, that match the incoming pod."""
+        shapes = self.state.shapes.all
+        labels = self.state.snapshot.namespace_labels
+
+        def all_terms() -> list[Term]:
+            found: dict[Term, None] = {}
+            for other in shapes:
+                for item in getattr(self._terms(other), role):
+                    found[item[0] if role.startswith("preferred") else item] = None
+            return list(found)
+
+        def make() -> list[Term]:
+            known = self.state.memo((self.name, "all", role, len(shapes)), all_terms)
+            return [term for term in known if term.matches_incoming(shape.pod, labels)]
+
+        key: Hashable = (self.name, "matching", role, len(shapes), shape)
+        return self.state.memo(key, make)
+
+
+def _within(indices: set[int]) -> Callable[[Shape], bool]:
+    return lambda shape: shape.index in indices

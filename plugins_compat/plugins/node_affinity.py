@@ -1,0 +1,105 @@
+"""NodeAffinity: node selectors, required and preferred node affinity."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from pydantic import TypeAdapter, field_validator
+
+from models.arrays import Bools, Ints
+from models.kubernetes.pod import NodeAffinity as Affinity
+from models.kubernetes.pod import PreferredSchedulingTerm
+from models.problem import Weighted
+from plugins_compat.compiler.view import View
+from plugins_compat.framework.cycle import Cycle
+from plugins_compat.framework.plugin import Args, default_normalize
+from plugins_compat.framework.shapes import Shape
+from plugins_compat.framework.status import Code, NodeSet, Status
+from plugins_compat.matching import everywhere, matching, required_nodes, required_selector, selected
+from plugins_compat.plugins.static_filter import StaticFilter
+
+
+class NodeAffinityArgs(Args):
+    """``addedAffinity`` applies to every pod of the profile."""
+
+    added_affinity: Affinity | None = None
+
+    @field_validator("added_affinity", mode="before")
+    @classmethod
+    def _read(cls, value: object) -> object:
+        return TypeAdapter(Affinity).validate_python(value) if isinstance(value, dict) else value
+
+
+class NodeAffinity(StaticFilter):
+    """Rejects nodes outside the pod's node selector and required affinity; scores preferred terms by weight."""
+
+    name = "NodeAffinity"
+    Args = NodeAffinityArgs
+
+    def pre_filter(self, cycle: Cycle) -> Status | NodeSet | None:
+        """Narrow the nodes when every required term names some."""
+        required = required_selector(cycle.shape.pod)
+        if required is None or not required.node_selector_terms:
+            return None
+        names: frozenset[str] = frozenset()
+        for term in required.node_selector_terms:
+            pins = [frozenset(r.values) for r in term.match_fields if r.key == "metadata.name" and r.operator == "In"]
+            if not pins:
+                return None
+            pinned = frozenset.intersection(*pins)
+            if not pinned and self.release.node_affinity_first_conflict:
+                return Status(Code.UNRESOLVABLE, ("pod affinity terms conflict",))
+            names |= pinned
+        return NodeSet(names) if names else Status(Code.UNRESOLVABLE, ("pod affinity terms conflict",))
+
+    def passes(self, shape: Shape) -> Bools:
+        """``[n]`` nodes that the pod and the profile both select."""
+        return self._added() & required_nodes(self.state, shape)
+
+    def reasons(self, cycle: Cycle, node: int) -> Sequence[str]:
+        """Return upstream's reason."""
+        if not self._added()[node]:
+            return ("node(s) didn't match scheduler-enforced node affinity",)
+        return ("node(s) didn't match Pod's node affinity/selector",)
+
+    def pre_score(self, cycle: Cycle, nodes: Ints) -> bool:
+        """Drop out, in releases that do, when there is nothing to prefer."""
+        affinity = cycle.pod.spec.affinity
+        own = affinity and affinity.node_affinity and affinity.node_affinity.preferred
+        added = self.args.added_affinity and self.args.added_affinity.preferred
+        return bool(own or added) or not self.release.skips_idle_scores
+
+    def score(self, cycle: Cycle, nodes: Ints) -> Ints:
+        """Sum the weights of matching preferred terms."""
+        return self._weights(cycle.shape)[nodes]
+
+    def normalize(self, cycle: Cycle, nodes: Ints, scores: Ints) -> Ints:
+        """Scale so that the best node has 100."""
+        return default_normalize(scores)
+
+    def terms(self, view: View) -> Iterator[Weighted]:
+        """Return the scores as a table, normalised over the nodes that each shape may use at all."""
+        yield from view.prefer_score(self.name, self._weights, default_normalize, self._preferred)
+
+    def _added(self) -> Bools:
+        added: Affinity | None = self.args.added_affinity
+        if added is None or added.required is None:
+            return everywhere(self.state)
+        required = added.required
+        return self.state.memo((self.name, "added"), lambda: selected(self.state, required))
+
+    def _preferred(self, shape: Shape) -> Sequence[PreferredSchedulingTerm]:
+        affinity = shape.pod.spec.affinity
+        own = affinity.node_affinity.preferred if affinity and affinity.node_affinity else ()
+        added = self.args.added_affinity.preferred if self.args.added_affinity else ()
+        return [term for term in (*added, *own) if term.weight and not term.preference.empty]
+
+    def _weights(self, shape: Shape) -> Ints:
+        def make() -> Ints:
+            total = np.zeros(self.state.size, dtype=np.int64)
+            for term in self._preferred(shape):
+                total[matching(self.state, term.preference)] += term.weight
+            return total
+
+        return self.state.memo((self.name, "preferred", shape), make)

@@ -1,0 +1,85 @@
+"""NodePorts: a host port is held by one pod a node."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+
+from models.arrays import Ints
+from models.kubernetes import Pod
+from models.problem import AtMost, Origin, Rule
+from plugins_compat.compiler.view import View
+from plugins_compat.framework.cycle import Cycle
+from plugins_compat.framework.plugin import Plugin
+from plugins_compat.framework.shapes import Shape
+from plugins_compat.framework.status import Code
+from plugins_compat.framework.tally import Tally
+from plugins_compat.release import Release
+
+ANY_IP = "0.0.0.0"
+
+HostPort = tuple[str, int, str]
+"""Protocol, port and IP; `ANY_IP` stands for all."""
+
+
+def host_ports(pod: Pod, release: Release) -> frozenset[HostPort]:
+    """Return the host ports that a pod wants, each once: a pod is never in conflict with itself."""
+    containers = list(pod.spec.containers)
+    if release.ports_of_sidecars:
+        containers += [c for c in pod.spec.init_containers if c.restart_policy == "Always"]
+    return frozenset(
+        (port.protocol or "TCP", port.host_port, port.host_ip or ANY_IP)
+        for container in containers
+        for port in container.ports
+        if port.host_port and port.host_port > 0
+    )
+
+
+class NodePorts(Plugin):
+    """Rejects nodes where a wanted host port is taken on the same IP, or on all, or is wanted on all."""
+
+    name = "NodePorts"
+
+    def filter(self, cycle: Cycle, nodes: Ints) -> Ints:
+        """Reject nodes with a port in conflict."""
+        taken = np.zeros(len(nodes), dtype=np.bool_)
+        for protocol, port, ip in self._ports(cycle.shape):
+            rivals = (None,) if ip == ANY_IP else (ip, ANY_IP)
+            for rival in rivals:
+                taken |= self._users(protocol, port, rival).per_node[nodes] > 0
+        return np.where(taken, Code.UNSCHEDULABLE, Code.SUCCESS)
+
+    def reasons(self, cycle: Cycle, node: int) -> Sequence[str]:
+        """Return upstream's reason."""
+        return ("node(s) didn't have free ports for the requested pod ports",)
+
+    def rules(self, view: View) -> Iterable[Rule]:
+        """At most one pod a node for each port and IP; a pod that wants all IPs is in the group of each.
+
+        Groups are made by IP because two pods that want different IPs of one port do not conflict.
+        """
+        wanted: dict[tuple[str, int], set[str]] = {}
+        for shape in self.state.shapes.all:
+            for protocol, port, ip in self._ports(shape):
+                wanted.setdefault((protocol, port), set()).add(ip)
+        for (protocol, port), ips in wanted.items():
+            for ip in sorted(ips - {ANY_IP}) or [ANY_IP]:
+                wants = self._wants_any({(protocol, port, ip), (protocol, port, ANY_IP)})
+                group = view.select(wants)
+                if len(group):
+                    yield AtMost(Origin(self.name, f"{protocol} {port}"), group, view.by_node, 1, view.held(wants))
+
+    def _wants_any(self, ports: set[HostPort]) -> Callable[[Shape], bool]:
+        return lambda shape: not ports.isdisjoint(self._ports(shape))
+
+    def _ports(self, shape: Shape) -> frozenset[HostPort]:
+        return self.state.memo((self.name, shape), lambda: host_ports(shape.pod, self.release))
+
+    def _users(self, protocol: str, port: int, ip: str | None) -> Tally:
+        """Count the pods that hold a port on an IP, or on any."""
+
+        def holds(shape: Shape) -> bool:
+            return any((p, n) == (protocol, port) and ip in (None, i) for p, n, i in self._ports(shape))
+
+        return self.state.tally((self.name, protocol, port, ip), holds)

@@ -1,0 +1,91 @@
+"""NodeResourcesBalancedAllocation: CPU and memory should fill up together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from models.arrays import Floats, Ints
+from models.problem import POINTS, NodeScore, Origin, Weighted
+from plugins_compat.compiler.view import View
+from plugins_compat.framework.cycle import Cycle
+from plugins_compat.framework.plugin import Args, Plugin
+from plugins_compat.plugins.resource_scores import ResourceSpec, Scored, default_resources, score_loads
+
+
+class NodeResourcesBalancedAllocationArgs(Args):
+    """Which resources are balanced; weights are accepted and ignored, as upstream does."""
+
+    resources: tuple[ResourceSpec, ...] = ()
+
+
+class NodeResourcesBalancedAllocation(Plugin):
+    """Scores by the standard deviation of the usage fractions, after placement or compared with before."""
+
+    name = "NodeResourcesBalancedAllocation"
+    Args = NodeResourcesBalancedAllocationArgs
+
+    def pre_score(self, cycle: Cycle, nodes: Ints) -> bool:
+        """Drop out, in releases that do, for a pod that requests none of the balanced resources."""
+        asked = self._scored().requests(cycle.shape)
+        idle = not any(asked.get(spec.name) for spec in self._scored().specs)
+        return not (idle and self.release.skips_idle_scores)
+
+    def score(self, cycle: Cycle, nodes: Ints) -> Ints:
+        """Score in the release's own way."""
+        after = self._balance(cycle, nodes, with_pod=True)
+        if self.release.balanced == "std":
+            return after
+        change = POINTS // 2 + after - self._balance(cycle, nodes, with_pod=False)
+        # Go's division truncates; here `change` is never negative, since both scores lie between 50 and 100.
+        return POINTS // 2 + change // 2
+
+    def terms(self, view: View) -> Iterator[Weighted]:
+        """Return the score after placement, for two resources, as a `NodeScore`.
+
+        The improvement that newer releases score depends on the order of arrival; its surrogate is the score after
+        placement, which it grows with.
+        """
+        loads = score_loads(view, self._scored())
+        if loads is None or len(loads) != 2:
+            view.note(f"{self.name}: only two resources that every pod counts on are in the model")
+            return
+        scored = np.array([1 for _ in view.shapes], dtype=np.int64)
+        yield Weighted(1, NodeScore(Origin(self.name), "balanced", loads, view.point, scored))
+
+    def _scored(self) -> Scored:
+        resources = self.args.resources or default_resources()
+        return self.state.memo((self.name, "scored"), lambda: Scored(self.state, resources, nonzero=False))
+
+    def _balance(self, cycle: Cycle, nodes: Ints, *, with_pod: bool) -> Ints:
+        """``trunc((1 − std) · 100)`` over the fractions of the resources that the node has, in upstream's order."""
+        used, capacity, _ = self._scored().usage(cycle.shape, nodes, with_pod=with_pod)
+        counted = capacity > 0
+        fraction = np.where(counted, np.minimum(1.0, used / np.maximum(capacity, 1)), 0.0)
+        number = counted.sum(axis=0)
+        std = np.where(number == 2, _half_difference(fraction, counted), _deviation(fraction, counted, number))
+        points: Ints = ((1.0 - std) * float(POINTS)).astype(np.int64)
+        return points
+
+
+def _half_difference(fraction: Floats, counted: np.ndarray) -> Floats:
+    if fraction.shape[0] < 2:
+        return np.zeros(fraction.shape[1])
+    first = np.argmax(counted, axis=0)
+    last = fraction.shape[0] - 1 - np.argmax(counted[::-1], axis=0)
+    columns = np.arange(fraction.shape[1])
+    halves: Floats = np.abs((fraction[first, columns] - fraction[last, columns]) / 2)
+    return halves
+
+
+def _deviation(fraction: Floats, counted: np.ndarray, number: np.ndarray) -> Floats:
+    total = np.zeros(fraction.shape[1])
+    for row in fraction:  # one after the other, as upstream adds
+        total = total + row
+    mean = total / np.maximum(number, 1)
+    squares = np.zeros(fraction.shape[1])
+    for row, here in zip(fraction, counted, strict=True):
+        squares = squares + np.where(here, (row - mean) * (row - mean), 0.0)
+    spread: Floats = np.where(number > 2, np.sqrt(squares / np.maximum(number, 1)), 0.0)
+    return spread

@@ -1,0 +1,219 @@
+"""NodeResourcesFit: requests fit what is left, and scores how full the node would be."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from models.arrays import Ints
+from models.problem import POINTS, SEVERITY, Capacity, NodeScore, Origin, Rule, Weighted
+from plugins_compat.compiler.view import View
+from plugins_compat.framework.cycle import Cycle
+from plugins_compat.framework.plugin import Args, Plugin
+from plugins_compat.framework.shapes import Shape
+from plugins_compat.framework.status import Code
+from plugins_compat.plugins.resource_scores import ResourceSpec, Scored, default_resources, score_loads
+from plugins_compat.requests import CPU, EPHEMERAL, MEMORY, NATIVE, PODS, is_extended, requests
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class ShapePoint(_Part):
+    """A point of a ratio shape: utilization 0 to 100, score 0 to 10."""
+
+    utilization: Annotated[int, Field(ge=0, le=100)]
+    score: Annotated[int, Field(ge=0, le=10)]
+
+
+class RatioParam(_Part):
+    """The shape of RequestedToCapacityRatio."""
+
+    shape: Annotated[tuple[ShapePoint, ...], Field(min_length=1)]
+
+    @field_validator("shape")
+    @classmethod
+    def _rises(cls, shape: tuple[ShapePoint, ...]) -> tuple[ShapePoint, ...]:
+        xs = [point.utilization for point in shape]
+        if any(b <= a for a, b in itertools.pairwise(xs)):
+            raise ValueError("utilization values must be strictly increasing")
+        return shape
+
+
+class ScoringStrategy(_Part):
+    """How a node's usage becomes a score."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+    type: Literal["LeastAllocated", "MostAllocated", "RequestedToCapacityRatio"] = "LeastAllocated"
+    resources: tuple[ResourceSpec, ...] = ()
+    requested_to_capacity_ratio: Annotated[RatioParam | None, Field(alias="requestedToCapacityRatio")] = None
+
+    @model_validator(mode="after")
+    def _has_shape(self) -> ScoringStrategy:
+        if self.type == "RequestedToCapacityRatio" and self.requested_to_capacity_ratio is None:
+            raise ValueError("RequestedToCapacityRatio needs requestedToCapacityRatio.shape")
+        return self
+
+
+class NodeResourcesFitArgs(Args):
+    """Which resources the filter ignores, and how nodes are scored."""
+
+    ignored_resources: tuple[str, ...] = ()
+    ignored_resource_groups: tuple[str, ...] = ()
+    scoring_strategy: ScoringStrategy = ScoringStrategy()
+
+
+class NodeResourcesFit(Plugin):
+    """Rejects nodes without room for the pod's requests; scores by the chosen strategy."""
+
+    name = "NodeResourcesFit"
+    Args = NodeResourcesFitArgs
+
+    def filter(self, cycle: Cycle, nodes: Ints) -> Ints:
+        """Reject nodes where some request exceeds what is free."""
+        rows, amounts = self._compared(cycle.shape)
+        capacity = self.state.allocatable[np.ix_(rows, nodes)]
+        lacking = amounts[:, None] > capacity - self.state.requested[np.ix_(rows, nodes)]
+        codes = np.where(lacking.any(axis=0), Code.UNSCHEDULABLE, Code.SUCCESS)
+        if self.release.fit_unresolvable:
+            hopeless = lacking[1:] & (amounts[1:, None] > capacity[1:])
+            codes[hopeless.any(axis=0)] = Code.UNRESOLVABLE
+        return codes
+
+    def reasons(self, cycle: Cycle, node: int) -> Sequence[str]:
+        """Name every resource that is short, in upstream's order."""
+        rows, amounts = self._compared(cycle.shape)
+        names = list(self.state.resources)
+        free = self.state.allocatable[rows, node] - self.state.requested[rows, node]
+        short = [names[row] for row, lacking in zip(rows, amounts > free, strict=True) if lacking]
+        return ["Too many pods" if name == PODS else f"Insufficient {name}" for name in short]
+
+    def rules(self, view: View) -> Iterable[Rule]:
+        """One `Capacity` for each resource that some shape requests."""
+        for name, row in self.state.resources.items():
+            demand = np.array([self._demand(shape, row) for shape in view.shapes], dtype=np.int64)
+            if demand.any():
+                yield self._capacity(name, row, demand)
+        if not self.release.fit_skips_zero:
+            full = self._overcommitted()
+            rule = view.allow(self.name, lambda shape: ~(full & bool(self._asked(shape))))
+            if rule is not None:
+                yield rule
+
+    def pre_score(self, cycle: Cycle, nodes: Ints) -> bool:
+        """Note what is scored."""
+        cycle.data[self.name] = self._scored()
+        return True
+
+    def score(self, cycle: Cycle, nodes: Ints) -> Ints:
+        """Score by the chosen strategy."""
+        strategy = self.args.scoring_strategy
+        scored: Scored = cycle.data[self.name]
+        used, capacity, weights = scored.usage(cycle.shape, nodes)
+        if not len(weights):
+            return np.zeros(len(nodes), dtype=np.int64)
+        if strategy.type == "RequestedToCapacityRatio":
+            return _ratio_score(used, capacity, weights, strategy.requested_to_capacity_ratio.shape)
+        counted = capacity > 0
+        room = np.where(counted, capacity, 1)
+        if strategy.type == "LeastAllocated":
+            parts = np.where(used > capacity, 0, (capacity - used) * POINTS // room)
+        else:
+            parts = np.minimum(used, capacity) * POINTS // room
+        total = np.where(counted, weights[:, None], 0).sum(axis=0)
+        weighted = np.where(counted, parts * weights[:, None], 0).sum(axis=0)
+        scores: Ints = np.where(total > 0, weighted // np.maximum(total, 1), 0)
+        return scores
+
+    def terms(self, view: View) -> Iterator[Weighted]:
+        """Return the least or most allocated strategy as a `NodeScore`; a ratio shape has no term."""
+        kind = {"LeastAllocated": "least", "MostAllocated": "most"}.get(self.args.scoring_strategy.type)
+        loads = score_loads(view, self._scored())
+        if kind is None or loads is None:
+            view.note(f"{self.name}: this scoring strategy is not in the model")
+            return
+        scored = np.ones(len(view.shapes), dtype=np.int64)
+        yield Weighted(1, NodeScore(Origin(self.name), kind, loads, view.point, scored))  # type: ignore[arg-type]
+
+    def _scored(self) -> Scored:
+        resources = self.args.scoring_strategy.resources or default_resources()
+        return self.state.memo((self.name, "scored"), lambda: Scored(self.state, resources, nonzero=True))
+
+    def _compared(self, shape: Shape) -> tuple[Ints, Ints]:
+        """Return the rows that the filter compares, pods first, and the pod's amounts."""
+
+        def make() -> tuple[Ints, Ints]:
+            vector = self.state.vector(shape)
+            asked = self._asked(shape)
+            rows = [self.state.resources[PODS]]
+            for name, row in self.state.resources.items():
+                compared = name in asked or (name in NATIVE and bool(asked))
+                skipped = self.release.fit_skips_zero and not vector[row]
+                if compared and not skipped and not self._ignored(name):
+                    rows.append(row)
+            return np.array(rows), vector[rows]
+
+        return self.state.memo((self.name, shape), make)
+
+    def _asked(self, shape: Shape) -> set[str]:
+        """Return what a pod requests; a scalar that it names counts even when it names 0 of it.
+
+        CPU, memory and ephemeral storage are compared for every pod that requests anything.
+        """
+        amounts = requests(shape.pod, self.release)
+        return {name for name, amount in amounts.items() if amount or name not in NATIVE}
+
+    def _ignored(self, name: str) -> bool:
+        args = self.args
+        return is_extended(name) and (
+            name in args.ignored_resources or name.partition("/")[0] in args.ignored_resource_groups
+        )
+
+    def _demand(self, shape: Shape, row: int) -> int:
+        rows, amounts = self._compared(shape)
+        found = np.flatnonzero(rows == row)
+        return int(amounts[found[0]]) if len(found) else 0
+
+    def _overcommitted(self) -> Any:
+        rows = [self.state.resources[name] for name in (CPU, MEMORY, EPHEMERAL)]
+        return (self.state.requested[rows] > self.state.allocatable[rows]).any(axis=0)
+
+    def _capacity(self, name: str, row: int, demand: Ints) -> Capacity:
+        unit = math.gcd(*demand.tolist())
+        allocatable = self.state.allocatable[row]
+        free = (allocatable - self.state.requested[row]) // unit
+        severity = np.maximum(1, SEVERITY * unit // np.maximum(1, allocatable))
+        return Capacity(Origin(self.name, name), demand // unit, free, np.minimum(severity, SEVERITY), unit)
+
+
+def _ratio_score(used: Ints, capacity: Ints, weights: Ints, points: Sequence[ShapePoint]) -> Ints:
+    """Score through a broken line; only parts above 0 count, and the mean is rounded half away from zero."""
+    percent = np.where(used > capacity, POINTS, used * POINTS // np.maximum(capacity, 1))
+    parts = np.where(capacity > 0, broken_line(percent, points), 0)
+    counted = parts > 0
+    total = np.where(counted, weights[:, None], 0).sum(axis=0)
+    weighted = np.where(counted, parts * weights[:, None], 0).sum(axis=0)
+    mean = weighted / np.maximum(total, 1)
+    floor = np.floor(mean)
+    scores: Ints = np.where(total > 0, floor + (mean - floor >= 0.5), 0).astype(np.int64)
+    return scores
+
+
+def broken_line(percent: Ints, points: Sequence[ShapePoint]) -> Ints:
+    """Interpolate between shape points (scores times 10), dividing toward zero as Go does."""
+    xs = np.array([p.utilization for p in points], dtype=np.int64)
+    ys = np.array([p.score * 10 for p in points], dtype=np.int64)
+    right = np.clip(np.searchsorted(xs, percent), 0, len(xs) - 1)
+    left = np.maximum(right - 1, 0)
+    rise = (ys[right] - ys[left]) * (percent - xs[left])
+    run = np.maximum(xs[right] - xs[left], 1)
+    between = ys[left] + np.sign(rise) * (np.abs(rise) // run)
+    values: Ints = np.where(percent <= xs[0], ys[0], np.where(percent > xs[-1], ys[-1], between))
+    return values

@@ -1,0 +1,32 @@
+"""NodeUnschedulable: no new pods on cordoned nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from models.arrays import Bools
+from models.kubernetes.taints import Taint, tolerated
+from plugins_compat.framework.cycle import Cycle
+from plugins_compat.framework.shapes import Shape
+from plugins_compat.matching import everywhere
+from plugins_compat.plugins.static_filter import StaticFilter
+
+CORDONED = Taint("node.kubernetes.io/unschedulable", "NoSchedule")
+
+
+class NodeUnschedulable(StaticFilter):
+    """Rejects cordoned nodes, unless the pod tolerates the taint that stands for a cordon."""
+
+    name = "NodeUnschedulable"
+
+    def passes(self, shape: Shape) -> Bools:
+        """``[n]`` all nodes that are not cordoned, or all."""
+        if tolerated(CORDONED, shape.pod.spec.tolerations):
+            return everywhere(self.state)
+        return np.array([not node.unschedulable for node in self.state.nodes], dtype=np.bool_)
+
+    def reasons(self, cycle: Cycle, node: int) -> Sequence[str]:
+        """Return upstream's reason."""
+        return ("node(s) were unschedulable",)

@@ -1,0 +1,339 @@
+"""PodTopologySpread: pods that count together stand evenly over the domains of a topology key."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from pydantic import TypeAdapter, field_validator, model_validator
+
+from models.arrays import Bools, Ints
+from models.interning import FrozenMap
+from models.kubernetes import LabelSelector, LabelSelectorRequirement, Pod, TopologySpreadConstraint
+from models.kubernetes.taints import tolerated
+from models.objective import HOSTNAME, ZONE
+from models.problem import POINTS, Origin, Rule, Spread, Topology, Weighted
+from plugins_compat.compiler.view import View
+from plugins_compat.framework.cycle import Cycle
+from plugins_compat.framework.plugin import Args, Plugin
+from plugins_compat.framework.shapes import Shape
+from plugins_compat.framework.status import Code
+from plugins_compat.framework.tally import Eligible, Tally
+from plugins_compat.matching import required_nodes, with_keys
+from plugins_compat.plugins.default_selector import default_selector
+
+SYSTEM_DEFAULTS = (
+    TopologySpreadConstraint(3, HOSTNAME, "ScheduleAnyway"),
+    TopologySpreadConstraint(5, ZONE, "ScheduleAnyway"),
+)
+HARD, SOFT = "DoNotSchedule", "ScheduleAnyway"
+
+
+class PodTopologySpreadArgs(Args):
+    """Constraints for pods that have none of their own."""
+
+    default_constraints: tuple[Any, ...] = ()
+    defaulting_type: Literal["List", "System"] = "System"
+
+    @field_validator("default_constraints", mode="before")
+    @classmethod
+    def _read(cls, value: Any) -> Any:
+        return TypeAdapter(tuple[TopologySpreadConstraint, ...]).validate_python(value or ())
+
+    @model_validator(mode="after")
+    def _consistent(self) -> PodTopologySpreadArgs:
+        if self.defaulting_type == "System" and self.default_constraints:
+            raise ValueError("defaultConstraints must be empty when defaultingType is System")
+        if any(c.label_selector is not None for c in self.default_constraints):
+            raise ValueError("defaultConstraints must not have a labelSelector")
+        return self
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Constraint:
+    """A constraint as the plugin uses it.
+
+    Parameters
+    ----------
+    selector
+        Which pods of the namespace count; ``None`` counts none.
+    eligible
+        Nodes on which pods count.
+    counts_self
+        Whether the incoming pod itself is selected.
+    """
+
+    key: str
+    topology: Topology
+    max_skew: int
+    min_domains: int
+    selector: LabelSelector | None
+    eligible: Eligible
+    counts_self: bool
+
+
+class PodTopologySpread(Plugin):
+    """Rejects nodes that would make the spread too uneven; scores down domains that hold many already."""
+
+    name = "PodTopologySpread"
+    Args = PodTopologySpreadArgs
+
+    # -- filter -----------------------------------------------------------------------------------------------
+
+    def filter(self, cycle: Cycle, nodes: Ints) -> Ints:
+        """Reject nodes without a topology key for good, nodes with too much skew for now."""
+        codes = np.zeros(len(nodes), dtype=np.int64)
+        for constraint in self._constraints(cycle.shape, HARD):
+            undecided = codes == Code.SUCCESS
+            domain = constraint.topology.domain[nodes]
+            codes[undecided & (domain < 0)] = Code.UNRESOLVABLE
+            undecided &= domain >= 0
+            totals = self._totals(cycle.shape, constraint)
+            known = self._domains(constraint)
+            if not len(known):
+                continue
+            least = 0 if len(known) < constraint.min_domains else int(totals[known].min())
+            skew = totals[domain] + constraint.counts_self - least
+            codes[undecided & (skew > constraint.max_skew)] = Code.UNSCHEDULABLE
+        return codes
+
+    def reasons(self, cycle: Cycle, node: int) -> Sequence[str]:
+        """Return upstream's reason."""
+        reason = "node(s) didn't match pod topology spread constraints"
+        if self.filter(cycle, np.array([node]))[0] == Code.UNRESOLVABLE:
+            reason += " (missing required label)"
+        return (reason,)
+
+    def rules(self, view: View) -> Iterable[Rule]:
+        """One `Spread` for each distinct constraint, and an `Allow` for nodes that lack a key."""
+        groups: dict[Any, tuple[Constraint, Shape]] = {}
+        bound: dict[Any, set[int]] = {}
+        for shape in self.state.shapes.all:
+            for c in self._constraints(shape, HARD):
+                what = (shape.pod.namespace, c.key, c.max_skew, c.min_domains, c.selector, id(c.eligible))
+                groups.setdefault(what, (c, shape))
+                bound.setdefault(what, set()).add(shape.index)
+        for what, (c, shape) in groups.items():
+            yield self._spread(view, c, shape.pod.namespace, bound[what])
+        rule = view.allow(
+            self.name, lambda shape: with_keys(self.state, {c.key for c in self._constraints(shape, HARD)})
+        )
+        if rule is not None:
+            yield rule
+
+    def _spread(self, view: View, constraint: Constraint, namespace: str, seekers: set[int]) -> Spread:
+        topology = restricted(constraint.topology, constraint.eligible.mask)
+        counts = self._selects(namespace, constraint.selector)
+        return Spread(
+            Origin(self.name, f"{namespace}: {_words(constraint.selector)} over {constraint.key}"),
+            view.select(lambda shape: shape.index in seekers),
+            view.select(counts),
+            topology,
+            constraint.max_skew,
+            constraint.min_domains,
+            topology.total(view.held(lambda shape: shape.index in seekers)),
+            topology.total(view.held(counts)),
+        )
+
+    # -- score ------------------------------------------------------------------------------------------------
+
+    def pre_score(self, cycle: Cycle, nodes: Ints) -> bool:
+        """Note the constraints and their weights over the candidates."""
+        constraints = self._constraints(cycle.shape, SOFT)
+        if not constraints and self.release.skips_idle_scores:
+            return False
+        ignored = np.zeros(len(nodes), dtype=np.bool_)
+        if self._needs_all_keys(cycle.shape):
+            for c in constraints:
+                ignored |= c.topology.domain[nodes] < 0
+        weights: list[float] = []
+        sized: set[str] = set()
+        for c in constraints:
+            if c.key == HOSTNAME:
+                size = int((~ignored).sum())
+            elif c.key in sized and not self.release.spread_per_constraint:
+                size = 0  # the pairs of this key were new to the first constraint only
+            else:
+                size = len(np.unique(c.topology.domain[nodes][~ignored]))
+            sized.add(c.key)
+            weights.append(math.log(size + 2))
+        cycle.data[self.name] = (constraints, weights, ignored)
+        return True
+
+    def score(self, cycle: Cycle, nodes: Ints) -> Ints:
+        """Sum, over the constraints, the pods in the node's domain times the weight, rounded half away from zero."""
+        constraints, weights, ignored = cycle.data[self.name]
+        raw = np.zeros(len(nodes), dtype=np.float64)
+        for i, c in enumerate(constraints):
+            domain = c.topology.domain[nodes]
+            if c.key == HOSTNAME:
+                count = self._tally(cycle.shape.pod.namespace, c.selector).per_node[nodes]
+            elif c.topology.size:
+                count = self._soft_totals(cycle.shape, constraints, i)[domain]
+            else:
+                continue
+            raw += np.where(domain >= 0, count * weights[i] + float(c.max_skew - 1), 0.0)
+        raw[ignored] = 0.0
+        rounded: Ints = (np.trunc(raw) + (raw - np.trunc(raw) >= 0.5)).astype(np.int64)
+        return rounded
+
+    def normalize(self, cycle: Cycle, nodes: Ints, scores: Ints) -> Ints:
+        """Turn over and scale between the smallest and the largest; ignored nodes get 0."""
+        ignored: Bools = cycle.data[self.name][2]
+        counted = scores[~ignored]
+        highest = int(counted.max(initial=0))
+        if highest == 0:
+            return np.where(ignored, 0, POINTS)
+        turned: Ints = np.where(ignored, 0, POINTS * (highest + int(counted.min()) - scores) // highest)
+        return turned
+
+    def terms(self, view: View) -> Iterator[Weighted]:
+        """Return a surrogate: each pod costs the share of its group that stands in its domain.
+
+        The exact score compares nodes with each other at the moment of placement, which has no final-state meaning.
+        Constraints weigh in as ``ln(domains + 2)``, as upstream weighs them.
+        """
+        groups: dict[Any, tuple[Constraint, str, float]] = {}
+        for shape in view.shapes:
+            soft = self._constraints(shape, SOFT)
+            weights = [math.log(max(1, c.topology.size) + 2) for c in soft]
+            for c, weight in zip(soft, weights, strict=True):
+                what = (shape.pod.namespace, c.key, c.selector)
+                groups.setdefault(what, (c, shape.pod.namespace, weight / sum(weights)))
+        for c, namespace, share in groups.values():
+            yield from view.even(
+                Origin(self.name, f"{_words(c.selector)} over {c.key}"),
+                c.topology,
+                self._selects(namespace, c.selector),
+                share,
+            )
+
+    # -- constraints ------------------------------------------------------------------------------------------
+
+    def _constraints(self, shape: Shape, mode: str) -> Sequence[Constraint]:
+        return self.state.memo((self.name, mode, shape), lambda: self._make(shape, mode))
+
+    def _make(self, shape: Shape, mode: str) -> Sequence[Constraint]:
+        pod = shape.pod
+        own = pod.spec.topology_spread_constraints
+        given: Iterable[TopologySpreadConstraint] = own
+        derived: LabelSelector | None = None
+        if not own:
+            given = SYSTEM_DEFAULTS if self.args.defaulting_type == "System" else self.args.default_constraints
+            derived = default_selector(self.state.snapshot, pod)
+            if derived is None:
+                return ()
+        used = [c for c in given if c.when_unsatisfiable == mode]
+        # Nodes must carry every key of the set to count, except for the system's own soft defaults.
+        every_key = mode == HARD or self._needs_all_keys(shape)
+        keyed = with_keys(self.state, {c.topology_key for c in used} if every_key else set())
+        return [self._constraint(shape, c, derived if not own else c.label_selector, keyed) for c in used]
+
+    def _constraint(
+        self, shape: Shape, c: TopologySpreadConstraint, selector: LabelSelector | None, keyed: Bools
+    ) -> Constraint:
+        pod = shape.pod
+        if self.release.spread_label_keys and c.label_selector is not None:
+            selector = c.label_selector.also(
+                *(
+                    LabelSelectorRequirement(key, "In", (pod.metadata.labels[key],))
+                    for key in c.match_label_keys
+                    if key in pod.metadata.labels
+                )
+            )
+        policies = self.release.spread_policies
+        mask = keyed
+        if not policies or (c.node_affinity_policy or "Honor") == "Honor":
+            mask = mask & required_nodes(self.state, shape)
+        if policies and c.node_taints_policy == "Honor":
+            mask = mask & self._tolerated(shape)
+        return Constraint(
+            c.topology_key,
+            self.state.topology(c.topology_key),
+            c.max_skew,
+            (c.min_domains or 1) if self.release.spread_min_domains else 0,
+            selector,
+            self.state.eligible(mask),
+            selector is not None and selector.matches(pod.metadata.labels),
+        )
+
+    def _needs_all_keys(self, shape: Shape) -> bool:
+        return bool(shape.pod.spec.topology_spread_constraints) or self.args.defaulting_type == "List"
+
+    def _tolerated(self, shape: Shape) -> Bools:
+        tolerations = shape.pod.spec.tolerations
+
+        def make() -> Bools:
+            return np.array(
+                [
+                    all(t.effect == "PreferNoSchedule" or tolerated(t, tolerations) for t in node.taints)
+                    for node in self.state.nodes
+                ],
+                dtype=np.bool_,
+            )
+
+        return self.state.memo((self.name, "tolerated", tolerations), make)
+
+    # -- counts -----------------------------------------------------------------------------------------------
+
+    def _selects(self, namespace: str, selector: LabelSelector | None) -> Any:
+        """Return the predicate of shapes that count: same namespace, selected, not terminating."""
+        if selector is None or (selector.empty and not self.release.spread_empty_selector_counts):
+            return lambda shape: False
+
+        def counts(shape: Shape) -> bool:
+            pod: Pod = shape.pod
+            return pod.namespace == namespace and not pod.terminating and selector.matches(pod.metadata.labels)
+
+        return counts
+
+    def _tally(self, namespace: str, selector: LabelSelector | None) -> Tally:
+        return self.state.tally((self.name, namespace, selector), self._selects(namespace, selector))
+
+    def _totals(self, shape: Shape, constraint: Constraint) -> Ints:
+        """``[d]`` pods that count, by domain, for a hard constraint."""
+        source = constraint
+        if not self.release.spread_per_constraint:
+            # Counts are kept by key and value, and the last constraint with the key writes them.
+            source = [c for c in self._constraints(shape, HARD) if c.key == constraint.key][-1]
+        return self._tally(shape.pod.namespace, source.selector).total(source.topology, source.eligible)
+
+    def _soft_totals(self, shape: Shape, constraints: Sequence[Constraint], i: int) -> Ints:
+        """``[d]`` pods that count, by domain, for a soft constraint."""
+        namespace, c = shape.pod.namespace, constraints[i]
+        if self.release.spread_per_constraint:
+            return self._tally(namespace, c.selector).total(c.topology, c.eligible)
+        same_key = [other for other in constraints if other.key == c.key]
+        parts = [self._tally(namespace, o.selector).total(o.topology, o.eligible) for o in same_key]
+        total: Ints = np.sum(parts, axis=0)
+        return total
+
+    def _domains(self, constraint: Constraint) -> Ints:
+        """Return the domains that have an eligible node."""
+
+        def make() -> Ints:
+            domain = constraint.topology.domain[constraint.eligible.mask]
+            return np.unique(domain[domain >= 0])
+
+        return self.state.memo((self.name, "domains", constraint.topology.key, id(constraint.eligible)), make)
+
+
+def restricted(topology: Topology, mask: Bools) -> Topology:
+    """Return a topology with only the domains that some node of the mask belongs to."""
+    inside = mask & (topology.domain >= 0)
+    kept, renumbered = np.unique(topology.domain[inside], return_inverse=True)
+    domain = np.full_like(topology.domain, -1)
+    domain[inside] = renumbered
+    return Topology(topology.key, domain, tuple(topology.names[d] for d in kept))
+
+
+def _words(selector: LabelSelector | None) -> str:
+    if selector is None:
+        return "no pods"
+    labels: FrozenMap[str] = selector.match_labels
+    parts = [f"{key}={value}" for key, value in labels.items()]
+    parts += [f"{r.key} {r.operator} {' '.join(r.values)}".strip() for r in selector.match_expressions]
+    return ",".join(parts) or "all pods"

@@ -1,0 +1,36 @@
+"""The shape of a filter that depends on the pod and the node alone, not on other pods."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from models.arrays import Bools, Ints
+from models.problem import Rule
+from plugins_compat.compiler.view import View
+from plugins_compat.framework.cycle import Cycle
+from plugins_compat.framework.plugin import Plugin
+from plugins_compat.framework.shapes import Shape
+from plugins_compat.framework.status import Code
+
+
+class StaticFilter(Plugin):
+    """A filter whose answer is one mask a shape; as a rule it is an `Allow`."""
+
+    def passes(self, shape: Shape) -> Bools:
+        """``[n]`` the nodes that pods of this shape may use."""
+        raise NotImplementedError
+
+    def mask(self, shape: Shape) -> Bools:
+        """Return `passes`, worked out once a shape."""
+        return self.state.memo((self.name, shape), lambda: self.passes(shape))
+
+    def filter(self, cycle: Cycle, nodes: Ints) -> Ints:
+        """Reject, for good, the nodes outside the mask."""
+        return np.where(self.mask(cycle.shape)[nodes], Code.SUCCESS, Code.UNRESOLVABLE)
+
+    def rules(self, view: View) -> Iterable[Rule]:
+        """Return the masks as one `Allow`."""
+        rule = view.allow(self.name, self.mask)
+        return [rule] if rule is not None else []

@@ -1,0 +1,70 @@
+"""TaintToleration: taints keep pods away, or make nodes less welcome."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from models.arrays import Bools, Ints
+from models.kubernetes.taints import Taint, tolerated
+from models.problem import Weighted
+from plugins_compat.compiler.view import View
+from plugins_compat.framework.cycle import Cycle
+from plugins_compat.framework.plugin import default_normalize
+from plugins_compat.framework.shapes import Shape
+from plugins_compat.plugins.static_filter import StaticFilter
+
+
+class TaintToleration(StaticFilter):
+    """Rejects nodes with an untolerated NoSchedule or NoExecute taint; scores down PreferNoSchedule taints."""
+
+    name = "TaintToleration"
+
+    def passes(self, shape: Shape) -> Bools:
+        """``[n]`` nodes whose hard taints are all tolerated."""
+        return self._by_taints(lambda taints: self._first_untolerated(shape, taints) is None).astype(np.bool_)
+
+    def reasons(self, cycle: Cycle, node: int) -> Sequence[str]:
+        """Return upstream's reason; older releases name the taint."""
+        if self.release.generic_taint_reason:
+            return ("node(s) had untolerated taint(s)",)
+        taint = self._first_untolerated(cycle.shape, self.state.nodes[node].taints)
+        assert taint is not None
+        return (f"node(s) had untolerated taint {{{taint.key}: {taint.value}}}",)
+
+    def score(self, cycle: Cycle, nodes: Ints) -> Ints:
+        """Count untolerated PreferNoSchedule taints."""
+        return self._untolerated_soft(cycle.shape)[nodes]
+
+    def normalize(self, cycle: Cycle, nodes: Ints, scores: Ints) -> Ints:
+        """Fewest untolerated taints is best."""
+        return default_normalize(scores, reverse=True)
+
+    def terms(self, view: View) -> Iterator[Weighted]:
+        """Return the scores as a table, normalised over the nodes that each shape may use at all."""
+        yield from view.prefer_score(self.name, self._untolerated_soft, lambda s: default_normalize(s, reverse=True))
+
+    def _first_untolerated(self, shape: Shape, taints: Sequence[Taint]) -> Taint | None:
+        tolerations = shape.pod.spec.tolerations
+        hard = (taint for taint in taints if taint.effect != "PreferNoSchedule")
+        return next((taint for taint in hard if not tolerated(taint, tolerations)), None)
+
+    def _untolerated_soft(self, shape: Shape) -> Ints:
+        soft = [t for t in shape.pod.spec.tolerations if t.effect in ("", "PreferNoSchedule")]
+
+        def count(taints: Sequence[Taint]) -> int:
+            return sum(t.effect == "PreferNoSchedule" and not tolerated(t, soft) for t in taints)
+
+        return self.state.memo((self.name, "soft", shape), lambda: self._by_taints(count))
+
+    def _by_taints(self, value: Callable[[Sequence[Taint]], int]) -> Ints:
+        """Evaluate once for each distinct set of taints, then spread over the nodes."""
+        codes: dict[tuple[Taint, ...], int] = {}
+        code = self.state.memo(
+            (self.name, "taints"),
+            lambda: np.array([codes.setdefault(node.taints, len(codes)) for node in self.state.nodes], dtype=np.int64),
+        )
+        distinct = self.state.memo((self.name, "distinct"), lambda: list(codes))
+        values: Ints = np.array([value(taints) for taints in distinct], dtype=np.int64)[code]
+        return values

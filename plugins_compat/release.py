@@ -1,0 +1,176 @@
+"""What differs between releases of kube-scheduler, as plain switches.
+
+A plugin never asks which release it is; it asks for one behaviour. A release is a set of answers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+TieBreak = Literal["uniform", "heap", "first"]
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """One release's behaviour.
+
+    Parameters
+    ----------
+    quantity_sum
+        Container requests are added as quantities and rounded once; otherwise each is rounded first.
+    sidecars, pod_level_resources
+        Restartable init containers, and requests of the pod as a whole, count towards its requests.
+    cpu_overhead_in_cores
+        In scores, CPU overhead counts as whole cores rounded up, read as millicores (an upstream bug).
+    fit_skips_zero, fit_unresolvable
+        Fit ignores resources the pod requests none of; a request above allocatable is unresolvable.
+    balanced
+        ``std``: the score after placement; ``delta``: the improvement over the node without the pod.
+    skips_idle_scores
+        Plugins with nothing to say drop out of scoring instead of giving every node a constant.
+    images_of_init_containers
+        ImageLocality counts init containers.
+    node_affinity_first_conflict
+        A first required term with contradictory names makes the pod unschedulable at once.
+    spread_per_constraint
+        Spread constraints that share a topology key keep separate counts.
+    spread_policies, spread_min_domains, spread_label_keys
+        The constraint fields ``nodeAffinityPolicy``/``nodeTaintsPolicy``, ``minDomains``, ``matchLabelKeys`` work.
+    spread_empty_selector_counts
+        An explicit empty selector counts every pod of the namespace.
+    affinity_label_keys
+        ``matchLabelKeys`` and ``mismatchLabelKeys`` of pod affinity work.
+    affinity_keeps_namespace_selector
+        The namespace selector of an incoming term is evaluated a second time, against no labels.
+    ports_of_sidecars
+        NodePorts counts restartable init containers.
+    generic_taint_reason
+        The reason of TaintToleration does not name the taint.
+    volume_reason
+        Reason for a bound volume that a node cannot reach.
+    pinned_nodes_fail
+        Nodes outside a PreFilter node set are recorded as unresolvable.
+    tie_break
+        How one of several best nodes is picked.
+    config_versions
+        Versions of ``kubescheduler.config.k8s.io`` that the release reads.
+    """
+
+    name: str
+    quantity_sum: bool
+    sidecars: bool
+    pod_level_resources: bool
+    cpu_overhead_in_cores: bool
+    fit_skips_zero: bool
+    fit_unresolvable: bool
+    balanced: Literal["std", "delta"]
+    skips_idle_scores: bool
+    images_of_init_containers: bool
+    node_affinity_first_conflict: bool
+    spread_per_constraint: bool
+    spread_policies: bool
+    spread_min_domains: bool
+    spread_label_keys: bool
+    spread_empty_selector_counts: bool
+    affinity_label_keys: bool
+    affinity_keeps_namespace_selector: bool
+    ports_of_sidecars: bool
+    generic_taint_reason: bool
+    volume_reason: str
+    csi_limit_from_allocatable: bool
+    read_write_once_pod: bool
+    zone_label_translation: bool
+    pinned_nodes_fail: bool
+    tie_break: TieBreak
+    config_versions: tuple[str, ...]
+    plugins: tuple[tuple[str, int], ...]
+    """Default plugins in order, with their score weights (0 where the plugin does not score)."""
+
+
+K24 = Release(
+    name="1.24",
+    quantity_sum=False,
+    sidecars=False,
+    pod_level_resources=False,
+    cpu_overhead_in_cores=True,
+    fit_skips_zero=False,
+    fit_unresolvable=False,
+    balanced="std",
+    skips_idle_scores=False,
+    images_of_init_containers=False,
+    node_affinity_first_conflict=True,
+    spread_per_constraint=False,
+    spread_policies=False,
+    spread_min_domains=False,
+    spread_label_keys=False,
+    spread_empty_selector_counts=True,
+    affinity_label_keys=False,
+    affinity_keeps_namespace_selector=False,
+    ports_of_sidecars=False,
+    generic_taint_reason=False,
+    volume_reason="node(s) had volume node affinity conflict",
+    csi_limit_from_allocatable=True,
+    read_write_once_pod=False,
+    zone_label_translation=False,
+    pinned_nodes_fail=False,
+    tie_break="uniform",
+    config_versions=("v1beta2", "v1beta3"),
+    plugins=(
+        ("PrioritySort", 0),
+        ("NodeUnschedulable", 0),
+        ("NodeName", 0),
+        ("TaintToleration", 3),
+        ("NodeAffinity", 2),
+        ("NodePorts", 0),
+        ("NodeResourcesFit", 1),
+        ("VolumeRestrictions", 0),
+        ("NodeVolumeLimits", 0),
+        ("VolumeBinding", 1),
+        ("VolumeZone", 0),
+        ("PodTopologySpread", 2),
+        ("InterPodAffinity", 2),
+        ("NodeResourcesBalancedAllocation", 1),
+        ("ImageLocality", 1),
+        ("DefaultBinder", 0),
+    ),
+)
+
+K36 = replace(
+    K24,
+    name="1.36",
+    quantity_sum=True,
+    sidecars=True,
+    pod_level_resources=True,
+    cpu_overhead_in_cores=False,
+    fit_skips_zero=True,
+    fit_unresolvable=True,
+    balanced="delta",
+    skips_idle_scores=True,
+    images_of_init_containers=True,
+    node_affinity_first_conflict=False,
+    spread_per_constraint=True,
+    spread_policies=True,
+    spread_min_domains=True,
+    spread_label_keys=True,
+    spread_empty_selector_counts=False,
+    affinity_label_keys=True,
+    affinity_keeps_namespace_selector=True,
+    ports_of_sidecars=True,
+    generic_taint_reason=True,
+    volume_reason="node(s) didn't match PersistentVolume's node affinity",
+    csi_limit_from_allocatable=False,
+    read_write_once_pod=True,
+    zone_label_translation=True,
+    pinned_nodes_fail=True,
+    tie_break="heap",
+    config_versions=("v1",),
+    plugins=(
+        ("SchedulingGates", 0),
+        *K24.plugins[:-3],
+        ("DynamicResources", 2),
+        *K24.plugins[-3:],
+    ),
+)
+
+RELEASES = {release.name: release for release in (K24, K36)}

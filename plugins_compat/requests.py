@@ -1,0 +1,121 @@
+"""What a pod asks of a node: effective requests in scheduler units.
+
+Units are those of upstream's ``Resource``: CPU in millicores, everything else in whole units, rounded up.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+from models.kubernetes import Container, Pod
+from models.quantity import NANO, milli, whole
+from plugins_compat.release import Release
+
+CPU, MEMORY, EPHEMERAL, PODS = "cpu", "memory", "ephemeral-storage", "pods"
+NATIVE = (CPU, MEMORY, EPHEMERAL)
+
+# Scores pretend that a container which requests nothing requests this much.
+NONZERO_NANOS = {CPU: NANO // 10, MEMORY: 200 * 2**20 * NANO}
+
+_QUALIFIED = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?", re.ASCII)
+
+
+def is_extended(name: str) -> bool:
+    """Whether this is an extended resource, such as ``nvidia.com/gpu``."""
+    return (
+        "/" in name
+        and "kubernetes.io/" not in name
+        and not name.startswith("requests.")
+        and _QUALIFIED.fullmatch(name) is not None
+    )
+
+
+def is_scalar(name: str) -> bool:
+    """Whether upstream accounts for this resource beside CPU, memory, ephemeral storage and pods."""
+    return is_extended(name) or name.startswith(("hugepages-", "attachable-volumes-")) or "kubernetes.io/" in name
+
+
+def units(name: str, nanos: int) -> int:
+    """Convert to scheduler units, rounding up."""
+    return milli(nanos) if name == CPU else whole(nanos)
+
+
+def requests(pod: Pod, release: Release, *, nonzero: bool = False, pod_level: bool = True) -> dict[str, int]:
+    """Return the pod's effective requests in scheduler units, by resource.
+
+    Parameters
+    ----------
+    nonzero
+        Let each container that names no CPU or memory request the default that scores use.
+    pod_level
+        Honour requests of the pod as a whole, where the release knows them.
+    """
+    spec = pod.spec
+    own = spec.resources.requests if pod_level and release.pod_level_resources and spec.resources else {}
+    own = {name: nanos for name, nanos in own.items() if name in (CPU, MEMORY) or name.startswith("hugepages-")}
+    defaults = {}
+    if nonzero:
+        # With requests of its own, only what the pod does not request at all is defaulted.
+        asked = _containers(pod, release, {}) | own if own else {}
+        defaults = {name: nanos for name, nanos in NONZERO_NANOS.items() if name not in asked}
+    total = _containers(pod, release, defaults)
+    if release.quantity_sum:
+        total |= own
+        for name, nanos in spec.overhead.items():
+            total[name] = total.get(name, 0) + nanos
+        return {name: units(name, nanos) for name, nanos in total.items() if _counts(name)}
+    for name, nanos in spec.overhead.items():
+        total[name] = total.get(name, 0) + units(name, nanos)
+    return {name: amount for name, amount in total.items() if _counts(name)}
+
+
+def score_request(pod: Pod, release: Release, *, nonzero: bool) -> dict[str, int]:
+    """Return what the pod counts for in its own resource scores.
+
+    This differs from `requests` where upstream's does: the CPU overhead slip of old releases, and the requests of
+    the pod as a whole that NodeResourcesFit (which scores with non-zero requests) leaves out.
+    """
+    amounts = requests(pod, release, nonzero=nonzero, pod_level=not nonzero)
+    if release.cpu_overhead_in_cores and CPU in pod.spec.overhead:
+        overhead = pod.spec.overhead[CPU]
+        amounts[CPU] += whole(overhead) - milli(overhead)
+    return amounts
+
+
+def _counts(name: str) -> bool:
+    return name in NATIVE or is_scalar(name)
+
+
+def _containers(pod: Pod, release: Release, defaults: Mapping[str, int]) -> dict[str, int]:
+    """Sum up containers and init containers: in nanos, or in scheduler units where the release rounds early."""
+    total = _sum((_wanted(c, release, defaults) for c in pod.spec.containers), {})
+    running: dict[str, int] = {}  # sidecars started so far
+    highest: dict[str, int] = {}
+    for container in pod.spec.init_containers:
+        wanted = _wanted(container, release, defaults)
+        if release.sidecars and container.restart_policy == "Always":
+            total = _sum((wanted,), total)
+            running = _sum((wanted,), running)
+            step = running
+        else:
+            step = _sum((wanted,), running)
+        highest = _max(highest, step)
+    return _max(total, highest)
+
+
+def _wanted(container: Container, release: Release, defaults: Mapping[str, int]) -> dict[str, int]:
+    wanted = {**defaults, **container.requests}
+    return wanted if release.quantity_sum else {name: units(name, nanos) for name, nanos in wanted.items()}
+
+
+def _sum(parts: Iterable[Mapping[str, int]], start: Mapping[str, int]) -> dict[str, int]:
+    total = dict(start)
+    for part in parts:
+        for name, amount in part.items():
+            total[name] = total.get(name, 0) + amount
+    return total
+
+
+def _max(a: Mapping[str, int], b: Mapping[str, int]) -> dict[str, int]:
+    return {name: max(a.get(name, 0), b.get(name, 0)) for name in (*a, *(n for n in b if n not in a))}

@@ -1,0 +1,1 @@
+"""The face of stowplan: the Python API and the command line."""
