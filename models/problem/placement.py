@@ -60,8 +60,20 @@ class Placement:
 
     def only(self, classes: Ints) -> Placement:
         """Return the entries of the given classes (sorted)."""
-        keep = np.isin(self.cls, classes, kind="sort" if len(classes) > 64 else None)
+        first = np.searchsorted(self.cls, classes, "left")
+        last = np.searchsorted(self.cls, classes, "right")
+        picked = [np.arange(a, b) for a, b in zip(first.tolist(), last.tolist(), strict=True) if b > a]
+        keep = np.concatenate(picked) if picked else np.zeros(0, dtype=np.int64)
         return Placement(self.cls[keep], self.node[keep], self.count[keep])
+
+    def beyond(self, other: Placement, nodes: int) -> Placement:
+        """Return what this placement has more than another: ``max(0, y[c,n] − other[c,n])``."""
+        mine, theirs = self.cls * nodes + self.node, other.cls * nodes + other.node
+        at = np.minimum(np.searchsorted(theirs, mine), max(len(theirs) - 1, 0))
+        matched = theirs[at] == mine if len(theirs) else np.zeros(len(mine), dtype=np.bool_)
+        more = self.count - np.where(matched, other.count[at] if len(theirs) else 0, 0)
+        keep = more > 0
+        return Placement(self.cls[keep], self.node[keep], more[keep])
 
     def entries(self) -> Iterable[tuple[int, int, int]]:
         """Iterate over (class, node, count)."""

@@ -130,10 +130,22 @@ class View:
         if any(np.ptp(table) for table in tables):
             yield Weighted(1, Prefer(Origin(plugin), row, np.array(tables)))
 
-    def load(self, demand: Ints, held: Ints, capacity: Ints, weight: int) -> Load:
-        """Return a resource as a score sees it, in the largest unit that keeps every number whole."""
+    def load(self, demand: Ints, held: Ints, capacity: Ints, weight: int, finest: int | None = None) -> Load:
+        """Return a resource as a score sees it, in the largest unit that keeps every number whole.
+
+        Parameters
+        ----------
+        finest
+            The largest capacity that may result; numbers are rounded to keep it.
+        """
         unit = math.gcd(*demand.tolist(), *held.tolist(), *capacity.tolist()) or 1
-        return Load(demand // unit, held // unit, capacity // unit, weight)
+        if finest is not None:
+            unit = max(unit, -(-int(capacity.max(initial=0)) // finest))
+
+        def rounded(amount: Ints) -> Ints:
+            return (amount + unit // 2) // unit
+
+        return Load(rounded(demand), rounded(held), rounded(capacity), weight)
 
     def even(self, origin: Origin, topology: Topology, counts: Predicate, share: float) -> Iterator[Weighted]:
         """Yield a term that makes each pod of a group cost the share of the group that stands in its domain."""

@@ -20,9 +20,10 @@ def default_selector(snapshot: Snapshot, pod: Pod) -> LabelSelector | None:
     labels: dict[str, str] = {}
     for service in snapshot.services:
         wanted = service.spec.selector if service.spec else None
-        if wanted and (service.metadata.namespace or "default") == pod.namespace:
-            if all(pod.metadata.labels.get(key) == value for key, value in wanted.items()):
-                labels |= wanted
+        if not wanted or (service.metadata.namespace or "default") != pod.namespace:
+            continue
+        if all(pod.metadata.labels.get(key) == value for key, value in wanted.items()):
+            labels |= wanted
     selector = LabelSelector(FrozenMap(labels))
     controller = pod.metadata.controller
     if controller is not None:

@@ -47,7 +47,7 @@ class NodeResourcesBalancedAllocation(Plugin):
         The improvement that newer releases score depends on the order of arrival; its surrogate is the score after
         placement, which it grows with.
         """
-        loads = score_loads(view, self._scored())
+        loads = score_loads(view, self._scored(), finest=1_000_000)
         if loads is None or len(loads) != 2:
             view.note(f"{self.name}: only two resources that every pod counts on are in the model")
             return

@@ -77,8 +77,14 @@ class Scored:
         return used
 
 
-def score_loads(view: View, scored: Scored) -> tuple[Load, ...] | None:
-    """Return the resources of a score as loads of a `NodeScore`, or ``None`` where pods disagree on which count."""
+def score_loads(view: View, scored: Scored, finest: int | None = None) -> tuple[Load, ...] | None:
+    """Return the resources of a score as loads of a `NodeScore`, or ``None`` where pods disagree on which count.
+
+    Parameters
+    ----------
+    finest
+        The largest capacity that may result, where products of two capacities are formed.
+    """
     if not scored.specs or any(spec.name not in NATIVE for spec in scored.specs):
         return None
     loads = []
@@ -90,5 +96,7 @@ def score_loads(view: View, scored: Scored) -> tuple[Load, ...] | None:
         else:
             demand = [int(scored.state.vector(shape)[row]) for shape in view.shapes]
         held = scored.on_nodes(spec.name)
-        loads.append(view.load(np.array(demand, dtype=np.int64), held, scored.state.allocatable[row], spec.weight or 1))
+        loads.append(
+            view.load(np.array(demand, dtype=np.int64), held, scored.state.allocatable[row], spec.weight or 1, finest)
+        )
     return tuple(loads)

@@ -15,6 +15,10 @@ from plugins_compat.framework.plugin import Plugin
 from plugins_compat.framework.shapes import Shape
 from plugins_compat.framework.status import Code
 
+EXCLUSIVE = (
+    "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod"
+)
+
 Disk = GCEPersistentDisk | AWSElasticBlockStore | ISCSI | RBD
 
 
@@ -55,7 +59,7 @@ class VolumeRestrictions(Plugin):
         bag = self.state.bag(self.name, self._disks)
         if any(conflict(disk, there) for disk in disks for there in bag.on(node)):
             return ("node(s) had no available disk",)
-        return ("node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod",)
+        return (EXCLUSIVE,)
 
     def rules(self, view: View) -> Iterable[Rule]:
         """Conflicting disks repel each other on a node; an exclusive claim has at most one user anywhere."""

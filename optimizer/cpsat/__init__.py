@@ -1,0 +1,1 @@
+"""The whole problem as a CP-SAT model, for proofs."""

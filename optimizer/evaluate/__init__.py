@@ -1,0 +1,8 @@
+"""The reference meaning of every rule and term, in plain numpy.
+
+No engine reports a value of its own: whatever it found is evaluated here before anyone sees it.
+"""
+
+from optimizer.evaluate.evaluation import Breach, Evaluation, Judge
+
+__all__ = ["Breach", "Evaluation", "Judge"]

@@ -1,0 +1,100 @@
+"""What a placement costs, term by term."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+import numpy as np
+
+from models.arrays import Ints
+from models.problem import (
+    POINTS,
+    DomainCurve,
+    Excess,
+    Move,
+    NodeCurve,
+    NodeScore,
+    Open,
+    Pair,
+    Placement,
+    Prefer,
+    Problem,
+    Term,
+    Unplaced,
+)
+from optimizer.evaluate.excess import roles
+
+
+def cost(term: Term, problem: Problem, placement: Placement, excess: int) -> int:
+    """Return the cost of one term.
+
+    Parameters
+    ----------
+    excess
+        What exceeds all rules, each unit at its severity; see `optimizer.evaluate.Judge`.
+    """
+    nodes = len(problem.nodes)
+    match term:
+        case Excess():
+            return excess
+        case Unplaced():
+            missing = problem.size - placement.placed(len(problem.classes))
+            return int((term.cost * missing).sum())
+        case Move():
+            left = problem.start.beyond(placement, nodes)
+            return int((term.cost[left.cls] * left.count).sum())
+        case Prefer():
+            return int((term.table[term.row[placement.cls], placement.node] * placement.count).sum())
+        case NodeCurve():
+            load = placement.per_node(nodes, term.demand) + term.held
+            here = term.curve >= 0
+            return int(term.curves.at(term.curve[here], load[here]).sum())
+        case DomainCurve():
+            count = term.topology.total(placement.only(term.group).per_node(nodes)) + term.held
+            return int(term.curves.at(np.zeros(len(count), dtype=np.int64), count).sum())
+        case NodeScore():
+            pods = placement.per_node(nodes, term.scored)
+            return term.cost * int((pods * missed_points(term, usage(term, placement, nodes))).sum())
+        case Pair():
+            return _pairs(term, placement, nodes)
+        case Open():
+            used = (placement.per_node(nodes) + term.held) > 0
+            return int(term.cost[used].sum())
+        case _:
+            assert_never(term)
+
+
+def usage(term: NodeScore, placement: Placement, nodes: int) -> Ints:
+    """``[r, n]`` what the nodes' pods use of each resource of a score."""
+    return np.array([placement.per_node(nodes, load.demand) + load.held for load in term.loads])
+
+
+def missed_points(term: NodeScore, used: Ints) -> Ints:
+    """``[n]`` points that each pod on a node misses, given the usage ``[r, n]``."""
+    capacity = np.array([load.capacity for load in term.loads])
+    there = capacity > 0
+    room = np.maximum(capacity, 1)
+    if term.kind == "balanced":
+        full = np.minimum(used, capacity)
+        apart = np.abs(full[0] * capacity[1] - full[1] * capacity[0])
+        product = np.maximum(1, capacity[0] * capacity[1])
+        missed: Ints = np.where(there.all(axis=0), -(-(POINTS // 2) * apart // product), 0)
+        return missed
+    if term.kind == "least":
+        part = np.where(used > capacity, 0, (capacity - used) * POINTS // room)
+    else:
+        part = np.minimum(used, capacity) * POINTS // room
+    weight = np.array([load.weight for load in term.loads])[:, None] * there
+    total = weight.sum(axis=0)
+    scored = (part * weight).sum(axis=0) // np.maximum(1, total)
+    points: Ints = np.where(total > 0, POINTS - scored, POINTS)
+    return points
+
+
+def _pairs(term: Pair, placement: Placement, nodes: int) -> int:
+    both, seekers, targets = roles(term.seekers, term.targets)
+    a = term.topology.total(placement.only(both).per_node(nodes) + term.held.both)
+    b = term.topology.total(placement.only(seekers).per_node(nodes) + term.held.seekers)
+    t = term.topology.total(placement.only(targets).per_node(nodes) + term.held.targets)
+    together = int(((a + b) * (a + t) - a).sum())
+    return term.cost * (together if term.together else term.pairs - together)

@@ -1,0 +1,121 @@
+"""The judge of placements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from models.arrays import Ints
+from models.problem import SEVERITY, Capacity, Origin, Placement, Problem, Rule
+from optimizer.evaluate.cost import cost
+from optimizer.evaluate.excess import arrivals, excess, place_names
+
+
+@dataclass(frozen=True, slots=True)
+class Breach:
+    """A place where a rule is exceeded.
+
+    Parameters
+    ----------
+    amount, before
+        Excess now and at the start, in the rule's own units.
+    newcomers
+        Pods bound by the rule that arrived at the place.
+    """
+
+    origin: Origin
+    place: str
+    amount: int
+    before: int
+    newcomers: int
+
+    @property
+    def legal(self) -> bool:
+        """Whether the breach was there before, is not worse, and nobody came to it."""
+        return self.amount <= self.before and not self.newcomers
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """Everything there is to say about a placement.
+
+    Parameters
+    ----------
+    values
+        Value of each tier, in its whole units.
+    breaches
+        Places where rules are exceeded.
+    moves
+        Pods that left the node they started on.
+    unplaced
+        Pods without a node.
+    legal
+        Whether no rule is exceeded that was not at the start, or more than at the start, and no class has more pods
+        without a node than it may have.
+    """
+
+    values: tuple[int, ...]
+    breaches: Sequence[Breach]
+    moves: int
+    unplaced: int
+    legal: bool
+
+
+class Judge:
+    """Evaluates placements of one problem; what depends on the start is worked out once."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+
+    @cached_property
+    def start_excess(self) -> list[Ints]:
+        """Excess of every rule at the start, by place."""
+        return [excess(rule, self.problem, self.problem.start) for rule in self.problem.rules]
+
+    def evaluate(self, placement: Placement) -> Evaluation:
+        """Evaluate a placement.
+
+        Raises
+        ------
+        ValueError
+            If the placement speaks of classes, nodes or numbers of pods that the problem does not have.
+        """
+        problem = self.problem
+        missing = self._missing(placement)
+        breaches: list[Breach] = []
+        weighted = 0
+        for rule, before in zip(problem.rules, self.start_excess, strict=True):
+            now = excess(rule, problem, placement)
+            weighted += int((now * severity(rule, len(now))).sum())
+            if now.any():
+                new = arrivals(rule, problem, placement)
+                names = place_names(rule, problem)
+                breaches += [
+                    Breach(rule.origin, names[p], int(now[p]), int(before[p]), int(new[p])) for p in np.flatnonzero(now)
+                ]
+        values = tuple(
+            sum(w.weight * cost(w.term, problem, placement, weighted) for w in tier.terms) for tier in problem.tiers
+        )
+        left = problem.start.beyond(placement, len(problem.nodes))
+        legal = all(breach.legal for breach in breaches) and bool(np.all(missing <= problem.spare))
+        return Evaluation(values, breaches, int(left.count.sum()), int(missing.sum()), legal)
+
+    def _missing(self, placement: Placement) -> Ints:
+        classes, nodes = self.problem.shape
+        for array, limit, what in ((placement.cls, classes, "class"), (placement.node, nodes, "node")):
+            if len(array) and not (array.min() >= 0 and array.max() < limit):
+                raise ValueError(f"the placement names a {what} that the problem does not have")
+        missing: Ints = self.problem.size - placement.placed(classes)
+        if (missing < 0).any() or (placement.count <= 0).any():
+            raise ValueError("the placement places more pods of a class than there are, or fewer than none")
+        return missing
+
+
+def severity(rule: Rule, places: int) -> Ints:
+    """``[places]`` repair cost of one unit of excess."""
+    if isinstance(rule, Capacity):
+        return rule.severity
+    return np.full(places, SEVERITY, dtype=np.int64)

@@ -1,0 +1,189 @@
+"""By how much a placement exceeds a rule, place by place."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+import numpy as np
+
+from models.arrays import Bools, Ints
+from models.problem import (
+    Allow,
+    AtMost,
+    Attract,
+    Capacity,
+    Distinct,
+    Held,
+    MoveBudget,
+    Occupy,
+    Placement,
+    Problem,
+    Repel,
+    Rule,
+    Spread,
+    Topology,
+)
+
+
+def excess(rule: Rule, problem: Problem, placement: Placement) -> Ints:
+    """``[places]`` what exceeds the rule at each place; 0 where the rule holds.
+
+    A place is a node for `Allow`, `Capacity` and `Distinct`, a domain for `AtMost`, `Repel` and `Spread`, the whole
+    cluster for `Occupy` and `MoveBudget`. `Attract` has two places a node: seekers that are targets too, and others.
+    """
+    match rule:
+        case Allow():
+            return _counts(problem, _disallowed(rule, placement))
+        case Capacity():
+            return _overload(rule, problem, placement)
+        case AtMost():
+            count = rule.topology.total(_counts(problem, placement.only(rule.group))) + rule.held
+            over: Ints = np.maximum(0, count - rule.limit)
+            return over
+        case Repel():
+            return _clashing(rule, problem, placement)
+        case Attract():
+            return _alone(rule, problem, placement)
+        case Spread():
+            return _skew(rule, problem, placement)
+        case Occupy():
+            used = rule.topology.total(_counts(problem, placement.only(rule.group))) + rule.held > 0
+            return np.array([max(0, rule.at_least - int(used.sum()))], dtype=np.int64)
+        case Distinct():
+            return _too_many(rule, problem, placement)
+        case MoveBudget():
+            moved = int(problem.start.beyond(placement, len(problem.nodes)).count.sum())
+            return np.array([max(0, moved - rule.limit)], dtype=np.int64)
+        case _:
+            assert_never(rule)
+
+
+def arrivals(rule: Rule, problem: Problem, placement: Placement) -> Ints:
+    """``[places]`` pods bound by the rule that stand at a place and did not at the start."""
+    nodes = len(problem.nodes)
+    new = placement.beyond(problem.start, nodes)
+    match rule:
+        case Allow():
+            return _counts(problem, _disallowed(rule, new))
+        case Capacity():
+            return _counts(problem, new.only(np.flatnonzero(rule.demand > 0)))
+        case AtMost():
+            return rule.topology.total(_counts(problem, new.only(rule.group)))
+        case Repel():
+            return rule.topology.total(_counts(problem, new.only(np.union1d(rule.seekers, rule.targets))))
+        case Attract():
+            both, seekers, _ = roles(rule.seekers, rule.targets)
+            return np.concatenate([_counts(problem, new.only(both)), _counts(problem, new.only(seekers))])
+        case Spread():
+            return rule.topology.total(_counts(problem, new.only(rule.seekers)))
+        case Distinct():
+            return _counts(problem, new.only(np.flatnonzero((rule.own > 0) | (rule.bundle >= 0))))
+        case Occupy() | MoveBudget():
+            return np.zeros(1, dtype=np.int64)
+        case _:
+            assert_never(rule)
+
+
+def place_names(rule: Rule, problem: Problem) -> tuple[str, ...]:
+    """``[places]`` what to call the places in a report."""
+    match rule:
+        case Allow() | Capacity() | Distinct():
+            return problem.nodes
+        case Attract():
+            return problem.nodes * 2
+        case AtMost() | Repel() | Spread():
+            return rule.topology.names
+        case Occupy() | MoveBudget():
+            return ("cluster",)
+        case _:
+            assert_never(rule)
+
+
+def roles(seekers: Ints, targets: Ints) -> tuple[Ints, Ints, Ints]:
+    """Return the classes that are seeker and target, seeker only, target only."""
+    return (
+        np.intersect1d(seekers, targets),
+        np.setdiff1d(seekers, targets),
+        np.setdiff1d(targets, seekers),
+    )
+
+
+def _counts(problem: Problem, placement: Placement) -> Ints:
+    return placement.per_node(len(problem.nodes))
+
+
+def _disallowed(rule: Allow, placement: Placement) -> Placement:
+    wrong = ~rule.mask[rule.row[placement.cls], placement.node]
+    return Placement(placement.cls[wrong], placement.node[wrong], placement.count[wrong])
+
+
+def _overload(rule: Capacity, problem: Problem, placement: Placement) -> Ints:
+    nodes = len(problem.nodes)
+    load = placement.per_node(nodes, rule.demand)
+    if rule.held_on_source:
+        load += problem.start.beyond(placement, nodes).per_node(nodes, rule.demand)
+    over: Ints = np.maximum(0, load - np.maximum(0, rule.free))
+    return over
+
+
+def _by_role(rule: Repel | Attract, problem: Problem, placement: Placement) -> tuple[Ints, Ints, Ints]:
+    """``[n]`` pods on each node by role, fixed ones included: both, seekers only, targets only."""
+    both, seekers, targets = roles(rule.seekers, rule.targets)
+    held: Held = rule.held
+    return (
+        _counts(problem, placement.only(both)) + held.both,
+        _counts(problem, placement.only(seekers)) + held.seekers,
+        _counts(problem, placement.only(targets)) + held.targets,
+    )
+
+
+def _clashing(rule: Repel, problem: Problem, placement: Placement) -> Ints:
+    """Every pod with a part in a clash: the filters would refuse each of them where it stands."""
+    a, b, t = (rule.topology.total(per_node) for per_node in _by_role(rule, problem, placement))
+    clash = (a >= 2) | ((a >= 1) & (b + t >= 1)) | ((b >= 1) & (t >= 1))
+    pods: Ints = np.where(clash, a + b + t, 0)
+    return pods
+
+
+def _alone(rule: Attract, problem: Problem, placement: Placement) -> Ints:
+    a, b, t = _by_role(rule, problem, placement)
+    company = a + t
+    near_one, near_two = np.ones(len(a), dtype=np.bool_), np.ones(len(a), dtype=np.bool_)
+    covered = np.zeros(len(a), dtype=np.bool_)
+    for topology in rule.topologies:
+        there = _at(topology, topology.total(company))
+        near_one &= there >= 1
+        near_two &= there >= 2
+        covered |= topology.domain >= 0
+    first_of_its_kind = int(company[covered].sum()) <= 1
+    alone_a = np.zeros_like(a) if first_of_its_kind else np.where(near_two, 0, a)
+    return np.concatenate([alone_a, np.where(near_one, 0, b)])
+
+
+def _at(topology: Topology, totals: Ints) -> Ints:
+    """``[n]`` a domain's total on each of its nodes, 0 outside all domains."""
+    if not topology.size:
+        return np.zeros(len(topology.domain), dtype=np.int64)
+    here: Ints = np.where(topology.domain >= 0, totals[topology.domain], 0)
+    return here
+
+
+def _skew(rule: Spread, problem: Problem, placement: Placement) -> Ints:
+    count = rule.topology.total(_counts(problem, placement.only(rule.counted))) + rule.held_counted
+    bound: Bools = rule.topology.total(_counts(problem, placement.only(rule.seekers))) + rule.held_seekers > 0
+    if not len(count):
+        return count
+    least = 0 if rule.floor_is_zero else int(count.min())
+    over: Ints = np.where(bound, np.maximum(0, count - least - rule.max_skew), 0)
+    return over
+
+
+def _too_many(rule: Distinct, problem: Problem, placement: Placement) -> Ints:
+    nodes = len(problem.nodes)
+    used = placement.per_node(nodes, rule.own)
+    there = rule.held.copy()
+    for c, n, _ in placement.entries():
+        if rule.bundle[c] >= 0:
+            there[rule.bundles[rule.bundle[c]], n] = True
+    over: Ints = np.maximum(0, used + there.sum(axis=0) - np.maximum(0, rule.limit))
+    return over

@@ -1,0 +1,85 @@
+"""The final-state judge: would the real filters admit every pod where it stands?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from models.kubernetes import Pod
+from models.snapshot import Snapshot
+from plugins_compat.framework.framework import Framework
+from plugins_compat.framework.profile import Profile
+from plugins_compat.framework.shapes import Shapes
+from plugins_compat.framework.state import ClusterState
+from plugins_compat.framework.status import Code, Status
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """A pod that the filters would not admit where it stands."""
+
+    pod: Pod
+    node: str
+    status: Status
+
+    def __str__(self) -> str:
+        return f"{self.pod.key} on {self.node}: {self.status.plugin}: {', '.join(self.status.reasons)}"
+
+
+def populated(
+    snapshot: Snapshot, profile: Profile, where: Mapping[str, str], shapes: Shapes | None = None, seed: int = 0
+) -> Framework:
+    """Return a framework on the cluster with pods where ``where`` puts them.
+
+    Parameters
+    ----------
+    where
+        Node name by pod key. A pod that is not named is nowhere; finished pods never count.
+    """
+    state = ClusterState(snapshot, profile.release, shapes)
+    for pod, node in standing(snapshot, where):
+        state.assume(state.shapes.of(pod), node)
+    return Framework(profile, state, seed)
+
+
+def standing(snapshot: Snapshot, where: Mapping[str, str]) -> Iterable[tuple[Pod, int]]:
+    """Iterate over the unfinished pods that have a node, with the node's index."""
+    for pod in snapshot.pods:
+        if not pod.finished and (node := where.get(pod.key)):
+            yield pod, snapshot.node_index[node]
+
+
+def rejections(framework: Framework, where: Mapping[str, str]) -> list[Rejection]:
+    """Take every pod off, offer it to its node again, and return those that the filters refuse.
+
+    Parameters
+    ----------
+    framework
+        On the cluster as `populated` returns it; it is left as it was.
+    """
+    state = framework.state
+    judged: dict[tuple[int, int], Status | None] = {}
+    refused: list[Rejection] = []
+    for pod, node in standing(state.snapshot, where):
+        shape = state.shapes.of(pod)
+        key = (shape.index, node)
+        if key not in judged:
+            judged[key] = _judge(framework, pod, node)
+        status = judged[key]
+        if status is not None:
+            refused.append(Rejection(pod, state.nodes[node].name, status))
+    return refused
+
+
+def _judge(framework: Framework, pod: Pod, node: int) -> Status | None:
+    cycle = framework.cycle(pod)
+    framework.state.forget(cycle.shape, node)
+    try:
+        verdict = framework.run_filters(cycle, np.array([node]))
+        if verdict.rejected is not None:
+            return verdict.rejected
+        return None if verdict.codes[0] == Code.SUCCESS else verdict.why(0)
+    finally:
+        framework.state.assume(cycle.shape, node)

@@ -1,0 +1,204 @@
+"""Small clusters for tests: a few words to build one by hand, and random ones that mix every kind of rule."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from models.kubernetes import (
+    CSINode,
+    Namespace,
+    Node,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    Pod,
+    Service,
+    StorageClass,
+    Workload,
+)
+from models.snapshot import Snapshot
+
+ZONE = "topology.kubernetes.io/zone"
+HOSTNAME = "kubernetes.io/hostname"
+
+_FIELDS: dict[str, type[Any]] = {
+    "nodes": Node,
+    "pods": Pod,
+    "namespaces": Namespace,
+    "services": Service,
+    "replica_sets": Workload,
+    "persistent_volumes": PersistentVolume,
+    "persistent_volume_claims": PersistentVolumeClaim,
+    "storage_classes": StorageClass,
+    "csi_nodes": CSINode,
+}
+_ADAPTERS = {field: TypeAdapter(tuple[model, ...]) for field, model in _FIELDS.items()}  # type: ignore[valid-type]
+
+Manifest = dict[str, Any]
+
+
+def snapshot(**objects: list[Manifest]) -> Snapshot:
+    """Build a snapshot from lists of manifests, by field name."""
+    return Snapshot(**{field: _ADAPTERS[field].validate_python(items) for field, items in objects.items()})
+
+
+def node(name: str, cpu: str = "4", memory: str = "8Gi", pods: int = 110, **more: Any) -> Manifest:
+    """Build a node manifest. ``labels``, ``taints``, ``unschedulable`` and other resources go by keyword."""
+    labels = {HOSTNAME: name, **more.pop("labels", {})}
+    spec = {key: more.pop(key) for key in ("taints", "unschedulable") if key in more}
+    allocatable = {"cpu": cpu, "memory": memory, "pods": str(pods), **more.pop("extended", {})}
+    return {"metadata": {"name": name, "labels": labels, **more}, "spec": spec, "status": {"allocatable": allocatable}}
+
+
+def pod(name: str, at: str | None = None, cpu: str = "1", memory: str = "1Gi", **spec: Any) -> Manifest:
+    """Build a pod manifest, bound to ``at`` or pending. ``labels``, ``namespace`` and ``owner`` go by keyword."""
+    meta: Manifest = {"name": name, "namespace": spec.pop("namespace", "default"), "labels": spec.pop("labels", {})}
+    if owner := spec.pop("owner", None):
+        kind, _, owner_name = owner.partition("/")
+        meta["ownerReferences"] = [{"kind": kind, "name": owner_name, "controller": True}]
+    if "deletionTimestamp" in spec:
+        meta["deletionTimestamp"] = spec.pop("deletionTimestamp")
+    requests = {**({"cpu": cpu} if cpu else {}), **({"memory": memory} if memory else {}), **spec.pop("extended", {})}
+    ports = spec.pop("ports", [])
+    container = {"name": "main", "image": "app:1", "resources": {"requests": requests}, "ports": ports}
+    phase = spec.pop("phase", "Running" if at else "Pending")
+    return {
+        "metadata": meta,
+        "spec": {"containers": [container], **({"nodeName": at} if at else {}), **spec},
+        "status": {"phase": phase},
+    }
+
+
+def labels(**match: str) -> Manifest:
+    """Build a label selector."""
+    return {"matchLabels": match}
+
+
+def random_cluster(seed: int, *, nodes: int = 3, pods: int = 5, broken: bool = False) -> Snapshot:
+    """Build a random tiny cluster that mixes every kind of rule.
+
+    Parameters
+    ----------
+    broken
+        Bind pods to random nodes, whatever the rules say; otherwise all pods are pending.
+    """
+    rng = random.Random(seed)
+    names = [f"n{i}" for i in range(rng.randint(2, nodes))]
+    apps = ["a", "b", "c"]
+    volumes, claims = _random_volumes(rng, names)
+    return snapshot(
+        nodes=[_random_node(rng, name) for name in names],
+        pods=[_random_pod(rng, f"p{i}", names, apps, claims, broken) for i in range(rng.randint(2, pods))],
+        namespaces=[{"metadata": {"name": "default", "labels": {"team": "x"}}}],
+        persistent_volumes=volumes,
+        persistent_volume_claims=claims,
+        csi_nodes=[
+            {
+                "metadata": {"name": name},
+                "spec": {"drivers": [{"name": "csi", "allocatable": {"count": rng.randint(1, 2)}}]},
+            }
+            for name in names
+            if rng.random() < 0.7
+        ],
+        storage_classes=[],
+    )
+
+
+def _random_node(rng: random.Random, name: str) -> Manifest:
+    more: Manifest = {"labels": {}}
+    if rng.random() < 0.85:
+        more["labels"][ZONE] = rng.choice(["z1", "z2"])
+    if rng.random() < 0.5:
+        more["labels"]["disk"] = rng.choice(["ssd", "hdd"])
+    if rng.random() < 0.2:
+        more["taints"] = [{"key": "dedicated", "value": "x", "effect": rng.choice(["NoSchedule", "PreferNoSchedule"])}]
+    if rng.random() < 0.1:
+        more["unschedulable"] = True
+    if rng.random() < 0.3:
+        more["extended"] = {"example.com/gpu": str(rng.randint(1, 2))}
+    return node(
+        name, cpu=rng.choice(["2", "3", "4"]), memory=rng.choice(["3Gi", "4Gi", "6Gi"]), pods=rng.randint(2, 5), **more
+    )
+
+
+def _random_pod(
+    rng: random.Random, name: str, nodes: list[str], apps: list[str], claims: list[Manifest], broken: bool
+) -> Manifest:
+    app = rng.choice(apps)
+    # Pods of one app often look alike, so that classes have several members.
+    like = random.Random(f"{app}{rng.randint(0, 1)}{rng.random() if rng.random() < 0.4 else ''}")
+    spec: Manifest = {"labels": {"app": app}, "owner": f"ReplicaSet/{app}"}
+    spec["priority"] = rng.choice([0, 0, 10])
+    affinity: Manifest = {}
+    if like.random() < 0.25:
+        spec["nodeSelector"] = {"disk": "ssd"}
+    if like.random() < 0.2:
+        operator = like.choice(["In", "NotIn"])
+        term = {"matchExpressions": [{"key": ZONE, "operator": operator, "values": ["z1"]}]}
+        affinity["nodeAffinity"] = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+    for kind, chance in (("podAffinity", 0.25), ("podAntiAffinity", 0.3)):
+        if like.random() < chance:
+            terms = [
+                {"topologyKey": like.choice([ZONE, HOSTNAME]), "labelSelector": labels(app=like.choice([app, *apps]))}
+                for _ in range(like.choice([1, 1, 2]))
+            ]
+            affinity[kind] = {"requiredDuringSchedulingIgnoredDuringExecution": terms}
+            if like.random() < 0.5:
+                preferred = [{"weight": like.randint(1, 100), "podAffinityTerm": terms[0]}]
+                affinity[kind]["preferredDuringSchedulingIgnoredDuringExecution"] = preferred
+    if affinity:
+        spec["affinity"] = affinity
+    if like.random() < 0.35:
+        spec["topologySpreadConstraints"] = [
+            {
+                "maxSkew": like.randint(1, 2),
+                "topologyKey": key,
+                "whenUnsatisfiable": like.choice(["DoNotSchedule", "DoNotSchedule", "ScheduleAnyway"]),
+                "labelSelector": labels(app=like.choice([app, *apps])),
+                **({"minDomains": like.randint(1, 3)} if like.random() < 0.3 else {}),
+                **({"nodeAffinityPolicy": "Ignore"} if like.random() < 0.3 else {}),
+                **({"nodeTaintsPolicy": "Honor"} if like.random() < 0.3 else {}),
+            }
+            for key in like.sample([ZONE, HOSTNAME], like.choice([1, 1, 2]))
+        ]
+        for constraint in spec["topologySpreadConstraints"]:
+            if constraint["whenUnsatisfiable"] != "DoNotSchedule":
+                constraint.pop("minDomains", None)
+    if like.random() < 0.2:
+        spec["ports"] = [
+            {"hostPort": 80, **({"hostIP": like.choice(["10.0.0.1", "10.0.0.2"])} if like.random() < 0.5 else {})}
+        ]
+    if like.random() < 0.3:
+        spec["tolerations"] = [{"key": "dedicated", "operator": "Exists"}]
+    if like.random() < 0.1:
+        spec["extended"] = {"example.com/gpu": "1"}
+    if claims and rng.random() < 0.4:
+        chosen = rng.sample(claims, rng.choice([1, 1, 2]) if len(claims) > 1 else 1)
+        spec["volumes"] = [
+            {"name": f"v{i}", "persistentVolumeClaim": {"claimName": claim["metadata"]["name"]}}
+            for i, claim in enumerate(chosen)
+        ]
+    at = rng.choice([None, *nodes, *nodes]) if broken else None
+    return pod(name, at, cpu=like.choice(["500m", "1", "1500m"]), memory=like.choice(["1Gi", "2Gi", ""]), **spec)
+
+
+def _random_volumes(rng: random.Random, nodes: list[str]) -> tuple[list[Manifest], list[Manifest]]:
+    volumes, claims = [], []
+    for i in range(rng.choice([0, 2, 3])):
+        spec: Manifest = {"csi": {"driver": "csi", "volumeHandle": f"h{i}"}, "accessModes": ["ReadWriteMany"]}
+        if rng.random() < 0.2:
+            spec["accessModes"] = ["ReadWriteOncePod"]
+        if rng.random() < 0.4:
+            term = {"matchExpressions": [{"key": ZONE, "operator": "In", "values": [rng.choice(["z1", "z2"])]}]}
+            spec["nodeAffinity"] = {"required": {"nodeSelectorTerms": [term]}}
+        meta: Manifest = {"name": f"pv{i}", "labels": {ZONE: rng.choice(["z1", "z2"])} if rng.random() < 0.2 else {}}
+        volumes.append({"metadata": meta, "spec": spec})
+        claims.append(
+            {
+                "metadata": {"name": f"c{i}", "namespace": "default"},
+                "spec": {"volumeName": f"pv{i}", "accessModes": spec["accessModes"]},
+            }
+        )
+    return volumes, claims
