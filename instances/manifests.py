@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import gc
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
 from instances.defaulting import Defaults
-from instances.documents import Document, read_documents
+from instances.documents import Document
 from instances.items import Item, split
 from models.errors import InputError
-from models.interning import interning
+from models.interning import FrozenMap, interning
 from models.kubernetes import (
     CSINode,
     Namespace,
     Node,
+    ObjectMeta,
     PersistentVolume,
     PersistentVolumeClaim,
     Pod,
@@ -52,26 +53,8 @@ READ: dict[str, tuple[tuple[str, ...], str, type[Any]]] = {
 }
 
 
-def load_snapshot(paths: Sequence[str], *, skip_unknown_nodes: bool = False) -> Snapshot:
-    """Read a snapshot from files, directories or standard input (``-``).
-
-    Parameters
-    ----------
-    paths
-        JSON or YAML, plain or gzip. A directory is walked. Unknown kinds and fields pass.
-    skip_unknown_nodes
-        Leave out pods that are bound to a node the input does not hold, instead of refusing them.
-
-    Raises
-    ------
-    InputError
-        With file, object and field of the first thing that cannot be used.
-    """
-    return read_snapshot(read_documents(paths), skip_unknown_nodes=skip_unknown_nodes)
-
-
 def read_snapshot(documents: Iterator[Document], *, skip_unknown_nodes: bool = False) -> Snapshot:
-    """Read a snapshot from documents; see `load_snapshot`."""
+    """Read a snapshot from documents; unknown kinds and fields pass. See `instances.load.load`."""
     reader = _Reader()
     with _no_collection(), interning():
         for document in documents:
@@ -125,6 +108,7 @@ class _Reader:
             known = [pod for pod in pods if pod.finished or not pod.node_name or pod.node_name in names]
             self.skipped["Pod on an unknown node"] += len(pods) - len(known)
             pods = known
+        self._add_namespaces(pods)
         defaults = Defaults(self.objects["priority_classes"])
         self.objects["pods"] = [defaults.apply(pod) for pod in pods]
         snapshot = Snapshot(
@@ -135,6 +119,13 @@ class _Reader:
         except InputError as error:
             raise error.in_file(self.origin.get(error.obj or "", "")) from None
         return snapshot
+
+    def _add_namespaces(self, pods: list[Pod]) -> None:
+        """Add the namespaces that pods live in and the input does not show; their only sure label is their name."""
+        known = {namespace.metadata.name for namespace in self.objects["namespaces"]}
+        for name in sorted({pod.namespace for pod in pods} - known):
+            labels = FrozenMap({"kubernetes.io/metadata.name": name})
+            self.objects["namespaces"].append(Namespace(ObjectMeta(name, labels=labels)))
 
 
 def _key(parsed: Any) -> str:

@@ -26,17 +26,23 @@ _HINT = (
 )
 
 
-def parse_quantity(value: str | int | float) -> int:
+class Nanos(int):
+    """A quantity that has been read: a whole number of nanos."""
+
+    __slots__ = ()
+
+
+def parse_quantity(value: str | int | float) -> Nanos:
     """Read a quantity as nanos.
 
     Parameters
     ----------
     value
-        The text of a quantity, or a JSON number (which is read as its text).
+        The text of a quantity, a JSON number (which is read as its text), or a quantity that has been read.
 
     Returns
     -------
-    int
+    Nanos
         The value times 10⁹; finer parts are rounded away from zero. With a binary suffix the value is
         capped at 2⁶³−1, as upstream does.
 
@@ -45,13 +51,15 @@ def parse_quantity(value: str | int | float) -> int:
     ValueError
         If the text is not a quantity, or if it is too large for the int64 the scheduler computes with.
     """
+    if isinstance(value, Nanos):
+        return value
     if isinstance(value, bool) or not isinstance(value, (str, int, float)):
         raise ValueError(f"{value!r} {_HINT}")
     return _parse(value if isinstance(value, str) else repr(value))
 
 
 @lru_cache(maxsize=65536)
-def _parse(text: str) -> int:
+def _parse(text: str) -> Nanos:
     match = _SYNTAX.fullmatch(text.strip(" "))
     if match is None or not (match["whole"] or match["fraction"]):
         raise ValueError(f"{text!r} {_HINT}")
@@ -65,7 +73,7 @@ def _parse(text: str) -> int:
         nanos = _scale(digits, exponent + 9 - len(fraction))
         if nanos > MAX_INT64 * NANO:
             raise ValueError(f"{text!r} is too large: at most {MAX_INT64} fits the scheduler's int64")
-    return -nanos if match["sign"] == "-" else nanos
+    return Nanos(-nanos if match["sign"] == "-" else nanos)
 
 
 def _exponent(text: str) -> int:

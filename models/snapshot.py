@@ -35,6 +35,8 @@ class Snapshot:
     ----------
     skipped
         How many objects of each kind were passed over because placement does not read them.
+    notes
+        What a reader of any answer has to know about how this snapshot came to be.
     """
 
     nodes: tuple[Node, ...] = ()
@@ -52,6 +54,7 @@ class Snapshot:
     pod_disruption_budgets: tuple[PodDisruptionBudget, ...] = ()
     priority_classes: tuple[PriorityClass, ...] = ()
     skipped: Mapping[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     @cached_property
     def node_index(self) -> dict[str, int]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar, dataclass_transform
 
-from pydantic import AfterValidator, BeforeValidator, ConfigDict
+from pydantic import AfterValidator, ConfigDict, PlainValidator
 from pydantic.alias_generators import to_camel
 from pydantic.dataclasses import dataclass
 
@@ -50,7 +50,7 @@ else:
     Name = Annotated[str, AfterValidator(sys.intern)]
     Names = Many[Name]
     StringMap = Annotated[dict[Name, Name] | None, AfterValidator(freeze)]
-    Quantity = Annotated[int, BeforeValidator(parse_quantity)]
+    Quantity = Annotated[int, PlainValidator(parse_quantity)]
     ResourceList = Annotated[dict[Name, Quantity] | None, AfterValidator(freeze)]
 
 EMPTY: FrozenMap[Any] = FrozenMap()

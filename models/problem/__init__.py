@@ -21,6 +21,7 @@ from models.problem.rules import (
     Topology,
 )
 from models.problem.terms import (
+    FAR,
     POINTS,
     Curves,
     DomainCurve,
@@ -37,6 +38,7 @@ from models.problem.terms import (
 )
 
 __all__ = [
+    "FAR",
     "NO_LIMIT",
     "POINTS",
     "SEVERITY",

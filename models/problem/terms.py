@@ -19,6 +19,10 @@ POINTS = 100
 """Highest score of a scheduler plugin."""
 
 
+FAR = 1 << 50
+"""Where the padding pieces of a curve begin; no load reaches it."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Excess:
     """What exceeds the rules, each unit at the severity of its rule. This is what repairing means."""

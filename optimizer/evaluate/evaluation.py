@@ -21,7 +21,7 @@ class Breach:
     Parameters
     ----------
     amount, before
-        Excess now and at the start, in the rule's own units.
+        Excess now and at the start: of a capacity in the resource's own units, else in pods or what else is counted.
     newcomers
         Pods bound by the rule that arrived at the place.
     """
@@ -93,8 +93,10 @@ class Judge:
             if now.any():
                 new = arrivals(rule, problem, placement)
                 names = place_names(rule, problem)
+                unit = rule.unit if isinstance(rule, Capacity) else 1
                 breaches += [
-                    Breach(rule.origin, names[p], int(now[p]), int(before[p]), int(new[p])) for p in np.flatnonzero(now)
+                    Breach(rule.origin, names[p], int(now[p]) * unit, int(before[p]) * unit, int(new[p]))
+                    for p in np.flatnonzero(now)
                 ]
         values = tuple(
             sum(w.weight * cost(w.term, problem, placement, weighted) for w in tier.terms) for tier in problem.tiers

@@ -8,10 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 
 from models.arrays import Ints
-from models.problem import Curves
-
-FAR = 1 << 50
-"""Where padding pieces begin; no load reaches it."""
+from models.problem import FAR, Curves
 
 SLOPE_LIMIT = 1 << 40
 

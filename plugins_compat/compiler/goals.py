@@ -115,15 +115,19 @@ def _scale(settings: TierSettings) -> int:
 
 
 def _unit(settings: TierSettings) -> str:
-    used = {
-        "pp²": any(settings.variance.values()),
-        "moves": settings.moves,
-        "nodes": settings.nodes,
-        "points": settings.scores,
-        "pairs": any(settings.spread.values()),
+    """Say what a tier is measured in, as ``pp² + 10/move``; a weight of 1 goes without saying."""
+    parts = {
+        "pp²": max(settings.variance.values(), default=0),
+        "node": settings.nodes,
+        "point": settings.scores,
+        "pair": max(settings.spread.values(), default=0),
+        "move": settings.moves,
     }
-    named = [unit for unit, on in used.items() if on]
-    return named[0] if len(named) == 1 else "cost"
+    used = {unit: weight for unit, weight in parts.items() if weight}
+    if len(used) == 1:
+        unit = next(iter(used))
+        return unit if unit == "pp²" else f"{unit}s"
+    return " + ".join(unit if weight == 1 else f"{weight:g}/{unit}" for unit, weight in used.items())
 
 
 def _keeps_open(shape: Shape) -> bool:

@@ -1,0 +1,451 @@
+"""Synthetic clusters: seeded, of any size, with the mix of rules that real ones have.
+
+A cluster is made as the manifests that ``kubectl get … -o json`` would print, so it takes the same way in as a real
+one. It looks like a cluster that has been running for a while: pods stand where an uneven history left them, and all
+rules are kept. Pods that found no room wait.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import uuid
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from instances.documents import Document
+from instances.manifests import read_snapshot
+from models.snapshot import Snapshot
+
+Manifest = dict[str, Any]
+
+ZONE = "topology.kubernetes.io/zone"
+HOSTNAME = "kubernetes.io/hostname"
+DRIVER = "block.csi.example.com"
+GPU = "example.com/gpu"
+TIME = "2026-01-01T00:00:00Z"
+TEAMS = ("shop", "pay", "search", "data", "media", "infra", "mail", "auth")
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """Nodes of one kind. CPU in millicores, memory in MiB."""
+
+    name: str
+    share: float
+    cpu: int
+    memory: int
+    labels: tuple[tuple[str, str], ...] = ()
+    taint: str = ""
+    gpu: int = 0
+
+
+POOLS = (
+    Pool("general", 0.6, 15_890, 58_000, (("disk", "hdd"),)),
+    Pool("compute", 0.2, 31_850, 60_000, (("disk", "ssd"),)),
+    Pool("memory", 0.15, 15_890, 125_000, (("disk", "ssd"),)),
+    Pool("gpu", 0.05, 31_850, 120_000, (("disk", "ssd"),), taint=GPU, gpu=8),
+)
+DAEMONS = (
+    ("kube-proxy", 100, 128, 0),
+    ("cni", 150, 256, 0),
+    ("node-exporter", 50, 64, 9100),
+    ("log-agent", 100, 256, 0),
+)
+PRIORITIES = {"low": -10, "default": 0, "high": 1000}
+
+
+@dataclass(slots=True)
+class _Room:
+    """A node while the cluster is being filled."""
+
+    name: str
+    zone: str
+    pool: Pool
+    cpu: int
+    memory: int
+    gpu: int
+    pods: int = 110
+    weight: float = 1.0
+    volumes: int = 24
+    apps: Counter[str] = field(default_factory=Counter)
+    ports: set[int] = field(default_factory=set)
+
+
+@dataclass(frozen=True, slots=True)
+class _App:
+    """A workload: what its pods ask for and which rules bind them."""
+
+    name: str
+    namespace: str
+    kind: str
+    replicas: int
+    cpu: int
+    memory: int
+    gpu: int = 0
+    priority: str = "default"
+    node_selector: tuple[tuple[str, str], ...] = ()
+    spread_zone: bool = False
+    prefer_spread: bool = False
+    alone_on_node: bool = False
+    prefer_apart: bool = False
+    near: str = ""
+    port: int = 0
+    volume: bool = False
+
+    @property
+    def key(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+def generate(nodes: int, pods: int, seed: int = 0, *, fill: float = 0.65) -> Manifest:
+    """Return a cluster as one ``List`` of manifests.
+
+    Parameters
+    ----------
+    nodes, pods
+        How many; DaemonSet pods come on top.
+    fill
+        Share of the cluster's CPU that the pods request, about.
+    """
+    rng = random.Random(f"{nodes}/{pods}/{seed}/{fill}")
+    rooms = list(_rooms(rng, nodes))
+    items = [_node(room) for room in rooms] + [_csi_node(room) for room in rooms]
+    items += [
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": _meta(rng, team, labels={"team": team})} for team in TEAMS
+    ]
+    items += [
+        {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": _meta(rng, name), "value": value}
+        for name, value in PRIORITIES.items()
+    ]
+    items.append(_storage_class(rng))
+    items += _daemon_sets(rng, rooms)
+    mean_cpu = max(50, int(sum(room.cpu for room in rooms if not room.gpu) * fill / max(1, pods)))
+    for app in _apps(rng, pods, mean_cpu):
+        items += _workload(rng, app)
+        items += _pods(rng, app, rooms)
+    return {"apiVersion": "v1", "kind": "List", "items": items}
+
+
+def synthetic_snapshot(nodes: int, pods: int, seed: int = 0, *, fill: float = 0.65) -> Snapshot:
+    """Return a synthetic cluster as a snapshot, read the way a dump is."""
+    data = json.dumps(generate(nodes, pods, seed, fill=fill)).encode()
+    return read_snapshot(iter([Document(f"synthetic {nodes}x{pods} seed {seed}", data)]))
+
+
+# -- nodes ----------------------------------------------------------------------------------------------------
+
+
+def _rooms(rng: random.Random, nodes: int) -> Iterator[_Room]:
+    zones = ("zone-a", "zone-b", "zone-c")[: max(1, min(3, nodes))]
+    quota = [(pool, round(pool.share * nodes)) for pool in POOLS]
+    pools = [pool for pool, number in quota for _ in range(number)][:nodes]
+    pools += [POOLS[0]] * (nodes - len(pools))
+    for i, pool in enumerate(pools):
+        room = _Room(f"{pool.name}-{i:04d}", zones[i % len(zones)], pool, pool.cpu, pool.memory, pool.gpu)
+        room.weight = rng.choice((0.3, 1.0, 1.0, 2.0, 4.0))  # some nodes joined late, some have seen it all
+        yield room
+
+
+def _node(room: _Room) -> Manifest:
+    labels = {
+        HOSTNAME: room.name,
+        ZONE: room.zone,
+        "topology.kubernetes.io/region": "region-1",
+        "node.example.com/pool": room.pool.name,
+        **dict(room.pool.labels),
+    }
+    allocatable = {
+        "cpu": f"{room.pool.cpu}m",
+        "memory": f"{room.pool.memory}Mi",
+        "pods": "110",
+        "ephemeral-storage": "100Gi",
+    }
+    if room.pool.gpu:
+        allocatable[GPU] = str(room.pool.gpu)
+    taints = [{"key": room.pool.taint, "value": "present", "effect": "NoSchedule"}] if room.pool.taint else []
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": room.name, "uid": f"node-{room.name}", "labels": labels, "creationTimestamp": TIME},
+        "spec": {"taints": taints} if taints else {},
+        "status": {"allocatable": allocatable, "capacity": allocatable},
+    }
+
+
+def _csi_node(room: _Room) -> Manifest:
+    driver = {"name": DRIVER, "nodeID": room.name, "allocatable": {"count": room.volumes}, "topologyKeys": [ZONE]}
+    return {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "CSINode",
+        "metadata": {"name": room.name},
+        "spec": {"drivers": [driver]},
+    }
+
+
+def _storage_class(rng: random.Random) -> Manifest:
+    return {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "StorageClass",
+        "metadata": _meta(rng, "block"),
+        "provisioner": DRIVER,
+        "volumeBindingMode": "WaitForFirstConsumer",
+    }
+
+
+# -- workloads ------------------------------------------------------------------------------------------------
+
+
+def _apps(rng: random.Random, pods: int, mean_cpu: int) -> Iterator[_App]:
+    left, number, caches = pods, 0, dict.fromkeys(TEAMS, "")
+    while left > 0:
+        number += 1
+        team = rng.choice(TEAMS)
+        kind = rng.choices(("web", "worker", "cache", "database", "ingress", "training"), (45, 30, 8, 10, 3, 4))[0]
+        replicas = min(
+            left, {"database": 3, "ingress": 3, "training": 2}.get(kind) or rng.choice((1, 2, 2, 3, 4, 6, 8, 12, 20))
+        )
+        cpu = max(10, int(mean_cpu * rng.choice((0.2, 0.4, 0.7, 1.0, 1.5, 2.5)))) // 10 * 10
+        memory = max(32, int(cpu * rng.choice((1.0, 2.0, 4.0, 6.0)))) // 32 * 32
+        name = f"{kind}-{number}"
+        app = _App(
+            name, team, "Deployment", replicas, cpu, memory, priority=rng.choice(("low", "default", "default", "high"))
+        )
+        yield _with_rules(rng, app, kind, caches[team])
+        if kind == "cache":
+            caches[team] = name
+        left -= replicas
+
+
+def _with_rules(rng: random.Random, app: _App, kind: str, cache: str) -> _App:
+    """Give a workload the rules that workloads of its kind have."""
+    rules: dict[str, Any] = {}
+    match kind:
+        case "web":
+            rules["spread_zone"] = app.replicas > 1 and rng.random() < 0.4
+            rules["prefer_apart"] = rng.random() < 0.3
+            rules["near"] = cache if rng.random() < 0.15 else ""
+        case "worker":
+            rules["node_selector"] = (("disk", "ssd"),) if rng.random() < 0.25 else ()
+            rules["prefer_spread"] = rng.random() < 0.3
+        case "cache":
+            rules["prefer_apart"] = True
+        case "database":
+            rules |= {"kind": "StatefulSet", "volume": True, "alone_on_node": True, "spread_zone": rng.random() < 0.5}
+        case "ingress":
+            rules |= {"alone_on_node": True, "port": 443}
+        case "training":
+            rules |= {"gpu": rng.choice((1, 2, 4))}
+    values = {name: getattr(app, name) for name in _App.__slots__}
+    return _App(**(values | rules))
+
+
+def _workload(rng: random.Random, app: _App) -> Iterator[Manifest]:
+    labels = {"app": app.name}
+    spec = {"replicas": app.replicas, "selector": {"matchLabels": labels}}
+    if app.kind == "Deployment":
+        yield {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": _meta(rng, app.name, app.namespace),
+            "spec": spec,
+        }
+        owner = {"apiVersion": "apps/v1", "kind": "Deployment", "name": app.name, "controller": True}
+        meta = _meta(rng, f"{app.name}-rs", app.namespace) | {"ownerReferences": [owner]}
+        yield {"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": meta, "spec": spec}
+    else:
+        yield {
+            "apiVersion": "apps/v1",
+            "kind": "StatefulSet",
+            "metadata": _meta(rng, app.name, app.namespace),
+            "spec": spec,
+        }
+    service = {"selector": labels, "ports": [{"port": 80}]}
+    yield {"apiVersion": "v1", "kind": "Service", "metadata": _meta(rng, app.name, app.namespace), "spec": service}
+    if app.replicas > 1:
+        budget = {"maxUnavailable": 1, "selector": {"matchLabels": labels}}
+        status = {"disruptionsAllowed": 1, "expectedPods": app.replicas}
+        yield {
+            "apiVersion": "policy/v1",
+            "kind": "PodDisruptionBudget",
+            "metadata": _meta(rng, app.name, app.namespace),
+            "spec": budget,
+            "status": status,
+        }
+
+
+def _daemon_sets(rng: random.Random, rooms: list[_Room]) -> Iterator[Manifest]:
+    for name, cpu, memory, port in DAEMONS:
+        for room in rooms:
+            app = _App(name, "infra", "DaemonSet", 1, cpu, memory, port=port, priority="high")
+            spec = _pod_spec(app) | {"tolerations": [{"operator": "Exists"}], "nodeName": room.name}
+            yield _pod(rng, app, f"{name}-{room.name}", spec)
+            room.cpu -= cpu
+            room.memory -= memory
+            room.pods -= 1
+
+
+# -- pods -----------------------------------------------------------------------------------------------------
+
+
+def _pods(rng: random.Random, app: _App, rooms: list[_Room]) -> Iterator[Manifest]:
+    zones: Counter[str] = Counter()
+    for i in range(app.replicas):
+        name = f"{app.name}-{i}" if app.kind == "StatefulSet" else f"{app.name}-rs-{rng.getrandbits(40):010x}"
+        room = _choose(rng, app, rooms, zones)
+        spec = _pod_spec(app)
+        if app.volume:
+            home = room.zone if room else rng.choice(rooms).zone
+            spec["volumes"] = [{"name": "data", "persistentVolumeClaim": {"claimName": f"data-{name}"}}]
+            yield from _volume(rng, app, name, home)
+        if room is not None:
+            _take(room, app)
+            zones[room.zone] += 1
+            spec["nodeName"] = room.name
+        yield _pod(rng, app, name, spec)
+
+
+def _choose(rng: random.Random, app: _App, rooms: list[_Room], zones: Counter[str]) -> _Room | None:
+    """Pick a node that keeps every rule, by the uneven weights of history."""
+    all_zones = {room.zone for room in rooms}
+    least = min((zones[zone] for zone in all_zones), default=0)
+
+    def admits(room: _Room) -> bool:
+        return (
+            room.cpu >= app.cpu
+            and room.memory >= app.memory
+            and room.gpu >= app.gpu
+            and room.pods > 0
+            and (not room.pool.taint or app.gpu > 0)
+            and all(dict(room.pool.labels).get(key) == value for key, value in app.node_selector)
+            and not (app.alone_on_node and room.apps[app.key])
+            and not (app.spread_zone and zones[room.zone] + 1 - least > 1)
+            and not (app.port and app.port in room.ports)
+            and not (app.volume and not room.volumes)
+            and not (app.near and not any(r.apps[f"{app.namespace}/{app.near}"] for r in rooms if r.zone == room.zone))
+        )
+
+    # Looking at a sample first keeps large clusters quick to make.
+    sample = rng.sample(rooms, min(len(rooms), 40))
+    found = [room for room in sample if admits(room)] or [room for room in rooms if admits(room)]
+    return rng.choices(found, [room.weight for room in found])[0] if found else None
+
+
+def _take(room: _Room, app: _App) -> None:
+    room.cpu -= app.cpu
+    room.memory -= app.memory
+    room.gpu -= app.gpu
+    room.pods -= 1
+    room.volumes -= app.volume
+    room.apps[app.key] += 1
+    if app.port:
+        room.ports.add(app.port)
+
+
+def _pod(rng: random.Random, app: _App, name: str, spec: Manifest) -> Manifest:
+    kind = "ReplicaSet" if app.kind == "Deployment" else app.kind
+    owner = f"{app.name}-rs" if app.kind == "Deployment" else app.name
+    meta = _meta(rng, name, app.namespace, labels={"app": app.name})
+    meta["ownerReferences"] = [
+        {"apiVersion": "apps/v1", "kind": kind, "name": owner, "uid": f"{kind}-{app.key}", "controller": True}
+    ]
+    bound = "nodeName" in spec
+    status: Manifest = {"phase": "Running" if bound else "Pending"}
+    if bound:
+        status |= {"startTime": TIME, "conditions": [{"type": "Ready", "status": "True"}]}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec, "status": status}
+
+
+def _pod_spec(app: _App) -> Manifest:
+    requests = {"cpu": f"{app.cpu}m", "memory": f"{app.memory}Mi"} | ({GPU: str(app.gpu)} if app.gpu else {})
+    container: Manifest = {
+        "name": "main",
+        "image": f"registry.example.com/{app.name}:1",
+        "resources": {"requests": requests},
+    }
+    if app.port:
+        container["ports"] = [{"containerPort": app.port, "hostPort": app.port, "protocol": "TCP"}]
+    spec: Manifest = {
+        "containers": [container],
+        "schedulerName": "default-scheduler",
+        "priority": PRIORITIES[app.priority],
+        "priorityClassName": app.priority,
+    }
+    if app.node_selector:
+        spec["nodeSelector"] = dict(app.node_selector)
+    if app.gpu:
+        spec["tolerations"] = [{"key": GPU, "operator": "Exists"}]
+    affinity = _affinity(app)
+    if affinity:
+        spec["affinity"] = affinity
+    constraints = _constraints(app)
+    if constraints:
+        spec["topologySpreadConstraints"] = constraints
+    return spec
+
+
+def _affinity(app: _App) -> Manifest:
+    def term(name: str, key: str) -> Manifest:
+        return {"labelSelector": {"matchLabels": {"app": name}}, "topologyKey": key}
+
+    affinity: defaultdict[str, Manifest] = defaultdict(dict)
+    if app.alone_on_node:
+        affinity["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"] = [term(app.name, HOSTNAME)]
+    if app.prefer_apart:
+        preferred = [{"weight": 100, "podAffinityTerm": term(app.name, HOSTNAME)}]
+        affinity["podAntiAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"] = preferred
+    if app.near:
+        affinity["podAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"] = [term(app.near, ZONE)]
+    return dict(affinity)
+
+
+def _constraints(app: _App) -> list[Manifest]:
+    def constraint(when: str) -> Manifest:
+        selector = {"matchLabels": {"app": app.name}}
+        return {"maxSkew": 1, "topologyKey": ZONE, "whenUnsatisfiable": when, "labelSelector": selector}
+
+    return ([constraint("DoNotSchedule")] if app.spread_zone else []) + (
+        [constraint("ScheduleAnyway")] if app.prefer_spread else []
+    )
+
+
+def _volume(rng: random.Random, app: _App, pod: str, zone: str) -> Iterator[Manifest]:
+    name = f"pv-{app.namespace}-{pod}"
+    claim = {"kind": "PersistentVolumeClaim", "namespace": app.namespace, "name": f"data-{pod}"}
+    term = {"matchExpressions": [{"key": ZONE, "operator": "In", "values": [zone]}]}
+    common = {"accessModes": ["ReadWriteOnce"], "storageClassName": "block"}
+    yield {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": _meta(rng, name),
+        "spec": {
+            **common,
+            "capacity": {"storage": "100Gi"},
+            "claimRef": claim,
+            "csi": {"driver": DRIVER, "volumeHandle": name},
+            "nodeAffinity": {"required": {"nodeSelectorTerms": [term]}},
+        },
+        "status": {"phase": "Bound"},
+    }
+    yield {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": _meta(rng, f"data-{pod}", app.namespace),
+        "spec": {**common, "volumeName": name, "resources": {"requests": {"storage": "100Gi"}}},
+        "status": {"phase": "Bound"},
+    }
+
+
+def _meta(rng: random.Random, name: str, namespace: str = "", labels: dict[str, str] | None = None) -> Manifest:
+    meta: Manifest = {
+        "name": name,
+        "uid": str(uuid.UUID(int=rng.getrandbits(128), version=4)),
+        "creationTimestamp": TIME,
+    }
+    if namespace:
+        meta["namespace"] = namespace
+    if labels:
+        meta["labels"] = labels
+    return meta

@@ -1,0 +1,211 @@
+"""Lower bounds from a linear relaxation over classes and groups of like nodes.
+
+Nodes that every class and every term of the tier sees alike are pooled: their capacities are added up, and a convex
+curve of each node's load is replaced by the same curve of the average load (Jensen's inequality), so the relaxation
+can only be lower. Rules about company are left out, which can only lower it further.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import pulp
+
+from models.arrays import Ints
+from models.problem import (
+    FAR,
+    Allow,
+    Capacity,
+    Move,
+    MoveBudget,
+    NodeCurve,
+    Open,
+    Prefer,
+    Problem,
+    Tier,
+    Unplaced,
+)
+from optimizer.cpsat.variables import most
+from optimizer.evaluate.evaluation import Judge
+
+FINE = 20_000
+"""Variables up to which every node is a group of its own."""
+
+LARGEST = 200_000
+"""Variables above which the relaxation takes longer than it is worth."""
+
+TOLERANCE = 1e-6
+"""Relative error granted to the linear solver."""
+
+
+def relaxation_bound(judge: Judge, tier: int, reached: Sequence[int], seconds: float) -> int | None:
+    """Return a lower bound of one tier, or ``None`` if none was proven in time.
+
+    Parameters
+    ----------
+    reached
+        Values of the earlier tiers, which must not get worse.
+    """
+    problem = judge.problem
+    upper = most(problem)
+    group = _groups(problem, [problem.tiers[t] for t in range(tier + 1)], upper)
+    if np.count_nonzero(upper.any(axis=1)) * (int(group.max(initial=0)) + 1) > LARGEST:
+        return None
+    model = _Relaxation(judge, upper, group)
+    for earlier, value in enumerate(reached):
+        model.limit(problem.tiers[earlier], value)
+    return model.minimize(problem.tiers[tier], seconds)
+
+
+class _Relaxation:
+    """The linear program."""
+
+    def __init__(self, judge: Judge, upper: Ints, group: Ints) -> None:
+        self.problem = problem = judge.problem
+        self.group = group
+        self.groups = int(group.max(initial=-1)) + 1
+        self.lp = pulp.LpProblem("relaxation", pulp.LpMinimize)
+        self.number = 0
+        pooled = self._pool(upper)
+        self.y = {
+            (c, g): self._var(int(pooled[c, g])) for c, g in zip(*(i.tolist() for i in np.nonzero(pooled)), strict=True)
+        }
+        self.unplaced = [self._var(int(spare)) for spare in problem.spare.tolist()]
+        for c, size in enumerate(problem.size.tolist()):
+            here = [self.y[c, g] for g in range(self.groups) if (c, g) in self.y]
+            self.lp += pulp.lpSum(here) + self.unplaced[c] == size
+        self.start = self._pool(problem.start.table(*problem.shape))
+        self._leaving: dict[tuple[int, int], pulp.LpVariable] = {}
+        for rule, before in zip(problem.rules, judge.start_excess, strict=True):
+            if isinstance(rule, Capacity):
+                self._capacity(rule, before)
+            elif isinstance(rule, MoveBudget):
+                self.lp += pulp.lpSum(self._leavers()) <= rule.limit
+
+    def limit(self, tier: Tier, value: int) -> None:
+        """Keep an earlier tier at its value."""
+        self.lp += self._cost(tier) <= value
+
+    def minimize(self, tier: Tier, seconds: float) -> int | None:
+        """Return the bound."""
+        self.lp.setObjective(self._cost(tier))
+        self.lp.solve(pulp.HiGHS(msg=False, timeLimit=max(1.0, seconds), threads=1))
+        # At a time limit the status says optimal too; only the solution status tells a proof.
+        if self.lp.sol_status != pulp.LpSolutionOptimal:
+            return None
+        value = float(pulp.value(self.lp.objective) or 0.0)
+        return max(0, math.ceil(value - TOLERANCE * max(1.0, abs(value))))
+
+    def _var(self, upper: int | None) -> pulp.LpVariable:
+        self.number += 1
+        return pulp.LpVariable(f"x{self.number}", 0, upper)
+
+    def _pool(self, per_node: Ints) -> Ints:
+        """Add up ``[…, n]`` over the nodes of each group."""
+        pooled = np.zeros((*per_node.shape[:-1], self.groups), dtype=np.int64)
+        for n, g in enumerate(self.group.tolist()):
+            pooled[..., g] += per_node[..., n]
+        return pooled
+
+    def _load(self, demand: Ints, g: int) -> pulp.LpAffineExpression:
+        asking = np.flatnonzero(demand).tolist()
+        return pulp.lpSum(int(demand[c]) * self.y[c, g] for c in asking if (c, g) in self.y)
+
+    def _capacity(self, rule: Capacity, before: Ints) -> None:
+        room = self._pool(np.maximum(0, rule.free) + before)
+        for g in range(self.groups):
+            self.lp += self._load(rule.demand, g) <= int(room[g])
+
+    def _leavers(self, cost: Ints | None = None) -> Iterable[pulp.LpAffineExpression]:
+        """Yield a lower bound of the pods that left each group; moves inside a group are not seen."""
+        for c, g in zip(*(i.tolist() for i in np.nonzero(self.start)), strict=True):
+            if (c, g) not in self._leaving:
+                var = self._leaving[c, g] = self._var(None)
+                self.lp += var + self.y.get((c, g), 0) >= int(self.start[c, g])
+            yield (1 if cost is None else int(cost[c])) * self._leaving[c, g]
+
+    def _cost(self, tier: Tier) -> pulp.LpAffineExpression:
+        """Return a lower bound of a tier; terms that have none here count 0."""
+        total = pulp.LpAffineExpression()
+        for weighted in tier.terms:
+            match weighted.term:
+                case Unplaced() as term:
+                    cost = pulp.lpSum(int(k) * u for k, u in zip(term.cost, self.unplaced, strict=True) if k)
+                case Move() as term:
+                    cost = pulp.lpSum(self._leavers(term.cost))
+                case Prefer() as term:
+                    cost = self._prefer(term)
+                case NodeCurve() as term if term.curves.convex:
+                    cost = self._curve(term)
+                case Open() as term:
+                    cost = self._open(term)
+                case _:
+                    continue
+            total += weighted.weight * cost
+        return total
+
+    def _prefer(self, term: Prefer) -> pulp.LpAffineExpression:
+        lowest = np.full((len(term.table), self.groups), np.iinfo(np.int64).max)
+        for n, g in enumerate(self.group.tolist()):
+            lowest[:, g] = np.minimum(lowest[:, g], term.table[:, n])
+        return pulp.lpSum(int(lowest[term.row[c], g]) * y for (c, g), y in self.y.items())
+
+    def _curve(self, term: NodeCurve) -> pulp.LpAffineExpression:
+        held, nodes = self._pool(term.held), self._pool(np.ones_like(term.held))
+        parts = []
+        for g in range(self.groups):
+            k = int(term.curve[np.argmax(self.group == g)])
+            if k < 0:
+                continue
+            load = self._load(term.demand, g) + int(held[g])
+            cost = self._var(None)
+            pieces = (term.curves.start[k].tolist(), term.curves.slope[k].tolist(), term.curves.value[k].tolist())
+            for start, slope, value in zip(*pieces, strict=True):
+                if start < FAR:
+                    self.lp += cost >= int(nodes[g]) * (value - slope * start) + slope * load
+            parts.append(cost)
+        return pulp.lpSum(parts)
+
+    def _open(self, term: Open) -> pulp.LpAffineExpression:
+        shut = self._pool((term.held == 0).astype(np.int64))
+        parts = [pulp.LpAffineExpression(constant=int(term.cost[term.held > 0].sum()))]
+        for g in range(self.groups):
+            members = self.group == g
+            if not shut[g]:
+                continue
+            used = self._var(int(shut[g]))
+            parts.append(int(term.cost[members & (term.held == 0)].min()) * used)
+            for rule in self.problem.rules:
+                if isinstance(rule, Capacity) and members[term.held == 0].any():
+                    room = np.maximum(0, rule.free)
+                    largest = int(room[members & (term.held == 0)].max())
+                    already = int(room[members & (term.held > 0)].sum())
+                    self.lp += self._load(rule.demand, g) <= largest * used + already
+        return pulp.lpSum(parts)
+
+
+def _groups(problem: Problem, tiers: Sequence[Tier], upper: Ints) -> Ints:
+    """``[n]`` the group of each node: nodes are pooled only if all that the relaxation reads of them is alike."""
+    nodes = len(problem.nodes)
+    if np.count_nonzero(upper) <= FINE:
+        return np.arange(nodes)
+    columns: list[Ints] = [np.packbits(upper > 0, axis=0).view(np.uint8).astype(np.int64)]
+    for rule in problem.rules:
+        if isinstance(rule, Allow):
+            columns.append(np.packbits(rule.mask, axis=0).astype(np.int64))
+    for tier in tiers:
+        for weighted in tier.terms:
+            match weighted.term:
+                case NodeCurve() as term:
+                    columns.append(term.curve[None, :])
+                case Prefer() as term:
+                    columns.append(term.table)
+                case Open() as term:
+                    columns.append(term.cost[None, :])
+                    columns.append((term.held > 0).astype(np.int64)[None, :])
+                case _:
+                    pass
+    groups: Ints = np.unique(np.vstack(columns), axis=1, return_inverse=True)[1].reshape(-1)
+    return groups.astype(np.int64)

@@ -1,0 +1,1 @@
+"""Local search: finds good placements quickly, proves nothing."""

@@ -1,0 +1,39 @@
+"""The command line. Nothing heavy is imported until a command runs."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from stowplan.cli.app import app
+
+
+def main() -> None:
+    """Run the command line and exit: 0 done, 1 error, 2 changes (asked for by --detailed-exitcode), 130 interrupted."""
+    sys.exit(run())
+
+
+def run() -> int:
+    """Run the command line; whatever goes wrong on purpose is one line on stderr."""
+    from models.errors import InternalError, StowplanError
+
+    try:
+        return int(app(standalone_mode=False) or 0)
+    except typer.TyperException as error:
+        return _fail(error.format_message())
+    except InternalError as error:
+        return _fail(f"internal error, please report it: {error}")
+    except StowplanError as error:
+        return _fail(str(error))
+    except (KeyboardInterrupt, typer.Abort):
+        return _fail("interrupted", 130)
+    except BrokenPipeError:
+        # The reader went away, as head does; there is nobody left to tell.
+        sys.stderr.close()
+        return 1
+
+
+def _fail(message: str, code: int = 1) -> int:
+    print(f"stowplan: {' '.join(message.split())}", file=sys.stderr)
+    return code

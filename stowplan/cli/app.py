@@ -1,0 +1,45 @@
+"""The commands, in the order the help shows them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from stowplan.cli import commands
+
+app = typer.Typer(
+    name="stowplan",
+    help="Find a provably good placement of all pods of a Kubernetes cluster, beside what kube-scheduler would do.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(version("stowplan"))
+        raise typer.Exit()
+
+
+Version = Annotated[bool, typer.Option("--version", help="Print the version.", callback=_version, is_eager=True)]
+
+
+@app.callback()
+def _root(
+    version: Version = False,
+) -> None:
+    """Take options that belong to no command."""
+
+
+ANSWERS, MATERIAL = "Answers", "Material"
+
+app.command("compare", rich_help_panel=ANSWERS)(commands.compare)
+app.command("solve", rich_help_panel=ANSWERS)(commands.solve)
+app.command("simulate", rich_help_panel=ANSWERS)(commands.simulate)
+app.command("verify", rich_help_panel=ANSWERS)(commands.verify)
+app.command("demo", rich_help_panel=MATERIAL)(commands.demo)
+app.command("generate", rich_help_panel=MATERIAL)(commands.generate)

@@ -1,0 +1,244 @@
+"""One function a command. Imports are inside, so that help costs nothing."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import typer
+
+from stowplan.cli import options as opt
+from stowplan.cli.options import Format
+
+if TYPE_CHECKING:
+    from models.snapshot import Snapshot
+    from optimizer.portfolio import Options
+    from stowplan.inputs import Settings
+
+CHANGES = 2
+"""Exit code for an answer that differs from today, where it was asked for."""
+
+
+def compare(
+    paths: opt.Paths,
+    objective: opt.Objective = "balance",
+    profile: opt.Release = "1.36",
+    config: opt.Config = None,
+    scheduler: opt.Scheduler = None,
+    freeze: opt.Freeze = None,
+    freeze_bare: opt.FreezeBare = False,
+    max_moves: opt.MaxMoves = None,
+    preemption: opt.PreemptionOption = None,
+    skip_unknown_nodes: opt.SkipUnknownNodes = False,
+    time_limit: opt.TimeLimit = 15.0,
+    deterministic: opt.Deterministic = False,
+    seed: opt.Seed = 0,
+    workers: opt.Workers = None,
+    output: opt.Output = Format.TABLE,
+    quiet: opt.Quiet = False,
+    detailed_exitcode: opt.DetailedExit = False,
+) -> None:
+    """Show today, kube-scheduler and the best placement side by side."""
+    from stowplan.cli.session import load_snapshot
+
+    settings = _settings(objective, profile, config, scheduler, freeze, freeze_bare, max_moves, preemption)
+    snapshot = load_snapshot(paths, skip_unknown_nodes)
+    changed = _compare(snapshot, settings, _options(time_limit, deterministic, seed, workers), output, quiet)
+    if detailed_exitcode and changed:
+        raise typer.Exit(CHANGES)
+
+
+def _compare(snapshot: Snapshot, settings: Settings, options: Options, output: Format, quiet: bool) -> bool:
+    from stowplan.cli.session import emit, progress_printer, stoppable, warn_of_idle_freezes
+    from stowplan.comparison import compare
+    from stowplan.documents import comparison_document
+    from stowplan.inputs import make_problem
+    from stowplan.report.rows import comparison_rows
+    from stowplan.report.text import show_comparison
+
+    warn_of_idle_freezes(settings.freeze, snapshot)
+    compiled = make_problem(snapshot, settings)
+    with stoppable() as stop:
+        progress = progress_printer(compiled.problem.tiers, quiet)
+        comparison = compare(compiled, options, stop=stop, progress=progress)
+    emit(
+        output,
+        lambda console: show_comparison(console, comparison),
+        lambda: comparison_document(comparison, settings),
+        lambda: comparison_rows(comparison),
+    )
+    return bool(comparison.solution.moves)
+
+
+def solve(
+    paths: opt.Paths,
+    objective: opt.Objective = "balance",
+    profile: opt.Release = "1.36",
+    config: opt.Config = None,
+    scheduler: opt.Scheduler = None,
+    freeze: opt.Freeze = None,
+    freeze_bare: opt.FreezeBare = False,
+    max_moves: opt.MaxMoves = None,
+    preemption: opt.PreemptionOption = None,
+    skip_unknown_nodes: opt.SkipUnknownNodes = False,
+    time_limit: opt.TimeLimit = 20.0,
+    deterministic: opt.Deterministic = False,
+    seed: opt.Seed = 0,
+    workers: opt.Workers = None,
+    output: opt.Output = Format.TABLE,
+    quiet: opt.Quiet = False,
+    detailed_exitcode: opt.DetailedExit = False,
+) -> None:
+    """Find the best placement, with a proof or a gap; -o json is what verify reads."""
+    from optimizer.evaluate import Judge
+    from stowplan.cli.session import emit, load_snapshot, progress_printer, stoppable, warn_of_idle_freezes
+    from stowplan.documents import solution_document
+    from stowplan.inputs import make_problem
+    from stowplan.report.rows import solution_rows
+    from stowplan.report.text import show_solution
+    from stowplan.solution import solve_snapshot
+
+    settings = _settings(objective, profile, config, scheduler, freeze, freeze_bare, max_moves, preemption)
+    options = _options(time_limit, deterministic, seed, workers)
+    snapshot = load_snapshot(paths, skip_unknown_nodes)
+    warn_of_idle_freezes(settings.freeze, snapshot)
+    compiled = make_problem(snapshot, settings)
+    with stoppable() as stop:
+        progress = progress_printer(compiled.problem.tiers, quiet)
+        solution = solve_snapshot(compiled, options, stop=stop, progress=progress)
+    before = Judge(compiled.problem).evaluate(compiled.problem.start).values
+    emit(
+        output,
+        lambda console: show_solution(console, solution, before, wide=output is Format.WIDE),
+        lambda: solution_document(solution, settings),
+        lambda: solution_rows(solution),
+    )
+    if detailed_exitcode and solution.moves:
+        raise typer.Exit(CHANGES)
+
+
+def simulate(
+    paths: opt.Paths,
+    everything: opt.Everything = False,
+    profile: opt.Release = "1.36",
+    config: opt.Config = None,
+    scheduler: opt.Scheduler = None,
+    freeze: opt.Freeze = None,
+    freeze_bare: opt.FreezeBare = False,
+    skip_unknown_nodes: opt.SkipUnknownNodes = False,
+    seed: opt.Seed = 0,
+    output: opt.Output = Format.TABLE,
+) -> None:
+    """Let kube-scheduler place the pending pods, or with --all every pod that is free to move."""
+    from plugins_compat.simulate import simulate
+    from stowplan.cli.session import emit, load_snapshot, warn_of_idle_freezes
+    from stowplan.documents import simulation_document
+    from stowplan.inputs import make_problem
+    from stowplan.report.rows import simulation_rows
+    from stowplan.report.text import show_simulation
+    from stowplan.solution import fixed, today
+
+    settings = _settings("repair", profile, config, scheduler, freeze, freeze_bare, None, None)
+    snapshot = load_snapshot(paths, skip_unknown_nodes)
+    warn_of_idle_freezes(settings.freeze, snapshot)
+    compiled = make_problem(snapshot, settings)
+    queue = [pod for pod in compiled.pods if everything or not pod.node_name]
+    standing = fixed(compiled) if everything else today(compiled)
+    simulation = simulate(snapshot, compiled.profile, queue, standing, shapes=compiled.shapes, seed=seed)
+    names = [node.name for node in snapshot.nodes]
+    emit(
+        output,
+        lambda console: show_simulation(console, compiled.roll, simulation, names, wide=output is Format.WIDE),
+        lambda: simulation_document(compiled, simulation, everything),
+        lambda: simulation_rows(simulation, names),
+    )
+
+
+def verify(
+    solution: opt.SolutionPath,
+    paths: opt.Paths,
+    config: opt.Config = None,
+    skip_unknown_nodes: opt.SkipUnknownNodes = False,
+    output: opt.Output = Format.TABLE,
+) -> None:
+    """Check a solution against a snapshot, the same or a newer one: rules, filters, claimed values."""
+    from stowplan.cli.session import emit, load_snapshot
+    from stowplan.documents import read_solution
+    from stowplan.inputs import Settings, make_profile
+    from stowplan.report.rows import verification_rows
+    from stowplan.report.text import show_verification
+    from stowplan.verification import verification_document, verify
+
+    document = read_solution(solution)
+    snapshot = load_snapshot(paths, skip_unknown_nodes)
+    made_with = document.settings
+    settings = Settings(release=made_with.release, config=config, scheduler=made_with.scheduler)
+    verification = verify(snapshot, document, make_profile(settings))
+    emit(
+        output,
+        lambda console: show_verification(console, verification),
+        lambda: verification_document(verification),
+        lambda: verification_rows(verification),
+    )
+    if not verification.holds:
+        raise typer.Exit(1)
+
+
+def demo(
+    time_limit: opt.TimeLimit = 15.0,
+    output: opt.Output = Format.TABLE,
+    quiet: opt.Quiet = False,
+) -> None:
+    """Compare placements of a bundled cluster."""
+    from instances.catalog import demo_path
+    from stowplan.cli.session import load_snapshot
+    from stowplan.inputs import Settings
+
+    print(f"stowplan: stowplan compare {demo_path()}", file=sys.stderr)
+    _compare(load_snapshot([str(demo_path())]), Settings(), _options(time_limit, False, 0, None), output, quiet)
+
+
+def generate(
+    nodes: opt.Nodes = 100,
+    pods: opt.Pods = 1000,
+    seed: opt.Seed = 0,
+    fill: opt.Fill = 0.65,
+) -> None:
+    """Print a synthetic cluster as kubectl would print a real one."""
+    import json
+
+    from instances.synthetic import generate
+
+    json.dump(generate(nodes, pods, seed, fill=fill), sys.stdout)
+    print()
+
+
+def _settings(
+    objective: str,
+    profile: str,
+    config: str | None,
+    scheduler: str | None,
+    freeze: list[str] | None,
+    freeze_bare: bool,
+    max_moves: int | None,
+    preemption: opt.Preemption | None,
+) -> Settings:
+    from stowplan.inputs import Settings
+
+    return Settings(
+        objective=objective,
+        release=profile,
+        config=config,
+        scheduler=scheduler,
+        freeze=tuple(freeze or ()),
+        freeze_bare=freeze_bare,
+        max_moves=max_moves,
+        preemption=preemption and preemption.value,
+    )
+
+
+def _options(time_limit: float, deterministic: bool, seed: int, workers: int | None) -> Options:
+    from optimizer.portfolio import Options
+
+    made = Options(time_limit=time_limit, deterministic=deterministic, seed=seed)
+    return made if workers is None else Options(time_limit, deterministic, seed, workers)

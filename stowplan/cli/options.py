@@ -1,0 +1,123 @@
+"""Options that commands share, each defined once."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+
+class Format(StrEnum):
+    """How an answer is printed."""
+
+    TABLE = "table"
+    WIDE = "wide"
+    JSON = "json"
+    YAML = "yaml"
+    CSV = "csv"
+
+
+class Preemption(StrEnum):
+    """Whether a pod may lose its node."""
+
+    NEVER = "never"
+    BY_PRIORITY = "by-priority"
+
+
+PROBLEM, SEARCH, OUTPUT = "Problem", "Search", "Output"
+
+Paths = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="SNAPSHOT...",
+        help="What kubectl get nodes,pods,… -A -o json printed: files, directories, or - for standard input.",
+        show_default=False,
+    ),
+]
+Objective = Annotated[
+    str,
+    typer.Option(
+        "--objective",
+        "-O",
+        help="balance, pack, spread, repair, kube, or an objective file.",
+        rich_help_panel=PROBLEM,
+    ),
+]
+Release = Annotated[
+    str, typer.Option("--profile", help="kube-scheduler release: 1.24 or 1.36.", rich_help_panel=PROBLEM)
+]
+Config = Annotated[
+    str | None,
+    typer.Option("--config", help="A KubeSchedulerConfiguration file.", show_default=False, rich_help_panel=PROBLEM),
+]
+Scheduler = Annotated[
+    str | None,
+    typer.Option("--scheduler", help="Which profile of --config; default the first.", rich_help_panel=PROBLEM),
+]
+Freeze = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--freeze",
+        help="Namespace or label selector of pods that stay where they are; repeatable.",
+        rich_help_panel=PROBLEM,
+    ),
+]
+FreezeBare = Annotated[
+    bool, typer.Option("--freeze-bare", help="Pods without a controller stay where they are.", rich_help_panel=PROBLEM)
+]
+MaxMoves = Annotated[
+    int | None,
+    typer.Option("--max-moves", min=0, help="At most so many pods leave their node.", rich_help_panel=PROBLEM),
+]
+PreemptionOption = Annotated[
+    Preemption | None,
+    typer.Option(
+        "--preemption",
+        help="Whether a pod may lose its node to place more pods of its own or a higher priority.",
+        show_default=False,
+        rich_help_panel=PROBLEM,
+    ),
+]
+SkipUnknownNodes = Annotated[
+    bool,
+    typer.Option(
+        "--skip-unknown-nodes", help="Leave out pods on nodes that the snapshot lacks.", rich_help_panel=PROBLEM
+    ),
+]
+TimeLimit = Annotated[
+    float,
+    typer.Option("--time-limit", "-t", min=0.1, help="Seconds to search and prove.", rich_help_panel=SEARCH),
+]
+Deterministic = Annotated[
+    bool,
+    typer.Option(
+        "--deterministic",
+        help="Same input and seed, same answer, on any machine; the time limit then counts work, not seconds.",
+        rich_help_panel=SEARCH,
+    ),
+]
+Seed = Annotated[
+    int, typer.Option("--seed", min=0, max=2**31 - 1, help="Seed of everything random.", rich_help_panel=SEARCH)
+]
+Workers = Annotated[
+    int | None,
+    typer.Option("--workers", min=1, help="Threads of the solver.", show_default=False, rich_help_panel=SEARCH),
+]
+Output = Annotated[Format, typer.Option("--output", "-o", help="Form of the answer.", rich_help_panel=OUTPUT)]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress on stderr.", rich_help_panel=OUTPUT)]
+DetailedExit = Annotated[
+    bool,
+    typer.Option("--detailed-exitcode", help="Exit 2 if the answer differs from today.", rich_help_panel=OUTPUT),
+]
+Everything = Annotated[
+    bool, typer.Option("--all", help="Place every free pod anew, from an empty cluster.", rich_help_panel=PROBLEM)
+]
+SolutionPath = Annotated[
+    str, typer.Argument(metavar="SOLUTION", help="What solve -o json (or compare -o json) printed.", show_default=False)
+]
+Nodes = Annotated[int, typer.Option("--nodes", min=1, max=100_000, help="Number of nodes.")]
+Pods = Annotated[int, typer.Option("--pods", min=0, max=1_000_000, help="Number of pods, DaemonSets not counted.")]
+Fill = Annotated[
+    float, typer.Option("--fill", min=0.01, max=2.0, help="Share of the CPU that the pods request, about.")
+]

@@ -1,0 +1,95 @@
+"""What every command does around its work: load, listen for signals, report progress, print."""
+
+from __future__ import annotations
+
+import gc
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from types import FrameType
+
+import yaml
+from pydantic import BaseModel
+from rich.console import Console
+
+from instances.load import load
+from models.problem import Tier
+from models.snapshot import Snapshot
+from optimizer.control import Stop
+from optimizer.portfolio import Progress
+from stowplan.cli.options import Format
+from stowplan.inputs import Freeze
+from stowplan.report.rows import Row, write_csv
+from stowplan.report.words import figure
+
+
+def load_snapshot(paths: Sequence[str], skip_unknown_nodes: bool = False) -> Snapshot:
+    """Load a snapshot, and keep the garbage collector off it for good: it lives as long as the process."""
+    snapshot = load(paths, skip_unknown_nodes=skip_unknown_nodes)
+    gc.freeze()
+    return snapshot
+
+
+def warn(message: str) -> None:
+    """Print a warning."""
+    print(f"stowplan: warning: {message}", file=sys.stderr)
+
+
+def warn_of_idle_freezes(words: Sequence[str], snapshot: Snapshot) -> None:
+    """Warn of freezes that match no pod."""
+    for word in Freeze(words).unmatched(snapshot):
+        warn(f"--freeze {word} matches no pod")
+
+
+@contextmanager
+def stoppable() -> Iterator[Stop]:
+    """Turn the first SIGINT or SIGTERM into a request for the best answer so far; a second one ends the process."""
+    stop = Stop()
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        if stop.is_set():
+            raise KeyboardInterrupt
+        stop.set()
+        print("stowplan: stopping with the best answer so far; once more to give up", file=sys.stderr)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield stop
+        return
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.signal(number, handle) for number in numbers]
+    try:
+        yield stop
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)
+
+
+def progress_printer(tiers: Sequence[Tier], quiet: bool) -> Progress:
+    """Return a reporter that prints one line an improvement on stderr."""
+
+    def report(seconds: float, source: str, values: tuple[int, ...]) -> None:
+        shown = [f"{t.name} {figure(t.shown(v))}" for t, v in zip(tiers, values, strict=True) if v]
+        print(f"{seconds:7.1f}s  {source:<10} {', '.join(shown) or 'all tiers 0'}", file=sys.stderr, flush=True)
+
+    return (lambda seconds, source, values: None) if quiet else report
+
+
+def emit(
+    output: Format,
+    text: Callable[[Console], None],
+    document: Callable[[], BaseModel],
+    rows: Callable[[], Iterator[Row]],
+) -> None:
+    """Print an answer on stdout in the form that was asked for."""
+    match output:
+        case Format.TABLE | Format.WIDE:
+            text(Console(highlight=False, soft_wrap=True) if not sys.stdout.isatty() else Console(highlight=False))
+        case Format.JSON:
+            print(document().model_dump_json(by_alias=True, indent=2))
+        case Format.YAML:
+            content = document().model_dump(by_alias=True, mode="json")
+            print(yaml.safe_dump(content, sort_keys=False, allow_unicode=True), end="")
+        case Format.CSV:
+            print(write_csv(rows()), end="")

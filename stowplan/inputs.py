@@ -1,0 +1,185 @@
+"""Settings as a user gives them: objectives, profiles, who is frozen."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import yaml
+from pydantic import ValidationError
+
+from models.errors import InputError
+from models.kubernetes import LabelSelector, LabelSelectorRequirement, Pod
+from models.objective import PRESETS, Objective
+from models.snapshot import Snapshot
+from models.validation import field_path, say
+from plugins_compat.compiler.compile import Compiled, compile_problem
+from plugins_compat.framework.profile import DEFAULT_SCHEDULER, Profile
+from plugins_compat.profiles import choose_release, default_profile, read_profiles
+
+LATEST = "1.36"
+
+_SET_BASED = re.compile(r"^(?P<key>\S+)\s+(?P<operator>in|notin)\s*\((?P<values>[^()]*)\)$")
+_EQUALITY = re.compile(r"^(?P<key>[^\s=!()]+)\s*(?P<operator>==|=|!=)\s*(?P<value>[^\s=!()]*)$")
+_EXISTS = re.compile(r"^(?P<not>!?)\s*(?P<key>[^\s=!()]+)$")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything that decides what the problem is, beside the snapshot.
+
+    Parameters
+    ----------
+    objective
+        Name of a preset, or path of a file.
+    release
+        Which kube-scheduler.
+    config
+        Path of a ``KubeSchedulerConfiguration``, if not the release's default.
+    scheduler
+        Which of its profiles; by default the first.
+    freeze
+        Namespaces and label selectors of pods that stay where they are.
+    freeze_bare
+        Pods without a controller stay where they are.
+    max_moves
+        At most so many pods leave their node.
+    preemption
+        Overrides the objective's own word on whether a pod may lose its node.
+    """
+
+    objective: str = "balance"
+    release: str = LATEST
+    config: str | None = None
+    scheduler: str | None = None
+    freeze: Sequence[str] = field(default_factory=tuple)
+    freeze_bare: bool = False
+    max_moves: int | None = None
+    preemption: str | None = None
+
+
+def make_problem(snapshot: Snapshot, settings: Settings) -> Compiled:
+    """Compile a snapshot as the settings say.
+
+    Raises
+    ------
+    InputError
+        With the setting that cannot be used.
+    """
+    objective = read_objective(settings.objective)
+    if settings.preemption is not None:
+        objective = objective.model_copy(update={"preemption": settings.preemption})
+    freeze = Freeze(settings.freeze, settings.freeze_bare)
+    profile = make_profile(settings)
+    return compile_problem(snapshot, profile, objective, freeze=freeze, max_moves=settings.max_moves)
+
+
+def make_profile(settings: Settings) -> Profile:
+    """Return the scheduler profile that the settings name."""
+    release = choose_release(settings.release)
+    if settings.config is None:
+        if settings.scheduler not in (None, DEFAULT_SCHEDULER):
+            raise InputError(f"{settings.scheduler!r} needs a --config that has its profile", field="--scheduler")
+        return default_profile(release)
+    profiles = read_profiles(settings.config, release)
+    if settings.scheduler is None:
+        return next(iter(profiles.values()))
+    if settings.scheduler not in profiles:
+        known = ", ".join(profiles)
+        raise InputError(
+            f"has no profile {settings.scheduler!r}; it has {known}", settings.config, None, "schedulerName"
+        )
+    return profiles[settings.scheduler]
+
+
+def read_objective(name: str) -> Objective:
+    """Return a preset by name, or read an objective from a file.
+
+    Raises
+    ------
+    InputError
+        If it is neither, with the field of the file that cannot be used.
+    """
+    if name in PRESETS:
+        return PRESETS[name]
+    if not Path(name).is_file():
+        raise InputError(f"{name!r} is neither a preset ({', '.join(PRESETS)}) nor a file", field="--objective")
+    try:
+        content = yaml.safe_load(Path(name).read_text(encoding="utf-8"))
+        return Objective.model_validate(content)
+    except yaml.YAMLError as error:
+        raise InputError(f"is not YAML: {getattr(error, 'problem', error)}", file=name) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot be read: {error}", file=name) from None
+    except ValidationError as error:
+        detail = error.errors(include_url=False)[0]
+        raise InputError(say(detail), file=name, field=field_path(detail["loc"]) or None) from None
+
+
+class Freeze:
+    """Decides which pods stay where they are, by namespace or by label selector.
+
+    Parameters
+    ----------
+    words
+        Each a namespace, or a label selector as kubectl takes it: ``app=db,tier in (a, b),!canary``.
+    bare
+        Also pods that no controller would make again.
+    """
+
+    def __init__(self, words: Sequence[str], bare: bool = False) -> None:
+        self.bare = bare
+        self.namespaces = {word for word in words if not _is_selector(word)}
+        self.selectors = [(word, parse_selector(word)) for word in words if _is_selector(word)]
+
+    def __call__(self, pod: Pod) -> str | None:
+        """Return why a pod is to stay, or ``None``."""
+        if pod.namespace in self.namespaces:
+            return f"frozen namespace {pod.namespace}"
+        for word, selector in self.selectors:
+            if selector.matches(pod.metadata.labels):
+                return f"frozen by {word}"
+        return "frozen: no controller" if self.bare and pod.metadata.controller is None else None
+
+    def unmatched(self, snapshot: Snapshot) -> list[str]:
+        """Return the words that freeze nobody, which is rarely meant."""
+        namespaces = {pod.namespace for pod in snapshot.pods}
+        idle = sorted(self.namespaces - namespaces)
+        return idle + [w for w, s in self.selectors if not any(s.matches(pod.metadata.labels) for pod in snapshot.pods)]
+
+
+def _is_selector(word: str) -> bool:
+    return any(sign in word for sign in "=!(,")
+
+
+def parse_selector(text: str) -> LabelSelector:
+    """Read a label selector as kubectl's ``-l`` takes it.
+
+    Raises
+    ------
+    InputError
+        If it is not one.
+    """
+    requirements = []
+    for part in re.split(r",(?![^(]*\))", text):
+        requirement = _requirement(part.strip())
+        if requirement is None:
+            raise InputError(
+                f"{part.strip()!r} is not a label selector, such as key=value, key in (a,b), key notin (a,b), !key",
+                field="--freeze",
+            )
+        requirements.append(requirement)
+    return LabelSelector(match_expressions=tuple(requirements))
+
+
+def _requirement(part: str) -> LabelSelectorRequirement | None:
+    if match := _SET_BASED.match(part):
+        values = tuple(value.strip() for value in match["values"].split(","))
+        return LabelSelectorRequirement(match["key"], "In" if match["operator"] == "in" else "NotIn", values)
+    if match := _EQUALITY.match(part):
+        return LabelSelectorRequirement(match["key"], "NotIn" if match["operator"] == "!=" else "In", (match["value"],))
+    if match := _EXISTS.match(part):
+        return LabelSelectorRequirement(match["key"], "DoesNotExist" if match["not"] else "Exists")
+    return None

@@ -1,0 +1,63 @@
+"""Reports as rows, for CSV. Figures are not rounded."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from plugins_compat.simulate import Simulation
+from stowplan.comparison import Comparison
+from stowplan.solution import Solution
+from stowplan.verification import Verification
+
+Row = Sequence[Any]
+
+
+def write_csv(rows: Iterator[Row]) -> str:
+    """Write rows as CSV; the first is the header."""
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerows(rows)
+    return out.getvalue()
+
+
+def comparison_rows(comparison: Comparison) -> Iterator[Row]:
+    """Yield one row a figure, one column a placement."""
+    columns = [column.measures for column in comparison.columns]
+    yield ["figure", *(column.name for column in comparison.columns), "bound"]
+    yield ["placed", *(m.placed for m in columns), ""]
+    yield ["pending", *(m.pending for m in columns), ""]
+    yield ["refused", *(len(m.refused) for m in columns), ""]
+    yield ["moves", *(m.moves for m in columns), ""]
+    for t, outcome in enumerate(comparison.solution.outcome.tiers):
+        tier = outcome.tier
+        yield [tier.name, *(tier.shown(m.values[t]) for m in columns), tier.shown(outcome.bound)]
+    for r, usage in enumerate(columns[0].usage):
+        yield [f"{usage.resource} mean", *(m.usage[r].mean for m in columns), ""]
+        yield [f"{usage.resource} deviation", *(m.usage[r].deviation for m in columns), ""]
+        yield [f"{usage.resource} highest", *(m.usage[r].highest for m in columns), ""]
+    yield ["nodes in use", *(m.nodes_in_use for m in columns), ""]
+    if columns[0].scores is not None:
+        yield ["plugin score per pod", *(m.scores.total if m.scores else "" for m in columns), ""]
+
+
+def solution_rows(solution: Solution) -> Iterator[Row]:
+    """Yield one row for every pod that is free to move."""
+    yield ["namespace", "name", "uid", "source", "node"]
+    for pod in solution.compiled.pods:
+        yield [pod.namespace, pod.name, pod.metadata.uid, pod.node_name, solution.where.get(pod.key, "")]
+
+
+def simulation_rows(simulation: Simulation, nodes: Sequence[str]) -> Iterator[Row]:
+    """Yield one row for every decision."""
+    yield ["namespace", "name", "node", "message"]
+    for d in simulation.decisions:
+        yield [d.pod.namespace, d.pod.name, nodes[d.node] if d.node is not None else "", d.message]
+
+
+def verification_rows(verification: Verification) -> Iterator[Row]:
+    """Yield one row for every problem."""
+    yield ["problem"]
+    for problem in verification.problems:
+        yield [problem]

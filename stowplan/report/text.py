@@ -1,0 +1,190 @@
+"""Reports for a terminal: the answer first, then the table, then details."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from models.problem import Tier
+from models.result import Status
+from plugins_compat.admission import Rejection
+from plugins_compat.compiler.roll_call import RollCall
+from plugins_compat.simulate import Simulation
+from stowplan.comparison import BEST, TODAY, Comparison
+from stowplan.measures import Measures
+from stowplan.report.words import breach_lines, figure, headline, plural, roll_lines, tier_label
+from stowplan.solution import Solution
+from stowplan.verification import Verification
+
+SHOWN_MOVES = 20
+"""Moves that a table shows; ``-o wide`` shows all."""
+
+
+def show_comparison(console: Console, comparison: Comparison) -> None:
+    """Print a comparison."""
+    compiled, solution = comparison.compiled, comparison.solution
+    today = comparison.column(TODAY)
+    assert today is not None
+    _lines(console, roll_lines(compiled.roll, len(compiled.snapshot.nodes)))
+    console.print()
+    console.print(Text(headline(solution, today.values), style="bold"))
+    console.print()
+    console.print(_comparison_table(comparison))
+    best = comparison.column(BEST)
+    assert best is not None
+    _tier_lines(console, solution)
+    _repair_lines(console, today, best)
+    _score_note(console, comparison)
+    _notes(console, [*compiled.snapshot.notes, *compiled.notes, *comparison.notes])
+
+
+def show_solution(console: Console, solution: Solution, before: Sequence[int], *, wide: bool = False) -> None:
+    """Print a solution and its moves."""
+    compiled = solution.compiled
+    _lines(console, roll_lines(compiled.roll, len(compiled.snapshot.nodes)))
+    console.print()
+    console.print(Text(headline(solution, before), style="bold"))
+    console.print()
+    _tier_lines(console, solution)
+    if solution.moves:
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        for title in ("POD", "FROM", "", "TO"):
+            table.add_column(title, overflow="fold")
+        shown = solution.moves if wide else solution.moves[:SHOWN_MOVES]
+        for move in shown:
+            source, target = move.source or "(pending)", move.target or "(none)"
+            table.add_row(escape(move.pod.key), escape(source), "→", escape(target))
+        console.print(table)
+        if len(shown) < len(solution.moves):
+            console.print(f"… and {len(solution.moves) - len(shown)} more; -o wide shows all", style="dim")
+    if solution.evaluation.breaches:
+        console.print("Rules that stay exceeded:")
+        _lines(console, breach_lines(solution.evaluation.breaches), "  ")
+    _refused_lines(console, solution.refused)
+    _notes(console, [*compiled.snapshot.notes, *compiled.notes, *solution.notes])
+
+
+def show_simulation(
+    console: Console, roll: RollCall, simulation: Simulation, nodes: Sequence[str], *, wide: bool = False
+) -> None:
+    """Print the scheduler's decisions."""
+    _lines(console, roll_lines(roll, len(nodes)))
+    console.print()
+    placed = [d for d in simulation.decisions if d.node is not None]
+    failed = [d for d in simulation.decisions if d.node is None]
+    console.print(
+        Text(f"{len(placed)} of {plural(len(simulation.decisions), 'pod')} placed, {len(failed)} not.", style="bold")
+    )
+    shown = simulation.decisions if wide else (failed + placed)[:SHOWN_MOVES]
+    if shown:
+        console.print()
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        for title in ("POD", "NODE", "WHY NOT"):
+            table.add_column(title, overflow="fold")
+        for decision in shown:
+            node = nodes[decision.node] if decision.node is not None else "-"
+            table.add_row(escape(decision.pod.key), escape(node), escape(decision.message))
+        console.print(table)
+    if len(shown) < len(simulation.decisions):
+        console.print(f"… and {len(simulation.decisions) - len(shown)} more; -o wide shows all", style="dim")
+
+
+def show_verification(console: Console, verification: Verification) -> None:
+    """Print what a check found."""
+    compiled = verification.compiled
+    if verification.holds:
+        moves = plural(verification.evaluation.moves, "move")
+        console.print(
+            Text(f"Verified: {moves}, every pod admitted by the filters, no rule exceeded anew.", style="bold green")
+        )
+    else:
+        console.print(Text(f"Not usable: {plural(len(verification.problems), 'problem')}.", style="bold red"))
+        _lines(console, verification.problems, "  ")
+    for tier, value in zip(compiled.problem.tiers, verification.evaluation.values, strict=True):
+        console.print(f"{tier_label(tier)}: {figure(tier.shown(value))}", markup=False)
+    _refused_lines(console, verification.refused)
+    _notes(console, verification.remarks)
+
+
+# -- parts ----------------------------------------------------------------------------------------------------
+
+
+def _comparison_table(comparison: Comparison) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("")
+    for column in comparison.columns:
+        table.add_column(column.name.replace(", ", ",\n"), justify="right")
+    table.add_column("bound", justify="right", style="dim")
+
+    def row(title: str, value: Callable[[Measures], str], bound: str = "") -> None:
+        cells = [value(column.measures) for column in comparison.columns]
+        table.add_row(escape(title), *(escape(cell) for cell in cells), bound)
+
+    row("pods with a node", lambda m: f"{m.placed:,}")
+    row("pods without", lambda m: f"{m.pending:,}")
+    row("refused by filters", lambda m: f"{len(m.refused):,}")
+    row("moves", lambda m: f"{m.moves:,}")
+    for t, outcome in enumerate(comparison.solution.outcome.tiers):
+        row(outcome.tier.name, _value_of(outcome.tier, t), figure(outcome.tier.shown(outcome.bound)))
+    for r, usage in enumerate(comparison.columns[0].measures.usage):
+        row(f"{usage.resource} requested", lambda m, r=r: f"{m.usage[r].mean:.1%}")  # type: ignore[misc]
+        row("  deviation of nodes", lambda m, r=r: f"{m.usage[r].deviation:.1%}")  # type: ignore[misc]
+        row("  fullest node", lambda m, r=r: f"{m.usage[r].highest:.0%}")  # type: ignore[misc]
+    row("nodes in use", lambda m: f"{m.nodes_in_use:,}")
+    if comparison.columns[0].measures.scores is not None:
+        row("plugin score per pod", lambda m: f"{m.scores.total:.1f}" if m.scores and m.scores.scored else "-")
+    return table
+
+
+def _value_of(tier: Tier, t: int) -> Callable[[Measures], str]:
+    return lambda m: figure(tier.shown(m.values[t]))
+
+
+def _tier_lines(console: Console, solution: Solution) -> None:
+    for tier in solution.outcome.tiers:
+        if tier.value == 0 and tier.bound == 0:
+            continue
+        proof = f"proven by {tier.bound_by}" if tier.status is Status.OPTIMAL else f"gap {tier.gap:.1%}"
+        value, bound = figure(tier.tier.shown(tier.value)), figure(tier.tier.shown(tier.bound))
+        console.print(f"{tier_label(tier.tier)}: {value}, bound {bound} ({tier.bound_by}), {proof}", markup=False)
+
+
+def _repair_lines(console: Console, today: Measures, best: Measures) -> None:
+    if not today.breaches:
+        return
+    mended = len(today.breaches) - len(best.breaches)
+    console.print(
+        f"Rules exceeded today at {plural(len(today.breaches), 'place')}: "
+        f"{mended} mended, {len(best.breaches)} left, none worse."
+    )
+    _lines(console, breach_lines(best.breaches), "  ")
+
+
+def _refused_lines(console: Console, refused: Sequence[Rejection], most: int = 5) -> None:
+    if not refused:
+        return
+    plugins = Counter(rejection.status.plugin for rejection in refused)
+    counted = ", ".join(f"{count} by {plugin}" for plugin, count in plugins.most_common())
+    console.print(f"{plural(len(refused), 'pod')} would be refused where they stand, as they are today: {counted}")
+    _lines(console, [str(rejection) for rejection in refused[:most]], "  ")
+
+
+def _score_note(console: Console, comparison: Comparison) -> None:
+    scores = comparison.columns[-1].measures.scores
+    if scores is not None and scores.scored < scores.pods:
+        console.print(f"Plugin scores are means of {scores.scored} of {scores.pods} pods.", style="dim")
+
+
+def _notes(console: Console, notes: Sequence[str]) -> None:
+    for note in dict.fromkeys(notes):
+        console.print(f"note: {note}", style="dim", markup=False)
+
+
+def _lines(console: Console, lines: Sequence[str], indent: str = "") -> None:
+    for line in lines:
+        console.print(indent + line, markup=False, highlight=False)

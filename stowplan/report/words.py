@@ -1,0 +1,114 @@
+"""Sentences and figures, shared by all reports."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from models.problem import Tier
+from models.result import Outcome, Status
+from models.snapshot import Standing
+from optimizer.evaluate import Breach
+from plugins_compat.compiler.roll_call import RollCall
+from plugins_compat.requests import CPU, EPHEMERAL, MEMORY
+from stowplan.solution import Solution
+
+BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi")
+
+
+def figure(value: float) -> str:
+    """Write a figure with as many digits as help: 12,345 · 123.4 · 1.23 · 0.0123."""
+    if value == int(value):
+        return f"{int(value):,}"
+    if abs(value) >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:.4g}"
+
+
+def amount(resource: str, value: int) -> str:
+    """Write an amount of a resource, given in scheduler units, the way kubectl does."""
+    if resource == CPU:
+        return f"{value / 1000:g} CPU"
+    if resource in (MEMORY, EPHEMERAL):
+        size, power = float(value), 0
+        while abs(size) >= 1024 and power < len(BINARY) - 1:
+            size, power = size / 1024, power + 1
+        return f"{size:.4g}{BINARY[power]}"
+    return f"{value:,}"
+
+
+def roll_lines(roll: RollCall, nodes: int) -> list[str]:
+    """Account for every pod."""
+    counts = {standing: roll.count(standing) for standing in Standing}
+    sum_up = " + ".join(f"{counts[standing]} {standing.value}" for standing in Standing)
+    lines = [f"{nodes} nodes, {len(roll.pods)} pods = {sum_up}"]
+    lines += _because("fixed", roll.reasons(Standing.FIXED))
+    return lines + _because("pending, not offered to the solver", roll.reasons(Standing.PENDING))
+
+
+def _because(what: str, reasons: Counter[str], most: int = 6) -> list[str]:
+    if not reasons:
+        return []
+    shown = ", ".join(f"{count} {reason}" for reason, count in reasons.most_common(most))
+    more = len(reasons) - most
+    return [f"{what}: {shown}" + (f", and {more} more reasons" if more > 0 else "")]
+
+
+def headline(solution: Solution, before: Sequence[int]) -> str:
+    """Say in one sentence what the best placement brings.
+
+    Parameters
+    ----------
+    before
+        Value of each tier today.
+    """
+    outcome = solution.outcome
+    changed = [
+        f"{tier.tier.name} {figure(tier.tier.shown(old))} → {figure(tier.tier.shown(tier.value))}"
+        for tier, old in zip(outcome.tiers, before, strict=True)
+        if old != tier.value
+    ]
+    if not solution.moves:
+        known = "proven optimal" if outcome.status is Status.OPTIMAL else "the best found"
+        if solution.evaluation.breaches:
+            places = plural(len(solution.evaluation.breaches), "place")
+            return f"Nothing helps: rules are exceeded at {places}, and today's placement is {known}{_gap(outcome)}."
+        return f"Nothing to do: today's placement is {known}{_gap(outcome)}."
+    moved = solution.evaluation.moves
+    placed = sum(1 for move in solution.moves if not move.source)
+    lost = sum(1 for move in solution.moves if not move.target)
+    does = [f"move {plural(moved - lost, 'pod')}"] if moved - lost else []
+    does += [f"place {plural(placed, 'pending pod')}"] if placed else []
+    does += [f"give up {plural(lost, 'pod')}"] if lost else []
+    brings = ", ".join(changed) or "nothing changes in value"
+    proof = "proven optimal" if outcome.status is Status.OPTIMAL else "not proven"
+    sentence = " and ".join(does)
+    return f"{sentence[0].upper()}{sentence[1:]}: {brings}; {proof}{_gap(outcome)}."
+
+
+def _gap(outcome: Outcome) -> str:
+    open_tiers = [tier for tier in outcome.tiers if tier.status is not Status.OPTIMAL]
+    if not open_tiers:
+        return ""
+    first = open_tiers[0]
+    return f" ({first.tier.name}: at most {first.gap:.1%} above the optimum)"
+
+
+def tier_label(tier: Tier) -> str:
+    """Name a tier with its unit."""
+    return f"{tier.name} [{tier.unit}]" if tier.unit else tier.name
+
+
+def breach_lines(breaches: Sequence[Breach], most: int = 10) -> list[str]:
+    """Say where rules are exceeded."""
+    lines = []
+    for breach in breaches[:most]:
+        now, then = (amount(breach.origin.what, value) for value in (breach.amount, breach.before))
+        change = f"was {then}" if breach.amount != breach.before else "as before"
+        lines.append(f"{breach.origin} at {breach.place}: {now} over ({change})")
+    return lines + ([f"and {len(breaches) - most} more places"] if len(breaches) > most else [])
+
+
+def plural(number: int, noun: str) -> str:
+    """Write a number with its noun."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -1,0 +1,154 @@
+"""A solved snapshot: where the pods should stand, how good that is known to be, and what the real filters say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from models.kubernetes import Pod
+from models.problem import Placement
+from models.result import Outcome, Status
+from models.snapshot import Standing
+from optimizer.control import Stop
+from optimizer.evaluate import Evaluation, Judge
+from optimizer.portfolio import Options, Progress, solve
+from plugins_compat.admission import Rejection, populated, rejections
+from plugins_compat.compiler.compile import Compiled
+from plugins_compat.simulate import simulate
+
+ROUNDS = 5
+"""How often pods that the filters refuse are sent back before the whole answer is dropped."""
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A pod that changes its node; ``source`` is empty for a pod that had none, ``target`` for one that loses it."""
+
+    pod: Pod
+    source: str
+    target: str
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """What came of solving a snapshot.
+
+    Parameters
+    ----------
+    where
+        Node name by pod key, fixed pods included.
+    refused
+        Pods that the filters would not admit where they stand, and that were in the same way before.
+    """
+
+    compiled: Compiled
+    outcome: Outcome
+    evaluation: Evaluation
+    where: Mapping[str, str]
+    refused: Sequence[Rejection]
+    notes: Sequence[str]
+
+    @cached_property
+    def moves(self) -> list[Move]:
+        """Every pod whose node changes, in the snapshot's order."""
+        return [
+            Move(pod, pod.node_name, self.where.get(pod.key, ""))
+            for pod in self.compiled.pods
+            if self.where.get(pod.key, "") != pod.node_name
+        ]
+
+    @property
+    def status(self) -> Status:
+        """How much is known about the answer."""
+        return self.outcome.status
+
+
+def today(compiled: Compiled) -> dict[str, str]:
+    """Return where every unfinished pod stands now."""
+    standing = zip(compiled.snapshot.pods, compiled.roll.standing, strict=True)
+    return {pod.key: pod.node_name for pod, s in standing if s is not Standing.FINISHED and pod.node_name}
+
+
+def fixed(compiled: Compiled) -> dict[str, str]:
+    """Return where the pods stand that stay where they are."""
+    return {pod.key: pod.node_name for pod in compiled.roll.fixed()}
+
+
+def solve_snapshot(
+    compiled: Compiled,
+    options: Options,
+    *,
+    candidates: Sequence[Mapping[str, str]] = (),
+    stop: Stop | None = None,
+    progress: Progress = lambda seconds, source, values: None,
+) -> Solution:
+    """Solve a compiled snapshot, and have the real filters confirm the answer.
+
+    Parameters
+    ----------
+    candidates
+        Further placements to start from, as node names by pod key.
+    """
+    stop = stop or Stop()
+    starts = [compiled.placement(where) for where in candidates]
+    if not starts and any(not pod.node_name for pod in compiled.pods):
+        waiting = [pod for pod in compiled.pods if not pod.node_name]
+        greedy = simulate(
+            compiled.snapshot, compiled.profile, waiting, today(compiled), shapes=compiled.shapes, stopped=stop.is_set
+        )
+        starts.append(compiled.placement(greedy.where))
+    outcome = solve(compiled.problem, options, candidates=starts, stop=stop, progress=progress)
+    return confirm(compiled, outcome)
+
+
+def confirm(compiled: Compiled, outcome: Outcome) -> Solution:
+    """Let the real filters judge a placement pod by pod; send back whoever they would not admit.
+
+    Rules and filters are two readings of the same plugins and agree but for listed exceptions. Where they do not, the
+    filters have the last word.
+    """
+    judge = Judge(compiled.problem)
+    before = {(r.pod.key, r.node) for r in _refused(compiled, today(compiled))}
+    placement, notes = outcome.placement, list(outcome.notes)
+    sent_back: set[str] = set()
+    for _ in range(ROUNDS):
+        where = fixed(compiled) | compiled.assign(placement)
+        refused = _refused(compiled, where)
+        fresh = [r for r in refused if (r.pod.key, r.node) not in before]
+        if not fresh:
+            break
+        sent_back |= {r.pod.key for r in fresh}
+        placement = _send_back(compiled, where, sent_back)
+        if not judge.evaluate(placement).legal:
+            placement = compiled.problem.start
+    else:
+        placement = compiled.problem.start
+        where = fixed(compiled) | compiled.assign(placement)
+        refused = _refused(compiled, where)
+    if sent_back:
+        notes.append(f"the filters refused {len(sent_back)} pods where the model put them; they were sent back")
+    evaluation = judge.evaluate(placement)
+    outcome = _revalued(outcome, placement, evaluation)
+    return Solution(compiled, outcome, evaluation, where, refused, tuple(notes))
+
+
+def _refused(compiled: Compiled, where: Mapping[str, str]) -> list[Rejection]:
+    framework = populated(compiled.snapshot, compiled.profile, where, compiled.shapes)
+    return rejections(framework, where)
+
+
+def _send_back(compiled: Compiled, where: Mapping[str, str], keys: set[str]) -> Placement:
+    homes = {pod.key: pod.node_name for pod in compiled.pods}
+    return compiled.placement({key: homes[key] if key in keys else node for key, node in where.items() if key in homes})
+
+
+def _revalued(outcome: Outcome, placement: Placement, evaluation: Evaluation) -> Outcome:
+    """Return the outcome with the values of the placement that was kept in the end."""
+    if placement is outcome.placement:
+        return outcome
+    tiers = tuple(
+        type(tier)(tier.tier, value, min(tier.bound, value), tier.bound_by, tier.seconds)
+        for tier, value in zip(outcome.tiers, evaluation.values, strict=True)
+    )
+    return Outcome(placement, tiers, outcome.seconds, outcome.stages, outcome.interrupted, outcome.notes)
