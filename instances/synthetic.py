@@ -26,6 +26,7 @@ HOSTNAME = "kubernetes.io/hostname"
 DRIVER = "block.csi.example.com"
 GPU = "example.com/gpu"
 TIME = "2026-01-01T00:00:00Z"
+ZONES = ("zone-a", "zone-b", "zone-c")
 TEAMS = ("shop", "pay", "search", "data", "media", "infra", "mail", "auth")
 
 
@@ -113,19 +114,18 @@ def generate(nodes: int, pods: int, seed: int = 0, *, fill: float = 0.65) -> Man
     rng = random.Random(f"{nodes}/{pods}/{seed}/{fill}")
     rooms = list(_rooms(rng, nodes))
     items = [_node(room) for room in rooms] + [_csi_node(room) for room in rooms]
+    items += [_object("v1", "Namespace", _meta(rng, team, labels={"team": team})) for team in TEAMS]
     items += [
-        {"apiVersion": "v1", "kind": "Namespace", "metadata": _meta(rng, team, labels={"team": team})} for team in TEAMS
-    ]
-    items += [
-        {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": _meta(rng, name), "value": value}
+        _object("scheduling.k8s.io/v1", "PriorityClass", _meta(rng, name), value=value)
         for name, value in PRIORITIES.items()
     ]
     items.append(_storage_class(rng))
     items += _daemon_sets(rng, rooms)
     mean_cpu = max(50, int(sum(room.cpu for room in rooms if not room.gpu) * fill / max(1, pods)))
+    history: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for app in _apps(rng, pods, mean_cpu):
         items += _workload(rng, app)
-        items += _pods(rng, app, rooms)
+        items += _pods(rng, app, rooms, history)
     return {"apiVersion": "v1", "kind": "List", "items": items}
 
 
@@ -139,7 +139,7 @@ def synthetic_snapshot(nodes: int, pods: int, seed: int = 0, *, fill: float = 0.
 
 
 def _rooms(rng: random.Random, nodes: int) -> Iterator[_Room]:
-    zones = ("zone-a", "zone-b", "zone-c")[: max(1, min(3, nodes))]
+    zones = ZONES[:nodes]
     quota = [(pool, round(pool.share * nodes)) for pool in POOLS]
     pools = [pool for pool, number in quota for _ in range(number)][:nodes]
     pools += [POOLS[0]] * (nodes - len(pools))
@@ -166,33 +166,19 @@ def _node(room: _Room) -> Manifest:
     if room.pool.gpu:
         allocatable[GPU] = str(room.pool.gpu)
     taints = [{"key": room.pool.taint, "value": "present", "effect": "NoSchedule"}] if room.pool.taint else []
-    return {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {"name": room.name, "uid": f"node-{room.name}", "labels": labels, "creationTimestamp": TIME},
-        "spec": {"taints": taints} if taints else {},
-        "status": {"allocatable": allocatable, "capacity": allocatable},
-    }
+    meta = {"name": room.name, "uid": f"node-{room.name}", "labels": labels, "creationTimestamp": TIME}
+    status = {"allocatable": allocatable, "capacity": allocatable}
+    return _object("v1", "Node", meta, spec={"taints": taints} if taints else {}, status=status)
 
 
 def _csi_node(room: _Room) -> Manifest:
     driver = {"name": DRIVER, "nodeID": room.name, "allocatable": {"count": room.volumes}, "topologyKeys": [ZONE]}
-    return {
-        "apiVersion": "storage.k8s.io/v1",
-        "kind": "CSINode",
-        "metadata": {"name": room.name},
-        "spec": {"drivers": [driver]},
-    }
+    return _object("storage.k8s.io/v1", "CSINode", {"name": room.name}, spec={"drivers": [driver]})
 
 
 def _storage_class(rng: random.Random) -> Manifest:
-    return {
-        "apiVersion": "storage.k8s.io/v1",
-        "kind": "StorageClass",
-        "metadata": _meta(rng, "block"),
-        "provisioner": DRIVER,
-        "volumeBindingMode": "WaitForFirstConsumer",
-    }
+    mode = "WaitForFirstConsumer"
+    return _object("storage.k8s.io/v1", "StorageClass", _meta(rng, "block"), provisioner=DRIVER, volumeBindingMode=mode)
 
 
 # -- workloads ------------------------------------------------------------------------------------------------
@@ -245,35 +231,18 @@ def _with_rules(rng: random.Random, app: _App, kind: str, cache: str) -> _App:
 def _workload(rng: random.Random, app: _App) -> Iterator[Manifest]:
     labels = {"app": app.name}
     spec = {"replicas": app.replicas, "selector": {"matchLabels": labels}}
+    yield _object("apps/v1", app.kind, _meta(rng, app.name, app.namespace), spec=spec)
     if app.kind == "Deployment":
-        yield {
-            "apiVersion": "apps/v1",
-            "kind": "Deployment",
-            "metadata": _meta(rng, app.name, app.namespace),
-            "spec": spec,
-        }
         owner = {"apiVersion": "apps/v1", "kind": "Deployment", "name": app.name, "controller": True}
         meta = _meta(rng, f"{app.name}-rs", app.namespace) | {"ownerReferences": [owner]}
-        yield {"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": meta, "spec": spec}
-    else:
-        yield {
-            "apiVersion": "apps/v1",
-            "kind": "StatefulSet",
-            "metadata": _meta(rng, app.name, app.namespace),
-            "spec": spec,
-        }
+        yield _object("apps/v1", "ReplicaSet", meta, spec=spec)
     service = {"selector": labels, "ports": [{"port": 80}]}
-    yield {"apiVersion": "v1", "kind": "Service", "metadata": _meta(rng, app.name, app.namespace), "spec": service}
+    yield _object("v1", "Service", _meta(rng, app.name, app.namespace), spec=service)
     if app.replicas > 1:
         budget = {"maxUnavailable": 1, "selector": {"matchLabels": labels}}
         status = {"disruptionsAllowed": 1, "expectedPods": app.replicas}
-        yield {
-            "apiVersion": "policy/v1",
-            "kind": "PodDisruptionBudget",
-            "metadata": _meta(rng, app.name, app.namespace),
-            "spec": budget,
-            "status": status,
-        }
+        meta = _meta(rng, app.name, app.namespace)
+        yield _object("policy/v1", "PodDisruptionBudget", meta, spec=budget, status=status)
 
 
 def _daemon_sets(rng: random.Random, rooms: list[_Room]) -> Iterator[Manifest]:
@@ -290,27 +259,28 @@ def _daemon_sets(rng: random.Random, rooms: list[_Room]) -> Iterator[Manifest]:
 # -- pods -----------------------------------------------------------------------------------------------------
 
 
-def _pods(rng: random.Random, app: _App, rooms: list[_Room]) -> Iterator[Manifest]:
-    zones: Counter[str] = Counter()
+def _pods(
+    rng: random.Random, app: _App, rooms: list[_Room], history: defaultdict[str, Counter[str]]
+) -> Iterator[Manifest]:
+    """Yield the pods of a workload; ``history`` counts the pods of each workload by zone."""
     for i in range(app.replicas):
         name = f"{app.name}-{i}" if app.kind == "StatefulSet" else f"{app.name}-rs-{rng.getrandbits(40):010x}"
-        room = _choose(rng, app, rooms, zones)
+        room = _choose(rng, app, rooms, history)
         spec = _pod_spec(app)
         if app.volume:
-            home = room.zone if room else rng.choice(rooms).zone
             spec["volumes"] = [{"name": "data", "persistentVolumeClaim": {"claimName": f"data-{name}"}}]
-            yield from _volume(rng, app, name, home)
+            yield from _volume(rng, app, name, room.zone if room else None)
         if room is not None:
             _take(room, app)
-            zones[room.zone] += 1
+            history[app.key][room.zone] += 1
             spec["nodeName"] = room.name
         yield _pod(rng, app, name, spec)
 
 
-def _choose(rng: random.Random, app: _App, rooms: list[_Room], zones: Counter[str]) -> _Room | None:
+def _choose(rng: random.Random, app: _App, rooms: list[_Room], history: defaultdict[str, Counter[str]]) -> _Room | None:
     """Pick a node that keeps every rule, by the uneven weights of history."""
-    all_zones = {room.zone for room in rooms}
-    least = min((zones[zone] for zone in all_zones), default=0)
+    zones, near = history[app.key], history[f"{app.namespace}/{app.near}"]
+    least = min(zones[zone] for zone in ZONES[: len(rooms)])
 
     def admits(room: _Room) -> bool:
         return (
@@ -324,7 +294,7 @@ def _choose(rng: random.Random, app: _App, rooms: list[_Room], zones: Counter[st
             and not (app.spread_zone and zones[room.zone] + 1 - least > 1)
             and not (app.port and app.port in room.ports)
             and not (app.volume and not room.volumes)
-            and not (app.near and not any(r.apps[f"{app.namespace}/{app.near}"] for r in rooms if r.zone == room.zone))
+            and not (app.near and not near[room.zone])
         )
 
     # Looking at a sample first keeps large clusters quick to make.
@@ -355,7 +325,7 @@ def _pod(rng: random.Random, app: _App, name: str, spec: Manifest) -> Manifest:
     status: Manifest = {"phase": "Running" if bound else "Pending"}
     if bound:
         status |= {"startTime": TIME, "conditions": [{"type": "Ready", "status": "True"}]}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec, "status": status}
+    return _object("v1", "Pod", meta, spec=spec, status=status)
 
 
 def _pod_spec(app: _App) -> Manifest:
@@ -411,31 +381,31 @@ def _constraints(app: _App) -> list[Manifest]:
     )
 
 
-def _volume(rng: random.Random, app: _App, pod: str, zone: str) -> Iterator[Manifest]:
+def _volume(rng: random.Random, app: _App, pod: str, zone: str | None) -> Iterator[Manifest]:
+    """Yield a pod's claim, with the volume it is bound to; the claim of a pod that found no node waits, too."""
     name = f"pv-{app.namespace}-{pod}"
+    common = {"accessModes": ["ReadWriteOnce"], "storageClassName": "block"}
+    request = {**common, "resources": {"requests": {"storage": "100Gi"}}}
+    meta = _meta(rng, f"data-{pod}", app.namespace)
+    if zone is None:
+        yield _object("v1", "PersistentVolumeClaim", meta, spec=request, status={"phase": "Pending"})
+        return
     claim = {"kind": "PersistentVolumeClaim", "namespace": app.namespace, "name": f"data-{pod}"}
     term = {"matchExpressions": [{"key": ZONE, "operator": "In", "values": [zone]}]}
-    common = {"accessModes": ["ReadWriteOnce"], "storageClassName": "block"}
-    yield {
-        "apiVersion": "v1",
-        "kind": "PersistentVolume",
-        "metadata": _meta(rng, name),
-        "spec": {
-            **common,
-            "capacity": {"storage": "100Gi"},
-            "claimRef": claim,
-            "csi": {"driver": DRIVER, "volumeHandle": name},
-            "nodeAffinity": {"required": {"nodeSelectorTerms": [term]}},
-        },
-        "status": {"phase": "Bound"},
+    volume = {
+        **common,
+        "capacity": {"storage": "100Gi"},
+        "claimRef": claim,
+        "csi": {"driver": DRIVER, "volumeHandle": name},
+        "nodeAffinity": {"required": {"nodeSelectorTerms": [term]}},
     }
-    yield {
-        "apiVersion": "v1",
-        "kind": "PersistentVolumeClaim",
-        "metadata": _meta(rng, f"data-{pod}", app.namespace),
-        "spec": {**common, "volumeName": name, "resources": {"requests": {"storage": "100Gi"}}},
-        "status": {"phase": "Bound"},
-    }
+    bound = {"phase": "Bound"}
+    yield _object("v1", "PersistentVolume", _meta(rng, name), spec=volume, status=bound)
+    yield _object("v1", "PersistentVolumeClaim", meta, spec={**request, "volumeName": name}, status=bound)
+
+
+def _object(version: str, kind: str, meta: Manifest, **rest: Any) -> Manifest:
+    return {"apiVersion": version, "kind": kind, "metadata": meta, **rest}
 
 
 def _meta(rng: random.Random, name: str, namespace: str = "", labels: dict[str, str] | None = None) -> Manifest:

@@ -111,6 +111,17 @@ class Snapshot:
             if owner.spec and owner.spec.template and owner.spec.template.spec and owner.spec.template.spec.node_name
         }
 
+    @cached_property
+    def services_by_label(self) -> dict[tuple[str, str, str], list[Service]]:
+        """Services by namespace and the first label, key and value, that they select."""
+        found: dict[tuple[str, str, str], list[Service]] = {}
+        for service in self.services:
+            selector = service.spec.selector if service.spec else None
+            if selector:
+                key, value = next(iter(selector.items()))
+                found.setdefault((service.metadata.namespace or "default", key, value), []).append(service)
+        return found
+
     def check(self) -> None:
         """Check what the parts cannot know about each other.
 

@@ -147,7 +147,7 @@ def _settle(run: _Run, tier: int, exact: bool) -> tuple[int, str, float]:
 
     def raised(new: int | None, source: str) -> None:
         nonlocal bound, by
-        if new is not None and new > bound:
+        if new is not None and new >= bound:
             bound, by = new, source
 
     if run.values[tier] > bound and not run.deadline.stop.is_set():

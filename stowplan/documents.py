@@ -81,13 +81,14 @@ class SettingsDocument(_Document):
 
 
 class PlacementDocument(_Document):
-    """Where one pod goes; ``source`` is where it stands today, ``None`` if nowhere."""
+    """Where one pod goes: ``source`` is where it stands today; ``why_not`` is what keeps it from having a node."""
 
     namespace: str
     name: str
     uid: str = ""
     source: str | None = None
     node: str | None = None
+    why_not: str | None = None
 
 
 class BreachDocument(_Document):
@@ -196,6 +197,7 @@ def fingerprint(snapshot: Snapshot) -> str:
 def solution_document(solution: Solution, settings: Settings) -> SolutionDocument:
     """Describe a solution."""
     compiled, outcome = solution.compiled, solution.outcome
+    waiting = {pod.key: message for pod, message in solution.waiting}
     return SolutionDocument(
         snapshot=snapshot_document(compiled),
         settings=SettingsDocument(
@@ -218,6 +220,7 @@ def solution_document(solution: Solution, settings: Settings) -> SolutionDocumen
                 uid=pod.metadata.uid,
                 source=pod.node_name or None,
                 node=solution.where.get(pod.key),
+                why_not=waiting.get(pod.key),
             )
             for pod in compiled.pods
         ),

@@ -13,7 +13,7 @@ from optimizer.evaluate import Breach, Judge
 from plugins_compat.admission import Rejection, populated, rejections
 from plugins_compat.compiler.compile import Compiled
 from plugins_compat.framework.state import ClusterState
-from plugins_compat.requests import CPU, MEMORY, PODS
+from plugins_compat.requests import CPU, MEMORY
 from plugins_compat.scoring import FinalScores, final_scores
 
 
@@ -109,7 +109,7 @@ def _usage(state: ClusterState) -> list[Usage]:
 
 def _is_asked_for(state: ClusterState, name: str) -> bool:
     row = state.resources[name]
-    return name != PODS and "/" in name and bool(state.allocatable[row].any() and state.requested[row].any())
+    return "/" in name and bool(state.allocatable[row].any()) and any(state.vector(s)[row] for s in state.shapes.all)
 
 
 def _usage_of(resource: str, requested: Ints, allocatable: Ints) -> Usage:

@@ -15,6 +15,7 @@ from optimizer.evaluate import Evaluation, Judge
 from optimizer.portfolio import Options, Progress, solve
 from plugins_compat.admission import Rejection, populated, rejections
 from plugins_compat.compiler.compile import Compiled
+from plugins_compat.framework.scheduler import failure
 from plugins_compat.simulate import simulate
 
 ROUNDS = 5
@@ -40,6 +41,8 @@ class Solution:
         Node name by pod key, fixed pods included.
     refused
         Pods that the filters would not admit where they stand, and that were in the same way before.
+    waiting
+        Pods that stay without a node, with what the filters say of each node, in the words of FailedScheduling.
     """
 
     compiled: Compiled
@@ -47,6 +50,7 @@ class Solution:
     evaluation: Evaluation
     where: Mapping[str, str]
     refused: Sequence[Rejection]
+    waiting: Sequence[tuple[Pod, str]]
     notes: Sequence[str]
 
     @cached_property
@@ -130,7 +134,21 @@ def confirm(compiled: Compiled, outcome: Outcome) -> Solution:
         notes.append(f"the filters refused {len(sent_back)} pods where the model put them; they were sent back")
     evaluation = judge.evaluate(placement)
     outcome = _revalued(outcome, placement, evaluation)
-    return Solution(compiled, outcome, evaluation, where, refused, tuple(notes))
+    return Solution(compiled, outcome, evaluation, where, refused, _waiting(compiled, where), tuple(notes))
+
+
+def _waiting(compiled: Compiled, where: Mapping[str, str]) -> list[tuple[Pod, str]]:
+    """Ask the filters why each pod without a node has none; look-alikes are asked for once."""
+    framework = populated(compiled.snapshot, compiled.profile, where, compiled.shapes)
+    said: dict[int, str] = {}
+    waiting = []
+    for pod in compiled.pods:
+        if not where.get(pod.key):
+            shape = compiled.shapes.of(pod).index
+            if shape not in said:
+                said[shape] = failure(framework.run_filters(framework.cycle(pod)))
+            waiting.append((pod, said[shape]))
+    return waiting
 
 
 def _refused(compiled: Compiled, where: Mapping[str, str]) -> list[Rejection]:

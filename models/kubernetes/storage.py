@@ -64,11 +64,6 @@ class PersistentVolume:
     spec: PersistentVolumeSpec
     status: Phase | None = None
 
-    def reachable_from(self, name: str, labels: dict[str, str]) -> bool:
-        """Whether the volume's node affinity admits a node."""
-        affinity = self.spec.node_affinity
-        return affinity is None or affinity.required is None or affinity.required.matches(name, labels)
-
 
 @kube
 class PersistentVolumeClaimSpec:

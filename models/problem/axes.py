@@ -87,4 +87,5 @@ def _columns(part: Any) -> list[tuple[Axis, Ints]]:
 def _parts(value: Any) -> list[Any]:
     """Return the dataclasses directly inside a field's value."""
     items = value if isinstance(value, tuple) else (value,)
-    return [item for item in items if is_dataclass(item) and not isinstance(item, type)]
+    # All items of a tuple are of one kind, so the first speaks for them: a topology alone names thousands of nodes.
+    return list(items) if items and is_dataclass(items[0]) and not isinstance(items[0], type) else []

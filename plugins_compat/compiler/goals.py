@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -96,7 +96,11 @@ def _tier(view: View, settings: TierSettings, framework: Framework) -> Tier:
         terms.append(Weighted(1, Move(Origin("moves"), cost)))
     if settings.nodes:
         cost = np.full(view.state.size, whole(settings.nodes), dtype=np.int64)
-        terms.append(Weighted(1, Open(Origin("nodes in use"), cost, view.held(_keeps_open))))
+        terms.append(
+            Weighted(
+                1, Open(Origin("nodes in use"), cost, view.held(s for s in view.state.shapes.all if _keeps_open(s)))
+            )
+        )
     if settings.scores:
         view.point = whole(settings.scores)
         for plugin, weight in framework.scores:
@@ -141,25 +145,19 @@ def _even(view: View, key: str, weight: int) -> Iterator[Weighted]:
     if topology.size < 2:
         view.note(f"spread over {key}: fewer than two domains, nothing to spread over")
         return
-    workloads: dict[tuple[str, str, str], set[int]] = {}
+    workloads: dict[tuple[str, str, str], list[Shape]] = {}
     for shape in view.state.shapes.all:
         controller = shape.pod.metadata.controller
         if controller is not None and controller.kind not in ("DaemonSet", "Node"):
-            workload = (controller.kind, shape.pod.namespace, controller.name)
-            workloads.setdefault(workload, set()).add(shape.index)
-    for (kind, namespace, name), indices in workloads.items():
-        belongs = _within(indices)
-        group = view.select(belongs)
-        held = topology.total(view.held(belongs))
+            workloads.setdefault((controller.kind, shape.pod.namespace, controller.name), []).append(shape)
+    for (kind, namespace, name), shapes in workloads.items():
+        group = view.select(shapes)
+        held = topology.total(view.held(shapes))
         size = int(view.counts[group].sum() + held.sum())
         if len(group) and size > 1:
             origin = Origin("spread", f"{kind} {namespace}/{name} over {key}")
             curve = convex(lambda x: weight * x * (x - 1) / 2, range(size + 1), 0)
             yield Weighted(1, DomainCurve(origin, group, topology, held, curve))
-
-
-def _within(indices: set[int]) -> Callable[[Shape], bool]:
-    return lambda shape: shape.index in indices
 
 
 def _variance(view: View, resource: str, weight: float) -> NodeCurve:

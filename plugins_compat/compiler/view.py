@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -13,8 +13,6 @@ from models.problem import POINTS, Allow, DomainCurve, Held, Load, Origin, Pair,
 from plugins_compat.compiler.curves import convex
 from plugins_compat.framework.shapes import Shape
 from plugins_compat.framework.state import ClusterState
-
-Predicate = Callable[[Shape], bool]
 
 
 class View:
@@ -46,30 +44,39 @@ class View:
 
     # -- sets and counts --------------------------------------------------------------------------------------
 
-    def select(self, predicate: Predicate) -> Ints:
-        """Return the positions of the shapes to place for which ``predicate`` holds."""
-        return np.array([s for s, shape in enumerate(self.shapes) if predicate(shape)], dtype=np.int64)
+    def select(self, shapes: Iterable[Shape]) -> Ints:
+        """Return the positions of those shapes that are to be placed, sorted."""
+        found = {self._position[shape.index] for shape in shapes if shape.index in self._position}
+        return np.array(sorted(found), dtype=np.int64)
 
-    def held(self, predicate: Predicate) -> Ints:
-        """``[n]`` the fixed pods on each node for whose shape ``predicate`` holds."""
+    def held(self, shapes: Iterable[Shape]) -> Ints:
+        """``[n]`` the fixed pods of those shapes on each node."""
+        placed = [self.state.placed[shape.index] for shape in shapes if self.state.placed[shape.index]]
+        if not placed:
+            return self._none
         total = np.zeros(self.state.size, dtype=np.int64)
-        for shape in self._fixed:
-            if predicate(shape):
-                for node, count in self.state.placed[shape.index].items():
-                    total[node] += count
+        for nodes in placed:
+            for node, count in nodes.items():
+                total[node] += count
         return total
 
-    def relation(self, seeks: Predicate, matches: Predicate) -> Held:
+    def relation(self, seekers: Sequence[Shape], targets: Sequence[Shape]) -> Held:
         """Count the fixed pods by their part in a relation."""
+        seek, match = {shape.index for shape in seekers}, {shape.index for shape in targets}
         return Held(
-            both=self.held(lambda shape: seeks(shape) and matches(shape)),
-            seekers=self.held(lambda shape: seeks(shape) and not matches(shape)),
-            targets=self.held(lambda shape: matches(shape) and not seeks(shape)),
+            both=self.held(shape for shape in seekers if shape.index in match),
+            seekers=self.held(shape for shape in seekers if shape.index not in match),
+            targets=self.held(shape for shape in targets if shape.index not in seek),
         )
 
     @cached_property
-    def _fixed(self) -> list[Shape]:
-        return [shape for shape in self.state.shapes.all if self.state.placed[shape.index]]
+    def _position(self) -> dict[int, int]:
+        return {shape.index: s for s, shape in enumerate(self.shapes)}
+
+    @cached_property
+    def _none(self) -> Ints:
+        """``[n]`` zeros, shared by the many rules in which no fixed pod has a part."""
+        return np.zeros(self.state.size, dtype=np.int64)
 
     @cached_property
     def by_node(self) -> Topology:
@@ -147,10 +154,10 @@ class View:
 
         return Load(rounded(demand), rounded(held), rounded(capacity), weight)
 
-    def even(self, origin: Origin, topology: Topology, counts: Predicate, share: float) -> Iterator[Weighted]:
+    def even(self, origin: Origin, topology: Topology, counted: Sequence[Shape], share: float) -> Iterator[Weighted]:
         """Yield a term that makes each pod of a group cost the share of the group that stands in its domain."""
-        group = self.select(counts)
-        held = topology.total(self.held(counts))
+        group = self.select(counted)
+        held = topology.total(self.held(counted))
         size = int(self.counts[group].sum() + held.sum())
         if len(group) and size > 1 and topology.size > 1:
             scale = self.point * POINTS * share / size
@@ -158,15 +165,21 @@ class View:
             yield Weighted(1, DomainCurve(origin, group, topology, held, curve))
 
     def company(
-        self, origin: Origin, topology: Topology, seeks: Predicate, matches: Predicate, weight: int, together: bool
+        self,
+        origin: Origin,
+        topology: Topology,
+        seeking: Sequence[Shape],
+        sought: Sequence[Shape],
+        weight: int,
+        together: bool,
     ) -> Iterator[Weighted]:
         """Yield a term that makes each seeker cost ``weight`` times the share of its company that is misplaced."""
-        seekers, targets = self.select(seeks), self.select(matches)
-        held = self.relation(seeks, matches)
+        seekers, targets = self.select(seeking), self.select(sought)
+        held = self.relation(seeking, sought)
         both = int(self.counts[np.intersect1d(seekers, targets)].sum() + held.both.sum())
-        seeking = int(self.counts[seekers].sum() + (held.both + held.seekers).sum())
-        sought = int(self.counts[targets].sum() + (held.both + held.targets).sum())
-        pairs = seeking * sought - both
+        all_seekers = int(self.counts[seekers].sum() + (held.both + held.seekers).sum())
+        all_targets = int(self.counts[targets].sum() + (held.both + held.targets).sum())
+        pairs = all_seekers * all_targets - both
         if pairs and topology.size and (len(seekers) or len(targets)):
-            cost = max(1, round(self.point * weight / sought))
+            cost = max(1, round(self.point * weight / all_targets))
             yield Weighted(1, Pair(origin, seekers, targets, topology, held, cost, together, pairs))

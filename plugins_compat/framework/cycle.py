@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,6 +14,11 @@ from models.kubernetes import Pod
 from plugins_compat.framework.plugin import Plugin
 from plugins_compat.framework.shapes import Shape
 from plugins_compat.framework.status import Code, Status
+
+LEFT_OUT = -2
+"""Marks a node that a PreFilter node set leaves out, where the index of the failing plugin would stand."""
+
+NOT_LISTED = "node(s) didn't satisfy plugin(s) [NodeAffinity]"
 
 
 @dataclass(slots=True, eq=False)
@@ -46,7 +52,8 @@ class Verdict:
     codes
         ``[nodes]`` code of the first plugin that failed, `Code.SUCCESS` where all passed.
     failed_by
-        ``[nodes]`` index of that plugin among ``plugins``; -1 where all passed, -2 where a node set left it out.
+        ``[nodes]`` index of that plugin among ``plugins``; -1 where all passed, `LEFT_OUT` where a node set left it
+        out.
     """
 
     cycle: Cycle
@@ -65,18 +72,20 @@ class Verdict:
     def why(self, position: int) -> Status:
         """Say why a node failed. Only while the cluster is as it was when the filters ran."""
         code = Code(int(self.codes[position]))
-        if self.failed_by[position] == -2:
-            reason = "node(s) didn't satisfy plugin(s) [NodeAffinity]"
-            return Status(code, (reason,), "PreFilterResult")
+        if self.failed_by[position] == LEFT_OUT:
+            return Status(code, (NOT_LISTED,), "PreFilterResult")
         plugin = self.plugins[int(self.failed_by[position])]
         return Status(code, plugin.reasons(self.cycle, int(self.nodes[position])), plugin.name)
 
     def summary(self) -> dict[str, int]:
         """Count the nodes by reason, as the FailedScheduling event does."""
-        counts: dict[str, int] = {}
         if self.rejected is not None:
             return {reason: len(self.nodes) for reason in self.rejected.reasons}
-        for position in np.flatnonzero(self.codes != Code.SUCCESS):
-            for reason in self.why(int(position)).reasons:
-                counts[reason] = counts.get(reason, 0) + 1
+        counts: Counter[str] = Counter()
+        for by in np.unique(self.failed_by[self.codes != Code.SUCCESS]).tolist():
+            failed = np.flatnonzero(self.failed_by == by)
+            if by == LEFT_OUT:
+                counts[NOT_LISTED] += len(failed)
+            else:
+                counts += self.plugins[by].count_reasons(self.cycle, self.nodes[failed], self.codes[failed])
         return dict(sorted(counts.items()))

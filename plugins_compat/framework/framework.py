@@ -11,7 +11,7 @@ from models.arrays import Ints
 from models.errors import InternalError
 from models.kubernetes import Pod
 from models.problem import POINTS
-from plugins_compat.framework.cycle import Cycle, Verdict
+from plugins_compat.framework.cycle import LEFT_OUT, Cycle, Verdict
 from plugins_compat.framework.plugin import Plugin
 from plugins_compat.framework.profile import Profile
 from plugins_compat.framework.state import ClusterState
@@ -92,7 +92,7 @@ class Framework:
         kept[[index[name] for name in allowed if name in index]] = True
         out = ~kept[verdict.nodes]
         verdict.codes[out] = Code.UNRESOLVABLE
-        verdict.failed_by[out] = -2
+        verdict.failed_by[out] = LEFT_OUT
 
     # -- scores -----------------------------------------------------------------------------------------------
 

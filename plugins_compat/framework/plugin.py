@@ -9,6 +9,7 @@ A plugin overrides what applies to it. The three faces share the matching code o
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -40,6 +41,8 @@ class Plugin:
     """Base of all plugins; every method is the extension point of the same name in kube-scheduler."""
 
     name: ClassVar[str]
+    one_reason_a_code: ClassVar[bool] = False
+    """Whether the reasons of a rejection follow from its code, so that they need not be asked for node by node."""
     Args: ClassVar[type[Args]] = Args
 
     def __init__(self, args: Any, state: ClusterState) -> None:
@@ -68,6 +71,16 @@ class Plugin:
     def reasons(self, cycle: Cycle, node: int) -> Sequence[str]:
         """Why `filter` rejects the pod on a node, in upstream's words. Only asked where it does."""
         raise NotImplementedError
+
+    def count_reasons(self, cycle: Cycle, nodes: Ints, codes: Ints) -> Counter[str]:
+        """Count the reasons of `reasons` over nodes where `filter` gave the codes."""
+        if not self.one_reason_a_code:
+            return Counter(reason for node in nodes.tolist() for reason in self.reasons(cycle, node))
+        counts: Counter[str] = Counter()
+        for code in np.unique(codes):
+            same = nodes[codes == code]
+            counts.update(dict.fromkeys(self.reasons(cycle, int(same[0])), len(same)))
+        return counts
 
     def pre_score(self, cycle: Cycle, nodes: Ints) -> bool:
         """PreScore: prepare for scoring the given (feasible) nodes; ``False`` drops the plugin from scoring."""

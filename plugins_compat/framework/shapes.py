@@ -6,11 +6,12 @@ controller, and whether the pod is terminating. Name, uid, node and status are n
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from models.kubernetes import Pod
+from models.kubernetes import LabelSelector, Pod
 from models.kubernetes.pod import Volume
 
 
@@ -38,6 +39,7 @@ class Shapes:
 
     def __init__(self, pods: Iterable[Pod] = ()) -> None:
         self.all: list[Shape] = []
+        self._by_label: defaultdict[tuple[str, str], list[Shape]] = defaultdict(list)
         self._by_key: dict[Hashable, Shape] = {}
         self._tokens = _Tokens()
         for pod in pods:
@@ -73,7 +75,31 @@ class Shapes:
         if shape is None:
             shape = self._by_key[key] = Shape(len(self.all), pod, claims)
             self.all.append(shape)
+            for label in meta.labels.items():
+                self._by_label[label].append(shape)
         return shape
+
+    def selected(self, selector: LabelSelector | None, namespace: str | None = None) -> list[Shape]:
+        """Return the shapes that a selector selects, in one namespace or in all; a missing one selects none."""
+        if selector is None:
+            return []
+        return [
+            shape
+            for shape in self._candidates(selector)
+            if namespace in (None, shape.pod.namespace) and selector.matches(shape.pod.metadata.labels)
+        ]
+
+    def _candidates(self, selector: LabelSelector) -> list[Shape]:
+        """Return a short list that holds every shape the selector selects."""
+        demanded = [[item] for item in selector.match_labels.items()]
+        demanded += [[(r.key, v) for v in r.values] for r in selector.match_expressions if r.operator == "In"]
+        if not demanded:
+            return self.all
+        lists = [list(dict.fromkeys(s for label in any_of for s in self._labelled(label))) for any_of in demanded]
+        return min(lists, key=len)
+
+    def _labelled(self, label: tuple[str, str]) -> list[Shape]:
+        return self._by_label.get(label, [])
 
 
 def _claim(pod: Pod, volume: Volume) -> str:

@@ -61,7 +61,7 @@ class ClusterState:
         self.placed: defaultdict[int, dict[int, int]] = defaultdict(dict)
         self._memo: dict[Hashable, Any] = {}
         self._tallies: dict[Hashable, tuple[Tally, Callable[[Shape], int]]] = {}
-        self._tallies_of: dict[int, list[tuple[Tally, int]]] = {}
+        self._tallies_of: list[list[tuple[Tally, int]]] = []
         self._bags: dict[Hashable, tuple[Bag[Any], Callable[[Shape], tuple[Any, ...]]]] = {}
 
     @property
@@ -136,7 +136,8 @@ class ClusterState:
         here[node] = here.get(node, 0) + count
         if not here[node]:
             del here[node]
-        for tally, weight in self._weights(shape):
+        self._weigh_new_shapes()
+        for tally, weight in self._tallies_of[shape.index]:
             tally.add(node, weight * count)
         for bag, things in self._bags.values():
             if brought := things(shape):
@@ -146,42 +147,48 @@ class ClusterState:
         """Take a pod of a shape off a node."""
         self.assume(shape, node, -1)
 
-    def tally(self, key: Hashable, weight: Callable[[Shape], int]) -> Tally:
+    def tally(
+        self, key: Hashable, weight: Callable[[Shape], int], among: Callable[[], Iterable[Shape]] | None = None
+    ) -> Tally:
         """Return the tally that counts each pod ``weight(shape)`` times.
 
         Parameters
         ----------
         key
             Names the property; calls with equal keys must mean the same.
+        among
+            Returns the shapes known by now that may weigh anything; without it, all are asked.
         """
         found = self._tallies.get(key)
         if found is not None:
             return found[0]
+        self._weigh_new_shapes()
         tally = Tally(np.zeros(self.size, dtype=np.int64))
-        for shape in self.shapes.all:
+        for shape in among() if among is not None else self.shapes.all:
             amount = weight(shape)
             if amount:
+                self._tallies_of[shape.index].append((tally, amount))
                 for node, count in self.placed[shape.index].items():
                     tally.per_node[node] += amount * count
-                if shape.index in self._tallies_of:
-                    self._tallies_of[shape.index].append((tally, amount))
         self._tallies[key] = (tally, weight)
         return tally
 
-    def bag(self, key: Hashable, things: Callable[[Shape], tuple[H, ...]]) -> Bag[H]:
+    def bag(self, key: Hashable, things: Callable[[Shape], tuple[H, ...]], kind: Callable[[H], Hashable]) -> Bag[H]:
         """Return the bag of the things that pods bring to nodes.
 
         Parameters
         ----------
         key
-            Names the kind of thing; calls with equal keys must mean the same.
+            Names the sort of thing; calls with equal keys must mean the same.
         things
             What a pod of a shape brings. Called often: it should be memoised.
+        kind
+            The kind of a thing; see `Bag`.
         """
         found = self._bags.get(key)
         if found is not None:
             return found[0]
-        bag: Bag[H] = Bag()
+        bag: Bag[H] = Bag(self.size, kind)
         for shape in self.shapes.all:
             if brought := things(shape):
                 for node, count in self.placed[shape.index].items():
@@ -189,12 +196,11 @@ class ClusterState:
         self._bags[key] = (bag, things)
         return bag
 
-    def _weights(self, shape: Shape) -> list[tuple[Tally, int]]:
-        found = self._tallies_of.get(shape.index)
-        if found is None:
+    def _weigh_new_shapes(self) -> None:
+        """Ask every tally about the shapes that were met since it was made."""
+        for shape in self.shapes.all[len(self._tallies_of) :]:
             weighed = ((tally, weight(shape)) for tally, weight in self._tallies.values())
-            found = self._tallies_of[shape.index] = [(tally, amount) for tally, amount in weighed if amount]
-        return found
+            self._tallies_of.append([(tally, amount) for tally, amount in weighed if amount])
 
     def fill(self, pods: Iterable[Pod]) -> None:
         """Assume bound pods where they are bound."""

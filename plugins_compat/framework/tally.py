@@ -7,7 +7,7 @@ tally answers it in constant time. Volumes ask what is on a node already; a bag 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
@@ -57,26 +57,36 @@ class Tally:
                 totals[domain] += amount
 
 
-@dataclass(slots=True, eq=False)
 class Bag(Generic[H]):
-    """Things that pods bring to nodes.
+    """Things that pods bring to nodes, such as volumes.
 
     Parameters
     ----------
-    per_node
-        How many pods on each node bring each thing.
+    size
+        Number of nodes.
+    kind
+        Returns the kind of a thing; different things of a kind are counted for each node.
+
+    Attributes
+    ----------
+    holders
+        For each thing, the nodes that have it, with the number of pods that bring it there.
+    distinct
+        ``[n]`` for each kind, how many different things each node has.
     """
 
-    per_node: defaultdict[int, Counter[H]] = field(default_factory=lambda: defaultdict(Counter))
+    def __init__(self, size: int, kind: Callable[[H], Hashable]) -> None:
+        self._size = size
+        self._kind = kind
+        self.holders: defaultdict[H, Counter[int]] = defaultdict(Counter)
+        self.distinct: defaultdict[Hashable, Ints] = defaultdict(lambda: np.zeros(size, dtype=np.int64))
 
     def add(self, node: int, things: tuple[H, ...], count: int) -> None:
         """Bring things to a node ``count`` times; a negative count takes them away."""
-        here = self.per_node[node]
         for thing in things:
-            here[thing] += count
-            if not here[thing]:
-                del here[thing]
-
-    def on(self, node: int) -> Counter[H]:
-        """Return what is on a node."""
-        return self.per_node[node]
+            holders = self.holders[thing]
+            before = holders[node]
+            holders[node] = before + count
+            if not holders[node]:
+                del holders[node]
+            self.distinct[self._kind(thing)][node] += (before + count > 0) - (before > 0)

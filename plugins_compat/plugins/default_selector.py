@@ -18,12 +18,11 @@ def default_selector(snapshot: Snapshot, pod: Pod) -> LabelSelector | None:
         ``None`` if nothing is selected by anything.
     """
     labels: dict[str, str] = {}
-    for service in snapshot.services:
-        wanted = service.spec.selector if service.spec else None
-        if not wanted or (service.metadata.namespace or "default") != pod.namespace:
-            continue
-        if all(pod.metadata.labels.get(key) == value for key, value in wanted.items()):
-            labels |= wanted
+    for label in pod.metadata.labels.items():
+        for service in snapshot.services_by_label.get((pod.namespace, *label), ()):
+            wanted = service.spec.selector if service.spec and service.spec.selector else FrozenMap[str]()
+            if all(pod.metadata.labels.get(k) == v for k, v in wanted.items()):
+                labels |= wanted
     selector = LabelSelector(FrozenMap(labels))
     controller = pod.metadata.controller
     if controller is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated
@@ -100,11 +101,18 @@ class InterPodAffinity(Plugin):
     def reasons(self, cycle: Cycle, node: int) -> Sequence[str]:
         """Return upstream's reason for the first check that fails."""
         nodes = np.array([node])
-        if not self._attracted(cycle.shape, nodes)[0]:
-            return ("node(s) didn't match pod affinity rules",)
-        if self._repelled_by_own(cycle.shape, nodes)[0]:
-            return ("node(s) didn't match pod anti-affinity rules",)
-        return ("node(s) didn't satisfy existing pods anti-affinity rules",)
+        return tuple(self.count_reasons(cycle, nodes, self.filter(cycle, nodes)))
+
+    def count_reasons(self, cycle: Cycle, nodes: Ints, codes: Ints) -> Counter[str]:
+        """Count the nodes by the first check that fails."""
+        repelled = nodes[codes != Code.UNRESOLVABLE]
+        own = int(self._repelled_by_own(cycle.shape, repelled).sum())
+        counts = {
+            "node(s) didn't match pod affinity rules": len(nodes) - len(repelled),
+            "node(s) didn't match pod anti-affinity rules": own,
+            "node(s) didn't satisfy existing pods anti-affinity rules": len(repelled) - own,
+        }
+        return Counter({reason: number for reason, number in counts.items() if number})
 
     def _attracted(self, shape: Shape, nodes: Ints) -> np.ndarray:
         terms = self._terms(shape).affinity
@@ -149,28 +157,24 @@ class InterPodAffinity(Plugin):
 
     def rules(self, view: View) -> Iterable[Rule]:
         """A `Repel` for each anti-affinity term, an `Attract` for each set of affinity terms, an `Allow` for keys."""
-        repelling: dict[Term, set[int]] = {}
-        attracting: dict[tuple[Term, ...], set[int]] = {}
-        for shape in self.state.shapes.all:
-            terms = self._terms(shape)
-            for term in terms.anti_affinity:
-                repelling.setdefault(term, set()).add(shape.index)
-            if terms.affinity:
-                attracting.setdefault(terms.affinity, set()).add(shape.index)
-        for term, owners in repelling.items():
-            seeks, matches = _within(owners), self._repelled(term)
-            seekers, targets = view.select(seeks), view.select(matches)
+        for term, owners in self._owned("anti_affinity").items():
+            repelled = self._repelled(term)
+            seekers, targets = view.select(owners), view.select(repelled)
             if len(seekers) or len(targets):
                 origin = Origin(self.name, f"anti-affinity over {term.key}")
-                held = view.relation(seeks, matches)
+                held = view.relation(owners, repelled)
                 yield Repel(origin, seekers, targets, self.state.topology(term.key), held)
+        attracting: dict[tuple[Term, ...], list[Shape]] = {}
+        for shape in self.state.shapes.all:
+            if together := self._terms(shape).affinity:
+                attracting.setdefault(together, []).append(shape)
         for together, owners in attracting.items():
-            seeks, matches = _within(owners), self._all_match(together)
-            seekers, targets = view.select(seeks), view.select(matches)
+            company = self._matching_all(together)
+            seekers, targets = view.select(owners), view.select(company)
             if len(seekers) or len(targets):
                 topologies = tuple(self.state.topology(term.key) for term in together)
                 origin = Origin(self.name, f"affinity over {', '.join(term.key for term in together)}")
-                yield Attract(origin, seekers, targets, topologies, view.relation(seeks, matches))
+                yield Attract(origin, seekers, targets, topologies, view.relation(owners, company))
         rule = view.allow(
             self.name, lambda shape: with_keys(self.state, {term.key for term in self._terms(shape).affinity})
         )
@@ -232,20 +236,14 @@ class InterPodAffinity(Plugin):
         node at the moment of placement, which has no final-state meaning.
         """
         for role, together in (("preferred", False), ("preferred_anti", True)):
-            owners: dict[tuple[Term, int], set[int]] = {}
+            owners: dict[tuple[Term, int], list[Shape]] = {}
             for shape in self.state.shapes.all:
-                for term, weight in getattr(self._terms(shape), role):
-                    owners.setdefault((term, weight), set()).add(shape.index)
-            for (term, weight), indices in owners.items():
+                for weighted in getattr(self._terms(shape), role):
+                    owners.setdefault(weighted, []).append(shape)
+            for (term, weight), owning in owners.items():
                 origin = Origin(self.name, f"{role.replace('_', ' ')} over {term.key}")
-                yield from view.company(
-                    origin,
-                    self.state.topology(term.key),
-                    _within(indices),
-                    self._all_match((term,)),
-                    weight,
-                    together,
-                )
+                company = self._matching_all((term,))
+                yield from view.company(origin, self.state.topology(term.key), owning, company, weight, together)
 
     # -- matching ---------------------------------------------------------------------------------------------
 
@@ -281,14 +279,21 @@ class InterPodAffinity(Plugin):
         labels, twice = self.state.snapshot.namespace_labels, self.release.affinity_keeps_namespace_selector
         return lambda shape: all(term.matches_existing(shape.pod, labels, twice) for term in terms)
 
-    def _repelled(self, term: Term) -> Callable[[Shape], bool]:
-        """Return the predicate of shapes that an anti-affinity term keeps away, whoever comes first."""
+    def _matching_all(self, terms: Sequence[Term]) -> list[Shape]:
+        """Return the shapes that match all terms of an incoming pod."""
+        matches = self._all_match(terms)
+        return [shape for shape in self.state.shapes.selected(terms[0].selector) if matches(shape)]
+
+    def _repelled(self, term: Term) -> list[Shape]:
+        """Return the shapes that an anti-affinity term keeps away, whoever comes first."""
         labels, existing = self.state.snapshot.namespace_labels, self._all_match((term,))
-        return lambda shape: existing(shape) or term.matches_incoming(shape.pod, labels)
+        selected = self.state.shapes.selected(term.selector)
+        return [shape for shape in selected if existing(shape) or term.matches_incoming(shape.pod, labels)]
 
     def _company(self, terms: tuple[Term, ...]) -> Tally:
         """Count the pods that match all of the terms."""
-        return self.state.tally((self.name, "company", terms), self._all_match(terms))
+        key = (self.name, "company", terms)
+        return self.state.tally(key, self._all_match(terms), lambda: self._matching_all(terms))
 
     def _owners(self, term: Term, role: str) -> Tally:
         """Count the pods that have a term; a preferred one counts its weight."""
@@ -299,27 +304,39 @@ class InterPodAffinity(Plugin):
                 return sum(weight for other, weight in mine if other == term)
             return sum(other == term for other in mine)
 
-        return self.state.tally((self.name, role, term), weight)
+        return self.state.tally((self.name, role, term), weight, lambda: self._owned(role).get(term, ()))
+
+    def _owned(self, role: str) -> dict[Term, list[Shape]]:
+        """Return every distinct term in a role, with the shapes that have it."""
+        shapes = self.state.shapes.all
+
+        def make() -> dict[Term, list[Shape]]:
+            owned: dict[Term, list[Shape]] = {}
+            for shape in shapes:
+                mine = getattr(self._terms(shape), role)
+                for term in dict.fromkeys(item[0] if role.startswith("preferred") else item for item in mine):
+                    owned.setdefault(term, []).append(shape)
+            return owned
+
+        return self.state.memo((self.name, "owned", role, len(shapes)), make)
 
     def _matching(self, shape: Shape, role: str) -> Sequence[Term]:
         """Return the distinct terms of existing pods, in a role, that match the incoming pod."""
-        shapes = self.state.shapes.all
+        number = len(self.state.shapes.all)
         labels = self.state.snapshot.namespace_labels
 
-        def all_terms() -> list[Term]:
-            found: dict[Term, None] = {}
-            for other in shapes:
-                for item in getattr(self._terms(other), role):
-                    found[item[0] if role.startswith("preferred") else item] = None
-            return list(found)
+        def index() -> dict[tuple[str, str] | None, list[Term]]:
+            """Sort terms by one label that they demand, so that most are never looked at."""
+            by_label: dict[tuple[str, str] | None, list[Term]] = {}
+            for term in self._owned(role):
+                demanded = term.selector.match_labels.items() if term.selector else ()
+                by_label.setdefault(next(iter(demanded), None), []).append(term)
+            return by_label
 
         def make() -> list[Term]:
-            known = self.state.memo((self.name, "all", role, len(shapes)), all_terms)
-            return [term for term in known if term.matches_incoming(shape.pod, labels)]
+            by_label = self.state.memo((self.name, "index", role, number), index)
+            candidates = [t for label in (None, *shape.pod.metadata.labels.items()) for t in by_label.get(label, ())]
+            return [term for term in candidates if term.matches_incoming(shape.pod, labels)]
 
-        key: Hashable = (self.name, "matching", role, len(shapes), shape)
+        key: Hashable = (self.name, "matching", role, number, shape)
         return self.state.memo(key, make)
-
-
-def _within(indices: set[int]) -> Callable[[Shape], bool]:
-    return lambda shape: shape.index in indices

@@ -21,6 +21,7 @@ class NodeName(StaticFilter):
     """
 
     name = "NodeName"
+    one_reason_a_code = True
 
     def passes(self, shape: Shape) -> Bools:
         """``[n]`` the named node, or all."""

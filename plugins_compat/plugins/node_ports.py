@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -40,6 +40,7 @@ class NodePorts(Plugin):
     """Rejects nodes where a wanted host port is taken on the same IP, or on all, or is wanted on all."""
 
     name = "NodePorts"
+    one_reason_a_code = True
 
     def filter(self, cycle: Cycle, nodes: Ints) -> Ints:
         """Reject nodes with a port in conflict."""
@@ -59,19 +60,18 @@ class NodePorts(Plugin):
 
         Groups are made by IP because two pods that want different IPs of one port do not conflict.
         """
-        wanted: dict[tuple[str, int], set[str]] = {}
+        users: dict[HostPort, list[Shape]] = {}
         for shape in self.state.shapes.all:
-            for protocol, port, ip in self._ports(shape):
-                wanted.setdefault((protocol, port), set()).add(ip)
-        for (protocol, port), ips in wanted.items():
-            for ip in sorted(ips - {ANY_IP}) or [ANY_IP]:
-                wants = self._wants_any({(protocol, port, ip), (protocol, port, ANY_IP)})
-                group = view.select(wants)
-                if len(group):
-                    yield AtMost(Origin(self.name, f"{protocol} {port}"), group, view.by_node, 1, view.held(wants))
-
-    def _wants_any(self, ports: set[HostPort]) -> Callable[[Shape], bool]:
-        return lambda shape: not ports.isdisjoint(self._ports(shape))
+            for wanted in sorted(self._ports(shape)):
+                users.setdefault(wanted, []).append(shape)
+        for protocol, port, ip in users:
+            everywhere = (protocol, port, ANY_IP)
+            if ip == ANY_IP and any(other[:2] == (protocol, port) and other != everywhere for other in users):
+                continue  # pods that want all IPs are in the group of each single one
+            rivals = list(dict.fromkeys(users[protocol, port, ip] + users.get(everywhere, [])))
+            group = view.select(rivals)
+            if len(group):
+                yield AtMost(Origin(self.name, f"{protocol} {port}"), group, view.by_node, 1, view.held(rivals))
 
     def _ports(self, shape: Shape) -> frozenset[HostPort]:
         return self.state.memo((self.name, shape), lambda: host_ports(shape.pod, self.release))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Any, Literal
 
@@ -90,10 +91,19 @@ class NodeResourcesFit(Plugin):
     def reasons(self, cycle: Cycle, node: int) -> Sequence[str]:
         """Name every resource that is short, in upstream's order."""
         rows, amounts = self._compared(cycle.shape)
-        names = list(self.state.resources)
         free = self.state.allocatable[rows, node] - self.state.requested[rows, node]
-        short = [names[row] for row, lacking in zip(rows, amounts > free, strict=True) if lacking]
-        return ["Too many pods" if name == PODS else f"Insufficient {name}" for name in short]
+        return [self._shortage(row) for row, lacking in zip(rows, amounts > free, strict=True) if lacking]
+
+    def count_reasons(self, cycle: Cycle, nodes: Ints, codes: Ints) -> Counter[str]:
+        """Count the nodes on which each resource is short."""
+        rows, amounts = self._compared(cycle.shape)
+        free = self.state.allocatable[np.ix_(rows, nodes)] - self.state.requested[np.ix_(rows, nodes)]
+        short = (amounts[:, None] > free).sum(axis=1).tolist()
+        return Counter({self._shortage(row): number for row, number in zip(rows, short, strict=True) if number})
+
+    def _shortage(self, row: int) -> str:
+        name = list(self.state.resources)[row]
+        return "Too many pods" if name == PODS else f"Insufficient {name}"
 
     def rules(self, view: View) -> Iterable[Rule]:
         """One `Capacity` for each resource that some shape requests."""

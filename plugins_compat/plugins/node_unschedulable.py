@@ -20,12 +20,15 @@ class NodeUnschedulable(StaticFilter):
     """Rejects cordoned nodes, unless the pod tolerates the taint that stands for a cordon."""
 
     name = "NodeUnschedulable"
+    one_reason_a_code = True
 
     def passes(self, shape: Shape) -> Bools:
         """``[n]`` all nodes that are not cordoned, or all."""
         if tolerated(CORDONED, shape.pod.spec.tolerations):
             return everywhere(self.state)
-        return np.array([not node.unschedulable for node in self.state.nodes], dtype=np.bool_)
+        return self.state.memo(
+            (self.name, "open"), lambda: np.array([not node.unschedulable for node in self.state.nodes], dtype=np.bool_)
+        )
 
     def reasons(self, cycle: Cycle, node: int) -> Sequence[str]:
         """Return upstream's reason."""

@@ -15,6 +15,7 @@ from plugins_compat.framework.cycle import Cycle
 from plugins_compat.framework.plugin import Plugin
 from plugins_compat.framework.shapes import Shape
 from plugins_compat.framework.status import Code
+from plugins_compat.framework.tally import Bag
 from plugins_compat.plugins.volumes import claims_of, volume_of
 
 Attachment = tuple[str, str]
@@ -27,6 +28,7 @@ class NodeVolumeLimits(Plugin):
     """Rejects nodes where the pod's volumes would exceed the attach limit of their driver."""
 
     name = "NodeVolumeLimits"
+    one_reason_a_code = True
 
     def filter(self, cycle: Cycle, nodes: Ints) -> Ints:
         """Reject nodes where new volumes of some driver do not fit; those already on the node are free."""
@@ -34,15 +36,19 @@ class NodeVolumeLimits(Plugin):
         wanted = self._attachments(cycle.shape)
         if not wanted:
             return codes
-        bag = self.state.bag(self.name, self._attachments)
-        for i, node in enumerate(nodes.tolist()):
-            there = bag.on(node)
-            new = Counter(driver for driver, handle in wanted if (driver, handle) not in there)
-            for driver, number in new.items():
-                existing = sum(1 for thing in there if thing[0] == driver)
-                if existing + number > self._limits(driver)[node]:
-                    codes[i] = Code.UNSCHEDULABLE
+        bag = self._bag()
+        for driver in {driver for driver, _ in wanted}:
+            there = np.zeros(self.state.size, dtype=np.int64)
+            mine = [attachment for attachment in wanted if attachment[0] == driver]
+            for attachment in mine:
+                there[list(bag.holders[attachment])] += 1
+            new = len(mine) - there[nodes]
+            over = bag.distinct[driver][nodes] + new > self._limits(driver)[nodes]
+            codes[(new > 0) & over] = Code.UNSCHEDULABLE
         return codes
+
+    def _bag(self) -> Bag[Attachment]:
+        return self.state.bag(self.name, self._attachments, lambda attachment: attachment[0])
 
     def reasons(self, cycle: Cycle, node: int) -> Sequence[str]:
         """Return upstream's reason."""
@@ -50,23 +56,19 @@ class NodeVolumeLimits(Plugin):
 
     def rules(self, view: View) -> Iterable[Rule]:
         """One `Distinct` for each driver that some node limits."""
-        bag = self.state.bag(self.name, self._attachments)
-        held = {n: set(bag.on(n)) for n in range(self.state.size)}
         users: Counter[Attachment] = Counter()
         for shape, count in zip(view.shapes, view.counts.tolist(), strict=True):
-            for thing in self._attachments(shape):
-                users[thing] += count
-        for driver in sorted({thing[0] for thing in users}):
+            for attachment in self._attachments(shape):
+                users[attachment] += count
+        for driver in sorted({driver for driver, _ in users}):
             limits = self._limits(driver)
             if (limits < NO_LIMIT).any():
-                yield self._distinct(view, driver, limits, held, users)
+                yield self._distinct(view, driver, limits, users)
 
-    def _distinct(
-        self, view: View, driver: str, limits: Ints, held: dict[int, set[Attachment]], users: Counter[Attachment]
-    ) -> Rule:
-        ours = {thing for thing in users if thing[0] == driver}
-        on_fixed = set().union(*held.values())
-        shared = sorted(thing for thing in ours if users[thing] > 1 or thing in on_fixed)
+    def _distinct(self, view: View, driver: str, limits: Ints, users: Counter[Attachment]) -> Rule:
+        """Return the rule of one driver; what a single pod uses and no fixed one needs no name, only a number."""
+        held = {thing: nodes for thing, nodes in self._bag().holders.items() if thing[0] == driver and nodes}
+        shared = sorted(t for t, count in users.items() if t[0] == driver and (count > 1 or t in held))
         index = {thing: i for i, thing in enumerate(shared)}
         own, bundle = [], []
         bundles: dict[tuple[int, ...], int] = {}
@@ -77,11 +79,11 @@ class NodeVolumeLimits(Plugin):
             bundle.append(bundles.setdefault(mine, len(bundles)) if mine else -1)
         used_by_fixed = np.zeros((len(shared), self.state.size), dtype=np.bool_)
         left = limits.copy()
-        for n, there in held.items():
-            left[n] -= sum(1 for thing in there if thing[0] == driver and thing not in index)
-            for thing in there:
-                if thing in index:
-                    used_by_fixed[index[thing], n] = True
+        for thing, nodes in held.items():
+            if thing in index:
+                used_by_fixed[index[thing], list(nodes)] = True
+            else:
+                left[list(nodes)] -= 1
         return Distinct(
             Origin(self.name, driver),
             np.array(own, dtype=np.int64),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -79,6 +79,7 @@ class PodTopologySpread(Plugin):
     """Rejects nodes that would make the spread too uneven; scores down domains that hold many already."""
 
     name = "PodTopologySpread"
+    one_reason_a_code = True
     Args = PodTopologySpreadArgs
 
     # -- filter -----------------------------------------------------------------------------------------------
@@ -110,12 +111,12 @@ class PodTopologySpread(Plugin):
     def rules(self, view: View) -> Iterable[Rule]:
         """One `Spread` for each distinct constraint, and an `Allow` for nodes that lack a key."""
         groups: dict[Any, tuple[Constraint, Shape]] = {}
-        bound: dict[Any, set[int]] = {}
+        bound: dict[Any, list[Shape]] = {}
         for shape in self.state.shapes.all:
             for c in self._constraints(shape, HARD):
                 what = (shape.pod.namespace, c.key, c.max_skew, c.min_domains, c.selector, id(c.eligible))
                 groups.setdefault(what, (c, shape))
-                bound.setdefault(what, set()).add(shape.index)
+                bound.setdefault(what, []).append(shape)
         for what, (c, shape) in groups.items():
             yield self._spread(view, c, shape.pod.namespace, bound[what])
         rule = view.allow(
@@ -124,18 +125,18 @@ class PodTopologySpread(Plugin):
         if rule is not None:
             yield rule
 
-    def _spread(self, view: View, constraint: Constraint, namespace: str, seekers: set[int]) -> Spread:
-        topology = restricted(constraint.topology, constraint.eligible.mask)
-        counts = self._selects(namespace, constraint.selector)
+    def _spread(self, view: View, constraint: Constraint, namespace: str, seekers: Sequence[Shape]) -> Spread:
+        topology = self._restricted(constraint)
+        counted = self._counted(namespace, constraint.selector)
         return Spread(
             Origin(self.name, f"{namespace}: {_words(constraint.selector)} over {constraint.key}"),
-            view.select(lambda shape: shape.index in seekers),
-            view.select(counts),
+            view.select(seekers),
+            view.select(counted),
             topology,
             constraint.max_skew,
             constraint.min_domains,
-            topology.total(view.held(lambda shape: shape.index in seekers)),
-            topology.total(view.held(counts)),
+            topology.total(view.held(seekers)),
+            topology.total(view.held(counted)),
         )
 
     # -- score ------------------------------------------------------------------------------------------------
@@ -207,7 +208,7 @@ class PodTopologySpread(Plugin):
             yield from view.even(
                 Origin(self.name, f"{_words(c.selector)} over {c.key}"),
                 c.topology,
-                self._selects(namespace, c.selector),
+                self._counted(namespace, c.selector),
                 share,
             )
 
@@ -279,7 +280,7 @@ class PodTopologySpread(Plugin):
 
     # -- counts -----------------------------------------------------------------------------------------------
 
-    def _selects(self, namespace: str, selector: LabelSelector | None) -> Any:
+    def _counts(self, namespace: str, selector: LabelSelector | None) -> Callable[[Shape], bool]:
         """Return the predicate of shapes that count: same namespace, selected, not terminating."""
         if selector is None or (selector.empty and not self.release.spread_empty_selector_counts):
             return lambda shape: False
@@ -290,8 +291,17 @@ class PodTopologySpread(Plugin):
 
         return counts
 
+    def _counted(self, namespace: str, selector: LabelSelector | None) -> list[Shape]:
+        """Return the shapes that count."""
+        counts = self._counts(namespace, selector)
+        return [shape for shape in self.state.shapes.selected(selector, namespace) if counts(shape)]
+
     def _tally(self, namespace: str, selector: LabelSelector | None) -> Tally:
-        return self.state.tally((self.name, namespace, selector), self._selects(namespace, selector))
+        return self.state.tally(
+            (self.name, namespace, selector),
+            self._counts(namespace, selector),
+            lambda: self._counted(namespace, selector),
+        )
 
     def _totals(self, shape: Shape, constraint: Constraint) -> Ints:
         """``[d]`` pods that count, by domain, for a hard constraint."""
@@ -310,6 +320,11 @@ class PodTopologySpread(Plugin):
         parts = [self._tally(namespace, o.selector).total(o.topology, o.eligible) for o in same_key]
         total: Ints = np.sum(parts, axis=0)
         return total
+
+    def _restricted(self, constraint: Constraint) -> Topology:
+        """Return the constraint's domains, made by its eligible nodes alone."""
+        key = (self.name, "restricted", constraint.key, id(constraint.eligible))
+        return self.state.memo(key, lambda: restricted(constraint.topology, constraint.eligible.mask))
 
     def _domains(self, constraint: Constraint) -> Ints:
         """Return the domains that have an eligible node."""

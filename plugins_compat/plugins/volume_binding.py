@@ -11,7 +11,7 @@ from models.kubernetes import PersistentVolumeClaim, Pod
 from plugins_compat.framework.cycle import Cycle
 from plugins_compat.framework.shapes import Shape
 from plugins_compat.framework.status import Code, NodeSet, Status
-from plugins_compat.matching import everywhere
+from plugins_compat.matching import everywhere, selected
 from plugins_compat.plugins.static_filter import StaticFilter
 from plugins_compat.plugins.volumes import claims_of, volume_of, waits
 
@@ -89,7 +89,11 @@ class VolumeBinding(StaticFilter):
             volume = volume_of(self.state.snapshot, claim)
             if volume is None:
                 return np.zeros(self.state.size, dtype=np.bool_)
-            return np.array([volume.reachable_from(n.name, n.labels) for n in self.state.nodes], dtype=np.bool_)
+            affinity = volume.spec.node_affinity
+            if affinity is None or affinity.required is None:
+                return everywhere(self.state)
+            required = affinity.required
+            return self.state.memo((self.name, required), lambda: selected(self.state, required))
 
         return self.state.memo((self.name, claim.key), make)
 

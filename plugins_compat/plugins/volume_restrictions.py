@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from models.arrays import Ints
+from models.arrays import Bools, Ints
 from models.kubernetes.pod import ISCSI, RBD, AWSElasticBlockStore, GCEPersistentDisk
 from models.problem import AtMost, Origin, Repel, Rule
 from plugins_compat.compiler.view import View
@@ -44,47 +45,45 @@ class VolumeRestrictions(Plugin):
 
     def filter(self, cycle: Cycle, nodes: Ints) -> Ints:
         """Reject nodes with a conflicting disk or a pod that uses an exclusive claim."""
-        rejected = np.zeros(len(nodes), dtype=np.bool_)
-        if disks := self._disks(cycle.shape):
-            bag = self.state.bag(self.name, self._disks)
-            for i, node in enumerate(nodes.tolist()):
-                rejected[i] = any(conflict(disk, there) for disk in disks for there in bag.on(node))
+        rejected = self._conflicting(cycle.shape)[nodes]
         for claim in self._exclusive(cycle.shape):
             rejected |= self._in_use(claim)
         return np.where(rejected, Code.UNSCHEDULABLE, Code.SUCCESS)
 
     def reasons(self, cycle: Cycle, node: int) -> Sequence[str]:
         """Return upstream's reason."""
-        disks = self._disks(cycle.shape)
-        bag = self.state.bag(self.name, self._disks)
-        if any(conflict(disk, there) for disk in disks for there in bag.on(node)):
-            return ("node(s) had no available disk",)
-        return (EXCLUSIVE,)
+        return ("node(s) had no available disk",) if self._conflicting(cycle.shape)[node] else (EXCLUSIVE,)
+
+    def _conflicting(self, shape: Shape) -> Bools:
+        """``[n]`` nodes with a disk that conflicts with one of the shape's."""
+        conflicting = np.zeros(self.state.size, dtype=np.bool_)
+        disks = self._disks(shape)
+        if disks:
+            for there, nodes in self.state.bag(self.name, self._disks, type).holders.items():
+                if any(conflict(disk, there) for disk in disks):
+                    conflicting[list(nodes)] = True
+        return conflicting
 
     def rules(self, view: View) -> Iterable[Rule]:
         """Conflicting disks repel each other on a node; an exclusive claim has at most one user anywhere."""
-        disks = {disk for shape in self.state.shapes.all for disk in self._disks(shape)}
-        for disk in sorted(disks, key=repr):
-
-            def has(shape: Shape, disk: Disk = disk) -> bool:
-                return disk in self._disks(shape)
-
-            def rivals(shape: Shape, disk: Disk = disk) -> bool:
-                return any(conflict(disk, other) for other in self._disks(shape))
-
-            seekers, targets = view.select(has), view.select(rivals)
+        users: defaultdict[Disk, list[Shape]] = defaultdict(list)
+        exclusive: defaultdict[str, list[Shape]] = defaultdict(list)
+        for shape in self.state.shapes.all:
+            for disk in self._disks(shape):
+                users[disk].append(shape)
+            for claim in self._exclusive(shape):
+                exclusive[claim].append(shape)
+        for disk, owners in users.items():
+            rivals = list(dict.fromkeys(s for other, them in users.items() if conflict(disk, other) for s in them))
+            seekers, targets = view.select(owners), view.select(rivals)
             if len(seekers) or len(targets):
-                held = view.relation(has, rivals)
+                held = view.relation(owners, rivals)
                 yield Repel(Origin(self.name, f"{disk}"), seekers, targets, view.by_node, held)
-        for claim in sorted({claim for shape in self.state.shapes.all for claim in self._exclusive(shape)}):
-
-            def uses(shape: Shape, claim: str = claim) -> bool:
-                return claim in self._exclusive(shape)
-
-            group = view.select(uses)
+        for claim, owners in exclusive.items():
+            group = view.select(owners)
             if len(group):
-                users = view.cluster.total(view.held(uses))
-                yield AtMost(Origin(self.name, f"claim {claim}"), group, view.cluster, 1, users)
+                fixed = view.cluster.total(view.held(owners))
+                yield AtMost(Origin(self.name, f"claim {claim}"), group, view.cluster, 1, fixed)
 
     def _disks(self, shape: Shape) -> tuple[Disk, ...]:
         def make() -> tuple[Disk, ...]:

@@ -23,6 +23,7 @@ class VolumeZone(StaticFilter):
     """Rejects nodes outside the zones and regions that the pod's bound volumes are labelled with."""
 
     name = "VolumeZone"
+    one_reason_a_code = True
 
     def passes(self, shape: Shape) -> Bools:
         """``[n]`` nodes that every labelled volume of the shape admits."""

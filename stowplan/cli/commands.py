@@ -209,8 +209,7 @@ def generate(
 
     from instances.synthetic import generate
 
-    json.dump(generate(nodes, pods, seed, fill=fill), sys.stdout)
-    print()
+    print(json.dumps(generate(nodes, pods, seed, fill=fill)))
 
 
 def _settings(

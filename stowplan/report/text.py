@@ -39,6 +39,7 @@ def show_comparison(console: Console, comparison: Comparison) -> None:
     assert best is not None
     _tier_lines(console, solution)
     _repair_lines(console, today, best)
+    _waiting_lines(console, solution)
     _score_note(console, comparison)
     _notes(console, [*compiled.snapshot.notes, *compiled.notes, *comparison.notes])
 
@@ -66,6 +67,7 @@ def show_solution(console: Console, solution: Solution, before: Sequence[int], *
         console.print("Rules that stay exceeded:")
         _lines(console, breach_lines(solution.evaluation.breaches), "  ")
     _refused_lines(console, solution.refused)
+    _waiting_lines(console, solution)
     _notes(console, [*compiled.snapshot.notes, *compiled.notes, *solution.notes])
 
 
@@ -172,6 +174,20 @@ def _refused_lines(console: Console, refused: Sequence[Rejection], most: int = 5
     counted = ", ".join(f"{count} by {plugin}" for plugin, count in plugins.most_common())
     console.print(f"{plural(len(refused), 'pod')} would be refused where they stand, as they are today: {counted}")
     _lines(console, [str(rejection) for rejection in refused[:most]], "  ")
+
+
+def _waiting_lines(console: Console, solution: Solution, most: int = 5) -> None:
+    if not solution.waiting:
+        return
+    console.print(f"{plural(len(solution.waiting), 'pod')} without a node:")
+    alike: dict[str, list[str]] = {}
+    for pod, message in solution.waiting:
+        alike.setdefault(message, []).append(pod.key)
+    for message, keys in list(alike.items())[:most]:
+        more = f" and {len(keys) - 1} more" if len(keys) > 1 else ""
+        _lines(console, [f"{keys[0]}{more}: {message}"], "  ")
+    if len(alike) > most:
+        console.print(f"  and {len(alike) - most} more reasons; -o json shows all", style="dim")
 
 
 def _score_note(console: Console, comparison: Comparison) -> None:
