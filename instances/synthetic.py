@@ -212,7 +212,7 @@ def _with_rules(rng: random.Random, app: _App, kind: str, cache: str) -> _App:
         case "web":
             rules["spread_zone"] = app.replicas > 1 and rng.random() < 0.4
             rules["prefer_apart"] = rng.random() < 0.3
-            rules["near"] = cache if rng.random() < 0.15 else ""
+            rules["near"] = cache if not rules["spread_zone"] and rng.random() < 0.2 else ""
         case "worker":
             rules["node_selector"] = (("disk", "ssd"),) if rng.random() < 0.25 else ()
             rules["prefer_spread"] = rng.random() < 0.3

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 import pulp
+from numpy.typing import NDArray
 
 from models.arrays import Ints
 from models.problem import (
     FAR,
-    Allow,
     Capacity,
     Move,
     MoveBudget,
@@ -26,57 +27,68 @@ from models.problem import (
     Problem,
     Tier,
     Unplaced,
+    refine,
 )
-from optimizer.cpsat.variables import most
 from optimizer.evaluate.evaluation import Judge
 
 FINE = 20_000
 """Variables up to which every node is a group of its own."""
 
-LARGEST = 200_000
+LARGEST = 60_000
 """Variables above which the relaxation takes longer than it is worth."""
 
 TOLERANCE = 1e-6
 """Relative error granted to the linear solver."""
 
 
-def relaxation_bound(judge: Judge, tier: int, reached: Sequence[int], seconds: float) -> int | None:
+def relaxation_bound(
+    judge: Judge, upper: NDArray[np.int32], tier: int, reached: Sequence[int], seconds: float
+) -> int | None:
     """Return a lower bound of one tier, or ``None`` if none was proven in time.
 
     Parameters
     ----------
+    upper
+        ``[c, n]`` the most pods of each class that a node can hold; see `optimizer.cpsat.variables.most`.
     reached
         Values of the earlier tiers, which must not get worse.
     """
     problem = judge.problem
-    upper = most(problem)
-    group = _groups(problem, [problem.tiers[t] for t in range(tier + 1)], upper)
-    if np.count_nonzero(upper.any(axis=1)) * (int(group.max(initial=0)) + 1) > LARGEST:
+    tiers = problem.tiers[: tier + 1]
+    kind = _kinds(problem, tiers, upper)
+    group = _groups(problem, tiers, upper, kind)
+    if (int(kind.max(initial=0)) + 1) * (int(group.max(initial=0)) + 1) > LARGEST:
         return None
-    model = _Relaxation(judge, upper, group)
-    for earlier, value in enumerate(reached):
-        model.limit(problem.tiers[earlier], value)
-    return model.minimize(problem.tiers[tier], seconds)
+    model = _Relaxation(judge, upper, kind, group)
+    for earlier, value in zip(tiers, reached, strict=False):
+        model.limit(earlier, value)
+    return model.minimize(tiers[-1], seconds)
 
 
 class _Relaxation:
-    """The linear program."""
+    """The linear program over kinds of classes and groups of nodes.
 
-    def __init__(self, judge: Judge, upper: Ints, group: Ints) -> None:
+    Parameters
+    ----------
+    kind, group
+        ``[c]`` and ``[n]``: classes and nodes that the program does not tell apart.
+    """
+
+    def __init__(self, judge: Judge, upper: NDArray[np.int32], kind: Ints, group: Ints) -> None:
         self.problem = problem = judge.problem
         self.group = group
         self.groups = int(group.max(initial=-1)) + 1
+        self.kind = kind
+        _, self.representative = np.unique(kind, return_index=True)
         self.lp = pulp.LpProblem("relaxation", pulp.LpMinimize)
         self.number = 0
-        pooled = self._pool(upper)
-        self.y = {
-            (c, g): self._var(int(pooled[c, g])) for c, g in zip(*(i.tolist() for i in np.nonzero(pooled)), strict=True)
-        }
-        self.unplaced = [self._var(int(spare)) for spare in problem.spare.tolist()]
-        for c, size in enumerate(problem.size.tolist()):
-            here = [self.y[c, g] for g in range(self.groups) if (c, g) in self.y]
-            self.lp += pulp.lpSum(here) + self.unplaced[c] == size
-        self.start = self._pool(problem.start.table(*problem.shape))
+        pooled = self._pool(self._merge(upper))
+        self.y = {(k, g): self._var(int(pooled[k, g])) for k, g in _pairs(pooled)}
+        self.unplaced = [self._var(int(spare)) for spare in self._merge(problem.spare)]
+        for k, size in enumerate(self._merge(problem.size).tolist()):
+            here = [self.y[k, g] for g in range(self.groups) if (k, g) in self.y]
+            self.lp += pulp.lpSum(here) + self.unplaced[k] == size
+        self.start = self._pool(self._merge(problem.start.table(*problem.shape)))
         self._leaving: dict[tuple[int, int], pulp.LpVariable] = {}
         for rule, before in zip(problem.rules, judge.start_excess, strict=True):
             if isinstance(rule, Capacity):
@@ -102,6 +114,12 @@ class _Relaxation:
         self.number += 1
         return pulp.LpVariable(f"x{self.number}", 0, upper)
 
+    def _merge(self, per_class: NDArray[np.signedinteger[Any]]) -> Ints:
+        """Add up ``[c, …]`` over the classes of each kind."""
+        merged = np.zeros((len(self.representative), *per_class.shape[1:]), dtype=np.int64)
+        np.add.at(merged, self.kind, per_class)
+        return merged
+
     def _pool(self, per_node: Ints) -> Ints:
         """Add up ``[…, n]`` over the nodes of each group."""
         pooled = np.zeros((*per_node.shape[:-1], self.groups), dtype=np.int64)
@@ -110,8 +128,8 @@ class _Relaxation:
         return pooled
 
     def _load(self, demand: Ints, g: int) -> pulp.LpAffineExpression:
-        asking = np.flatnonzero(demand).tolist()
-        return pulp.lpSum(int(demand[c]) * self.y[c, g] for c in asking if (c, g) in self.y)
+        amounts = demand[self.representative]
+        return pulp.lpSum(int(amounts[k]) * self.y[k, g] for k in np.flatnonzero(amounts).tolist() if (k, g) in self.y)
 
     def _capacity(self, rule: Capacity, before: Ints) -> None:
         room = self._pool(np.maximum(0, rule.free) + before)
@@ -120,11 +138,12 @@ class _Relaxation:
 
     def _leavers(self, cost: Ints | None = None) -> Iterable[pulp.LpAffineExpression]:
         """Yield a lower bound of the pods that left each group; moves inside a group are not seen."""
-        for c, g in zip(*(i.tolist() for i in np.nonzero(self.start)), strict=True):
-            if (c, g) not in self._leaving:
-                var = self._leaving[c, g] = self._var(None)
-                self.lp += var + self.y.get((c, g), 0) >= int(self.start[c, g])
-            yield (1 if cost is None else int(cost[c])) * self._leaving[c, g]
+        costs = np.ones(len(self.representative), dtype=np.int64) if cost is None else cost[self.representative]
+        for k, g in _pairs(self.start):
+            if (k, g) not in self._leaving:
+                var = self._leaving[k, g] = self._var(None)
+                self.lp += var + self.y.get((k, g), 0) >= int(self.start[k, g])
+            yield int(costs[k]) * self._leaving[k, g]
 
     def _cost(self, tier: Tier) -> pulp.LpAffineExpression:
         """Return a lower bound of a tier; terms that have none here count 0."""
@@ -132,7 +151,8 @@ class _Relaxation:
         for weighted in tier.terms:
             match weighted.term:
                 case Unplaced() as term:
-                    cost = pulp.lpSum(int(k) * u for k, u in zip(term.cost, self.unplaced, strict=True) if k)
+                    costs = term.cost[self.representative].tolist()
+                    cost = pulp.lpSum(k * u for k, u in zip(costs, self.unplaced, strict=True) if k)
                 case Move() as term:
                     cost = pulp.lpSum(self._leavers(term.cost))
                 case Prefer() as term:
@@ -150,7 +170,8 @@ class _Relaxation:
         lowest = np.full((len(term.table), self.groups), np.iinfo(np.int64).max)
         for n, g in enumerate(self.group.tolist()):
             lowest[:, g] = np.minimum(lowest[:, g], term.table[:, n])
-        return pulp.lpSum(int(lowest[term.row[c], g]) * y for (c, g), y in self.y.items())
+        rows = term.row[self.representative]
+        return pulp.lpSum(int(lowest[rows[k], g]) * y for (k, g), y in self.y.items())
 
     def _curve(self, term: NodeCurve) -> pulp.LpAffineExpression:
         held, nodes = self._pool(term.held), self._pool(np.ones_like(term.held))
@@ -186,15 +207,26 @@ class _Relaxation:
         return pulp.lpSum(parts)
 
 
-def _groups(problem: Problem, tiers: Sequence[Tier], upper: Ints) -> Ints:
+def _pairs(table: Ints) -> Iterable[tuple[int, int]]:
+    """Iterate over the indices of the positive entries of a table."""
+    rows, columns = np.nonzero(table)
+    return zip(rows.tolist(), columns.tolist(), strict=True)
+
+
+def _kinds(problem: Problem, tiers: Sequence[Tier], upper: NDArray[np.int32]) -> Ints:
+    """``[c]`` the kind of each class: classes are merged if all that the relaxation reads of them is alike."""
+    pattern = np.unique(np.packbits(upper > 0, axis=1), axis=0, return_inverse=True)[1].reshape(-1)
+    read = [rule for rule in problem.rules if isinstance(rule, Capacity)]
+    terms = [w.term for tier in tiers for w in tier.terms if isinstance(w.term, Unplaced | Move | Prefer | NodeCurve)]
+    return refine(len(problem.classes), [*read, *terms], [pattern.astype(np.int64)])
+
+
+def _groups(problem: Problem, tiers: Sequence[Tier], upper: NDArray[np.int32], kind: Ints) -> Ints:
     """``[n]`` the group of each node: nodes are pooled only if all that the relaxation reads of them is alike."""
     nodes = len(problem.nodes)
-    if np.count_nonzero(upper) <= FINE:
+    if (int(kind.max(initial=0)) + 1) * nodes <= FINE:
         return np.arange(nodes)
-    columns: list[Ints] = [np.packbits(upper > 0, axis=0).view(np.uint8).astype(np.int64)]
-    for rule in problem.rules:
-        if isinstance(rule, Allow):
-            columns.append(np.packbits(rule.mask, axis=0).astype(np.int64))
+    columns: list[Ints] = [np.packbits(upper > 0, axis=0).astype(np.int64)]
     for tier in tiers:
         for weighted in tier.terms:
             match weighted.term:

@@ -6,18 +6,26 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
 
 from models.errors import InternalError
 from models.problem import Placement, Problem, Tier
 from models.result import Outcome, TierOutcome
 from optimizer.bounds import relaxation_bound
 from optimizer.control import Deadline, Stop
-from optimizer.cpsat.solve import MANY_WORKERS, size, solve_tier
+from optimizer.cpsat.solve import MANY_WORKERS, solve_tier
+from optimizer.cpsat.variables import most
 from optimizer.evaluate import Judge
 from optimizer.search.descent import descend
 
 LARGEST_MODEL = 60_000
 """(class, node) variables up to which the exact model is built; beyond, it would spend its time in presolve."""
+
+NO_LIMIT = 1e6
+"""Seconds that never run out, where the answer must not depend on the clock."""
 
 Progress = Callable[[float, str, tuple[int, ...]], None]
 """Called with the seconds since the start, what happened, and the value of each tier."""
@@ -59,6 +67,11 @@ class _Run:
     stages: dict[str, float] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     values: tuple[int, ...] = ()
+
+    @cached_property
+    def upper(self) -> NDArray[np.int32]:
+        """``[c, n]`` the most pods of each class that a node can hold by itself."""
+        return most(self.judge.problem)
 
     def __post_init__(self) -> None:
         self.values = self.judge.evaluate(self.best).values
@@ -106,7 +119,7 @@ def solve(
     deadline = Deadline(options.time_limit, options.deterministic, stop or Stop())
     run = _Run(Judge(problem), options, deadline, problem.start, progress)
     progress(0.0, "start", run.values)
-    exact = size(problem) <= options.largest_model
+    exact = int(np.count_nonzero(run.upper)) <= options.largest_model
     with run.stage("search"):
         _search(run, [problem.start, *candidates], 0.3 if exact else 0.85)
     if not exact:
@@ -152,7 +165,8 @@ def _settle(run: _Run, tier: int, exact: bool) -> tuple[int, str, float]:
 
     if run.values[tier] > bound and not run.deadline.stop.is_set():
         with run.stage("relaxation"):
-            raised(relaxation_bound(run.judge, tier, run.values[:tier], run.deadline.remaining * 0.3), "relaxation")
+            seconds = NO_LIMIT if run.options.deterministic else run.deadline.remaining * 0.3
+            raised(relaxation_bound(run.judge, run.upper, tier, run.values[:tier], seconds), "relaxation")
     if run.values[tier] > bound and exact and not run.deadline.over:
         with run.stage("CP-SAT"):
             raised(_prove(run, tier), "CP-SAT")

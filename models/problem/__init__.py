@@ -1,6 +1,6 @@
 """The narrow waist: what plugins compile to and what engines interpret."""
 
-from models.problem.axes import class_sets, dense_columns, project
+from models.problem.axes import class_sets, dense_columns, project, refine
 from models.problem.placement import Placement
 from models.problem.problem import Problem, Tier, Weighted
 from models.problem.rules import (
@@ -74,4 +74,5 @@ __all__ = [
     "class_sets",
     "dense_columns",
     "project",
+    "refine",
 ]

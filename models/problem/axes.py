@@ -6,6 +6,7 @@ module follows from those declarations, for every kind there is and every kind t
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterable
 from dataclasses import fields, is_dataclass, replace
 from enum import Enum
 from functools import cache
@@ -65,6 +66,34 @@ def project(part: D, class_of: Ints, representative: Ints) -> D:
     return replace(part, **changes)  # type: ignore[type-var]
 
 
+def refine(size: int, parts: Iterable[object], extra: Iterable[Ints] = ()) -> Ints:
+    """Partition ``size`` fine classes as coarsely as what reads them allows; return the coarse class of each.
+
+    Two of them share a class exactly if every array that any of ``parts`` reads says the same about both.
+
+    Parameters
+    ----------
+    parts
+        Rules and terms over the fine classes.
+    extra
+        Further arrays, with one entry for each, that must not be mixed inside a class.
+    """
+    block = np.zeros(size, dtype=np.int64)
+    sets: list[list[int]] = [[] for _ in range(size)]
+    number = 0
+    for column in extra:
+        block = _split(block, column)
+    for part in parts:
+        for column in dense_columns(part):
+            block = _split(block, column)
+        for members in class_sets(part):
+            for s in members.tolist():
+                sets[s].append(number)
+            number += 1
+    keys: dict[Hashable, int] = {}
+    return np.array([keys.setdefault((int(block[s]), tuple(sets[s])), len(keys)) for s in range(size)], dtype=np.int64)
+
+
 @cache
 def _axes(kind: type) -> dict[str, Axis]:
     """Map each field of a dataclass that refers to classes to the way it does."""
@@ -89,3 +118,12 @@ def _parts(value: Any) -> list[Any]:
     items = value if isinstance(value, tuple) else (value,)
     # All items of a tuple are of one kind, so the first speaks for them: a topology alone names thousands of nodes.
     return list(items) if items and is_dataclass(items[0]) and not isinstance(items[0], type) else []
+
+
+def _split(block: Ints, column: Ints) -> Ints:
+    """Split every block by the values of a column."""
+    if not len(block):
+        return block
+    pairs = np.stack([block, column])
+    finer: Ints = np.unique(pairs, axis=1, return_inverse=True)[1].reshape(-1)
+    return finer

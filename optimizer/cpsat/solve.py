@@ -12,12 +12,12 @@ from ortools.sat.python import cp_model
 
 from models.arrays import Ints
 from models.errors import InternalError
-from models.problem import Placement, Problem
+from models.problem import Placement
 from optimizer.control import Deadline
 from optimizer.cpsat.builder import Builder, Linear
 from optimizer.cpsat.rules import Place, Rules
 from optimizer.cpsat.terms import Terms
-from optimizer.cpsat.variables import Variables, most
+from optimizer.cpsat.variables import Variables
 from optimizer.evaluate.evaluation import Judge, severity
 from optimizer.evaluate.excess import excess
 
@@ -48,11 +48,6 @@ class Attempt:
     placement: Placement | None
     bound: int | None
     optimal: bool
-
-
-def size(problem: Problem) -> int:
-    """Return how many (class, node) variables a model of the problem has."""
-    return int(np.count_nonzero(most(problem)))
 
 
 def solve_tier(

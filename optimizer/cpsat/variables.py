@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from models.arrays import Ints
 from models.problem import Allow, AtMost, Capacity, Distinct, Placement, Problem, Repel
@@ -13,25 +14,27 @@ from optimizer.cpsat.builder import Builder, Linear
 NONE = -1
 
 
-def most(problem: Problem) -> Ints:
+def most(problem: Problem) -> NDArray[np.int32]:
     """``[c, n]`` the most pods of each class that a node can hold by itself.
 
     Where a rule is exceeded at the start, what stands there may stay.
     """
-    classes, nodes = problem.shape
-    upper = np.repeat(problem.size[:, None], nodes, axis=1)
+    upper = np.repeat(problem.size.astype(np.int32)[:, None], len(problem.nodes), axis=1)
+
+    def fit(room: Ints, demand: Ints) -> None:
+        """Let classes fit only as often as their demand goes into the room."""
+        for amount in np.unique(demand[demand > 0]).tolist():
+            asking = np.flatnonzero(demand == amount)
+            upper[asking] = np.minimum(upper[asking], np.minimum(np.maximum(0, room) // amount, problem.pods))
+
     for rule in problem.rules:
         match rule:
             case Allow():
                 upper[~rule.mask[rule.row]] = 0
             case Capacity():
-                asking = np.flatnonzero(rule.demand > 0)
-                fits = np.maximum(0, rule.free)[None, :] // rule.demand[asking, None]
-                upper[asking] = np.minimum(upper[asking], fits)
+                fit(rule.free, rule.demand)
             case Distinct():
-                asking = np.flatnonzero(rule.own > 0)
-                fits = np.maximum(0, rule.limit)[None, :] // rule.own[asking, None]
-                upper[asking] = np.minimum(upper[asking], fits)
+                fit(rule.limit, rule.own)
             case AtMost():
                 here = rule.topology.domain >= 0
                 room = np.where(here, np.maximum(0, rule.limit - rule.held[rule.topology.domain]), problem.pods)
@@ -42,7 +45,9 @@ def most(problem: Problem) -> Ints:
                 upper[np.ix_(alone, inside)] = np.minimum(upper[np.ix_(alone, inside)], 1)
             case _:
                 pass  # what other rules forbid depends on company, not on the node alone
-    return np.maximum(upper, problem.start.table(classes, nodes))
+    for c, n, k in problem.start.entries():
+        upper[c, n] = max(upper[c, n], k)
+    return upper
 
 
 class Variables:

@@ -11,9 +11,8 @@ import numpy as np
 from models.arrays import Ints
 from models.kubernetes import Pod
 from models.objective import Objective
-from models.problem import MoveBudget, Origin, Placement, Problem, Rule, Tier, Weighted, project
+from models.problem import MoveBudget, Origin, Placement, Problem, Rule, Tier, Weighted, project, refine
 from models.snapshot import Snapshot
-from plugins_compat.compiler.classes import refine
 from plugins_compat.compiler.goals import make_tiers
 from plugins_compat.compiler.roll_call import Freeze, RollCall, call_roll
 from plugins_compat.compiler.view import View
