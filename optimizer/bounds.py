@@ -112,7 +112,7 @@ class _Relaxation:
 
     def _var(self, upper: int | None) -> pulp.LpVariable:
         self.number += 1
-        return pulp.LpVariable(f"x{self.number}", 0, upper)
+        return self.lp.add_variable(f"x{self.number}", 0, upper)
 
     def _merge(self, per_class: NDArray[np.signedinteger[Any]]) -> Ints:
         """Add up ``[c, …]`` over the classes of each kind."""

@@ -1,0 +1,70 @@
+"""CP-SAT, the portfolio and brute force agree, tier by tier, on random tiny clusters that mix every kind of rule.
+
+``STOWPLAN_SEEDS`` sets how many clusters are tried.
+"""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from models.objective import PRESETS
+from models.result import Status
+from optimizer.control import Deadline
+from optimizer.cpsat.solve import solve_tier
+from optimizer.evaluate import Judge
+from optimizer.portfolio import Options, solve
+from plugins_compat.admission import populated, rejections
+from plugins_compat.compiler.compile import Compiled, compile_problem
+from plugins_compat.profiles import default_profile
+from plugins_compat.release import K24, K36
+from tests.support.brute_force import best
+from tests.support.clusters import random_cluster
+
+SEEDS = range(int(os.environ.get("STOWPLAN_SEEDS", "120")))
+NAMES = list(PRESETS)
+
+
+def compiled(seed: int) -> Compiled:
+    """Compile a random cluster; the seed decides objective, release, preemption, move budget, and a broken start."""
+    preemption = "by-priority" if seed % 7 == 0 else "never"
+    objective = PRESETS[NAMES[seed % len(NAMES)]].model_copy(update={"preemption": preemption})
+    profile = default_profile(K24 if seed % 3 == 0 else K36)
+    snapshot = random_cluster(seed, broken=seed % 2 == 1)
+    return compile_problem(snapshot, profile, objective, max_moves=2 if seed % 11 == 0 else None)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_cp_sat_alone_finds_and_proves_the_optimum(seed: int) -> None:
+    """From the start as it is, without any search: every tier is proven, and worth what brute force finds."""
+    problem = compiled(seed).problem
+    judge, incumbent, reached = Judge(problem), problem.start, []
+    for tier in range(len(problem.tiers)):
+        attempt = solve_tier(judge, tier, reached, incumbent, Deadline(20, deterministic=True))
+        assert attempt.optimal
+        assert attempt.placement is not None
+        evaluation = judge.evaluate(attempt.placement)
+        assert evaluation.legal
+        assert evaluation.values[tier] == attempt.bound
+        assert list(evaluation.values[:tier]) == reached
+        reached.append(evaluation.values[tier])
+        incumbent = attempt.placement
+    assert tuple(reached) == best(problem)
+
+
+@pytest.mark.parametrize("seed", SEEDS[: len(SEEDS) // 2])
+def test_the_portfolio_proves_the_same_and_the_filters_admit_it(seed: int) -> None:
+    found = compiled(seed)
+    outcome = solve(found.problem, Options(time_limit=20, deterministic=True))
+    assert outcome.status is Status.OPTIMAL
+    assert outcome.values == best(found.problem)
+    assert not outcome.notes
+    start = {pod.key: pod.node_name for pod in found.snapshot.pods if pod.node_name}
+    before = {(r.pod.key, r.node) for r in refused(found, start)}
+    after = {(r.pod.key, r.node) for r in refused(found, found.assign(outcome.placement))}
+    assert after <= before
+
+
+def refused(found: Compiled, where: dict[str, str]) -> list:  # type: ignore[type-arg]
+    return rejections(populated(found.snapshot, found.profile, where, found.shapes), where)

@@ -1,0 +1,39 @@
+"""Rules and filters are two readings of one plugin: they admit the same final states.
+
+Listed exception: where the volumes on a node exceed its attach limit, and each of them is shared by two pods there,
+the filter would admit any one of these pods (it brings nothing new), though no order of arrival leads there. The rule
+counts volumes, and refuses.
+"""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from models.objective import PRESETS
+from optimizer.evaluate import Judge
+from plugins_compat.admission import populated, rejections
+from plugins_compat.compiler.compile import compile_problem
+from plugins_compat.profiles import default_profile
+from plugins_compat.release import K24, K36, Release
+from tests.support.brute_force import placements
+from tests.support.clusters import random_cluster
+
+TRIED = 40
+
+
+@pytest.mark.parametrize("release", [K24, K36], ids=lambda r: r.name)
+@pytest.mark.parametrize("seed", range(100))
+def test_a_final_state_is_legal_exactly_when_the_filters_admit_every_pod(seed: int, release: Release) -> None:
+    profile = default_profile(release)
+    snapshot = random_cluster(seed)
+    compiled = compile_problem(snapshot, profile, PRESETS["repair"])
+    judge = Judge(compiled.problem)
+    states = list(placements(compiled.problem))
+    random.Random(seed).shuffle(states)
+    for placement in states[:TRIED]:
+        where = compiled.assign(placement)
+        refused = rejections(populated(snapshot, profile, where, compiled.shapes), where)
+        breaches = [b for b in judge.evaluate(placement).breaches if refused or b.origin.plugin != "NodeVolumeLimits"]
+        assert bool(refused) == bool(breaches), (where, [str(r) for r in refused], breaches)
