@@ -52,6 +52,10 @@ def split(document: Document) -> Iterator[Item]:
     InputError
         If the document is neither.
     """
+    if not document.data[:4096].strip() and not document.data.strip():
+        if document.chosen:
+            raise InputError("is empty", file=document.name)
+        return
     if document.is_yaml or document.data[:4096].lstrip()[:1] not in (b"{", b"["):
         yield from _split_yaml(document)
         return
@@ -155,6 +159,6 @@ def _split_mapping(content: Any, document: Document) -> Iterator[Item]:
 def _syntax(error: msgspec.DecodeError, data: bytes) -> str:
     match = re.search(r"\(byte (\d+)\)", str(error))
     if match is None:
-        return f"is not JSON: {error}"
+        return f"line {data.count(10) + 1}: is not JSON: it is cut short" if "truncated" in str(error) else str(error)
     reason = str(error)[: match.start()].removeprefix("JSON is malformed: ").strip()
     return f"line {data.count(10, 0, int(match[1])) + 1}: is not JSON: {reason}"

@@ -39,7 +39,7 @@ def say(detail: ErrorDetails) -> str:
             return f"{_shown(value)} is not one of {context['expected']}"
         case "extra_forbidden":
             return "is not a field that is known here"
-    wanted = detail["msg"].removeprefix("Input should be ").removeprefix("a valid ").partition(",")[0]
+    wanted = detail["msg"].removeprefix("Input should be ").partition(",")[0]
     return f"is {_shown(value)}, must be {wanted}"
 
 

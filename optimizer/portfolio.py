@@ -189,6 +189,8 @@ def _prove(run: _Run, tier: int) -> int | None:
     except InternalError as error:
         run.notes.append(f"CP-SAT was not used for tier {run.judge.problem.tiers[tier].name}: {error}")
         return None
-    if attempt.placement is not None:
-        run.offer(attempt.placement, "CP-SAT")
+    improved = attempt.placement is not None and run.offer(attempt.placement, "CP-SAT")
+    if improved and tier + 1 < len(run.values) and not run.deadline.over:
+        # CP-SAT looked at this tier alone; the later ones are usually worse for it, and quickly mended.
+        run.offer(descend(run.judge, run.best, run.deadline.share(0.2), run.options.seed), "search")
     return attempt.bound

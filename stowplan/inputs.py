@@ -73,7 +73,10 @@ def make_problem(snapshot: Snapshot, settings: Settings) -> Compiled:
         objective = objective.model_copy(update={"preemption": settings.preemption})
     freeze = Freeze(settings.freeze, settings.freeze_bare)
     profile = make_profile(settings)
-    return compile_problem(snapshot, profile, objective, freeze=freeze, max_moves=settings.max_moves)
+    try:
+        return compile_problem(snapshot, profile, objective, freeze=freeze, max_moves=settings.max_moves)
+    except InputError as error:
+        raise error.in_file(settings.objective) if error.obj == "objective" else error from None
 
 
 def make_profile(settings: Settings) -> Profile:
@@ -108,6 +111,8 @@ def read_objective(name: str) -> Objective:
         raise InputError(f"{name!r} is neither a preset ({', '.join(PRESETS)}) nor a file", field="--objective")
     try:
         content = yaml.safe_load(Path(name).read_text(encoding="utf-8"))
+        if not isinstance(content, dict):
+            raise InputError("must be a mapping with tiers", file=name)
         return Objective.model_validate(content)
     except yaml.YAMLError as error:
         raise InputError(f"is not YAML: {getattr(error, 'problem', error)}", file=name) from None

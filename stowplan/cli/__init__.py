@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 
 import typer
 
@@ -14,12 +15,12 @@ def main() -> None:
     sys.exit(run())
 
 
-def run() -> int:
-    """Run the command line; whatever goes wrong on purpose is one line on stderr."""
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line, on ``sys.argv`` by default; whatever goes wrong on purpose is one line on stderr."""
     from models.errors import InternalError, StowplanError
 
     try:
-        return int(app(standalone_mode=False) or 0)
+        return int(app(arguments, standalone_mode=False) or 0)
     except typer.TyperException as error:
         return _fail(error.format_message())
     except InternalError as error:

@@ -1,0 +1,193 @@
+"""Everything that kubectl prints, in every packing, is one snapshot."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from instances.load import load
+from models.errors import InputError
+from models.snapshot import Snapshot, tied
+from tests.support.clusters import Manifest, node, pod
+
+
+def obj(kind: str, content: Manifest, version: str = "v1") -> Manifest:
+    return {"apiVersion": version, "kind": kind, **content}
+
+
+ITEMS = [
+    obj("Node", node("n1")),
+    obj("Pod", pod("a", "n1")),
+    obj("Pod", pod("b")),
+    obj("Namespace", {"metadata": {"name": "default", "labels": {"x": "y"}}}),
+    obj("ConfigMap", {"metadata": {"name": "settings"}, "data": None}),
+]
+LIST = {"apiVersion": "v1", "kind": "List", "items": ITEMS}
+
+
+def names(snapshot: Snapshot) -> tuple[list[str], list[str]]:
+    return [n.name for n in snapshot.nodes], [p.key for p in snapshot.pods]
+
+
+EXPECTED = (["n1"], ["default/a", "default/b"])
+
+
+def write(folder: Path, name: str, content: bytes | str | Any) -> str:
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if not isinstance(content, bytes):
+        content = (content if isinstance(content, str) else json.dumps(content)).encode()
+    path.write_bytes(content)
+    return str(path)
+
+
+def pretty(*objects: Any) -> str:
+    return "\n".join(json.dumps(o, indent=4) for o in objects)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("list.json", LIST),
+        ("pretty.json", pretty(LIST)),
+        ("list.json.gz", gzip.compress(json.dumps(LIST).encode())),
+        ("no-suffix", LIST),
+        ("array.json", ITEMS),
+        ("documents.json", pretty(*ITEMS)),
+        ("lines.jsonl", "\n".join(json.dumps(i) for i in ITEMS)),
+        ("list.yaml", yaml.safe_dump(LIST)),
+        ("documents.yaml", yaml.safe_dump_all(ITEMS)),
+        ("bom.json", b"\xef\xbb\xbf" + json.dumps(LIST).encode()),
+        ("powershell.json", json.dumps(LIST).encode("utf-16")),
+    ],
+)
+def test_one_file(tmp_path: Path, name: str, content: Any) -> None:
+    snapshot = load([write(tmp_path, name, content)])
+    assert names(snapshot) == EXPECTED
+    assert snapshot.skipped == {"ConfigMap": 1}
+    assert snapshot.namespace_labels["default"] == {"x": "y"}
+
+
+def test_typed_lists_do_not_repeat_the_kind(tmp_path: Path) -> None:
+    nodes = {"kind": "NodeList", "apiVersion": "v1", "items": [node("n1")]}
+    pods = {"kind": "PodList", "apiVersion": "v1", "items": [pod("a", "n1"), pod("b")]}
+    paths = [write(tmp_path, "nodes.json", nodes), write(tmp_path, "pods.json", pods)]
+    assert names(load(paths)) == EXPECTED
+
+
+def test_a_cluster_info_dump_on_stdout_has_logs_between_its_documents(tmp_path: Path) -> None:
+    nodes = {"kind": "NodeList", "apiVersion": "v1", "items": [node("n1")]}
+    pods = {"kind": "PodList", "apiVersion": "v1", "items": [pod("a", "n1"), pod("b")]}
+    container = "logs for container main of pod default/a"
+    log = f'==== START {container} ====\n{{"level":"info"}}\n{{\nnot json\n==== END {container} ====\n'
+    stray = 'some warning\n{"ts": 1, "msg": "stray"}\n{oops\n'
+    assert (
+        names(load([write(tmp_path, "dump", pretty(nodes) + "\n" + log + stray + pretty(pods) + "\n" + log)]))
+        == EXPECTED
+    )
+
+
+def test_a_directory_is_walked_and_files_that_are_no_manifests_pass(tmp_path: Path) -> None:
+    write(tmp_path, "nodes.json", {"kind": "NodeList", "apiVersion": "v1", "items": [node("n1")]})
+    write(tmp_path, "default/pods.json", {"kind": "PodList", "apiVersion": "v1", "items": [pod("a", "n1"), pod("b")]})
+    write(tmp_path, "default/a/logs.txt", "==== START logs")
+    write(tmp_path, "version.json", {"gitVersion": "v1.30"})
+    write(tmp_path, "empty.yaml", "")
+    assert names(load([str(tmp_path)])) == EXPECTED
+
+
+def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(json.dumps(LIST).encode())))
+    assert names(load(["-"])) == EXPECTED
+
+
+def test_kinds_of_other_groups_are_not_ours(tmp_path: Path) -> None:
+    longhorn = obj("Node", {"metadata": {"name": "n1", "namespace": "longhorn-system"}}, "longhorn.io/v1beta1")
+    knative = obj("Service", {"metadata": {"name": "s"}, "spec": {"template": {}}}, "serving.knative.dev/v1")
+    old = obj("ReplicaSet", {"metadata": {"name": "r"}, "spec": {}}, "extensions/v1beta1")
+    snapshot = load([write(tmp_path, "d.json", {"kind": "List", "items": [*ITEMS, longhorn, knative, old]})])
+    assert names(snapshot) == EXPECTED
+    assert not snapshot.services
+    assert len(snapshot.replica_sets) == 1
+
+
+def test_null_collections_and_unknown_fields_pass(tmp_path: Path) -> None:
+    bare = {
+        "metadata": {
+            "name": "c",
+            "namespace": "x",
+            "labels": None,
+            "annotations": None,
+            "ownerReferences": None,
+            "new": 1,
+        },
+        "spec": {"containers": None, "tolerations": None, "volumes": None, "nodeSelector": None, "nodeName": "n1"},
+        "status": {"conditions": None, "phase": "Running"},
+    }
+    snapshot = load([write(tmp_path, "d.json", {"kind": "List", "items": [ITEMS[0], obj("Pod", bare)]})])
+    assert snapshot.pods[0].spec.containers == ()
+    assert snapshot.namespace_labels["x"] == {"kubernetes.io/metadata.name": "x"}
+
+
+def test_a_pod_on_an_unknown_node_is_refused_or_left_out(tmp_path: Path) -> None:
+    finished = pod("done", "gone", phase="Succeeded")
+    lost = pod("lost", "gone")
+    path = write(tmp_path, "d.json", {"kind": "List", "items": [*ITEMS, obj("Pod", finished), obj("Pod", lost)]})
+    with pytest.raises(InputError, match=r"Pod default/lost: spec.nodeName: node 'gone' is not in the snapshot"):
+        load([path])
+    snapshot = load([path], skip_unknown_nodes=True)
+    assert names(snapshot)[1] == ["default/a", "default/b", "default/done"]
+    assert snapshot.skipped["Pod on an unknown node"] == 1
+
+
+def test_manifests_that_never_saw_an_api_server_are_completed(tmp_path: Path) -> None:
+    limits = {"limits": {"cpu": "500m", "memory": "1Gi"}, "requests": {"cpu": "100m"}}
+    spec = {
+        "hostNetwork": True,
+        "priorityClassName": "vip",
+        "containers": [{"resources": limits, "ports": [{"containerPort": 80}]}],
+    }
+    vip = obj("PriorityClass", {"metadata": {"name": "vip"}, "value": 7}, "scheduling.k8s.io/v1")
+    made = obj("Pod", {"metadata": {"name": "c"}, "spec": spec})
+    stored = obj("Pod", {"metadata": {"name": "d", "uid": "u"}, "spec": spec})
+    snapshot = load([write(tmp_path, "d.json", {"kind": "List", "items": [ITEMS[0], vip, made, stored]})])
+    completed, untouched = snapshot.pods
+    assert completed.priority == 7
+    assert completed.spec.containers[0].requests == {"cpu": 100_000_000, "memory": 2**30 * 10**9}
+    assert completed.spec.containers[0].ports[0].host_port == 80
+    assert untouched.priority == 0
+    assert "memory" not in untouched.spec.containers[0].requests
+
+
+@pytest.mark.parametrize(
+    ("meta", "reason"),
+    [
+        ({"annotations": {"kubernetes.io/config.mirror": "x"}}, "static pod"),
+        ({"annotations": {"kubernetes.io/config.source": "file"}}, "static pod"),
+        ({"annotations": {"kubernetes.io/config.source": "api"}}, None),
+        ({"ownerReferences": [{"kind": "Node", "name": "n1", "controller": True}]}, "static pod"),
+        ({"ownerReferences": [{"kind": "DaemonSet", "name": "d", "controller": True}]}, "DaemonSet"),
+        ({"ownerReferences": [{"kind": "ReplicaSet", "name": "r", "controller": True}]}, None),
+        ({"deletionTimestamp": "2026-01-01T00:00:00Z"}, "terminating"),
+        ({}, None),
+    ],
+)
+def test_pods_that_cannot_move_are_recognised(tmp_path: Path, meta: Manifest, reason: str | None) -> None:
+    bound = pod("c", "n1")
+    bound["metadata"] |= meta
+    snapshot = load([write(tmp_path, "d.json", {"kind": "List", "items": [ITEMS[0], obj("Pod", bound)]})])
+    assert tied(snapshot.pods[0]) == reason
+
+
+def test_equal_parts_are_one_object(tmp_path: Path) -> None:
+    pods = [obj("Pod", pod(f"p{i}", "n1", labels={"app": "a"})) for i in range(3)]
+    snapshot = load([write(tmp_path, "d.json", {"kind": "List", "items": [ITEMS[0], *pods]})])
+    assert len({id(p.spec.containers) for p in snapshot.pods}) == 1
+    assert len({id(p.metadata.labels) for p in snapshot.pods}) == 1

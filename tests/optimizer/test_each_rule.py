@@ -1,0 +1,343 @@
+"""Every rule and every term alone, on a handful of pods, in every engine; the optimum is derived in a comment.
+
+The same small problems go through the reference, the search and CP-SAT. A kind that is missing here fails the
+contract test at the end.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import get_args
+
+import numpy as np
+import pytest
+
+from models.arrays import Ints
+from models.problem import (
+    SEVERITY,
+    Allow,
+    AtMost,
+    Attract,
+    Capacity,
+    Curves,
+    Distinct,
+    DomainCurve,
+    Excess,
+    Held,
+    Load,
+    Move,
+    MoveBudget,
+    NodeCurve,
+    NodeScore,
+    Occupy,
+    Open,
+    Origin,
+    Pair,
+    Placement,
+    Prefer,
+    Problem,
+    Repel,
+    Rule,
+    Spread,
+    Term,
+    Tier,
+    Topology,
+    Unplaced,
+    Weighted,
+)
+from optimizer.control import Deadline
+from optimizer.cpsat.solve import solve_tier
+from optimizer.evaluate import Judge
+from optimizer.portfolio import Options, solve
+from tests.support.brute_force import best
+
+NODES = 3
+WHERE = Origin("test")
+
+
+def ints(*values: int) -> Ints:
+    return np.array(values, dtype=np.int64)
+
+
+NONE = ints(0, 0, 0)
+BY_NODE = Topology("node", ints(0, 1, 2), ("n0", "n1", "n2"))
+ZONES = Topology("zone", ints(0, 0, 1), ("z0", "z1"))
+NOBODY = Held(NONE, NONE, NONE)
+SQUARE = Curves(ints(0, 1, 2, 3)[None], ints(1, 3, 5, 7)[None], ints(0, 1, 4, 9)[None])
+
+
+@dataclass
+class Case:
+    """A problem in words: pods of each class, rules, tiers, start, and the tier values that are best."""
+
+    name: str
+    size: list[int]
+    expected: tuple[int, ...]
+    rules: list[Rule] = field(default_factory=list)
+    terms: list[Term] = field(default_factory=list)
+    start: list[tuple[int, int, int]] = field(default_factory=list)
+
+    def problem(self) -> Problem:
+        classes = len(self.size)
+        start = Placement.of(self.start)
+        tiers = [Tier("repair", (Weighted(1, Excess(WHERE)),))]
+        tiers += [Tier("pending", (Weighted(1, Unplaced(WHERE, ints(*[1] * classes))),))]
+        tiers += [Tier(str(i), (Weighted(1, term),)) for i, term in enumerate(self.terms)]
+        return Problem(
+            nodes=("n0", "n1", "n2"),
+            classes=tuple(f"c{c}" for c in range(classes)),
+            size=ints(*self.size),
+            spare=ints(*self.size) - start.placed(classes),
+            start=start,
+            rules=tuple(self.rules),
+            tiers=tuple(tiers),
+        )
+
+
+def capacity(demand: list[int], free: list[int], **more: bool) -> Capacity:
+    return Capacity(WHERE, ints(*demand), ints(*free), ints(10, 10, 10), **more)
+
+
+CASES = [
+    # Only n2 is allowed, so both pods go there.
+    Case(
+        "allow",
+        [2],
+        (0, 0, 0),
+        [Allow(WHERE, ints(0), np.array([[False, False, True]]))],
+        [Prefer(WHERE, ints(0), ints(1, 1, 0)[None])],
+    ),
+    # One pod stands where it may not; it can go to n2.
+    Case("allow, broken", [1], (0, 0), [Allow(WHERE, ints(0), np.array([[False, True, True]]))], start=[(0, 0, 1)]),
+    # Room for 1 + 2 + 0 pods of size 2; the fourth and fifth wait.
+    Case("capacity", [5], (0, 2), [capacity([2], [3, 4, 1])]),
+    # A node that fixed pods alone overcommit (free < 0) takes nobody, but pods that ask nothing pass.
+    Case("capacity, no demand", [1, 1], (0, 1), [capacity([1, 0], [-1, -1, -1])]),
+    # n0 is 3 over; one pod of size 2 fits n1, nothing fits n2: 1 over remains, at severity 10.
+    Case("capacity, broken", [3], (10, 0), [capacity([2], [3, 2, 0])], start=[(0, 0, 3)]),
+    # Two pods want to swap n0 and n1, each of room 1; held on the source, neither can come.
+    Case(
+        "capacity, held on source",
+        [1, 1],
+        (0, 0, 2),
+        [capacity([1, 1], [1, 1, 0], held_on_source=True)],
+        [Prefer(WHERE, ints(0, 1), np.array([[1, 0, 1], [0, 1, 1]]))],
+        [(0, 0, 1), (1, 1, 1)],
+    ),
+    # At most one of the group in each zone: two of three pods are placed.
+    Case("at most", [3], (0, 1), [AtMost(WHERE, ints(0), ZONES, 1, ints(0, 0))]),
+    # Zone z0 holds a fixed one already: only one place is left, in z1.
+    Case("at most, held", [3], (0, 2), [AtMost(WHERE, ints(0), ZONES, 1, ints(1, 0))]),
+    # Two stand on n0 where one may; the other moves.
+    Case("at most, broken", [2], (0, 0), [AtMost(WHERE, ints(0), BY_NODE, 1, NONE)], start=[(0, 0, 2)]),
+    # Seekers shun targets by zone: they split into z0 and z1, all are placed.
+    Case("repel", [2, 2], (0, 0), [Repel(WHERE, ints(0), ints(1), ZONES, NOBODY)]),
+    # Pods that shun their own kind by node: three of four are placed.
+    Case("repel, own kind", [4], (0, 1), [Repel(WHERE, ints(0), ints(0), BY_NODE, NOBODY)]),
+    # A fixed target in each zone leaves a seeker nowhere.
+    Case("repel, held", [1], (0, 1), [Repel(WHERE, ints(0), ints(), ZONES, Held(NONE, NONE, ints(1, 0, 1)))]),
+    # Two of a kind share n0 and shun each other; moving one mends both.
+    Case(
+        "repel, broken",
+        [2],
+        (0, 0, 1),
+        [Repel(WHERE, ints(0), ints(0), BY_NODE, NOBODY)],
+        [Move(WHERE, ints(1))],
+        [(0, 0, 2)],
+    ),
+    # The target fits n2 only, so seekers must follow it to z1, where two fit beside it.
+    Case(
+        "attract",
+        [3, 1],
+        (0, 1),
+        [
+            Attract(WHERE, ints(0), ints(1), (ZONES,), NOBODY),
+            Allow(WHERE, ints(0, 1), np.array([[True, True, True], [False, False, True]])),
+            capacity([1, 1], [3, 3, 3]),
+        ],
+    ),
+    # Seekers of their own kind: the first may stand alone, the second must join it, n0 takes two.
+    Case(
+        "attract, own kind",
+        [2],
+        (0, 0),
+        [Attract(WHERE, ints(0), ints(0), (BY_NODE,), NOBODY), capacity([1], [2, 1, 1])],
+    ),
+    # No node takes two of them, so only the first of its kind is placed.
+    Case(
+        "attract, alone", [2], (0, 1), [Attract(WHERE, ints(0), ints(0), (BY_NODE,), NOBODY), capacity([1], [1, 1, 1])]
+    ),
+    # A seeker stands on n2 without company; the fixed target is in z0.
+    Case(
+        "attract, broken",
+        [1],
+        (0, 0),
+        [Attract(WHERE, ints(0), ints(), (ZONES,), Held(NONE, NONE, ints(1, 0, 0)))],
+        start=[(0, 2, 1)],
+    ),
+    # z1 takes one pod, so with a skew of at most 1 z0 takes two: one of four waits.
+    Case(
+        "spread",
+        [4],
+        (0, 1),
+        [Spread(WHERE, ints(0), ints(0), ZONES, 1, 1, ints(0, 0), ints(0, 0)), capacity([1], [2, 2, 1])],
+    ),
+    # Three domains are wanted and there are two: the floor is 0, one pod a domain.
+    Case("spread, min domains", [4], (0, 2), [Spread(WHERE, ints(0), ints(0), ZONES, 1, 3, ints(0, 0), ints(0, 0))]),
+    # Class 1 counts but is not bound: it stands in z0 with room for nothing else, so bound pods avoid z0.
+    Case(
+        "spread, others count",
+        [1, 3],
+        (0, 0, 0),
+        [
+            Spread(WHERE, ints(0), ints(0, 1), ZONES, 1, 1, ints(0, 0), ints(0, 0)),
+            Allow(WHERE, ints(0, 1), np.array([[True, True, True], [True, False, False]])),
+        ],
+        [Prefer(WHERE, ints(0, 1), np.array([[5, 5, 0], [0, 0, 0]]))],
+    ),
+    # Three in z0, none in z1: one move makes 2 and 1.
+    Case(
+        "spread, broken",
+        [3],
+        (0, 0, 1),
+        [Spread(WHERE, ints(0), ints(0), ZONES, 1, 1, ints(0, 0), ints(0, 0))],
+        [Move(WHERE, ints(1))],
+        [(0, 0, 3)],
+    ),
+    # Two pods must use two zones.
+    Case(
+        "occupy",
+        [2],
+        (0, 0, 1),
+        [Occupy(WHERE, ints(0), ZONES, 2, ints(0, 0))],
+        [Prefer(WHERE, ints(0), ints(0, 0, 1)[None])],
+        [(0, 0, 1), (0, 2, 1)],
+    ),
+    # Both stand in z0 where two zones are wanted: a move mends it.
+    Case("occupy, broken", [2], (0, 0), [Occupy(WHERE, ints(0), ZONES, 2, ints(0, 0))], start=[(0, 0, 2)]),
+    # Each node takes one thing. Classes 0 and 1 share thing 0 and fit together; class 2 brings one of its own.
+    Case(
+        "distinct",
+        [1, 1, 3],
+        (0, 1),
+        [Distinct(WHERE, ints(0, 0, 1), ints(0, 0, -1), (ints(0),), ints(1, 1, 1), np.zeros((1, 3), dtype=bool))],
+    ),
+    # Two own things stand on n0 where one may.
+    Case(
+        "distinct, broken",
+        [2],
+        (0, 0),
+        [Distinct(WHERE, ints(1), ints(-1), (), ints(1, 1, 1), np.zeros((0, 3), dtype=bool))],
+        start=[(0, 0, 2)],
+    ),
+    # Three pods would rather be on n2; two may go.
+    Case(
+        "move budget",
+        [3],
+        (0, 0, 1),
+        [MoveBudget(WHERE, 2)],
+        [Prefer(WHERE, ints(0), ints(1, 1, 0)[None])],
+        [(0, 0, 3)],
+    ),
+    # Squares of the load: 2 + 1 + 1 is best of all ways to place four.
+    Case("node curve", [4], (0, 0, 6), [], [NodeCurve(WHERE, ints(1), NONE, ints(0, 0, 0), SQUARE)]),
+    # The same by zone: 2 + 2.
+    Case("domain curve", [4], (0, 0, 8), [], [DomainCurve(WHERE, ints(0), ZONES, ints(0, 0), SQUARE)]),
+    # Two pods of 5 on nodes of 10: apart, each misses 50 of 100 points; together, each would miss 100.
+    Case(
+        "node score, least",
+        [2],
+        (0, 0, 100),
+        [],
+        [NodeScore(WHERE, "least", (Load(ints(5), NONE, ints(10, 10, 10)),), 1, ints(1))],
+    ),
+    # Most allocated is the other way round: together they miss nothing.
+    Case(
+        "node score, most",
+        [2],
+        (0, 0, 0),
+        [],
+        [NodeScore(WHERE, "most", (Load(ints(5), NONE, ints(10, 10, 10)),), 1, ints(1))],
+    ),
+    # One asks for CPU, one for memory: together they are balanced.
+    Case(
+        "node score, balanced",
+        [1, 1],
+        (0, 0, 0),
+        [],
+        [
+            NodeScore(
+                WHERE,
+                "balanced",
+                (Load(ints(5, 0), NONE, ints(10, 10, 10)), Load(ints(0, 5), NONE, ints(10, 10, 10))),
+                1,
+                ints(1, 1),
+            )
+        ],
+    ),
+    # Two friends in one zone cost nothing apart, and there is room.
+    Case(
+        "pair, apart", [1, 2], (0, 0, 0), [], [Pair(WHERE, ints(0), ints(1), ZONES, NOBODY, 3, together=False, pairs=2)]
+    ),
+    # Three that avoid each other over two zones: one zone has two of them, which is two ordered pairs.
+    Case(
+        "pair, together", [3], (0, 0, 6), [], [Pair(WHERE, ints(0), ints(0), ZONES, NOBODY, 3, together=True, pairs=6)]
+    ),
+    # Three pods of size 1 fit n1 alone; n0 is held open by a fixed pod, which costs 4 anyway.
+    Case("open", [3], (0, 0, 5), [capacity([1], [0, 3, 2])], [Open(WHERE, ints(4, 1, 1), ints(1, 0, 0))]),
+    # Room for one: the pod that costs more to leave waiting is placed.
+    Case("unplaced", [1, 1], (0, 1, 2), [capacity([1, 1], [1, 0, 0])], [Unplaced(WHERE, ints(5, 2))]),
+    # Nothing is better elsewhere, so nobody moves.
+    Case("move", [2], (0, 0, 0), [], [Move(WHERE, ints(7))], [(0, 1, 2)]),
+    # What is broken and cannot be mended stays, and is counted.
+    Case(
+        "excess",
+        [2],
+        (2 * SEVERITY, 0),
+        [Repel(WHERE, ints(0), ints(0), BY_NODE, NOBODY), capacity([1], [2, 0, 0])],
+        start=[(0, 0, 2)],
+    ),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_brute_force_agrees_with_the_derivation(case: Case) -> None:
+    assert best(case.problem()) == case.expected
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_cp_sat_proves_it(case: Case) -> None:
+    problem = case.problem()
+    judge, incumbent, reached = Judge(problem), problem.start, []
+    for tier in range(len(problem.tiers)):
+        attempt = solve_tier(judge, tier, reached, incumbent, Deadline(10, deterministic=True))
+        assert attempt.placement is not None
+        assert attempt.optimal
+        incumbent = attempt.placement
+        reached.append(judge.evaluate(incumbent).values[tier])
+        assert reached[-1] == attempt.bound
+    assert tuple(reached) == case.expected
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_the_portfolio_proves_it(case: Case) -> None:
+    outcome = solve(case.problem(), Options(time_limit=10, deterministic=True))
+    assert outcome.values == case.expected
+    assert all(tier.bound == tier.value for tier in outcome.tiers)
+
+
+def test_every_kind_has_a_case() -> None:
+    rules = {type(rule) for case in CASES for rule in case.rules}
+    terms = {type(term) for case in CASES for term in case.terms} | {Excess, Unplaced}
+    assert rules == set(get_args(Rule))
+    assert terms == set(get_args(Term))
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [[(5, 0, 1)], [(0, 7, 1)], [(0, 0, 9)]],
+    ids=["no such class", "no such node", "too many pods"],
+)
+def test_the_judge_refuses_what_is_no_placement(entries: list[tuple[int, int, int]]) -> None:
+    with pytest.raises(ValueError, match="placement"):
+        Judge(CASES[0].problem()).evaluate(Placement.of(entries))

@@ -1,0 +1,210 @@
+"""Inputs that cannot be used, and the line that each gets. ``python -m tests.support.malformed`` prints the table."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import io
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from stowplan.cli import run
+from tests.support.clusters import Manifest, node, pod
+
+DOCUMENT = Path(__file__).parent.parent.parent / "docs" / "bad-input.md"
+
+
+@dataclass(frozen=True)
+class Malformed:
+    """One input: files to write, and the command to run in their folder."""
+
+    what: str
+    arguments: str
+    files: dict[str, Any] = field(default_factory=dict)
+
+    def line(self) -> tuple[int, str]:
+        """Run the command; return its exit code and all that it printed."""
+        before = os.getcwd()
+        out, err = io.StringIO(), io.StringIO()
+        with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stderr(err), contextlib.redirect_stdout(out):
+            os.chdir(folder)
+            try:
+                for name, content in self.files.items():
+                    Path(name).parent.mkdir(parents=True, exist_ok=True)
+                    Path(name).write_bytes(_bytes(content))
+                code = run(self.arguments.split())
+            finally:
+                os.chdir(before)
+        return code, err.getvalue().strip() + out.getvalue()
+
+
+def _bytes(content: Any) -> bytes:
+    if isinstance(content, bytes):
+        return content
+    return (content if isinstance(content, str) else json.dumps(content)).encode()
+
+
+def listed(*items: Manifest, kinds: str = "") -> Manifest:
+    """Make a List of node and pod manifests."""
+    made = []
+    for item in items:
+        kind = item.get("kind") or ("Pod" if "containers" in item.get("spec", {}) else "Node")
+        made.append({"apiVersion": "v1", "kind": kind, **item})
+    return {"apiVersion": "v1", "kind": "List", "items": made}
+
+
+def changed(manifest: Manifest, path: str, value: Any) -> Manifest:
+    """Set a field, deep inside a manifest; ``...`` as value removes it."""
+    copy = json.loads(json.dumps(manifest))
+    place: Any = copy
+    *way, last = [int(step) if step.isdigit() else step for step in path.split("/")]
+    for step in way:
+        place = place[step] if isinstance(step, int) else place.setdefault(step, {})
+    if value is ...:
+        del place[last]
+    else:
+        place[last] = value
+    return copy
+
+
+N, P = node("n1"), pod("web-1", "n1")
+GOOD = listed(N, P)
+TERM = {
+    "topologyKey": "zone",
+    "labelSelector": {"matchExpressions": [{"key": "app", "operator": "Equals", "values": ["x"]}]},
+}
+SPREAD = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}
+REQUESTS = "spec/containers/0/resources/requests"
+ANTI = "spec/affinity/podAntiAffinity/requiredDuringSchedulingIgnoredDuringExecution"
+NODES = "spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms"
+
+
+def config(**content: Any) -> Manifest:
+    """Make a scheduler configuration."""
+    return {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration", **content}
+
+
+def one(what: str, manifest: Manifest) -> Malformed:
+    """Make a case of a snapshot with one bad pod or node."""
+    others = [N] if "containers" in manifest.get("spec", {}) else []
+    return Malformed(what, "solve dump.json", {"dump.json": listed(*others, manifest)})
+
+
+def with_objective(what: str, text: str) -> Malformed:
+    """Make a case of a bad objective file."""
+    return Malformed(what, "solve dump.json -O goal.yaml", {"dump.json": GOOD, "goal.yaml": text})
+
+
+def with_config(what: str, content: Any, options: str = "") -> Malformed:
+    """Make a case of a bad scheduler configuration."""
+    return Malformed(what, f"simulate dump.json --config c.yaml {options}", {"dump.json": GOOD, "c.yaml": content})
+
+
+OPENB_NODES = "sn,cpu_milli,memory_mib,gpu,model\nnode-0,64000,262144,2,P100\n"
+OPENB_PODS = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos\npod-0,1000,1024,1,500,,LS\n"
+
+CASES = [
+    one("a quantity with two points", changed(P, f"{REQUESTS}/cpu", "1.5.2")),
+    one("a quantity with a blank", changed(P, f"{REQUESTS}/memory", "1 Gi")),
+    one("a quantity that overflows", changed(P, f"{REQUESTS}/memory", "12E")),
+    one("a quantity that is a list", changed(P, f"{REQUESTS}/cpu", ["1"])),
+    one("allocatable that is no quantity", changed(N, "status/allocatable/cpu", "four")),
+    one("a pod on an unknown node", pod("web-1", "gone")),
+    one("a selector with a bad operator", changed(P, ANTI, [TERM])),
+    one(
+        "a node selector with a bad operator",
+        changed(P, NODES, [{"matchExpressions": [{"key": "k", "operator": "Within"}]}]),
+    ),
+    one("a toleration with a bad effect", changed(P, "spec/tolerations", [{"key": "k", "effect": "NoRun"}])),
+    one("a taint without an effect", changed(N, "spec/taints", [{"key": "k"}])),
+    one(
+        "a spread constraint without maxSkew",
+        changed(P, "spec/topologySpreadConstraints", [{**SPREAD, "maxSkew": None}]),
+    ),
+    one(
+        "a spread constraint that means nothing",
+        changed(P, "spec/topologySpreadConstraints", [{**SPREAD, "whenUnsatisfiable": "Maybe"}]),
+    ),
+    one("a host port that is a word", changed(P, "spec/containers/0/ports", [{"hostPort": "http"}])),
+    one("labels that are numbers", changed(P, "metadata/labels", {"version": 1})),
+    one("a pod without a name", changed(P, "metadata/name", ...)),
+    one("containers that are a map", changed(P, "spec/containers", {"main": {}})),
+    one("priority that is text", changed(P, "spec/priority", "high")),
+    Malformed("two pods with one name", "solve dump.json", {"dump.json": listed(N, P, P)}),
+    Malformed("two nodes with one name", "solve dump.json", {"dump.json": listed(N, N)}),
+    Malformed("one pod in two files", "solve a.json b.json", {"a.json": GOOD, "b.json": listed(P)}),
+    Malformed("no node at all", "solve dump.json", {"dump.json": listed(pod("web-1"))}),
+    Malformed("a file that is not there", "solve dump.json"),
+    Malformed("a directory without manifests", "solve dumps", {"dumps/readme.txt": "nothing"}),
+    Malformed("JSON cut short", "solve dump.json", {"dump.json": json.dumps(GOOD, indent=1)[:200]}),
+    Malformed(
+        "a stream whose second document is cut short",
+        "solve dump.json",
+        {"dump.json": json.dumps(GOOD, indent=1) + '\n{\n "kind": "Po'},
+    ),
+    Malformed("YAML that is none", "solve dump.yaml", {"dump.yaml": "kind: Pod\n  metadata: {"}),
+    Malformed("JSON that is no Kubernetes object", "solve dump.json", {"dump.json": {"pods": []}}),
+    Malformed("text", "solve dump.txt", {"dump.txt": "NAME  READY  STATUS"}),
+    Malformed("an empty file", "solve dump.json", {"dump.json": ""}),
+    Malformed("a damaged gzip file", "solve dump.json.gz", {"dump.json.gz": gzip.compress(_bytes(GOOD))[:60]}),
+    Malformed("an unknown objective", "solve dump.json -O blance", {"dump.json": GOOD}),
+    with_objective("an objective with an unknown field", "tiers: [{name: a, varianc: {cpu: 1}}]"),
+    with_objective("an objective without a weight", "tiers: [{name: a, moves: 0}]"),
+    with_objective("an objective with a negative weight", "tiers: [{name: a, moves: -1}]"),
+    with_objective("an objective for an unknown resource", "tiers: [{name: a, variance: {cpus: 1}}]"),
+    with_objective("an objective that is a list", "- balance"),
+    with_config("a configuration of another kind", {"apiVersion": "v1", "kind": "Pod"}),
+    with_config("a configuration for another release", config(), "--profile 1.24"),
+    with_config(
+        "a configuration with an unknown plugin",
+        config(profiles=[{"plugins": {"filter": {"enabled": [{"name": "NodeFit"}]}}}]),
+    ),
+    with_config(
+        "a configuration with a bad argument",
+        config(profiles=[{"pluginConfig": [{"name": "InterPodAffinity", "args": {"hardPodAffinityWeight": 101}}]}]),
+    ),
+    with_config("a configuration with an unknown field", config(profiles=[{"plugin": {}}])),
+    with_config("a configuration with extenders", config(extenders=[{"urlPrefix": "http://localhost"}])),
+    with_config("a profile that is not there", config(), "--scheduler mine"),
+    Malformed("an unknown release", "solve dump.json --profile 1.30", {"dump.json": GOOD}),
+    Malformed("a bad label selector", "solve dump.json --freeze app==a==b", {"dump.json": GOOD}),
+    Malformed("a move limit below zero", "solve dump.json --max-moves -1", {"dump.json": GOOD}),
+    Malformed("a time limit that is a word", "solve dump.json -t soon", {"dump.json": GOOD}),
+    Malformed("an option that does not exist", "solve dump.json --objectiv pack", {"dump.json": GOOD}),
+    Malformed("a command that does not exist", "slove dump.json"),
+    Malformed("nothing to read", "solve"),
+    Malformed("a solution of another kind", "verify dump.json dump.json", {"dump.json": GOOD}),
+    Malformed(
+        "a solution that lacks a field", "verify s.json dump.json", {"s.json": {"kind": "Solution"}, "dump.json": GOOD}
+    ),
+    Malformed("an openb trace without pods", "solve nodes.csv", {"nodes.csv": OPENB_NODES}),
+    Malformed(
+        "an openb trace with a bad number",
+        "solve nodes.csv pods.csv",
+        {"nodes.csv": OPENB_NODES, "pods.csv": OPENB_PODS.replace("1024", "1Gi")},
+    ),
+]
+
+
+def table() -> Iterator[str]:
+    """Yield the lines of the documentation page."""
+    yield "# What bad input gets"
+    yield ""
+    yield "One line on stderr: what, where (file, object, field), what would be right. Exit code 1, nothing on stdout."
+    yield "The table is printed by `python -m tests.support.malformed` and checked by a test."
+    yield ""
+    yield "| input | command | line |"
+    yield "| --- | --- | --- |"
+    for case in CASES:
+        _, line = case.line()
+        escaped = line.replace("|", "\\|")
+        yield f"| {case.what} | `stowplan {case.arguments.strip()}` | `{escaped}` |"
+
+
+if __name__ == "__main__":
+    print("\n".join(table()))

@@ -1,0 +1,89 @@
+"""The house keeps its shape: who may import whom, and what must stay cheap."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+MAY_IMPORT = {
+    "models": set(),
+    "plugins_compat": {"models"},
+    "optimizer": {"models"},
+    "instances": {"models"},
+    "stowplan": {"models", "plugins_compat", "optimizer", "instances"},
+}
+SOLVERS = {"ortools", "pulp", "highspy", "networkx"}
+HEAVY = {*SOLVERS, "numpy", "yaml", "msgspec", "models.kubernetes", "optimizer", "plugins_compat", "instances"}
+
+
+def imports(file: Path) -> set[str]:
+    """Return the top-level packages that a file imports anywhere in it."""
+    found = set()
+    for part in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(part, ast.Import):
+            found |= {alias.name.partition(".")[0] for alias in part.names}
+        elif isinstance(part, ast.ImportFrom) and part.module and not part.level:
+            found.add(part.module.partition(".")[0])
+    return found
+
+
+@pytest.mark.parametrize("package", MAY_IMPORT)
+def test_imports_point_one_way(package: str) -> None:
+    forbidden = set(MAY_IMPORT) - MAY_IMPORT[package] - {package}
+    wrong = {str(f.relative_to(ROOT)): imports(f) & forbidden for f in (ROOT / package).rglob("*.py")}
+    assert not {file: found for file, found in wrong.items() if found}
+
+
+def test_solvers_are_imported_in_the_optimizer_only() -> None:
+    files = [f for package in MAY_IMPORT if package != "optimizer" for f in (ROOT / package).rglob("*.py")]
+    assert not {str(f.relative_to(ROOT)) for f in files if imports(f) & SOLVERS}
+
+
+def test_inside_plugins_compat_the_framework_knows_no_plugin() -> None:
+    for file in (ROOT / "plugins_compat" / "framework").glob("*.py"):
+        text = file.read_text(encoding="utf-8")
+        assert "plugins_compat.plugins" not in text, file.name
+        assert "from plugins_compat.registry" not in text, file.name
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["compare", "--help"], ["--version"]])
+def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
+    code = (
+        "import sys\nfrom stowplan.cli import run\n"
+        f"run({arguments!r})\n"
+        f"print(sorted({HEAVY!r} & set(sys.modules)), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = ast.literal_eval(done.stderr.strip().splitlines()[-1])
+    assert not loaded
+
+
+def test_files_stay_small() -> None:
+    long = {
+        str(f.relative_to(ROOT)): lines
+        for package in MAY_IMPORT
+        for f in (ROOT / package).rglob("*.py")
+        if (lines := len(f.read_text(encoding="utf-8").splitlines())) > 460
+    }
+    assert not long
+
+
+def test_no_room_is_called_utils() -> None:
+    names = {f.stem for package in MAY_IMPORT for f in (ROOT / package).rglob("*.py")}
+    assert not names & {"utils", "util", "helpers", "common", "misc"}
+
+
+def test_solver_libraries_live_together_in_either_order() -> None:
+    """Two of them ship a library of the same name; the versions we allow do not clash."""
+    for order in (
+        ("ortools.sat.python.cp_model", "highspy", "pulp"),
+        ("pulp", "highspy", "ortools.sat.python.cp_model"),
+    ):
+        code = "; ".join(f"import {name}" for name in order)
+        subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True, capture_output=True)
