@@ -24,6 +24,9 @@ from stowplan.inputs import Freeze
 from stowplan.report.rows import Row, write_csv
 from stowplan.report.words import figure
 
+PIPE_WIDTH = 200
+"""Columns that a table may take where nobody's terminal limits it."""
+
 
 def load_snapshot(paths: Sequence[str], skip_unknown_nodes: bool = False) -> Snapshot:
     """Load a snapshot, and keep the garbage collector off it for good: it lives as long as the process."""
@@ -85,7 +88,7 @@ def emit(
     """Print an answer on stdout in the form that was asked for."""
     match output:
         case Format.TABLE | Format.WIDE:
-            text(Console(highlight=False, soft_wrap=True) if not sys.stdout.isatty() else Console(highlight=False))
+            text(_console())
         case Format.JSON:
             print(document().model_dump_json(by_alias=True, indent=2))
         case Format.YAML:
@@ -93,3 +96,10 @@ def emit(
             print(yaml.safe_dump(content, sort_keys=False, allow_unicode=True), end="")
         case Format.CSV:
             print(write_csv(rows()), end="")
+
+
+def _console() -> Console:
+    """Return a console as wide as the terminal; in a file or a pipe nothing is folded."""
+    return (
+        Console(highlight=False) if sys.stdout.isatty() else Console(highlight=False, soft_wrap=True, width=PIPE_WIDTH)
+    )
