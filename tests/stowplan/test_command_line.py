@@ -1,0 +1,348 @@
+"""The commands as a user runs them: every output form, every option that changes the answer, signals and pipes."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from stowplan.cli import run
+from tests.support.clusters import node, pod
+from tests.support.malformed import listed
+
+STOWPLAN = Path(sys.executable).with_name("stowplan")
+QUICK = ("-q", "-t", "5")
+
+
+def cluster() -> dict[str, Any]:
+    """Two nodes, one of them full: balancing moves a pod, and the pending one fits."""
+    pods = [pod(f"web-{i}", "n1", cpu="1", labels={"app": "web"}, owner="ReplicaSet/web") for i in range(4)]
+    bare = pod("bare", "n1", cpu="500m", namespace="tools")
+    return listed(node("n1", cpu="6"), node("n2", cpu="6", pods=5), *pods, bare, pod("new", cpu="1"))
+
+
+@pytest.fixture
+def dump(tmp_path: Path) -> str:
+    path = tmp_path / "dump.json"
+    path.write_text(json.dumps(cluster()))
+    return str(path)
+
+
+def out(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> str:
+    assert run(arguments) == code
+    return capsys.readouterr().out
+
+
+# -- output forms ---------------------------------------------------------------------------------------------
+
+
+def test_compare_answers_first_then_shows_the_table(dump: str, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = out(capsys, "compare", dump, *QUICK).splitlines()
+    assert lines[0] == "2 nodes, 6 pods = 5 placed + 1 pending + 0 fixed + 0 finished"
+    assert lines[2].startswith("Move 2 pods and place 1 pending pod: ")
+    assert lines[2].endswith("proven optimal.")
+    header = next(line for line in lines if "kube-scheduler" in line and "bound" in line)
+    assert header.split()[-2:] == ["stowplan", "bound"]
+    assert any(line.startswith("pods with a node") for line in lines)
+
+
+def test_compare_in_every_form_says_the_same(dump: str, capsys: pytest.CaptureFixture[str]) -> None:
+    as_json = json.loads(out(capsys, "compare", dump, *QUICK, "-o", "json"))
+    as_yaml = yaml.safe_load(out(capsys, "compare", dump, *QUICK, "-o", "yaml"))
+    rows = {row[0]: row[1:] for row in csv.reader(io.StringIO(out(capsys, "compare", dump, *QUICK, "-o", "csv")))}
+    assert as_json["kind"] == "Comparison"
+    best = as_json["placements"]["stowplan"]
+    assert best == as_yaml["placements"]["stowplan"]
+    column = rows["figure"].index("stowplan")
+    assert int(rows["placed"][column]) == best["placed"] == 6
+    assert float(rows["balance"][column]) == best["tiers"]["balance"]
+    assert float(rows["balance"][-1]) == as_json["solution"]["tiers"][-1]["bound"]
+
+
+def test_solve_lists_moves(dump: str, capsys: pytest.CaptureFixture[str]) -> None:
+    text = out(capsys, "solve", dump, *QUICK)
+    assert "default/new" in text
+    assert "(pending)" in text
+    rows = list(csv.DictReader(io.StringIO(out(capsys, "solve", dump, *QUICK, "-o", "csv"))))
+    assert len(rows) == 6
+    assert sum(row["source"] != row["node"] for row in rows) == 3
+
+
+def test_wide_shows_every_move_and_table_a_few(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pods = [pod(f"p-{i:02d}", cpu="100m", memory="64Mi") for i in range(40)]
+    path = tmp_path / "many.json"
+    path.write_text(json.dumps(listed(node("n1"), node("n2"), *pods)))
+    text = out(capsys, "solve", str(path), *QUICK)
+    assert "… and 20 more; -o wide shows all" in text
+    wide = out(capsys, "solve", str(path), *QUICK, "-o", "wide")
+    assert sum("(pending)" in line for line in wide.splitlines()) == 40
+
+
+# -- options that change the answer ---------------------------------------------------------------------------
+
+
+def moved(document: str) -> dict[str, tuple[str | None, str | None]]:
+    placements = json.loads(document)["placements"]
+    return {p["name"]: (p["source"], p["node"]) for p in placements if p["source"] != p["node"]}
+
+
+def test_max_moves(dump: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert len(moved(out(capsys, "solve", dump, *QUICK, "-o", "json"))) == 3
+    assert len(moved(out(capsys, "solve", dump, *QUICK, "-o", "json", "--max-moves", "1"))) == 2
+    assert set(moved(out(capsys, "solve", dump, *QUICK, "-o", "json", "--max-moves", "0"))) == {"new"}
+
+
+def test_freeze_by_namespace_by_selector_and_bare(dump: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert set(moved(out(capsys, "solve", dump, *QUICK, "-o", "json", "--freeze", "app=web"))) == {"bare", "new"}
+    frozen = json.loads(out(capsys, "solve", dump, *QUICK, "-o", "json", "--freeze", "tools"))
+    assert frozen["snapshot"]["pods"]["fixedBecause"] == {"frozen namespace tools": 1}
+    bare = json.loads(out(capsys, "solve", dump, *QUICK, "-o", "json", "--freeze-bare"))
+    assert bare["snapshot"]["pods"]["fixedBecause"] == {"frozen: no controller": 1}
+
+
+def test_a_freeze_that_matches_nobody_is_said(dump: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["solve", dump, *QUICK, "--freeze", "app=wbe"]) == 0
+    assert "--freeze app=wbe matches no pod" in capsys.readouterr().err
+
+
+def test_detailed_exit_code(dump: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out(capsys, "solve", dump, *QUICK, "--detailed-exitcode", code=2)
+    out(capsys, "compare", dump, *QUICK, "--detailed-exitcode", code=2)
+    calm = tmp_path / "calm.json"
+    calm.write_text(json.dumps(listed(node("n1"), pod("a", "n1"))))
+    text = out(capsys, "solve", str(calm), *QUICK, "--detailed-exitcode")
+    assert "Nothing to do: today's placement is proven optimal." in text
+
+
+def test_an_objective_file(dump: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "objective.yaml"
+    path.write_text("name: mine\ntiers:\n- {name: cpu only, variance: {cpu: 1}}\n")
+    document = json.loads(out(capsys, "solve", dump, *QUICK, "-o", "json", "--objective", str(path)))
+    assert document["settings"]["objective"]["name"] == "mine"
+    assert document["tiers"][-1]["name"] == "cpu only"
+    assert document["tiers"][-1]["status"] == "OPTIMAL"
+
+
+@pytest.mark.parametrize("preset", ["balance", "pack", "spread", "repair", "kube"])
+def test_every_preset_answers(preset: str, dump: str, capsys: pytest.CaptureFixture[str]) -> None:
+    document = json.loads(out(capsys, "solve", dump, *QUICK, "-o", "json", "--objective", preset))
+    assert document["status"] == "OPTIMAL"
+    assert all(placement["node"] for placement in document["placements"])
+
+
+def test_a_scheduler_configuration(dump: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """MostAllocated packs where the default spreads."""
+    path = tmp_path / "config.yaml"
+    path.write_text(
+        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles:\n"
+        "- pluginConfig:\n  - name: NodeResourcesFit\n    args: {scoringStrategy: {type: MostAllocated, "
+        "resources: [{name: cpu, weight: 1}]}}\n"
+        "  plugins: {multiPoint: {disabled: [{name: NodeResourcesBalancedAllocation}, {name: PodTopologySpread}]}}\n"
+    )
+    plain = json.loads(out(capsys, "simulate", dump, "-o", "json"))
+    packed = json.loads(out(capsys, "simulate", dump, "-o", "json", "--config", str(path)))
+    assert [d["node"] for d in plain["decisions"]] == ["n2"]
+    assert [d["node"] for d in packed["decisions"]] == ["n1"]
+
+
+@pytest.mark.parametrize("release", ["1.24", "1.36"])
+def test_simulate_all_places_every_free_pod_anew(release: str, dump: str, capsys: pytest.CaptureFixture[str]) -> None:
+    document = json.loads(out(capsys, "simulate", dump, "--all", "--profile", release, "-o", "json"))
+    assert document["fromEmpty"] is True
+    assert document["placed"] == 6
+    assert {d["node"] for d in document["decisions"]} == {"n1", "n2"}
+
+
+def test_standard_input(dump: str) -> None:
+    text = Path(dump).read_bytes()
+    done = subprocess.run([STOWPLAN, "solve", "-", *QUICK], input=text, capture_output=True, check=True)
+    assert b"Move 2 pods" in done.stdout
+
+
+# -- verify ---------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def solution(dump: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    return json.loads(out(capsys, "solve", dump, *QUICK, "-o", "json"))  # type: ignore[no-any-return]
+
+
+def check(solution: Any, dump: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], code: int) -> str:
+    path = tmp_path / "solution.json"
+    path.write_text(json.dumps(solution))
+    return out(capsys, "verify", str(path), dump, code=code)
+
+
+def test_verify_accepts_what_solve_and_compare_print(
+    dump: str, solution: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "Verified: 2 moves" in check(solution, dump, tmp_path, capsys, 0)
+    comparison = json.loads(out(capsys, "compare", dump, *QUICK, "-o", "json"))
+    assert "Verified: 2 moves" in check(comparison, dump, tmp_path, capsys, 0)
+
+
+def placement(solution: dict[str, Any], name: str) -> dict[str, Any]:
+    return next(p for p in solution["placements"] if p["name"] == name)
+
+
+def _overfill(solution: dict[str, Any]) -> None:
+    for p in solution["placements"]:
+        p["node"] = "n2"
+
+
+def _overclaim(solution: dict[str, Any]) -> None:
+    solution["tiers"][-1]["value"] -= 1
+
+
+def _unknown_node(solution: dict[str, Any]) -> None:
+    placement(solution, "new")["node"] = "n3"
+
+
+def _forget(solution: dict[str, Any]) -> None:
+    solution["placements"].pop()
+
+
+def _twice(solution: dict[str, Any]) -> None:
+    solution["placements"].append(solution["placements"][0])
+
+
+def _stranger(solution: dict[str, Any]) -> None:
+    placement(solution, "new")["name"] = "nobody"
+
+
+def _evicted(solution: dict[str, Any]) -> None:
+    placement(solution, "web-0")["node"] = None
+
+
+@pytest.mark.parametrize(
+    ("tamper", "said"),
+    [
+        (_overfill, "refused by the filters: "),
+        (_overclaim, "tier balance: the solution claims"),
+        (_unknown_node, "Pod default/new: node n3 is not in the snapshot"),
+        (_forget, "is not in the solution"),
+        (_twice, "is placed twice"),
+        (_stranger, "Pod default/nobody: is not in the snapshot"),
+        (_evicted, "Pod default/web-0: has a node today and none in the solution"),
+    ],
+)
+def test_verify_refuses_a_tampered_solution(
+    tamper: Any, said: str, solution: dict[str, Any], dump: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tamper(solution)
+    text = check(solution, dump, tmp_path, capsys, 1)
+    assert text.startswith("Not usable: ")
+    assert said in text
+
+
+def test_verify_against_a_newer_snapshot_says_what_drifted(
+    solution: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    newer = cluster()
+    newer["items"] = [item for item in newer["items"] if item["metadata"]["name"] != "web-0"]
+    newer["items"].append(listed(pod("web-9", "n2", cpu="1", labels={"app": "web"}))["items"][0])
+    path = tmp_path / "newer.json"
+    path.write_text(json.dumps(newer))
+    text = check(solution, str(path), tmp_path, capsys, 1)
+    assert "Pod default/web-0: is not in the snapshot" in text
+    assert "Pod default/web-9: is not in the solution" in text
+    assert "the snapshot is not the one the solution was made for" in text
+
+
+# -- the process ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A cluster that takes longer than the test waits."""
+    path = tmp_path_factory.mktemp("large") / "large.json"
+    made = subprocess.run([STOWPLAN, "generate", "--nodes", "60", "--pods", "600"], capture_output=True, check=True)
+    path.write_bytes(made.stdout)
+    return str(path)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("patience", [0.0, 2.0, 10.0], ids=["at the start", "in search", "in CP-SAT"])
+def test_a_signal_gives_the_best_answer_so_far(
+    number: signal.Signals, patience: float, large: str, tmp_path: Path
+) -> None:
+    solution = tmp_path / "solution.json"
+    with (
+        solution.open("w") as target,
+        subprocess.Popen(
+            [STOWPLAN, "solve", large, "-t", "300", "-o", "json"], stdout=target, stderr=subprocess.PIPE, text=True
+        ) as process,
+    ):
+        assert process.stderr is not None
+        assert process.stderr.readline()
+        time.sleep(patience)
+        sent = time.monotonic()
+        process.send_signal(number)
+        assert process.wait(60) == 0
+        assert time.monotonic() - sent < 20
+    assert json.loads(solution.read_text())["interrupted"] is True
+    subprocess.run([STOWPLAN, "verify", solution, large], check=True, capture_output=True)
+
+
+def test_a_second_signal_ends_the_process(large: str) -> None:
+    with subprocess.Popen(
+        [STOWPLAN, "solve", large, "-t", "300"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stderr is not None
+        assert process.stderr.readline()
+        process.send_signal(signal.SIGINT)
+        while "once more" not in process.stderr.readline():
+            pass
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) in (0, 130)
+
+
+def test_a_time_limit_of_a_tenth_of_a_second_still_answers(large: str, tmp_path: Path) -> None:
+    done = subprocess.run([STOWPLAN, "solve", large, "-t", "0.1", "-q", "-o", "json"], capture_output=True, check=True)
+    path = tmp_path / "solution.json"
+    path.write_bytes(done.stdout)
+    subprocess.run([STOWPLAN, "verify", path, large], check=True, capture_output=True)
+
+
+def test_a_reader_that_goes_away_is_no_crash(large: str) -> None:
+    command = f"{STOWPLAN} solve {large} -t 1 -q -o json | head -c 10"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, check=True)
+    assert done.stderr == b""
+
+
+def test_deterministic_answers_do_not_depend_on_the_process(large: str) -> None:
+    answers = set()
+    for hash_seed in ("0", "1"):
+        done = subprocess.run(
+            [STOWPLAN, "solve", large, "--deterministic", "-t", "3", "-q", "-o", "csv"],
+            capture_output=True,
+            check=True,
+            env={**os.environ, "PYTHONHASHSEED": hash_seed},
+        )
+        answers.add(done.stdout)
+    assert len(answers) == 1
+
+
+def test_the_command_works_where_a_file_has_the_name_of_a_package(dump: str, tmp_path: Path) -> None:
+    (tmp_path / "models.py").write_text("raise SystemExit('the wrong models')")
+    done = subprocess.run([STOWPLAN, "solve", dump, *QUICK], cwd=tmp_path, capture_output=True, check=True)
+    assert b"Move 2 pods" in done.stdout
+
+
+def test_the_python_interface_names_what_it_has() -> None:
+    import stowplan
+
+    assert {name for name in stowplan.__all__ if getattr(stowplan, name, None) is None} == set()
+    assert set(stowplan.__all__) <= set(dir(stowplan))
+    with pytest.raises(AttributeError):
+        _ = stowplan.nothing_of_the_kind
