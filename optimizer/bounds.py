@@ -90,10 +90,17 @@ class _Relaxation:
             self.lp += pulp.lpSum(here) + self.unplaced[k] == size
         self.start = self._pool(self._merge(problem.start.table(*problem.shape)))
         self._leaving: dict[tuple[int, int], pulp.LpVariable] = {}
-        for rule, before in zip(problem.rules, judge.start_excess, strict=True):
-            if isinstance(rule, Capacity):
-                self._capacity(rule, before)
-            elif isinstance(rule, MoveBudget):
+        # What a node can hold: its room, and what it is overcommitted by at the start, which it may stay.
+        self.rooms = [
+            (rule, np.maximum(0, rule.free) + before)
+            for rule, before in zip(problem.rules, judge.start_excess, strict=True)
+            if isinstance(rule, Capacity)
+        ]
+        for capacity, room in self.rooms:
+            for g, pooled_room in enumerate(self._pool(room).tolist()):
+                self.lp += self._load(capacity.demand, g) <= pooled_room
+        for rule in problem.rules:
+            if isinstance(rule, MoveBudget):
                 self.lp += pulp.lpSum(self._leavers()) <= rule.limit
 
     def limit(self, tier: Tier, value: int) -> None:
@@ -130,11 +137,6 @@ class _Relaxation:
     def _load(self, demand: Ints, g: int) -> pulp.LpAffineExpression:
         amounts = demand[self.representative]
         return pulp.lpSum(int(amounts[k]) * self.y[k, g] for k in np.flatnonzero(amounts).tolist() if (k, g) in self.y)
-
-    def _capacity(self, rule: Capacity, before: Ints) -> None:
-        room = self._pool(np.maximum(0, rule.free) + before)
-        for g in range(self.groups):
-            self.lp += self._load(rule.demand, g) <= int(room[g])
 
     def _leavers(self, cost: Ints | None = None) -> Iterable[pulp.LpAffineExpression]:
         """Yield a lower bound of the pods that left each group; moves inside a group are not seen."""
@@ -198,12 +200,10 @@ class _Relaxation:
                 continue
             used = self._var(int(shut[g]))
             parts.append(int(term.cost[members & (term.held == 0)].min()) * used)
-            for rule in self.problem.rules:
-                if isinstance(rule, Capacity) and members[term.held == 0].any():
-                    room = np.maximum(0, rule.free)
-                    largest = int(room[members & (term.held == 0)].max())
-                    already = int(room[members & (term.held > 0)].sum())
-                    self.lp += self._load(rule.demand, g) <= largest * used + already
+            for capacity, room in self.rooms:
+                largest = int(room[members & (term.held == 0)].max())
+                already = int(room[members & (term.held > 0)].sum())
+                self.lp += self._load(capacity.demand, g) <= largest * used + already
         return pulp.lpSum(parts)
 
 

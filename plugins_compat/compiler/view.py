@@ -107,7 +107,7 @@ class View:
             return None
         table = np.array(masks)
         self._allowed &= table[row]
-        return Allow(Origin(plugin), row, table)
+        return Allow(Origin(plugin, "pods not allowed"), row, table)
 
     def prefer_score(
         self,

@@ -1,0 +1,66 @@
+"""Bounds are below what is best, and never above; tight where the relaxation is exact."""
+
+from __future__ import annotations
+
+import pytest
+
+from instances.synthetic import synthetic_snapshot
+from models.objective import PRESETS
+from models.problem import Problem
+from models.result import Status
+from optimizer import bounds
+from optimizer.bounds import relaxation_bound
+from optimizer.cpsat.variables import most
+from optimizer.evaluate import Judge
+from optimizer.portfolio import Options, solve
+from plugins_compat.compiler.compile import compile_problem
+from plugins_compat.profiles import default_profile
+from plugins_compat.release import K36
+from tests.support.brute_force import best
+from tests.support.clusters import node, pod, random_cluster, snapshot
+
+NAMES = list(PRESETS)
+ENOUGH = 60.0
+
+
+def problem_of(seed: int) -> Problem:
+    cluster = random_cluster(seed, broken=seed % 2 == 1)
+    return compile_problem(cluster, default_profile(K36), PRESETS[NAMES[seed % len(NAMES)]]).problem
+
+
+@pytest.mark.parametrize("pooled", [False, True], ids=["node by node", "nodes pooled"])
+@pytest.mark.parametrize("seed", range(60))
+def test_the_relaxation_is_never_above_the_optimum(seed: int, pooled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if pooled:
+        monkeypatch.setattr(bounds, "FINE", 0)
+    problem = problem_of(seed)
+    judge, upper, values = Judge(problem), most(problem), best(problem)
+    for tier, value in enumerate(values):
+        bound = relaxation_bound(judge, upper, tier, values[:tier], ENOUGH)
+        assert bound is not None
+        assert bound <= value, problem.tiers[tier].name
+
+
+def test_pooled_and_single_nodes_bound_alike_where_nodes_are_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Jensen's inequality loses nothing where the best load is the mean."""
+    cluster = snapshot(nodes=[node(f"n{i}") for i in range(4)], pods=[pod(f"p{i}", "n0") for i in range(3)])
+    problem = compile_problem(cluster, default_profile(K36), PRESETS["balance"]).problem
+    judge, upper = Judge(problem), most(problem)
+    single = relaxation_bound(judge, upper, len(problem.tiers) - 1, [0] * (len(problem.tiers) - 1), ENOUGH)
+    monkeypatch.setattr(bounds, "FINE", 0)
+    pooled = relaxation_bound(judge, upper, len(problem.tiers) - 1, [0] * (len(problem.tiers) - 1), ENOUGH)
+    assert single is not None
+    assert pooled is not None
+    assert 0 < pooled <= single
+
+
+def test_a_problem_too_large_for_the_exact_model_is_answered_with_a_bound() -> None:
+    compiled = compile_problem(synthetic_snapshot(30, 200), default_profile(K36), PRESETS["balance"])
+    start = Judge(compiled.problem).evaluate(compiled.problem.start)
+    outcome = solve(compiled.problem, Options(time_limit=6, largest_model=0))
+    assert any("too large for the exact model" in note for note in outcome.notes)
+    last = outcome.tiers[-1]
+    assert 0 < last.bound <= last.value < start.values[-1]
+    assert last.bound_by == "relaxation"
+    assert last.status is Status.FEASIBLE
+    assert Judge(compiled.problem).evaluate(outcome.placement).legal

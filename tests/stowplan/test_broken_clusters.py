@@ -1,0 +1,116 @@
+"""A running cluster that violates rules is mended where that is possible, never made worse, and the report says so."""
+
+from __future__ import annotations
+
+import io
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+from rich.console import Console
+
+from models.snapshot import Snapshot
+from optimizer.portfolio import Options
+from plugins_compat.admission import populated, rejections
+from stowplan.comparison import BEST, TODAY, Comparison, compare
+from stowplan.inputs import Settings, make_problem
+from stowplan.report.text import show_comparison
+from tests.support.clusters import HOSTNAME, ZONE, labels, node, pod, snapshot
+
+APART = {
+    "podAntiAffinity": {
+        "requiredDuringSchedulingIgnoredDuringExecution": [{"labelSelector": labels(app="db"), "topologyKey": HOSTNAME}]
+    }
+}
+EVEN = {
+    "maxSkew": 1,
+    "topologyKey": ZONE,
+    "whenUnsatisfiable": "DoNotSchedule",
+    "labelSelector": labels(app="web"),
+}
+
+
+def overcommitted(spare_nodes: int) -> Snapshot:
+    nodes = [node("n0", cpu="2")] + [node(f"n{i + 1}", cpu="2") for i in range(spare_nodes)]
+    return snapshot(nodes=nodes, pods=[pod(f"p{i}", "n0", cpu="1") for i in range(4)])
+
+
+def anti_affine(nodes: int) -> Snapshot:
+    pods = [pod(f"db-{i}", "n0", cpu="100m", labels={"app": "db"}, affinity=APART) for i in range(3)]
+    return snapshot(nodes=[node(f"n{i}") for i in range(nodes)], pods=pods)
+
+
+def skewed(zones: int, *, cordoned: bool = False) -> Snapshot:
+    nodes = [node("n0", labels={ZONE: "z0"})]
+    nodes += [node(f"n{i}", labels={ZONE: f"z{i}"}, unschedulable=cordoned) for i in range(1, zones)]
+    web = [pod(f"w{i}", "n0", cpu="100m", labels={"app": "web"}, topologySpreadConstraints=[EVEN]) for i in range(4)]
+    return snapshot(nodes=nodes, pods=web)
+
+
+def solved(cluster: Snapshot) -> Comparison:
+    return compare(make_problem(cluster, Settings(objective="repair")), Options(time_limit=10, deterministic=True))
+
+
+def text(comparison: Comparison) -> str:
+    out = io.StringIO()
+    show_comparison(Console(file=out, width=200, soft_wrap=True), comparison)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("make", "rule"),
+    [
+        (lambda: overcommitted(1), "NodeResourcesFit (cpu)"),
+        (lambda: anti_affine(3), "InterPodAffinity"),
+        (lambda: skewed(2), "PodTopologySpread"),
+    ],
+    ids=["overcommitted", "anti-affine", "skewed"],
+)
+def test_what_can_be_mended_is_mended(make: Callable[[], Snapshot], rule: str) -> None:
+    cluster = make()
+    comparison = solved(cluster)
+    today, best = comparison.column(TODAY), comparison.column(BEST)
+    assert today is not None
+    assert best is not None
+    assert any(str(breach.origin).startswith(rule) for breach in today.breaches)
+    assert today.refused
+    assert not best.breaches
+    assert not best.refused
+    assert "0 left, none worse" in text(comparison)
+    where = comparison.solution.where
+    assert rejections(populated(cluster, comparison.compiled.profile, where), where) == []
+
+
+def test_an_overcommitted_node_without_room_elsewhere_is_left_and_named() -> None:
+    comparison = solved(overcommitted(0))
+    assert not comparison.solution.moves
+    assert "Nothing helps: rules are exceeded at 1 place" in text(comparison)
+    assert "NodeResourcesFit (cpu) at n0: 2 CPU over (as before)" in text(comparison)
+
+
+def test_too_few_nodes_for_anti_affine_pods_mends_a_part() -> None:
+    """Three pods that want to be alone, on two nodes: one may leave, the other two stay together as before."""
+    comparison = solved(anti_affine(2))
+    assert sorted(Counter(comparison.solution.where.values()).values()) == [1, 2]
+    assert "none worse" in text(comparison)
+    assert comparison.solution.outcome.tiers[0].value > 0
+    assert comparison.solution.outcome.tiers[0].bound == comparison.solution.outcome.tiers[0].value
+
+
+def test_a_skew_that_no_free_node_can_mend_stays_as_it_is() -> None:
+    comparison = solved(skewed(2, cordoned=True))
+    assert not comparison.solution.moves
+    assert "as before" in text(comparison)
+
+
+def test_a_broken_place_takes_nobody_new() -> None:
+    """The overcommitted node is the only one that a waiting pod may use: it waits on."""
+    cluster = snapshot(
+        nodes=[node("n0", cpu="2", labels={"disk": "ssd"})],
+        pods=[*[pod(f"p{i}", "n0", cpu="1") for i in range(3)], pod("new", cpu="0", nodeSelector={"disk": "ssd"})],
+    )
+    comparison = solved(cluster)
+    before = {pod.key for pod in cluster.pods if pod.node_name}
+    assert before <= set(comparison.solution.where)
+    refused = {r.pod.key for r in comparison.solution.refused}
+    assert refused <= before

@@ -1,0 +1,43 @@
+"""Dumps of real clusters, if at hand (``STOWPLAN_DATA``): every pod accounted for, every answer admitted."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from instances.load import load
+from models.result import Status
+from models.snapshot import Standing
+from optimizer.portfolio import Options
+from stowplan.comparison import BEST, TODAY, compare
+from stowplan.documents import SolutionDocument, comparison_document
+from stowplan.inputs import Settings, make_problem, make_profile
+from stowplan.verification import verify
+
+DUMPS: dict[str, dict[str, int]] = {"aws-overallocated": {"1.24": 7, "1.36": 4}, "kurl-longhorn": {}, "ocp-aws": {}}
+"""Places, by release, where a rule is exceeded that no placement can mend. Release 1.24 also refuses pods without
+requests on an overcommitted node."""
+
+
+@pytest.mark.parametrize("name", DUMPS)
+@pytest.mark.parametrize("release", ["1.24", "1.36"])
+def test_a_real_cluster_is_solved_and_verified(name: str, release: str, shared_data: Path) -> None:
+    snapshot = load([str(shared_data / "snapshots" / f"{name}.json.gz")])
+    settings = Settings(release=release)
+    compiled = make_problem(snapshot, settings)
+    counts = {standing: compiled.roll.count(standing) for standing in Standing}
+    assert sum(counts.values()) == len(snapshot.pods)
+    comparison = compare(compiled, Options(time_limit=15))
+    today, best = comparison.column(TODAY), comparison.column(BEST)
+    assert today is not None
+    assert best is not None
+    assert comparison.solution.status is Status.OPTIMAL
+    assert best.placed + best.pending + counts[Standing.FINISHED] == len(snapshot.pods)
+    assert best.values <= today.values
+    assert len(best.breaches) == DUMPS[name].get(release, 0)
+    assert {r.pod.key for r in best.refused} <= {r.pod.key for r in today.refused}
+    document = json.loads(comparison_document(comparison, settings).model_dump_json(by_alias=True))
+    read = SolutionDocument.model_validate(document["solution"])
+    assert verify(snapshot, read, make_profile(settings)).holds
