@@ -65,10 +65,10 @@ def _pending_tiers(view: View, pending: Sequence[Shape]) -> list[Tier]:
     for priority in sorted({shape.pod.priority for shape in pending}, reverse=True):
         cost = (priorities == priority).astype(np.int64)
         term = Unplaced(Origin("pending", f"priority {priority}"), cost)
-        tiers.append(Tier(f"pending, priority {priority}", (Weighted(1, term),), 1, "pods"))
+        tiers.append(Tier(f"pending (priority {priority})", (Weighted(1, term),), 1, "pods"))
     if tiers:
         term = Unplaced(Origin("pending", "size"), _sizes(view))
-        tiers.append(Tier("pending, by size", (Weighted(1, term),), 1000, "nodes' worth"))
+        tiers.append(Tier("pending (by size)", (Weighted(1, term),), 1000, "nodes' worth"))
     return tiers
 
 

@@ -91,7 +91,7 @@ def _gap(outcome: Outcome) -> str:
     if not open_tiers:
         return ""
     first = open_tiers[0]
-    return f" ({first.tier.name}: at most {first.gap:.1%} above the optimum)"
+    return f" ({first.tier.name}: the optimum is at most {first.gap:.1%} lower)"
 
 
 def tier_label(tier: Tier) -> str:
