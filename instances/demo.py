@@ -19,7 +19,7 @@ from instances.manifests import read_snapshot
 from instances.synthetic import HOSTNAME, Manifest, generate
 from models.snapshot import Snapshot
 
-NODES, PODS, SEED, FILL = 24, 240, 7, 0.72
+NODES, PODS, SEED, FILL = 24, 240, 5, 0.62
 CROWDED = "general-0003"
 WAITING, WAITING_CPU, WAITING_MEMORY = 3, "9", "24Gi"
 

@@ -73,8 +73,9 @@ def _pending_tiers(view: View, pending: Sequence[Shape]) -> list[Tier]:
 
 
 def _sizes(view: View) -> Ints:
-    """``[s]`` the largest share of an average node that a pod requests of any resource, in thousandths, at least 1."""
-    capacity = view.state.allocatable.mean(axis=1)
+    """``[s]`` a pod's largest share of any resource of an average node that offers it, in thousandths, at least 1."""
+    allocatable = view.state.allocatable
+    capacity = allocatable.sum(axis=1) / np.maximum(1, np.count_nonzero(allocatable, axis=1))
     vectors = np.array([view.state.vector(shape) for shape in view.shapes]).reshape(len(view.shapes), -1)
     share = np.divide(vectors, capacity, out=np.zeros(vectors.shape), where=capacity > 0)
     sizes: Ints = np.maximum(1, np.rint(share.max(axis=1, initial=0.0) * 1000)).astype(np.int64)
