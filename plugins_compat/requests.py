@@ -6,14 +6,19 @@ Units are those of upstream's ``Resource``: CPU in millicores, everything else i
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from models.kubernetes import Container, Pod
+from models.errors import InputError
+from models.kubernetes import Container, Node, Pod
 from models.quantity import NANO, milli, whole
 from plugins_compat.release import Release
 
 CPU, MEMORY, EPHEMERAL, PODS = "cpu", "memory", "ephemeral-storage", "pods"
 NATIVE = (CPU, MEMORY, EPHEMERAL)
+
+LARGEST_SUM = 2**62
+"""Scheduler units of one resource that a cluster may add up to, well inside int64."""
 
 # Scores pretend that a container which requests nothing requests this much.
 NONZERO_NANOS = {CPU: NANO // 10, MEMORY: 200 * 2**20 * NANO}
@@ -81,6 +86,27 @@ def score_request(pod: Pod, release: Release, *, nonzero: bool) -> dict[str, int
         overhead = pod.spec.overhead[CPU]
         amounts[CPU] += whole(overhead) - milli(overhead)
     return amounts
+
+
+def check_sums(nodes: Iterable[Node], pods: Iterable[tuple[Pod, int]], release: Release) -> None:
+    """Check that integers hold what nodes offer and what pods, each given with how many are like it, request.
+
+    Raises
+    ------
+    InputError
+        With the first resource of which there is too much.
+    """
+    offered, asked = Counter[str](), Counter[str]()
+    for node in nodes:
+        offered.update({name: units(name, nanos) for name, nanos in node.allocatable.items()})
+    for pod, number in pods:
+        asked.update({name: amount * number for name, amount in requests(pod, release, nonzero=True).items()})
+    for what, total in (("nodes offer", offered), ("pods request", asked)):
+        for name, amount in total.items():
+            if amount > LARGEST_SUM:
+                raise InputError(
+                    f"all {what} {amount} units together; at most {LARGEST_SUM} can be added up", field=name
+                )
 
 
 def _counts(name: str) -> bool:

@@ -14,7 +14,7 @@ from pydantic.alias_generators import to_camel
 from pydantic.dataclasses import dataclass
 
 from models.interning import FrozenMap, freeze, intern
-from models.quantity import parse_quantity
+from models.quantity import NANO, Nanos, parse_quantity
 
 T = TypeVar("T")
 
@@ -26,6 +26,18 @@ def kube(cls: type[T]) -> type[T]:
     """Declare a Kubernetes object or a part of one."""
     declared: type[T] = dataclass(frozen=True, slots=True, config=CONFIG)(cls)  # type: ignore[assignment]
     return declared
+
+
+LARGEST_AMOUNT = 2**53
+"""Whole units of a resource that one object may name: what a float, in which upstream scores, holds exactly."""
+
+
+def _amount(nanos: Nanos) -> Nanos:
+    if nanos < 0:
+        raise ValueError("must not be negative")
+    if nanos > LARGEST_AMOUNT * NANO:
+        raise ValueError(f"is too large: at most {LARGEST_AMOUNT} whole units")
+    return nanos
 
 
 def _shared(items: tuple[Any, ...] | None) -> tuple[Any, ...]:
@@ -51,6 +63,6 @@ else:
     Names = Many[Name]
     StringMap = Annotated[dict[Name, Name] | None, AfterValidator(freeze)]
     Quantity = Annotated[int, PlainValidator(parse_quantity)]
-    ResourceList = Annotated[dict[Name, Quantity] | None, AfterValidator(freeze)]
+    ResourceList = Annotated[dict[Name, Annotated[Quantity, AfterValidator(_amount)]] | None, AfterValidator(freeze)]
 
 EMPTY: FrozenMap[Any] = FrozenMap()

@@ -21,6 +21,7 @@ from plugins_compat.framework.plugin import implements
 from plugins_compat.framework.profile import Profile
 from plugins_compat.framework.shapes import Shapes
 from plugins_compat.framework.state import ClusterState
+from plugins_compat.requests import check_sums
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,9 +115,13 @@ def compile_problem(
     Raises
     ------
     InputError
-        If the objective names a resource that the snapshot does not know.
+        If the objective names a resource that the snapshot does not know, or if amounts add up to more than the
+        scheduler's integers hold.
     """
-    state = ClusterState(snapshot, profile.release)
+    known = Shapes()
+    standing = Counter(known.of(pod) for pod in snapshot.pods if not pod.finished)
+    check_sums(snapshot.nodes, [(shape.pod, pods) for shape, pods in standing.items()], profile.release)
+    state = ClusterState(snapshot, profile.release, known)
     framework = Framework(profile, state)
     roll = call_roll(snapshot, framework, freeze)
     state.fill(roll.fixed())

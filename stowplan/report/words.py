@@ -41,7 +41,7 @@ def roll_lines(roll: RollCall, nodes: int) -> list[str]:
     """Account for every pod."""
     counts = {standing: roll.count(standing) for standing in Standing}
     sum_up = " + ".join(f"{counts[standing]} {standing.value}" for standing in Standing)
-    lines = [f"{nodes} nodes, {len(roll.pods)} pods = {sum_up}"]
+    lines = [f"{plural(nodes, 'node')}, {plural(len(roll.pods), 'pod')} = {sum_up}"]
     lines += _because("fixed", roll.reasons(Standing.FIXED))
     return lines + _because("pending, not offered to the solver", roll.reasons(Standing.PENDING))
 
@@ -70,9 +70,13 @@ def headline(solution: Solution, before: Sequence[int]) -> str:
     ]
     if not solution.moves:
         known = "proven optimal" if outcome.status is Status.OPTIMAL else "the best found"
+        troubles = []
         if solution.evaluation.breaches:
-            places = plural(len(solution.evaluation.breaches), "place")
-            return f"Nothing helps: rules are exceeded at {places}, and today's placement is {known}{_gap(outcome)}."
+            troubles.append(f"rules are exceeded at {plural(len(solution.evaluation.breaches), 'place')}")
+        if solution.waiting:
+            troubles.append(f"{plural(len(solution.waiting), 'pod')} cannot be placed")
+        if troubles:
+            return f"Nothing helps: {', '.join(troubles)}, and today's placement is {known}{_gap(outcome)}."
         return f"Nothing to do: today's placement is {known}{_gap(outcome)}."
     moved = solution.evaluation.moves
     placed = sum(1 for move in solution.moves if not move.source)

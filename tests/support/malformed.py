@@ -74,6 +74,7 @@ def changed(manifest: Manifest, path: str, value: Any) -> Manifest:
 
 N, P = node("n1"), pod("web-1", "n1")
 GOOD = listed(N, P)
+HUGE = [node(f"n{i}", memory="8192Ti") for i in range(600)]
 TERM = {
     "topologyKey": "zone",
     "labelSelector": {"matchExpressions": [{"key": "app", "operator": "Equals", "values": ["x"]}]},
@@ -113,6 +114,8 @@ CASES = [
     one("a quantity with a blank", changed(P, f"{REQUESTS}/memory", "1 Gi")),
     one("a quantity that overflows", changed(P, f"{REQUESTS}/memory", "12E")),
     one("a quantity that is a list", changed(P, f"{REQUESTS}/cpu", ["1"])),
+    one("a quantity below zero", changed(P, f"{REQUESTS}/cpu", "-1")),
+    one("a quantity beyond all machines", changed(P, f"{REQUESTS}/cpu", "10P")),
     one("allocatable that is no quantity", changed(N, "status/allocatable/cpu", "four")),
     one("a pod on an unknown node", pod("web-1", "gone")),
     one("a selector with a bad operator", changed(P, ANTI, [TERM])),
@@ -158,6 +161,7 @@ CASES = [
     with_objective("an objective with a negative weight", "tiers: [{name: a, moves: -1}]"),
     with_objective("an objective for an unknown resource", "tiers: [{name: a, variance: {cpus: 1}}]"),
     with_objective("an objective that is a list", "- balance"),
+    Malformed("more memory than integers hold", "compare dump.json", {"dump.json": listed(*HUGE)}),
     with_config("a configuration of another kind", {"apiVersion": "v1", "kind": "Pod"}),
     with_config("a configuration for another release", config(), "--profile 1.24"),
     with_config(
