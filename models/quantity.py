@@ -95,3 +95,11 @@ def whole(nanos: int) -> int:
 def milli(nanos: int) -> int:
     """Return the quantity as thousandths, rounded up: what upstream calls ``MilliValue()``."""
     return -(-nanos // (NANO // 1000))
+
+
+def format_quantity(nanos: int) -> str:
+    """Write a quantity exactly, with the coarsest of no suffix, ``m``, ``u`` and ``n``."""
+    for suffix, size in (("", NANO), ("m", 1_000_000), ("u", 1_000)):
+        if nanos % size == 0:
+            return f"{nanos // size}{suffix}"
+    return f"{nanos}n"

@@ -137,15 +137,20 @@ def read_profiles(path: str, release: Release, tie_break: TieBreak | None = None
         With the field that cannot be used.
     """
     try:
-        with open(path, encoding="utf-8") as file:
-            content = yaml.safe_load(file)
-        return make_profiles(content, release, tie_break)
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", file=path) from None
-    except yaml.YAMLError as error:
-        raise InputError(f"is not YAML: {getattr(error, 'problem', error)}", file=path) from None
+        return make_profiles(read_configuration(path), release, tie_break)
     except InputError as error:
         raise error.in_file(path) from None
+
+
+def read_configuration(path: str) -> Any:
+    """Parse a ``KubeSchedulerConfiguration`` file, without looking into it."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            return yaml.safe_load(file)
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot be read: {getattr(error, 'strerror', None) or error}", file=path) from None
+    except yaml.YAMLError as error:
+        raise InputError(f"is not YAML: {getattr(error, 'problem', error)}", file=path) from None
 
 
 def make_profiles(content: object, release: Release, tie_break: TieBreak | None = None) -> dict[str, Profile]:

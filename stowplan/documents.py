@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
 
@@ -28,6 +29,7 @@ from stowplan.comparison import Comparison
 from stowplan.inputs import Settings
 from stowplan.measures import Measures
 from stowplan.solution import Solution
+from stowplan.validation import Validation
 
 API_VERSION: Literal["stowplan/v1"] = "stowplan/v1"
 
@@ -338,6 +340,65 @@ class VerificationDocument(_Document):
     remarks: tuple[str, ...]
     tiers: dict[str, float]
     refused: tuple[RefusalDocument, ...]
+
+
+class FileTallyDocument(_Document):
+    """What a trace file holds."""
+
+    file: str
+    cases: int
+    pods: int
+    different: int
+
+
+class PluginTallyDocument(_Document):
+    """What was compared of a plugin."""
+
+    plugin: str
+    refusals: int
+    scores: int
+    different: int
+
+
+class DifferenceDocument(_Document):
+    """One thing that is decided differently from the record."""
+
+    source: str
+    case: str
+    pod: str
+    stage: str
+    plugin: str
+    node: str
+    recorded: str
+    ours: str
+
+
+class ValidationDocument(_Document):
+    """What came of running recorded decisions; ``differences`` holds the first of ``total``."""
+
+    api_version: Literal["stowplan/v1"] = API_VERSION
+    kind: Literal["Validation"] = "Validation"
+    holds: bool
+    complete: bool
+    total: int
+    files: tuple[FileTallyDocument, ...]
+    plugins: tuple[PluginTallyDocument, ...]
+    differences: tuple[DifferenceDocument, ...]
+
+
+def validation_document(validation: Validation) -> ValidationDocument:
+    """Describe a validation."""
+    return ValidationDocument(
+        holds=validation.holds,
+        complete=validation.complete,
+        total=validation.total,
+        files=tuple(FileTallyDocument(**asdict(tally)) for tally in validation.files),
+        plugins=tuple(PluginTallyDocument(**asdict(tally)) for tally in validation.plugins.values()),
+        differences=tuple(
+            DifferenceDocument(source=f.source, case=f.case, pod=f.pod, **asdict(f.difference))
+            for f in validation.findings
+        ),
+    )
 
 
 def simulation_document(compiled: Compiled, simulation: Simulation, from_empty: bool) -> SimulationDocument:

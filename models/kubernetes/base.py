@@ -9,12 +9,12 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar, dataclass_transform
 
-from pydantic import AfterValidator, ConfigDict, PlainValidator
+from pydantic import AfterValidator, ConfigDict, PlainSerializer, PlainValidator
 from pydantic.alias_generators import to_camel
 from pydantic.dataclasses import dataclass
 
 from models.interning import FrozenMap, freeze, intern
-from models.quantity import NANO, Nanos, parse_quantity
+from models.quantity import NANO, Nanos, format_quantity, parse_quantity
 
 T = TypeVar("T")
 
@@ -62,7 +62,7 @@ else:
     Name = Annotated[str, AfterValidator(sys.intern)]
     Names = Many[Name]
     StringMap = Annotated[dict[Name, Name] | None, AfterValidator(freeze)]
-    Quantity = Annotated[int, PlainValidator(parse_quantity)]
+    Quantity = Annotated[int, PlainValidator(parse_quantity), PlainSerializer(format_quantity)]
     ResourceList = Annotated[dict[Name, Annotated[Quantity, AfterValidator(_amount)]] | None, AfterValidator(freeze)]
 
 EMPTY: FrozenMap[Any] = FrozenMap()

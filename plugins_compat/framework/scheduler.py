@@ -83,11 +83,15 @@ def schedule_one(framework: Framework, pod: Pod) -> Decision:
 
 
 def schedule(framework: Framework, pods: Sequence[Pod]) -> Iterable[Decision]:
-    """Schedule pods in the order of the queue. Pods enter it in the order of their creation."""
-    key = framework.queue_sort[0].queue_key
-    arrived = sorted(pods, key=lambda pod: pod.metadata.creation_timestamp or "")
-    for pod in sorted(arrived, key=key):
+    """Schedule pods in the order of the queue."""
+    for pod in in_turn(framework, pods):
         yield schedule_one(framework, pod)
+
+
+def in_turn(framework: Framework, pods: Sequence[Pod]) -> list[Pod]:
+    """Return pods in the order of the queue. They enter it in the order of their creation."""
+    arrived = sorted(pods, key=lambda pod: pod.metadata.creation_timestamp or "")
+    return sorted(arrived, key=framework.queue_sort[0].queue_key)
 
 
 def failure(verdict: Verdict) -> str:

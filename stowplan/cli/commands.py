@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import typer
@@ -127,6 +128,7 @@ def simulate(
     freeze_bare: opt.FreezeBare = False,
     skip_unknown_nodes: opt.SkipUnknownNodes = False,
     seed: opt.Seed = 0,
+    record: opt.Record = None,
     output: opt.Output = Format.TABLE,
 ) -> None:
     """Let kube-scheduler place the pending pods, or with --all every pod that is free to move."""
@@ -137,6 +139,7 @@ def simulate(
     from stowplan.report.rows import simulation_rows
     from stowplan.report.text import show_simulation
     from stowplan.solution import fixed, today
+    from stowplan.validation import record_simulation
 
     settings = _settings("repair", profile, config, scheduler, freeze, freeze_bare, None, None)
     snapshot = load_snapshot(paths, skip_unknown_nodes)
@@ -145,6 +148,8 @@ def simulate(
     queue = [pod for pod in compiled.pods if everything or not pod.node_name]
     standing = fixed(compiled) if everything else today(compiled)
     simulation = simulate(snapshot, compiled.profile, queue, standing, shapes=compiled.shapes, seed=seed)
+    if record is not None:
+        record_simulation(record, compiled, queue, standing, config)
     names = [node.name for node in snapshot.nodes]
     emit(
         output,
@@ -181,6 +186,51 @@ def verify(
         lambda: verification_rows(verification),
     )
     if not verification.holds:
+        raise typer.Exit(1)
+
+
+def validate(
+    traces: opt.Traces,
+    profile: opt.OtherRelease = None,
+    config: opt.OtherConfig = None,
+    scheduler: opt.Scheduler = None,
+    record: opt.Record = None,
+    show: opt.Show = 20,
+    output: opt.Output = Format.TABLE,
+    quiet: opt.Quiet = False,
+) -> None:
+    """Run recorded scheduler decisions through the framework; exit 1 if any comes out differently."""
+    from pathlib import Path
+
+    from instances.traces import TraceWriter, trace_files
+    from stowplan.cli.session import emit, stoppable
+    from stowplan.documents import validation_document
+    from stowplan.inputs import LATEST, Settings, make_profile
+    from stowplan.report.rows import validation_rows
+    from stowplan.report.text import show_validation
+    from stowplan.validation import FileTally, validate
+
+    def tell(tally: FileTally) -> None:
+        if not quiet:
+            print(f"stowplan: {tally.file}: {tally.pods} decisions, {tally.different} different", file=sys.stderr)
+
+    files = trace_files(traces)
+    other = None
+    if profile is not None or config is not None:
+        settings = Settings(release=profile or LATEST, config=config, scheduler=scheduler)
+        other = replace(make_profile(settings), tie_break="first")
+    writer = TraceWriter(Path(record)) if record is not None else None
+    with stoppable() as stop:
+        validation = validate(files, profile=other, record=writer, keep=show, stop=stop, progress=tell)
+    if writer is not None:
+        writer.close()
+    emit(
+        output,
+        lambda console: show_validation(console, validation),
+        lambda: validation_document(validation),
+        lambda: validation_rows(validation),
+    )
+    if not validation.holds:
         raise typer.Exit(1)
 
 

@@ -121,3 +121,40 @@ Pods = Annotated[int, typer.Option("--pods", min=0, max=1_000_000, help="Number 
 Fill = Annotated[
     float, typer.Option("--fill", min=0.01, max=2.0, help="Share of the CPU that the pods request, about.")
 ]
+Traces = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="TRACE...",
+        help="Recorded decisions: .jsonl or .jsonl.gz files, folders, or patterns.",
+        show_default=False,
+    ),
+]
+OtherRelease = Annotated[
+    str | None,
+    typer.Option(
+        "--profile",
+        help="Decide as this release, 1.24 or 1.36, instead of the recorded one.",
+        show_default=False,
+        rich_help_panel=PROBLEM,
+    ),
+]
+OtherConfig = Annotated[
+    str | None,
+    typer.Option(
+        "--config",
+        help="Decide with this KubeSchedulerConfiguration instead of the recorded one.",
+        show_default=False,
+        rich_help_panel=PROBLEM,
+    ),
+]
+Record = Annotated[
+    str | None,
+    typer.Option(
+        "--record",
+        metavar="FILE",
+        help="Also write our own decisions as a trace, .jsonl or .jsonl.gz.",
+        show_default=False,
+        rich_help_panel=OUTPUT,
+    ),
+]
+Show = Annotated[int, typer.Option("--show", min=0, help="How many differences to show.", rich_help_panel=OUTPUT)]

@@ -10,6 +10,7 @@ from typing import Any
 from plugins_compat.simulate import Simulation
 from stowplan.comparison import Comparison
 from stowplan.solution import Solution
+from stowplan.validation import Validation
 from stowplan.verification import Verification
 
 Row = Sequence[Any]
@@ -61,3 +62,11 @@ def verification_rows(verification: Verification) -> Iterator[Row]:
     yield ["problem"]
     for problem in verification.problems:
         yield [problem]
+
+
+def validation_rows(validation: Validation) -> Iterator[Row]:
+    """Yield one row for every difference that was kept."""
+    yield ["source", "case", "pod", "stage", "plugin", "node", "recorded", "ours"]
+    for found in validation.findings:
+        d = found.difference
+        yield [found.source, found.case, found.pod, d.stage, d.plugin, d.node, d.recorded, d.ours]

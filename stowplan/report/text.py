@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import astuple
 
 from rich.console import Console
 from rich.markup import escape
@@ -19,6 +20,7 @@ from stowplan.comparison import BEST, TODAY, Comparison
 from stowplan.measures import Measures
 from stowplan.report.words import breach_lines, figure, headline, plural, roll_lines, tier_label
 from stowplan.solution import Solution
+from stowplan.validation import FileTally, PluginTally, Validation
 from stowplan.verification import Verification
 
 SHOWN_MOVES = 20
@@ -111,6 +113,43 @@ def show_verification(console: Console, verification: Verification) -> None:
         console.print(f"{tier_label(tier)}: {figure(tier.shown(value))}", markup=False)
     _refused_lines(console, verification.refused)
     _notes(console, verification.remarks)
+
+
+def show_validation(console: Console, validation: Validation) -> None:
+    """Print what came of running recorded decisions."""
+    decisions = f"{validation.pods:,} recorded decisions in {plural(len(validation.files), 'file')}"
+    if not validation.complete:
+        console.print(Text("Interrupted: what follows is a part.", style="bold"))
+    if validation.holds:
+        console.print(Text(f"{decisions}: every one is ours.", style="bold green"))
+    else:
+        different = sum(tally.different for tally in validation.files)
+        total = plural(validation.total, "difference")
+        console.print(Text(f"{decisions}: {different:,} come out differently ({total}).", style="bold red"))
+    console.print()
+    console.print(_tally_table("FILE", ("CASES", "PODS", "DIFFERENT"), validation.files))
+    console.print()
+    plugins = sorted(validation.plugins.values(), key=lambda tally: tally.plugin)
+    console.print(_tally_table("PLUGIN", ("REFUSALS", "SCORES", "DIFFERENT"), plugins))
+    if validation.findings:
+        console.print("\nThe first differences:")
+    for found in validation.findings:
+        d = found.difference
+        where = " ".join(part for part in (d.stage, d.plugin if d.stage == "Score" else "", d.node) if part)
+        _lines(console, [f"{found.source} {found.pod}: {where}: recorded {d.recorded}; ours {d.ours}"], "  ")
+    if len(validation.findings) < validation.total:
+        console.print(f"  and {validation.total - len(validation.findings):,} more; --show keeps more", style="dim")
+
+
+def _tally_table(first: str, others: Sequence[str], tallies: Sequence[FileTally] | Sequence[PluginTally]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column(first, overflow="fold")
+    for title in others:
+        table.add_column(title, justify="right")
+    for tally in tallies:
+        name, *counts = astuple(tally)
+        table.add_row(escape(name), *(f"{count:,}" for count in counts), style="red" if counts[-1] else "")
+    return table
 
 
 # -- parts ----------------------------------------------------------------------------------------------------

@@ -79,6 +79,7 @@ TERM = {
     "topologyKey": "zone",
     "labelSelector": {"matchExpressions": [{"key": "app", "operator": "Equals", "values": ["x"]}]},
 }
+TRACE: Manifest = {"kubernetes": "1.36", "case": {"id": "a"}, "expect": []}
 SPREAD = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}
 REQUESTS = "spec/containers/0/resources/requests"
 ANTI = "spec/affinity/podAntiAffinity/requiredDuringSchedulingIgnoredDuringExecution"
@@ -185,6 +186,23 @@ CASES = [
     Malformed("a solution of another kind", "verify dump.json dump.json", {"dump.json": GOOD}),
     Malformed(
         "a solution that lacks a field", "verify s.json dump.json", {"s.json": {"kind": "Solution"}, "dump.json": GOOD}
+    ),
+    Malformed("a trace that is not there", "validate nothing.jsonl"),
+    Malformed("a trace with a line that is not JSON", "validate t.jsonl -q", {"t.jsonl": "{"}),
+    Malformed("a trace without a case", "validate t.jsonl -q", {"t.jsonl": {"kubernetes": "1.36"}}),
+    Malformed("a trace of an unknown release", "validate t.jsonl -q", {"t.jsonl": {**TRACE, "kubernetes": "1.2"}}),
+    Malformed(
+        "a trace with an unknown mode", "validate t.jsonl -q", {"t.jsonl": {**TRACE, "case": {"mode": "at once"}}}
+    ),
+    Malformed(
+        "a trace with a bad pod",
+        "validate t.jsonl -q",
+        {"t.jsonl": {**TRACE, "case": {"pending": [changed(P, f"{REQUESTS}/cpu", "one")]}}},
+    ),
+    Malformed(
+        "a trace with an unknown field",
+        "validate t.jsonl -q",
+        {"t.jsonl": {**TRACE, "expect": [{"pod": "a", "node": 1}]}},
     ),
     Malformed("an openb trace without pods", "solve nodes.csv", {"nodes.csv": OPENB_NODES}),
     Malformed(

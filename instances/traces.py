@@ -1,0 +1,152 @@
+"""Recorded scheduler decisions, one case a line: ``.jsonl`` or ``.jsonl.gz``."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from collections.abc import Iterator, Sequence
+from glob import glob
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from pydantic import TypeAdapter, ValidationError
+
+from models.errors import InputError
+from models.interning import interning
+from models.kubernetes import Pod
+from models.snapshot import Snapshot
+from models.trace import OBJECTS, Case, Expectation, Trace
+from models.validation import explain, field_path, say
+
+SUFFIXES = (".jsonl", ".jsonl.gz")
+MODES = ("independent", "sequence", "preempt")
+
+_ADAPTERS: dict[type[Any], TypeAdapter[Any]] = {model: TypeAdapter(model) for _, model in OBJECTS.values()}
+_EXPECT = TypeAdapter(tuple[Expectation, ...])
+
+
+def trace_files(paths: Sequence[str]) -> list[Path]:
+    """Return the trace files that paths, folders (walked) and patterns name, in order and without repetition.
+
+    Raises
+    ------
+    InputError
+        If something names no trace.
+    """
+    found: dict[Path, None] = {}
+    for path in paths:
+        place = Path(path)
+        if place.is_dir():
+            files = sorted(f for f in place.rglob("*") if f.name.endswith(SUFFIXES))
+        elif place.is_file():
+            files = [place]
+        else:
+            files = sorted(Path(match) for match in glob(path, recursive=True) if match.endswith(SUFFIXES))
+        if not files:
+            raise InputError(f"names no trace: a file, a folder or a pattern of {' or '.join(SUFFIXES)}", file=path)
+        found |= dict.fromkeys(files)
+    return list(found)
+
+
+def read_traces(file: Path) -> Iterator[Trace]:
+    """Read the cases of one file.
+
+    Raises
+    ------
+    InputError
+        With the line, object and field that cannot be used.
+    """
+    try:
+        with gzip.open(file, "rb") if _packed(file) else file.open("rb") as lines:
+            for number, line in enumerate(lines, 1):
+                if line.strip():
+                    yield _trace(line, f"{file}:{number}")
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(f"cannot be read: {error}", file=str(file)) from None
+
+
+def _trace(line: bytes, source: str) -> Trace:
+    try:
+        content = msgspec.json.decode(line)
+    except msgspec.DecodeError as error:
+        raise InputError(f"is not JSON: {error}", file=source) from None
+    if not isinstance(content, dict) or not isinstance(content.get("case"), dict):
+        raise InputError("is not a recorded case: it has no case", file=source, field="case")
+    case = content["case"]
+    objects = {key: case[key] or [] for key in (*OBJECTS, "pending") if key in case}
+    mode = case.get("mode", "independent")
+    if mode not in MODES:
+        raise InputError(f"is {mode!r}, must be one of {', '.join(MODES)}", file=source, field="case.mode")
+    with interning():
+        read: dict[str, Any] = {
+            field: _objects(model, objects.get(key, []), f"case.{key}", source)
+            for key, (field, model) in OBJECTS.items()
+        }
+        pending: tuple[Pod, ...] = _objects(Pod, objects.get("pending", []), "case.pending", source)
+    try:
+        expect = _EXPECT.validate_python(content.get("expect"))
+    except ValidationError as error:
+        detail = error.errors(include_url=False)[0]
+        raise InputError(say(detail), file=source, field=field_path(("expect", *detail["loc"]))) from None
+    if len(expect) > len(pending):
+        raise InputError(f"holds {len(expect)} decisions about {len(pending)} pods", file=source, field="expect")
+    snapshot = Snapshot(**read)
+    return Trace(
+        release=str(content.get("kubernetes", "")),
+        case=Case(str(case.get("id", "")), mode, snapshot, pending, case.get("config"), objects),
+        expect=expect,
+        source=source,
+    )
+
+
+def _objects(model: type[Any], items: Any, field: str, source: str) -> tuple[Any, ...]:
+    if not isinstance(items, list):
+        raise InputError("must be a list", file=source, field=field)
+    made = []
+    for item in items:
+        try:
+            made.append(_ADAPTERS[model].validate_python(item))
+        except ValidationError as error:
+            raise explain(error, model.__name__, item).in_file(source) from None
+    return tuple(made)
+
+
+class TraceWriter:
+    """Writes cases to a trace file; nothing is written over until `close` puts the whole file in place."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        self._lines: list[bytes] = []
+
+    def write(self, release: str, case: Case, expect: Sequence[Expectation]) -> None:
+        """Append a case."""
+        head = {"id": case.id, "mode": case.mode, **({"config": case.config} if case.config else {})}
+        line = {
+            "kubernetes": release,
+            "case": head | case.objects,
+            "expect": [e.model_dump(by_alias=True, exclude_none=True) for e in expect],
+        }
+        self._lines.append(json.dumps(line, separators=(",", ":")).encode() + b"\n")
+
+    def close(self) -> None:
+        """Write the file.
+
+        Raises
+        ------
+        InputError
+            If it cannot be written.
+        """
+        data = b"".join(self._lines)
+        part = self.file.with_name(self.file.name + ".part")
+        try:
+            # No time in the header: equal decisions make equal files.
+            part.write_bytes(gzip.compress(data, mtime=0) if _packed(self.file) else data)
+            part.replace(self.file)
+        except OSError as error:
+            raise InputError(f"cannot be written: {error.strerror}", file=str(self.file)) from None
+
+
+def _packed(file: Path) -> bool:
+    return file.name.endswith(".gz")

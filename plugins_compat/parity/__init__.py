@@ -1,0 +1,1 @@
+"""Parity: recorded decisions run through our framework, and what comes out differently."""

@@ -1,0 +1,56 @@
+"""Makes a case of a cluster and its waiting pods, so that our own decisions can be recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from models.kubernetes import Pod
+from models.manifest import manifest
+from models.snapshot import Snapshot
+from models.trace import OBJECTS, Case
+from plugins_compat.framework.framework import Framework
+from plugins_compat.framework.profile import Profile
+from plugins_compat.framework.scheduler import in_turn
+from plugins_compat.framework.state import ClusterState
+
+
+def make_case(
+    name: str,
+    snapshot: Snapshot,
+    profile: Profile,
+    queue: Sequence[Pod],
+    standing_at: Mapping[str, str],
+    config: dict[str, Any] | None = None,
+) -> Case:
+    """Return a case in which pods of a snapshot are scheduled one after the other.
+
+    Parameters
+    ----------
+    queue
+        The pods to schedule; see `plugins_compat.simulate.simulate`.
+    standing_at
+        Node name by pod key of the pods that stand already.
+    config
+        The parsed configuration that ``profile`` was read from, if any.
+    """
+    state = ClusterState(snapshot, profile.release)
+    waiting = {pod.key for pod in queue}
+    cluster = replace(
+        snapshot,
+        nodes=tuple(snapshot.nodes[n] for n in state.order),
+        pods=tuple(
+            _at(pod, node)
+            for pod in snapshot.pods
+            if not pod.finished and pod.key not in waiting and (node := standing_at.get(pod.key))
+        ),
+    )
+    pending = tuple(_at(pod, None) for pod in in_turn(Framework(profile, state), queue))
+    objects = {key: [manifest(obj) for obj in getattr(cluster, field)] for key, (field, _) in OBJECTS.items()}
+    objects["pending"] = [manifest(pod) for pod in pending]
+    return Case(name, "sequence", cluster, pending, config, {key: items for key, items in objects.items() if items})
+
+
+def _at(pod: Pod, node: str | None) -> Pod:
+    return pod if pod.node_name == (node or "") else replace(pod, spec=replace(pod.spec, node_name=node))

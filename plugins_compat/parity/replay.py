@@ -1,0 +1,80 @@
+"""Decides a recorded case again, with our framework, in the words of the record."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from models.errors import InputError
+from models.trace import Case, Expectation, StatusRecord, Trace
+from plugins_compat.framework.framework import Framework
+from plugins_compat.framework.profile import Profile
+from plugins_compat.framework.scheduler import Scored, examine
+from plugins_compat.framework.shapes import Shapes
+from plugins_compat.framework.state import ClusterState
+from plugins_compat.framework.status import Code, Status
+from plugins_compat.profiles import default_profile, make_profiles
+from plugins_compat.release import RELEASES
+
+
+def recorded_profile(trace: Trace) -> Profile:
+    """Return the profile that a case was recorded with; ties go to the first node, as they do in records.
+
+    Raises
+    ------
+    InputError
+        If the release or the configuration is not known.
+    """
+    if trace.release not in RELEASES:
+        raise InputError(f"is {trace.release!r}; known are {', '.join(RELEASES)}", trace.source, field="kubernetes")
+    release = RELEASES[trace.release]
+    if trace.case.config is None:
+        return default_profile(release, "first")
+    try:
+        return next(iter(make_profiles(trace.case.config, release, "first").values()))
+    except InputError as error:
+        raise InputError(error.problem, trace.source, error.obj, f"case.config.{error.field}") from None
+
+
+def replay(case: Case, profile: Profile, follow: tuple[Expectation, ...] = ()) -> list[Expectation]:
+    """Decide about the pending pods of a case.
+
+    Parameters
+    ----------
+    follow
+        What was recorded. Where one pod's placement is another's circumstance, the recorded placement counts, so
+        that one difference does not make all that follows differ.
+    """
+    snapshot = case.snapshot
+    state = ClusterState(snapshot, profile.release, Shapes([*snapshot.pods, *case.pending]))
+    state.order = np.arange(len(snapshot.nodes))  # records keep nodes in the order they are given
+    framework = Framework(profile, state)
+    state.fill(pod for pod in snapshot.pods if not pod.finished and pod.node_name in snapshot.node_index)
+    decided = []
+    for i, pod in enumerate(case.pending if not follow else case.pending[: len(follow)]):
+        scored = examine(framework, pod, score_single=True)
+        ours = _expectation(pod.key, scored, [node.name for node in snapshot.nodes])
+        decided.append(ours)
+        leader = follow[i] if follow else ours
+        if case.mode != "independent" and leader.chosen in snapshot.node_index:
+            state.assume(scored.verdict.cycle.shape, snapshot.node_index[leader.chosen])
+    return decided
+
+
+def _expectation(pod: str, scored: Scored, names: list[str]) -> Expectation:
+    verdict = scored.verdict
+    if verdict.rejected is not None:
+        return Expectation(pod=pod, pre_filter=_record(verdict.rejected))
+    failed = np.flatnonzero(verdict.codes != Code.SUCCESS).tolist()
+    feasible = [names[n] for n in verdict.feasible]
+    return Expectation(
+        pod=pod,
+        filter={names[verdict.nodes[i]]: _record(verdict.why(i)) for i in failed} or None,
+        feasible=tuple(feasible),
+        scores={p: dict(zip(feasible, values.tolist(), strict=True)) for p, values in scored.scores.items()} or None,
+        total=dict(zip(feasible, scored.total.tolist(), strict=True)) or None,
+        chosen=None if scored.node is None else names[scored.node],
+    )
+
+
+def _record(status: Status) -> StatusRecord:
+    return StatusRecord(plugin=status.plugin, code=status.code.upstream, reasons=tuple(status.reasons))
