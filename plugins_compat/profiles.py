@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated, Any
 
 import yaml
@@ -18,6 +19,7 @@ from plugins_compat.release import RELEASES, Release, TieBreak
 
 GROUP = "kubescheduler.config.k8s.io/"
 EVERY = "*"
+PERCENTAGE = "percentageOfNodesToScore"
 
 # Extension points as the configuration names them, and the methods that implement them. PreScore comes with Score.
 POINTS = {
@@ -48,6 +50,9 @@ NOT_BUILT = {
 
 OLD_WEIGHTS = {"PodTopologySpread": 2}
 """Score weights of v1beta2 other than 1."""
+
+
+Percentage = Annotated[int, Field(ge=0, le=100)] | None
 
 
 class _Config(BaseModel):
@@ -109,7 +114,7 @@ class ProfileConfig(_Config):
     scheduler_name: str = DEFAULT_SCHEDULER
     plugins: Plugins = Plugins()
     plugin_config: tuple[PluginConfig, ...] = ()
-    percentage_of_nodes_to_score: int | None = None
+    percentage_of_nodes_to_score: Percentage = None
 
 
 class SchedulerConfig(BaseModel):
@@ -120,6 +125,7 @@ class SchedulerConfig(BaseModel):
     api_version: str
     kind: str
     profiles: Annotated[tuple[ProfileConfig, ...], Field(min_length=1)] = (ProfileConfig(),)
+    percentage_of_nodes_to_score: Percentage = None
     extenders: tuple[dict[str, Any], ...] | None = None
 
 
@@ -177,9 +183,14 @@ def make_profiles(content: object, release: Release, tie_break: TieBreak | None 
             raise InputError(f"{profile.scheduler_name!r} appears twice", field=f"profiles[{i}].schedulerName")
         try:
             built = _build(release, profile, weights, tie_break or release.tie_break)
+            if profile.percentage_of_nodes_to_score is not None and not release.percentage_per_profile:
+                raise InputError("is not known to this release; set it for all profiles", field=PERCENTAGE)
         except InputError as error:
             raise InputError(error.problem, error.file, error.obj, f"profiles[{i}].{error.field}") from None
-        profiles[profile.scheduler_name] = built
+        percentage = config.percentage_of_nodes_to_score or 0
+        if profile.percentage_of_nodes_to_score is not None:
+            percentage = profile.percentage_of_nodes_to_score
+        profiles[profile.scheduler_name] = replace(built, percentage_of_nodes_to_score=percentage)
     return profiles
 
 

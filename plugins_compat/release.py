@@ -51,6 +51,12 @@ class Release:
         Reason for a bound volume that a node cannot reach.
     pinned_nodes_fail
         Nodes outside a PreFilter node set are recorded as unresolvable.
+    rotates_over_all_nodes
+        With sampling, the place in the node list advances modulo all nodes, not modulo those that PreFilter left in.
+    takes_first_if_unscored
+        With sampling and nothing that scores, the search ends at the first feasible node.
+    percentage_per_profile
+        A profile may set its own percentageOfNodesToScore.
     tie_break
         How one of several best nodes is picked.
     config_versions
@@ -82,6 +88,9 @@ class Release:
     read_write_once_pod: bool
     zone_label_translation: bool
     pinned_nodes_fail: bool
+    rotates_over_all_nodes: bool
+    takes_first_if_unscored: bool
+    percentage_per_profile: bool
     tie_break: TieBreak
     config_versions: tuple[str, ...]
     plugins: tuple[tuple[str, int], ...]
@@ -114,6 +123,9 @@ K24 = Release(
     read_write_once_pod=False,
     zone_label_translation=False,
     pinned_nodes_fail=False,
+    rotates_over_all_nodes=False,
+    takes_first_if_unscored=False,
+    percentage_per_profile=False,
     tie_break="uniform",
     config_versions=("v1beta2", "v1beta3"),
     plugins=(
@@ -163,6 +175,9 @@ K36 = replace(
     read_write_once_pod=True,
     zone_label_translation=True,
     pinned_nodes_fail=True,
+    rotates_over_all_nodes=True,
+    takes_first_if_unscored=True,
+    percentage_per_profile=True,
     tie_break="heap",
     config_versions=("v1",),
     plugins=(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import yaml
@@ -48,6 +48,8 @@ class Settings:
         At most so many pods leave their node.
     preemption
         Overrides the objective's own word on whether a pod may lose its node.
+    sample_nodes
+        The scheduler looks for as many feasible nodes as ``percentageOfNodesToScore`` says, not for all.
     """
 
     objective: str = "balance"
@@ -58,6 +60,7 @@ class Settings:
     freeze_bare: bool = False
     max_moves: int | None = None
     preemption: str | None = None
+    sample_nodes: bool = False
 
 
 def make_problem(snapshot: Snapshot, settings: Settings) -> Compiled:
@@ -81,6 +84,10 @@ def make_problem(snapshot: Snapshot, settings: Settings) -> Compiled:
 
 def make_profile(settings: Settings) -> Profile:
     """Return the scheduler profile that the settings name."""
+    return replace(_named_profile(settings), samples=settings.sample_nodes)
+
+
+def _named_profile(settings: Settings) -> Profile:
     release = choose_release(settings.release)
     if settings.config is None:
         if settings.scheduler not in (None, DEFAULT_SCHEDULER):

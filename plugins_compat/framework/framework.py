@@ -14,6 +14,7 @@ from models.problem import POINTS
 from plugins_compat.framework.cycle import LEFT_OUT, Cycle, Verdict
 from plugins_compat.framework.plugin import Plugin
 from plugins_compat.framework.profile import Profile
+from plugins_compat.framework.sampling import Sampler
 from plugins_compat.framework.state import ClusterState
 from plugins_compat.framework.status import Code, NodeSet, Status
 
@@ -31,6 +32,11 @@ class Framework:
         self.profile = profile
         self.state = state
         self.random = random.Random(seed)
+        self.sampler = (
+            Sampler(profile.percentage_of_nodes_to_score, self.state.release.rotates_over_all_nodes)
+            if profile.samples
+            else None
+        )
         made: dict[str, Plugin] = {}
         for use in profile.uses:
             made[use.plugin.name] = use.plugin(profile.args(use.plugin), state)

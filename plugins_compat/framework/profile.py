@@ -43,6 +43,10 @@ class Profile:
         Arguments by plugin name; a plugin without an entry has its defaults.
     tie_break
         How one of several best nodes is picked.
+    percentage_of_nodes_to_score
+        How many of the feasible nodes are looked for, in percent; 0 adapts to the number of nodes.
+    samples
+        Whether that percentage is heeded; otherwise every node is scored.
     """
 
     release: Release
@@ -51,6 +55,8 @@ class Profile:
     arguments: Mapping[str, Args] = field(default_factory=dict)
     order: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     tie_break: TieBreak = "first"
+    percentage_of_nodes_to_score: int = 0
+    samples: bool = False
 
     @cached_property
     def _by_name(self) -> dict[str, Use]:

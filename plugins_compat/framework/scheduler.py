@@ -60,6 +60,9 @@ def examine(framework: Framework, pod: Pod, *, score_single: bool = False) -> Sc
     """
     cycle = framework.cycle(pod)
     verdict = framework.run_filters(cycle)
+    if framework.sampler is not None:
+        first_will_do = framework.state.release.takes_first_if_unscored and not framework.scores
+        verdict = framework.sampler.cut(verdict, first_will_do=first_will_do)
     feasible = verdict.feasible
     none = np.zeros(0, dtype=np.int64)
     if not len(feasible):

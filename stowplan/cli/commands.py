@@ -30,6 +30,7 @@ def compare(
     freeze_bare: opt.FreezeBare = False,
     max_moves: opt.MaxMoves = None,
     preemption: opt.PreemptionOption = None,
+    sample_nodes: opt.SampleNodes = False,
     skip_unknown_nodes: opt.SkipUnknownNodes = False,
     time_limit: opt.TimeLimit = 15.0,
     deterministic: opt.Deterministic = False,
@@ -42,7 +43,9 @@ def compare(
     """Show today, kube-scheduler and the best placement side by side."""
     from stowplan.cli.session import load_snapshot
 
-    settings = _settings(objective, profile, config, scheduler, freeze, freeze_bare, max_moves, preemption)
+    settings = _settings(
+        objective, profile, config, scheduler, freeze, freeze_bare, max_moves, preemption, sample_nodes
+    )
     snapshot = load_snapshot(paths, skip_unknown_nodes)
     changed = _compare(snapshot, settings, _options(time_limit, deterministic, seed, workers), output, quiet)
     if detailed_exitcode and changed:
@@ -126,6 +129,7 @@ def simulate(
     scheduler: opt.Scheduler = None,
     freeze: opt.Freeze = None,
     freeze_bare: opt.FreezeBare = False,
+    sample_nodes: opt.SampleNodes = False,
     skip_unknown_nodes: opt.SkipUnknownNodes = False,
     seed: opt.Seed = 0,
     record: opt.Record = None,
@@ -141,7 +145,7 @@ def simulate(
     from stowplan.solution import fixed, today
     from stowplan.validation import record_simulation
 
-    settings = _settings("repair", profile, config, scheduler, freeze, freeze_bare, None, None)
+    settings = _settings("repair", profile, config, scheduler, freeze, freeze_bare, None, None, sample_nodes)
     snapshot = load_snapshot(paths, skip_unknown_nodes)
     warn_of_idle_freezes(settings.freeze, snapshot)
     compiled = make_problem(snapshot, settings)
@@ -271,6 +275,7 @@ def _settings(
     freeze_bare: bool,
     max_moves: int | None,
     preemption: opt.Preemption | None,
+    sample_nodes: bool = False,
 ) -> Settings:
     from stowplan.inputs import Settings
 
@@ -283,6 +288,7 @@ def _settings(
         freeze_bare=freeze_bare,
         max_moves=max_moves,
         preemption=preemption and preemption.value,
+        sample_nodes=sample_nodes,
     )
 
 

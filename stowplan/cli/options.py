@@ -79,6 +79,14 @@ PreemptionOption = Annotated[
         rich_help_panel=PROBLEM,
     ),
 ]
+SampleNodes = Annotated[
+    bool,
+    typer.Option(
+        "--sample-nodes",
+        help="kube-scheduler looks for as many feasible nodes as percentageOfNodesToScore says, not for all.",
+        rich_help_panel=PROBLEM,
+    ),
+]
 SkipUnknownNodes = Annotated[
     bool,
     typer.Option(
