@@ -12,6 +12,7 @@ from pydantic.alias_generators import to_camel
 
 from models.errors import InputError
 from models.validation import field_path, say
+from plugins_compat.extenders.config import ExtenderConfig
 from plugins_compat.framework.plugin import Args, Plugin, implements
 from plugins_compat.framework.profile import DEFAULT_SCHEDULER, Profile, Use
 from plugins_compat.registry import registry
@@ -20,6 +21,7 @@ from plugins_compat.release import RELEASES, Release, TieBreak
 GROUP = "kubescheduler.config.k8s.io/"
 EVERY = "*"
 PERCENTAGE = "percentageOfNodesToScore"
+FIT = "NodeResourcesFit"
 
 # Extension points as the configuration names them, and the methods that implement them. PreScore comes with Score.
 POINTS = {
@@ -126,7 +128,7 @@ class SchedulerConfig(BaseModel):
     kind: str
     profiles: Annotated[tuple[ProfileConfig, ...], Field(min_length=1)] = (ProfileConfig(),)
     percentage_of_nodes_to_score: Percentage = None
-    extenders: tuple[dict[str, Any], ...] | None = None
+    extenders: tuple[ExtenderConfig, ...] | None = None
 
 
 def default_profile(release: Release, tie_break: TieBreak | None = None) -> Profile:
@@ -172,8 +174,6 @@ def make_profiles(content: object, release: Release, tie_break: TieBreak | None 
     except ValidationError as error:
         detail = error.errors(include_url=False)[0]
         raise InputError(say(detail), field=field_path(detail["loc"])) from None
-    if config.extenders:
-        raise InputError("extenders are not supported by this release of stowplan", field="extenders")
     weights = dict(release.plugins)
     if version == "v1beta2":
         weights = {name: OLD_WEIGHTS.get(name, min(weight, 1)) for name, weight in weights.items()}
@@ -190,8 +190,26 @@ def make_profiles(content: object, release: Release, tie_break: TieBreak | None 
         percentage = config.percentage_of_nodes_to_score or 0
         if profile.percentage_of_nodes_to_score is not None:
             percentage = profile.percentage_of_nodes_to_score
-        profiles[profile.scheduler_name] = replace(built, percentage_of_nodes_to_score=percentage)
+        extenders = config.extenders or ()
+        built = replace(built, percentage_of_nodes_to_score=percentage, extenders=extenders)
+        profiles[profile.scheduler_name] = _leaving_to_extenders(built)
     return profiles
+
+
+def _leaving_to_extenders(profile: Profile) -> Profile:
+    """Let the fit filter ignore the resources that extenders account for alone."""
+    ignored = tuple(
+        resource.name
+        for extender in profile.extenders
+        for resource in extender.managed_resources
+        if resource.ignored_by_scheduler
+    )
+    fit = registry()[FIT]
+    if not ignored:
+        return profile
+    args: Any = profile.args(fit)
+    args = args.model_copy(update={"ignored_resources": (*args.ignored_resources, *ignored)})
+    return replace(profile, arguments={**profile.arguments, FIT: args})
 
 
 def _build(release: Release, config: ProfileConfig, defaults: Mapping[str, int], tie_break: TieBreak) -> Profile:

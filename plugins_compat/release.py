@@ -55,6 +55,8 @@ class Release:
         With sampling, the place in the node list advances modulo all nodes, not modulo those that PreFilter left in.
     takes_first_if_unscored
         With sampling and nothing that scores, the search ends at the first feasible node.
+    ignorable_binders
+        When an ignorable extender fails to bind, the bind plugins take over.
     percentage_per_profile
         A profile may set its own percentageOfNodesToScore.
     tie_break
@@ -90,6 +92,7 @@ class Release:
     pinned_nodes_fail: bool
     rotates_over_all_nodes: bool
     takes_first_if_unscored: bool
+    ignorable_binders: bool
     percentage_per_profile: bool
     tie_break: TieBreak
     config_versions: tuple[str, ...]
@@ -125,6 +128,7 @@ K24 = Release(
     pinned_nodes_fail=False,
     rotates_over_all_nodes=False,
     takes_first_if_unscored=False,
+    ignorable_binders=False,
     percentage_per_profile=False,
     tie_break="uniform",
     config_versions=("v1beta2", "v1beta3"),
@@ -177,6 +181,7 @@ K36 = replace(
     pinned_nodes_fail=True,
     rotates_over_all_nodes=True,
     takes_first_if_unscored=True,
+    ignorable_binders=True,
     percentage_per_profile=True,
     tie_break="heap",
     config_versions=("v1",),

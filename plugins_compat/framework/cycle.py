@@ -18,6 +18,9 @@ from plugins_compat.framework.status import Code, Status
 LEFT_OUT = -2
 """Marks a node that a PreFilter node set leaves out, where the index of the failing plugin would stand."""
 
+EXTENDED = -3
+"""Marks a node that an extender turned down."""
+
 NOT_LISTED = "node(s) didn't satisfy plugin(s) [NodeAffinity]"
 
 
@@ -53,7 +56,9 @@ class Verdict:
         ``[nodes]`` code of the first plugin that failed, `Code.SUCCESS` where all passed.
     failed_by
         ``[nodes]`` index of that plugin among ``plugins``; -1 where all passed, `LEFT_OUT` where a node set left it
-        out.
+        out, `EXTENDED` where an extender turned it down.
+    extended
+        What extenders said, by node.
     """
 
     cycle: Cycle
@@ -62,6 +67,7 @@ class Verdict:
     codes: Ints
     failed_by: Ints
     rejected: Status | None = None
+    extended: dict[int, str] = field(default_factory=dict)
 
     @property
     def feasible(self) -> Ints:
@@ -74,6 +80,8 @@ class Verdict:
         code = Code(int(self.codes[position]))
         if self.failed_by[position] == LEFT_OUT:
             return Status(code, (NOT_LISTED,), "PreFilterResult")
+        if self.failed_by[position] == EXTENDED:
+            return Status(code, (self.extended[int(self.nodes[position])],))
         plugin = self.plugins[int(self.failed_by[position])]
         return Status(code, plugin.reasons(self.cycle, int(self.nodes[position])), plugin.name)
 
@@ -86,6 +94,8 @@ class Verdict:
             failed = np.flatnonzero(self.failed_by == by)
             if by == LEFT_OUT:
                 counts[NOT_LISTED] += len(failed)
+            elif by == EXTENDED:
+                counts.update(self.extended[int(node)] for node in self.nodes[failed])
             else:
                 counts += self.plugins[by].count_reasons(self.cycle, self.nodes[failed], self.codes[failed])
         return dict(sorted(counts.items()))

@@ -11,7 +11,9 @@ from models.arrays import Ints
 from models.errors import InternalError
 from models.kubernetes import Pod
 from models.problem import POINTS
+from plugins_compat.extenders.answers import ExtenderError
 from plugins_compat.framework.cycle import LEFT_OUT, Cycle, Verdict
+from plugins_compat.framework.extension import Extenders
 from plugins_compat.framework.plugin import Plugin
 from plugins_compat.framework.profile import Profile
 from plugins_compat.framework.sampling import Sampler
@@ -26,12 +28,16 @@ class Framework:
     ----------
     seed
         Decides between equally good nodes where the release leaves that to chance.
+    binds_for_real
+        Call the bind verb of extenders. Off unless asked for: what is played through here must not bind real pods.
     """
 
-    def __init__(self, profile: Profile, state: ClusterState, seed: int = 0) -> None:
+    def __init__(self, profile: Profile, state: ClusterState, seed: int = 0, *, binds_for_real: bool = False) -> None:
+        self.binds_for_real = binds_for_real
         self.profile = profile
         self.state = state
         self.random = random.Random(seed)
+        self.extenders = Extenders(profile.extenders, state.nodes)
         self.sampler = (
             Sampler(profile.percentage_of_nodes_to_score, self.state.release.rotates_over_all_nodes)
             if profile.samples
@@ -114,14 +120,23 @@ class Framework:
             scores[plugin.name] = normal * weight
         return scores
 
-    def select(self, totals: Ints) -> int:
-        """Return the position of the node to take, the way the release breaks ties."""
+    def select(self, totals: Ints, extended: Ints | None = None) -> int:
+        """Return the position of the node to take, the way the release breaks ties.
+
+        Parameters
+        ----------
+        extended
+            ``[n]`` 1 for nodes that an extender scored: a heap of those is in random order.
+        """
         best = np.flatnonzero(totals == totals.max())
         match self.profile.tie_break:
             case "first":
                 return int(best[0])
             case "uniform":
                 return int(best[self.random.randrange(len(best))])
+            case "heap" if extended is not None and extended[best].any():
+                drawn = best[extended[best] > 0]
+                return int(drawn[self.random.randrange(len(drawn))])
             case "heap":
                 return _heap_root(best)
 
@@ -142,11 +157,23 @@ class Framework:
         for _, step in steps:
             if status := step(cycle, node):
                 return self._undo(cycle, node, reserved, status)
-        if not any(plugin.bind(cycle, node) for plugin in self.binds):
-            return self._undo(cycle, node, reserved, Status(Code.ERROR, ("no bind plugin took the pod",)))
+        if status := self._bind(cycle, node):
+            return self._undo(cycle, node, reserved, status)
         for plugin in self.post_binds:
             plugin.post_bind(cycle, node)
         return None
+
+    def _bind(self, cycle: Cycle, node: int) -> Status | None:
+        if self.binds_for_real and (extender := self.extenders.binder(cycle.pod)):
+            try:
+                extender.bind(cycle.pod, self.state.nodes[node].name)
+                return None
+            except ExtenderError as error:
+                if not (self.state.release.ignorable_binders and extender.config.ignorable):
+                    return Status(Code.ERROR, (str(error),))
+        if any(plugin.bind(cycle, node) for plugin in self.binds):
+            return None
+        return Status(Code.ERROR, ("no bind plugin took the pod",))
 
     def _undo(self, cycle: Cycle, node: int, reserved: Sequence[Plugin], status: Status) -> Status:
         for plugin in reversed(reserved):

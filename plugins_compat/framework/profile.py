@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from plugins_compat.extenders.config import ExtenderConfig
 from plugins_compat.framework.plugin import Args, Plugin
 from plugins_compat.release import Release, TieBreak
 
@@ -45,6 +46,8 @@ class Profile:
         How one of several best nodes is picked.
     percentage_of_nodes_to_score
         How many of the feasible nodes are looked for, in percent; 0 adapts to the number of nodes.
+    extenders
+        Servers that filter and score beside the plugins.
     samples
         Whether that percentage is heeded; otherwise every node is scored.
     """
@@ -56,6 +59,7 @@ class Profile:
     order: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     tie_break: TieBreak = "first"
     percentage_of_nodes_to_score: int = 0
+    extenders: tuple[ExtenderConfig, ...] = ()
     samples: bool = False
 
     @cached_property

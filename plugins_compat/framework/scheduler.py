@@ -58,11 +58,13 @@ def examine(framework: Framework, pod: Pod, *, score_single: bool = False) -> Sc
     score_single
         Score even a single feasible node, which the scheduler takes unscored.
     """
-    cycle = framework.cycle(pod)
+    cycle, extenders = framework.cycle(pod), framework.extenders
     verdict = framework.run_filters(cycle)
     if framework.sampler is not None:
-        first_will_do = framework.state.release.takes_first_if_unscored and not framework.scores
+        unscored = not framework.scores and not extenders.prioritizing and not extenders.filtering
+        first_will_do = framework.state.release.takes_first_if_unscored and unscored
         verdict = framework.sampler.cut(verdict, first_will_do=first_will_do)
+    extenders.filter(verdict)
     feasible = verdict.feasible
     none = np.zeros(0, dtype=np.int64)
     if not len(feasible):
@@ -70,8 +72,12 @@ def examine(framework: Framework, pod: Pod, *, score_single: bool = False) -> Sc
     if len(feasible) == 1 and not score_single:
         return Scored(verdict, {}, none, int(feasible[0]))
     scores = framework.run_scores(cycle, feasible)
-    total = np.sum(list(scores.values()), axis=0) if scores else np.ones(len(feasible), dtype=np.int64)
-    return Scored(verdict, scores, total, int(feasible[framework.select(total)]))
+    unscored = not scores and not framework.scores and not extenders.prioritizing
+    total = np.full(len(feasible), int(unscored), dtype=np.int64)
+    total += np.sum(list(scores.values()), axis=0, dtype=np.int64)
+    added, extended = extenders.prioritize(pod, feasible)
+    total += added
+    return Scored(verdict, scores, total, int(feasible[framework.select(total, extended)]))
 
 
 def schedule_one(framework: Framework, pod: Pod) -> Decision:

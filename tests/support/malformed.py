@@ -174,7 +174,10 @@ CASES = [
         config(profiles=[{"pluginConfig": [{"name": "InterPodAffinity", "args": {"hardPodAffinityWeight": 101}}]}]),
     ),
     with_config("a configuration with an unknown field", config(profiles=[{"plugin": {}}])),
-    with_config("a configuration with extenders", config(extenders=[{"urlPrefix": "http://localhost"}])),
+    with_config(
+        "an extender that scores without weight",
+        config(extenders=[{"urlPrefix": "http://localhost", "prioritizeVerb": "score"}]),
+    ),
     with_config("a profile that is not there", config(), "--scheduler mine"),
     Malformed("an unknown release", "solve dump.json --profile 1.30", {"dump.json": GOOD}),
     Malformed("a bad label selector", "solve dump.json --freeze app==a==b", {"dump.json": GOOD}),

@@ -1,0 +1,1 @@
+"""Scheduler extenders: other people's servers that filter, score, bind and preempt over HTTP."""

@@ -1,0 +1,104 @@
+"""Where extenders come in: after the filters, after the scores, and in place of the binder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from models.arrays import Ints
+from models.kubernetes import Node, Pod
+from models.problem import POINTS
+from plugins_compat.extenders.answers import ExtenderError
+from plugins_compat.extenders.config import ExtenderConfig
+from plugins_compat.framework.cycle import EXTENDED, Verdict
+from plugins_compat.framework.status import Code, Status
+
+if TYPE_CHECKING:
+    from plugins_compat.extenders.client import HTTPExtender
+
+MOST_POINTS = 10
+"""Points an extender may give; they are stretched to those of plugins."""
+
+
+class Extenders:
+    """All extenders of a profile.
+
+    Parameters
+    ----------
+    nodes
+        The cluster's nodes, by index.
+    """
+
+    def __init__(self, configs: Sequence[ExtenderConfig], nodes: Sequence[Node]) -> None:
+        self.all: list[HTTPExtender] = []
+        if configs:
+            # The HTTP library is for those who need it.
+            from plugins_compat.extenders.client import HTTPExtender
+
+            self.all = [HTTPExtender(config) for config in configs]
+        self.nodes = nodes
+        self.index = {node.name: n for n, node in enumerate(nodes)}
+
+    def filter(self, verdict: Verdict) -> None:
+        """Let each interested extender turn nodes down, one after the other."""
+        pod = verdict.cycle.pod
+        position = {node: i for i, node in enumerate(verdict.nodes.tolist())}
+        for extender in self.all:
+            if not extender.config.filter_verb or not extender.is_interested(pod):
+                continue
+            left = verdict.feasible.tolist()
+            if not left:
+                return
+            try:
+                answer = extender.filter(pod, [self.nodes[n] for n in left])
+            except ExtenderError as error:
+                if extender.config.ignorable:
+                    continue
+                verdict.codes[:] = Code.ERROR
+                verdict.rejected = Status(Code.ERROR, (str(error),))
+                return
+            passed = {self.index[name] for name in answer.passed}
+            for node in set(left) - passed:
+                i = position[node]
+                name = self.nodes[node].name
+                verdict.failed_by[i] = EXTENDED
+                verdict.codes[i] = Code.UNRESOLVABLE if name in answer.unresolvable else Code.UNSCHEDULABLE
+                said = answer.unresolvable.get(name) or answer.failed.get(name) or "node(s) failed by an extender"
+                verdict.extended[node] = said
+
+    def prioritize(self, pod: Pod, feasible: Ints) -> tuple[Ints, Ints]:
+        """Return what extenders add to the scores of the feasible nodes, and which of them got a score at all.
+
+        An extender that cannot be reached adds nothing.
+        """
+        total = np.zeros(len(feasible), dtype=np.int64)
+        scored = np.zeros(len(feasible), dtype=np.int64)
+        position = {self.nodes[n].name: i for i, n in enumerate(feasible.tolist())}
+        for extender in self.all:
+            if not extender.config.prioritize_verb or not extender.is_interested(pod):
+                continue
+            try:
+                scores = extender.prioritize(pod, [self.nodes[n] for n in feasible.tolist()])
+            except ExtenderError:
+                continue
+            for name, score in scores.items():
+                if name in position:
+                    total[position[name]] += score * extender.config.weight
+                    scored[position[name]] = 1
+        return total * (POINTS // MOST_POINTS), scored
+
+    @property
+    def prioritizing(self) -> bool:
+        """Whether any extender scores."""
+        return any(extender.config.prioritize_verb for extender in self.all)
+
+    @property
+    def filtering(self) -> bool:
+        """Whether any extender filters."""
+        return any(extender.config.filter_verb for extender in self.all)
+
+    def binder(self, pod: Pod) -> HTTPExtender | None:
+        """Return the extender that binds a pod, if one does."""
+        return next((e for e in self.all if e.config.bind_verb and e.is_interested(pod)), None)
