@@ -61,6 +61,14 @@ class Objective(_Settings):
     preemption: Literal["never", "by-priority"] = "never"
     tiers: tuple[TierSettings, ...]
 
+    @model_validator(mode="after")
+    def _names_tiers_apart(self) -> Objective:
+        names = [tier.name for tier in self.tiers]
+        for name in names:
+            if names.count(name) > 1 or name == "repair" or name.startswith("pending"):
+                raise ValueError(f"tiers need names of their own, {name!r} is taken")
+        return self
+
 
 ZONE = "topology.kubernetes.io/zone"
 HOSTNAME = "kubernetes.io/hostname"
@@ -86,11 +94,4 @@ PRESETS: dict[str, Objective] = {
         Objective(name="repair", tiers=(TierSettings(name="moves", moves=1),)),
         Objective(name="kube", tiers=(TierSettings(name="missed score", scores=1, moves=50),)),
     )
-}
-DESCRIPTIONS = {
-    "balance": "even out CPU and memory over the nodes; a move must earn its cost",
-    "pack": "use as few nodes as possible, then move as few pods as possible",
-    "spread": "spread each workload over zones and nodes, then balance",
-    "repair": "mend broken rules and place pending pods with as few moves as possible",
-    "kube": "the scheduler's own weighted scores, for all pods at once",
 }

@@ -8,6 +8,9 @@ from enum import StrEnum
 
 from models.problem import Placement, Tier
 
+NOT_NEGATIVE = "no cost is negative"
+"""What proves a bound of 0."""
+
 
 class Status(StrEnum):
     """How much is known about a value."""

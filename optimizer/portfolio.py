@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from models.errors import InternalError
 from models.problem import Placement, Problem, Tier
-from models.result import Outcome, TierOutcome
+from models.result import NOT_NEGATIVE, Outcome, TierOutcome
 from optimizer.bounds import relaxation_bound
 from optimizer.control import Deadline, Stop
 from optimizer.cpsat.solve import MANY_WORKERS, solve_tier
@@ -137,7 +137,7 @@ def solve(
 def _outcome(run: _Run, tier: Tier, value: int, bound: int, by: str, seconds: float) -> TierOutcome:
     if bound > value:
         run.notes.append(f"{by} claims that {tier.name} cannot be below {bound}, yet it is {value}: bound dropped")
-        bound, by = 0, "no cost is negative"
+        bound, by = 0, NOT_NEGATIVE
     return TierOutcome(tier, value, bound, by, seconds)
 
 
@@ -156,7 +156,7 @@ def _search(run: _Run, starts: Sequence[Placement], share: float) -> None:
 def _settle(run: _Run, tier: int, exact: bool) -> tuple[int, str, float]:
     """Improve one tier and bound it; return the bound, what proved it, and the time it took."""
     began = time.monotonic()
-    bound, by = 0, "no cost is negative"
+    bound, by = 0, NOT_NEGATIVE
 
     def raised(new: int | None, source: str) -> None:
         nonlocal bound, by

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
 from models.errors import InputError
+from models.problem import POINTS
 from models.validation import field_path, say
 from plugins_compat.extenders.config import ExtenderConfig
 from plugins_compat.framework.plugin import Args, Plugin, implements
@@ -23,8 +24,11 @@ EVERY = "*"
 PERCENTAGE = "percentageOfNodesToScore"
 FIT = "NodeResourcesFit"
 
+LARGEST_TOTAL = 2**63 - 1
+"""What the sum of weighted scores may come to, as upstream checks."""
+
 # Extension points as the configuration names them, and the methods that implement them. PreScore comes with Score.
-POINTS = {
+EXTENSION_POINTS = {
     "queueSort": "queue_key",
     "preEnqueue": "pre_enqueue",
     "preFilter": "pre_filter",
@@ -220,7 +224,7 @@ def _build(release: Release, config: ProfileConfig, defaults: Mapping[str, int],
         [PluginEntry(name=name, weight=weight) for name, weight in defaults.items()], config.plugins.multi_point
     )
     names = _known_names(multi_point, "plugins.multiPoint")
-    for camel, method in POINTS.items():
+    for camel, method in EXTENSION_POINTS.items():
         chosen: PluginSet = getattr(config.plugins, _snake(camel))
         explicit = {entry.name: entry for entry in chosen.on}
         _known_names(chosen.on, f"plugins.{camel}")
@@ -255,6 +259,8 @@ def _build(release: Release, config: ProfileConfig, defaults: Mapping[str, int],
         Use(known[name], weights.get(name, 0), frozenset(point for point, on in order.items() if name in on))
         for name in used
     )
+    if sum(max(1, weights[name]) for name in order["score"] if name in weights) * POINTS > LARGEST_TOTAL:
+        raise InputError("the total score of all plugins could overflow", field="plugins.score")
     arguments = dict(_arguments(config.plugin_config, known))
     return Profile(release, uses, config.scheduler_name, arguments, order, tie_break)
 

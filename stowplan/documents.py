@@ -77,6 +77,7 @@ class SettingsDocument(_Document):
     objective: Objective
     release: str
     scheduler: str
+    config: str | None = None
     freeze: tuple[str, ...] = ()
     freeze_bare: bool = False
     max_moves: int | None = None
@@ -206,6 +207,7 @@ def solution_document(solution: Solution, settings: Settings) -> SolutionDocumen
             objective=compiled.objective,
             release=compiled.profile.release.name,
             scheduler=compiled.profile.scheduler_name,
+            config=settings.config,
             freeze=tuple(settings.freeze),
             freeze_bare=settings.freeze_bare,
             max_moves=settings.max_moves,

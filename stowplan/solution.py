@@ -8,7 +8,7 @@ from functools import cached_property
 
 from models.kubernetes import Pod
 from models.problem import Placement
-from models.result import Outcome, Status
+from models.result import NOT_NEGATIVE, Outcome, Status, TierOutcome
 from models.snapshot import Standing
 from optimizer.control import Stop
 from optimizer.evaluate import Evaluation, Judge
@@ -162,11 +162,15 @@ def _send_back(compiled: Compiled, where: Mapping[str, str], keys: set[str]) -> 
 
 
 def _revalued(outcome: Outcome, placement: Placement, evaluation: Evaluation) -> Outcome:
-    """Return the outcome with the values of the placement that was kept in the end."""
+    """Return the outcome with the values of the placement that was kept in the end.
+
+    A bound holds given what the tiers above it reached; below a tier that changed, nothing is proven any more.
+    """
     if placement is outcome.placement:
         return outcome
-    tiers = tuple(
-        type(tier)(tier.tier, value, min(tier.bound, value), tier.bound_by, tier.seconds)
-        for tier, value in zip(outcome.tiers, evaluation.values, strict=True)
-    )
-    return Outcome(placement, tiers, outcome.seconds, outcome.stages, outcome.interrupted, outcome.notes)
+    tiers, unchanged = [], True
+    for tier, value in zip(outcome.tiers, evaluation.values, strict=True):
+        bound, by = (min(tier.bound, value), tier.bound_by) if unchanged else (0, NOT_NEGATIVE)
+        tiers.append(TierOutcome(tier.tier, value, bound, by, tier.seconds))
+        unchanged &= value == tier.value
+    return Outcome(placement, tuple(tiers), outcome.seconds, outcome.stages, outcome.interrupted, outcome.notes)

@@ -91,9 +91,10 @@ def solve_tier(
         raise InternalError(f"CP-SAT refuses the model: {builder.model.validate()}")
     if status == cp_model.INFEASIBLE:
         raise InternalError("CP-SAT calls a model infeasible that holds a legal placement")
-    bound = math.ceil(solver.best_objective_bound - 1e-3)
+    proven = solver.best_objective_bound
+    bound = math.ceil(proven - 1e-3) if math.isfinite(proven) else None
     if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
-        return Attempt(None, bound if math.isfinite(bound) else None, False)
+        return Attempt(None, bound, False)
     values: Ints = np.asarray(solver.response_proto.solution, dtype=np.int64)
     return Attempt(variables.placement(values), bound, status == cp_model.OPTIMAL)
 

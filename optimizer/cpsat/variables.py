@@ -36,9 +36,10 @@ def most(problem: Problem) -> NDArray[np.int32]:
             case Distinct():
                 fit(rule.limit, rule.own)
             case AtMost():
-                here = rule.topology.domain >= 0
-                room = np.where(here, np.maximum(0, rule.limit - rule.held[rule.topology.domain]), problem.pods)
-                upper[rule.group] = np.minimum(upper[rule.group], room[None, :])
+                inside = np.flatnonzero(rule.topology.domain >= 0)
+                room = np.maximum(0, rule.limit - rule.held[rule.topology.domain[inside]])
+                at = np.ix_(rule.group, inside)
+                upper[at] = np.minimum(upper[at], room[None, :])
             case Repel():
                 alone = np.intersect1d(rule.seekers, rule.targets)
                 inside = np.flatnonzero(rule.topology.domain >= 0)

@@ -114,7 +114,7 @@ def _in_the_way(state: State, c: int, target: int) -> list[int]:
 
 
 def evacuate(state: State, n: int) -> bool:
-    """Empty a node, largest pods first, onto nodes that are in use."""
+    """Empty a node, largest pods first; worth it only where that is better than before."""
 
     def change() -> bool:
         for c in reversed(_by_size(state, list(state.on[n]))):

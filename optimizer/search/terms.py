@@ -8,6 +8,7 @@ import numpy as np
 
 from models.arrays import Ints
 from models.problem import (
+    FAR,
     Curves,
     DomainCurve,
     Excess,
@@ -137,15 +138,17 @@ class _Family:
     """Curves, evaluated quickly for all nodes at once."""
 
     def __init__(self, curves: Curves, curve: Ints) -> None:
-        # One sorted array holds the corners of all curves, each curve in a range of its own.
-        self.stride = int(curves.start.max()) + 1
-        self.corners = (curves.start + np.arange(len(curves.start))[:, None] * self.stride).ravel()
+        # One sorted array holds the corners of all curves, each curve in a range of its own; padding sits at its end.
+        padding = curves.start >= FAR
+        self.stride = int(np.where(padding, 0, curves.start).max()) + 2
+        corners = np.where(padding, self.stride - 1, curves.start)
+        self.corners = (corners + np.arange(len(corners))[:, None] * self.stride).ravel()
         self.slope, self.start, self.height = curves.slope.ravel(), curves.start.ravel(), curves.value.ravel()
         self.offset = curve * self.stride
 
     def at(self, x: Ints, which: Ints | slice = slice(None)) -> Ints:
         """``[i]`` the value of each curve, or of some of them, at its load."""
-        piece = np.searchsorted(self.corners, np.minimum(x, self.stride - 1) + self.offset[which], side="right") - 1
+        piece = np.searchsorted(self.corners, np.minimum(x, self.stride - 2) + self.offset[which], side="right") - 1
         values: Ints = self.height[piece] + self.slope[piece] * (x - self.start[piece])
         return values
 
@@ -191,13 +194,15 @@ class MeterDomainCurve(Meter):
     def __init__(self, term: DomainCurve) -> None:
         super().__init__(term.group)
         self.domain = term.topology.domain
+        self.inside = self.domain >= 0
         self.count = term.held.copy()
         self.family = _Family(term.curves, np.zeros(len(self.count), dtype=np.int64))
         self.value = int(self.family.at(self.count).sum())
 
     def marginal(self, c: int) -> Ints:
         added = self.family.at(self.count + 1) - self.family.at(self.count)
-        nodes: Ints = np.where(self.domain >= 0, added[self.domain], 0)
+        nodes = np.zeros(len(self.domain), dtype=np.int64)
+        nodes[self.inside] = added[self.domain[self.inside]]
         return nodes
 
     def shift(self, c: int, n: int, k: int) -> None:
@@ -242,6 +247,7 @@ class MeterPair(Meter):
         super().__init__(np.union1d(term.seekers, term.targets))
         self.term = term
         self.domain = term.topology.domain
+        self.inside = self.domain >= 0
         self.role: dict[int, int] = {}
         for role, classes in enumerate(roles(term.seekers, term.targets)):
             self.role.update(dict.fromkeys(classes.tolist(), role))
@@ -260,7 +266,8 @@ class MeterPair(Meter):
 
     def marginal(self, c: int) -> Ints:
         made = self._joined(self.role[c]) * self.sign
-        nodes: Ints = np.where(self.domain >= 0, made[self.domain], 0)
+        nodes = np.zeros(len(self.domain), dtype=np.int64)
+        nodes[self.inside] = made[self.domain[self.inside]]
         return nodes
 
     def shift(self, c: int, n: int, k: int) -> None:

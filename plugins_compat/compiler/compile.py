@@ -137,7 +137,8 @@ def compile_problem(
     if max_moves is not None:
         rules.append(MoveBudget(Origin("--max-moves"), max_moves))
     waiting = np.array([not pod.node_name for pod in pods], dtype=np.bool_)
-    pending = [shape for shape, waits in zip(pod_shapes, waiting, strict=True) if waits]
+    losing = np.ones_like(waiting) if objective.preemption == "by-priority" else waiting
+    pending = [shape for shape, loses in zip(pod_shapes, losing, strict=True) if loses]
     tiers = make_tiers(view, objective, framework, pending)
 
     fine = refine(len(shapes), [*rules, *(weighted.term for tier in tiers for weighted in tier.terms)])
@@ -148,24 +149,18 @@ def compile_problem(
         nodes=tuple(node.name for node in snapshot.nodes),
         classes=tuple(_name(shapes[s].pod) for s in representative),
         size=np.bincount(class_of, minlength=classes).astype(np.int64),
-        spare=_spare(objective, class_of, classes, waiting),
+        spare=np.bincount(class_of[losing], minlength=classes).astype(np.int64),
         start=_start(snapshot, pods, class_of),
         rules=tuple(project(rule, fine, representative) for rule in rules),
         tiers=tuple(_project_tier(tier, fine, representative) for tier in tiers),
     )
-    notes = tuple(dict.fromkeys([*view.notes, *_unmodelled(framework)]))
+    notes = tuple(dict.fromkeys([*view.notes, *_unmodelled(framework, objective)]))
     return Compiled(snapshot, profile, objective, state.shapes, problem, pods, class_of, roll, notes)
 
 
 def _project_tier(tier: Tier, fine: Ints, representative: Ints) -> Tier:
     terms = tuple(Weighted(w.weight, project(w.term, fine, representative)) for w in tier.terms)
     return Tier(tier.name, terms, tier.scale, tier.unit)
-
-
-def _spare(objective: Objective, class_of: Ints, classes: int, waiting: np.ndarray) -> Ints:
-    """``[c]`` the pods that may stay without a node: those that have none now, or all."""
-    counted = class_of if objective.preemption == "by-priority" else class_of[waiting]
-    return np.bincount(counted, minlength=classes).astype(np.int64)
 
 
 def _start(snapshot: Snapshot, pods: Sequence[Pod], class_of: Ints) -> Placement:
@@ -179,10 +174,19 @@ def _name(pod: Pod) -> str:
     return f"{pod.namespace}/{controller.name if controller else pod.name}"
 
 
-def _unmodelled(framework: Framework) -> list[str]:
-    """Name the filters of other authors that say nothing to the optimizer."""
-    return [
+def _unmodelled(framework: Framework, objective: Objective) -> list[str]:
+    """Name what decides in the scheduler and says nothing to the optimizer."""
+    silent = [
         f"{plugin.name} filters, but offers no rules: it is not in the model"
         for plugin in framework.filters
         if not implements(type(plugin), "rules")
     ]
+    if any(settings.scores for settings in objective.tiers):
+        silent += [
+            f"{plugin.name} scores, but offers no terms: it is not in the objective"
+            for plugin, _ in framework.scores
+            if not implements(type(plugin), "terms")
+        ]
+    if framework.extenders.all:
+        silent.append("extenders are asked when kube-scheduler is played through; they are not in the model")
+    return silent

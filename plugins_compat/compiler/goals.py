@@ -48,15 +48,18 @@ CORNERS = np.concatenate(
 def make_tiers(view: View, objective: Objective, framework: Framework, pending: Sequence[Shape]) -> tuple[Tier, ...]:
     """Return the tiers: repair, pending pods by priority, then what the objective asks for.
 
+    Where pods may lose their node for others, pending pods come before repair: no pod shall lose its node just to
+    mend a rule.
+
     Parameters
     ----------
     pending
         Shapes of the pods that may stay without a node.
     """
-    tiers = [Tier("repair", (Weighted(1, Excess(Origin("repair"))),), SEVERITY, "violations")]
-    tiers += _pending_tiers(view, pending)
-    tiers += [_tier(view, settings, framework) for settings in objective.tiers]
-    return tuple(tiers)
+    repair = [Tier("repair", (Weighted(1, Excess(Origin("repair"))),), SEVERITY, "violations")]
+    waiting = _pending_tiers(view, pending)
+    first = [*waiting, *repair] if objective.preemption == "by-priority" else [*repair, *waiting]
+    return (*first, *(_tier(view, settings, framework) for settings in objective.tiers))
 
 
 def _pending_tiers(view: View, pending: Sequence[Shape]) -> list[Tier]:

@@ -171,6 +171,7 @@ def verify(
     output: opt.Output = Format.TABLE,
 ) -> None:
     """Check a solution against a snapshot, the same or a newer one: rules, filters, claimed values."""
+    from models.errors import InputError
     from stowplan.cli.session import emit, load_snapshot
     from stowplan.documents import read_solution
     from stowplan.inputs import Settings, make_profile
@@ -181,6 +182,8 @@ def verify(
     document = read_solution(solution)
     snapshot = load_snapshot(paths, skip_unknown_nodes)
     made_with = document.settings
+    if made_with.config is not None and config is None:
+        raise InputError(f"was made with {made_with.config}; give it with --config", solution, None, "settings.config")
     settings = Settings(release=made_with.release, config=config, scheduler=made_with.scheduler)
     verification = verify(snapshot, document, make_profile(settings))
     emit(

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
+from typing import assert_never
 
 import yaml
 from pydantic import BaseModel
@@ -96,6 +97,8 @@ def emit(
             print(yaml.safe_dump(content, sort_keys=False, allow_unicode=True), end="")
         case Format.CSV:
             print(write_csv(rows()), end="")
+        case _:
+            assert_never(output)
 
 
 def _console() -> Console:

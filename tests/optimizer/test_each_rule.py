@@ -62,6 +62,7 @@ def ints(*values: int) -> Ints:
 NONE = ints(0, 0, 0)
 BY_NODE = Topology("node", ints(0, 1, 2), ("n0", "n1", "n2"))
 ZONES = Topology("zone", ints(0, 0, 1), ("z0", "z1"))
+NOWHERE = Topology("absent", ints(-1, -1, -1), ())
 NOBODY = Held(NONE, NONE, NONE)
 SQUARE = Curves(ints(0, 1, 2, 3)[None], ints(1, 3, 5, 7)[None], ints(0, 1, 4, 9)[None])
 
@@ -242,6 +243,16 @@ CASES = [
     # Squares of the load: 2 + 1 + 1 is best of all ways to place four.
     Case("node curve", [4], (0, 0, 6), [], [NodeCurve(WHERE, ints(1), NONE, ints(0, 0, 0), SQUARE)]),
     # The same by zone: 2 + 2.
+    # No node carries the label: nothing to exceed, nobody to be near.
+    Case("at most, nowhere", [2], (0, 0), [AtMost(WHERE, ints(0), NOWHERE, 1, ints())]),
+    Case("repel, nowhere", [2], (0, 0), [Repel(WHERE, ints(0), ints(0), NOWHERE, NOBODY)]),
+    Case("attract, nowhere", [1, 1], (0, 1), [Attract(WHERE, ints(0), ints(1), (NOWHERE,), NOBODY)]),
+    Case("attract, own kind, nowhere", [1], (0, 0), [Attract(WHERE, ints(0), ints(0), (NOWHERE,), NOBODY)]),
+    Case("spread, nowhere", [2], (0, 0), [Spread(WHERE, ints(0), ints(0), NOWHERE, 1, 1, ints(), ints())]),
+    Case("domain curve, nowhere", [2], (0, 0, 0), [], [DomainCurve(WHERE, ints(0), NOWHERE, ints(), SQUARE)]),
+    Case(
+        "pair, nowhere", [2], (0, 0, 0), [], [Pair(WHERE, ints(0), ints(0), NOWHERE, NOBODY, 3, together=True, pairs=2)]
+    ),
     Case("domain curve", [4], (0, 0, 8), [], [DomainCurve(WHERE, ints(0), ZONES, ints(0, 0), SQUARE)]),
     # Two pods of 5 on nodes of 10: apart, each misses 50 of 100 points; together, each would miss 100.
     Case(
