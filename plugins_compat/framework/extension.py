@@ -44,10 +44,9 @@ class Extenders:
     def filter(self, verdict: Verdict) -> None:
         """Let each interested extender turn nodes down, one after the other."""
         pod = verdict.cycle.pod
-        position = {node: i for i, node in enumerate(verdict.nodes.tolist())}
-        for extender in self.all:
-            if not extender.config.filter_verb or not extender.is_interested(pod):
-                continue
+        asked = [e for e in self.all if e.config.filter_verb and e.is_interested(pod)]
+        position = {node: i for i, node in enumerate(verdict.nodes.tolist())} if asked else {}
+        for extender in asked:
             left = verdict.feasible.tolist()
             if not left:
                 return
@@ -75,10 +74,9 @@ class Extenders:
         """
         total = np.zeros(len(feasible), dtype=np.int64)
         scored = np.zeros(len(feasible), dtype=np.int64)
-        position = {self.nodes[n].name: i for i, n in enumerate(feasible.tolist())}
-        for extender in self.all:
-            if not extender.config.prioritize_verb or not extender.is_interested(pod):
-                continue
+        asked = [e for e in self.all if e.config.prioritize_verb and e.is_interested(pod)]
+        position = {self.nodes[n].name: i for i, n in enumerate(feasible.tolist())} if asked else {}
+        for extender in asked:
             try:
                 scores = extender.prioritize(pod, [self.nodes[n] for n in feasible.tolist()])
             except ExtenderError:

@@ -188,14 +188,27 @@ def _heap_root(best: Ints) -> int:
     With ties the root is not the first maximum: a child replaces its parent only if strictly greater, and the left
     child is preferred. So the root is found by walking down from the top: stop at a maximum, else go left if a
     maximum lies there, else right.
+
+    Parameters
+    ----------
+    best
+        Positions of the maxima, ascending.
     """
-    maxima = set(best.tolist())
-    above: set[int] = set()
-    for position in maxima:
-        while position and position not in above:
-            above.add(position)
-            position = (position - 1) // 2
+    size = int(best[-1]) + 1
+    above = np.zeros(size, dtype=np.bool_)  # whether a maximum lies at or below a position
+    above[best] = True
+    maximal = above.copy()
+    first = 1
+    while 2 * first + 1 < size:
+        first = 2 * first + 1
+    while first:  # level by level, from the bottom
+        children = above[first : 2 * first + 1]
+        parents = above[(first - 1) // 2 : first]
+        left, right = children[0::2], children[1::2]
+        parents[: len(left)] |= left
+        parents[: len(right)] |= right
+        first = (first - 1) // 2
     position = 0
-    while position not in maxima:
-        position = 2 * position + 1 if 2 * position + 1 in above else 2 * position + 2
+    while not maximal[position]:
+        position = 2 * position + 1 if above[2 * position + 1] else 2 * position + 2
     return position

@@ -1,0 +1,1 @@
+"""Measurements as commands; their figures are kept in ``docs/benchmarks.md``."""
