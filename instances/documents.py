@@ -75,8 +75,15 @@ def _read(file: Path) -> bytes:
         raise InputError(f"cannot be read: {error.strerror}", file=str(file)) from None
 
 
+PACKED = {b"\xfd7zXZ": "xz", b"PK\x03\x04": "zip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bzip2"}
+"""First bytes of packings that are not read."""
+
+
 def _decoded(name: str, data: bytes) -> bytes:
     """Return plain UTF-8 bytes, whatever packing or byte order mark they came with."""
+    for magic, packing in PACKED.items():
+        if data.startswith(magic):
+            raise InputError(f"is packed with {packing}; unpack it first, or pack it with gzip", file=name)
     if data.startswith(b"\x1f\x8b"):
         try:
             data = gzip.decompress(data)

@@ -104,15 +104,20 @@ class _Reader:
     def snapshot(self, skip_unknown_nodes: bool) -> Snapshot:
         names = {node.name for node in self.objects["nodes"]}
         pods: list[Pod] = self.objects["pods"]
+        notes = [] if pods else ["the snapshot holds no pod; dump pods too: kubectl get nodes,pods,… -A -o json"]
         if skip_unknown_nodes:
             known = [pod for pod in pods if pod.finished or not pod.node_name or pod.node_name in names]
-            self.skipped["Pod on an unknown node"] += len(pods) - len(known)
+            if left_out := len(pods) - len(known):
+                many = f"{left_out} pods on nodes that the snapshot lacks are left out"
+                notes.append("1 pod on a node that the snapshot lacks is left out" if left_out == 1 else many)
             pods = known
         self._add_namespaces(pods)
         defaults = Defaults(self.objects["priority_classes"])
         self.objects["pods"] = [defaults.apply(pod) for pod in pods]
         snapshot = Snapshot(
-            **{field: tuple(objects) for field, objects in self.objects.items()}, skipped=dict(+self.skipped)
+            **{field: tuple(objects) for field, objects in self.objects.items()},
+            skipped=dict(+self.skipped),
+            notes=tuple(notes),
         )
         try:
             snapshot.check()

@@ -9,6 +9,8 @@ import typer
 
 from stowplan.cli.app import app
 
+INTERRUPTED = 130
+
 
 def main() -> None:
     """Run the command line and exit: 0 done, 1 error, 2 changes (asked for by --detailed-exitcode), 130 interrupted."""
@@ -20,15 +22,18 @@ def run(arguments: Sequence[str] | None = None) -> int:
     from models.errors import InternalError, StowplanError
 
     try:
-        return int(app(arguments, standalone_mode=False) or 0)
+        code = int(app(arguments, standalone_mode=False) or 0)
+        # An interrupt is caught inside, and told by its exit code alone.
+        return _fail("interrupted", INTERRUPTED) if code == INTERRUPTED else code
     except typer.TyperException as error:
-        return _fail(error.format_message())
+        message = error.format_message()
+        return _fail(message.replace("Value error, ", "")) if message else 0
     except InternalError as error:
         return _fail(f"internal error, please report it: {error}")
     except StowplanError as error:
         return _fail(str(error))
     except (KeyboardInterrupt, typer.Abort):
-        return _fail("interrupted", 130)
+        return _fail("interrupted", INTERRUPTED)
     except BrokenPipeError:
         # The reader went away, as head does; there is nobody left to tell.
         sys.stderr.close()

@@ -30,7 +30,7 @@ PROBLEM, SEARCH, OUTPUT = "Problem", "Search", "Output"
 Paths = Annotated[
     list[str],
     typer.Argument(
-        metavar="SNAPSHOT...",
+        metavar="SNAPSHOT",
         help="What kubectl get nodes,pods,… -A -o json printed: files, directories, or - for standard input.",
         show_default=False,
     ),
@@ -95,7 +95,13 @@ SkipUnknownNodes = Annotated[
 ]
 TimeLimit = Annotated[
     float,
-    typer.Option("--time-limit", "-t", min=0.1, help="Seconds to search and prove.", rich_help_panel=SEARCH),
+    typer.Option(
+        "--time-limit",
+        "-t",
+        min=0.1,
+        help="Seconds to search and prove; reading, playing kube-scheduler through and checking come on top.",
+        rich_help_panel=SEARCH,
+    ),
 ]
 Deterministic = Annotated[
     bool,
@@ -132,7 +138,7 @@ Fill = Annotated[
 Traces = Annotated[
     list[str],
     typer.Argument(
-        metavar="TRACE...",
+        metavar="TRACE",
         help="Recorded decisions: .jsonl or .jsonl.gz files, folders, or patterns.",
         show_default=False,
     ),

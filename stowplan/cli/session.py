@@ -25,7 +25,7 @@ from stowplan.inputs import Freeze
 from stowplan.report.rows import Row, write_csv
 from stowplan.report.words import figure
 
-PIPE_WIDTH = 200
+PIPE_WIDTH = 10_000
 """Columns that a table may take where nobody's terminal limits it."""
 
 
@@ -89,7 +89,7 @@ def emit(
     """Print an answer on stdout in the form that was asked for."""
     match output:
         case Format.TABLE | Format.WIDE:
-            text(_console())
+            _write(text)
         case Format.JSON:
             print(document().model_dump_json(by_alias=True, indent=2))
         case Format.YAML:
@@ -101,8 +101,12 @@ def emit(
             assert_never(output)
 
 
-def _console() -> Console:
-    """Return a console as wide as the terminal; in a file or a pipe nothing is folded."""
-    return (
-        Console(highlight=False) if sys.stdout.isatty() else Console(highlight=False, soft_wrap=True, width=PIPE_WIDTH)
-    )
+def _write(text: Callable[[Console], None]) -> None:
+    """Write a report as wide as the terminal; in a file or a pipe nothing is folded, and no line ends in blanks."""
+    if sys.stdout.isatty():
+        text(Console(highlight=False))
+        return
+    console = Console(highlight=False, soft_wrap=True, width=PIPE_WIDTH)
+    with console.capture() as captured:
+        text(console)
+    print("\n".join(line.rstrip() for line in captured.get().splitlines()))

@@ -190,6 +190,7 @@ CASES = [
     Malformed(
         "a solution that lacks a field", "verify s.json dump.json", {"s.json": {"kind": "Solution"}, "dump.json": GOOD}
     ),
+    Malformed("a dump packed with xz", "solve dump.json", {"dump.json": b"\xfd7zXZ\x00"}),
     Malformed("a trace that is not there", "validate nothing.jsonl"),
     Malformed("a trace with a line that is not JSON", "validate t.jsonl -q", {"t.jsonl": "{"}),
     Malformed("a trace without a case", "validate t.jsonl -q", {"t.jsonl": {"kubernetes": "1.36"}}),
