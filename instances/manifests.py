@@ -30,6 +30,7 @@ from models.kubernetes import (
     ReplicationController,
     Service,
     StorageClass,
+    VolumeAttachment,
     Workload,
 )
 from models.snapshot import Snapshot
@@ -52,6 +53,7 @@ READ: dict[str, tuple[tuple[str, ...], str, type[Any]]] = {
     "CSINode": (STORAGE, "csi_nodes", CSINode),
     "CSIDriver": (STORAGE, "csi_drivers", CSIDriver),
     "CSIStorageCapacity": (STORAGE, "csi_storage_capacities", CSIStorageCapacity),
+    "VolumeAttachment": (STORAGE, "volume_attachments", VolumeAttachment),
     "PodDisruptionBudget": (("policy",), "pod_disruption_budgets", PodDisruptionBudget),
     "PriorityClass": (("scheduling.k8s.io",), "priority_classes", PriorityClass),
 }

@@ -51,6 +51,8 @@ class Release:
         Reason for a bound volume that a node cannot reach.
     csi_limit_from_allocatable
         A node's allocatable resources may state the attach limit of a CSI driver.
+    counts_left_attached
+        Volumes of CSI drivers that are attached to a node though no pod there uses them count towards its limit.
     always_migrated
         In-tree volume plugins that count as taken over by CSI drivers wherever there is a CSINode object.
     missing_claim_is_unresolvable
@@ -93,6 +95,7 @@ class Release:
     generic_taint_reason: bool
     volume_reason: str
     csi_limit_from_allocatable: bool
+    counts_left_attached: bool
     always_migrated: frozenset[str]
     missing_claim_is_unresolvable: bool
     read_write_once_pod: bool
@@ -129,6 +132,7 @@ K24 = Release(
     generic_taint_reason=False,
     volume_reason="node(s) had volume node affinity conflict",
     csi_limit_from_allocatable=True,
+    counts_left_attached=False,
     always_migrated=frozenset({"kubernetes.io/cinder"}),
     missing_claim_is_unresolvable=False,
     read_write_once_pod=False,
@@ -185,6 +189,7 @@ K36 = replace(
     generic_taint_reason=True,
     volume_reason="node(s) didn't match PersistentVolume's node affinity",
     csi_limit_from_allocatable=False,
+    counts_left_attached=True,
     always_migrated=frozenset(
         {"kubernetes.io/aws-ebs", "kubernetes.io/gce-pd", "kubernetes.io/azure-disk", "kubernetes.io/cinder"}
     ),

@@ -11,6 +11,7 @@ from models.kubernetes.storage import (
     PersistentVolume,
     PersistentVolumeClaim,
     StorageClass,
+    VolumeAttachment,
 )
 from models.kubernetes.taints import Taint, Toleration
 from models.kubernetes.workload import (
@@ -50,5 +51,6 @@ __all__ = [
     "Taint",
     "Toleration",
     "TopologySpreadConstraint",
+    "VolumeAttachment",
     "Workload",
 ]

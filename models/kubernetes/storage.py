@@ -216,6 +216,30 @@ class CSINode:
 
 
 @kube
+class AttachedVolume:
+    """What is attached; only persistent volumes have a name here."""
+
+    persistent_volume_name: Name | None = None
+
+
+@kube
+class VolumeAttachmentSpec:
+    """The part of an attachment's ``spec`` that placement reads."""
+
+    attacher: Name = ""
+    node_name: Name = ""
+    source: AttachedVolume | None = None
+
+
+@kube
+class VolumeAttachment:
+    """A volume that a CSI driver has attached to a node, whether or not a pod there still uses it."""
+
+    metadata: ObjectMeta
+    spec: VolumeAttachmentSpec
+
+
+@kube
 class CSIDriverSpec:
     """The part of a driver's ``spec`` that placement reads."""
 

@@ -32,8 +32,7 @@ def limit_key(driver: str) -> str:
 class NodeVolumeLimits(AttachLimits):
     """Rejects nodes where the pod's volumes would exceed the attach limit of their driver.
 
-    In-tree volumes count where a driver has taken them over. Volumes that are attached to a node though no pod there
-    uses them are not counted: the snapshot does not show them.
+    In-tree volumes count where a driver has taken them over.
     """
 
     name = "NodeVolumeLimits"
@@ -68,7 +67,10 @@ class NodeVolumeLimits(AttachLimits):
                     yield in_tree.driver, f"claim {key}"
 
     def limits(self, limited: str) -> Ints:
-        """``[n]`` what the node's CSINode object states for a driver; in some releases also what the node does."""
+        """``[n]`` what the node's CSINode object states for a driver; in some releases also what the node does.
+
+        What is attached to a node and used by no pod there takes from it.
+        """
         stated = {csi.metadata.name: csi.limits() for csi in self.state.snapshot.csi_nodes}
         limits = np.full(self.state.size, NO_LIMIT, dtype=np.int64)
         key = limit_key(limited)
@@ -77,7 +79,38 @@ class NodeVolumeLimits(AttachLimits):
                 limits[n] = whole(node.allocatable[key])
             if limited in stated.get(node.name, {}):
                 limits[n] = stated[node.name][limited]
+        if self.release.counts_left_attached:
+            for n in self._left_attached().get(limited, ()):
+                if limits[n] < NO_LIMIT:
+                    limits[n] -= 1
         return limits
+
+    def _left_attached(self) -> dict[str, list[int]]:
+        """Return, for each driver, the node of each volume that is attached there, but not by a pod of the snapshot.
+
+        That a pod leaves is taken to detach its volumes.
+        """
+
+        def make() -> dict[str, list[int]]:
+            snapshot, sorts = self.state.snapshot, self.sorts()
+            attached: set[tuple[int, Attachment]] = set()
+            for attachment in snapshot.volume_attachments:
+                node = snapshot.node_index.get(attachment.spec.node_name)
+                name = attachment.spec.source.persistent_volume_name if attachment.spec.source else None
+                volume = snapshot.volumes.get(name or "")
+                if node is not None and attachment.spec.attacher and volume is not None and volume.spec.csi is not None:
+                    attached.add((node, (attachment.spec.attacher, volume.spec.csi.volume_handle)))
+            nodes = {node for node, _ in attached}
+            for pod in snapshot.pods:
+                node = snapshot.node_index.get(pod.node_name)
+                if node in nodes and not pod.finished:
+                    attached -= {(node, thing) for thing in self.attachments(self.state.shapes.of(pod), sorts[node])}
+            left: dict[str, list[int]] = {}
+            for node, (driver, _) in attached:
+                left.setdefault(driver, []).append(node)
+            return left
+
+        return self.state.memo((self.name, "left attached"), make)
 
 
 def _of_volume(volume: PersistentVolume, migrated: frozenset[str]) -> Iterable[Attachment]:

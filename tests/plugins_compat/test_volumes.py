@@ -503,6 +503,33 @@ def test_where_a_driver_took_over_its_own_limit_counts() -> None:
     assert judged("", other, K36) == {"n0": TOO_MANY}  # 1.36 knows in-tree disks as the driver's only
 
 
+def test_what_was_left_attached_counts_in_releases_that_look() -> None:
+    def attached(volume_name: str, to: str) -> Manifest:
+        source = {"persistentVolumeName": volume_name}
+        return {
+            "metadata": {"name": f"{volume_name}-{to}"},
+            "spec": {"attacher": "csi.x", "nodeName": to, "source": source},
+        }
+
+    handles = {name: {"driver": "csi.x", "volumeHandle": name} for name in ("used", "left", "wanted")}
+    state = cluster(
+        pod("held", "n0", volumes=using("used")),
+        pod("p", volumes=using("wanted")),
+        csi_nodes=[csi_node("n0", csi_x=2), csi_node("n1", csi_x=2)],
+        persistent_volumes=[volume(name, phase="Bound", csi=csi) for name, csi in handles.items()],
+        persistent_volume_claims=[claim("used", volume="used"), claim("wanted", volume="wanted")],
+        volume_attachments=[
+            attached("used", "n0"),
+            attached("left", "n0"),
+            attached("left", "n1"),
+            attached("gone", "n1"),
+            attached("left", "gone"),
+        ],
+    )
+    assert verdict(state, K24) == {}
+    assert verdict(state, K36) == {"n0": TOO_MANY}
+
+
 def test_a_claim_without_a_snapshot_of_it_is_an_error_of_old() -> None:
     profile_without = {"VolumeBinding", "VolumeRestrictions", "VolumeZone"}
     for release, code in ((K24, Code.ERROR), (K36, Code.UNRESOLVABLE)):

@@ -18,6 +18,7 @@ from models.kubernetes import (
     Pod,
     Service,
     StorageClass,
+    VolumeAttachment,
     Workload,
 )
 from models.snapshot import Snapshot
@@ -38,6 +39,7 @@ _FIELDS: dict[str, type[Any]] = {
     "csi_nodes": CSINode,
     "csi_drivers": CSIDriver,
     "csi_storage_capacities": CSIStorageCapacity,
+    "volume_attachments": VolumeAttachment,
 }
 _ADAPTERS = {field: TypeAdapter(tuple[model, ...]) for field, model in _FIELDS.items()}  # type: ignore[valid-type]
 

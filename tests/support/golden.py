@@ -24,6 +24,7 @@ from models.kubernetes import (
     ReplicationController,
     Service,
     StorageClass,
+    VolumeAttachment,
     Workload,
 )
 from models.snapshot import Snapshot
@@ -51,6 +52,7 @@ _KINDS: dict[str, tuple[str, type[Any]]] = {
     "csiNodes": ("csi_nodes", CSINode),
     "csiDrivers": ("csi_drivers", CSIDriver),
     "csiStorageCapacities": ("csi_storage_capacities", CSIStorageCapacity),
+    "volumeAttachments": ("volume_attachments", VolumeAttachment),
     "podDisruptionBudgets": ("pod_disruption_budgets", PodDisruptionBudget),
 }
 _ADAPTERS = {key: TypeAdapter(tuple[model, ...]) for key, (_, model) in _KINDS.items()}  # type: ignore[valid-type]
