@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import numpy as np
@@ -181,6 +182,81 @@ def test_a_claim_that_a_pod_mounts_twice_needs_two_volumes() -> None:
         pod("p", volumes=using("c", "c")), persistent_volume_claims=[claim("c")], persistent_volumes=[volume("v")]
     )
     assert verdict(state) == {"n0": (NOTHING_TO_BIND,), "n1": (NOTHING_TO_BIND,)}
+
+
+def node_by_node(state: Snapshot, names: list[str], index: int, promised: dict[str, str]) -> dict[str, str | None]:
+    """Bind the claims of a pod on one node, volume by volume: the same rules read a second time."""
+    host = state.nodes[index]
+    claims = sorted((state.claims[f"default/{name}"] for name in names), key=lambda c: c.size or 0)
+    chosen: dict[str, str | None] = {}
+    for wanted in claims:
+        best: PersistentVolume | None = None
+        for v in state.persistent_volumes:
+            name, reference = v.metadata.name, v.spec.claim_ref
+            holder = promised.get(name) or (reference.name if reference else None)
+            reached = v.spec.node_affinity is None or (
+                v.spec.node_affinity.required is not None
+                and v.spec.node_affinity.required.matches(host.name, host.labels)
+            )
+            if name in chosen.values() or holder not in (None, wanted.metadata.name):
+                continue
+            if v.class_name != wanted.class_name or v.capacity < (wanted.size or 0):
+                continue
+            if holder is not None:
+                best = v if reached else None
+                break
+            if reached and v.available and (best is None or v.capacity < best.capacity):
+                best = v
+        chosen[wanted.metadata.name] = best.metadata.name if best else None
+    return chosen
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_all_nodes_at_once_bind_as_one_by_one(seed: int) -> None:
+    rng = random.Random(seed)
+    hosts = [f"n{i}" for i in range(4)]
+    owners = [f"c{i}" for i in range(6)]
+    volumes = [
+        volume(
+            f"v{i}",
+            f"{rng.randint(1, 4)}Gi",
+            rng.choice(["local", "local", "other"]),
+            at=tuple(rng.sample(hosts, rng.randint(0, 3))),
+            phase=rng.choice(["Available", "Available", "Released"]),
+            **({"claimRef": {"namespace": "default", "name": rng.choice(owners)}} if rng.random() < 0.2 else {}),
+        )
+        for i in range(9)
+    ]
+    pods = [pod(f"p{i}", volumes=using(*rng.sample(owners, 3))) for i in range(3)]
+    state = cluster(
+        *pods,
+        nodes=[node(name) for name in hosts],
+        persistent_volumes=volumes,
+        persistent_volume_claims=[claim(name, f"{rng.randint(1, 4)}Gi") for name in owners],
+    )
+    framework = framework_on(state)
+    plugin = framework.plugins["VolumeBinding"]
+    assert isinstance(plugin, VolumeBinding)
+    promised: dict[str, str] = {}
+    for asking in state.pods:
+        cycle = framework.cycle(asking)
+        names = [key.partition("/")[2] for key in cycle.shape.claims]
+        expected = [node_by_node(state, names, n, promised) for n in range(len(hosts))]
+        bound = {key: volumes.tolist() for key, volumes in plugin._find(cycle.shape).taken}
+        ours = [
+            {
+                key.partition("/")[2]: None if row[n] == NONE else state.persistent_volumes[row[n]].metadata.name
+                for key, row in bound.items()
+            }
+            for n in range(len(hosts))
+        ]
+        assert ours == expected
+        codes = framework.run_filters(cycle).codes.tolist()
+        assert [code != Code.SUCCESS for code in codes] == [None in taken.values() for taken in expected]
+        free = [n for n in range(len(hosts)) if codes[n] == Code.SUCCESS]
+        if free:
+            assert framework.place(cycle, free[0]) is None
+            promised |= {v: name for name, v in expected[free[0]].items() if v}
 
 
 # -- volumes to be made ---------------------------------------------------------------------------------------
