@@ -2,7 +2,7 @@
 
 An object that an API server stored has a uid and is complete. A manifest written by hand is not: a container with
 a limit and no request requests its limit, a pod on the host's network holds its container ports there, and a
-priority class stands for its number.
+priority class stands for its number. A claim that names its volume is bound to it.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from dataclasses import replace
 from typing import Any
 
 from models.interning import FrozenMap
-from models.kubernetes import Container, Pod, PriorityClass
+from models.kubernetes import Container, PersistentVolumeClaim, Pod, PriorityClass
 from models.kubernetes.pod import ResourceRequirements
+from models.kubernetes.storage import BIND_COMPLETED
 
 BUILT_IN_PRIORITIES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 
@@ -43,6 +44,14 @@ class Defaults:
             if priority is not None:
                 changes["priority"] = priority
         return replace(pod, spec=replace(spec, **changes)) if changes else pod
+
+
+def complete_claim(claim: PersistentVolumeClaim) -> PersistentVolumeClaim:
+    """Return the claim as the controllers would have left it."""
+    if claim.metadata.uid or not claim.spec.volume_name or claim.bound:
+        return claim
+    annotations = FrozenMap({**claim.metadata.annotations, BIND_COMPLETED: "yes"})
+    return replace(claim, metadata=replace(claim.metadata, annotations=annotations))
 
 
 def _container(container: Container, host_network: bool) -> Container:

@@ -10,13 +10,15 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from instances.defaulting import Defaults
+from instances.defaulting import Defaults, complete_claim
 from instances.documents import Document
 from instances.items import Item, split
 from models.errors import InputError
 from models.interning import FrozenMap, interning
 from models.kubernetes import (
+    CSIDriver,
     CSINode,
+    CSIStorageCapacity,
     Namespace,
     Node,
     ObjectMeta,
@@ -28,6 +30,7 @@ from models.kubernetes import (
     ReplicationController,
     Service,
     StorageClass,
+    VolumeAttachment,
     Workload,
 )
 from models.snapshot import Snapshot
@@ -48,6 +51,9 @@ READ: dict[str, tuple[tuple[str, ...], str, type[Any]]] = {
     "PersistentVolumeClaim": (CORE, "persistent_volume_claims", PersistentVolumeClaim),
     "StorageClass": (STORAGE, "storage_classes", StorageClass),
     "CSINode": (STORAGE, "csi_nodes", CSINode),
+    "CSIDriver": (STORAGE, "csi_drivers", CSIDriver),
+    "CSIStorageCapacity": (STORAGE, "csi_storage_capacities", CSIStorageCapacity),
+    "VolumeAttachment": (STORAGE, "volume_attachments", VolumeAttachment),
     "PodDisruptionBudget": (("policy",), "pod_disruption_budgets", PodDisruptionBudget),
     "PriorityClass": (("scheduling.k8s.io",), "priority_classes", PriorityClass),
 }
@@ -114,6 +120,8 @@ class _Reader:
         self._add_namespaces(pods)
         defaults = Defaults(self.objects["priority_classes"])
         self.objects["pods"] = [defaults.apply(pod) for pod in pods]
+        claims: list[PersistentVolumeClaim] = self.objects["persistent_volume_claims"]
+        self.objects["persistent_volume_claims"] = [complete_claim(claim) for claim in claims]
         snapshot = Snapshot(
             **{field: tuple(objects) for field, objects in self.objects.items()},
             skipped=dict(+self.skipped),

@@ -400,6 +400,7 @@ def _volume(rng: random.Random, app: _App, pod: str, zone: str | None) -> Iterat
         "nodeAffinity": {"required": {"nodeSelectorTerms": [term]}},
     }
     bound = {"phase": "Bound"}
+    meta["annotations"] = {"pv.kubernetes.io/bind-completed": "yes"}
     yield _object("v1", "PersistentVolume", _meta(rng, name), spec=volume, status=bound)
     yield _object("v1", "PersistentVolumeClaim", meta, spec={**request, "volumeName": name}, status=bound)
 

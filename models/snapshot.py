@@ -9,7 +9,9 @@ from functools import cached_property
 
 from models.errors import InputError
 from models.kubernetes import (
+    CSIDriver,
     CSINode,
+    CSIStorageCapacity,
     LabelSelector,
     Namespace,
     Node,
@@ -21,6 +23,7 @@ from models.kubernetes import (
     ReplicationController,
     Service,
     StorageClass,
+    VolumeAttachment,
     Workload,
 )
 
@@ -51,6 +54,9 @@ class Snapshot:
     persistent_volume_claims: tuple[PersistentVolumeClaim, ...] = ()
     storage_classes: tuple[StorageClass, ...] = ()
     csi_nodes: tuple[CSINode, ...] = ()
+    csi_drivers: tuple[CSIDriver, ...] = ()
+    csi_storage_capacities: tuple[CSIStorageCapacity, ...] = ()
+    volume_attachments: tuple[VolumeAttachment, ...] = ()
     pod_disruption_budgets: tuple[PodDisruptionBudget, ...] = ()
     priority_classes: tuple[PriorityClass, ...] = ()
     skipped: Mapping[str, int] = field(default_factory=dict)

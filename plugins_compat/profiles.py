@@ -45,11 +45,7 @@ EXTENSION_POINTS = {
 
 # Known to upstream and part of its default profiles, but not built yet: naming one is no mistake.
 NOT_BUILT = {
-    "AzureDiskLimits",
-    "CinderLimits",
     "DefaultPreemption",
-    "EBSLimits",
-    "GCEPDLimits",
     "NodeDeclaredFeatures",
     "SelectorSpread",
 }

@@ -49,6 +49,22 @@ class Release:
         The reason of TaintToleration does not name the taint.
     volume_reason
         Reason for a bound volume that a node cannot reach.
+    csi_limit_from_allocatable
+        A node's allocatable resources may state the attach limit of a CSI driver.
+    counts_left_attached
+        Volumes of CSI drivers that are attached to a node though no pod there uses them count towards its limit.
+    always_migrated
+        In-tree volume plugins that count as taken over by CSI drivers wherever there is a CSINode object.
+    missing_claim_is_unresolvable
+        A claim that does not exist makes attach limits unresolvable; otherwise it is an error.
+    read_write_once_pod
+        The access mode of that name is enforced.
+    volume_attributes_classes
+        A claim takes only volumes of its own VolumeAttributesClass.
+    zone_label_translation
+        A volume's beta zone label may match a node's label of the new name.
+    zone_checked_in_pre_filter
+        VolumeZone looks at the claims before it looks at nodes.
     pinned_nodes_fail
         Nodes outside a PreFilter node set are recorded as unresolvable.
     rotates_over_all_nodes
@@ -87,8 +103,13 @@ class Release:
     generic_taint_reason: bool
     volume_reason: str
     csi_limit_from_allocatable: bool
+    counts_left_attached: bool
+    always_migrated: frozenset[str]
+    missing_claim_is_unresolvable: bool
     read_write_once_pod: bool
+    volume_attributes_classes: bool
     zone_label_translation: bool
+    zone_checked_in_pre_filter: bool
     pinned_nodes_fail: bool
     rotates_over_all_nodes: bool
     takes_first_if_unscored: bool
@@ -123,8 +144,13 @@ K24 = Release(
     generic_taint_reason=False,
     volume_reason="node(s) had volume node affinity conflict",
     csi_limit_from_allocatable=True,
+    counts_left_attached=False,
+    always_migrated=frozenset({"kubernetes.io/cinder"}),
+    missing_claim_is_unresolvable=False,
     read_write_once_pod=False,
+    volume_attributes_classes=False,
     zone_label_translation=False,
+    zone_checked_in_pre_filter=False,
     pinned_nodes_fail=False,
     rotates_over_all_nodes=False,
     takes_first_if_unscored=False,
@@ -141,7 +167,10 @@ K24 = Release(
         ("NodePorts", 0),
         ("NodeResourcesFit", 1),
         ("VolumeRestrictions", 0),
+        ("EBSLimits", 0),
+        ("GCEPDLimits", 0),
         ("NodeVolumeLimits", 0),
+        ("AzureDiskLimits", 0),
         ("VolumeBinding", 1),
         ("VolumeZone", 0),
         ("PodTopologySpread", 2),
@@ -176,8 +205,15 @@ K36 = replace(
     generic_taint_reason=True,
     volume_reason="node(s) didn't match PersistentVolume's node affinity",
     csi_limit_from_allocatable=False,
+    counts_left_attached=True,
+    always_migrated=frozenset(
+        {"kubernetes.io/aws-ebs", "kubernetes.io/gce-pd", "kubernetes.io/azure-disk", "kubernetes.io/cinder"}
+    ),
+    missing_claim_is_unresolvable=True,
     read_write_once_pod=True,
+    volume_attributes_classes=True,
     zone_label_translation=True,
+    zone_checked_in_pre_filter=True,
     pinned_nodes_fail=True,
     rotates_over_all_nodes=True,
     takes_first_if_unscored=True,
@@ -187,7 +223,7 @@ K36 = replace(
     config_versions=("v1",),
     plugins=(
         ("SchedulingGates", 0),
-        *K24.plugins[:-3],
+        *(use for use in K24.plugins[:-3] if use[0] not in ("EBSLimits", "GCEPDLimits", "AzureDiskLimits")),
         ("DynamicResources", 2),
         *K24.plugins[-3:],
     ),

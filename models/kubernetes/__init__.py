@@ -4,7 +4,15 @@ from models.kubernetes.meta import ObjectMeta, OwnerReference
 from models.kubernetes.node import Node, NodeSpec, NodeStatus
 from models.kubernetes.pod import Affinity, Container, Pod, PodSpec, PodStatus, TopologySpreadConstraint
 from models.kubernetes.selectors import LabelSelector, LabelSelectorRequirement, NodeSelector
-from models.kubernetes.storage import CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass
+from models.kubernetes.storage import (
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    VolumeAttachment,
+)
 from models.kubernetes.taints import Taint, Toleration
 from models.kubernetes.workload import (
     Namespace,
@@ -17,7 +25,9 @@ from models.kubernetes.workload import (
 
 __all__ = [
     "Affinity",
+    "CSIDriver",
     "CSINode",
+    "CSIStorageCapacity",
     "Container",
     "LabelSelector",
     "LabelSelectorRequirement",
@@ -41,5 +51,6 @@ __all__ = [
     "Taint",
     "Toleration",
     "TopologySpreadConstraint",
+    "VolumeAttachment",
     "Workload",
 ]

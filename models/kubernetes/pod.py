@@ -147,6 +147,21 @@ class AWSElasticBlockStore:
 
 
 @kube
+class AzureDisk:
+    """An inline Azure disk."""
+
+    disk_name: Name = ""
+    disk_uri: Annotated[Name, Field(alias="diskURI")] = ""
+
+
+@kube
+class Cinder:
+    """An inline OpenStack volume."""
+
+    volume_id: Annotated[Name, Field(alias="volumeID")]
+
+
+@kube
 class ISCSI:
     """An inline iSCSI volume."""
 
@@ -180,6 +195,8 @@ class Volume:
     host_path: AnySource | None = None
     gce_persistent_disk: GCEPersistentDisk | None = None
     aws_elastic_block_store: AWSElasticBlockStore | None = None
+    azure_disk: AzureDisk | None = None
+    cinder: Cinder | None = None
     iscsi: ISCSI | None = None
     rbd: RBD | None = None
 

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from models.kubernetes.base import EMPTY, Many, Name, Names, ResourceList, kube
+from models.kubernetes.base import EMPTY, Many, Name, Names, Quantity, ResourceList, kube
 from models.kubernetes.meta import ObjectMeta
-from models.kubernetes.pod import AWSElasticBlockStore, GCEPersistentDisk, ResourceRequirements
+from models.kubernetes.pod import AWSElasticBlockStore, AzureDisk, Cinder, GCEPersistentDisk, ResourceRequirements
 from models.kubernetes.selectors import LabelSelector, NodeSelector
 
 BETA_STORAGE_CLASS = "volume.beta.kubernetes.io/storage-class"
+BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
+SELECTED_NODE = "volume.kubernetes.io/selected-node"
+MIGRATED_PLUGINS = "storage.alpha.kubernetes.io/migrated-plugins"
+
+STORAGE = "storage"
+"""The resource of which claims request, and volumes offer, an amount."""
 
 
 @kube
@@ -44,9 +50,12 @@ class PersistentVolumeSpec:
     storage_class_name: Name = ""
     node_affinity: VolumeNodeAffinity | None = None
     volume_mode: Name | None = None
+    volume_attributes_class_name: Name | None = None
     csi: CSISource | None = None
     gce_persistent_disk: GCEPersistentDisk | None = None
     aws_elastic_block_store: AWSElasticBlockStore | None = None
+    azure_disk: AzureDisk | None = None
+    cinder: Cinder | None = None
 
 
 @kube
@@ -64,6 +73,21 @@ class PersistentVolume:
     spec: PersistentVolumeSpec
     status: Phase | None = None
 
+    @property
+    def class_name(self) -> str:
+        """The storage class the volume belongs to; empty if none."""
+        return self.metadata.annotations.get(BETA_STORAGE_CLASS, self.spec.storage_class_name)
+
+    @property
+    def available(self) -> bool:
+        """Whether the volume waits for a claim."""
+        return self.status is not None and self.status.phase == "Available"
+
+    @property
+    def capacity(self) -> int:
+        """What the volume holds, in nanobytes."""
+        return self.spec.capacity.get(STORAGE, 0)
+
 
 @kube
 class PersistentVolumeClaimSpec:
@@ -73,6 +97,7 @@ class PersistentVolumeClaimSpec:
     storage_class_name: Name | None = None
     access_modes: Names = ()
     volume_mode: Name | None = None
+    volume_attributes_class_name: Name | None = None
     resources: ResourceRequirements | None = None
     selector: LabelSelector | None = None
 
@@ -93,7 +118,22 @@ class PersistentVolumeClaim:
     @property
     def class_name(self) -> str:
         """The storage class asked for; empty if none."""
-        return self.metadata.annotations.get(BETA_STORAGE_CLASS) or self.spec.storage_class_name or ""
+        return self.metadata.annotations.get(BETA_STORAGE_CLASS, self.spec.storage_class_name or "")
+
+    @property
+    def bound(self) -> bool:
+        """Whether binding is complete; a claim that only names a volume still waits for its controller."""
+        return bool(self.spec.volume_name) and BIND_COMPLETED in self.metadata.annotations
+
+    @property
+    def selected_node(self) -> str | None:
+        """The node that the volume is being made for, if one was chosen."""
+        return self.metadata.annotations.get(SELECTED_NODE)
+
+    @property
+    def size(self) -> int | None:
+        """The amount asked for, in nanobytes, if the claim says."""
+        return self.spec.resources.requests.get(STORAGE) if self.spec.resources else None
 
 
 @kube
@@ -111,8 +151,10 @@ class TopologySelectorTerm:
     match_label_expressions: Many[TopologySelectorRequirement] = ()
 
     def matches(self, labels: dict[str, str]) -> bool:
-        """Whether a node with these labels may have the volume."""
-        return all(labels.get(r.key) in r.values for r in self.match_label_expressions)
+        """Whether a node with these labels may have the volume; a term without requirements admits none."""
+        return bool(self.match_label_expressions) and all(
+            labels.get(r.key) in r.values for r in self.match_label_expressions
+        )
 
 
 @kube
@@ -166,3 +208,68 @@ class CSINode:
             for driver in (self.spec.drivers if self.spec else ())
             if driver.allocatable is not None and driver.allocatable.count is not None
         }
+
+    @property
+    def migrated_plugins(self) -> frozenset[str]:
+        """In-tree volume plugins whose volumes the node's CSI drivers have taken over."""
+        return frozenset(filter(None, self.metadata.annotations.get(MIGRATED_PLUGINS, "").split(",")))
+
+
+@kube
+class AttachedVolume:
+    """What is attached; only persistent volumes have a name here."""
+
+    persistent_volume_name: Name | None = None
+
+
+@kube
+class VolumeAttachmentSpec:
+    """The part of an attachment's ``spec`` that placement reads."""
+
+    attacher: Name = ""
+    node_name: Name = ""
+    source: AttachedVolume | None = None
+
+
+@kube
+class VolumeAttachment:
+    """A volume that a CSI driver has attached to a node, whether or not a pod there still uses it."""
+
+    metadata: ObjectMeta
+    spec: VolumeAttachmentSpec
+
+
+@kube
+class CSIDriverSpec:
+    """The part of a driver's ``spec`` that placement reads."""
+
+    storage_capacity: bool | None = None
+
+
+@kube
+class CSIDriver:
+    """A CSI driver of the cluster; some say where how much storage is left."""
+
+    metadata: ObjectMeta
+    spec: CSIDriverSpec | None = None
+
+    @property
+    def tells_capacity(self) -> bool:
+        """Whether `CSIStorageCapacity` objects decide where the driver can make a volume."""
+        return bool(self.spec and self.spec.storage_capacity)
+
+
+@kube
+class CSIStorageCapacity:
+    """How much storage of a class is left for some of the nodes."""
+
+    metadata: ObjectMeta
+    storage_class_name: Name = ""
+    node_topology: LabelSelector | None = None
+    capacity: Quantity | None = None
+    maximum_volume_size: Quantity | None = None
+
+    @property
+    def largest(self) -> int | None:
+        """The largest volume that can be made, in nanobytes, if the driver says."""
+        return self.capacity if self.maximum_volume_size is None else self.maximum_volume_size

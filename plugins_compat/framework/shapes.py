@@ -26,12 +26,15 @@ class Shape:
     pod
         Any pod of the shape. Its name, uid, node and status must not be read.
     claims
-        Keys of the claims the pods use.
+        Key of the claim behind each volume that has one, in the order of the volumes.
+    ephemeral
+        Those of them that are made for the pod alone, from an ephemeral volume.
     """
 
     index: int
     pod: Pod
     claims: tuple[str, ...]
+    ephemeral: frozenset[str] = frozenset()
 
 
 class Shapes:
@@ -49,7 +52,10 @@ class Shapes:
         """Return the shape of ``pod``."""
         spec, meta, token = pod.spec, pod.metadata, self._tokens
         volumes = token.volumes(spec.volumes)
-        claims = tuple(sorted({_claim(pod, volume) for volume in volumes if _claim(pod, volume)}))
+        claims = tuple(claim for volume in volumes if (claim := _claim(pod, volume)))
+        ephemeral = frozenset(_claim(pod, volume) for volume in volumes if volume.persistent_volume_claim is None) - {
+            ""
+        }
         controller = meta.controller
         key = (
             pod.namespace,
@@ -67,13 +73,14 @@ class Shapes:
             token(spec.resource_claims),
             tuple(volume for volume in volumes if not _claim(pod, volume)),
             claims,
+            ephemeral,
             spec.scheduler_name,
             pod.priority,
             pod.gated,
         )
         shape = self._by_key.get(key)
         if shape is None:
-            shape = self._by_key[key] = Shape(len(self.all), pod, claims)
+            shape = self._by_key[key] = Shape(len(self.all), pod, claims, ephemeral)
             self.all.append(shape)
             for label in meta.labels.items():
                 self._by_label[label].append(shape)
@@ -145,6 +152,8 @@ def _matters(volume: Volume) -> bool:
             volume.ephemeral,
             volume.gce_persistent_disk,
             volume.aws_elastic_block_store,
+            volume.azure_disk,
+            volume.cinder,
             volume.iscsi,
             volume.rbd,
         )

@@ -62,7 +62,7 @@ class ClusterState:
         self._memo: dict[Hashable, Any] = {}
         self._tallies: dict[Hashable, tuple[Tally, Callable[[Shape], int]]] = {}
         self._tallies_of: list[list[tuple[Tally, int]]] = []
-        self._bags: dict[Hashable, tuple[Bag[Any], Callable[[Shape], tuple[Any, ...]]]] = {}
+        self._bags: dict[Hashable, tuple[Bag[Any], Callable[[Shape, int], tuple[Any, ...]]]] = {}
 
     @property
     def size(self) -> int:
@@ -140,7 +140,7 @@ class ClusterState:
         for tally, weight in self._tallies_of[shape.index]:
             tally.add(node, weight * count)
         for bag, things in self._bags.values():
-            if brought := things(shape):
+            if brought := things(shape, node):
                 bag.add(node, brought, count)
 
     def forget(self, shape: Shape, node: int) -> None:
@@ -173,7 +173,9 @@ class ClusterState:
         self._tallies[key] = (tally, weight)
         return tally
 
-    def bag(self, key: Hashable, things: Callable[[Shape], tuple[H, ...]], kind: Callable[[H], Hashable]) -> Bag[H]:
+    def bag(
+        self, key: Hashable, things: Callable[[Shape, int], tuple[H, ...]], kind: Callable[[H], Hashable]
+    ) -> Bag[H]:
         """Return the bag of the things that pods bring to nodes.
 
         Parameters
@@ -181,7 +183,7 @@ class ClusterState:
         key
             Names the sort of thing; calls with equal keys must mean the same.
         things
-            What a pod of a shape brings. Called often: it should be memoised.
+            What a pod of a shape brings to a node. Called often: it should be memoised.
         kind
             The kind of a thing; see `Bag`.
         """
@@ -190,8 +192,8 @@ class ClusterState:
             return found[0]
         bag: Bag[H] = Bag(self.size, kind)
         for shape in self.shapes.all:
-            if brought := things(shape):
-                for node, count in self.placed[shape.index].items():
+            for node, count in self.placed[shape.index].items():
+                if brought := things(shape, node):
                     bag.add(node, brought, count)
         self._bags[key] = (bag, things)
         return bag

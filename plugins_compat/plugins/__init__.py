@@ -1,8 +1,12 @@
 """One file for each upstream plugin, named as upstream; the list of what is built in."""
 
 from plugins_compat.framework.plugin import Plugin
+from plugins_compat.plugins.azure_disk_limits import AzureDiskLimits
+from plugins_compat.plugins.cinder_limits import CinderLimits
 from plugins_compat.plugins.default_binder import DefaultBinder
 from plugins_compat.plugins.dynamic_resources import DynamicResources
+from plugins_compat.plugins.ebs_limits import EBSLimits
+from plugins_compat.plugins.gce_pd_limits import GCEPDLimits
 from plugins_compat.plugins.image_locality import ImageLocality
 from plugins_compat.plugins.inter_pod_affinity import InterPodAffinity
 from plugins_compat.plugins.node_affinity import NodeAffinity
@@ -30,7 +34,11 @@ IN_TREE: tuple[type[Plugin], ...] = (
     NodePorts,
     NodeResourcesFit,
     VolumeRestrictions,
+    EBSLimits,
+    GCEPDLimits,
     NodeVolumeLimits,
+    AzureDiskLimits,
+    CinderLimits,
     VolumeBinding,
     VolumeZone,
     PodTopologySpread,

@@ -2,124 +2,124 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+import hashlib
+from collections.abc import Hashable, Iterable, Sequence
 
 import numpy as np
 
 from models.arrays import Ints
-from models.problem import NO_LIMIT, Distinct, Origin, Rule
+from models.kubernetes import PersistentVolume
+from models.kubernetes.base import EMPTY
+from models.problem import NO_LIMIT
 from models.quantity import whole
-from plugins_compat.compiler.view import View
-from plugins_compat.framework.cycle import Cycle
-from plugins_compat.framework.plugin import Plugin
 from plugins_compat.framework.shapes import Shape
-from plugins_compat.framework.status import Code
-from plugins_compat.framework.tally import Bag
+from plugins_compat.plugins.attach_limits import AttachLimits, Attachment
+from plugins_compat.plugins.csi_migration import MIGRATABLE, migrated_plugins, plugin_of
 from plugins_compat.plugins.volumes import claims_of, volume_of
 
-Attachment = tuple[str, str]
-"""CSI driver and volume handle."""
-
 ALLOCATABLE = "attachable-volumes-csi-"
+LONGEST_NAME = 63
 
 
-class NodeVolumeLimits(Plugin):
-    """Rejects nodes where the pod's volumes would exceed the attach limit of their driver."""
+def limit_key(driver: str) -> str:
+    """Return the resource in which a node states the limit of a driver; a long name is cut and hashed."""
+    if len(ALLOCATABLE) + len(driver) < LONGEST_NAME:
+        return ALLOCATABLE + driver
+    digest = hashlib.sha1(driver.encode(), usedforsecurity=False).hexdigest()
+    return f"{ALLOCATABLE}{driver[:23]}{digest[:16]}"
+
+
+class NodeVolumeLimits(AttachLimits):
+    """Rejects nodes where the pod's volumes would exceed the attach limit of their driver.
+
+    In-tree volumes count where a driver has taken them over.
+    """
 
     name = "NodeVolumeLimits"
-    one_reason_a_code = True
+    full_nodes_refuse = False
 
-    def filter(self, cycle: Cycle, nodes: Ints) -> Ints:
-        """Reject nodes where new volumes of some driver do not fit; those already on the node are free."""
-        codes = np.zeros(len(nodes), dtype=np.int64)
-        wanted = self._attachments(cycle.shape)
-        if not wanted:
-            return codes
-        bag = self._bag()
-        for driver in {driver for driver, _ in wanted}:
-            there = np.zeros(self.state.size, dtype=np.int64)
-            mine = [attachment for attachment in wanted if attachment[0] == driver]
-            for attachment in mine:
-                there[list(bag.holders[attachment])] += 1
-            new = len(mine) - there[nodes]
-            over = bag.distinct[driver][nodes] + new > self._limits(driver)[nodes]
-            codes[(new > 0) & over] = Code.UNSCHEDULABLE
-        return codes
+    def sorts(self) -> Sequence[Hashable]:
+        """Nodes differ in the in-tree plugins that were taken over there."""
+        return migrated_plugins(self.state.snapshot, self.release.always_migrated)
 
-    def _bag(self) -> Bag[Attachment]:
-        return self.state.bag(self.name, self._attachments, lambda attachment: attachment[0])
-
-    def reasons(self, cycle: Cycle, node: int) -> Sequence[str]:
-        """Return upstream's reason."""
-        return ("node(s) exceed max volume count",)
-
-    def rules(self, view: View) -> Iterable[Rule]:
-        """One `Distinct` for each driver that some node limits."""
-        users: Counter[Attachment] = Counter()
-        for shape, count in zip(view.shapes, view.counts.tolist(), strict=True):
-            for attachment in self._attachments(shape):
-                users[attachment] += count
-        for driver in sorted({driver for driver, _ in users}):
-            limits = self._limits(driver)
-            if (limits < NO_LIMIT).any():
-                yield self._distinct(view, driver, limits, users)
-
-    def _distinct(self, view: View, driver: str, limits: Ints, users: Counter[Attachment]) -> Rule:
-        """Return the rule of one driver; what a single pod uses and no fixed one needs no name, only a number."""
-        held = {thing: nodes for thing, nodes in self._bag().holders.items() if thing[0] == driver and nodes}
-        shared = sorted(t for t, count in users.items() if t[0] == driver and (count > 1 or t in held))
-        index = {thing: i for i, thing in enumerate(shared)}
-        own, bundle = [], []
-        bundles: dict[tuple[int, ...], int] = {}
-        for shape in view.shapes:
-            things = [thing for thing in self._attachments(shape) if thing[0] == driver]
-            own.append(sum(thing not in index for thing in things))
-            mine = tuple(sorted(index[thing] for thing in things if thing in index))
-            bundle.append(bundles.setdefault(mine, len(bundles)) if mine else -1)
-        used_by_fixed = np.zeros((len(shared), self.state.size), dtype=np.bool_)
-        left = limits.copy()
-        for thing, nodes in held.items():
-            if thing in index:
-                used_by_fixed[index[thing], list(nodes)] = True
-            else:
-                left[list(nodes)] -= 1
-        return Distinct(
-            Origin(self.name, driver),
-            np.array(own, dtype=np.int64),
-            np.array(bundle, dtype=np.int64),
-            tuple(np.array(mine, dtype=np.int64) for mine in bundles),
-            left,
-            used_by_fixed,
-        )
-
-    def _attachments(self, shape: Shape) -> tuple[Attachment, ...]:
-        return self.state.memo((self.name, shape), lambda: tuple(sorted(set(self._find(shape)))))
-
-    def _find(self, shape: Shape) -> Iterable[Attachment]:
+    def attachments(self, shape: Shape, sort: Hashable) -> Iterable[Attachment]:
+        """Yield the volumes of drivers: behind claims, to be made for claims, and inline ones taken over."""
+        assert isinstance(sort, frozenset)
         snapshot = self.state.snapshot
+        for volume in shape.pod.spec.volumes:
+            found = plugin_of(volume)
+            if found and found[0].name in sort:
+                plugin, disk = found
+                # An inline volume has no zone to be told by.
+                if handle := plugin.handle(disk, EMPTY):
+                    yield plugin.driver, handle
         for key, claim in claims_of(snapshot, shape):
             if claim is None:
                 continue
-            volume = volume_of(snapshot, claim)
-            if volume is not None:
-                if volume.spec.csi is not None:
-                    yield volume.spec.csi.driver, volume.spec.csi.volume_handle
-            elif not claim.spec.volume_name and claim.class_name in snapshot.classes:
-                yield snapshot.classes[claim.class_name].provisioner, f"claim {key}"
+            bound = volume_of(snapshot, claim)
+            if bound is not None:
+                yield from _of_volume(bound, sort)
+            elif storage_class := snapshot.classes.get(claim.class_name):
+                in_tree = MIGRATABLE.get(storage_class.provisioner)
+                if in_tree is None:
+                    yield storage_class.provisioner, f"claim {key}"
+                elif in_tree.name in sort:
+                    yield in_tree.driver, f"claim {key}"
 
-    def _limits(self, driver: str) -> Ints:
-        """``[n]`` the attach limit of a driver, `NO_LIMIT` where none is stated."""
+    def limits(self, limited: str) -> Ints:
+        """``[n]`` what the node's CSINode object states for a driver; in some releases also what the node does.
 
-        def make() -> Ints:
-            stated = {csi.metadata.name: csi.limits() for csi in self.state.snapshot.csi_nodes}
-            limits = np.full(self.state.size, NO_LIMIT, dtype=np.int64)
-            for n, node in enumerate(self.state.nodes):
-                name = ALLOCATABLE + driver
-                if self.release.csi_limit_from_allocatable and name in node.allocatable:
-                    limits[n] = whole(node.allocatable[name])
-                if driver in stated.get(node.name, {}):
-                    limits[n] = stated[node.name][driver]
-            return limits
+        What is attached to a node and used by no pod there takes from it.
+        """
+        stated = {csi.metadata.name: csi.limits() for csi in self.state.snapshot.csi_nodes}
+        limits = np.full(self.state.size, NO_LIMIT, dtype=np.int64)
+        key = limit_key(limited)
+        for n, node in enumerate(self.state.nodes):
+            if self.release.csi_limit_from_allocatable and key in node.allocatable:
+                limits[n] = whole(node.allocatable[key])
+            if limited in stated.get(node.name, {}):
+                limits[n] = stated[node.name][limited]
+        if self.release.counts_left_attached:
+            for n in self._left_attached().get(limited, ()):
+                if limits[n] < NO_LIMIT:
+                    limits[n] -= 1
+        return limits
 
-        return self.state.memo((self.name, "limits", driver), make)
+    def _left_attached(self) -> dict[str, list[int]]:
+        """Return, for each driver, the node of each volume that is attached there, but not by a pod of the snapshot.
+
+        That a pod leaves is taken to detach its volumes.
+        """
+
+        def make() -> dict[str, list[int]]:
+            snapshot, sorts = self.state.snapshot, self.sorts()
+            attached: set[tuple[int, Attachment]] = set()
+            for attachment in snapshot.volume_attachments:
+                node = snapshot.node_index.get(attachment.spec.node_name)
+                name = attachment.spec.source.persistent_volume_name if attachment.spec.source else None
+                volume = snapshot.volumes.get(name or "")
+                if node is not None and attachment.spec.attacher and volume is not None and volume.spec.csi is not None:
+                    attached.add((node, (attachment.spec.attacher, volume.spec.csi.volume_handle)))
+            nodes = {node for node, _ in attached}
+            for pod in snapshot.pods:
+                node = snapshot.node_index.get(pod.node_name)
+                if node in nodes and not pod.finished:
+                    attached -= {(node, thing) for thing in self.attachments(self.state.shapes.of(pod), sorts[node])}
+            left: dict[str, list[int]] = {}
+            for node, (driver, _) in attached:
+                left.setdefault(driver, []).append(node)
+            return left
+
+        return self.state.memo((self.name, "left attached"), make)
+
+
+def _of_volume(volume: PersistentVolume, migrated: frozenset[str]) -> Iterable[Attachment]:
+    if volume.spec.csi is not None:
+        if volume.spec.csi.driver and volume.spec.csi.volume_handle:
+            yield volume.spec.csi.driver, volume.spec.csi.volume_handle
+        return
+    found = plugin_of(volume.spec)
+    if found and found[0].name in migrated:
+        plugin, disk = found
+        if handle := plugin.handle(disk, volume.metadata.labels):
+            yield plugin.driver, handle

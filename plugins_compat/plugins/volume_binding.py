@@ -2,76 +2,104 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from models.arrays import Bools, Ints
-from models.kubernetes import PersistentVolumeClaim, Pod
+from models.kubernetes import CSIStorageCapacity, NodeSelector, PersistentVolume, PersistentVolumeClaim, Pod
+from models.problem import Rule
+from models.quantity import whole
+from plugins_compat.compiler.view import View
 from plugins_compat.framework.cycle import Cycle
+from plugins_compat.framework.plugin import Plugin
 from plugins_compat.framework.shapes import Shape
+from plugins_compat.framework.state import ClusterState
 from plugins_compat.framework.status import Code, NodeSet, Status
 from plugins_compat.matching import everywhere, selected
-from plugins_compat.plugins.static_filter import StaticFilter
-from plugins_compat.plugins.volumes import claims_of, volume_of, waits
+from plugins_compat.plugins.csi_migration import driver_affinity, migrated, plugin_of
+from plugins_compat.plugins.volume_matching import candidates
+from plugins_compat.plugins.volumes import claims_of, name_of, not_found, volume_of, waits
 
 NO_PROVISIONER = "kubernetes.io/no-provisioner"
+NONE = -1
+
+IMMEDIATE = "pod has unbound immediate PersistentVolumeClaims"
+NOTHING_TO_BIND = "node(s) didn't find available persistent volumes to bind"
+NO_SPACE = "node(s) did not have enough free storage"
+NO_VOLUME = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
 
 
-class VolumeBinding(StaticFilter):
-    """Rejects nodes that a bound volume cannot reach, or where an unbound claim cannot be provisioned.
+@dataclass(frozen=True, slots=True, eq=False)
+class Bindings:
+    """What every node would do about the claims of a pod.
 
-    Claims that are missing from the snapshot, and unbound claims that could take an existing volume, are
-    refused: the pods that use them stay where they are.
+    Parameters
+    ----------
+    unreachable, missing
+        ``[n]`` nodes that cannot reach a bound volume, or where it does not exist; the first such claim counts.
+    unbindable, too_small
+        ``[n]`` nodes with nothing for an unbound claim, or without the space to make it; the first such claim counts.
+    taken
+        For each claim that looks for an existing volume, ``[n]`` the position of the one it takes, or `NONE`.
+    made
+        For each claim that may have a volume made, ``[n]`` the nodes where it would.
+    rejected
+        ``[n]`` nodes where the pod cannot run, for any of these reasons.
+    """
+
+    unreachable: Bools
+    missing: Bools
+    unbindable: Bools
+    too_small: Bools
+    taken: Sequence[tuple[str, Ints]]
+    made: Sequence[tuple[str, Bools]]
+    rejected: Bools
+
+
+class VolumeBinding(Plugin):
+    """Rejects nodes that a bound volume cannot reach, or where an unbound claim gets none.
+
+    Reserve remembers which volume was promised to which claim, and where one is to be made, so that the pods that
+    follow respect it. What the volume controllers make of the promise is not simulated: the claim stays promised.
+
+    For the optimizer, pods whose unbound claims leave a choice are refused: they stay where they are.
     """
 
     name = "VolumeBinding"
 
-    def refuses(self, pod: Pod) -> str | None:
-        """Refuse pods whose volumes the snapshot does not show, or leaves a choice."""
-        snapshot = self.state.snapshot
-        for key, claim in claims_of(snapshot, self.state.shapes.of(pod)):
-            if claim is None:
-                return f"claim {key} is not in the snapshot"
-            if claim.spec.volume_name and volume_of(snapshot, claim) is None:
-                return f"volume {claim.spec.volume_name} of claim {key} is not in the snapshot"
-            if not claim.spec.volume_name and self._could_take_existing(claim):
-                return f"claim {key} is unbound and could take an existing volume, which is not modelled"
-        return None
+    def __init__(self, args: Any, state: ClusterState) -> None:
+        super().__init__(args, state)
+        self._promised: dict[int, str] = {}  # volume, by position, to the key of a claim
+        self._node_chosen: dict[str, str] = {}  # key of a claim to the node its volume is to be made for
+        self._bindings: dict[int, Bindings] = {}
+
+    # -- the framework's face ---------------------------------------------------------------------------------
 
     def pre_filter(self, cycle: Cycle) -> Status | NodeSet | None:
-        """Reject a pod with a claim that nothing can bind now."""
-        snapshot = self.state.snapshot
-        for key, claim in claims_of(snapshot, cycle.shape):
-            if claim is None:
-                name = key.partition("/")[2]
-                return Status(Code.UNRESOLVABLE, (f'persistentvolumeclaim "{name}" not found',))
-        if any(self._immediate(claim) for _, claim in claims_of(snapshot, cycle.shape) if claim is not None):
-            return Status(Code.UNRESOLVABLE, ("pod has unbound immediate PersistentVolumeClaims",))
-        return None
+        """Reject a pod with a claim that is not there, is going away, or that nothing can bind now."""
+        reason = self._unusable(cycle.shape, cycle.pod) or (IMMEDIATE if self._immediate(cycle.shape) else "")
+        return Status(Code.UNRESOLVABLE, (reason,)) if reason else None
 
-    def passes(self, shape: Shape) -> Bools:
-        """``[n]`` nodes that reach every bound volume and can have every unbound one."""
-        snapshot = self.state.snapshot
-        mask = everywhere(self.state)
-        for _, claim in claims_of(snapshot, shape):
-            if claim is None or self._immediate(claim):
-                return np.zeros_like(mask)
-            mask &= self._reachable(claim) if claim.spec.volume_name else self._provisionable(claim)
-        return mask
+    def filter(self, cycle: Cycle, nodes: Ints) -> Ints:
+        """Reject, for good, the nodes where some claim cannot be served."""
+        if not cycle.shape.claims:
+            return np.zeros(len(nodes), dtype=np.int64)
+        return np.where(self._find(cycle.shape).rejected[nodes], Code.UNRESOLVABLE, Code.SUCCESS)
 
     def reasons(self, cycle: Cycle, node: int) -> Sequence[str]:
-        """Return upstream's reasons."""
-        snapshot = self.state.snapshot
-        reasons = []
-        for _, claim in claims_of(snapshot, cycle.shape):
-            if claim is None or not claim.spec.volume_name:
-                continue
-            if volume_of(snapshot, claim) is None:
-                reasons.append("node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)")
-            elif not self._reachable(claim)[node]:
-                reasons.append(self.release.volume_reason)
-        return sorted(set(reasons)) or ("node(s) didn't find available persistent volumes to bind",)
+        """Return upstream's reasons, in its order."""
+        found = self._find(cycle.shape)
+        reasons = (
+            (found.unreachable, self.release.volume_reason),
+            (found.unbindable, NOTHING_TO_BIND),
+            (found.too_small, NO_SPACE),
+            (found.missing, NO_VOLUME),
+        )
+        return tuple(reason for nodes, reason in reasons if nodes[node])
 
     def pre_score(self, cycle: Cycle, nodes: Ints) -> bool:
         """Drop out in releases that do; the score is behind a gate that is off."""
@@ -81,35 +109,254 @@ class VolumeBinding(StaticFilter):
         """Return 0 for every node."""
         return np.zeros(len(nodes), dtype=np.int64)
 
-    def _immediate(self, claim: PersistentVolumeClaim) -> bool:
-        return not claim.spec.volume_name and not waits(self.state.snapshot, claim)
+    def reserve(self, cycle: Cycle, node: int) -> Status | None:
+        """Promise the volumes that the node would take, and choose the node for those to be made."""
+        if not cycle.shape.claims:
+            return None
+        found = self._find(cycle.shape)
+        taken = {int(volumes[node]): key for key, volumes in found.taken if volumes[node] != NONE}
+        made = [key for key, nodes in found.made if nodes[node]]
+        if taken or made:
+            self._promised |= taken
+            self._node_chosen |= dict.fromkeys(made, self.state.nodes[node].name)
+            self._bindings.clear()
+        cycle.data[self.name] = (tuple(taken), made)
+        return None
 
-    def _reachable(self, claim: PersistentVolumeClaim) -> Bools:
-        def make() -> Bools:
+    def unreserve(self, cycle: Cycle, node: int) -> None:
+        """Take the promises back."""
+        taken, made = cycle.data.pop(self.name, ((), ()))
+        for volume in taken:
+            self._promised.pop(volume, None)
+        for key in made:
+            self._node_chosen.pop(key, None)
+        self._bindings.clear()
+
+    def pre_bind(self, cycle: Cycle, node: int) -> Status | None:
+        """Succeed: upstream waits here for the volume controllers, which do what was promised."""
+        return None
+
+    # -- the optimizer's face ---------------------------------------------------------------------------------
+
+    def refuses(self, pod: Pod) -> str | None:
+        """Refuse pods whose volumes the snapshot does not show, or leaves a choice."""
+        snapshot, shape = self.state.snapshot, self.state.shapes.of(pod)
+        for key, claim in claims_of(snapshot, shape):
+            if claim is None:
+                return f"claim {key} is not in the snapshot"
+            if claim.spec.volume_name and volume_of(snapshot, claim) is None:
+                return f"volume {claim.spec.volume_name} of claim {key} is not in the snapshot"
+        if reason := self._unusable(shape, pod):
+            return reason
+        for key, claim in claims_of(snapshot, shape):
+            if claim is None or claim.bound or not waits(snapshot, claim):
+                continue
+            if self._users()[key] > 1:
+                return f"claim {key} is unbound and shared, so the first pod decides for the others"
+            if claim.selected_node is None and self._candidates(key, claim):
+                return f"claim {key} is unbound and could take an existing volume, which is not modelled"
+        return None
+
+    def rules(self, view: View) -> Iterable[Rule]:
+        """Return the nodes that serve all claims as one `Allow`."""
+        rule = view.allow(self.name, self._allowed)
+        return [rule] if rule is not None else []
+
+    def _allowed(self, shape: Shape) -> Bools:
+        """``[n]`` the nodes that pods of this shape may use."""
+        if not shape.claims:
+            return everywhere(self.state)
+        gone = any(claim is None for _, claim in claims_of(self.state.snapshot, shape))
+        if gone or self._immediate(shape):
+            return np.zeros(self.state.size, dtype=np.bool_)
+        return ~self._find(shape).rejected
+
+    def _users(self) -> Counter[str]:
+        """Count the pods that use each claim."""
+
+        def make() -> Counter[str]:
+            shapes = (self.state.shapes.of(pod) for pod in self.state.snapshot.pods if not pod.finished)
+            return Counter(key for shape in shapes for key in set(shape.claims))
+
+        return self.state.memo((self.name, "users"), make)
+
+    # -- claims -----------------------------------------------------------------------------------------------
+
+    def _unusable(self, shape: Shape, pod: Pod) -> str:
+        """Say what about the pod's claims keeps it from every node; empty if nothing."""
+        for key, claim in claims_of(self.state.snapshot, shape):
+            name, ephemeral = name_of(key), key in shape.ephemeral
+            if claim is None:
+                waiting = "waiting for ephemeral volume controller to create the persistentvolumeclaim"
+                return f'{waiting} "{name}"' if ephemeral else not_found(key)
+            if claim.status is not None and claim.status.phase == "Lost":
+                volume = claim.spec.volume_name
+                return f'persistentvolumeclaim "{name}" bound to non-existent persistentvolume "{volume}"'
+            if claim.metadata.deletion_timestamp is not None:
+                return f'persistentvolumeclaim "{name}" is being deleted'
+            owner = claim.metadata.controller
+            if ephemeral and (owner is None or owner.uid != pod.metadata.uid):
+                return f"PVC {key} was not created for pod {pod.key} (pod is not owner)"
+        return ""
+
+    def _immediate(self, shape: Shape) -> bool:
+        """Whether a claim should have been bound before; one that names its volume should, too."""
+        snapshot = self.state.snapshot
+        return any(
+            claim is not None and not claim.bound and (claim.spec.volume_name != "" or not waits(snapshot, claim))
+            for _, claim in claims_of(snapshot, shape)
+        )
+
+    # -- volumes ----------------------------------------------------------------------------------------------
+
+    def _find(self, shape: Shape) -> Bindings:
+        """Return what every node would do about the shape's claims, as things stand."""
+        found = self._bindings.get(shape.index)
+        if found is None:
+            claims = [(key, claim) for key, claim in claims_of(self.state.snapshot, shape) if claim is not None]
+            unreachable, missing = self._check_bound([claim for _, claim in claims if claim.bound])
+            unbindable, too_small, taken, made = self._bind([item for item in claims if not item[1].bound])
+            found = self._bindings[shape.index] = Bindings(
+                self._shared(unreachable),
+                self._shared(missing),
+                self._shared(unbindable),
+                self._shared(too_small),
+                taken,
+                made,
+                self._shared(unreachable | missing | unbindable | too_small),
+            )
+        return found
+
+    def _shared(self, mask: Bools) -> Bools:
+        """Return the one array that stands for this set of nodes: most pods with claims have the same few."""
+        return self.state.memo((self.name, mask.tobytes()), lambda: mask)
+
+    def _check_bound(self, claims: Sequence[PersistentVolumeClaim]) -> tuple[Bools, Bools]:
+        """``[n]`` where a bound volume cannot be reached, and where it does not exist."""
+        unreachable = np.zeros(self.state.size, dtype=np.bool_)
+        reached = everywhere(self.state)
+        for claim in claims:
             volume = volume_of(self.state.snapshot, claim)
             if volume is None:
-                return np.zeros(self.state.size, dtype=np.bool_)
-            affinity = volume.spec.node_affinity
-            if affinity is None or affinity.required is None:
-                return everywhere(self.state)
-            required = affinity.required
-            return self.state.memo((self.name, required), lambda: selected(self.state, required))
+                return unreachable, reached
+            reached &= self._reachable(volume)
+            unreachable = ~reached
+        return unreachable, np.zeros(self.state.size, dtype=np.bool_)
 
-        return self.state.memo((self.name, claim.key), make)
+    def _bind(
+        self, claims: Sequence[tuple[str, PersistentVolumeClaim]]
+    ) -> tuple[Bools, Bools, Sequence[tuple[str, Ints]], Sequence[tuple[str, Bools]]]:
+        """Find volumes for unbound claims: existing ones first, smallest claims first; the rest has to be made."""
+        here = everywhere(self.state)
+        to_make: list[tuple[str, PersistentVolumeClaim, Bools]] = []
+        looking: list[tuple[str, PersistentVolumeClaim]] = []
+        for key, claim in claims:
+            chosen = self._node_chosen.get(key, claim.selected_node)
+            if chosen is None:
+                looking.append((key, claim))
+            else:
+                here &= self._named(chosen)
+                to_make.append((key, claim, everywhere(self.state)))
+        looking.sort(key=lambda item: item[1].size or 0)
+        taken: list[tuple[str, Ints]] = []
+        for key, claim in looking:
+            volumes = self._take(key, claim, [earlier for _, earlier in taken])
+            taken.append((key, volumes))
+            to_make.append((key, claim, volumes == NONE))
+        unbindable, too_small = ~here, np.zeros(self.state.size, dtype=np.bool_)
+        for _, claim, wanted in to_make:
+            undecided = ~unbindable & ~too_small & wanted
+            unbindable |= undecided & ~self._provisionable(claim)
+            too_small |= undecided & ~unbindable & ~self._has_space(claim)
+        return unbindable, too_small, taken, [(key, wanted) for key, _, wanted in to_make]
+
+    def _take(self, key: str, claim: PersistentVolumeClaim, earlier: Sequence[Ints]) -> Ints:
+        """``[n]`` the volume that a claim takes on each node, or `NONE`; not one that the pod's earlier claims take."""
+        volumes = np.full(self.state.size, NONE, dtype=np.int64)
+        looking = everywhere(self.state)
+        for volume, reserved in self._candidates(key, claim):
+            offered = looking.copy()
+            for other in earlier:
+                offered &= other != volume
+            usable = offered & self._in_affinity(self.state.snapshot.persistent_volumes[volume])
+            volumes[usable] = volume
+            # A node that cannot reach the volume reserved for the claim gives it no other.
+            looking &= ~(offered if reserved else usable)
+            if not looking.any():
+                break
+        return volumes
+
+    def _candidates(self, key: str, claim: PersistentVolumeClaim) -> list[tuple[int, bool]]:
+        """Return the volumes that the claim may take, best first, as things stand; see `candidates`."""
+        volumes = self.state.snapshot.persistent_volumes
+        known = self.state.memo((self.name, "candidates", key), lambda: tuple(candidates(volumes, claim, self.release)))
+        free = [(v, reserved) for v, reserved in known if self._promised.get(v, key) == key]
+        return sorted(((v, reserved or v in self._promised) for v, reserved in free), key=lambda item: not item[1])
+
+    # -- nodes ------------------------------------------------------------------------------------------------
+
+    def _named(self, name: str) -> Bools:
+        mask = np.zeros(self.state.size, dtype=np.bool_)
+        if name in self.state.snapshot.node_index:
+            mask[self.state.snapshot.node_index[name]] = True
+        return mask
+
+    def _in_affinity(self, volume: PersistentVolume) -> Bools:
+        """``[n]`` the nodes that a volume's own node affinity admits."""
+        affinity = volume.spec.node_affinity
+        return self._selected(affinity.required if affinity else None)
+
+    def _reachable(self, volume: PersistentVolume) -> Bools:
+        """``[n]`` the nodes that reach a bound volume, on migrated nodes as its CSI driver sees it."""
+        found = plugin_of(volume.spec) if volume.spec.csi is None else None
+        if found is None or not found[0].topology_key:
+            return self._in_affinity(volume)
+        by_driver = self._selected(driver_affinity(volume, found[0].topology_key))
+        return np.where(migrated(self.state, found[0]), by_driver, self._in_affinity(volume))
+
+    def _selected(self, required: NodeSelector | None) -> Bools:
+        if required is None:
+            return everywhere(self.state)
+        return self.state.memo((self.name, required), lambda: selected(self.state, required))
 
     def _provisionable(self, claim: PersistentVolumeClaim) -> Bools:
-        storage_class = self.state.snapshot.classes[claim.class_name]
-        if storage_class.provisioner in ("", NO_PROVISIONER):
-            return np.zeros(self.state.size, dtype=np.bool_)
-        terms = storage_class.allowed_topologies
-        if not terms:
-            return everywhere(self.state)
-        return np.array([any(term.matches(node.labels) for term in terms) for node in self.state.nodes], dtype=np.bool_)
+        """``[n]`` the nodes for which the claim's class can make a volume."""
+        storage_class = self.state.snapshot.classes.get(claim.class_name)
 
-    def _could_take_existing(self, claim: PersistentVolumeClaim) -> bool:
-        return any(
-            volume.spec.claim_ref is None
-            and volume.spec.storage_class_name == claim.class_name
-            and (volume.status is None or volume.status.phase in ("", "Available"))
-            for volume in self.state.snapshot.persistent_volumes
+        def make() -> Bools:
+            if storage_class is None or storage_class.provisioner in ("", NO_PROVISIONER):
+                return np.zeros(self.state.size, dtype=np.bool_)
+            terms = storage_class.allowed_topologies
+            admitted = [not terms or any(term.matches(node.labels) for term in terms) for node in self.state.nodes]
+            return np.array(admitted, dtype=np.bool_)
+
+        return self.state.memo((self.name, "class", claim.class_name), make)
+
+    def _has_space(self, claim: PersistentVolumeClaim) -> Bools:
+        """``[n]`` the nodes for which the driver says it has the space; all, if it says nothing."""
+        snapshot, size = self.state.snapshot, claim.size
+        storage_class = snapshot.classes.get(claim.class_name)
+        driver = storage_class.provisioner if storage_class else ""
+        tells = any(d.metadata.name == driver and d.tells_capacity for d in snapshot.csi_drivers)
+        if size is None or not tells:
+            return everywhere(self.state)
+
+        def make() -> Bools:
+            mask = np.zeros(self.state.size, dtype=np.bool_)
+            for pool in snapshot.csi_storage_capacities:
+                largest = pool.largest
+                if (
+                    pool.storage_class_name == claim.class_name
+                    and largest is not None
+                    and whole(largest) >= whole(size)
+                ):
+                    mask |= self._with_access(pool)
+            return mask
+
+        return self.state.memo((self.name, "space", claim.class_name, size), make)
+
+    def _with_access(self, pool: CSIStorageCapacity) -> Bools:
+        topology = pool.node_topology
+        return np.array(
+            [topology is not None and topology.matches(node.labels) for node in self.state.nodes], dtype=np.bool_
         )

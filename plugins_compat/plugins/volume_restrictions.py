@@ -14,8 +14,10 @@ from plugins_compat.compiler.view import View
 from plugins_compat.framework.cycle import Cycle
 from plugins_compat.framework.plugin import Plugin
 from plugins_compat.framework.shapes import Shape
-from plugins_compat.framework.status import Code
+from plugins_compat.framework.status import Code, NodeSet, Status
+from plugins_compat.plugins.volumes import claims_of, not_found
 
+EXCLUSIVE_MODE = "ReadWriteOncePod"
 EXCLUSIVE = (
     "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod"
 )
@@ -43,6 +45,15 @@ class VolumeRestrictions(Plugin):
 
     name = "VolumeRestrictions"
 
+    def pre_filter(self, cycle: Cycle) -> Status | NodeSet | None:
+        """Reject a pod whose claim does not exist, in releases that look for exclusive claims."""
+        if not self.release.read_write_once_pod:
+            return None
+        for key, claim in claims_of(self.state.snapshot, cycle.shape):
+            if claim is None and key not in cycle.shape.ephemeral:
+                return Status(Code.UNRESOLVABLE, (not_found(key),))
+        return None
+
     def filter(self, cycle: Cycle, nodes: Ints) -> Ints:
         """Reject nodes with a conflicting disk or a pod that uses an exclusive claim."""
         rejected = self._conflicting(cycle.shape)[nodes]
@@ -59,7 +70,7 @@ class VolumeRestrictions(Plugin):
         conflicting = np.zeros(self.state.size, dtype=np.bool_)
         disks = self._disks(shape)
         if disks:
-            for there, nodes in self.state.bag(self.name, self._disks, type).holders.items():
+            for there, nodes in self.state.bag(self.name, self._brought, type).holders.items():
                 if any(conflict(disk, there) for disk in disks):
                     conflicting[list(nodes)] = True
         return conflicting
@@ -71,7 +82,7 @@ class VolumeRestrictions(Plugin):
         for shape in self.state.shapes.all:
             for disk in self._disks(shape):
                 users[disk].append(shape)
-            for claim in self._exclusive(shape):
+            for claim in sorted(self._exclusive(shape)):
                 exclusive[claim].append(shape)
         for disk, owners in users.items():
             rivals = list(dict.fromkeys(s for other, them in users.items() if conflict(disk, other) for s in them))
@@ -85,6 +96,9 @@ class VolumeRestrictions(Plugin):
                 fixed = view.cluster.total(view.held(owners))
                 yield AtMost(Origin(self.name, f"claim {claim}"), group, view.cluster, 1, fixed)
 
+    def _brought(self, shape: Shape, node: int) -> tuple[Disk, ...]:
+        return self._disks(shape)
+
     def _disks(self, shape: Shape) -> tuple[Disk, ...]:
         def make() -> tuple[Disk, ...]:
             sources = (
@@ -96,12 +110,18 @@ class VolumeRestrictions(Plugin):
 
         return self.state.memo((self.name, shape), make)
 
-    def _exclusive(self, shape: Shape) -> tuple[str, ...]:
+    def _exclusive(self, shape: Shape) -> frozenset[str]:
+        """Return the claims that one pod at a time may use. Those of ephemeral volumes are one pod's own anyway."""
         if not self.release.read_write_once_pod:
-            return ()
-        claims = self.state.snapshot.claims
-        return tuple(c for c in shape.claims if c in claims and "ReadWriteOncePod" in claims[c].spec.access_modes)
+            return frozenset()
+        return frozenset(
+            key
+            for key, claim in claims_of(self.state.snapshot, shape)
+            if claim is not None and EXCLUSIVE_MODE in claim.spec.access_modes and key not in shape.ephemeral
+        )
 
     def _in_use(self, claim: str) -> bool:
-        tally = self.state.tally((self.name, claim), lambda shape: claim in shape.claims)
+        tally = self.state.tally(
+            (self.name, claim), lambda shape: claim in shape.claims and claim not in shape.ephemeral
+        )
         return bool(tally.per_node.any())

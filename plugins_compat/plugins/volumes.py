@@ -10,13 +10,13 @@ from plugins_compat.framework.shapes import Shape
 
 
 def claims_of(snapshot: Snapshot, shape: Shape) -> Iterator[tuple[str, PersistentVolumeClaim | None]]:
-    """Yield each claim of a shape by key, ``None`` where the snapshot does not hold it."""
+    """Yield the claim behind each volume of a shape by key, ``None`` where the snapshot does not hold it."""
     for key in shape.claims:
         yield key, snapshot.claims.get(key)
 
 
 def volume_of(snapshot: Snapshot, claim: PersistentVolumeClaim) -> PersistentVolume | None:
-    """Return the volume that a claim is bound to, if the snapshot holds it."""
+    """Return the volume that a claim names, if the snapshot holds it."""
     return snapshot.volumes.get(claim.spec.volume_name) if claim.spec.volume_name else None
 
 
@@ -24,3 +24,13 @@ def waits(snapshot: Snapshot, claim: PersistentVolumeClaim) -> bool:
     """Whether an unbound claim waits for its first consumer."""
     storage_class = snapshot.classes.get(claim.class_name)
     return storage_class is not None and storage_class.waits_for_consumer
+
+
+def name_of(key: str) -> str:
+    """Return the name of a claim from its key."""
+    return key.partition("/")[2]
+
+
+def not_found(key: str) -> str:
+    """Say, as the API does, that there is no such claim."""
+    return f'persistentvolumeclaim "{name_of(key)}" not found'

@@ -166,6 +166,30 @@ def test_manifests_that_never_saw_an_api_server_are_completed(tmp_path: Path) ->
     assert "memory" not in untouched.spec.containers[0].requests
 
 
+def test_a_claim_that_names_its_volume_is_bound_unless_an_api_server_knows_better(tmp_path: Path) -> None:
+    written = obj("PersistentVolumeClaim", {"metadata": {"name": "a"}, "spec": {"volumeName": "v"}})
+    waiting = obj("PersistentVolumeClaim", {"metadata": {"name": "b"}, "spec": {}})
+    stored = obj("PersistentVolumeClaim", {"metadata": {"name": "c", "uid": "u"}, "spec": {"volumeName": "v"}})
+    items = [ITEMS[0], written, waiting, stored]
+    snapshot = load([write(tmp_path, "d.json", {"kind": "List", "items": items})])
+    assert [c.bound for c in snapshot.persistent_volume_claims] == [True, False, False]
+
+
+def test_what_drivers_say_about_their_space_is_read(tmp_path: Path) -> None:
+    storage = "storage.k8s.io/v1"
+    driver = obj("CSIDriver", {"metadata": {"name": "csi.x"}, "spec": {"storageCapacity": True}}, storage)
+    pools = [
+        {"metadata": {"name": "a"}, "storageClassName": "s", "capacity": "3Gi", "nodeTopology": {}},
+        {"metadata": {"name": "b"}, "storageClassName": "s", "capacity": "3Gi", "maximumVolumeSize": "1Gi"},
+        {"metadata": {"name": "c"}, "storageClassName": "s"},
+    ]
+    items = [ITEMS[0], driver, *(obj("CSIStorageCapacity", pool, storage) for pool in pools)]
+    snapshot = load([write(tmp_path, "d.json", {"kind": "List", "items": items})])
+    assert [d.tells_capacity for d in snapshot.csi_drivers] == [True]
+    gibi = 2**30 * 10**9
+    assert [pool.largest for pool in snapshot.csi_storage_capacities] == [3 * gibi, gibi, None]
+
+
 @pytest.mark.parametrize(
     ("meta", "reason"),
     [

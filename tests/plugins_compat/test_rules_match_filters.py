@@ -12,13 +12,14 @@ import random
 import pytest
 
 from models.objective import PRESETS
+from models.snapshot import Snapshot
 from optimizer.evaluate import Judge
 from plugins_compat.admission import populated, rejections
 from plugins_compat.compiler.compile import compile_problem
 from plugins_compat.profiles import default_profile
 from plugins_compat.release import K24, K36, Release
 from tests.support.brute_force import placements
-from tests.support.clusters import random_cluster
+from tests.support.clusters import random_cluster, random_disks
 
 TRIED = 40
 
@@ -26,8 +27,17 @@ TRIED = 40
 @pytest.mark.parametrize("release", [K24, K36], ids=lambda r: r.name)
 @pytest.mark.parametrize("seed", range(100))
 def test_a_final_state_is_legal_exactly_when_the_filters_admit_every_pod(seed: int, release: Release) -> None:
+    check_states(random_cluster(seed), release, seed)
+
+
+@pytest.mark.parametrize("release", [K24, K36], ids=lambda r: r.name)
+@pytest.mark.parametrize("seed", range(60))
+def test_it_is_so_where_disks_of_every_kind_meet_their_limits(seed: int, release: Release) -> None:
+    check_states(random_disks(seed), release, seed)
+
+
+def check_states(snapshot: Snapshot, release: Release, seed: int) -> None:
     profile = default_profile(release)
-    snapshot = random_cluster(seed)
     compiled = compile_problem(snapshot, profile, PRESETS["repair"])
     judge = Judge(compiled.problem)
     states = list(placements(compiled.problem))

@@ -8,7 +8,9 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from models.kubernetes import (
+    CSIDriver,
     CSINode,
+    CSIStorageCapacity,
     Namespace,
     Node,
     PersistentVolume,
@@ -16,12 +18,14 @@ from models.kubernetes import (
     Pod,
     Service,
     StorageClass,
+    VolumeAttachment,
     Workload,
 )
 from models.snapshot import Snapshot
 
 ZONE = "topology.kubernetes.io/zone"
 HOSTNAME = "kubernetes.io/hostname"
+BOUND = {"pv.kubernetes.io/bind-completed": "yes"}
 
 _FIELDS: dict[str, type[Any]] = {
     "nodes": Node,
@@ -33,6 +37,9 @@ _FIELDS: dict[str, type[Any]] = {
     "persistent_volume_claims": PersistentVolumeClaim,
     "storage_classes": StorageClass,
     "csi_nodes": CSINode,
+    "csi_drivers": CSIDriver,
+    "csi_storage_capacities": CSIStorageCapacity,
+    "volume_attachments": VolumeAttachment,
 }
 _ADAPTERS = {field: TypeAdapter(tuple[model, ...]) for field, model in _FIELDS.items()}  # type: ignore[valid-type]
 
@@ -197,8 +204,115 @@ def _random_volumes(rng: random.Random, nodes: list[str]) -> tuple[list[Manifest
         volumes.append({"metadata": meta, "spec": spec})
         claims.append(
             {
-                "metadata": {"name": f"c{i}", "namespace": "default"},
+                "metadata": {"name": f"c{i}", "namespace": "default", "annotations": BOUND},
                 "spec": {"volumeName": f"pv{i}", "accessModes": spec["accessModes"]},
             }
         )
     return volumes, claims
+
+
+# -- volumes --------------------------------------------------------------------------------------------------
+
+
+def storage_class(name: str, provisioner: str = "csi.x", **more: Any) -> Manifest:
+    """Build a class whose claims wait for their first consumer."""
+    return {
+        "metadata": {"name": name},
+        "provisioner": provisioner,
+        "volumeBindingMode": "WaitForFirstConsumer",
+        **more,
+    }
+
+
+def claim(name: str, size: str = "1Gi", cls: str = "local", volume: str = "", **more: Any) -> Manifest:
+    """Build a claim, bound to ``volume`` or unbound. Metadata goes by ``meta``, the rest of the spec by keyword."""
+    meta = {"name": name, "namespace": "default", "uid": f"uid-{name}", "annotations": BOUND if volume else {}}
+    spec = {"storageClassName": cls, "resources": {"requests": {"storage": size}}, "accessModes": ["ReadWriteOnce"]}
+    if volume:
+        spec["volumeName"] = volume
+    status = {"phase": more.pop("phase", "Bound" if volume else "Pending")}
+    return {"metadata": {**meta, **more.pop("meta", {})}, "spec": {**spec, **more}, "status": status}
+
+
+def volume(name: str, size: str = "1Gi", cls: str = "local", at: tuple[str, ...] = (), **more: Any) -> Manifest:
+    """Build a volume that waits for a claim, on the named nodes or reachable from all."""
+    spec: Manifest = {"storageClassName": cls, "capacity": {"storage": size}, "accessModes": ["ReadWriteOnce"]}
+    if at:
+        term = {"matchExpressions": [{"key": HOSTNAME, "operator": "In", "values": list(at)}]}
+        spec["nodeAffinity"] = {"required": {"nodeSelectorTerms": [term]}}
+    meta, phase = more.pop("meta", {}), more.pop("phase", "Available")
+    return {"metadata": {"name": name, **meta}, "spec": {**spec, **more}, "status": {"phase": phase}}
+
+
+def using(*claims: str) -> list[Manifest]:
+    """Build the volumes of a pod that uses these claims."""
+    return [{"name": f"v{i}", "persistentVolumeClaim": {"claimName": name}} for i, name in enumerate(claims)]
+
+
+def csi_node(name: str, migrated: str = "", **limits: int) -> Manifest:
+    """Build a CSINode with the attach limit of each driver (``_`` stands for a dot)."""
+    drivers = [{"name": key.replace("_", "."), "allocatable": {"count": count}} for key, count in limits.items()]
+    note = {"storage.alpha.kubernetes.io/migrated-plugins": migrated}
+    return {"metadata": {"name": name, "annotations": note if migrated else {}}, "spec": {"drivers": drivers}}
+
+
+def random_disks(seed: int) -> Snapshot:
+    """Build a random tiny cluster of pods with disks of clouds and drivers, on nodes that attach one to three."""
+    rng = random.Random(seed)
+    names = [f"n{i}" for i in range(rng.randint(2, 3))]
+    ebs, gce = "kubernetes.io/aws-ebs", "kubernetes.io/gce-pd"
+    limits = ("attachable-volumes-aws-ebs", "attachable-volumes-gce-pd")
+    nodes = [
+        node(
+            name,
+            labels={ZONE: rng.choice("ab"), "topology.ebs.csi.aws.com/zone": rng.choice("ab")},
+            extended={limit: str(rng.randint(1, 2)) for limit in limits if rng.random() < 0.8},
+        )
+        for name in names
+    ]
+    sources: list[Manifest] = [
+        {"awsElasticBlockStore": {"volumeID": f"vol-{i}"}}
+        if rng.random() < 0.5
+        else {"gcePersistentDisk": {"pdName": f"d{i}"}}
+        for i in range(3)
+    ]
+    sources += [{"csi": {"driver": "ebs.csi.aws.com", "volumeHandle": f"vol-{rng.randint(0, 3)}"}} for _ in range(2)]
+    volumes, claims = [], []
+    for i, source in enumerate(sources):
+        reach = {"nodeAffinity": {"required": {"nodeSelectorTerms": [_in_zone(rng.choice("ab"))]}}}
+        volumes.append(volume(f"pv{i}", phase="Bound", **source, **(reach if rng.random() < 0.3 else {})))
+        claims.append(claim(f"c{i}", volume=f"pv{i}"))
+    topology = [{"matchLabelExpressions": [{"key": ZONE, "values": [rng.choice("ab")]}]}]
+    classes = [
+        storage_class("ebs", ebs, allowedTopologies=topology if rng.random() < 0.5 else []),
+        storage_class("csi", "ebs.csi.aws.com"),
+    ]
+    pods = []
+    for i in range(rng.randint(2, 4)):
+        own = f"own{i}"
+        claims.append(claim(own, cls=rng.choice(["ebs", "csi"])))
+        used = rng.sample([f"c{j}" for j in range(len(sources))], rng.randint(0, 2))
+        mounts = using(*used, *([own] if rng.random() < 0.4 else []))
+        if rng.random() < 0.4:
+            mounts.append(
+                {"name": "inline", "gcePersistentDisk": {"pdName": f"d{rng.randint(0, 3)}", "readOnly": True}}
+            )
+        pods.append(pod(f"p{i}", volumes=mounts))
+    migrated = [",".join(plugin for plugin in (ebs, gce) if rng.random() < 0.5) for _ in names]
+    csi_nodes = [
+        csi_node(name, there, ebs_csi_aws_com=rng.randint(1, 3), pd_csi_storage_gke_io=rng.randint(1, 3))
+        for name, there in zip(names, migrated, strict=True)
+        if rng.random() < 0.8
+    ]
+    return snapshot(
+        nodes=nodes,
+        pods=pods,
+        persistent_volumes=volumes,
+        persistent_volume_claims=claims,
+        storage_classes=classes,
+        csi_nodes=csi_nodes,
+    )
+
+
+def _in_zone(zone: str) -> Manifest:
+    return {"matchExpressions": [{"key": ZONE, "operator": "In", "values": [zone]}]}

@@ -12,7 +12,9 @@ import numpy as np
 from pydantic import TypeAdapter
 
 from models.kubernetes import (
+    CSIDriver,
     CSINode,
+    CSIStorageCapacity,
     Namespace,
     Node,
     PersistentVolume,
@@ -22,6 +24,7 @@ from models.kubernetes import (
     ReplicationController,
     Service,
     StorageClass,
+    VolumeAttachment,
     Workload,
 )
 from models.snapshot import Snapshot
@@ -47,6 +50,9 @@ _KINDS: dict[str, tuple[str, type[Any]]] = {
     "persistentVolumeClaims": ("persistent_volume_claims", PersistentVolumeClaim),
     "storageClasses": ("storage_classes", StorageClass),
     "csiNodes": ("csi_nodes", CSINode),
+    "csiDrivers": ("csi_drivers", CSIDriver),
+    "csiStorageCapacities": ("csi_storage_capacities", CSIStorageCapacity),
+    "volumeAttachments": ("volume_attachments", VolumeAttachment),
     "podDisruptionBudgets": ("pod_disruption_budgets", PodDisruptionBudget),
 }
 _ADAPTERS = {key: TypeAdapter(tuple[model, ...]) for key, (_, model) in _KINDS.items()}  # type: ignore[valid-type]

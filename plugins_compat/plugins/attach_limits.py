@@ -1,0 +1,156 @@
+"""The shape of a filter that limits how many different volumes a node attaches."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable, Sequence
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from models.arrays import Bools, Ints
+from models.problem import NO_LIMIT, Distinct, Origin, Rule
+from plugins_compat.compiler.view import View
+from plugins_compat.framework.cycle import Cycle
+from plugins_compat.framework.plugin import Plugin
+from plugins_compat.framework.shapes import Shape
+from plugins_compat.framework.status import Code
+from plugins_compat.framework.tally import Bag
+from plugins_compat.plugins.volumes import claims_of, not_found
+
+Attachment = tuple[str, str]
+"""What limits the volume (a CSI driver, or a cloud), and what names it there."""
+
+TOO_MANY = "node(s) exceed max volume count"
+
+
+class AttachLimits(Plugin):
+    """A filter that counts the different volumes on a node; as rules it is a `Distinct` for each limit.
+
+    Nodes may differ in what they see of a pod: those of one *sort* see the same.
+    """
+
+    one_reason_a_code = True
+    full_nodes_refuse: ClassVar[bool]
+    """Whether a node beyond its limit refuses even a pod whose volumes it has already."""
+
+    def sorts(self) -> Sequence[Hashable]:
+        """``[n]`` what the answer of `attachments` depends on."""
+        raise NotImplementedError
+
+    def attachments(self, shape: Shape, sort: Hashable) -> Iterable[Attachment]:
+        """Yield what a pod of a shape attaches to a node of a sort."""
+        raise NotImplementedError
+
+    def limits(self, limited: str) -> Ints:
+        """``[n]`` how many volumes of a driver or cloud fit, `NO_LIMIT` where none is stated."""
+        raise NotImplementedError
+
+    # -- the framework's face ---------------------------------------------------------------------------------
+
+    def filter(self, cycle: Cycle, nodes: Ints) -> Ints:
+        """Reject nodes where the pod's volumes do not fit; a volume that is there already is free."""
+        codes = np.zeros(len(nodes), dtype=np.int64)
+        if self._missing(cycle.shape):
+            codes[:] = Code.UNRESOLVABLE if self.release.missing_claim_is_unresolvable else Code.ERROR
+            return codes
+        for sort, members in self._members.items():
+            wanted = self._attachments(cycle.shape, sort)
+            if not wanted:
+                continue
+            mine = np.flatnonzero(members[nodes])
+            for limited in {limited for limited, _ in wanted}:
+                codes[mine[self._over(limited, wanted, nodes[mine])]] = Code.UNSCHEDULABLE
+        return codes
+
+    def _over(self, limited: str, wanted: Sequence[Attachment], nodes: Ints) -> Bools:
+        """``[nodes]`` where these volumes would exceed the limit."""
+        bag = self._bag()
+        there = np.zeros(self.state.size, dtype=np.int64)
+        mine = [attachment for attachment in wanted if attachment[0] == limited]
+        for attachment in mine:
+            there[list(bag.holders[attachment])] += 1
+        new = len(mine) - there[nodes]
+        over: Bools = bag.distinct[limited][nodes] + new > self._limits(limited)[nodes]
+        return over if self.full_nodes_refuse else over & (new > 0)
+
+    def reasons(self, cycle: Cycle, node: int) -> Sequence[str]:
+        """Return upstream's reason."""
+        key = self._missing(cycle.shape)
+        return (f"looking up PVC {key}: {not_found(key)}",) if key else (TOO_MANY,)
+
+    def _missing(self, shape: Shape) -> str:
+        return next((key for key, claim in claims_of(self.state.snapshot, shape) if claim is None), "")
+
+    # -- the optimizer's face ---------------------------------------------------------------------------------
+
+    def rules(self, view: View) -> Iterable[Rule]:
+        """One `Distinct` for each limit and sort of node."""
+        for sort, members in self._members.items():
+            users: Counter[Attachment] = Counter()
+            for shape, count in zip(view.shapes, view.counts.tolist(), strict=True):
+                for attachment in self._attachments(shape, sort):
+                    users[attachment] += count
+            for limited in sorted({limited for limited, _ in users}):
+                limits = np.where(members, self._limits(limited), NO_LIMIT)
+                if (limits < NO_LIMIT).any():
+                    yield self._distinct(view, limited, sort, limits, users)
+
+    def _distinct(self, view: View, limited: str, sort: Hashable, limits: Ints, users: Counter[Attachment]) -> Rule:
+        """Return the rule of one limit; what a single pod uses and no fixed one needs no name, only a number."""
+        held = {
+            thing: [node for node in nodes if limits[node] < NO_LIMIT]
+            for thing, nodes in self._bag().holders.items()
+            if thing[0] == limited
+        }
+        shared = sorted(t for t, count in users.items() if t[0] == limited and (count > 1 or held.get(t)))
+        index = {thing: i for i, thing in enumerate(shared)}
+        own, bundle = [], []
+        bundles: dict[tuple[int, ...], int] = {}
+        for shape in view.shapes:
+            things = [thing for thing in self._attachments(shape, sort) if thing[0] == limited]
+            own.append(sum(thing not in index for thing in things))
+            mine = tuple(sorted(index[thing] for thing in things if thing in index))
+            bundle.append(bundles.setdefault(mine, len(bundles)) if mine else -1)
+        used_by_fixed = np.zeros((len(shared), self.state.size), dtype=np.bool_)
+        left = limits.copy()
+        for thing, nodes in held.items():
+            if thing in index:
+                used_by_fixed[index[thing], nodes] = True
+            else:
+                left[nodes] -= 1
+        return Distinct(
+            Origin(self.name, limited),
+            np.array(own, dtype=np.int64),
+            np.array(bundle, dtype=np.int64),
+            tuple(np.array(mine, dtype=np.int64) for mine in bundles),
+            left,
+            used_by_fixed,
+        )
+
+    # -- what both share --------------------------------------------------------------------------------------
+
+    @cached_property
+    def _sorts(self) -> Sequence[Hashable]:
+        return self.state.memo((self.name, "sorts"), self.sorts)
+
+    @cached_property
+    def _members(self) -> dict[Hashable, Bools]:
+        """``[n]`` the nodes of each sort."""
+        members: defaultdict[Hashable, Bools] = defaultdict(lambda: np.zeros(self.state.size, dtype=np.bool_))
+        for node, sort in enumerate(self._sorts):
+            members[sort][node] = True
+        return dict(members)
+
+    def _bag(self) -> Bag[Attachment]:
+        return self.state.bag(self.name, self._brought, lambda attachment: attachment[0])
+
+    def _brought(self, shape: Shape, node: int) -> tuple[Attachment, ...]:
+        return self._attachments(shape, self._sorts[node])
+
+    def _attachments(self, shape: Shape, sort: Hashable) -> tuple[Attachment, ...]:
+        return self.state.memo((self.name, shape, sort), lambda: tuple(sorted(set(self.attachments(shape, sort)))))
+
+    def _limits(self, limited: str) -> Ints:
+        return self.state.memo((self.name, "limits", limited), lambda: self.limits(limited))
