@@ -39,7 +39,6 @@ POINTS = {
 NOT_BUILT = {
     "AzureDiskLimits",
     "CinderLimits",
-    "DefaultPreemption",
     "EBSLimits",
     "GCEPDLimits",
     "NodeDeclaredFeatures",

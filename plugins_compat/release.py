@@ -50,7 +50,13 @@ class Release:
     volume_reason
         Reason for a bound volume that a node cannot reach.
     pinned_nodes_fail
-        Nodes outside a PreFilter node set are recorded as unresolvable.
+        Nodes outside a PreFilter node set are recorded as unresolvable; else they count for preemption.
+    pre_filter_continues
+        A PreFilter rejection that preemption may resolve does not end PreFilter, and is said once, not for each node.
+    preemption_waits_for_any
+        A pod waits for any terminating pod of lower priority on its nominated node, not only for its own victims.
+    preemption_sorts_victims
+        Victims are ordered by importance, also where a disruption budget split them.
     tie_break
         How one of several best nodes is picked.
     config_versions
@@ -82,6 +88,9 @@ class Release:
     read_write_once_pod: bool
     zone_label_translation: bool
     pinned_nodes_fail: bool
+    pre_filter_continues: bool
+    preemption_waits_for_any: bool
+    preemption_sorts_victims: bool
     tie_break: TieBreak
     config_versions: tuple[str, ...]
     plugins: tuple[tuple[str, int], ...]
@@ -114,6 +123,9 @@ K24 = Release(
     read_write_once_pod=False,
     zone_label_translation=False,
     pinned_nodes_fail=False,
+    pre_filter_continues=False,
+    preemption_waits_for_any=True,
+    preemption_sorts_victims=False,
     tie_break="uniform",
     config_versions=("v1beta2", "v1beta3"),
     plugins=(
@@ -130,6 +142,7 @@ K24 = Release(
         ("VolumeZone", 0),
         ("PodTopologySpread", 2),
         ("InterPodAffinity", 2),
+        ("DefaultPreemption", 0),
         ("NodeResourcesBalancedAllocation", 1),
         ("ImageLocality", 1),
         ("DefaultBinder", 0),
@@ -163,13 +176,16 @@ K36 = replace(
     read_write_once_pod=True,
     zone_label_translation=True,
     pinned_nodes_fail=True,
+    pre_filter_continues=True,
+    preemption_waits_for_any=False,
+    preemption_sorts_victims=True,
     tie_break="heap",
     config_versions=("v1",),
     plugins=(
         ("SchedulingGates", 0),
-        *K24.plugins[:-3],
+        *K24.plugins[:-4],
         ("DynamicResources", 2),
-        *K24.plugins[-3:],
+        *K24.plugins[-4:],
     ),
 )
 

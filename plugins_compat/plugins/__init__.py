@@ -2,6 +2,7 @@
 
 from plugins_compat.framework.plugin import Plugin
 from plugins_compat.plugins.default_binder import DefaultBinder
+from plugins_compat.plugins.default_preemption import DefaultPreemption
 from plugins_compat.plugins.dynamic_resources import DynamicResources
 from plugins_compat.plugins.image_locality import ImageLocality
 from plugins_compat.plugins.inter_pod_affinity import InterPodAffinity
@@ -36,6 +37,7 @@ IN_TREE: tuple[type[Plugin], ...] = (
     PodTopologySpread,
     InterPodAffinity,
     DynamicResources,
+    DefaultPreemption,
     NodeResourcesBalancedAllocation,
     ImageLocality,
     DefaultBinder,

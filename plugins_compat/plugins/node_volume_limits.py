@@ -30,6 +30,10 @@ class NodeVolumeLimits(Plugin):
     name = "NodeVolumeLimits"
     one_reason_a_code = True
 
+    def idle(self, cycle: Cycle) -> bool:
+        """Whether the pod attaches no volume."""
+        return not self._attachments(cycle.shape)
+
     def filter(self, cycle: Cycle, nodes: Ints) -> Ints:
         """Reject nodes where new volumes of some driver do not fit; those already on the node are free."""
         codes = np.zeros(len(nodes), dtype=np.int64)

@@ -43,6 +43,10 @@ class VolumeRestrictions(Plugin):
 
     name = "VolumeRestrictions"
 
+    def idle(self, cycle: Cycle) -> bool:
+        """Whether the pod has neither disks nor exclusive claims."""
+        return not self._disks(cycle.shape) and not self._exclusive(cycle.shape)
+
     def filter(self, cycle: Cycle, nodes: Ints) -> Ints:
         """Reject nodes with a conflicting disk or a pod that uses an exclusive claim."""
         rejected = self._conflicting(cycle.shape)[nodes]
