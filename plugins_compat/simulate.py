@@ -16,6 +16,15 @@ from plugins_compat.framework.shapes import Shapes
 from plugins_compat.framework.state import ClusterState
 
 
+@dataclass(frozen=True, slots=True)
+class Preemption:
+    """A pod that had to leave its node for another."""
+
+    victim: Pod
+    preemptor: Pod
+    node: str
+
+
 @dataclass(frozen=True)
 class Simulation:
     """The scheduler's decisions, in the order it made them.
@@ -28,11 +37,14 @@ class Simulation:
         Node name by pod key of every pod that has a node at the end, those that had one at the beginning included.
     complete
         Whether every pod was tried; ``False`` after an interruption.
+    preemptions
+        Every pod that had to leave a node, in the order it happened.
     """
 
     decisions: Sequence[Decision]
     where: Mapping[str, str]
     complete: bool
+    preemptions: Sequence[Preemption] = ()
 
     @cached_property
     def outcomes(self) -> Mapping[str, Decision]:
@@ -43,11 +55,6 @@ class Simulation:
     def placed(self) -> int:
         """Of the pods that were decided about, how many have a node at the end."""
         return sum(1 for key in self.outcomes if key in self.where)
-
-    @cached_property
-    def preemptions(self) -> Sequence[tuple[Decision, Pod]]:
-        """Every preemption: what was decided for the pod that preempts, and a pod that had to leave."""
-        return [(decision, victim) for decision in self.decisions for victim in decision.victims]
 
 
 def simulate(
@@ -86,15 +93,15 @@ def simulate(
         framework.post_filters = []
     where = dict(standing_at)
     decisions: list[Decision] = []
+    preemptions: list[Preemption] = []
     for decision in schedule(framework, queue):
         decisions.append(decision)
-        for victim in decision.victims:
-            del where[victim.key]
+        preemptions += [Preemption(v, decision.pod, where.pop(v.key)) for v in decision.victims]
         if decision.node is not None:
             where[decision.pod.key] = snapshot.nodes[decision.node].name
         if stopped():
-            return Simulation(decisions, where, _all_decided(decisions, queue))
-    return Simulation(decisions, where, complete=True)
+            return Simulation(decisions, where, _all_decided(decisions, queue), preemptions)
+    return Simulation(decisions, where, True, preemptions)
 
 
 def _all_decided(decisions: Sequence[Decision], queue: Sequence[Pod]) -> bool:

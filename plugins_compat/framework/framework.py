@@ -45,7 +45,7 @@ class Framework:
         self.pre_enqueue = at("pre_enqueue")
         self.pre_filters = at("pre_filter")
         self.filters = at("filter")
-        self.counters = [plugin for plugin in self.pre_filters if implements(type(plugin), "count_pod")]
+        self.counters = [plugin for plugin in self.filters if implements(type(plugin), "count_pod")]
         self.post_filters = at("post_filter")
         self.scores = [(made[name], profile.weight(name)) for name in profile.at("score")]
         self.reserves = at("reserve")

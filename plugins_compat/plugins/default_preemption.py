@@ -256,7 +256,7 @@ class _DryRun:
         priority = self.cycle.pod.priority
         return self.plugin.protected([o for o in self.state.roster.on(node) if o.shape.pod.priority < priority])
 
-    def _reprieve_together(self, nodes: Sequence[int]) -> list[Candidate]:
+    def _reprieve_together(self, nodes: Sequence[int]) -> list[Candidate | None]:
         """Return the candidates when only requests matter: no node then depends on another."""
         leavers = [self._leavers(node) for node in nodes]
         orders = [protected.order for protected in leavers]
@@ -274,7 +274,7 @@ class _DryRun:
                 requested[:, here[failed]] -= back[:, failed]
                 for position in np.flatnonzero(failed).tolist():
                     victims[asked[position]].append(orders[asked[position]][turn])
-        return [self.plugin.candidate(*found) for found in zip(nodes, leavers, victims, strict=True)]
+        return [self._candidate(*found) for found in zip(nodes, leavers, victims, strict=True)]
 
     def _try(self, node: int) -> Candidate | None:
         """Return the candidate that a node is, looking at nothing but this node; count why it is none."""
@@ -296,10 +296,13 @@ class _DryRun:
         finally:
             for occupant in gone:
                 self.handle.count(self.cycle, occupant.shape, node, 1)
-        if not gone:
-            self.reasons[f'expected at least one victim pod on node "{self.state.nodes[node].name}"'] += 1
-            return None
-        return self.plugin.candidate(node, protected, gone)
+        return self._candidate(node, protected, gone)
+
+    def _candidate(self, node: int, protected: Protected, victims: Sequence[Occupant]) -> Candidate | None:
+        if victims:
+            return self.plugin.candidate(node, protected, victims)
+        self.reasons[f'expected at least one victim pod on node "{self.state.nodes[node].name}"'] += 1
+        return None
 
     def _fit(self, node: int) -> Status | None:
         return self.handle.fits(self.cycle, node, self.checks, self.rivals.get(node, ()))

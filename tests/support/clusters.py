@@ -14,6 +14,7 @@ from models.kubernetes import (
     PersistentVolume,
     PersistentVolumeClaim,
     Pod,
+    PodDisruptionBudget,
     Service,
     StorageClass,
     Workload,
@@ -33,6 +34,7 @@ _FIELDS: dict[str, type[Any]] = {
     "persistent_volume_claims": PersistentVolumeClaim,
     "storage_classes": StorageClass,
     "csi_nodes": CSINode,
+    "pod_disruption_budgets": PodDisruptionBudget,
 }
 _ADAPTERS = {field: TypeAdapter(tuple[model, ...]) for field, model in _FIELDS.items()}  # type: ignore[valid-type]
 
