@@ -81,7 +81,10 @@ def compare(
     notes = list(solution.notes)
     if len(finished) < len(runs):
         notes.append("kube-scheduler's placement was cut short and is left out")
-    notes += [_preempted(compiled, name, run) for name, run in finished if run.preemptions]
+    preempting = [_preempted(compiled, name, run) for name, run in finished if run.preemptions]
+    if preempting and compiled.objective.preemption == "never":
+        preempting.append("stowplan takes no pod's node away, as the objective asks; --preemption by-priority lets it")
+    notes += preempting
     return Comparison(compiled, solution, columns, notes)
 
 
@@ -111,5 +114,5 @@ def _preempted(compiled: Compiled, name: str, run: Simulation) -> str:
     victims = {preemption.victim.key for preemption in run.preemptions}
     lost = sum(1 for key in victims if key not in run.where)
     stay = len(victims & fixed(compiled).keys())
-    note = f"{name}: preempts {len(victims)} pods, of which {lost} have no node in the end"
-    return f"{note}; {stay} are fixed here, and tiers count them where they stand today" if stay else note
+    note = f"{name}: pods preempted: {len(victims)}, of which without a node in the end: {lost}"
+    return f"{note}; fixed here, so that tiers count them where they stand today: {stay}" if stay else note
