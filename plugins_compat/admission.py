@@ -40,7 +40,7 @@ def populated(
     """
     state = ClusterState(snapshot, profile.release, shapes)
     for pod, node in standing(snapshot, where):
-        state.assume(state.shapes.of(pod), node)
+        state.put(pod, node)
     return Framework(profile, state, seed)
 
 

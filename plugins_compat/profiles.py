@@ -45,7 +45,6 @@ EXTENSION_POINTS = {
 
 # Known to upstream and part of its default profiles, but not built yet: naming one is no mistake.
 NOT_BUILT = {
-    "DefaultPreemption",
     "NodeDeclaredFeatures",
     "SelectorSpread",
 }

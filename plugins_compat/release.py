@@ -66,7 +66,7 @@ class Release:
     zone_checked_in_pre_filter
         VolumeZone looks at the claims before it looks at nodes.
     pinned_nodes_fail
-        Nodes outside a PreFilter node set are recorded as unresolvable.
+        Nodes outside a PreFilter node set are recorded as unresolvable; else they count for preemption.
     rotates_over_all_nodes
         With sampling, the place in the node list advances modulo all nodes, not modulo those that PreFilter left in.
     takes_first_if_unscored
@@ -75,6 +75,12 @@ class Release:
         When an ignorable extender fails to bind, the bind plugins take over.
     percentage_per_profile
         A profile may set its own percentageOfNodesToScore.
+    pre_filter_continues
+        A PreFilter rejection that preemption may resolve does not end PreFilter, and is said once, not for each node.
+    preemption_waits_for_any
+        A pod waits for any terminating pod of lower priority on its nominated node, not only for its own victims.
+    preemption_sorts_victims
+        Victims are ordered by importance, also where a disruption budget split them.
     tie_break
         How one of several best nodes is picked.
     config_versions
@@ -115,6 +121,9 @@ class Release:
     takes_first_if_unscored: bool
     ignorable_binders: bool
     percentage_per_profile: bool
+    pre_filter_continues: bool
+    preemption_waits_for_any: bool
+    preemption_sorts_victims: bool
     tie_break: TieBreak
     config_versions: tuple[str, ...]
     plugins: tuple[tuple[str, int], ...]
@@ -156,6 +165,9 @@ K24 = Release(
     takes_first_if_unscored=False,
     ignorable_binders=False,
     percentage_per_profile=False,
+    pre_filter_continues=False,
+    preemption_waits_for_any=True,
+    preemption_sorts_victims=False,
     tie_break="uniform",
     config_versions=("v1beta2", "v1beta3"),
     plugins=(
@@ -175,6 +187,7 @@ K24 = Release(
         ("VolumeZone", 0),
         ("PodTopologySpread", 2),
         ("InterPodAffinity", 2),
+        ("DefaultPreemption", 0),
         ("NodeResourcesBalancedAllocation", 1),
         ("ImageLocality", 1),
         ("DefaultBinder", 0),
@@ -219,13 +232,16 @@ K36 = replace(
     takes_first_if_unscored=True,
     ignorable_binders=True,
     percentage_per_profile=True,
+    pre_filter_continues=True,
+    preemption_waits_for_any=False,
+    preemption_sorts_victims=True,
     tie_break="heap",
     config_versions=("v1",),
     plugins=(
         ("SchedulingGates", 0),
-        *(use for use in K24.plugins[:-3] if use[0] not in ("EBSLimits", "GCEPDLimits", "AzureDiskLimits")),
+        *(use for use in K24.plugins[:-4] if use[0] not in ("EBSLimits", "GCEPDLimits", "AzureDiskLimits")),
         ("DynamicResources", 2),
-        *K24.plugins[-3:],
+        *K24.plugins[-4:],
     ),
 )
 

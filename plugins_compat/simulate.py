@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from models.kubernetes import Pod
 from models.snapshot import Snapshot
@@ -16,20 +17,44 @@ from plugins_compat.framework.state import ClusterState
 
 
 @dataclass(frozen=True, slots=True)
+class Preemption:
+    """A pod that had to leave its node for another."""
+
+    victim: Pod
+    preemptor: Pod
+    node: str
+
+
+@dataclass(frozen=True)
 class Simulation:
     """The scheduler's decisions, in the order it made them.
 
     Parameters
     ----------
+    decisions
+        A pod that is preempted and comes back to the queue is decided about again.
     where
         Node name by pod key of every pod that has a node at the end, those that had one at the beginning included.
     complete
         Whether every pod was tried; ``False`` after an interruption.
+    preemptions
+        Every pod that had to leave a node, in the order it happened.
     """
 
     decisions: Sequence[Decision]
     where: Mapping[str, str]
     complete: bool
+    preemptions: Sequence[Preemption] = ()
+
+    @cached_property
+    def outcomes(self) -> Mapping[str, Decision]:
+        """The last word on each pod that was decided about, by pod key."""
+        return {decision.pod.key: decision for decision in self.decisions}
+
+    @cached_property
+    def placed(self) -> int:
+        """Of the pods that were decided about, how many have a node at the end."""
+        return sum(1 for key in self.outcomes if key in self.where)
 
 
 def simulate(
@@ -40,11 +65,13 @@ def simulate(
     *,
     shapes: Shapes | None = None,
     seed: int = 0,
+    preempts: bool = True,
     stopped: Callable[[], bool] = lambda: False,
 ) -> Simulation:
     """Schedule pods onto a cluster.
 
-    Every node is scored, and a pod that finds none is not tried again; pods are not preempted.
+    Every node is scored, and a pod that finds none is not tried again. A pod that preempts others takes their place at
+    once; of these, those that a controller replaces go back to the queue, and the others are gone.
 
     Parameters
     ----------
@@ -52,19 +79,34 @@ def simulate(
         Pods to schedule, in order of arrival; the profile's queue sort plugin decides whose turn it is.
     standing_at
         Node name by pod key of the pods that stand already.
+    preempts
+        ``False`` leaves PostFilter plugins out, as in a profile that disables them.
     stopped
         Asked before every pod; ``True`` ends the simulation.
     """
     state = ClusterState(snapshot, profile.release, shapes)
     for pod, node in standing(snapshot, standing_at):
-        state.assume(state.shapes.of(pod), node)
+        state.put(pod, node)
+    state.nominator.nominate_pending(queue, snapshot.node_index)
     framework = Framework(profile, state, seed)
+    if not preempts:
+        framework.post_filters = []
     where = dict(standing_at)
     decisions: list[Decision] = []
+    preemptions: list[Preemption] = []
     for decision in schedule(framework, queue):
         decisions.append(decision)
+        preemptions += [Preemption(v, decision.pod, where.pop(v.key)) for v in decision.victims]
         if decision.node is not None:
             where[decision.pod.key] = snapshot.nodes[decision.node].name
         if stopped():
-            break
-    return Simulation(decisions, where, len(decisions) == len(queue))
+            return Simulation(decisions, where, _all_decided(decisions, queue), preemptions)
+    return Simulation(decisions, where, True, preemptions)
+
+
+def _all_decided(decisions: Sequence[Decision], queue: Sequence[Pod]) -> bool:
+    """Whether an interruption came when nothing was left to do: nobody waits, and nobody was driven off since."""
+    last = {decision.pod.key: i for i, decision in enumerate(decisions)}
+    waiting = any(pod.key not in last for pod in queue)
+    driven = any(last.get(victim.key, -1) < i for i, decision in enumerate(decisions) for victim in decision.victims)
+    return not waiting and not driven

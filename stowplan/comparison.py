@@ -63,25 +63,39 @@ def compare(
     stop = stop or Stop()
     now = today(compiled)
     waiting = [pod for pod in compiled.pods if not pod.node_name]
-    runs: list[tuple[str, Simulation]] = []
+    starts: list[tuple[str, Sequence[Pod], dict[str, str]]] = [(GREEDY, compiled.pods, fixed(compiled))]
     if waiting and len(waiting) < len(compiled.pods):
-        runs.append((PENDING_ONLY, _schedule(compiled, waiting, now, options, stop)))
-    runs.append((GREEDY, _schedule(compiled, compiled.pods, fixed(compiled), options, stop)))
+        starts.insert(0, (PENDING_ONLY, waiting, now))
+    runs = [(name, _schedule(compiled, queue, standing, options, stop)) for name, queue, standing in starts]
     finished = [(name, run) for name, run in runs if run.complete]
-    solution = solve_snapshot(
-        compiled, options, candidates=[run.where for _, run in finished], stop=stop, progress=progress
-    )
+    candidates = [run.where for _, run in finished]
+    for (_, queue, standing), (_, run) in zip(starts, runs, strict=True):
+        if run.preemptions and not stop.is_set():
+            # A placement that takes the node from pods which must keep one is no start; what comes before that may be.
+            mild = _schedule(compiled, queue, standing, options, stop, preempts=False)
+            candidates += [mild.where] if mild.complete else []
+    solution = solve_snapshot(compiled, options, candidates=candidates, stop=stop, progress=progress)
     columns = [Column(TODAY, measure(compiled, now, scores=scores))]
     columns += [Column(name, measure(compiled, run.where, scores=scores)) for name, run in finished]
     columns.append(Column(BEST, measure(compiled, solution.where, scores=scores)))
     notes = list(solution.notes)
     if len(finished) < len(runs):
         notes.append("kube-scheduler's placement was cut short and is left out")
+    preempting = [_preempted(compiled, name, run) for name, run in finished if run.preemptions]
+    if preempting and compiled.objective.preemption == "never":
+        preempting.append("stowplan takes no pod's node away, as the objective asks; --preemption by-priority lets it")
+    notes += preempting
     return Comparison(compiled, solution, columns, notes)
 
 
 def _schedule(
-    compiled: Compiled, queue: Sequence[Pod], standing: dict[str, str], options: Options, stop: Stop
+    compiled: Compiled,
+    queue: Sequence[Pod],
+    standing: dict[str, str],
+    options: Options,
+    stop: Stop,
+    *,
+    preempts: bool = True,
 ) -> Simulation:
     return simulate(
         compiled.snapshot,
@@ -90,5 +104,15 @@ def _schedule(
         standing,
         shapes=compiled.shapes,
         seed=options.seed,
+        preempts=preempts,
         stopped=stop.is_set,
     )
+
+
+def _preempted(compiled: Compiled, name: str, run: Simulation) -> str:
+    """Say what preemption did to a column: victims without a node count among the pods without."""
+    victims = {preemption.victim.key for preemption in run.preemptions}
+    lost = sum(1 for key in victims if key not in run.where)
+    stay = len(victims & fixed(compiled).keys())
+    note = f"{name}: pods preempted: {len(victims)}, of which without a node in the end: {lost}"
+    return f"{note}; fixed here, so that tiers count them where they stand today: {stay}" if stay else note

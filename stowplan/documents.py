@@ -311,16 +311,30 @@ def measures_document(measures: Measures, tiers: Mapping[str, float]) -> Measure
 
 
 class DecisionDocument(_Document):
-    """What became of one pod."""
+    """What became of one pod: ``preempts`` names the pods that had to leave its node, as ``namespace/name``."""
 
     namespace: str
     name: str
     node: str | None
     message: str
+    preempts: tuple[str, ...] = ()
+    preempted_by: str | None = None
+
+
+class PreemptionDocument(_Document):
+    """A pod that had to leave a node for another; ``target`` is the node it has at the end."""
+
+    victim: str
+    preemptor: str
+    node: str
+    target: str | None
 
 
 class SimulationDocument(_Document):
-    """The scheduler's decisions, in the order it made them."""
+    """The scheduler's decisions, in the order it made them.
+
+    A pod that was preempted and came back to the queue has more than one; ``placed`` and ``failed`` count pods.
+    """
 
     api_version: Literal["stowplan/v1"] = API_VERSION
     kind: Literal["Simulation"] = "Simulation"
@@ -330,6 +344,7 @@ class SimulationDocument(_Document):
     placed: int
     failed: int
     decisions: tuple[DecisionDocument, ...]
+    preemptions: tuple[PreemptionDocument, ...] = ()
 
 
 class VerificationDocument(_Document):
@@ -406,21 +421,31 @@ def validation_document(validation: Validation) -> ValidationDocument:
 def simulation_document(compiled: Compiled, simulation: Simulation, from_empty: bool) -> SimulationDocument:
     """Describe a simulation."""
     names = [node.name for node in compiled.snapshot.nodes]
-    placed = sum(1 for decision in simulation.decisions if decision.node is not None)
     return SimulationDocument(
         snapshot=snapshot_document(compiled),
         release=compiled.profile.release.name,
         from_empty=from_empty,
-        placed=placed,
-        failed=len(simulation.decisions) - placed,
+        placed=simulation.placed,
+        failed=len(simulation.outcomes) - simulation.placed,
         decisions=tuple(
             DecisionDocument(
                 namespace=d.pod.namespace,
                 name=d.pod.name,
                 node=names[d.node] if d.node is not None else None,
                 message=d.message,
+                preempts=tuple(victim.key for victim in d.victims),
+                preempted_by=d.preempted_by.key if d.preempted_by is not None else None,
             )
             for d in simulation.decisions
+        ),
+        preemptions=tuple(
+            PreemptionDocument(
+                victim=preemption.victim.key,
+                preemptor=preemption.preemptor.key,
+                node=preemption.node,
+                target=simulation.where.get(preemption.victim.key),
+            )
+            for preemption in simulation.preemptions
         ),
     )
 

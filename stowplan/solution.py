@@ -99,7 +99,13 @@ def solve_snapshot(
     if not starts and any(not pod.node_name for pod in compiled.pods):
         waiting = [pod for pod in compiled.pods if not pod.node_name]
         greedy = simulate(
-            compiled.snapshot, compiled.profile, waiting, today(compiled), shapes=compiled.shapes, stopped=stop.is_set
+            compiled.snapshot,
+            compiled.profile,
+            waiting,
+            today(compiled),
+            shapes=compiled.shapes,
+            preempts=compiled.objective.preemption == "by-priority",
+            stopped=stop.is_set,
         )
         starts.append(compiled.placement(greedy.where))
     outcome = solve(compiled.problem, options, candidates=starts, stop=stop, progress=progress)

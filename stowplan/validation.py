@@ -12,7 +12,7 @@ from models.trace import Expectation, Trace
 from optimizer.control import Stop
 from plugins_compat.compiler.compile import Compiled
 from plugins_compat.framework.profile import Profile
-from plugins_compat.parity.differences import Difference, differences
+from plugins_compat.parity.differences import PREEMPTION, Difference, differences
 from plugins_compat.parity.record import make_case
 from plugins_compat.parity.replay import recorded_profile, replay
 from plugins_compat.profiles import read_configuration
@@ -30,7 +30,7 @@ class FileTally:
 
 @dataclass(slots=True)
 class PluginTally:
-    """What was compared of a plugin: recorded refusals and scores, and how many of its answers differ."""
+    """What was compared of a plugin: recorded refusals (or nominations) and scores; how many of its answers differ."""
 
     plugin: str
     refusals: int = 0
@@ -149,6 +149,8 @@ def _count(recorded: Expectation, validation: Validation) -> None:
     refusals = [recorded.pre_filter] if recorded.pre_filter else list((recorded.filter or {}).values())
     for refusal in refusals:
         validation.plugin(refusal.plugin).refusals += 1
+    if recorded.nominated:
+        validation.plugin(PREEMPTION).refusals += 1
     for plugin, scores in (recorded.scores or {}).items():
         validation.plugin(plugin).scores += len(scores)
 

@@ -89,9 +89,10 @@ class PodDisruptionBudgetSpec:
 
 @kube
 class PodDisruptionBudgetStatus:
-    """The disruption controller's own view."""
+    """The disruption controller's own view; ``disrupted_pods`` names pods whose eviction is under way."""
 
     disruptions_allowed: int = 0
+    disrupted_pods: StringMap = EMPTY
     current_healthy: int = 0
     desired_healthy: int = 0
     expected_pods: int = 0

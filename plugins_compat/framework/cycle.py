@@ -14,6 +14,7 @@ from models.kubernetes import Pod
 from plugins_compat.framework.plugin import Plugin
 from plugins_compat.framework.shapes import Shape
 from plugins_compat.framework.status import Code, Status
+from plugins_compat.release import Release
 
 LEFT_OUT = -2
 """Marks a node that a PreFilter node set leaves out, where the index of the failing plugin would stand."""
@@ -33,7 +34,7 @@ class Cycle:
     data
         Each plugin's own notes, by plugin name, from PreFilter or PreScore on.
     skipped
-        Plugins that dropped out.
+        Plugins whose PreFilter said that there is nothing to filter.
     """
 
     pod: Pod
@@ -59,15 +60,19 @@ class Verdict:
         out, `EXTENDED` where an extender turned it down.
     extended
         What extenders said, by node.
+    noted
+        Position to status, for nodes that failed while nominated pods were counted in.
     """
 
     cycle: Cycle
+    release: Release
     plugins: Sequence[Plugin]
     nodes: Ints
     codes: Ints
     failed_by: Ints
     rejected: Status | None = None
     extended: dict[int, str] = field(default_factory=dict)
+    noted: dict[int, Status] = field(default_factory=dict)
 
     @property
     def feasible(self) -> Ints:
@@ -77,6 +82,8 @@ class Verdict:
 
     def why(self, position: int) -> Status:
         """Say why a node failed. Only while the cluster is as it was when the filters ran."""
+        if position in self.noted:
+            return self.noted[position]
         code = Code(int(self.codes[position]))
         if self.failed_by[position] == LEFT_OUT:
             return Status(code, (NOT_LISTED,), "PreFilterResult")
@@ -85,17 +92,31 @@ class Verdict:
         plugin = self.plugins[int(self.failed_by[position])]
         return Status(code, plugin.reasons(self.cycle, int(self.nodes[position])), plugin.name)
 
-    def summary(self) -> dict[str, int]:
-        """Count the nodes by reason, as the FailedScheduling event does."""
+    def summary(self) -> list[str]:
+        """Say how many nodes failed for which reason, as the FailedScheduling event does."""
+        if self.rejected is not None and self.release.pre_filter_continues:
+            return [", ".join(self.rejected.reasons)]
+        return sorted(f"{count} {reason}" for reason, count in self._reasons().items())
+
+    def _reasons(self) -> Counter[str]:
         if self.rejected is not None:
-            return {reason: len(self.nodes) for reason in self.rejected.reasons}
-        counts: Counter[str] = Counter()
-        for by in np.unique(self.failed_by[self.codes != Code.SUCCESS]).tolist():
-            failed = np.flatnonzero(self.failed_by == by)
-            if by == LEFT_OUT:
-                counts[NOT_LISTED] += len(failed)
-            elif by == EXTENDED:
+            return Counter(dict.fromkeys(self.rejected.reasons, len(self.nodes)))
+        counts = Counter(reason for status in self.noted.values() for reason in status.reasons)
+        unnoted = self.codes != Code.SUCCESS
+        unnoted[list(self.noted)] = False
+        for by in np.unique(self.failed_by[unnoted]).tolist():
+            failed = np.flatnonzero(unnoted & (self.failed_by == by))
+            if by == EXTENDED:
                 counts.update(self.extended[int(node)] for node in self.nodes[failed])
-            else:
+            elif by != LEFT_OUT:
                 counts += self.plugins[by].count_reasons(self.cycle, self.nodes[failed], self.codes[failed])
-        return dict(sorted(counts.items()))
+            elif self.release.pinned_nodes_fail:
+                counts[NOT_LISTED] += len(failed)
+        return counts
+
+    def code_of(self, node: int) -> Code | None:
+        """Return what was said about a node; ``None`` if nothing was."""
+        at = np.flatnonzero(self.nodes == node)
+        if not len(at) or (self.failed_by[at[0]] == LEFT_OUT and not self.release.pinned_nodes_fail):
+            return None
+        return Code(int(self.codes[at[0]]))

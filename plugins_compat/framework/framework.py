@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 
@@ -14,11 +15,12 @@ from models.problem import POINTS
 from plugins_compat.extenders.answers import ExtenderError
 from plugins_compat.framework.cycle import LEFT_OUT, Cycle, Verdict
 from plugins_compat.framework.extension import Extenders
-from plugins_compat.framework.plugin import Plugin
+from plugins_compat.framework.plugin import Plugin, implements
 from plugins_compat.framework.profile import Profile
 from plugins_compat.framework.sampling import Sampler
+from plugins_compat.framework.shapes import Shape
 from plugins_compat.framework.state import ClusterState
-from plugins_compat.framework.status import Code, NodeSet, Status
+from plugins_compat.framework.status import Code, NodeSet, PostFilterResult, Status
 
 
 class Framework:
@@ -55,6 +57,7 @@ class Framework:
         self.pre_enqueue = at("pre_enqueue")
         self.pre_filters = at("pre_filter")
         self.filters = at("filter")
+        self.counters = [plugin for plugin in self.filters if implements(type(plugin), "count_pod")]
         self.post_filters = at("post_filter")
         self.scores = [(made[name], profile.weight(name)) for name in profile.at("score")]
         self.reserves = at("reserve")
@@ -69,25 +72,29 @@ class Framework:
         """Begin a pod's cycle."""
         return Cycle(pod, self.state.shapes.of(pod))
 
-    def run_filters(self, cycle: Cycle, nodes: Ints | None = None) -> Verdict:
-        """Run PreFilter and Filter on the given nodes, by default on all, in list order."""
+    def run_filters(self, cycle: Cycle, nodes: Ints | None = None, *, narrow: bool = True) -> Verdict:
+        """Run PreFilter and Filter on the given nodes, by default on all, in list order.
+
+        Parameters
+        ----------
+        narrow
+            Heed the node sets that PreFilter plugins return.
+        """
         listed = self.state.order if nodes is None else nodes
         codes = np.zeros(len(listed), dtype=np.int64)
         failed_by = np.full(len(listed), -1, dtype=np.int64)
-        verdict = Verdict(cycle, self.filters, listed, codes, failed_by)
-        allowed: frozenset[str] | None = None
-        for plugin in self.pre_filters:
-            answer = plugin.pre_filter(cycle)
-            if isinstance(answer, Status):
-                codes[:] = answer.code
-                verdict.rejected = Status(answer.code, answer.reasons, plugin.name)
-                return verdict
-            if isinstance(answer, NodeSet):
-                allowed = answer.names if allowed is None else allowed & answer.names
-        if allowed is not None:
+        verdict = Verdict(cycle, self.profile.release, self.filters, listed, codes, failed_by)
+        allowed = self._run_pre_filters(verdict)
+        if verdict.rejected is not None:
+            codes[:] = verdict.rejected.code
+            return verdict
+        if allowed is not None and narrow:
             self._leave_out(verdict, allowed)
+        if self.state.nominator:
+            self._filter_with_nominated(verdict)
+        filters = [(i, plugin) for i, plugin in enumerate(self.filters) if plugin.name not in cycle.skipped]
         alive = np.flatnonzero(codes == Code.SUCCESS)
-        for position, plugin in enumerate(self.filters):
+        for position, plugin in filters:
             if not len(alive):
                 break
             answers = plugin.filter(cycle, listed[alive])
@@ -98,6 +105,32 @@ class Framework:
                 alive = alive[~failed]
         return verdict
 
+    def _run_pre_filters(self, verdict: Verdict) -> frozenset[str] | None:
+        """Run PreFilter; note a rejection in the verdict, and return the names of the nodes that are left, if not all.
+
+        Older releases stop at the first rejection. Newer ones stop where preemption cannot help, and otherwise go on,
+        for the notes that preemption needs.
+        """
+        cycle, release = verdict.cycle, self.profile.release
+        allowed: frozenset[str] | None = None
+        narrowing: list[str] = []
+        for plugin in self.pre_filters:
+            answer = plugin.pre_filter(cycle)
+            if isinstance(answer, NodeSet):
+                narrowing.append(plugin.name)
+                allowed = answer.names if allowed is None else allowed & answer.names
+                if not allowed:
+                    code = Code.UNRESOLVABLE if release.pre_filter_continues else Code.UNSCHEDULABLE
+                    verdict.rejected = Status(code, (_unsatisfied(narrowing),), plugin.name)
+                    return allowed
+            elif isinstance(answer, Status) and answer.code is Code.SKIP:
+                cycle.skipped.add(plugin.name)
+            elif isinstance(answer, Status):
+                verdict.rejected = Status(answer.code, answer.reasons, plugin.name)
+                if answer.code is not Code.UNSCHEDULABLE or not release.pre_filter_continues:
+                    return allowed
+        return allowed
+
     def _leave_out(self, verdict: Verdict, allowed: frozenset[str]) -> None:
         index = self.state.snapshot.node_index
         kept = np.zeros(self.state.size, dtype=np.bool_)
@@ -105,6 +138,86 @@ class Framework:
         out = ~kept[verdict.nodes]
         verdict.codes[out] = Code.UNRESOLVABLE
         verdict.failed_by[out] = LEFT_OUT
+
+    def _filter_with_nominated(self, verdict: Verdict) -> None:
+        """Reject the nodes where the filters fail once the pods that are nominated there are counted in."""
+        cycle = verdict.cycle
+        rivals = self.state.nominator.rivals(cycle.pod)
+        for position in np.flatnonzero((verdict.codes == Code.SUCCESS) & np.isin(verdict.nodes, list(rivals))).tolist():
+            node = int(verdict.nodes[position])
+            with self._counted_in(cycle, rivals[node], node):
+                status = self._first_failure(cycle, node, self.filters)
+            if status is not None:
+                verdict.codes[position] = status.code
+                verdict.noted[position] = status
+
+    @contextmanager
+    def _counted_in(self, cycle: Cycle, pods: Sequence[Pod], node: int) -> Iterator[None]:
+        shapes = [self.state.shapes.of(pod) for pod in pods]
+        for shape in shapes:
+            self.count(cycle, shape, node, 1)
+        try:
+            yield
+        finally:
+            for shape in shapes:
+                self.count(cycle, shape, node, -1)
+
+    def _first_failure(self, cycle: Cycle, node: int, filters: Sequence[Plugin]) -> Status | None:
+        here = np.array([node], dtype=np.int64)
+        for plugin in filters:
+            if plugin.name not in cycle.skipped:
+                code = int(plugin.filter(cycle, here)[0])
+                if code != Code.SUCCESS:
+                    return Status(Code(code), tuple(plugin.reasons(cycle, node)), plugin.name)
+        return None
+
+    # -- preemption -------------------------------------------------------------------------------------------
+
+    def count(self, cycle: Cycle, shape: Shape, node: int, count: int) -> None:
+        """Add a pod of a shape to a node within a cycle, or take one off it; to be undone before the cycle ends."""
+        self.state.assume(shape, node, count)
+        for plugin in self.counters:
+            if plugin.name not in cycle.skipped:
+                plugin.count_pod(cycle, shape, node, count)
+
+    def fits(self, cycle: Cycle, node: int, filters: Sequence[Plugin], rivals: Sequence[Pod]) -> Status | None:
+        """Run filters on one node, first with the nominated pods given counted in, then without; ``None`` is a fit."""
+        if rivals:
+            with self._counted_in(cycle, rivals, node):
+                status = self._first_failure(cycle, node, filters)
+            if status is not None:
+                return status
+        return self._first_failure(cycle, node, filters)
+
+    def run_post_filters(self, cycle: Cycle, verdict: Verdict) -> PostFilterResult:
+        """Run PostFilter: the first success counts; else all say why there is no help."""
+        reasons: list[str] = []
+        clears = False
+        for plugin in self.post_filters:
+            result = plugin.post_filter(cycle, verdict, self)
+            if result.status.code is Code.SUCCESS:
+                return result
+            reasons += result.status.reasons
+            clears |= result.clears
+            if result.status.code is Code.ERROR:
+                break
+        return PostFilterResult(Status(Code.UNSCHEDULABLE, reasons), clears=clears)
+
+    def nominate(self, pod: Pod, result: PostFilterResult) -> None:
+        """Carry out what PostFilter found: victims leave, and the pod is nominated in place of less important ones."""
+        if result.nominated is None:
+            if result.clears:
+                self.state.nominator.remove(pod)
+            return
+        for victim in result.victims:
+            self.state.take(victim, result.nominated)
+        for other in self.state.nominator.below(pod, result.nominated):
+            self.state.nominator.remove(other)
+        self.state.nominator.add(pod, result.nominated)
+
+    def draw(self, number: int) -> int:
+        """Return a number below ``number`` where upstream draws one; 0 in a profile that leaves nothing to chance."""
+        return 0 if self.profile.tie_break == "first" else self.random.randrange(number)
 
     # -- scores -----------------------------------------------------------------------------------------------
 
@@ -144,7 +257,7 @@ class Framework:
 
     def place(self, cycle: Cycle, node: int) -> Status | None:
         """Assume, reserve, permit and bind; a status means that all of it was undone."""
-        self.state.assume(cycle.shape, node)
+        self.state.put(cycle.pod, node, new=True)
         reserved: list[Plugin] = []
         for plugin in self.reserves:
             reserved.append(plugin)
@@ -161,6 +274,7 @@ class Framework:
             return self._undo(cycle, node, reserved, status)
         for plugin in self.post_binds:
             plugin.post_bind(cycle, node)
+        self.state.nominator.remove(cycle.pod)
         return None
 
     def _bind(self, cycle: Cycle, node: int) -> Status | None:
@@ -178,8 +292,14 @@ class Framework:
     def _undo(self, cycle: Cycle, node: int, reserved: Sequence[Plugin], status: Status) -> Status:
         for plugin in reversed(reserved):
             plugin.unreserve(cycle, node)
-        self.state.forget(cycle.shape, node)
+        self.state.take(cycle.pod, node)
         return status
+
+
+def _unsatisfied(plugins: Sequence[str]) -> str:
+    if len(plugins) == 1:
+        return f"node(s) didn't satisfy plugin {plugins[0]}"
+    return f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(plugins))}] simultaneously"
 
 
 def _heap_root(best: Ints) -> int:

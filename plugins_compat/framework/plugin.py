@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict
@@ -20,12 +20,14 @@ from pydantic.alias_generators import to_camel
 from models.arrays import Ints
 from models.kubernetes import Pod
 from models.problem import POINTS, Rule, Weighted
+from plugins_compat.framework.shapes import Shape
 from plugins_compat.framework.state import ClusterState
-from plugins_compat.framework.status import NodeSet, Status
+from plugins_compat.framework.status import NodeSet, PostFilterResult, Status
 
 if TYPE_CHECKING:
     from plugins_compat.compiler.view import View
-    from plugins_compat.framework.cycle import Cycle
+    from plugins_compat.framework.cycle import Cycle, Verdict
+    from plugins_compat.framework.framework import Framework
 
 
 class Args(BaseModel):
@@ -43,6 +45,8 @@ class Plugin:
     name: ClassVar[str]
     one_reason_a_code: ClassVar[bool] = False
     """Whether the reasons of a rejection follow from its code, so that they need not be asked for node by node."""
+    reads: ClassVar[Literal["nothing", "requests", "pods"]] = "pods"
+    """What `filter` asks of the pods on a node: nothing, what they request together, or more than that."""
     Args: ClassVar[type[Args]] = Args
 
     def __init__(self, args: Any, state: ClusterState) -> None:
@@ -61,8 +65,18 @@ class Plugin:
         return None
 
     def pre_filter(self, cycle: Cycle) -> Status | NodeSet | None:
-        """PreFilter: a status rejects the pod everywhere, a `NodeSet` narrows the nodes."""
+        """PreFilter: a status rejects the pod everywhere (or skips the filter), a `NodeSet` narrows the nodes."""
         return None
+
+    def idle(self, cycle: Cycle) -> bool:
+        """Whether `filter` admits this pod everywhere, whatever other pods there are."""
+        return False
+
+    def count_pod(self, cycle: Cycle, shape: Shape, node: int, count: int) -> None:
+        """PreFilterExtensions: a pod of a shape was added to a node (or taken off it) within the cycle.
+
+        The state counts it already; this is for plugins whose upstream counts differently from then on.
+        """
 
     def filter(self, cycle: Cycle, nodes: Ints) -> Ints:
         """Filter: return a `Code` for each of the given nodes."""
@@ -116,9 +130,9 @@ class Plugin:
     def post_bind(self, cycle: Cycle, node: int) -> None:
         """PostBind: take note that the pod was bound."""
 
-    def post_filter(self, cycle: Cycle) -> Status | None:
-        """PostFilter: what to do when no node is feasible."""
-        return None
+    def post_filter(self, cycle: Cycle, verdict: Verdict, handle: Framework) -> PostFilterResult:
+        """PostFilter: find a way out when no node is feasible. The cluster is left as it was."""
+        raise NotImplementedError
 
     # -- the optimizer's faces --------------------------------------------------------------------------------
 

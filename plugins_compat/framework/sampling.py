@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from models.problem import POINTS
@@ -72,6 +74,11 @@ class Sampler:
         modulus = len(verdict.nodes) if self.over_all_nodes else number
         self.start = (self.start + len(met)) % modulus
         shown = np.concatenate([met, np.flatnonzero(verdict.failed_by == LEFT_OUT)])
-        return Verdict(
-            verdict.cycle, verdict.plugins, verdict.nodes[shown], verdict.codes[shown], verdict.failed_by[shown]
+        noted = {new: verdict.noted[old] for new, old in enumerate(shown.tolist()) if old in verdict.noted}
+        return replace(
+            verdict,
+            nodes=verdict.nodes[shown],
+            codes=verdict.codes[shown],
+            failed_by=verdict.failed_by[shown],
+            noted=noted,
         )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -11,6 +13,7 @@ from models.arrays import Ints
 from models.kubernetes import Pod
 from plugins_compat.framework.cycle import Verdict
 from plugins_compat.framework.framework import Framework
+from plugins_compat.framework.status import Code
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -23,11 +26,17 @@ class Decision:
         Index of the chosen node, or ``None``.
     message
         Why there is none, in the words of a FailedScheduling event.
+    victims
+        Pods that the scheduler drove off the node to make room.
+    preempted_by
+        The pod that had driven this one off its node before.
     """
 
     pod: Pod
     node: int | None
     message: str = ""
+    victims: Sequence[Pod] = ()
+    preempted_by: Pod | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,7 +67,14 @@ def examine(framework: Framework, pod: Pod, *, score_single: bool = False) -> Sc
     score_single
         Score even a single feasible node, which the scheduler takes unscored.
     """
-    cycle, extenders = framework.cycle(pod), framework.extenders
+    none, extenders = np.zeros(0, dtype=np.int64), framework.extenders
+    nominated = framework.state.nominator.node_of(pod)
+    if nominated is not None:
+        alone = framework.run_filters(framework.cycle(pod), np.array([nominated]), narrow=False)
+        extenders.filter(alone)
+        if len(alone.feasible):
+            return Scored(alone, {}, none, nominated)
+    cycle = framework.cycle(pod)
     verdict = framework.run_filters(cycle)
     if framework.sampler is not None:
         unscored = not framework.scores and not extenders.prioritizing and not extenders.filtering
@@ -66,7 +82,6 @@ def examine(framework: Framework, pod: Pod, *, score_single: bool = False) -> Sc
         verdict = framework.sampler.cut(verdict, first_will_do=first_will_do)
     extenders.filter(verdict)
     feasible = verdict.feasible
-    none = np.zeros(0, dtype=np.int64)
     if not len(feasible):
         return Scored(verdict, {}, none, None)
     if len(feasible) == 1 and not score_single:
@@ -81,20 +96,56 @@ def examine(framework: Framework, pod: Pod, *, score_single: bool = False) -> Sc
 
 
 def schedule_one(framework: Framework, pod: Pod) -> Decision:
-    """Run a pod's whole cycle: filter, score, assume, reserve, bind."""
+    """Run a pod's whole cycle: filter, score, assume, reserve, bind.
+
+    A pod that preempts others has its turn again at once, when they are gone: the grace period of victims, in which
+    upstream may try other pods, takes no time here.
+    """
     found = examine(framework, pod)
-    if found.node is None:
+    if found.node is not None:
+        return _place(framework, found)
+    if found.verdict.rejected is not None and found.verdict.rejected.code == Code.ERROR:
         return Decision(pod, None, failure(found.verdict))
-    status = framework.place(found.verdict.cycle, found.node)
+    result = framework.run_post_filters(found.verdict.cycle, found.verdict)
+    message = failure(found.verdict, ", ".join(result.status.reasons))
+    framework.nominate(pod, result)
+    if result.nominated is None:
+        return Decision(pod, None, message)
+    again = examine(framework, pod)
+    decision = Decision(pod, None, message) if again.node is None else _place(framework, again)
+    return replace(decision, victims=result.victims)
+
+
+def _place(framework: Framework, found: Scored) -> Decision:
+    cycle = found.verdict.cycle
+    assert found.node is not None
+    status = framework.place(cycle, found.node)
     if status is not None:
-        return Decision(pod, None, "; ".join(status.reasons))
-    return Decision(pod, found.node)
+        return Decision(cycle.pod, None, "; ".join(status.reasons))
+    return Decision(cycle.pod, found.node)
 
 
 def schedule(framework: Framework, pods: Sequence[Pod]) -> Iterable[Decision]:
-    """Schedule pods in the order of the queue."""
-    for pod in in_turn(framework, pods):
-        yield schedule_one(framework, pod)
+    """Schedule pods in the order of the queue.
+
+    The victims of a preemption are deleted. Where a controller replaces one, its successor enters the queue under the
+    same name; any other victim is decided about once more: it is gone.
+    """
+    key = framework.queue_sort[0].queue_key
+    queue: list[tuple[tuple[Any, ...], int, Pod, Pod | None]] = [
+        (key(pod), entry, pod, None) for entry, pod in enumerate(in_turn(framework, pods))
+    ]
+    entered = len(queue)
+    while queue:
+        _, _, pod, preemptor = heapq.heappop(queue)
+        decision = schedule_one(framework, pod)
+        yield replace(decision, preempted_by=preemptor) if preemptor is not None else decision
+        for victim in decision.victims:
+            if reason := _not_replaced(framework, victim):
+                yield Decision(victim, None, f"preempted by {pod.key}; {reason}", preempted_by=pod)
+            else:
+                heapq.heappush(queue, (key(victim), entered, victim, pod))
+                entered += 1
 
 
 def in_turn(framework: Framework, pods: Sequence[Pod]) -> list[Pod]:
@@ -103,8 +154,24 @@ def in_turn(framework: Framework, pods: Sequence[Pod]) -> list[Pod]:
     return sorted(arrived, key=framework.queue_sort[0].queue_key)
 
 
-def failure(verdict: Verdict) -> str:
-    """Say why no node is feasible: how many nodes failed for which reason."""
-    total = len(verdict.nodes)
-    reasons = ", ".join(f"{count} {reason}" for reason, count in verdict.summary().items())
-    return f"0/{total} nodes are available: {reasons}." if reasons else "no nodes available to schedule pods"
+def _not_replaced(framework: Framework, victim: Pod) -> str | None:
+    """Return why nothing of a victim comes back to this queue, or ``None`` if its successor does."""
+    controller = victim.metadata.controller
+    if controller is None:
+        return "no controller replaces it"
+    if controller.kind == "Node":
+        return "a static pod is the business of its kubelet"
+    if victim.terminating:
+        return "it was terminating"
+    if victim.spec.scheduler_name != framework.profile.scheduler_name:
+        return f"its successor is the business of scheduler {victim.spec.scheduler_name}"
+    return None
+
+
+def failure(verdict: Verdict, hint: str = "") -> str:
+    """Say why no node is feasible: how many nodes failed for which reason, and what PostFilter made of it."""
+    reasons = ", ".join(verdict.summary())
+    said = (
+        f"0/{len(verdict.nodes)} nodes are available: {reasons}." if reasons else "no nodes available to schedule pods"
+    )
+    return f"{said} {hint}" if hint else said

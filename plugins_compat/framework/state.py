@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import numpy as np
@@ -12,6 +13,7 @@ from models.arrays import Bools, Ints
 from models.kubernetes import Node, Pod
 from models.problem import Topology
 from models.snapshot import Snapshot
+from plugins_compat.framework.roster import Nominator, Roster
 from plugins_compat.framework.shapes import Shape, Shapes
 from plugins_compat.framework.tally import Bag, Eligible, Tally
 from plugins_compat.release import Release
@@ -19,6 +21,9 @@ from plugins_compat.requests import CPU, EPHEMERAL, MEMORY, PODS, is_scalar, req
 
 T = TypeVar("T")
 H = TypeVar("H", bound=Hashable)
+
+KEPT_PRIORITIES = 8
+"""Priorities for which the requests of lower ones are kept up to date."""
 
 ZONE_LABELS = ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone")
 REGION_LABELS = ("failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region")
@@ -46,6 +51,8 @@ class ClusterState:
         ``[2, n]`` CPU and memory with the defaults that scores use.
     order
         ``[n]`` nodes in the order of the scheduler's own list: zone by zone, round robin.
+    roster, nominator
+        The pods that `put` placed, one by one, and those that wait for a node they are nominated to.
     """
 
     def __init__(self, snapshot: Snapshot, release: Release, shapes: Shapes | None = None) -> None:
@@ -59,6 +66,9 @@ class ClusterState:
         self.nonzero = np.zeros((2, len(self.nodes)), dtype=np.int64)
         self.order = _node_order(self.nodes)
         self.placed: defaultdict[int, dict[int, int]] = defaultdict(dict)
+        self.roster = Roster(len(self.nodes))
+        self.nominator = Nominator()
+        self._below: dict[int, Ints] = {}
         self._memo: dict[Hashable, Any] = {}
         self._tallies: dict[Hashable, tuple[Tally, Callable[[Shape], int]]] = {}
         self._tallies_of: list[list[tuple[Tally, int]]] = []
@@ -130,7 +140,11 @@ class ClusterState:
 
     def assume(self, shape: Shape, node: int, count: int = 1) -> None:
         """Put ``count`` pods of a shape on a node; a negative count takes them away."""
-        self.requested[:, node] += self.vector(shape) * count
+        vector = self.vector(shape) * count
+        self.requested[:, node] += vector
+        for priority, below in self._below.items():
+            if shape.pod.priority < priority:
+                below[:, node] += vector
         self.nonzero[:, node] += self.nonzero_vector(shape) * count
         here = self.placed[shape.index]
         here[node] = here.get(node, 0) + count
@@ -146,6 +160,39 @@ class ClusterState:
     def forget(self, shape: Shape, node: int) -> None:
         """Take a pod of a shape off a node."""
         self.assume(shape, node, -1)
+
+    def put(self, pod: Pod, node: int, *, new: bool = False) -> None:
+        """Put one pod on a node and on the roster; ``new`` says that it has only just been placed there."""
+        shape = self.shapes.of(pod)
+        self.roster.add(pod, shape, node, new=new)
+        self.assume(shape, node)
+
+    def take(self, pod: Pod, node: int) -> None:
+        """Take one pod off its node and off the roster."""
+        self.forget(self.roster.remove(pod, node).shape, node)
+
+    def below(self, priority: int) -> Ints:
+        """``[r, n]`` what the pods of a lower priority request. Live: neither change nor keep it."""
+        found = self._below.get(priority)
+        if found is None:
+            found = np.zeros_like(self.requested)
+            for shape in self.shapes.all:
+                if shape.pod.priority < priority:
+                    for node, count in self.placed[shape.index].items():
+                        found[:, node] += self.vector(shape) * count
+            while len(self._below) >= KEPT_PRIORITIES:
+                del self._below[next(iter(self._below))]
+            self._below[priority] = found
+        return found
+
+    @contextmanager
+    def requesting(self, requested: Ints) -> Iterator[None]:
+        """Let the pods on the nodes request something else for a while."""
+        real, self.requested = self.requested, requested
+        try:
+            yield
+        finally:
+            self.requested = real
 
     def tally(
         self, key: Hashable, weight: Callable[[Shape], int], among: Callable[[], Iterable[Shape]] | None = None
@@ -208,7 +255,7 @@ class ClusterState:
         """Assume bound pods where they are bound."""
         index = self.snapshot.node_index
         for pod in pods:
-            self.assume(self.shapes.of(pod), index[pod.node_name])
+            self.put(pod, index[pod.node_name])
 
 
 def _resource_rows(nodes: Iterable[Node], shapes: Shapes, release: Release) -> dict[str, int]:

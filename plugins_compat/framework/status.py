@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
+from models.kubernetes import Pod
+
 
 class Code(IntEnum):
     """How a plugin answered."""
@@ -14,11 +16,12 @@ class Code(IntEnum):
     ERROR = 1
     UNSCHEDULABLE = 2
     UNRESOLVABLE = 3
+    SKIP = 5
 
     @property
     def upstream(self) -> str:
         """The name upstream prints."""
-        return {0: "Success", 1: "Error", 2: "Unschedulable", 3: "UnschedulableAndUnresolvable"}[self]
+        return {0: "Success", 1: "Error", 2: "Unschedulable", 3: "UnschedulableAndUnresolvable", 5: "Skip"}[self]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,3 +38,29 @@ class NodeSet:
     """A PreFilter answer that leaves only the named nodes."""
 
     names: frozenset[str]
+
+
+SKIP = Status(Code.SKIP)
+"""A PreFilter answer: the plugin has nothing to say about the pod, and its Filter does not run."""
+
+
+@dataclass(frozen=True, slots=True)
+class PostFilterResult:
+    """A PostFilter answer.
+
+    Parameters
+    ----------
+    status
+        Success, or why there is no help.
+    nominated
+        The node on which the pod would fit.
+    victims
+        The pods that have to leave it, the most important first.
+    clears
+        The pod loses a nomination that it had.
+    """
+
+    status: Status
+    nominated: int | None = None
+    victims: Sequence[Pod] = ()
+    clears: bool = False

@@ -10,6 +10,8 @@ from models.trace import Expectation, StatusRecord
 NODE_SET = "PreFilterResult"
 """What a record names where a plugin's PreFilter left a node out; which plugin did so is not recorded."""
 
+PREEMPTION = "DefaultPreemption"
+
 
 @dataclass(frozen=True, slots=True)
 class Difference:
@@ -38,6 +40,7 @@ def differences(recorded: Expectation, ours: Expectation) -> Iterator[Difference
     theirs, mine = recorded.filter or {}, ours.filter or {}
     for node in sorted(theirs.keys() | mine.keys()):
         yield from _refusals("Filter", node, theirs.get(node), mine.get(node))
+    yield from _preemption(recorded, ours)
     if (recorded.feasible or ()) != (ours.feasible or ()):
         yield Difference("Feasible", "", _words(recorded.feasible), _words(ours.feasible))
         return
@@ -55,6 +58,16 @@ def _refusals(stage: str, node: str, recorded: StatusRecord | None, ours: Status
         return
     plugin = (recorded or ours).plugin if recorded or ours else ""  # type: ignore[union-attr]
     yield Difference(stage, plugin, str(recorded or "admitted"), str(ours or "admitted"), node)
+
+
+def _preemption(recorded: Expectation, ours: Expectation) -> Iterator[Difference]:
+    """Compare nominations. Where none is recorded, runs of upstream disagreed, or the pod cannot preempt."""
+    if not recorded.nominated:
+        return
+    if recorded.nominated != ours.nominated:
+        yield Difference("Nomination", PREEMPTION, recorded.nominated, ours.nominated or "none")
+    elif sorted(recorded.victims or ()) != sorted(ours.victims or ()):
+        yield Difference("Victims", PREEMPTION, _words(recorded.victims), _words(ours.victims), ours.nominated)
 
 
 def _scores(recorded: Expectation, ours: Expectation) -> Iterator[Difference]:

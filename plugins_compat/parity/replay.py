@@ -49,14 +49,22 @@ def replay(case: Case, profile: Profile, follow: tuple[Expectation, ...] = ()) -
     state.order = np.arange(len(snapshot.nodes))  # records keep nodes in the order they are given
     framework = Framework(profile, state)
     state.fill(pod for pod in snapshot.pods if not pod.finished and pod.node_name in snapshot.node_index)
+    state.nominator.nominate_pending(case.pending, snapshot.node_index)
+    names = [node.name for node in snapshot.nodes]
     decided = []
     for i, pod in enumerate(case.pending if not follow else case.pending[: len(follow)]):
         scored = examine(framework, pod, score_single=True)
-        ours = _expectation(pod.key, scored, [node.name for node in snapshot.nodes])
+        ours = _expectation(pod.key, scored, names)
+        if case.mode == "preempt" and scored.node is None:
+            result = framework.run_post_filters(scored.verdict.cycle, scored.verdict)
+            framework.nominate(pod, result)
+            if result.nominated is not None:
+                victims = tuple(sorted(victim.key for victim in result.victims))
+                ours = ours.model_copy(update={"nominated": names[result.nominated], "victims": victims})
         decided.append(ours)
         leader = follow[i] if follow else ours
         if case.mode != "independent" and leader.chosen in snapshot.node_index:
-            state.assume(scored.verdict.cycle.shape, snapshot.node_index[leader.chosen])
+            state.put(pod, snapshot.node_index[leader.chosen], new=True)
     return decided
 
 

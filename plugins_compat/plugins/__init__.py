@@ -4,6 +4,7 @@ from plugins_compat.framework.plugin import Plugin
 from plugins_compat.plugins.azure_disk_limits import AzureDiskLimits
 from plugins_compat.plugins.cinder_limits import CinderLimits
 from plugins_compat.plugins.default_binder import DefaultBinder
+from plugins_compat.plugins.default_preemption import DefaultPreemption
 from plugins_compat.plugins.dynamic_resources import DynamicResources
 from plugins_compat.plugins.ebs_limits import EBSLimits
 from plugins_compat.plugins.gce_pd_limits import GCEPDLimits
@@ -44,6 +45,7 @@ IN_TREE: tuple[type[Plugin], ...] = (
     PodTopologySpread,
     InterPodAffinity,
     DynamicResources,
+    DefaultPreemption,
     NodeResourcesBalancedAllocation,
     ImageLocality,
     DefaultBinder,

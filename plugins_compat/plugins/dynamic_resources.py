@@ -6,8 +6,10 @@ import numpy as np
 
 from models.arrays import Ints
 from models.kubernetes import Pod
-from plugins_compat.framework.cycle import Cycle
+from plugins_compat.framework.cycle import Cycle, Verdict
+from plugins_compat.framework.framework import Framework
 from plugins_compat.framework.plugin import Plugin
+from plugins_compat.framework.status import Code, PostFilterResult, Status
 
 
 class DynamicResources(Plugin):
@@ -18,6 +20,10 @@ class DynamicResources(Plugin):
     def refuses(self, pod: Pod) -> str | None:
         """Refuse pods with resource claims."""
         return "resource claims (DynamicResources) are not modelled" if pod.spec.resource_claims else None
+
+    def post_filter(self, cycle: Cycle, verdict: Verdict, handle: Framework) -> PostFilterResult:
+        """Have no claims to give up."""
+        return PostFilterResult(Status(Code.UNSCHEDULABLE, ("no new claims to deallocate",), self.name))
 
     def score(self, cycle: Cycle, nodes: Ints) -> Ints:
         """Return 0 for every node."""

@@ -18,7 +18,7 @@ from plugins_compat.compiler.view import View
 from plugins_compat.framework.cycle import Cycle
 from plugins_compat.framework.plugin import Args, Plugin
 from plugins_compat.framework.shapes import Shape
-from plugins_compat.framework.status import Code
+from plugins_compat.framework.status import SKIP, Code, Status
 from plugins_compat.framework.tally import Tally
 from plugins_compat.matching import with_keys
 
@@ -89,6 +89,25 @@ class InterPodAffinity(Plugin):
     Args = InterPodAffinityArgs
 
     # -- filter -----------------------------------------------------------------------------------------------
+
+    def pre_filter(self, cycle: Cycle) -> Status | None:
+        """Skip, in releases that do, a pod without terms that nobody shuns: then nominated pods are not asked either.
+
+        Without nominated pods the filter itself would come to the same, and nothing is asked.
+        """
+        if not self.release.pre_filter_continues or not self.state.nominator:
+            return None
+        terms = self._terms(cycle.shape)
+        shunned = any(
+            self._owners(term, "anti_affinity").total(self.state.topology(term.key)).any()
+            for term in self._matching(cycle.shape, "anti_affinity")
+        )
+        return None if terms.affinity or terms.anti_affinity or shunned else SKIP
+
+    def idle(self, cycle: Cycle) -> bool:
+        """Whether the pod has no required term, and no pod has one against it."""
+        terms = self._terms(cycle.shape)
+        return not (terms.affinity or terms.anti_affinity or self._matching(cycle.shape, "anti_affinity"))
 
     def filter(self, cycle: Cycle, nodes: Ints) -> Ints:
         """Check required affinity, then own and existing pods' anti-affinity."""

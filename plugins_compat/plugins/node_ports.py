@@ -42,6 +42,10 @@ class NodePorts(Plugin):
     name = "NodePorts"
     one_reason_a_code = True
 
+    def idle(self, cycle: Cycle) -> bool:
+        """Whether the pod wants no host port."""
+        return not self._ports(cycle.shape)
+
     def filter(self, cycle: Cycle, nodes: Ints) -> Ints:
         """Reject nodes with a port in conflict."""
         taken = np.zeros(len(nodes), dtype=np.bool_)

@@ -75,6 +75,7 @@ class NodeResourcesFit(Plugin):
     """Rejects nodes without room for the pod's requests; scores by the chosen strategy."""
 
     name = "NodeResourcesFit"
+    reads = "requests"
     Args = NodeResourcesFitArgs
 
     def filter(self, cycle: Cycle, nodes: Ints) -> Ints:

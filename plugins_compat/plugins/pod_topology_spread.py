@@ -81,8 +81,31 @@ class PodTopologySpread(Plugin):
     name = "PodTopologySpread"
     one_reason_a_code = True
     Args = PodTopologySpreadArgs
+    _CHANGES = "PodTopologySpread changes"
 
     # -- filter -----------------------------------------------------------------------------------------------
+
+    def idle(self, cycle: Cycle) -> bool:
+        """Whether the pod has no hard constraint."""
+        return not self._constraints(cycle.shape, HARD)
+
+    def count_pod(self, cycle: Cycle, shape: Shape, node: int, count: int) -> None:
+        """Note pods that upstream's first count passes over but later changes of it do not.
+
+        Those are terminating pods, and any pod where a constraint selects with an empty selector.
+        """
+        for constraint in self._constraints(cycle.shape, HARD):
+            selector, namespace = constraint.selector, cycle.pod.namespace
+            if (
+                selector is not None
+                and constraint.eligible.mask[node]
+                and shape.pod.namespace == namespace
+                and selector.matches(shape.pod.metadata.labels)
+                and not self._counts(namespace, selector)(shape)
+            ):
+                changes = cycle.data.setdefault(self._CHANGES, {})
+                place = (id(constraint), int(constraint.topology.domain[node]))
+                changes[place] = changes.get(place, 0) + count
 
     def filter(self, cycle: Cycle, nodes: Ints) -> Ints:
         """Reject nodes without a topology key for good, nodes with too much skew for now."""
@@ -92,7 +115,7 @@ class PodTopologySpread(Plugin):
             domain = constraint.topology.domain[nodes]
             codes[undecided & (domain < 0)] = Code.UNRESOLVABLE
             undecided &= domain >= 0
-            totals = self._totals(cycle.shape, constraint)
+            totals = self._changed(cycle, constraint, self._totals(cycle.shape, constraint))
             known = self._domains(constraint)
             if not len(known):
                 continue
@@ -310,6 +333,18 @@ class PodTopologySpread(Plugin):
             # Counts are kept by key and value, and the last constraint with the key writes them.
             source = [c for c in self._constraints(shape, HARD) if c.key == constraint.key][-1]
         return self._tally(shape.pod.namespace, source.selector).total(source.topology, source.eligible)
+
+    def _changed(self, cycle: Cycle, constraint: Constraint, totals: Ints) -> Ints:
+        """Return the counts with what `count_pod` noted."""
+        changes = [
+            (domain, change) for (c, domain), change in cycle.data.get(self._CHANGES, {}).items() if c == id(constraint)
+        ]
+        if not changes:
+            return totals
+        changed = totals.copy()
+        for domain, change in changes:
+            changed[domain] += change
+        return changed
 
     def _soft_totals(self, shape: Shape, constraints: Sequence[Constraint], i: int) -> Ints:
         """``[d]`` pods that count, by domain, for a soft constraint."""

@@ -18,6 +18,8 @@ from plugins_compat.framework.status import Code
 class StaticFilter(Plugin):
     """A filter whose answer is one mask a shape; as a rule it is an `Allow`."""
 
+    reads = "nothing"
+
     def passes(self, shape: Shape) -> Bools:
         """``[n]`` the nodes that pods of this shape may use."""
         raise NotImplementedError

@@ -45,6 +45,10 @@ class VolumeRestrictions(Plugin):
 
     name = "VolumeRestrictions"
 
+    def idle(self, cycle: Cycle) -> bool:
+        """Whether the pod has neither disks nor exclusive claims."""
+        return not self._disks(cycle.shape) and not self._exclusive(cycle.shape)
+
     def pre_filter(self, cycle: Cycle) -> Status | NodeSet | None:
         """Reject a pod whose claim does not exist, in releases that look for exclusive claims."""
         if not self.release.read_write_once_pod:

@@ -51,10 +51,12 @@ def solution_rows(solution: Solution) -> Iterator[Row]:
 
 
 def simulation_rows(simulation: Simulation, nodes: Sequence[str]) -> Iterator[Row]:
-    """Yield one row for every decision."""
-    yield ["namespace", "name", "node", "message"]
+    """Yield one row for every decision; a pod that was preempted and came back to the queue has more than one."""
+    yield ["namespace", "name", "node", "message", "preempts", "preempted by"]
     for d in simulation.decisions:
-        yield [d.pod.namespace, d.pod.name, nodes[d.node] if d.node is not None else "", d.message]
+        node = nodes[d.node] if d.node is not None else ""
+        preempts = " ".join(victim.key for victim in d.victims)
+        yield [d.pod.namespace, d.pod.name, node, d.message, preempts, d.preempted_by.key if d.preempted_by else ""]
 
 
 def verification_rows(verification: Verification) -> Iterator[Row]:

@@ -79,12 +79,14 @@ def show_simulation(
     """Print the scheduler's decisions."""
     _lines(console, roll_lines(roll, len(nodes)))
     console.print()
-    placed = [d for d in simulation.decisions if d.node is not None]
-    failed = [d for d in simulation.decisions if d.node is None]
+    outcomes = list(simulation.outcomes.values())
+    placed = [d for d in outcomes if d.node is not None]
+    failed = [d for d in outcomes if d.node is None]
+    preempted = f", {len(simulation.preemptions)} preempted" if simulation.preemptions else ""
     console.print(
-        Text(f"{len(placed)} of {plural(len(simulation.decisions), 'pod')} placed, {len(failed)} not.", style="bold")
+        Text(f"{len(placed)} of {plural(len(outcomes), 'pod')} placed, {len(failed)} not{preempted}.", style="bold")
     )
-    shown = simulation.decisions if wide else (failed + placed)[:SHOWN_MOVES]
+    shown = outcomes if wide else (failed + placed)[:SHOWN_MOVES]
     if shown:
         console.print()
         table = Table(box=None, pad_edge=False, header_style="bold")
@@ -94,8 +96,9 @@ def show_simulation(
             node = nodes[decision.node] if decision.node is not None else "-"
             table.add_row(escape(decision.pod.key), escape(node), escape(decision.message))
         console.print(table)
-    if len(shown) < len(simulation.decisions):
-        console.print(f"… and {len(simulation.decisions) - len(shown)} more; -o wide shows all", style="dim")
+    if len(shown) < len(outcomes):
+        console.print(f"… and {len(outcomes) - len(shown)} more; -o wide shows all", style="dim")
+    _preemption_lines(console, simulation, wide=wide)
 
 
 def show_verification(console: Console, verification: Verification) -> None:
@@ -213,6 +216,19 @@ def _refused_lines(console: Console, refused: Sequence[Rejection], most: int = 5
     counted = ", ".join(f"{count} by {plugin}" for plugin, count in plugins.most_common())
     console.print(f"{plural(len(refused), 'pod')} would be refused where they stand, as they are today: {counted}")
     _lines(console, [str(rejection) for rejection in refused[:most]], "  ")
+
+
+def _preemption_lines(console: Console, simulation: Simulation, *, wide: bool) -> None:
+    if not simulation.preemptions:
+        return
+    console.print()
+    console.print("Preempted:")
+    shown = simulation.preemptions if wide else simulation.preemptions[:SHOWN_MOVES]
+    for p in shown:
+        then = f"now on {simulation.where[p.victim.key]}" if p.victim.key in simulation.where else "now without a node"
+        _lines(console, [f"{p.victim.key} on {p.node} by {p.preemptor.key}, {then}"], "  ")
+    if len(shown) < len(simulation.preemptions):
+        console.print(f"  and {len(simulation.preemptions) - len(shown)} more; -o wide shows all", style="dim")
 
 
 def _waiting_lines(console: Console, solution: Solution, most: int = 5) -> None:

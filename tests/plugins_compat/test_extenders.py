@@ -99,7 +99,7 @@ def test_a_filter_turns_nodes_down_with_reasons(server: Server, scheduler: Calla
     assert verdict.feasible.tolist() == [1]
     assert [verdict.codes[0], verdict.codes[2]] == [Code.UNSCHEDULABLE, Code.UNRESOLVABLE]
     assert verdict.why(0).reasons == ("too loud",)
-    assert verdict.summary() == {"on fire": 1, "too loud": 1}
+    assert verdict.summary() == ["1 on fire", "1 too loud"]
     ((verb, question),) = server.asked
     assert verb == "filter"
     assert question["pod"]["metadata"]["name"] == "a"

@@ -163,6 +163,75 @@ def test_simulate_all_places_every_free_pod_anew(release: str, dump: str, capsys
     assert {d["node"] for d in document["decisions"]} == {"n1", "n2"}
 
 
+# -- preemption -----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def full(tmp_path: Path) -> str:
+    """A node that is full, a small one that is not, and a pod that is more important than what stands there."""
+    pods = [
+        pod("owned", "n1", cpu="2", priority=5, owner="ReplicaSet/r"),
+        pod("bare", "n1", cpu="2", priority=0),
+        pod("agent", "n2", cpu="500m", priority=0, owner="DaemonSet/agent"),
+    ]
+    new = pod("new", cpu="4", priority=100, creationTimestamp="2026-01-01T00:00:00Z")
+    path = tmp_path / "full.json"
+    path.write_text(json.dumps(listed(node("n1", cpu="4"), node("n2", cpu="3"), *pods, new)))
+    return str(path)
+
+
+def test_simulate_says_who_was_preempted_by_whom(full: str, capsys: pytest.CaptureFixture[str]) -> None:
+    text = out(capsys, "simulate", full)
+    assert "2 of 3 pods placed, 1 not, 2 preempted." in text
+    assert "  default/owned on n1 by default/new, now on n2" in text
+    assert "  default/bare on n1 by default/new, now without a node" in text
+    document = json.loads(out(capsys, "simulate", full, "-o", "json"))
+    assert (document["placed"], document["failed"]) == (2, 1)
+    assert document["decisions"][0]["preempts"] == ["default/owned", "default/bare"]
+    assert document["preemptions"][0] == {
+        "victim": "default/owned",
+        "preemptor": "default/new",
+        "node": "n1",
+        "target": "n2",
+    }
+    rows = list(csv.DictReader(io.StringIO(out(capsys, "simulate", full, "-o", "csv"))))
+    assert rows[0]["preempts"] == "default/owned default/bare"
+    assert {row["name"]: row["preempted by"] for row in rows} == {
+        "new": "",
+        "owned": "default/new",
+        "bare": "default/new",
+    }
+
+
+def test_a_profile_without_the_plugin_preempts_nobody(
+    full: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(
+        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles:\n"
+        "- plugins: {multiPoint: {disabled: [{name: DefaultPreemption}]}}\n"
+    )
+    document = json.loads(out(capsys, "simulate", full, "-o", "json", "--config", str(path)))
+    assert (document["placed"], document["failed"], document["preemptions"]) == (0, 1, [])
+
+
+@pytest.mark.parametrize("preemption", ["never", "by-priority"])
+def test_compare_accounts_for_every_victim(preemption: str, full: str, capsys: pytest.CaptureFixture[str]) -> None:
+    document = json.loads(out(capsys, "compare", full, *QUICK, "--preemption", preemption, "-o", "json"))
+    figures = document["placements"]
+    assert all(column["placed"] + column["pending"] == 4 for column in figures.values())
+    assert figures["today"]["placed"] == 3
+    greedy = figures["kube-scheduler, pending only"]
+    assert (greedy["placed"], greedy["refused"], greedy["exceeded"]) == (3, 0, 0)
+    assert greedy["tiers"]["pending (priority 100)"] == 0
+    assert "kube-scheduler, pending only: pods preempted: 2, of which without a node in the end: 1" in document["notes"]
+    kept = figures["stowplan"]["placed"]
+    assert kept >= 3
+    if preemption == "never":
+        placements = document["solution"]["placements"]
+        assert all(p["node"] for p in placements if p["source"])
+
+
 def test_standard_input(dump: str) -> None:
     text = Path(dump).read_bytes()
     done = subprocess.run([STOWPLAN, "solve", "-", *QUICK], input=text, capture_output=True, check=True)

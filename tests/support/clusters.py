@@ -16,6 +16,7 @@ from models.kubernetes import (
     PersistentVolume,
     PersistentVolumeClaim,
     Pod,
+    PodDisruptionBudget,
     Service,
     StorageClass,
     VolumeAttachment,
@@ -40,6 +41,7 @@ _FIELDS: dict[str, type[Any]] = {
     "csi_drivers": CSIDriver,
     "csi_storage_capacities": CSIStorageCapacity,
     "volume_attachments": VolumeAttachment,
+    "pod_disruption_budgets": PodDisruptionBudget,
 }
 _ADAPTERS = {field: TypeAdapter(tuple[model, ...]) for field, model in _FIELDS.items()}  # type: ignore[valid-type]
 

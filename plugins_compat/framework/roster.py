@@ -1,0 +1,126 @@
+"""Which pod stands where, and which is nominated where: what preemption asks of a cluster, pod by pod.
+
+Everything else in the framework counts shapes; only a victim has to be one pod and no other.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cache
+
+from models.kubernetes import Pod
+from plugins_compat.framework.shapes import Shape
+
+NOW = 2**62
+"""Stands for the present moment, in nanoseconds: later than any start that a snapshot can name."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Occupant:
+    """A pod on a node.
+
+    Parameters
+    ----------
+    arrival
+        Pods that the simulation placed are numbered from 1 on; a pod that stood there before has 0.
+    """
+
+    pod: Pod
+    shape: Shape
+    arrival: int = 0
+
+    @property
+    def started(self) -> int:
+        """When the pod started, in nanoseconds. A pod placed by the simulation has only just started."""
+        if self.arrival:
+            return NOW + self.arrival
+        stated = self.pod.status and self.pod.status.start_time
+        return _nanoseconds(stated) if stated else NOW
+
+
+class Roster:
+    """The occupants of every node, in the order in which the scheduler's cache would hold them."""
+
+    def __init__(self, size: int) -> None:
+        self._on: list[list[Occupant]] = [[] for _ in range(size)]
+        self._placed = 0
+
+    def on(self, node: int) -> Sequence[Occupant]:
+        """Return the pods on a node."""
+        return self._on[node]
+
+    def add(self, pod: Pod, shape: Shape, node: int, *, new: bool) -> None:
+        """Note that a pod stands on a node; a ``new`` one has been placed just now."""
+        self._placed += new
+        self._on[node].append(Occupant(pod, shape, self._placed if new else 0))
+
+    def remove(self, pod: Pod, node: int) -> Occupant:
+        """Note that a pod has left; the last of the list takes its place, as in the scheduler's cache."""
+        here = self._on[node]
+        i = next(i for i, occupant in enumerate(here) if occupant.pod.key == pod.key)
+        gone, here[i] = here[i], here[-1]
+        here.pop()
+        return gone
+
+
+@dataclass(slots=True)
+class Nominator:
+    """Pods that wait for a node which preemption has chosen for them."""
+
+    _on: defaultdict[int, dict[str, Pod]] = field(default_factory=lambda: defaultdict(dict))
+    _node_of: dict[str, int] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self._node_of)
+
+    def add(self, pod: Pod, node: int) -> None:
+        """Nominate a pod, in place of an earlier nomination."""
+        self.remove(pod)
+        self._on[node][pod.key] = pod
+        self._node_of[pod.key] = node
+
+    def remove(self, pod: Pod) -> None:
+        """Drop a pod's nomination, if it has one."""
+        node = self._node_of.pop(pod.key, None)
+        if node is not None:
+            del self._on[node][pod.key]
+
+    def node_of(self, pod: Pod) -> int | None:
+        """Return the node a pod is nominated to."""
+        return self._node_of.get(pod.key)
+
+    def nominate_pending(self, pods: Sequence[Pod], index: Mapping[str, int]) -> None:
+        """Take over the nominations that waiting pods have in their status."""
+        for pod in pods:
+            name = pod.status.nominated_node_name if pod.status and not pod.node_name else None
+            if name and name in index:
+                self.add(pod, index[name])
+
+    def below(self, pod: Pod, node: int) -> list[Pod]:
+        """Return the pods nominated to a node that have a lower priority than ``pod``."""
+        return [other for other in self._on[node].values() if other.priority < pod.priority]
+
+    def rivals(self, pod: Pod) -> dict[int, list[Pod]]:
+        """Return the other nominated pods of the same or a higher priority, by node."""
+        rivals: dict[int, list[Pod]] = {}
+        for node, pods in self._on.items():
+            here = [other for key, other in pods.items() if key != pod.key and other.priority >= pod.priority]
+            if here:
+                rivals[node] = here
+        return rivals
+
+
+@cache
+def _nanoseconds(stamp: str) -> int:
+    """Read an RFC 3339 time; one that cannot be read counts as the present."""
+    try:
+        moment = datetime.fromisoformat(stamp)
+    except ValueError:
+        return NOW
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    since = moment - datetime(1970, 1, 1, tzinfo=UTC)
+    return ((since.days * 86400 + since.seconds) * 10**6 + since.microseconds) * 1000
