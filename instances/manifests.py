@@ -111,9 +111,8 @@ class _Reader:
         self._add_namespaces(pods)
         defaults = Defaults(self.objects["priority_classes"])
         self.objects["pods"] = [defaults.apply(pod) for pod in pods]
-        snapshot = Snapshot(
-            **{field: tuple(objects) for field, objects in self.objects.items()}, skipped=dict(+self.skipped)
-        )
+        objects: dict[str, Any] = {field: tuple(found) for field, found in self.objects.items()}
+        snapshot = Snapshot(**objects, skipped=dict(+self.skipped))
         try:
             snapshot.check()
         except InputError as error:

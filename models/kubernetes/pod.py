@@ -45,6 +45,11 @@ class Container:
         """Requests in nanos by resource name."""
         return self.resources.requests if self.resources else EMPTY
 
+    @property
+    def limits(self) -> ResourceList:
+        """Limits in nanos by resource name."""
+        return self.resources.limits if self.resources else EMPTY
+
 
 @kube
 class PodAffinityTerm:
