@@ -25,6 +25,7 @@ def compare(
     profile: opt.Release = "1.36",
     config: opt.Config = None,
     scheduler: opt.Scheduler = None,
+    metrics: opt.Metrics = None,
     freeze: opt.Freeze = None,
     freeze_bare: opt.FreezeBare = False,
     max_moves: opt.MaxMoves = None,
@@ -41,7 +42,7 @@ def compare(
     """Show today, kube-scheduler and the best placement side by side."""
     from stowplan.cli.session import load_snapshot
 
-    settings = _settings(objective, profile, config, scheduler, freeze, freeze_bare, max_moves, preemption)
+    settings = _settings(objective, profile, config, scheduler, freeze, freeze_bare, max_moves, preemption, metrics)
     snapshot = load_snapshot(paths, skip_unknown_nodes)
     changed = _compare(snapshot, settings, _options(time_limit, deterministic, seed, workers), output, quiet)
     if detailed_exitcode and changed:
@@ -76,6 +77,7 @@ def solve(
     profile: opt.Release = "1.36",
     config: opt.Config = None,
     scheduler: opt.Scheduler = None,
+    metrics: opt.Metrics = None,
     freeze: opt.Freeze = None,
     freeze_bare: opt.FreezeBare = False,
     max_moves: opt.MaxMoves = None,
@@ -98,7 +100,7 @@ def solve(
     from stowplan.report.text import show_solution
     from stowplan.solution import solve_snapshot
 
-    settings = _settings(objective, profile, config, scheduler, freeze, freeze_bare, max_moves, preemption)
+    settings = _settings(objective, profile, config, scheduler, freeze, freeze_bare, max_moves, preemption, metrics)
     options = _options(time_limit, deterministic, seed, workers)
     snapshot = load_snapshot(paths, skip_unknown_nodes)
     warn_of_idle_freezes(settings.freeze, snapshot)
@@ -123,6 +125,7 @@ def simulate(
     profile: opt.Release = "1.36",
     config: opt.Config = None,
     scheduler: opt.Scheduler = None,
+    metrics: opt.Metrics = None,
     freeze: opt.Freeze = None,
     freeze_bare: opt.FreezeBare = False,
     skip_unknown_nodes: opt.SkipUnknownNodes = False,
@@ -131,20 +134,22 @@ def simulate(
 ) -> None:
     """Let kube-scheduler place the pending pods, or with --all every pod that is free to move."""
     from plugins_compat.simulate import simulate
-    from stowplan.cli.session import emit, load_snapshot, warn_of_idle_freezes
+    from stowplan.cli.session import emit, load_snapshot, warn, warn_of_idle_freezes
     from stowplan.documents import simulation_document
     from stowplan.inputs import make_problem
     from stowplan.report.rows import simulation_rows
     from stowplan.report.text import show_simulation
     from stowplan.solution import fixed, today
 
-    settings = _settings("repair", profile, config, scheduler, freeze, freeze_bare, None, None)
+    settings = _settings("repair", profile, config, scheduler, freeze, freeze_bare, None, None, metrics)
     snapshot = load_snapshot(paths, skip_unknown_nodes)
     warn_of_idle_freezes(settings.freeze, snapshot)
     compiled = make_problem(snapshot, settings)
     queue = [pod for pod in compiled.pods if everything or not pod.node_name]
     standing = fixed(compiled) if everything else today(compiled)
-    simulation = simulate(snapshot, compiled.profile, queue, standing, shapes=compiled.shapes, seed=seed)
+    for note in compiled.snapshot.notes:
+        warn(note)
+    simulation = simulate(compiled.snapshot, compiled.profile, queue, standing, shapes=compiled.shapes, seed=seed)
     names = [node.name for node in snapshot.nodes]
     emit(
         output,
@@ -221,6 +226,7 @@ def _settings(
     freeze_bare: bool,
     max_moves: int | None,
     preemption: opt.Preemption | None,
+    metrics: str | None,
 ) -> Settings:
     from stowplan.inputs import Settings
 
@@ -233,6 +239,7 @@ def _settings(
         freeze_bare=freeze_bare,
         max_moves=max_moves,
         preemption=preemption and preemption.value,
+        metrics=metrics,
     )
 
 

@@ -112,7 +112,8 @@ class TargetLoadPacking(LoadAware):
         if CPU in container.requests:
             use: float = milli(container.requests[CPU]) * float(self.args.default_requests_multiplier)
             return int(use) + (use - int(use) >= 0.5)
-        return self.args.default_request
+        asked: int = self.args.default_request
+        return asked
 
     def _missing(self) -> Ints:
         """``[n]`` millicores predicted for pods that came after the metrics, less those of pods that left since.
