@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -54,6 +55,8 @@ def read_metrics(where: str, nodes: Sequence[Node], access: Access | None = None
 
 
 def _read_file(path: str) -> LoadMetrics:
+    if Path(path).is_dir():
+        raise InputError("is a directory; metrics are one file", file=path)
     (document,) = read_documents([path])
     content = _parse(document.data, document.name)
     if isinstance(content, dict) and "nodes" in content:

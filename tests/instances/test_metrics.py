@@ -82,6 +82,10 @@ def test_a_simple_file_may_leave_the_moment_out(tmp_path: Path) -> None:
     assert read(str(path)).end is None
 
 
+def test_a_directory_is_no_file(tmp_path: Path) -> None:
+    assert line(str(tmp_path)).endswith(": is a directory; metrics are one file")
+
+
 def test_an_entry_without_figures_is_no_knowledge(tmp_path: Path) -> None:
     path = tmp_path / "load.json"
     path.write_text(json.dumps({"data": {"NodeMetricsMap": {"n1": {"metrics": []}, "n2": {"metrics": None}}}}))
