@@ -122,11 +122,8 @@ class _Reader:
         self.objects["pods"] = [defaults.apply(pod) for pod in pods]
         claims: list[PersistentVolumeClaim] = self.objects["persistent_volume_claims"]
         self.objects["persistent_volume_claims"] = [complete_claim(claim) for claim in claims]
-        snapshot = Snapshot(
-            **{field: tuple(objects) for field, objects in self.objects.items()},
-            skipped=dict(+self.skipped),
-            notes=tuple(notes),
-        )
+        objects: dict[str, Any] = {field: tuple(found) for field, found in self.objects.items()}
+        snapshot = Snapshot(**objects, skipped=dict(+self.skipped), notes=tuple(notes))
         try:
             snapshot.check()
         except InputError as error:

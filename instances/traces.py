@@ -13,6 +13,8 @@ from typing import Any
 import msgspec
 from pydantic import TypeAdapter, ValidationError
 
+from instances.load_aware_traces import is_load_aware, spelled_out
+from instances.metrics.load_watcher import parse_load_watcher
 from models.errors import InputError
 from models.interning import interning
 from models.kubernetes import Pod
@@ -74,7 +76,10 @@ def _trace(line: bytes, source: str) -> Trace:
         raise InputError(f"is not JSON: {error}", file=source) from None
     if not isinstance(content, dict) or not isinstance(content.get("case"), dict):
         raise InputError("is not a recorded case: it has no case", file=source, field="case")
+    if is_load_aware(content):
+        content = spelled_out(content)
     case = content["case"]
+    metrics = case.get("metrics")
     objects = {key: case[key] or [] for key in (*OBJECTS, "pending") if key in case}
     mode = case.get("mode", "independent")
     if mode not in MODES:
@@ -92,10 +97,10 @@ def _trace(line: bytes, source: str) -> Trace:
         raise InputError(say(detail), file=source, field=field_path(("expect", *detail["loc"]))) from None
     if len(expect) > len(pending):
         raise InputError(f"holds {len(expect)} decisions about {len(pending)} pods", file=source, field="expect")
-    snapshot = Snapshot(**read)
+    snapshot = Snapshot(**read, metrics=parse_load_watcher(metrics, source) if metrics is not None else None)
     return Trace(
         release=str(content.get("kubernetes", "")),
-        case=Case(str(case.get("id", "")), mode, snapshot, pending, case.get("config"), objects),
+        case=Case(str(case.get("id", "")), mode, snapshot, pending, case.get("config"), objects, metrics),
         expect=expect,
         source=source,
     )
@@ -122,7 +127,9 @@ class TraceWriter:
 
     def write(self, release: str, case: Case, expect: Sequence[Expectation]) -> None:
         """Append a case."""
-        head = {"id": case.id, "mode": case.mode, **({"config": case.config} if case.config else {})}
+        head: dict[str, Any] = {"id": case.id, "mode": case.mode}
+        head |= {"config": case.config} if case.config else {}
+        head |= {"metrics": case.metrics} if case.metrics else {}
         line = {
             "kubernetes": release,
             "case": head | case.objects,

@@ -26,6 +26,7 @@ from models.kubernetes import (
     VolumeAttachment,
     Workload,
 )
+from models.metrics import LoadMetrics
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,8 @@ class Snapshot:
         How many objects of each kind were passed over because placement does not read them.
     notes
         What a reader of any answer has to know about how this snapshot came to be.
+    metrics
+        Measured load, for the plugins that read it.
     """
 
     nodes: tuple[Node, ...] = ()
@@ -61,6 +64,7 @@ class Snapshot:
     priority_classes: tuple[PriorityClass, ...] = ()
     skipped: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    metrics: LoadMetrics | None = None
 
     @cached_property
     def node_index(self) -> dict[str, int]:

@@ -115,6 +115,8 @@ class Case:
         A parsed ``KubeSchedulerConfiguration``, or ``None`` for the release's default profile.
     objects
         The API objects as manifests, by list of a trace line, ``pending`` included.
+    metrics
+        The measured load as a load-watcher document, for load-aware plugins.
     """
 
     id: str
@@ -123,6 +125,7 @@ class Case:
     pending: tuple[Pod, ...]
     config: dict[str, Any] | None
     objects: dict[str, list[dict[str, Any]]]
+    metrics: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, eq=False)

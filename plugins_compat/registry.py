@@ -8,6 +8,7 @@ from importlib.metadata import entry_points
 from models.errors import InputError
 from plugins_compat.framework.plugin import Plugin
 from plugins_compat.plugins import IN_TREE
+from plugins_compat.plugins.trimaran import TRIMARAN
 
 ENTRY_POINTS = "stowplan.plugins"
 
@@ -23,7 +24,7 @@ def registry() -> dict[str, type[Plugin]]:
     InputError
         If an entry point does not load a `Plugin`, or takes a name that is taken.
     """
-    known = {plugin.name: plugin for plugin in IN_TREE}
+    known = {plugin.name: plugin for plugin in (*IN_TREE, *TRIMARAN)}
     for entry in entry_points(group=ENTRY_POINTS):
         plugin = entry.load()
         if not (isinstance(plugin, type) and issubclass(plugin, Plugin)):

@@ -18,6 +18,7 @@ from models.validation import field_path, say
 from plugins_compat.compiler.compile import Compiled, compile_problem
 from plugins_compat.framework.profile import DEFAULT_SCHEDULER, Profile
 from plugins_compat.profiles import choose_release, default_profile, read_profiles
+from stowplan.metrics import with_metrics
 
 LATEST = "1.36"
 
@@ -50,6 +51,8 @@ class Settings:
         Overrides the objective's own word on whether a pod may lose its node.
     sample_nodes
         The scheduler looks for as many feasible nodes as ``percentageOfNodesToScore`` says, not for all.
+    metrics
+        Measured load, for load-aware plugins: a file, or the address of a load-watcher or Prometheus server.
     """
 
     objective: str = "balance"
@@ -61,6 +64,7 @@ class Settings:
     max_moves: int | None = None
     preemption: str | None = None
     sample_nodes: bool = False
+    metrics: str | None = None
 
 
 def make_problem(snapshot: Snapshot, settings: Settings) -> Compiled:
@@ -76,6 +80,7 @@ def make_problem(snapshot: Snapshot, settings: Settings) -> Compiled:
         objective = objective.model_copy(update={"preemption": settings.preemption})
     freeze = Freeze(settings.freeze, settings.freeze_bare)
     profile = make_profile(settings)
+    snapshot = with_metrics(snapshot, profile, settings.metrics)
     try:
         return compile_problem(snapshot, profile, objective, freeze=freeze, max_moves=settings.max_moves)
     except InputError as error:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from instances.traces import TraceWriter, read_traces
+from models.errors import InputError
 from models.kubernetes import Pod
 from models.trace import Expectation, Trace
 from optimizer.control import Stop
@@ -170,6 +171,8 @@ def record_simulation(
     InputError
         If the file cannot be written.
     """
+    if compiled.snapshot.metrics is not None:
+        raise InputError("decisions by measured load cannot be recorded from here", field="--record")
     content = read_configuration(config) if config is not None else None
     profile = replace(compiled.profile, tie_break="first")
     case = make_case(Path(file).name, compiled.snapshot, profile, queue, standing_at, content)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from models.kubernetes.base import EMPTY, Many, Names, ResourceList, kube
+from models.kubernetes.base import EMPTY, Many, Name, Names, ResourceList, kube
 from models.kubernetes.meta import ObjectMeta
 from models.kubernetes.taints import Taint
 
@@ -24,10 +24,19 @@ class ContainerImage:
 
 
 @kube
+class NodeAddress:
+    """A name or an IP address under which a node is known."""
+
+    address: Name = ""
+
+
+@kube
 class NodeStatus:
     """The part of a node's ``status`` that placement reads; amounts in nanos by resource name."""
 
     allocatable: ResourceList = EMPTY
+    capacity: ResourceList = EMPTY
+    addresses: Many[NodeAddress] = ()
     images: Many[ContainerImage] = ()
 
 
@@ -63,3 +72,8 @@ class Node:
     def allocatable(self) -> dict[str, int]:
         """What pods may use, in nanos by resource name."""
         return self.status.allocatable if self.status else EMPTY
+
+    @property
+    def capacity(self) -> dict[str, int]:
+        """What the machine has, in nanos by resource name."""
+        return self.status.capacity if self.status else EMPTY

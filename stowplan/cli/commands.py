@@ -26,6 +26,7 @@ def compare(
     profile: opt.Release = "1.36",
     config: opt.Config = None,
     scheduler: opt.Scheduler = None,
+    metrics: opt.Metrics = None,
     freeze: opt.Freeze = None,
     freeze_bare: opt.FreezeBare = False,
     max_moves: opt.MaxMoves = None,
@@ -44,7 +45,7 @@ def compare(
     from stowplan.cli.session import load_snapshot
 
     settings = _settings(
-        objective, profile, config, scheduler, freeze, freeze_bare, max_moves, preemption, sample_nodes
+        objective, profile, config, scheduler, freeze, freeze_bare, max_moves, preemption, metrics, sample_nodes
     )
     snapshot = load_snapshot(paths, skip_unknown_nodes)
     changed = _compare(snapshot, settings, _options(time_limit, deterministic, seed, workers), output, quiet)
@@ -80,6 +81,7 @@ def solve(
     profile: opt.Release = "1.36",
     config: opt.Config = None,
     scheduler: opt.Scheduler = None,
+    metrics: opt.Metrics = None,
     freeze: opt.Freeze = None,
     freeze_bare: opt.FreezeBare = False,
     max_moves: opt.MaxMoves = None,
@@ -102,7 +104,7 @@ def solve(
     from stowplan.report.text import show_solution
     from stowplan.solution import solve_snapshot
 
-    settings = _settings(objective, profile, config, scheduler, freeze, freeze_bare, max_moves, preemption)
+    settings = _settings(objective, profile, config, scheduler, freeze, freeze_bare, max_moves, preemption, metrics)
     options = _options(time_limit, deterministic, seed, workers)
     snapshot = load_snapshot(paths, skip_unknown_nodes)
     warn_of_idle_freezes(settings.freeze, snapshot)
@@ -127,6 +129,7 @@ def simulate(
     profile: opt.Release = "1.36",
     config: opt.Config = None,
     scheduler: opt.Scheduler = None,
+    metrics: opt.Metrics = None,
     freeze: opt.Freeze = None,
     freeze_bare: opt.FreezeBare = False,
     sample_nodes: opt.SampleNodes = False,
@@ -137,7 +140,7 @@ def simulate(
 ) -> None:
     """Let kube-scheduler place the pending pods, or with --all every pod that is free to move."""
     from plugins_compat.simulate import simulate
-    from stowplan.cli.session import emit, load_snapshot, warn_of_idle_freezes
+    from stowplan.cli.session import emit, load_snapshot, warn, warn_of_idle_freezes
     from stowplan.documents import simulation_document
     from stowplan.inputs import make_problem
     from stowplan.report.rows import simulation_rows
@@ -145,13 +148,15 @@ def simulate(
     from stowplan.solution import fixed, today
     from stowplan.validation import record_simulation
 
-    settings = _settings("repair", profile, config, scheduler, freeze, freeze_bare, None, None, sample_nodes)
+    settings = _settings("repair", profile, config, scheduler, freeze, freeze_bare, None, None, metrics, sample_nodes)
     snapshot = load_snapshot(paths, skip_unknown_nodes)
     warn_of_idle_freezes(settings.freeze, snapshot)
     compiled = make_problem(snapshot, settings)
     queue = [pod for pod in compiled.pods if everything or not pod.node_name]
     standing = fixed(compiled) if everything else today(compiled)
-    simulation = simulate(snapshot, compiled.profile, queue, standing, shapes=compiled.shapes, seed=seed)
+    for note in compiled.snapshot.notes:
+        warn(note)
+    simulation = simulate(compiled.snapshot, compiled.profile, queue, standing, shapes=compiled.shapes, seed=seed)
     if record is not None:
         record_simulation(record, compiled, queue, standing, config)
     names = [node.name for node in snapshot.nodes]
@@ -278,6 +283,7 @@ def _settings(
     freeze_bare: bool,
     max_moves: int | None,
     preemption: opt.Preemption | None,
+    metrics: str | None,
     sample_nodes: bool = False,
 ) -> Settings:
     from stowplan.inputs import Settings
@@ -292,6 +298,7 @@ def _settings(
         max_moves=max_moves,
         preemption=preemption and preemption.value,
         sample_nodes=sample_nodes,
+        metrics=metrics,
     )
 
 

@@ -55,6 +55,15 @@ Scheduler = Annotated[
     str | None,
     typer.Option("--scheduler", help="Which profile of --config; default the first.", rich_help_panel=PROBLEM),
 ]
+Metrics = Annotated[
+    str | None,
+    typer.Option(
+        "--metrics",
+        help="Measured load, for load-aware plugins: a file, or the URL of a load-watcher or Prometheus server.",
+        show_default=False,
+        rich_help_panel=PROBLEM,
+    ),
+]
 Freeze = Annotated[
     list[str] | None,
     typer.Option(

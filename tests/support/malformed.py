@@ -107,6 +107,17 @@ def with_config(what: str, content: Any, options: str = "") -> Malformed:
     return Malformed(what, f"simulate dump.json --config c.yaml {options}", {"dump.json": GOOD, "c.yaml": content})
 
 
+def with_metrics(what: str, metrics: str, content: Any = None, **args: Any) -> Malformed:
+    """Make a case of metrics that cannot be used, or of bad arguments of a plugin that reads them."""
+    name = "TargetLoadPacking"
+    profile = {"plugins": {"score": {"enabled": [{"name": name}]}}, "pluginConfig": [{"name": name, "args": args}]}
+    files = {"dump.json": GOOD, "c.yaml": config(profiles=[profile])}
+    options = f" --metrics {metrics}" if metrics else ""
+    return Malformed(
+        what, f"simulate dump.json --config c.yaml{options}", files | ({metrics: content} if content else {})
+    )
+
+
 OPENB_NODES = "sn,cpu_milli,memory_mib,gpu,model\nnode-0,64000,262144,2,P100\n"
 OPENB_PODS = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos\npod-0,1000,1024,1,500,,LS\n"
 
@@ -179,6 +190,21 @@ CASES = [
         config(extenders=[{"urlPrefix": "http://localhost", "prioritizeVerb": "score"}]),
     ),
     with_config("a profile that is not there", config(), "--scheduler mine"),
+    with_metrics("metrics that are not there", "load.yaml"),
+    with_metrics("metrics of another form", "load.json", {"items": []}),
+    with_metrics("metrics that are no YAML", "load.yaml", "nodes: {n1: [}"),
+    with_metrics("metrics below zero", "load.yaml", {"nodes": {"n1": {"cpu": {"average": -1}}}}),
+    with_metrics("metrics of an unknown resource", "load.yaml", {"nodes": {"n1": {"gpu": 40}}}),
+    with_metrics("metrics of other nodes", "load.yaml", {"nodes": {"m1": {"cpu": 40}, "m2": {"cpu": 50}}}),
+    with_metrics("a load-watcher document without nodes", "load.json", {"window": {"end": 0}, "data": {"n1": {}}}),
+    with_metrics("a metrics server that is not there", "http://127.0.0.1:1/watcher"),
+    with_metrics("a metrics address that is none", "http://[::1"),
+    with_metrics("a Prometheus window that is none", "http://127.0.0.1:1?window=15"),
+    with_metrics(
+        "a load-watcher that the profile names and that is not there", "", watcherAddress="http://127.0.0.1:1"
+    ),
+    with_metrics("a target beyond all", "", targetUtilization=140),
+    with_metrics("a multiplier that is a word", "", defaultRequestsMultiplier="twice"),
     Malformed("an unknown release", "solve dump.json --profile 1.30", {"dump.json": GOOD}),
     Malformed("a bad label selector", "solve dump.json --freeze app==a==b", {"dump.json": GOOD}),
     Malformed("a move limit below zero", "solve dump.json --max-moves -1", {"dump.json": GOOD}),

@@ -1,0 +1,1 @@
+"""Measured load of nodes: from load-watcher, Prometheus or a file."""

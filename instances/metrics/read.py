@@ -1,0 +1,87 @@
+"""The front door of metrics: a file, a load-watcher or a Prometheus server, as the user names it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from instances.documents import read_documents
+from instances.metrics.http import Access, get_json, split_url
+from instances.metrics.load_watcher import parse_load_watcher
+from instances.metrics.percent import parse_percent
+from instances.metrics.prometheus import read_prometheus
+from models.errors import InputError
+from models.kubernetes import Node
+from models.metrics import LoadMetrics
+
+WATCHER_PATH = "/watcher"
+
+
+def read_metrics(where: str, nodes: Sequence[Node], access: Access | None = None) -> LoadMetrics:
+    """Read measured load of nodes.
+
+    Parameters
+    ----------
+    where
+        A file; the URL of a load-watcher, which ends in ``/watcher``; or that of a Prometheus server.
+    nodes
+        Nodes of the snapshot.
+    access
+        How a server lets us in.
+
+    Raises
+    ------
+    InputError
+        If there is nothing to read, or nothing about any of these nodes.
+    """
+    access = access or Access()
+    if not where.startswith(("http://", "https://")):
+        metrics = _read_file(where)
+    elif split_url(where).path.rstrip("/").endswith(WATCHER_PATH):
+        metrics = _ask_load_watcher(where, access)
+    else:
+        metrics = read_prometheus(where, tuple(nodes), access)
+    names = {node.name for node in nodes}
+    if not any(figures and name in names for name, figures in metrics.nodes.items()):
+        seen = ", ".join(list(metrics.nodes)[:3])
+        about = f"it is about {seen}{', …' if len(metrics.nodes) > 3 else ''}" if seen else "it names none"
+        raise InputError(f"has no figures of any node of the snapshot; {about}", file=metrics.source)
+    return metrics
+
+
+def _read_file(path: str) -> LoadMetrics:
+    if Path(path).is_dir():
+        raise InputError("is a directory; metrics are one file", file=path)
+    (document,) = read_documents([path])
+    content = _parse(document.data, document.name)
+    if isinstance(content, dict) and "nodes" in content:
+        return parse_percent(content, document.name)
+    if isinstance(content, dict) and "data" in content:
+        return parse_load_watcher(content, document.name)
+    raise InputError("has neither data, as load-watcher's documents have, nor nodes", file=document.name)
+
+
+def _parse(data: bytes, name: str) -> Any:
+    if data.lstrip().startswith(b"{"):
+        with suppress(ValueError):  # YAML says better what is wrong, and allows more
+            return json.loads(data)
+    try:
+        return yaml.load(data, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f"line {mark.line + 1}: " if mark else ""
+        problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "unreadable"
+        raise InputError(f"{line}is neither JSON nor YAML: {problem}", file=name) from None
+
+
+def _ask_load_watcher(url: str, access: Access) -> LoadMetrics:
+    answer = get_json(url, access)
+    if answer.status != 200:
+        hint = "; a load-watcher has nothing to tell before it has measured once" if answer.status >= 500 else ""
+        raise InputError(f"answered with status {answer.status}{hint}", file=answer.url)
+    return parse_load_watcher(answer.content, answer.url)
