@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from plugins_compat.compiler.compile import Compiled
     from plugins_compat.simulate import Simulation, simulate
     from stowplan.comparison import Comparison, compare
-    from stowplan.documents import ComparisonDocument, SolutionDocument, comparison_document, solution_document
+    from stowplan.documents.comparison import ComparisonDocument, comparison_document
+    from stowplan.documents.solution import SolutionDocument, solution_document
     from stowplan.inputs import Settings, make_problem, make_profile
     from stowplan.measures import Measures, measure
     from stowplan.solution import Move, Solution, solve_snapshot
@@ -41,7 +42,8 @@ _HOMES = {
     "plugins_compat.compiler.compile": ("Compiled",),
     "plugins_compat.simulate": ("Simulation", "simulate"),
     "stowplan.comparison": ("Comparison", "compare"),
-    "stowplan.documents": ("ComparisonDocument", "SolutionDocument", "comparison_document", "solution_document"),
+    "stowplan.documents.comparison": ("ComparisonDocument", "comparison_document"),
+    "stowplan.documents.solution": ("SolutionDocument", "solution_document"),
     "stowplan.inputs": ("Settings", "make_problem", "make_profile"),
     "stowplan.measures": ("Measures", "measure"),
     "stowplan.solution": ("Move", "Solution", "solve_snapshot"),

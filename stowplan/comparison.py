@@ -85,6 +85,10 @@ def compare(
     if preempting and compiled.objective.preemption == "never":
         preempting.append("stowplan takes no pod's node away, as the objective asks; --preemption by-priority lets it")
     notes += preempting
+    for name, run in finished:
+        broken = [decision for decision in run.decisions if decision.is_error]
+        if broken:
+            notes.append(f"{name}: {len(broken)} pods were not scheduled for an error: {broken[0].message}")
     return Comparison(compiled, solution, columns, notes)
 
 

@@ -147,6 +147,8 @@ class Freeze:
     """
 
     def __init__(self, words: Sequence[str], bare: bool = False) -> None:
+        if "" in words:
+            raise InputError("must name a namespace or a label selector", field="--freeze")
         self.bare = bare
         self.namespaces = {word for word in words if not _is_selector(word)}
         self.selectors = [(word, parse_selector(word)) for word in words if _is_selector(word)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from instances.traces import TraceWriter, read_traces
@@ -157,12 +157,19 @@ def _count(recorded: Expectation, validation: Validation) -> None:
 
 
 def record_simulation(
-    file: str, compiled: Compiled, queue: Sequence[Pod], standing_at: Mapping[str, str], config: str | None
+    file: str,
+    compiled: Compiled,
+    profile: Profile,
+    queue: Sequence[Pod],
+    standing_at: Mapping[str, str],
+    config: str | None,
 ) -> None:
     """Write the decisions about the pods of a queue as a trace of one case.
 
     Parameters
     ----------
+    profile
+        Breaks ties by the first node, as records do.
     config
         Path of the configuration that the profile was read from, if any.
 
@@ -174,7 +181,6 @@ def record_simulation(
     if compiled.snapshot.metrics is not None:
         raise InputError("decisions by measured load cannot be recorded from here", field="--record")
     content = read_configuration(config) if config is not None else None
-    profile = replace(compiled.profile, tie_break="first")
     case = make_case(Path(file).name, compiled.snapshot, profile, queue, standing_at, content)
     writer = TraceWriter(Path(file))
     writer.write(profile.release.name, case, replay(case, profile))

@@ -10,13 +10,8 @@ from optimizer.evaluate import Evaluation, Judge
 from plugins_compat.admission import Rejection, populated, rejections
 from plugins_compat.compiler.compile import Compiled, compile_problem
 from plugins_compat.framework.profile import Profile
-from stowplan.documents import (
-    PlacementDocument,
-    SolutionDocument,
-    VerificationDocument,
-    fingerprint,
-    refusal_document,
-)
+from stowplan.documents.solution import PlacementDocument, SolutionDocument, fingerprint, refusal_document
+from stowplan.documents.verification import VerificationDocument
 from stowplan.inputs import Freeze
 from stowplan.solution import fixed, today
 

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     StringMap = FrozenMap[str]
     Quantity = int
     ResourceList = FrozenMap[int]
+    StorageList = FrozenMap[int]
 else:
 
     class Many(Generic[T]):
@@ -64,5 +65,6 @@ else:
     StringMap = Annotated[dict[Name, Name] | None, AfterValidator(freeze)]
     Quantity = Annotated[int, PlainValidator(parse_quantity), PlainSerializer(format_quantity)]
     ResourceList = Annotated[dict[Name, Annotated[Quantity, AfterValidator(_amount)]] | None, AfterValidator(freeze)]
+    StorageList = Annotated[dict[Name, Quantity] | None, AfterValidator(freeze)]
 
 EMPTY: FrozenMap[Any] = FrozenMap()

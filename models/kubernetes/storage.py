@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from models.kubernetes.base import EMPTY, Many, Name, Names, Quantity, ResourceList, kube
+from models.kubernetes.base import EMPTY, Many, Name, Names, Quantity, StorageList, kube
 from models.kubernetes.meta import ObjectMeta
 from models.kubernetes.pod import AWSElasticBlockStore, AzureDisk, Cinder, GCEPersistentDisk, ResourceRequirements
 from models.kubernetes.selectors import LabelSelector, NodeSelector
@@ -44,7 +44,7 @@ class VolumeNodeAffinity:
 class PersistentVolumeSpec:
     """The part of a volume's ``spec`` that placement reads."""
 
-    capacity: ResourceList = EMPTY
+    capacity: StorageList = EMPTY
     access_modes: Names = ()
     claim_ref: ClaimReference | None = None
     storage_class_name: Name = ""

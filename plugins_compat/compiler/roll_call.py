@@ -24,11 +24,14 @@ class RollCall:
         ``[pods]`` in the snapshot's order.
     reason
         ``[pods]`` why a pod is fixed, or why a pending pod is not offered to the solver; empty otherwise.
+    refused
+        ``[pods]`` whether only the model cannot answer for a pending pod; the scheduler can.
     """
 
     pods: Sequence[Pod]
     standing: Sequence[Standing]
     reason: Sequence[str]
+    refused: Sequence[bool]
 
     def count(self, standing: Standing) -> int:
         """Return how many pods have this standing."""
@@ -50,6 +53,10 @@ class RollCall:
             if standing is Standing.PLACED or (standing is Standing.PENDING and not reason)
         ]
 
+    def only_refused(self) -> list[Pod]:
+        """Return the pending pods that the scheduler can place and the solver cannot."""
+        return [pod for pod, refused in zip(self.pods, self.refused, strict=True) if refused]
+
 
 def call_roll(snapshot: Snapshot, framework: Framework, freeze: Freeze | None = None) -> RollCall:
     """Find the standing of every pod.
@@ -61,26 +68,27 @@ def call_roll(snapshot: Snapshot, framework: Framework, freeze: Freeze | None = 
     freeze
         The user's own word on who stays.
     """
-    standing: list[Standing] = []
-    reasons: list[str] = []
-    for pod in snapshot.pods:
-        state, reason = _judge(pod, framework, freeze)
-        standing.append(state)
-        reasons.append(reason)
-    return RollCall(snapshot.pods, standing, reasons)
+    judged = [_judge(pod, framework, freeze) for pod in snapshot.pods]
+    return RollCall(
+        snapshot.pods,
+        [standing for standing, _, _ in judged],
+        [reason for _, reason, _ in judged],
+        [refused for _, _, refused in judged],
+    )
 
 
-def _judge(pod: Pod, framework: Framework, freeze: Freeze | None) -> tuple[Standing, str]:
+def _judge(pod: Pod, framework: Framework, freeze: Freeze | None) -> tuple[Standing, str, bool]:
     if pod.finished:
-        return Standing.FINISHED, ""
-    reason = tied(pod) or _foreign(pod, framework) or _refused(pod, framework)
+        return Standing.FINISHED, "", False
+    reason = tied(pod) or _foreign(pod, framework)
+    refusal = _refused(pod, framework)
     if pod.node_name:
-        reason = reason or (freeze and freeze(pod))
-        return (Standing.FIXED, reason) if reason else (Standing.PLACED, "")
+        reason = reason or refusal or (freeze and freeze(pod))
+        return (Standing.FIXED, reason, False) if reason else (Standing.PLACED, "", False)
     for plugin in framework.pre_enqueue:
         if status := plugin.pre_enqueue(pod):
             reason = reason or status.reasons[0]
-    return Standing.PENDING, reason or ""
+    return Standing.PENDING, reason or refusal or "", bool(refusal) and not reason
 
 
 def _foreign(pod: Pod, framework: Framework) -> str | None:

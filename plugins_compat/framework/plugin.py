@@ -47,6 +47,12 @@ class Plugin:
     """Whether the reasons of a rejection follow from its code, so that they need not be asked for node by node."""
     reads: ClassVar[Literal["nothing", "requests", "pods"]] = "pods"
     """What `filter` asks of the pods on a node: nothing, what they request together, or more than that."""
+    surrogate: ClassVar[str] = ""
+    """What `terms` mean where they are not the exact score."""
+    deviation: ClassVar[str] = ""
+    """Where `rules` differ from `filter`."""
+    refusal: ClassVar[str] = ""
+    """Which pods `refuses` turns down."""
     Args: ClassVar[type[Args]] = Args
 
     def __init__(self, args: Any, state: ClusterState) -> None:

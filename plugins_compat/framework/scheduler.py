@@ -30,6 +30,8 @@ class Decision:
         Pods that the scheduler drove off the node to make room.
     preempted_by
         The pod that had driven this one off its node before.
+    is_error
+        The cycle broke off, instead of finding no node.
     """
 
     pod: Pod
@@ -37,6 +39,7 @@ class Decision:
     message: str = ""
     victims: Sequence[Pod] = ()
     preempted_by: Pod | None = None
+    is_error: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -105,7 +108,7 @@ def schedule_one(framework: Framework, pod: Pod) -> Decision:
     if found.node is not None:
         return _place(framework, found)
     if found.verdict.rejected is not None and found.verdict.rejected.code == Code.ERROR:
-        return Decision(pod, None, failure(found.verdict))
+        return Decision(pod, None, failure(found.verdict), is_error=True)
     result = framework.run_post_filters(found.verdict.cycle, found.verdict)
     message = failure(found.verdict, ", ".join(result.status.reasons))
     framework.nominate(pod, result)

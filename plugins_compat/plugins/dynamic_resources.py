@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from models.arrays import Ints
 from models.kubernetes import Pod
+from models.problem import Weighted
+from plugins_compat.compiler.view import View
 from plugins_compat.framework.cycle import Cycle, Verdict
 from plugins_compat.framework.framework import Framework
 from plugins_compat.framework.plugin import Plugin
-from plugins_compat.framework.status import Code, PostFilterResult, Status
+from plugins_compat.framework.status import Code, NodeSet, PostFilterResult, Status
 
 
 class DynamicResources(Plugin):
     """Device claims are not modelled: a pod that has one stays where it is. All other pods score 0 everywhere."""
 
     name = "DynamicResources"
+    refusal = "pods with resource claims"
 
     def refuses(self, pod: Pod) -> str | None:
         """Refuse pods with resource claims."""
         return "resource claims (DynamicResources) are not modelled" if pod.spec.resource_claims else None
+
+    def pre_filter(self, cycle: Cycle) -> Status | NodeSet | None:
+        """Reject pods with resource claims, loudly: nothing here could say where their devices are."""
+        reason = self.refuses(cycle.pod)
+        return Status(Code.ERROR, (reason,)) if reason else None
 
     def post_filter(self, cycle: Cycle, verdict: Verdict, handle: Framework) -> PostFilterResult:
         """Have no claims to give up."""
@@ -28,3 +38,7 @@ class DynamicResources(Plugin):
     def score(self, cycle: Cycle, nodes: Ints) -> Ints:
         """Return 0 for every node."""
         return np.zeros(len(nodes), dtype=np.int64)
+
+    def terms(self, view: View) -> Iterator[Weighted]:
+        """Return none: what scores nothing costs nothing."""
+        return iter(())

@@ -86,6 +86,7 @@ class InterPodAffinity(Plugin):
     """Rejects nodes without required company or with unwanted company, either way; scores preferred company."""
 
     name = "InterPodAffinity"
+    surrogate = "the share of the company sought or shunned that stands apart or together"
     Args = InterPodAffinityArgs
 
     # -- filter -----------------------------------------------------------------------------------------------

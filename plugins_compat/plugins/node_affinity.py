@@ -35,6 +35,7 @@ class NodeAffinity(StaticFilter):
     """Rejects nodes outside the pod's node selector and required affinity; scores preferred terms by weight."""
 
     name = "NodeAffinity"
+    surrogate = "normalised over all nodes the pod may use, not over those feasible at the moment"
     Args = NodeAffinityArgs
 
     def pre_filter(self, cycle: Cycle) -> Status | NodeSet | None:

@@ -24,6 +24,7 @@ class NodeResourcesBalancedAllocation(Plugin):
     """Scores by the standard deviation of the usage fractions, after placement or compared with before."""
 
     name = "NodeResourcesBalancedAllocation"
+    surrogate = "1.36: the balance after placement, as in 1.24, instead of the improvement"
     Args = NodeResourcesBalancedAllocationArgs
 
     def pre_score(self, cycle: Cycle, nodes: Ints) -> bool:

@@ -75,6 +75,7 @@ class NodeResourcesFit(Plugin):
     """Rejects nodes without room for the pod's requests; scores by the chosen strategy."""
 
     name = "NodeResourcesFit"
+    surrogate = "each pod as its node is used in the end; none with extended resources in the strategy"
     reads = "requests"
     Args = NodeResourcesFitArgs
 

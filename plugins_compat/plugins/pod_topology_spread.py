@@ -79,6 +79,8 @@ class PodTopologySpread(Plugin):
     """Rejects nodes that would make the spread too uneven; scores down domains that hold many already."""
 
     name = "PodTopologySpread"
+    surrogate = "the share of a pod's group that stands in its domain"
+    deviation = "1.24: two constraints of a pod with one topology key are counted apart"
     one_reason_a_code = True
     Args = PodTopologySpreadArgs
     _CHANGES = "PodTopologySpread changes"

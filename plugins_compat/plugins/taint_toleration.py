@@ -20,6 +20,7 @@ class TaintToleration(StaticFilter):
     """Rejects nodes with an untolerated NoSchedule or NoExecute taint; scores down PreferNoSchedule taints."""
 
     name = "TaintToleration"
+    surrogate = "normalised over all nodes the pod may use, not over those feasible at the moment"
 
     def passes(self, shape: Shape) -> Bools:
         """``[n]`` nodes whose hard taints are all tolerated."""

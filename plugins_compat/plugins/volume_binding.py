@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from models.arrays import Bools, Ints
 from models.kubernetes import CSIStorageCapacity, NodeSelector, PersistentVolume, PersistentVolumeClaim, Pod
-from models.problem import Rule
+from models.problem import Rule, Weighted
 from models.quantity import whole
 from plugins_compat.compiler.view import View
 from plugins_compat.framework.cycle import Cycle
@@ -70,6 +70,7 @@ class VolumeBinding(Plugin):
     """
 
     name = "VolumeBinding"
+    refusal = "pods whose volumes the snapshot lacks or leaves a choice"
 
     def __init__(self, args: Any, state: ClusterState) -> None:
         super().__init__(args, state)
@@ -137,6 +138,10 @@ class VolumeBinding(Plugin):
         return None
 
     # -- the optimizer's face ---------------------------------------------------------------------------------
+
+    def terms(self, view: View) -> Iterator[Weighted]:
+        """Return none: what scores nothing costs nothing."""
+        return iter(())
 
     def refuses(self, pod: Pod) -> str | None:
         """Refuse pods whose volumes the snapshot does not show, or leaves a choice."""

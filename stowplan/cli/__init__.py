@@ -8,8 +8,7 @@ from collections.abc import Sequence
 import typer
 
 from stowplan.cli.app import app
-
-INTERRUPTED = 130
+from stowplan.cli.commands import INTERRUPTED
 
 
 def main() -> None:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from optimizer.portfolio import Options
     from stowplan.inputs import Settings
 
+INTERRUPTED = 130
 CHANGES = 2
 """Exit code for an answer that differs from today, where it was asked for."""
 
@@ -56,7 +57,7 @@ def compare(
 def _compare(snapshot: Snapshot, settings: Settings, options: Options, output: Format, quiet: bool) -> bool:
     from stowplan.cli.session import emit, progress_printer, stoppable, warn_of_idle_freezes
     from stowplan.comparison import compare
-    from stowplan.documents import comparison_document
+    from stowplan.documents.comparison import comparison_document
     from stowplan.inputs import make_problem
     from stowplan.report.rows import comparison_rows
     from stowplan.report.text import show_comparison
@@ -68,7 +69,7 @@ def _compare(snapshot: Snapshot, settings: Settings, options: Options, output: F
         comparison = compare(compiled, options, stop=stop, progress=progress)
     emit(
         output,
-        lambda console: show_comparison(console, comparison),
+        lambda console: show_comparison(console, comparison, wide=output is Format.WIDE),
         lambda: comparison_document(comparison, settings),
         lambda: comparison_rows(comparison),
     )
@@ -98,7 +99,7 @@ def solve(
     """Find the best placement, with a proof or a gap; -o json is what verify reads."""
     from optimizer.evaluate import Judge
     from stowplan.cli.session import emit, load_snapshot, progress_printer, stoppable, warn_of_idle_freezes
-    from stowplan.documents import solution_document
+    from stowplan.documents.solution import solution_document
     from stowplan.inputs import make_problem
     from stowplan.report.rows import solution_rows
     from stowplan.report.text import show_solution
@@ -139,9 +140,10 @@ def simulate(
     output: opt.Output = Format.TABLE,
 ) -> None:
     """Let kube-scheduler place the pending pods, or with --all every pod that is free to move."""
+    from models.errors import InputError
     from plugins_compat.simulate import simulate
     from stowplan.cli.session import emit, load_snapshot, warn, warn_of_idle_freezes
-    from stowplan.documents import simulation_document
+    from stowplan.documents.simulation import simulation_document
     from stowplan.inputs import make_problem
     from stowplan.report.rows import simulation_rows
     from stowplan.report.text import show_simulation
@@ -152,13 +154,18 @@ def simulate(
     snapshot = load_snapshot(paths, skip_unknown_nodes)
     warn_of_idle_freezes(settings.freeze, snapshot)
     compiled = make_problem(snapshot, settings)
-    queue = [pod for pod in compiled.pods if everything or not pod.node_name]
+    queue = [pod for pod in compiled.pods if everything or not pod.node_name] + compiled.roll.only_refused()
     standing = fixed(compiled) if everything else today(compiled)
     for note in compiled.snapshot.notes:
         warn(note)
-    simulation = simulate(compiled.snapshot, compiled.profile, queue, standing, shapes=compiled.shapes, seed=seed)
+    played = compiled.profile
     if record is not None:
-        record_simulation(record, compiled, queue, standing, config)
+        if sample_nodes:
+            raise InputError("a record holds all nodes; leave out --sample-nodes", field="--record")
+        # Records break ties by the first node, so what is printed does as well.
+        played = replace(played, tie_break="first")
+        record_simulation(record, compiled, played, queue, standing, config)
+    simulation = simulate(compiled.snapshot, played, queue, standing, shapes=compiled.shapes, seed=seed)
     names = [node.name for node in snapshot.nodes]
     emit(
         output,
@@ -178,7 +185,7 @@ def verify(
     """Check a solution against a snapshot, the same or a newer one: rules, filters, claimed values."""
     from models.errors import InputError
     from stowplan.cli.session import emit, load_snapshot
-    from stowplan.documents import read_solution
+    from stowplan.documents.solution import read_solution
     from stowplan.inputs import Settings, make_profile
     from stowplan.report.rows import verification_rows
     from stowplan.report.text import show_verification
@@ -215,8 +222,9 @@ def validate(
     from pathlib import Path
 
     from instances.traces import TraceWriter, trace_files
+    from models.errors import InputError
     from stowplan.cli.session import emit, stoppable
-    from stowplan.documents import validation_document
+    from stowplan.documents.validation import validation_document
     from stowplan.inputs import LATEST, Settings, make_profile
     from stowplan.report.rows import validation_rows
     from stowplan.report.text import show_validation
@@ -228,13 +236,13 @@ def validate(
 
     files = trace_files(traces)
     other = None
-    if profile is not None or config is not None:
+    if profile is not None or config is not None or scheduler is not None:
         settings = Settings(release=profile or LATEST, config=config, scheduler=scheduler)
         other = replace(make_profile(settings), tie_break="first")
     writer = TraceWriter(Path(record)) if record is not None else None
-    with stoppable() as stop:
+    with stoppable("with what was compared so far") as stop:
         validation = validate(files, profile=other, record=writer, keep=show, stop=stop, progress=tell)
-    if writer is not None:
+    if writer is not None and validation.complete:
         writer.close()
     emit(
         output,
@@ -242,6 +250,10 @@ def validate(
         lambda: validation_document(validation),
         lambda: validation_rows(validation),
     )
+    if not validation.pods:
+        raise InputError("the traces hold no decision", field="TRACE")
+    if not validation.complete:
+        raise typer.Exit(INTERRUPTED)
     if not validation.holds:
         raise typer.Exit(1)
 
@@ -256,7 +268,8 @@ def demo(
     from stowplan.cli.session import load_snapshot
     from stowplan.inputs import Settings
 
-    print(f"stowplan: stowplan compare {demo_path()}", file=sys.stderr)
+    if not quiet:
+        print(f"stowplan: stowplan compare {demo_path()}", file=sys.stderr)
     _compare(load_snapshot([str(demo_path())]), Settings(), _options(time_limit, False, 0, None), output, quiet)
 
 

@@ -48,15 +48,15 @@ def warn_of_idle_freezes(words: Sequence[str], snapshot: Snapshot) -> None:
 
 
 @contextmanager
-def stoppable() -> Iterator[Stop]:
-    """Turn the first SIGINT or SIGTERM into a request for the best answer so far; a second one ends the process."""
+def stoppable(with_what: str = "with the best answer so far") -> Iterator[Stop]:
+    """Turn the first SIGINT or SIGTERM into a request to come to an end; a second one ends the process."""
     stop = Stop()
 
     def handle(number: int, frame: FrameType | None) -> None:
         if stop.is_set():
             raise KeyboardInterrupt
         stop.set()
-        print("stowplan: stopping with the best answer so far; once more to give up", file=sys.stderr)
+        print(f"stowplan: stopping {with_what}; once more to give up", file=sys.stderr)
 
     if threading.current_thread() is not threading.main_thread():
         yield stop

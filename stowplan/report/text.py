@@ -19,7 +19,7 @@ from plugins_compat.simulate import Simulation
 from stowplan.comparison import BEST, TODAY, Comparison
 from stowplan.measures import Measures
 from stowplan.report.words import breach_lines, figure, headline, plural, roll_lines, tier_label
-from stowplan.solution import Solution
+from stowplan.solution import Move, Solution
 from stowplan.validation import FileTally, PluginTally, Validation
 from stowplan.verification import Verification
 
@@ -27,8 +27,8 @@ SHOWN_MOVES = 20
 """Moves that a table shows; ``-o wide`` shows all."""
 
 
-def show_comparison(console: Console, comparison: Comparison) -> None:
-    """Print a comparison."""
+def show_comparison(console: Console, comparison: Comparison, *, wide: bool = False) -> None:
+    """Print a comparison; if ``wide``, with the moves."""
     compiled, solution = comparison.compiled, comparison.solution
     today = comparison.column(TODAY)
     assert today is not None
@@ -40,6 +40,8 @@ def show_comparison(console: Console, comparison: Comparison) -> None:
     best = comparison.column(BEST)
     assert best is not None
     _tier_lines(console, solution)
+    if wide:
+        _move_table(console, solution.moves)
     _repair_lines(console, today, best)
     _waiting_lines(console, solution)
     _score_note(console, comparison)
@@ -54,17 +56,9 @@ def show_solution(console: Console, solution: Solution, before: Sequence[int], *
     console.print(Text(headline(solution, before), style="bold"))
     console.print()
     _tier_lines(console, solution)
-    if solution.moves:
-        table = Table(box=None, pad_edge=False, header_style="bold")
-        for title in ("POD", "FROM", "", "TO"):
-            table.add_column(title, overflow="fold")
-        shown = solution.moves if wide else solution.moves[:SHOWN_MOVES]
-        for move in shown:
-            source, target = move.source or "(pending)", move.target or "(none)"
-            table.add_row(escape(move.pod.key), escape(source), "→", escape(target))
-        console.print(table)
-        if len(shown) < len(solution.moves):
-            console.print(f"… and {len(solution.moves) - len(shown)} more; -o wide shows all", style="dim")
+    _move_table(console, solution.moves if wide else solution.moves[:SHOWN_MOVES])
+    if not wide and len(solution.moves) > SHOWN_MOVES:
+        console.print(f"… and {len(solution.moves) - SHOWN_MOVES} more; -o wide shows all", style="dim")
     if solution.evaluation.breaches:
         console.print("Rules that stay exceeded:")
         _lines(console, breach_lines(solution.evaluation.breaches), "  ")
@@ -83,9 +77,8 @@ def show_simulation(
     placed = [d for d in outcomes if d.node is not None]
     failed = [d for d in outcomes if d.node is None]
     preempted = f", {len(simulation.preemptions)} preempted" if simulation.preemptions else ""
-    console.print(
-        Text(f"{len(placed)} of {plural(len(outcomes), 'pod')} placed, {len(failed)} not{preempted}.", style="bold")
-    )
+    said = f"{len(placed)} of {plural(len(outcomes), 'pod')} placed, {len(failed)} not{preempted}."
+    console.print(Text(said if outcomes else "No pod waits for a node.", style="bold"))
     shown = outcomes if wide else (failed + placed)[:SHOWN_MOVES]
     if shown:
         console.print()
@@ -124,7 +117,7 @@ def show_validation(console: Console, validation: Validation) -> None:
     if not validation.complete:
         console.print(Text("Interrupted: what follows is a part.", style="bold"))
     if validation.holds:
-        console.print(Text(f"{decisions}: every one is ours.", style="bold green"))
+        console.print(Text(f"{decisions}: every one is ours.", style="bold green" if validation.complete else "bold"))
     else:
         different = sum(tally.different for tally in validation.files)
         total = plural(validation.total, "difference")
@@ -193,9 +186,21 @@ def _tier_lines(console: Console, solution: Solution) -> None:
     for tier in solution.outcome.tiers:
         if tier.value == 0 and tier.bound == 0:
             continue
-        proof = f"proven by {tier.bound_by}" if tier.status is Status.OPTIMAL else f"gap {tier.gap:.1%}"
-        value, bound = figure(tier.tier.shown(tier.value)), figure(tier.tier.shown(tier.bound))
-        console.print(f"{tier_label(tier.tier)}: {value}, bound {bound} ({tier.bound_by}), {proof}", markup=False)
+        bound = f"bound {figure(tier.tier.shown(tier.bound))} by {tier.bound_by}, gap {tier.gap:.1%}"
+        proof = f"proven optimal by {tier.bound_by}" if tier.status is Status.OPTIMAL else bound
+        console.print(f"{tier_label(tier.tier)}: {figure(tier.tier.shown(tier.value))}, {proof}", markup=False)
+
+
+def _move_table(console: Console, moves: Sequence[Move]) -> None:
+    if not moves:
+        return
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for title in ("POD", "FROM", "", "TO"):
+        table.add_column(title, overflow="fold")
+    for move in moves:
+        source, target = move.source or "(pending)", move.target or "(none)"
+        table.add_row(escape(move.pod.key), escape(source), "→", escape(target))
+    console.print(table)
 
 
 def _repair_lines(console: Console, today: Measures, best: Measures) -> None:
@@ -214,7 +219,8 @@ def _refused_lines(console: Console, refused: Sequence[Rejection], most: int = 5
         return
     plugins = Counter(rejection.status.plugin for rejection in refused)
     counted = ", ".join(f"{count} by {plugin}" for plugin, count in plugins.most_common())
-    console.print(f"{plural(len(refused), 'pod')} would be refused where they stand, as they are today: {counted}")
+    stand = "it stands, as today" if len(refused) == 1 else "they stand, as today"
+    console.print(f"{plural(len(refused), 'pod')} would be refused where {stand}: {counted}")
     _lines(console, [str(rejection) for rejection in refused[:most]], "  ")
 
 

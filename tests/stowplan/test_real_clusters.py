@@ -12,7 +12,8 @@ from models.result import Status
 from models.snapshot import Standing
 from optimizer.portfolio import Options
 from stowplan.comparison import BEST, TODAY, compare
-from stowplan.documents import SolutionDocument, comparison_document
+from stowplan.documents.comparison import comparison_document
+from stowplan.documents.solution import SolutionDocument
 from stowplan.inputs import Settings, make_problem, make_profile
 from stowplan.verification import verify
 

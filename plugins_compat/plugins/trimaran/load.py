@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -13,8 +12,6 @@ from pydantic.alias_generators import to_camel
 from models import metrics as measured
 from models.arrays import Bools, Floats, Ints
 from models.metrics import LoadMetrics, Metric
-from models.problem import Weighted
-from plugins_compat.compiler.view import View
 from plugins_compat.framework.plugin import Args, Plugin
 from plugins_compat.framework.state import ClusterState
 from plugins_compat.plugins.trimaran.arithmetic import clipped
@@ -50,14 +47,12 @@ class TrimaranArgs(Args):
 
 
 class LoadAware(Plugin):
-    """Base of plugins that score by measured load."""
+    """Base of plugins that score by measured load.
+
+    They have no terms: what a node's load would be after moves is not measured, and the scores are not convex.
+    """
 
     Args = TrimaranArgs
-
-    def terms(self, view: View) -> Iterator[Weighted]:
-        """Yield nothing: what a node's load will be after moves is not measured, and the score is not convex."""
-        view.note(f"{self.name}: a score of measured load; it is not in the model")
-        return iter(())
 
     @property
     def metrics(self) -> LoadMetrics:

@@ -1,0 +1,60 @@
+"""Which plugin is exact, surrogate, refused or absent where. ``python -m plugins_compat.coverage`` prints the page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from plugins_compat.framework.plugin import Plugin, implements
+from plugins_compat.registry import registry
+from plugins_compat.release import RELEASES, Release
+
+FRAMEWORK = {
+    "filter": "Filter",
+    "score": "Score",
+    "post_filter": "PostFilter",
+    "queue_key": "QueueSort",
+    "pre_enqueue": "PreEnqueue",
+    "bind": "Bind",
+}
+
+
+def page() -> Iterator[str]:
+    """Yield the lines of ``docs/plugins.md``."""
+    yield "# Plugins"
+    yield ""
+    yield "Printed by `python -m plugins_compat.coverage` from the plugins themselves, and checked by a test."
+    yield ""
+    yield "In the framework every extension point that is named is exact, checked on recorded decisions of the real"
+    yield "scheduler. In the model, rules are what its filter becomes and terms what its score becomes."
+    yield "What else differs, and why: [compatibility](compatibility.md)."
+    for release in RELEASES.values():
+        yield ""
+        yield f"## {release.name}"
+        yield ""
+        yield "| plugin | default | in the framework | rules | terms | refused |"
+        yield "| --- | --- | --- | --- | --- | --- |"
+        for name, plugin in sorted(registry().items()):
+            yield _row(name, plugin, release)
+
+
+def _row(name: str, plugin: type[Plugin], release: Release) -> str:
+    weights = dict(release.plugins)
+    default = "" if name not in weights else f"weight {weights[name]}" if weights[name] else "yes"
+    points = ", ".join(title for point, title in FRAMEWORK.items() if implements(plugin, point))
+    rules = _fidelity(plugin, "filter", "rules", plugin.deviation)
+    terms = _fidelity(plugin, "score", "terms", plugin.surrogate)
+    return f"| {name} | {default} | {points} | {rules} | {terms} | {plugin.refusal} |"
+
+
+def _fidelity(plugin: type[Plugin], point: str, face: str, difference: str) -> str:
+    if not implements(plugin, point):
+        return ""
+    if not implements(plugin, face):
+        return "none"
+    if not difference:
+        return "exact"
+    return f"surrogate: {difference}" if face == "terms" else f"exact, but {difference}"
+
+
+if __name__ == "__main__":
+    print("\n".join(page()))

@@ -1,0 +1,79 @@
+"""What the scheduler decided about each pod."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from plugins_compat.compiler.compile import Compiled
+from plugins_compat.simulate import Simulation
+from stowplan.documents.base import API_VERSION, Document
+from stowplan.documents.solution import SnapshotDocument, snapshot_document
+
+
+class DecisionDocument(Document):
+    """What became of one pod: ``preempts`` names the pods that had to leave its node, as ``namespace/name``."""
+
+    namespace: str
+    name: str
+    node: str | None
+    message: str
+    preempts: tuple[str, ...] = ()
+    preempted_by: str | None = None
+
+
+class PreemptionDocument(Document):
+    """A pod that had to leave a node for another; ``target`` is the node it has at the end."""
+
+    victim: str
+    preemptor: str
+    node: str
+    target: str | None
+
+
+class SimulationDocument(Document):
+    """The scheduler's decisions, in the order it made them.
+
+    A pod that was preempted and came back to the queue has more than one; ``placed`` and ``failed`` count pods.
+    """
+
+    api_version: Literal["stowplan/v1"] = API_VERSION
+    kind: Literal["Simulation"] = "Simulation"
+    snapshot: SnapshotDocument
+    release: str
+    from_empty: bool
+    placed: int
+    failed: int
+    decisions: tuple[DecisionDocument, ...]
+    preemptions: tuple[PreemptionDocument, ...] = ()
+
+
+def simulation_document(compiled: Compiled, simulation: Simulation, from_empty: bool) -> SimulationDocument:
+    """Describe a simulation."""
+    names = [node.name for node in compiled.snapshot.nodes]
+    return SimulationDocument(
+        snapshot=snapshot_document(compiled),
+        release=compiled.profile.release.name,
+        from_empty=from_empty,
+        placed=simulation.placed,
+        failed=len(simulation.outcomes) - simulation.placed,
+        decisions=tuple(
+            DecisionDocument(
+                namespace=d.pod.namespace,
+                name=d.pod.name,
+                node=names[d.node] if d.node is not None else None,
+                message=d.message,
+                preempts=tuple(victim.key for victim in d.victims),
+                preempted_by=d.preempted_by.key if d.preempted_by is not None else None,
+            )
+            for d in simulation.decisions
+        ),
+        preemptions=tuple(
+            PreemptionDocument(
+                victim=preemption.victim.key,
+                preemptor=preemption.preemptor.key,
+                node=preemption.node,
+                target=simulation.where.get(preemption.victim.key),
+            )
+            for preemption in simulation.preemptions
+        ),
+    )

@@ -1,0 +1,233 @@
+"""The file format of a solution."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any, Literal
+
+import yaml
+from pydantic import ValidationError
+
+from instances.documents import read_documents
+from models.errors import InputError
+from models.objective import Objective
+from models.result import TierOutcome
+from models.snapshot import Snapshot, Standing
+from models.validation import field_path, say
+from optimizer.evaluate import Breach
+from plugins_compat.admission import Rejection
+from plugins_compat.compiler.compile import Compiled
+from stowplan.documents.base import API_VERSION, Document
+from stowplan.inputs import Settings
+from stowplan.solution import Solution
+
+
+class TierDocument(Document):
+    """A tier: its value, what is proven, and how. ``bound`` holds given what the tiers above reached."""
+
+    name: str
+    unit: str
+    value: float
+    bound: float
+    gap: float
+    status: str
+    bound_by: str
+
+
+class PodsDocument(Document):
+    """How many pods have which standing, and why; ``placed + pending + fixed + finished = total``."""
+
+    total: int
+    placed: int
+    pending: int
+    fixed: int
+    finished: int
+    fixed_because: dict[str, int]
+    pending_because: dict[str, int]
+
+
+class SnapshotDocument(Document):
+    """Which snapshot an answer is about."""
+
+    nodes: int
+    pods: PodsDocument
+    fingerprint: str
+    notes: tuple[str, ...] = ()
+
+
+class SettingsDocument(Document):
+    """What the problem was."""
+
+    objective: Objective
+    release: str
+    scheduler: str
+    config: str | None = None
+    freeze: tuple[str, ...] = ()
+    freeze_bare: bool = False
+    max_moves: int | None = None
+
+
+class PlacementDocument(Document):
+    """Where one pod goes: ``source`` is where it stands today; ``why_not`` is what keeps it from having a node."""
+
+    namespace: str
+    name: str
+    uid: str = ""
+    source: str | None = None
+    node: str | None = None
+    why_not: str | None = None
+
+
+class BreachDocument(Document):
+    """A place where a rule is exceeded."""
+
+    rule: str
+    place: str
+    amount: int
+    before: int
+
+
+class RefusalDocument(Document):
+    """A pod that the filters would not admit where it stands."""
+
+    namespace: str
+    name: str
+    node: str
+    plugin: str
+    reasons: tuple[str, ...]
+
+
+class SolutionDocument(Document):
+    """A solution: one entry for every pod that is free to move."""
+
+    api_version: Literal["stowplan/v1"] = API_VERSION
+    kind: Literal["Solution"] = "Solution"
+    snapshot: SnapshotDocument
+    settings: SettingsDocument
+    status: str
+    interrupted: bool
+    seconds: float
+    moves: int
+    tiers: tuple[TierDocument, ...]
+    placements: tuple[PlacementDocument, ...]
+    breaches: tuple[BreachDocument, ...]
+    refused: tuple[RefusalDocument, ...]
+    notes: tuple[str, ...]
+
+
+def snapshot_document(compiled: Compiled) -> SnapshotDocument:
+    """Describe the snapshot."""
+    roll = compiled.roll
+    pods = PodsDocument(
+        total=len(roll.pods),
+        **{standing.value: roll.count(standing) for standing in Standing},
+        fixed_because=dict(roll.reasons(Standing.FIXED)),
+        pending_because=dict(roll.reasons(Standing.PENDING)),
+    )
+    snapshot = compiled.snapshot
+    return SnapshotDocument(
+        nodes=len(snapshot.nodes), pods=pods, fingerprint=fingerprint(snapshot), notes=snapshot.notes
+    )
+
+
+def fingerprint(snapshot: Snapshot) -> str:
+    """Return a hash of which nodes there are and which pod stands where."""
+    lines = [f"node {node.name}" for node in snapshot.nodes]
+    lines += [f"pod {pod.key} {pod.metadata.uid} {pod.node_name} {pod.finished}" for pod in snapshot.pods]
+    return hashlib.sha256("\n".join(sorted(lines)).encode()).hexdigest()
+
+
+def solution_document(solution: Solution, settings: Settings) -> SolutionDocument:
+    """Describe a solution."""
+    compiled, outcome = solution.compiled, solution.outcome
+    waiting = {pod.key: message for pod, message in solution.waiting}
+    return SolutionDocument(
+        snapshot=snapshot_document(compiled),
+        settings=SettingsDocument(
+            objective=compiled.objective,
+            release=compiled.profile.release.name,
+            scheduler=compiled.profile.scheduler_name,
+            config=settings.config,
+            freeze=tuple(settings.freeze),
+            freeze_bare=settings.freeze_bare,
+            max_moves=settings.max_moves,
+        ),
+        status=outcome.status,
+        interrupted=outcome.interrupted,
+        seconds=outcome.seconds,
+        moves=solution.evaluation.moves,
+        tiers=tuple(tier_document(tier) for tier in outcome.tiers),
+        placements=tuple(
+            PlacementDocument(
+                namespace=pod.namespace,
+                name=pod.name,
+                uid=pod.metadata.uid,
+                source=pod.node_name or None,
+                node=solution.where.get(pod.key),
+                why_not=waiting.get(pod.key),
+            )
+            for pod in compiled.pods
+        ),
+        breaches=tuple(breach_document(breach) for breach in solution.evaluation.breaches),
+        refused=tuple(refusal_document(rejection) for rejection in solution.refused),
+        notes=tuple(solution.notes),
+    )
+
+
+def tier_document(outcome: TierOutcome) -> TierDocument:
+    """Describe a tier."""
+    tier = outcome.tier
+    return TierDocument(
+        name=tier.name,
+        unit=tier.unit,
+        value=tier.shown(outcome.value),
+        bound=tier.shown(outcome.bound),
+        gap=outcome.gap,
+        status=outcome.status,
+        bound_by=outcome.bound_by,
+    )
+
+
+def breach_document(breach: Breach) -> BreachDocument:
+    """Describe a breach."""
+    return BreachDocument(rule=str(breach.origin), place=breach.place, amount=breach.amount, before=breach.before)
+
+
+def refusal_document(rejection: Rejection) -> RefusalDocument:
+    """Describe a refusal."""
+    pod, status = rejection.pod, rejection.status
+    return RefusalDocument(
+        namespace=pod.namespace,
+        name=pod.name,
+        node=rejection.node,
+        plugin=status.plugin,
+        reasons=tuple(status.reasons),
+    )
+
+
+def read_solution(path: str) -> SolutionDocument:
+    """Read a solution, or the solution inside a comparison, from JSON or YAML, plain or gzip; ``-`` is standard input.
+
+    Raises
+    ------
+    InputError
+        With the field that cannot be used.
+    """
+    (document, *_) = read_documents([path])
+    try:
+        text = document.data.decode("utf-8")
+        content: Any = json.loads(text) if text.lstrip().startswith("{") else yaml.safe_load(text)
+    except (UnicodeDecodeError, json.JSONDecodeError, yaml.YAMLError) as error:
+        raise InputError(f"is neither JSON nor YAML: {error}".partition("\n")[0], file=path) from None
+    kind = content.get("kind") if isinstance(content, dict) else None
+    if kind == "Comparison":
+        content = content.get("solution")
+    elif kind != "Solution":
+        found = "is missing" if kind is None else f"is {kind!r}"
+        raise InputError(f"{found}; must be Solution or Comparison", file=path, field="kind")
+    try:
+        return SolutionDocument.model_validate(content)
+    except ValidationError as error:
+        detail = error.errors(include_url=False)[0]
+        raise InputError(say(detail), file=path, field=field_path(detail["loc"])) from None

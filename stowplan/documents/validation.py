@@ -1,0 +1,68 @@
+"""What came of running recorded decisions."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Literal
+
+from stowplan.documents.base import API_VERSION, Document
+from stowplan.validation import Validation
+
+
+class FileTallyDocument(Document):
+    """What a trace file holds."""
+
+    file: str
+    cases: int
+    pods: int
+    different: int
+
+
+class PluginTallyDocument(Document):
+    """What was compared of a plugin."""
+
+    plugin: str
+    refusals: int
+    scores: int
+    different: int
+
+
+class DifferenceDocument(Document):
+    """One thing that is decided differently from the record."""
+
+    source: str
+    case: str
+    pod: str
+    stage: str
+    plugin: str
+    node: str
+    recorded: str
+    ours: str
+
+
+class ValidationDocument(Document):
+    """What came of running recorded decisions; ``differences`` holds the first of ``total``."""
+
+    api_version: Literal["stowplan/v1"] = API_VERSION
+    kind: Literal["Validation"] = "Validation"
+    holds: bool
+    complete: bool
+    total: int
+    files: tuple[FileTallyDocument, ...]
+    plugins: tuple[PluginTallyDocument, ...]
+    differences: tuple[DifferenceDocument, ...]
+
+
+def validation_document(validation: Validation) -> ValidationDocument:
+    """Describe a validation."""
+    return ValidationDocument(
+        holds=validation.holds,
+        complete=validation.complete,
+        total=validation.total,
+        files=tuple(FileTallyDocument(**asdict(tally)) for tally in validation.files),
+        plugins=tuple(PluginTallyDocument(**asdict(tally)) for tally in validation.plugins.values()),
+        differences=tuple(
+            DifferenceDocument(source=f.source, case=f.case, pod=f.pod, **asdict(f.difference))
+            for f in validation.findings
+        ),
+    )

@@ -1,0 +1,20 @@
+"""What a check of a solution found."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from stowplan.documents.base import API_VERSION, Document
+from stowplan.documents.solution import RefusalDocument
+
+
+class VerificationDocument(Document):
+    """What a check found."""
+
+    api_version: Literal["stowplan/v1"] = API_VERSION
+    kind: Literal["Verification"] = "Verification"
+    holds: bool
+    problems: tuple[str, ...]
+    remarks: tuple[str, ...]
+    tiers: dict[str, float]
+    refused: tuple[RefusalDocument, ...]
