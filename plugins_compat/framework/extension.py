@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 
 MOST_POINTS = 10
 """Points an extender may give; they are stretched to those of plugins."""
+
+
+Proposal = tuple[Sequence[Pod], int]
+"""Pods that would have to leave a node, and how many of them against a disruption budget."""
 
 
 class Extenders:
@@ -87,6 +91,32 @@ class Extenders:
                     scored[position[name]] = 1
         return total * (POINTS // MOST_POINTS), scored
 
+    def preempt(self, pod: Pod, victims: Mapping[int, Proposal]) -> dict[int, Proposal]:
+        """Let each interested extender drop nodes, or change who has to leave them.
+
+        Parameters
+        ----------
+        victims
+            By node: the pods that would have to leave, and how many of them against a disruption budget.
+
+        Raises
+        ------
+        ExtenderError
+            If one that must not be ignored gives no sensible answer.
+        """
+        left = dict(victims)
+        for extender in self.all:
+            if not left or not extender.config.preempt_verb or not extender.is_interested(pod):
+                continue
+            try:
+                named = {self.nodes[node].name: proposal for node, proposal in left.items()}
+                answer = extender.preempt(pod, named)
+                left = {self.index[name]: _chosen(name, named, uids) for name, uids in answer.items()}
+            except ExtenderError:
+                if not extender.config.ignorable:
+                    raise
+        return left
+
     @property
     def prioritizing(self) -> bool:
         """Whether any extender scores."""
@@ -100,3 +130,15 @@ class Extenders:
     def binder(self, pod: Pod) -> HTTPExtender | None:
         """Return the extender that binds a pod, if one does."""
         return next((e for e in self.all if e.config.bind_verb and e.is_interested(pod)), None)
+
+
+def _chosen(name: str, named: Mapping[str, Proposal], answer: tuple[list[str], int]) -> Proposal:
+    """Return the pods that an extender names by uid."""
+    if name not in named:
+        raise ExtenderError(f"the answer names node {name!r}, which was not in the question")
+    by_uid = {victim.metadata.uid: victim for victim in named[name][0]}
+    uids, violations = answer
+    strangers = [uid for uid in uids if uid not in by_uid]
+    if strangers:
+        raise ExtenderError(f"the answer names pod {strangers[0]!r} on node {name!r}, which was not in the question")
+    return [by_uid[uid] for uid in uids], violations

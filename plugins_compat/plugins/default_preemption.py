@@ -13,6 +13,7 @@ from pydantic import Field, model_validator
 
 from models.arrays import Ints
 from models.kubernetes import Pod
+from plugins_compat.extenders.answers import ExtenderError
 from plugins_compat.framework.cycle import LEFT_OUT, Cycle, Verdict
 from plugins_compat.framework.framework import Framework
 from plugins_compat.framework.plugin import Args, Plugin
@@ -100,7 +101,10 @@ class DefaultPreemption(Plugin):
             return PostFilterResult(Status(Code.UNSCHEDULABLE, (f"preemption: {reason}",), self.name))
         potential = self._potential(verdict)
         reasons = Counter({NOT_HELPFUL: len(verdict.nodes) - len(potential)})
-        best = self._best(_DryRun(self, cycle, handle, reasons), potential)
+        try:
+            best = self._best(_DryRun(self, cycle, handle, reasons), potential)
+        except ExtenderError as error:
+            return PostFilterResult(Status(Code.ERROR, (str(error),), self.name))
         if best is None:
             counts = sorted(f"{count} {reason}" for reason, count in reasons.items() if count)
             said = f"preemption: 0/{len(verdict.nodes)} nodes are available: {', '.join(counts)}."
@@ -132,12 +136,25 @@ class DefaultPreemption(Plugin):
         return nodes
 
     def _best(self, run: _DryRun, potential: Ints) -> Candidate | None:
-        candidates = self._candidates(run, potential)
+        candidates = self._agreed(run, self._candidates(run, potential))
         if not candidates:
             return None
         lowest = min(candidate.rank() for candidate in candidates)
         equals = [candidate for candidate in candidates if candidate.rank() == lowest]
         return equals[run.handle.draw(len(equals))]
+
+    def _agreed(self, run: _DryRun, candidates: list[Candidate]) -> list[Candidate]:
+        """Return what extenders leave of the candidates."""
+        if not candidates or not run.handle.extenders.all:
+            return candidates
+        proposed = {c.node: ([victim.pod for victim in c.victims], c.violations) for c in candidates}
+        agreed = run.handle.extenders.preempt(run.cycle.pod, proposed)
+        occupant = {(c.node, victim.pod.key): victim for c in candidates for victim in c.victims}
+        return [
+            Candidate(node, [occupant[node, pod.key] for pod in pods], violations)
+            for node, (pods, violations) in agreed.items()
+            if pods
+        ]
 
     def _candidates(self, run: _DryRun, potential: Ints) -> list[Candidate]:
         """Try nodes from a drawn place on until there are enough; those that violate no budget come first."""

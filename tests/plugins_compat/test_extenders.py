@@ -168,6 +168,47 @@ def test_a_bad_answer_fails_the_pod_unless_the_extender_may_be_ignored(
     assert decision.node == 0
 
 
+def crowded() -> Snapshot:
+    """Two nodes, each with a less important pod in the way."""
+    bound = [pod(f"low-{i}", f"n{i}", cpu="4", priority=i) for i in range(2)]
+    for i, manifest in enumerate(bound):
+        manifest["metadata"]["uid"] = f"uid-{i}"
+    return snapshot(nodes=[node(f"n{i}") for i in range(2)], pods=[*bound, pod("a", cpu="4", priority=10)])
+
+
+def preempting(framework: Framework) -> tuple[int | None, list[str], str]:
+    cluster = framework.state.snapshot
+    framework.state.fill(p for p in cluster.pods if p.node_name)
+    decision = next(iter(schedule(framework, [p for p in cluster.pods if not p.node_name])))
+    return decision.node, [victim.name for victim in decision.victims], decision.message
+
+
+def test_an_extender_has_a_say_in_preemption(server: Server, scheduler: Callable[..., Framework]) -> None:
+    framework = scheduler(crowded())
+    assert preempting(framework)[:2] == (0, ["low-0"])  # without one, the less important victim
+    server.answers["preempt"] = lambda question: {
+        "nodeNameToMetaVictims": {
+            "n1": {"pods": question["nodeNameToVictims"]["n1"]["pods"][:1] and [{"uid": "uid-1"}]}
+        }
+    }
+    framework = scheduler(crowded(), preemptVerb="preempt")
+    assert preempting(framework)[:2] == (1, ["low-1"])
+    server.answers["preempt"] = lambda question: {"nodeNameToMetaVictims": question["nodeNameToMetaVictims"]}
+    framework = scheduler(crowded(), preemptVerb="preempt", nodeCacheCapable=True)
+    assert preempting(framework)[:2] == (0, ["low-0"])
+    server.answers["preempt"] = lambda question: {"nodeNameToMetaVictims": {}}
+    framework = scheduler(crowded(), preemptVerb="preempt")
+    assert preempting(framework)[:2] == (None, [])
+
+
+def test_a_bad_answer_about_preemption(server: Server, scheduler: Callable[..., Framework]) -> None:
+    server.answers["preempt"] = lambda question: {"nodeNameToMetaVictims": {"n0": {"pods": [{"uid": "who"}]}}}
+    node_taken, _, message = preempting(scheduler(crowded(), preemptVerb="preempt"))
+    assert node_taken is None
+    assert "names pod 'who' on node 'n0'" in message
+    assert preempting(scheduler(crowded(), preemptVerb="preempt", ignorable=True))[:2] == (0, ["low-0"])
+
+
 def test_nobody_there(scheduler: Callable[..., Framework]) -> None:
     framework = scheduler(urlPrefix="http://127.0.0.1:9/none", filterVerb="filter")
     (decision,) = schedule(framework, framework.state.snapshot.pods)
