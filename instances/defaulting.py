@@ -47,8 +47,12 @@ class Defaults:
 
 
 def complete_claim(claim: PersistentVolumeClaim) -> PersistentVolumeClaim:
-    """Return the claim as the controllers would have left it."""
-    if claim.metadata.uid or not claim.spec.volume_name or claim.bound:
+    """Return the claim as the controllers would have left it.
+
+    A claim in phase ``Bound`` has been completed; where the annotation that says so is gone, somebody has stripped it.
+    """
+    is_bound = not claim.metadata.uid or (claim.status is not None and claim.status.phase == "Bound")
+    if not is_bound or not claim.spec.volume_name or claim.bound:
         return claim
     annotations = FrozenMap({**claim.metadata.annotations, BIND_COMPLETED: "yes"})
     return replace(claim, metadata=replace(claim.metadata, annotations=annotations))

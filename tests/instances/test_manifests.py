@@ -170,9 +170,10 @@ def test_a_claim_that_names_its_volume_is_bound_unless_an_api_server_knows_bette
     written = obj("PersistentVolumeClaim", {"metadata": {"name": "a"}, "spec": {"volumeName": "v"}})
     waiting = obj("PersistentVolumeClaim", {"metadata": {"name": "b"}, "spec": {}})
     stored = obj("PersistentVolumeClaim", {"metadata": {"name": "c", "uid": "u"}, "spec": {"volumeName": "v"}})
-    items = [ITEMS[0], written, waiting, stored]
+    stripped = {"metadata": {"name": "d", "uid": "v"}, "spec": {"volumeName": "v"}, "status": {"phase": "Bound"}}
+    items = [ITEMS[0], written, waiting, stored, obj("PersistentVolumeClaim", stripped)]
     snapshot = load([write(tmp_path, "d.json", {"kind": "List", "items": items})])
-    assert [c.bound for c in snapshot.persistent_volume_claims] == [True, False, False]
+    assert [c.bound for c in snapshot.persistent_volume_claims] == [True, False, False, True]
 
 
 def test_what_drivers_say_about_their_space_is_read(tmp_path: Path) -> None:
