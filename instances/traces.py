@@ -97,7 +97,14 @@ def _trace(line: bytes, source: str) -> Trace:
         raise InputError(say(detail), file=source, field=field_path(("expect", *detail["loc"]))) from None
     if len(expect) > len(pending):
         raise InputError(f"holds {len(expect)} decisions about {len(pending)} pods", file=source, field="expect")
+    for pod, decision in zip(pending, expect, strict=False):
+        if decision.pod != pod.key:
+            raise InputError(f"decides about {decision.pod!r} where {pod.key} waits", file=source, field="expect")
     snapshot = Snapshot(**read, metrics=parse_load_watcher(metrics, source) if metrics is not None else None)
+    try:
+        snapshot.check_names()
+    except InputError as error:
+        raise error.in_file(source) from None
     return Trace(
         release=str(content.get("kubernetes", "")),
         case=Case(str(case.get("id", "")), mode, snapshot, pending, case.get("config"), objects, metrics),
@@ -111,6 +118,8 @@ def _objects(model: type[Any], items: Any, field: str, source: str) -> tuple[Any
         raise InputError("must be a list", file=source, field=field)
     made = []
     for item in items:
+        if not isinstance(item, dict):
+            raise InputError(f"holds {item!r}, must hold objects", file=source, field=field)
         try:
             made.append(_ADAPTERS[model].validate_python(item))
         except ValidationError as error:

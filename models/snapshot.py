@@ -143,8 +143,7 @@ class Snapshot:
         """
         if not self.nodes:
             raise InputError("no Node object was found; dump nodes and pods: kubectl get nodes,pods,… -A -o json")
-        _refuse_twins("Node", (node.name for node in self.nodes))
-        _refuse_twins("Pod", (pod.key for pod in self.pods))
+        self.check_names()
         for pod in self.pods:
             if pod.node_name and not pod.finished and pod.node_name not in self.node_index:
                 raise InputError(
@@ -153,6 +152,17 @@ class Snapshot:
                     obj=f"Pod {pod.key}",
                     field="spec.nodeName",
                 )
+
+    def check_names(self) -> None:
+        """Check that no two nodes and no two pods have one name.
+
+        Raises
+        ------
+        InputError
+            With the first name that appears twice.
+        """
+        _refuse_twins("Node", (node.name for node in self.nodes))
+        _refuse_twins("Pod", (pod.key for pod in self.pods))
 
 
 def _namespace(owner: Workload | ReplicationController) -> str:

@@ -12,7 +12,9 @@ from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
 
 from models.kubernetes import (
+    CSIDriver,
     CSINode,
+    CSIStorageCapacity,
     Namespace,
     Node,
     PersistentVolume,
@@ -23,6 +25,7 @@ from models.kubernetes import (
     ReplicationController,
     Service,
     StorageClass,
+    VolumeAttachment,
     Workload,
 )
 from models.snapshot import Snapshot
@@ -42,6 +45,9 @@ OBJECTS: dict[str, tuple[str, type[Any]]] = {
     "persistentVolumeClaims": ("persistent_volume_claims", PersistentVolumeClaim),
     "storageClasses": ("storage_classes", StorageClass),
     "csiNodes": ("csi_nodes", CSINode),
+    "csiDrivers": ("csi_drivers", CSIDriver),
+    "csiStorageCapacities": ("csi_storage_capacities", CSIStorageCapacity),
+    "volumeAttachments": ("volume_attachments", VolumeAttachment),
     "podDisruptionBudgets": ("pod_disruption_budgets", PodDisruptionBudget),
     "priorityClasses": ("priority_classes", PriorityClass),
 }

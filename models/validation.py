@@ -66,3 +66,8 @@ def _name(kind: str, content: bytes | dict[str, Any]) -> str:
         return kind
     namespace = meta.get("namespace") or ("default" if kind in ("Pod", "PersistentVolumeClaim") else "")
     return f"{kind} {namespace}/{meta['name']}" if namespace else f"{kind} {meta['name']}"
+
+
+def without_nulls(data: Any) -> Any:
+    """Return a mapping without the fields that are ``null``, which Go reads as absent; anything else as it is."""
+    return {key: value for key, value in data.items() if value is not None} if isinstance(data, dict) else data

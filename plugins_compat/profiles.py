@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import Annotated, Any
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic.alias_generators import to_camel
 
 from models.errors import InputError
 from models.problem import POINTS
-from models.validation import field_path, say
+from models.validation import field_path, say, without_nulls
 from plugins_compat.extenders.config import ExtenderConfig
 from plugins_compat.framework.plugin import Args, Plugin, implements
 from plugins_compat.framework.profile import DEFAULT_SCHEDULER, Profile, Use
@@ -22,6 +22,9 @@ from plugins_compat.release import RELEASES, Release, TieBreak
 GROUP = "kubescheduler.config.k8s.io/"
 EVERY = "*"
 PERCENTAGE = "percentageOfNodesToScore"
+
+STRICT = ("queue_key", "filter", "post_filter", "score", "bind")
+"""Extension points where naming a plugin that lacks it is an error; our plugins share the others out differently."""
 FIT = "NodeResourcesFit"
 
 LARGEST_TOTAL = 2**63 - 1
@@ -58,6 +61,11 @@ Percentage = Annotated[int, Field(ge=0, le=100)] | None
 
 class _Config(BaseModel):
     model_config = ConfigDict(alias_generator=to_camel, extra="forbid", frozen=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _null_is_absent(cls, data: Any) -> Any:
+        return without_nulls(data)
 
 
 class PluginEntry(_Config):
@@ -169,7 +177,7 @@ def make_profiles(content: object, release: Release, tie_break: TieBreak | None 
         known = " or ".join(GROUP + v for v in release.config_versions)
         raise InputError(f"is {content.get('apiVersion')!r}; release {release.name} reads {known}", field="apiVersion")
     try:
-        config = SchedulerConfig.model_validate(content)
+        config = SchedulerConfig.model_validate(without_nulls(content))
     except ValidationError as error:
         detail = error.errors(include_url=False)[0]
         raise InputError(say(detail), field=field_path(detail["loc"])) from None
@@ -223,6 +231,7 @@ def _build(release: Release, config: ProfileConfig, defaults: Mapping[str, int],
         chosen: PluginSet = getattr(config.plugins, _snake(camel))
         explicit = {entry.name: entry for entry in chosen.on}
         _known_names(chosen.on, f"plugins.{camel}")
+        _check_points(chosen.on, camel, method, known)
         from_multi = [
             entry
             for entry in multi_point
@@ -248,8 +257,10 @@ def _build(release: Release, config: ProfileConfig, defaults: Mapping[str, int],
     used = list(
         dict.fromkeys([*(e.name for e in multi_point if e.name in known), *(n for o in order.values() for n in o)])
     )
-    if not order["queue_key"]:
-        raise InputError("one queue sort plugin must be enabled", field="plugins.queueSort")
+    if len(order["queue_key"]) != 1:
+        raise InputError("exactly one queue sort plugin must be enabled", field="plugins.queueSort")
+    if not order["bind"]:
+        raise InputError("at least one bind plugin must be enabled", field="plugins.bind")
     uses = tuple(
         Use(known[name], weights.get(name, 0), frozenset(point for point, on in order.items() if name in on))
         for name in used
@@ -279,8 +290,23 @@ def _known_names(entries: Iterable[PluginEntry], field: str) -> set[str]:
     return {entry.name for entry in entries if entry.name in known}
 
 
-def _arguments(entries: Iterable[PluginConfig], known: Mapping[str, type[Plugin]]) -> Iterable[tuple[str, Args]]:
+def _check_points(entries: Iterable[PluginEntry], camel: str, method: str, known: Mapping[str, type[Plugin]]) -> None:
+    """Check plugins that were named for one extension point: each once, and only if it has that point."""
+    seen: set[str] = set()
     for entry in entries:
+        if entry.name in seen:
+            raise InputError(f"plugin {entry.name!r} is enabled twice", field=f"plugins.{camel}")
+        seen.add(entry.name)
+        if method in STRICT and entry.name in known and not implements(known[entry.name], method):
+            raise InputError(f"plugin {entry.name!r} does not extend this point", field=f"plugins.{camel}")
+
+
+def _arguments(entries: Iterable[PluginConfig], known: Mapping[str, type[Plugin]]) -> Iterable[tuple[str, Args]]:
+    seen: set[str] = set()
+    for entry in entries:
+        if entry.name in seen:
+            raise InputError("has arguments twice", field=f"pluginConfig[{entry.name}]")
+        seen.add(entry.name)
         if entry.name in NOT_BUILT:
             continue
         field = f"pluginConfig[{entry.name}]"

@@ -12,6 +12,9 @@ LabelOperator = Literal["In", "NotIn", "Exists", "DoesNotExist"]
 NodeOperator = Literal["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"]
 
 _INT64 = re.compile(r"[+-]?\d+", re.ASCII)
+_NAME = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?", re.ASCII)
+_SUBDOMAIN = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*", re.ASCII)
+MOST_PREFIX = 253
 
 
 def _admits(operator: str, values: Names, value: str | None) -> bool:
@@ -78,6 +81,8 @@ class NodeSelectorRequirement:
     @property
     def valid_expression(self) -> bool:
         """Whether upstream can use this as a label expression; a term with an unusable one matches nothing."""
+        if not is_label_key(self.key) or not all(is_label_value(value) for value in self.values):
+            return False
         match self.operator:
             case "In" | "NotIn":
                 return bool(self.values)
@@ -138,6 +143,19 @@ class NodeSelector:
     def matches(self, name: str, labels: Mapping[str, str]) -> bool:
         """Whether a node with this name and these labels is selected by some term."""
         return any(term.matches(name, labels) for term in self.node_selector_terms)
+
+
+def is_label_key(text: str) -> bool:
+    """Whether this is a qualified name: an optional DNS subdomain as prefix, then a name of at most 63 characters."""
+    prefix, slash, name = text.rpartition("/")
+    if slash and not (len(prefix) <= MOST_PREFIX and _SUBDOMAIN.fullmatch(prefix)):
+        return False
+    return _NAME.fullmatch(name) is not None
+
+
+def is_label_value(text: str) -> bool:
+    """Whether this may be the value of a label: empty, or like a name."""
+    return not text or _NAME.fullmatch(text) is not None
 
 
 def parse_int64(text: str) -> int | None:

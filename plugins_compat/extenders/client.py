@@ -65,7 +65,7 @@ class HTTPExtender:
         strangers = [name for name in passed if name not in known]
         if strangers:
             raise ExtenderError(f"{self._url(self.config.filter_verb)}: node {strangers[0]!r} was not in the question")
-        return Filtered(passed, answer.get("failedNodes") or {}, answer.get("failedAndUnresolvableNodes") or {})
+        return Filtered(passed, answer.get("failednodes") or {}, answer.get("failedandunresolvablenodes") or {})
 
     def prioritize(self, pod: Pod, nodes: Sequence[Node]) -> dict[str, int]:
         """Ask for scores by node name, not yet weighted.
@@ -77,8 +77,8 @@ class HTTPExtender:
         """
         answer = self._post(self.config.prioritize_verb, self._arguments(pod, nodes))
         try:
-            return {str(entry["host"]): int(entry["score"]) for entry in answer or ()}
-        except (TypeError, KeyError, ValueError):
+            return {str(entry["host"]): int(entry["score"]) for entry in map(_folded, answer or ())}
+        except (AttributeError, TypeError, KeyError, ValueError):
             raise ExtenderError(
                 f"{self._url(self.config.prioritize_verb)}: the answer is no list of host and score"
             ) from None
@@ -91,7 +91,7 @@ class HTTPExtender:
         ExtenderError
             If it does not.
         """
-        names = {"podName": pod.name, "podNamespace": pod.namespace, "podUID": pod.metadata.uid, "node": node}
+        names = {"PodName": pod.name, "PodNamespace": pod.namespace, "PodUID": pod.metadata.uid, "Node": node}
         answer = self._post(self.config.bind_verb, names)
         if isinstance(answer, dict) and answer.get("error"):
             raise ExtenderError(f"{self._url(self.config.bind_verb)}: {answer['error']}")
@@ -115,19 +115,22 @@ class HTTPExtender:
             If there is no sensible answer.
         """
         meta = {
-            name: {"pods": [{"uid": victim.metadata.uid} for victim in pods], "numPDBViolations": violations}
+            name: {"Pods": [{"UID": victim.metadata.uid} for victim in pods], "NumPDBViolations": violations}
             for name, (pods, violations) in victims.items()
         }
         full = {
-            name: {"pods": [manifest(victim) for victim in pods], "numPDBViolations": violations}
+            name: {"Pods": [manifest(victim) for victim in pods], "NumPDBViolations": violations}
             for name, (pods, violations) in victims.items()
         }
-        key, value = ("nodeNameToMetaVictims", meta) if self.config.node_cache_capable else ("nodeNameToVictims", full)
-        answer = self._post(self.config.preempt_verb, {"pod": manifest(pod), key: value})
+        key, value = ("NodeNameToMetaVictims", meta) if self.config.node_cache_capable else ("NodeNameToVictims", full)
+        answer = self._post(self.config.preempt_verb, {"Pod": manifest(pod), key: value})
         try:
-            chosen = answer.get("nodeNameToMetaVictims") or {}
+            chosen = {name: _folded(entry) for name, entry in (answer.get("nodenametometavictims") or {}).items()}
             return {
-                name: ([v["uid"] for v in entry.get("pods") or ()], int(entry.get("numPDBViolations") or 0))
+                name: (
+                    [_folded(victim)["uid"] for victim in entry.get("pods") or ()],
+                    int(entry.get("numpdbviolations") or 0),
+                )
                 for name, entry in chosen.items()
             }
         except (AttributeError, TypeError, KeyError, ValueError):
@@ -135,9 +138,9 @@ class HTTPExtender:
 
     def _arguments(self, pod: Pod, nodes: Sequence[Node]) -> dict[str, Any]:
         if self.config.node_cache_capable:
-            return {"pod": manifest(pod), "nodenames": [node.name for node in nodes]}
+            return {"Pod": manifest(pod), "NodeNames": [node.name for node in nodes]}
         items = [{"apiVersion": "v1", "kind": "Node", **manifest(node)} for node in nodes]
-        return {"pod": manifest(pod), "nodes": {"apiVersion": "v1", "kind": "NodeList", "items": items}}
+        return {"Pod": manifest(pod), "Nodes": {"apiVersion": "v1", "kind": "NodeList", "items": items}}
 
     def _url(self, verb: str) -> str:
         return f"{self.config.url_prefix.rstrip('/')}/{verb}"
@@ -154,9 +157,15 @@ class HTTPExtender:
         if answer.status_code != httpx.codes.OK:
             raise ExtenderError(f"{url}: HTTP status {answer.status_code}")
         try:
-            return answer.json()
+            content = answer.json()
         except ValueError:
             raise ExtenderError(f"{url}: the answer is not JSON") from None
+        return _folded(content) if isinstance(content, dict) else content
+
+
+def _folded(content: dict[str, Any]) -> dict[str, Any]:
+    """Return an object with its keys in lower case: the API's types name none, so Go reads them in any."""
+    return {key.lower(): value for key, value in content.items()}
 
 
 def _context(tls: TLSConfig) -> ssl.SSLContext:

@@ -14,12 +14,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, model_validator
 from pydantic.alias_generators import to_camel
 
 from models.arrays import Ints
 from models.kubernetes import Pod
 from models.problem import POINTS, Rule, Weighted
+from models.validation import without_nulls
 from plugins_compat.framework.shapes import Shape
 from plugins_compat.framework.state import ClusterState
 from plugins_compat.framework.status import NodeSet, PostFilterResult, Status
@@ -37,6 +38,11 @@ class Args(BaseModel):
 
     api_version: str | None = None
     kind: str | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _null_is_absent(cls, data: Any) -> Any:
+        return without_nulls(data)
 
 
 class Plugin:

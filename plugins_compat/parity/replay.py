@@ -35,7 +35,7 @@ def recorded_profile(trace: Trace) -> Profile:
         raise InputError(error.problem, trace.source, error.obj, f"case.config.{error.field}") from None
 
 
-def replay(case: Case, profile: Profile, follow: tuple[Expectation, ...] = ()) -> list[Expectation]:
+def replay(case: Case, profile: Profile, follow: tuple[Expectation, ...] | None = None) -> list[Expectation]:
     """Decide about the pending pods of a case.
 
     Parameters
@@ -52,7 +52,7 @@ def replay(case: Case, profile: Profile, follow: tuple[Expectation, ...] = ()) -
     state.nominator.nominate_pending(case.pending, snapshot.node_index)
     names = [node.name for node in snapshot.nodes]
     decided = []
-    for i, pod in enumerate(case.pending if not follow else case.pending[: len(follow)]):
+    for i, pod in enumerate(case.pending if follow is None else case.pending[: len(follow)]):
         scored = examine(framework, pod, score_single=True)
         ours = _expectation(pod.key, scored, names)
         if case.mode == "preempt" and scored.node is None:
@@ -62,9 +62,12 @@ def replay(case: Case, profile: Profile, follow: tuple[Expectation, ...] = ()) -
                 victims = tuple(sorted(victim.key for victim in result.victims))
                 ours = ours.model_copy(update={"nominated": names[result.nominated], "victims": victims})
         decided.append(ours)
-        leader = follow[i] if follow else ours
+        leader = ours if follow is None else follow[i]
         if case.mode != "independent" and leader.chosen in snapshot.node_index:
-            state.put(pod, snapshot.node_index[leader.chosen], new=True)
+            node = snapshot.node_index[leader.chosen]
+            state.put(pod, node, new=True)
+            for plugin in framework.reserves:
+                plugin.reserve(scored.verdict.cycle, node)
     return decided
 
 

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from models.interning import FrozenMap
-from models.kubernetes import LabelSelector, Pod
+from models.kubernetes import LabelSelector, LabelSelectorRequirement, Pod
 from models.snapshot import Snapshot
+
+REPLICATION_CONTROLLER = "ReplicationController"
+API_VERSIONS = {REPLICATION_CONTROLLER: "v1", "ReplicaSet": "apps/v1", "StatefulSet": "apps/v1"}
+"""Controllers that count, with the API version that an owner reference must name; a missing one is let pass."""
 
 
 def default_selector(snapshot: Snapshot, pod: Pod) -> LabelSelector | None:
@@ -23,11 +27,16 @@ def default_selector(snapshot: Snapshot, pod: Pod) -> LabelSelector | None:
             wanted = service.spec.selector if service.spec and service.spec.selector else FrozenMap[str]()
             if all(pod.metadata.labels.get(k) == v for k, v in wanted.items()):
                 labels |= wanted
-    selector = LabelSelector(FrozenMap(labels))
     controller = pod.metadata.controller
-    if controller is not None:
-        key = (controller.kind, pod.namespace, controller.name)
-        owned = snapshot.controller_selectors.get(key)
-        if owned is not None:
-            selector = LabelSelector(FrozenMap({**labels, **owned.match_labels}), owned.match_expressions)
+    owned = None
+    if controller is not None and controller.api_version in ("", API_VERSIONS.get(controller.kind, "")):
+        owned = snapshot.controller_selectors.get((controller.kind, pod.namespace, controller.name))
+    if owned is None:
+        selector = LabelSelector(FrozenMap(labels))
+    elif controller is not None and controller.kind == REPLICATION_CONTROLLER:
+        selector = LabelSelector(FrozenMap({**labels, **owned.match_labels}))
+    else:
+        # Both must hold: where they contradict each other, nothing is selected.
+        own = (LabelSelectorRequirement(key, "In", (value,)) for key, value in owned.match_labels.items())
+        selector = LabelSelector(FrozenMap(labels), (*own, *owned.match_expressions))
     return None if selector.empty else selector

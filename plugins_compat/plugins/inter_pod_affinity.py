@@ -63,7 +63,8 @@ class Term:
         """
         chosen = self.namespace_selector
         here = chosen is not None and (
-            (pod.namespace in labels and chosen.matches(labels[pod.namespace]))
+            chosen.empty
+            or (pod.namespace in labels and chosen.matches(labels[pod.namespace]))
             or (selects_twice and chosen.matches({}))
         )
         return (here or pod.namespace in self.namespaces) and self._selects(pod)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from pydantic import Field
 
 from models.arrays import Bools, Ints
 from models.kubernetes import CSIStorageCapacity, NodeSelector, PersistentVolume, PersistentVolumeClaim, Pod
@@ -15,7 +16,7 @@ from models.problem import Rule, Weighted
 from models.quantity import whole
 from plugins_compat.compiler.view import View
 from plugins_compat.framework.cycle import Cycle
-from plugins_compat.framework.plugin import Plugin
+from plugins_compat.framework.plugin import Args, Plugin
 from plugins_compat.framework.shapes import Shape
 from plugins_compat.framework.state import ClusterState
 from plugins_compat.framework.status import Code, NodeSet, Status
@@ -60,6 +61,13 @@ class Bindings:
     rejected: Bools
 
 
+class VolumeBindingArgs(Args):
+    """How long binding may take, in seconds; and the shape for scores by capacity, which are off by default."""
+
+    bind_timeout_seconds: Annotated[int, Field(ge=0)] = 600
+    shape: tuple[dict[str, int], ...] = ()
+
+
 class VolumeBinding(Plugin):
     """Rejects nodes that a bound volume cannot reach, or where an unbound claim gets none.
 
@@ -70,6 +78,7 @@ class VolumeBinding(Plugin):
     """
 
     name = "VolumeBinding"
+    Args = VolumeBindingArgs
     refusal = "pods whose volumes the snapshot lacks or leaves a choice"
 
     def __init__(self, args: Any, state: ClusterState) -> None:

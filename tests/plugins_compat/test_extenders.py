@@ -90,9 +90,9 @@ def three_nodes(**spec: Any) -> Snapshot:
 
 def test_a_filter_turns_nodes_down_with_reasons(server: Server, scheduler: Callable[..., Framework]) -> None:
     server.answers["filter"] = lambda question: {
-        "nodes": {"items": [item for item in question["nodes"]["items"] if item["metadata"]["name"] == "n1"]},
-        "failedNodes": {"n0": "too loud"},
-        "failedAndUnresolvableNodes": {"n2": "on fire"},
+        "Nodes": {"items": [item for item in question["Nodes"]["items"] if item["metadata"]["name"] == "n1"]},
+        "FailedNodes": {"n0": "too loud"},
+        "FailedAndUnresolvableNodes": {"n2": "on fire"},
     }
     framework = scheduler(filterVerb="filter")
     verdict = examine(framework, framework.state.snapshot.pods[0]).verdict
@@ -102,18 +102,18 @@ def test_a_filter_turns_nodes_down_with_reasons(server: Server, scheduler: Calla
     assert verdict.summary() == ["1 on fire", "1 too loud"]
     ((verb, question),) = server.asked
     assert verb == "filter"
-    assert question["pod"]["metadata"]["name"] == "a"
-    assert question["nodes"]["items"][0]["status"]["allocatable"]["memory"] == str(8 * 2**30)
+    assert question["Pod"]["metadata"]["name"] == "a"
+    assert question["Nodes"]["items"][0]["status"]["allocatable"]["memory"] == str(8 * 2**30)
 
 
 def test_an_extender_with_a_node_cache_gets_names_only(server: Server, scheduler: Callable[..., Framework]) -> None:
-    server.answers["filter"] = lambda question: {"nodenames": question["nodenames"][1:]}
+    server.answers["filter"] = lambda question: {"NodeNames": question["NodeNames"][1:]}
     framework = scheduler(filterVerb="filter", nodeCacheCapable=True)
     assert examine(framework, framework.state.snapshot.pods[0]).verdict.feasible.tolist() == [1, 2]
 
 
 def test_scores_are_weighted_and_stretched(server: Server, scheduler: Callable[..., Framework]) -> None:
-    server.answers["prioritize"] = lambda question: [{"host": "n2", "score": 7}]
+    server.answers["prioritize"] = lambda question: [{"Host": "n2", "Score": 7}]
     framework = scheduler(prioritizeVerb="prioritize", weight=3)
     scored = examine(framework, framework.state.snapshot.pods[0])
     assert scored.node == 2
@@ -135,7 +135,7 @@ def test_an_uninteresting_pod_is_not_asked_about(server: Server, scheduler: Call
 def test_a_resource_of_an_extender_alone_is_not_counted_by_the_filter(
     server: Server, scheduler: Callable[..., Framework]
 ) -> None:
-    server.answers["filter"] = lambda question: {"nodenames": question["nodenames"]}
+    server.answers["filter"] = lambda question: {"NodeNames": question["NodeNames"]}
     wants = three_nodes(extended={"example.com/gpu": "1"})
     managed = {"filterVerb": "filter", "nodeCacheCapable": True}
     resource = {"name": "example.com/gpu"}
@@ -151,7 +151,7 @@ def test_a_resource_of_an_extender_alone_is_not_counted_by_the_filter(
         (500, "HTTP status 500"),
         (b"<html>", "the answer is not JSON"),
         ([1], "the answer is no object"),
-        ({"error": "out of coffee"}, "out of coffee"),
+        ({"Error": "out of coffee"}, "out of coffee"),
         ({"nodenames": ["n7"]}, "'n7' was not in the question"),
     ],
 )
@@ -188,12 +188,12 @@ def test_an_extender_has_a_say_in_preemption(server: Server, scheduler: Callable
     assert preempting(framework)[:2] == (0, ["low-0"])  # without one, the less important victim
     server.answers["preempt"] = lambda question: {
         "nodeNameToMetaVictims": {
-            "n1": {"pods": question["nodeNameToVictims"]["n1"]["pods"][:1] and [{"uid": "uid-1"}]}
+            "n1": {"Pods": question["NodeNameToVictims"]["n1"]["Pods"][:1] and [{"UID": "uid-1"}]}
         }
     }
     framework = scheduler(crowded(), preemptVerb="preempt")
     assert preempting(framework)[:2] == (1, ["low-1"])
-    server.answers["preempt"] = lambda question: {"nodeNameToMetaVictims": question["nodeNameToMetaVictims"]}
+    server.answers["preempt"] = lambda question: {"NodeNameToMetaVictims": question["NodeNameToMetaVictims"]}
     framework = scheduler(crowded(), preemptVerb="preempt", nodeCacheCapable=True)
     assert preempting(framework)[:2] == (0, ["low-0"])
     server.answers["preempt"] = lambda question: {"nodeNameToMetaVictims": {}}
@@ -227,7 +227,7 @@ def test_the_bind_verb_is_called_only_when_asked_for(server: Server, scheduler: 
     framework = scheduler(bindVerb="bind", binds_for_real=True)
     (decision,) = schedule(framework, framework.state.snapshot.pods)
     assert decision.node == 0
-    assert server.asked == [("bind", {"podName": "a", "podNamespace": "default", "podUID": "", "node": "n0"})]
+    assert server.asked == [("bind", {"PodName": "a", "PodNamespace": "default", "PodUID": "", "Node": "n0"})]
 
 
 def test_a_refused_binding_undoes_the_placement(server: Server, scheduler: Callable[..., Framework]) -> None:
