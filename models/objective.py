@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-Weight = Annotated[float, Field(ge=0, le=1_000_000)]
+Weight = Annotated[float, Field(ge=0, le=1_000_000, strict=True)]
 
 
 class _Settings(BaseModel):
@@ -59,7 +59,7 @@ class Objective(_Settings):
 
     name: str = "custom"
     preemption: Literal["never", "by-priority"] = "never"
-    tiers: tuple[TierSettings, ...]
+    tiers: Annotated[tuple[TierSettings, ...], Field(min_length=1)]
 
     @model_validator(mode="after")
     def _names_tiers_apart(self) -> Objective:

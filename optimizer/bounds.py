@@ -110,7 +110,10 @@ class _Relaxation:
     def minimize(self, tier: Tier, seconds: float) -> int | None:
         """Return the bound."""
         self.lp.setObjective(self._cost(tier))
-        self.lp.solve(pulp.HiGHS(msg=False, timeLimit=max(1.0, seconds), threads=1))
+        try:
+            self.lp.solve(pulp.HiGHS(msg=False, timeLimit=max(0.1, seconds), threads=1))
+        except (IndexError, pulp.PulpSolverError):
+            return None  # HiGHS refuses coefficients beyond 1e15, and PuLP stumbles over the empty answer
         # At a time limit the status says optimal too; only the solution status tells a proof.
         if self.lp.sol_status != pulp.LpSolutionOptimal:
             return None

@@ -67,6 +67,13 @@ class _Run:
     stages: dict[str, float] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     values: tuple[int, ...] = ()
+    relaxed: int = 0
+
+    def affords_relaxation(self) -> bool:
+        """Whether there is time for one more relaxation. The first is made in any case, so that there is a bound."""
+        if self.deadline.stop.is_set() or self.options.deterministic or not self.relaxed:
+            return not self.deadline.stop.is_set()
+        return self.deadline.remaining > self.stages["relaxation"] / self.relaxed
 
     @cached_property
     def upper(self) -> NDArray[np.int32]:
@@ -137,7 +144,7 @@ def solve(
 def _outcome(run: _Run, tier: Tier, value: int, bound: int, by: str, seconds: float) -> TierOutcome:
     if bound > value:
         run.notes.append(f"{by} claims that {tier.name} cannot be below {bound}, yet it is {value}: bound dropped")
-        bound, by = 0, NOT_NEGATIVE
+        bound, by = min(0, value - 1), NOT_NEGATIVE
     return TierOutcome(tier, value, bound, by, seconds)
 
 
@@ -163,10 +170,11 @@ def _settle(run: _Run, tier: int, exact: bool) -> tuple[int, str, float]:
         if new is not None and new >= bound:
             bound, by = new, source
 
-    if run.values[tier] > bound and not run.deadline.stop.is_set():
+    if run.values[tier] > bound and run.affords_relaxation():
         with run.stage("relaxation"):
             seconds = NO_LIMIT if run.options.deterministic else run.deadline.remaining * 0.3
             raised(relaxation_bound(run.judge, run.upper, tier, run.values[:tier], seconds), "relaxation")
+        run.relaxed += 1
     if run.values[tier] > bound and exact and not run.deadline.over:
         with run.stage("CP-SAT"):
             raised(_prove(run, tier), "CP-SAT")

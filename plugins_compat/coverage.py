@@ -24,8 +24,9 @@ def page() -> Iterator[str]:
     yield ""
     yield "Printed by `python -m plugins_compat.coverage` from the plugins themselves, and checked by a test."
     yield ""
-    yield "In the framework every extension point that is named is exact, checked on recorded decisions of the real"
-    yield "scheduler. In the model, rules are what its filter becomes and terms what its score becomes."
+    yield "In the framework every extension point that is named follows upstream exactly; recorded decisions of the"
+    yield "real scheduler check all that they exercise. In the model, rules are what a filter becomes, terms what a"
+    yield "score becomes."
     yield "What else differs, and why: [compatibility](compatibility.md)."
     for release in RELEASES.values():
         yield ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from models.result import Status
 from models.snapshot import Snapshot
 from optimizer.evaluate import Evaluation, Judge
 from plugins_compat.admission import Rejection, populated, rejections
@@ -72,6 +73,8 @@ def verify(snapshot: Snapshot, document: SolutionDocument, profile: Profile) -> 
     refused = _refused(compiled, everything)
     problems += [f"refused by the filters: {r}" for r in refused if (r.pod.key, r.node) not in before]
     problems += _values(compiled, document, evaluation)
+    problems += _claims(document, evaluation, compiled)
+    remarks.append("bounds and proofs are the solver's word; they are not checked again")
     return Verification(compiled, evaluation, problems, remarks, refused)
 
 
@@ -114,6 +117,31 @@ def _values(compiled: Compiled, document: SolutionDocument, evaluation: Evaluati
         for tier, value in zip(compiled.problem.tiers, evaluation.values, strict=True)
         if tier.name in claimed and abs(claimed[tier.name] - tier.shown(value)) > 1e-6
     ]
+
+
+def _claims(document: SolutionDocument, evaluation: Evaluation, compiled: Compiled) -> list[str]:
+    """Hold what else the solution says of itself against the placement and against itself."""
+    problems = []
+    named = [tier.name for tier in document.tiers]
+    expected = [tier.name for tier in compiled.problem.tiers]
+    same_snapshot = fingerprint(compiled.snapshot) == document.snapshot.fingerprint
+    if same_snapshot and named != expected:
+        problems.append(f"the solution has tiers {', '.join(named) or 'none'}; the problem has {', '.join(expected)}")
+    if same_snapshot and document.moves != evaluation.moves:
+        problems.append(f"the solution claims {document.moves} moves, there are {evaluation.moves}")
+    for tier in document.tiers:
+        if tier.bound > tier.value + 1e-6:
+            problems.append(f"tier {tier.name}: the bound {tier.bound:g} is above the value {tier.value:g}")
+    proven = all(tier.bound >= tier.value - 1e-6 for tier in document.tiers)
+    if document.status == Status.OPTIMAL and not proven:
+        problems.append("the solution claims to be optimal, and a tier's bound is below its value")
+    homes = {pod.key: pod.node_name for pod in compiled.pods}
+    moved = [
+        f"Pod {key}: the solution says it stands on {p.source or 'no node'}, it stands on {homes[key] or 'no node'}"
+        for p in document.placements
+        if (key := f"{p.namespace}/{p.name}") in homes and (p.source or "") != homes[key]
+    ]
+    return problems + (moved if same_snapshot else [])
 
 
 def verification_document(verification: Verification) -> VerificationDocument:

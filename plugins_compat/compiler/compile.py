@@ -132,11 +132,12 @@ def compile_problem(
     shape_of = np.array([position[shape.index] for shape in pod_shapes], dtype=np.int64)
     counts = np.bincount(shape_of, minlength=len(shapes)).astype(np.int64)
 
-    view = View(state, shapes, counts)
+    waiting = np.array([not pod.node_name for pod in pods], dtype=np.bool_)
+    missing = np.bincount(shape_of[waiting], minlength=len(shapes)).astype(np.int64)
+    view = View(state, shapes, counts, missing, _loads_today(state, pods))
     rules: list[Rule] = [rule for plugin in framework.filters for rule in plugin.rules(view)]
     if max_moves is not None:
         rules.append(MoveBudget(Origin("--max-moves"), max_moves))
-    waiting = np.array([not pod.node_name for pod in pods], dtype=np.bool_)
     losing = np.ones_like(waiting) if objective.preemption == "by-priority" else waiting
     pending = [shape for shape, loses in zip(pod_shapes, losing, strict=True) if loses]
     tiers = make_tiers(view, objective, framework, pending)
@@ -161,6 +162,16 @@ def compile_problem(
 def _project_tier(tier: Tier, fine: Ints, representative: Ints) -> Tier:
     terms = tuple(Weighted(w.weight, project(w.term, fine, representative)) for w in tier.terms)
     return Tier(tier.name, terms, tier.scale, tier.unit)
+
+
+def _loads_today(state: ClusterState, pods: Sequence[Pod]) -> Ints:
+    """``[r, n]`` what the pods on each node request today, fixed ones and those that are free to move."""
+    loads: Ints = state.requested.copy()
+    index = state.snapshot.node_index
+    for pod in pods:
+        if pod.node_name:
+            loads[:, index[pod.node_name]] += state.vector(state.shapes.of(pod))
+    return loads
 
 
 def _start(snapshot: Snapshot, pods: Sequence[Pod], class_of: Ints) -> Placement:

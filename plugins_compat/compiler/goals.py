@@ -45,6 +45,13 @@ CORNERS = np.concatenate(
 )
 
 
+WIDENING = 1.1
+"""Ratio of the distances of neighbouring corners, for nodes overcommitted by more than their capacity."""
+
+MOST_LOAD = 1000.0
+"""Load of a node, as a fraction of what it offers, of which squares are still taken."""
+
+
 def make_tiers(view: View, objective: Objective, framework: Framework, pending: Sequence[Shape]) -> tuple[Tier, ...]:
     """Return the tiers: repair, pending pods by priority, then what the objective asks for.
 
@@ -184,19 +191,37 @@ def _variance(view: View, resource: str, weight: float) -> NodeCurve:
         rounded: Ints = np.rint(amount / tick).astype(np.int64)
         return rounded
 
-    total = float((demand * view.counts).sum() + held[here].sum())
-    mean = total / max(1.0, float(capacity[here].sum()))
+    # Waiting pods count towards the mean as far as they can stand anywhere, and as far as there is room at all.
+    standing = float((demand * (view.counts - view.waiting)).sum() + held[here].sum())
+    joining = float((demand * view.waiting)[view.placeable].sum())
+    offered = float(capacity[here].sum())
+    mean = (standing + min(joining, max(0.0, offered - standing))) / max(1.0, offered)
+    fullness = view.today[row][here] / capacity[here]
+    highest = float(fullness.max(initial=1.0))
+    if highest > MOST_LOAD:
+        node = view.state.nodes[int(np.flatnonzero(here)[fullness.argmax()])].name
+        problem = f"its pods request {highest:,.0f} times what it offers; the variance of that is not computed"
+        raise InputError(problem, obj=f"Node {node}", field=resource)
     sizes = np.maximum(1, ticks(capacity))
     distinct, curve = np.unique(sizes[here], return_inverse=True)
     which = np.full(view.state.size, -1, dtype=np.int64)
     which[here] = curve
-    family = [_squared_deviation(int(size), mean, weight * size / TICKS) for size in distinct]
+    family = [_squared_deviation(int(size), mean, highest, weight * size / TICKS) for size in distinct]
     curves = stack(family) if family else convex(lambda x: 0.0, (0,), 0)
     return NodeCurve(Origin("variance", resource), ticks(demand), ticks(held), which, curves)
 
 
-def _squared_deviation(capacity: int, mean: float, weight: float) -> Curves:
-    """Return ``weight · (100·x/capacity − 100·mean)²`` with corners dense near the mean."""
-    corners = np.concatenate([-CORNERS[::-1], CORNERS]) / 100 + mean
+def _squared_deviation(capacity: int, mean: float, highest: float, weight: float) -> Curves:
+    """Return ``weight · (100·x/capacity − 100·mean)²`` with corners dense near the mean.
+
+    Parameters
+    ----------
+    highest
+        The fullest that a node can get, as a fraction; corners reach as far.
+    """
+    reach = max(highest - mean, mean) * 100
+    steps = 2 + int(np.log(reach / 100) / np.log(WIDENING)) if reach > 100 else 0
+    beyond = np.geomspace(100, max(100, reach), steps)
+    corners = np.concatenate([-beyond, -CORNERS, CORNERS, beyond]) / 100 + mean
     points = {int(x) for x in np.rint(corners * capacity) if x >= 0}
     return convex(lambda x: weight * (100 * x / capacity - 100 * mean) ** 2, points, round(mean * capacity))

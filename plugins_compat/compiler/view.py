@@ -26,14 +26,28 @@ class View:
         ``[s]`` the shapes of the pods to place.
     counts
         ``[s]`` number of pods to place of each.
+    waiting
+        ``[s]`` how many of them have no node today.
+    today
+        ``[r, n]`` what all pods on each node request today.
     point
         Cost of one score point missed by one pod.
     """
 
-    def __init__(self, state: ClusterState, shapes: Sequence[Shape], counts: Ints, point: int = 1) -> None:
+    def __init__(
+        self,
+        state: ClusterState,
+        shapes: Sequence[Shape],
+        counts: Ints,
+        waiting: Ints,
+        today: Ints,
+        point: int = 1,
+    ) -> None:
         self.state = state
         self.shapes = shapes
         self.counts = counts
+        self.waiting = waiting
+        self.today = today
         self.point = point
         self.notes: list[str] = []
         self._allowed = np.ones((len(shapes), state.size), dtype=np.bool_)
@@ -41,6 +55,18 @@ class View:
     def note(self, text: str) -> None:
         """Put on record what of a plugin is not in the model."""
         self.notes.append(text)
+
+    @property
+    def placeable(self) -> Bools:
+        """``[s]`` whether some node is allowed and would have room for one pod, with no other there but fixed ones."""
+        free = self.state.allocatable - self.state.requested
+        found = np.zeros(len(self.shapes), dtype=np.bool_)
+        for s, shape in enumerate(self.shapes):
+            vector = self.state.vector(shape)
+            asked = vector > 0
+            fits = (vector[asked, None] <= free[asked]).all(axis=0)
+            found[s] = bool((fits & self._allowed[s]).any())
+        return found
 
     # -- sets and counts --------------------------------------------------------------------------------------
 

@@ -32,7 +32,6 @@ class AttachLimits(Plugin):
     """
 
     one_reason_a_code = True
-    deviation = "a node beyond its limit keeps no pod, not even one whose volumes others there share"
     full_nodes_refuse: ClassVar[bool]
     """Whether a node beyond its limit refuses even a pod whose volumes it has already."""
 

@@ -36,6 +36,7 @@ class NodeVolumeLimits(AttachLimits):
     """
 
     name = "NodeVolumeLimits"
+    deviation = "a node beyond its limit keeps no pod, not even one whose volumes others there share"
     full_nodes_refuse = False
 
     def sorts(self) -> Sequence[Hashable]:

@@ -22,6 +22,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
     try:
         code = int(app(arguments, standalone_mode=False) or 0)
+        if sys.stdout is not None:
+            sys.stdout.flush()
         # An interrupt is caught inside, and told by its exit code alone.
         return _fail("interrupted", INTERRUPTED) if code == INTERRUPTED else code
     except typer.TyperException as error:
@@ -33,10 +35,16 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return _fail(str(error))
     except (KeyboardInterrupt, typer.Abort):
         return _fail("interrupted", INTERRUPTED)
+    except RecursionError:
+        return _fail("the input is nested too deeply")
+    except MemoryError:
+        return _fail("out of memory")
     except BrokenPipeError:
         # The reader went away, as head does; there is nobody left to tell.
         sys.stderr.close()
         return 1
+    except OSError as error:
+        return _fail(f"the answer cannot be written: {error.strerror}")
 
 
 def _fail(message: str, code: int = 1) -> int:

@@ -162,10 +162,12 @@ def simulate(
     if record is not None:
         if sample_nodes:
             raise InputError("a record holds all nodes; leave out --sample-nodes", field="--record")
-        # Records break ties by the first node, so what is printed does as well.
+        # Records break ties by the first node and know no preemption, so what is printed does not either.
         played = replace(played, tie_break="first")
         record_simulation(record, compiled, played, queue, standing, config)
-    simulation = simulate(compiled.snapshot, played, queue, standing, shapes=compiled.shapes, seed=seed)
+    simulation = simulate(
+        compiled.snapshot, played, queue, standing, shapes=compiled.shapes, seed=seed, preempts=record is None
+    )
     names = [node.name for node in snapshot.nodes]
     emit(
         output,
@@ -244,14 +246,14 @@ def validate(
         validation = validate(files, profile=other, record=writer, keep=show, stop=stop, progress=tell)
     if writer is not None and validation.complete:
         writer.close()
+    if not validation.pods:
+        raise InputError("the traces hold no decision", field="TRACE")
     emit(
         output,
         lambda console: show_validation(console, validation),
         lambda: validation_document(validation),
         lambda: validation_rows(validation),
     )
-    if not validation.pods:
-        raise InputError("the traces hold no decision", field="TRACE")
     if not validation.complete:
         raise typer.Exit(INTERRUPTED)
     if not validation.holds:

@@ -175,7 +175,7 @@ Record = Annotated[
     typer.Option(
         "--record",
         metavar="FILE",
-        help="Also write our own decisions as a trace, .jsonl or .jsonl.gz.",
+        help="Also write our decisions as a trace, .jsonl or .jsonl.gz; ties go to the first node, nobody preempts.",
         show_default=False,
         rich_help_panel=OUTPUT,
     ),

@@ -103,7 +103,7 @@ def emit(
 
 def _write(text: Callable[[Console], None]) -> None:
     """Write a report as wide as the terminal; in a file or a pipe nothing is folded, and no line ends in blanks."""
-    if sys.stdout.isatty():
+    if sys.stdout is not None and sys.stdout.isatty():
         text(Console(highlight=False))
         return
     console = Console(highlight=False, soft_wrap=True, width=PIPE_WIDTH)

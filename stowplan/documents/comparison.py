@@ -68,7 +68,7 @@ def comparison_document(comparison: Comparison, settings: Settings) -> Compariso
             for column in comparison.columns
         },
         solution=solution_document(comparison.solution, settings),
-        notes=tuple(comparison.notes),
+        notes=(*comparison.compiled.notes, *comparison.notes),
     )
 
 

@@ -171,7 +171,7 @@ def solution_document(solution: Solution, settings: Settings) -> SolutionDocumen
         ),
         breaches=tuple(breach_document(breach) for breach in solution.evaluation.breaches),
         refused=tuple(refusal_document(rejection) for rejection in solution.refused),
-        notes=tuple(solution.notes),
+        notes=(*compiled.notes, *solution.notes),
     )
 
 

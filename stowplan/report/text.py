@@ -99,12 +99,15 @@ def show_verification(console: Console, verification: Verification) -> None:
     compiled = verification.compiled
     if verification.holds:
         moves = plural(verification.evaluation.moves, "move")
-        console.print(
-            Text(f"Verified: {moves}, every pod admitted by the filters, no rule exceeded anew.", style="bold green")
-        )
+        admitted = "every pod admitted by the filters"
+        if verification.refused:
+            admitted = "no pod refused by the filters that is not refused today"
+        console.print(Text(f"Verified: {moves}, {admitted}, no rule exceeded anew.", style="bold green"))
     else:
         console.print(Text(f"Not usable: {plural(len(verification.problems), 'problem')}.", style="bold red"))
-        _lines(console, verification.problems, "  ")
+        _lines(console, verification.problems[:SHOWN_MOVES], "  ")
+        if len(verification.problems) > SHOWN_MOVES:
+            console.print(f"  and {len(verification.problems) - SHOWN_MOVES} more; -o json shows all", style="dim")
     for tier, value in zip(compiled.problem.tiers, verification.evaluation.values, strict=True):
         console.print(f"{tier_label(tier)}: {figure(tier.shown(value))}", markup=False)
     _refused_lines(console, verification.refused)
