@@ -289,6 +289,27 @@ def _stranger(solution: dict[str, Any]) -> None:
     placement(solution, "new")["name"] = "nobody"
 
 
+def _no_moves(solution: dict[str, Any]) -> None:
+    solution["moves"] = 0
+
+
+def _bound_above(solution: dict[str, Any]) -> None:
+    solution["tiers"][-1]["bound"] = solution["tiers"][-1]["value"] + 1
+
+
+def _false_proof(solution: dict[str, Any]) -> None:
+    solution["tiers"][-1]["bound"] = 0
+    solution["status"] = "OPTIMAL"
+
+
+def _no_tiers(solution: dict[str, Any]) -> None:
+    solution["tiers"] = []
+
+
+def _other_source(solution: dict[str, Any]) -> None:
+    placement(solution, "web-0")["source"] = "n2"
+
+
 def _evicted(solution: dict[str, Any]) -> None:
     placement(solution, "web-0")["node"] = None
 
@@ -302,6 +323,11 @@ def _evicted(solution: dict[str, Any]) -> None:
         (_forget, "is not in the solution"),
         (_twice, "is placed twice"),
         (_stranger, "Pod default/nobody: is not in the snapshot"),
+        (_no_moves, "the solution claims 0 moves"),
+        (_bound_above, "is above the value"),
+        (_false_proof, "claims to be optimal"),
+        (_no_tiers, "the solution has tiers none"),
+        (_other_source, "the solution says it stands on n2"),
         (_evicted, "Pod default/web-0: has a node today and none in the solution"),
     ],
 )

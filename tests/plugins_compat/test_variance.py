@@ -1,0 +1,87 @@
+"""The variance term is what its formula says, near the mean and far from it, whoever else is waiting."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from models.errors import InputError
+from models.objective import PRESETS
+from models.result import Status
+from models.snapshot import Snapshot
+from optimizer.evaluate import Judge
+from optimizer.portfolio import Options, solve
+from plugins_compat.compiler.compile import Compiled, compile_problem
+from plugins_compat.profiles import default_profile
+from plugins_compat.release import K36
+from tests.support.clusters import node, pod, snapshot
+
+
+def compiled(cluster: Snapshot) -> Compiled:
+    return compile_problem(cluster, default_profile(K36), PRESETS["balance"])
+
+
+def value_today(cluster: Snapshot) -> float:
+    problem = compiled(cluster).problem
+    return problem.tiers[-1].shown(Judge(problem).evaluate(problem.start).values[-1])
+
+
+def by_hand(loads: list[tuple[float, float]], sizes: list[tuple[float, float]]) -> float:
+    """``Σ_r Σ_n (a_n/ā)·(100·u_n/a_n − 100·μ)²`` over CPU and memory."""
+    total = 0.0
+    for r in range(2):
+        used, offered = [load[r] for load in loads], [size[r] for size in sizes]
+        mean, average = sum(used) / sum(offered), sum(offered) / len(offered)
+        total += sum(a / average * (100 * u / a - 100 * mean) ** 2 for u, a in zip(used, offered, strict=True))
+    return total
+
+
+@pytest.mark.parametrize("crowding", [1, 8], ids=["with room", "overcommitted"])
+@pytest.mark.parametrize("seed", range(10))
+def test_the_value_is_that_of_the_formula(seed: int, crowding: int) -> None:
+    rng = random.Random(seed)
+    sizes = [(rng.choice((4, 8, 16)), rng.choice((8, 16, 64))) for _ in range(5)]
+    nodes = [node(f"n{i}", cpu=str(cpu), memory=f"{gib}Gi") for i, (cpu, gib) in enumerate(sizes)]
+    loads = [[0.0, 0.0] for _ in sizes]
+    pods = []
+    for i in range(12):
+        at, cpu, gib = rng.randrange(5), rng.choice((1, 2)) * crowding, rng.choice((1, 3)) * crowding
+        pods.append(pod(f"p{i}", f"n{at}", cpu=str(cpu), memory=f"{gib}Gi"))
+        loads[at][0] += cpu
+        loads[at][1] += gib
+    expected = by_hand([(load[0], load[1]) for load in loads], [(float(c), float(m)) for c, m in sizes])
+    assert value_today(snapshot(nodes=nodes, pods=pods)) == pytest.approx(
+        expected, rel=0.02
+    )  # between its corners the curve is a chord
+
+
+def crowded(*waiting: Any) -> Snapshot:
+    """Four nodes, and all pods on two of them."""
+    pods = [pod(f"p{i}", f"n{i % 2}", cpu="500m", memory="512Mi") for i in range(20)]
+    return snapshot(nodes=[node(f"n{i}", cpu="8", memory="16Gi") for i in range(4)], pods=[*pods, *waiting])
+
+
+@pytest.mark.parametrize(
+    "waiting",
+    [
+        [pod(f"w{i}", cpu="100", memory="1Gi") for i in range(10)],
+        [pod(f"w{i}", cpu="1", memory="1Gi", nodeSelector={"no": "where"}) for i in range(200)],
+    ],
+    ids=["too large for any node", "wanting a node that is not there"],
+)
+def test_pods_that_can_stand_nowhere_change_nothing(waiting: list[Any]) -> None:
+    alone, beside = compiled(crowded()), compiled(crowded(*waiting))
+    expected = solve(alone.problem, Options(time_limit=10, deterministic=True))
+    found = solve(beside.problem, Options(time_limit=10, deterministic=True))
+    assert found.status is expected.status is Status.OPTIMAL
+    assert found.tiers[-1].value == expected.tiers[-1].value
+    assert Judge(beside.problem).evaluate(found.placement).moves == 10
+
+
+def test_a_load_beyond_all_sense_is_refused_by_name() -> None:
+    cluster = snapshot(nodes=[node("n0", cpu="1")], pods=[pod("p", "n0", cpu="5000")])
+    with pytest.raises(InputError, match="5,000 times what it offers") as caught:
+        compiled(cluster)
+    assert caught.value.obj == "Node n0"
