@@ -31,6 +31,8 @@ class Release:
         Plugins with nothing to say drop out of scoring instead of giving every node a constant.
     images_of_init_containers
         ImageLocality counts init containers.
+    images_of_volumes
+        ImageLocality counts image volumes.
     node_affinity_first_conflict
         A first required term with contradictory names makes the pod unschedulable at once.
     spread_per_constraint
@@ -97,6 +99,7 @@ class Release:
     balanced: Literal["std", "delta"]
     skips_idle_scores: bool
     images_of_init_containers: bool
+    images_of_volumes: bool
     node_affinity_first_conflict: bool
     spread_per_constraint: bool
     spread_policies: bool
@@ -141,6 +144,7 @@ K24 = Release(
     balanced="std",
     skips_idle_scores=False,
     images_of_init_containers=False,
+    images_of_volumes=False,
     node_affinity_first_conflict=True,
     spread_per_constraint=False,
     spread_policies=False,
@@ -206,6 +210,7 @@ K36 = replace(
     balanced="delta",
     skips_idle_scores=True,
     images_of_init_containers=True,
+    images_of_volumes=True,
     node_affinity_first_conflict=False,
     spread_per_constraint=True,
     spread_policies=True,

@@ -185,6 +185,13 @@ class AnySource:
 
 
 @kube
+class ImageSource:
+    """The contents of an image as a volume."""
+
+    reference: Name = ""
+
+
+@kube
 class Volume:
     """A volume of a pod; sources that say nothing about placement are not kept."""
 
@@ -199,6 +206,7 @@ class Volume:
     cinder: Cinder | None = None
     iscsi: ISCSI | None = None
     rbd: RBD | None = None
+    image: ImageSource | None = None
 
 
 @kube

@@ -156,5 +156,6 @@ def _matters(volume: Volume) -> bool:
             volume.cinder,
             volume.iscsi,
             volume.rbd,
+            volume.image,
         )
     )

@@ -39,7 +39,10 @@ class ImageLocality(Plugin):
     def _scores(self, shape: Shape) -> Ints:
         spec = shape.pod.spec
         inits = spec.init_containers if self.release.images_of_init_containers else ()
-        images = [normalized(container.image) for container in (*inits, *spec.containers)]
+        containers = [normalized(container.image) for container in (*inits, *spec.containers)]
+        images = list(containers)
+        if self.release.images_of_volumes:
+            images += [normalized(v.image.reference) for v in spec.volumes if v.image and v.image.reference]
 
         def make() -> Ints:
             total = np.zeros(self.state.size, dtype=np.int64)
@@ -47,10 +50,10 @@ class ImageLocality(Plugin):
                 holders = self._holders().get(image, {})
                 for n, size in holders.items():
                     total[n] += int(float(size) * (float(len(holders)) / float(self.state.size)))
-            highest = MOST * max(1, len(images))
+            highest = MOST * max(1, len(containers))
             return (np.clip(total, LEAST, highest) - LEAST) * POINTS // (highest - LEAST)
 
-        return self.state.memo((self.name, tuple(images)), make)
+        return self.state.memo((self.name, len(containers), tuple(images)), make)
 
     def _holders(self) -> dict[str, dict[int, int]]:
         """Return, for each image name, the nodes that hold it and its size there."""

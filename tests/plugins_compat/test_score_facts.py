@@ -158,6 +158,15 @@ def test_image_locality(images: list[dict[str, int]], wanted: list[str], expecte
     assert score(snapshot(nodes=made, pods=[asking]), "ImageLocality") == expected
 
 
+@pytest.mark.parametrize(("release", "expected"), [(K24, [0, 0]), (K36, [27, 0])], ids=["1.24", "1.36"])
+def test_image_locality_counts_image_volumes_in_new_releases(release: Release, expected: list[int]) -> None:
+    made = nodes((4000, 10000), (4000, 10000))
+    made[0]["status"]["images"] = [{"names": ["data:1"], "sizeBytes": 580 * 2**20}]
+    asking = new(0, 0)
+    asking["spec"]["volumes"] = [{"name": "data", "image": {"reference": "data:1"}}]
+    assert score(snapshot(nodes=made, pods=[asking]), "ImageLocality", release) == expected
+
+
 @pytest.mark.parametrize(("counts", "expected"), [((0, 1), [100, 0]), ((0, 1, 2), [100, 50, 0]), ((0, 0), [100, 100])])
 def test_taints_that_are_not_tolerated(counts: tuple[int, ...], expected: list[int]) -> None:
     made = [
