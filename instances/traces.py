@@ -23,6 +23,7 @@ from models.trace import OBJECTS, Case, Expectation, Trace
 from models.validation import explain, field_path, say
 
 SUFFIXES = (".jsonl", ".jsonl.gz")
+GZIP = b"\x1f\x8b"
 MODES = ("independent", "sequence", "preempt")
 
 _ADAPTERS: dict[type[Any], TypeAdapter[Any]] = {model: TypeAdapter(model) for _, model in OBJECTS.values()}
@@ -61,7 +62,9 @@ def read_traces(file: Path) -> Iterator[Trace]:
         With the line, object and field that cannot be used.
     """
     try:
-        with gzip.open(file, "rb") if _packed(file) else file.open("rb") as lines:
+        with file.open("rb") as start:
+            packed = start.read(len(GZIP)) == GZIP
+        with gzip.open(file, "rb") if packed else file.open("rb") as lines:
             for number, line in enumerate(lines, 1):
                 if line.strip():
                     yield _trace(line, f"{file}:{number}")

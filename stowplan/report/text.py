@@ -116,7 +116,7 @@ def show_verification(console: Console, verification: Verification) -> None:
 
 def show_validation(console: Console, validation: Validation) -> None:
     """Print what came of running recorded decisions."""
-    decisions = f"{validation.pods:,} recorded decisions in {plural(len(validation.files), 'file')}"
+    decisions = f"{plural(validation.pods, 'recorded decision')} in {plural(len(validation.files), 'file')}"
     if not validation.complete:
         console.print(Text("Interrupted: what follows is a part.", style="bold"))
     if validation.holds:
@@ -124,7 +124,7 @@ def show_validation(console: Console, validation: Validation) -> None:
     else:
         different = sum(tally.different for tally in validation.files)
         total = plural(validation.total, "difference")
-        console.print(Text(f"{decisions}: {different:,} come out differently ({total}).", style="bold red"))
+        console.print(Text(f"{decisions}: not ours are {different:,} ({total}).", style="bold red"))
     console.print()
     console.print(_tally_table("FILE", ("CASES", "PODS", "DIFFERENT"), validation.files))
     console.print()

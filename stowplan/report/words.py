@@ -115,4 +115,4 @@ def breach_lines(breaches: Sequence[Breach], most: int = 10) -> list[str]:
 
 def plural(number: int, noun: str) -> str:
     """Write a number with its noun."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
