@@ -12,6 +12,8 @@ from pathlib import Path
 from models.errors import InputError
 
 STDIN = "-"
+GZIP = b"\x1f\x8b"
+"""First bytes of a gzip file."""
 SUFFIXES = (".json", ".yaml", ".yml")
 
 
@@ -84,7 +86,7 @@ def _decoded(name: str, data: bytes) -> bytes:
     for magic, packing in PACKED.items():
         if data.startswith(magic):
             raise InputError(f"is packed with {packing}; unpack it first, or pack it with gzip", file=name)
-    if data.startswith(b"\x1f\x8b"):
+    if data.startswith(GZIP):
         try:
             data = gzip.decompress(data)
         except (OSError, EOFError, zlib.error) as error:

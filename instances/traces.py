@@ -8,23 +8,22 @@ import zlib
 from collections.abc import Iterator, Sequence
 from glob import glob
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 from pydantic import TypeAdapter, ValidationError
 
+from instances.documents import GZIP
 from instances.load_aware_traces import is_load_aware, spelled_out
 from instances.metrics.load_watcher import parse_load_watcher
 from models.errors import InputError
 from models.interning import interning
 from models.kubernetes import Pod
 from models.snapshot import Snapshot
-from models.trace import OBJECTS, Case, Expectation, Trace
-from models.validation import explain, field_path, say
+from models.trace import OBJECTS, Case, Expectation, Mode, Trace
+from models.validation import explain, refusal
 
 SUFFIXES = (".jsonl", ".jsonl.gz")
-GZIP = b"\x1f\x8b"
-MODES = ("independent", "sequence", "preempt")
 
 _ADAPTERS: dict[type[Any], TypeAdapter[Any]] = {model: TypeAdapter(model) for _, model in OBJECTS.values()}
 _EXPECT = TypeAdapter(tuple[Expectation, ...])
@@ -85,8 +84,8 @@ def _trace(line: bytes, source: str) -> Trace:
     metrics = case.get("metrics")
     objects = {key: case[key] or [] for key in (*OBJECTS, "pending") if key in case}
     mode = case.get("mode", "independent")
-    if mode not in MODES:
-        raise InputError(f"is {mode!r}, must be one of {', '.join(MODES)}", file=source, field="case.mode")
+    if mode not in get_args(Mode):
+        raise InputError(f"is {mode!r}, must be one of {', '.join(get_args(Mode))}", file=source, field="case.mode")
     with interning():
         read: dict[str, Any] = {
             field: _objects(model, objects.get(key, []), f"case.{key}", source)
@@ -96,8 +95,7 @@ def _trace(line: bytes, source: str) -> Trace:
     try:
         expect = _EXPECT.validate_python(content.get("expect"))
     except ValidationError as error:
-        detail = error.errors(include_url=False)[0]
-        raise InputError(say(detail), file=source, field=field_path(("expect", *detail["loc"]))) from None
+        raise refusal(error, source, ("expect",)) from None
     if len(expect) > len(pending):
         raise InputError(f"holds {len(expect)} decisions about {len(pending)} pods", file=source, field="expect")
     for pod, decision in zip(pending, expect, strict=False):

@@ -27,6 +27,18 @@ def explain(error: ValidationError, kind: str, content: bytes | dict[str, Any]) 
     return InputError(say(first) + more, obj=_name(kind, content), field=field_path(first["loc"]))
 
 
+def refusal(error: ValidationError, file: str | None = None, under: tuple[int | str, ...] = ()) -> InputError:
+    """Describe the first thing wrong with a document.
+
+    Parameters
+    ----------
+    under
+        Where in the file the document stands.
+    """
+    first = error.errors(include_url=False)[0]
+    return InputError(say(first), file=file, field=field_path((*under, *first["loc"])) or None)
+
+
 def say(detail: ErrorDetails) -> str:
     """Say what is wrong with a value and what would be right."""
     value, context = detail["input"], detail.get("ctx", {})

@@ -12,7 +12,7 @@ from pydantic.alias_generators import to_camel
 
 from models.errors import InputError
 from models.problem import POINTS
-from models.validation import field_path, say, without_nulls
+from models.validation import refusal, without_nulls
 from plugins_compat.extenders.config import ExtenderConfig
 from plugins_compat.framework.plugin import Args, Plugin, implements
 from plugins_compat.framework.profile import DEFAULT_SCHEDULER, Profile, Use
@@ -179,8 +179,7 @@ def make_profiles(content: object, release: Release, tie_break: TieBreak | None 
     try:
         config = SchedulerConfig.model_validate(without_nulls(content))
     except ValidationError as error:
-        detail = error.errors(include_url=False)[0]
-        raise InputError(say(detail), field=field_path(detail["loc"])) from None
+        raise refusal(error) from None
     weights = dict(release.plugins)
     if version == "v1beta2":
         weights = {name: OLD_WEIGHTS.get(name, min(weight, 1)) for name, weight in weights.items()}
@@ -315,9 +314,7 @@ def _arguments(entries: Iterable[PluginConfig], known: Mapping[str, type[Plugin]
         try:
             yield entry.name, known[entry.name].Args.model_validate(entry.args)
         except ValidationError as error:
-            detail = error.errors(include_url=False)[0]
-            path = field_path(("args", *detail["loc"]))
-            raise InputError(say(detail), field=f"{field}.{path}") from None
+            raise refusal(error, under=(field, "args")) from None
 
 
 def _snake(camel: str) -> str:

@@ -14,7 +14,7 @@ from models.errors import InputError
 from models.kubernetes import LabelSelector, LabelSelectorRequirement, Pod
 from models.objective import PRESETS, Objective
 from models.snapshot import Snapshot
-from models.validation import field_path, say
+from models.validation import refusal
 from plugins_compat.compiler.compile import Compiled, compile_problem
 from plugins_compat.framework.profile import DEFAULT_SCHEDULER, Profile
 from plugins_compat.profiles import choose_release, default_profile, read_profiles
@@ -131,8 +131,7 @@ def read_objective(name: str) -> Objective:
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"cannot be read: {error}", file=name) from None
     except ValidationError as error:
-        detail = error.errors(include_url=False)[0]
-        raise InputError(say(detail), file=name, field=field_path(detail["loc"]) or None) from None
+        raise refusal(error, name) from None
 
 
 class Freeze:

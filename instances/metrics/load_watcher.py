@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from models.errors import InputError
 from models.metrics import LoadMetrics, Metric
-from models.validation import field_path, say
+from models.validation import refusal
 
 Percent = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
@@ -51,9 +51,9 @@ def parse_load_watcher(content: object, name: str) -> LoadMetrics:
     try:
         document = _Document.model_validate(content)
     except ValidationError as error:
-        detail = error.errors(include_url=False)[0]
-        problem = f"{say(detail)}; a load-watcher document has window and data.NodeMetricsMap"
-        raise InputError(problem, file=name, field=field_path(detail["loc"]) or None) from None
+        wrong = refusal(error, name)
+        hint = "a load-watcher document has window and data.NodeMetricsMap"
+        raise replace(wrong, problem=f"{wrong.problem}; {hint}") from None
     nodes = {
         node: tuple(Metric(metric.type, metric.operator, metric.value) for metric in entry.metrics or ())
         for node, entry in document.data.nodes.items()

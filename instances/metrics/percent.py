@@ -10,9 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from pydantic.alias_generators import to_camel
 
 from models import metrics
-from models.errors import InputError
 from models.metrics import LoadMetrics, Metric
-from models.validation import field_path, say
+from models.validation import refusal
 
 Percent = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
@@ -63,8 +62,7 @@ def parse_percent(content: object, name: str) -> LoadMetrics:
     try:
         file = _File.model_validate(content)
     except ValidationError as error:
-        detail = error.errors(include_url=False)[0]
-        raise InputError(say(detail), file=name, field=field_path(detail["loc"]) or None) from None
+        raise refusal(error, name) from None
     nodes = {
         node: (*entry.cpu.figures(metrics.CPU), *entry.memory.figures(metrics.MEMORY))
         for node, entry in file.nodes.items()

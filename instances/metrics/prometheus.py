@@ -22,7 +22,7 @@ from models import metrics
 from models.errors import InputError
 from models.kubernetes import Node
 from models.metrics import LoadMetrics, Metric
-from models.validation import field_path, say
+from models.validation import refusal
 
 WINDOW = "15m"
 
@@ -87,8 +87,7 @@ class Server:
             samples = _Response.model_validate(content).data.result
             pairs = [(sample.metric.get("instance", ""), float(sample.value[1])) for sample in samples]
         except ValidationError as error:
-            detail = error.errors(include_url=False)[0]
-            raise InputError(say(detail), file=answer.url, field=field_path(detail["loc"]) or None) from None
+            raise refusal(error, answer.url) from None
         except ValueError as error:
             raise InputError(f"has a value that is no number: {error}", file=answer.url) from None
         return sorted((instance, value) for instance, value in pairs if abs(value) < float("inf"))

@@ -21,18 +21,19 @@ def keep_if_better(state: State, change: Callable[[], bool], before: Values | No
 
 def relocate(state: State, c: int, source: int) -> bool:
     """Move one pod of a class from a node to the best other one."""
+    return keep_if_better(state, lambda: _shift_to_best(state, c, source))
 
-    def change() -> bool:
-        state.shift(c, source, -1)
-        mask = state.open_to(c)
-        mask[source] = False
-        target = state.best(c, mask)
-        if target is None:
-            return False
-        state.shift(c, target, 1)
-        return True
 
-    return keep_if_better(state, change)
+def _shift_to_best(state: State, c: int, source: int) -> bool:
+    """Take one pod of a class off a node and put it on the best other one; ``False`` leaves it without a node."""
+    state.shift(c, source, -1)
+    mask = state.open_to(c)
+    mask[source] = False
+    target = state.best(c, mask)
+    if target is None:
+        return False
+    state.shift(c, target, 1)
+    return True
 
 
 def place(state: State, c: int) -> bool:
@@ -119,13 +120,8 @@ def evacuate(state: State, n: int) -> bool:
     def change() -> bool:
         for c in reversed(_by_size(state, list(state.on[n]))):
             while state.on[n].get(c, 0):
-                state.shift(c, n, -1)
-                mask = state.open_to(c)
-                mask[n] = False
-                target = state.best(c, mask)
-                if target is None:
+                if not _shift_to_best(state, c, n):
                     return False
-                state.shift(c, target, 1)
         return True
 
     return keep_if_better(state, change)

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from models.arrays import Ints
-from models.kubernetes import Node, Pod
+from models.kubernetes import Pod
 from models.problem import POINTS
+from models.snapshot import Snapshot
 from plugins_compat.extenders.answers import ExtenderError
 from plugins_compat.extenders.config import ExtenderConfig
 from plugins_compat.framework.cycle import EXTENDED, Verdict
@@ -31,19 +32,19 @@ class Extenders:
 
     Parameters
     ----------
-    nodes
-        The cluster's nodes, by index.
+    snapshot
+        Names the cluster's nodes.
     """
 
-    def __init__(self, configs: Sequence[ExtenderConfig], nodes: Sequence[Node]) -> None:
+    def __init__(self, configs: Sequence[ExtenderConfig], snapshot: Snapshot) -> None:
         self.all: list[HTTPExtender] = []
         if configs:
             # The HTTP library is for those who need it.
             from plugins_compat.extenders.client import HTTPExtender
 
             self.all = [HTTPExtender(config) for config in configs]
-        self.nodes = nodes
-        self.index = {node.name: n for n, node in enumerate(nodes)}
+        self.nodes = snapshot.nodes
+        self.index = snapshot.node_index
 
     def filter(self, verdict: Verdict) -> None:
         """Let each interested extender turn nodes down, one after the other."""

@@ -39,7 +39,7 @@ class Framework:
         self.profile = profile
         self.state = state
         self.random = random.Random(seed)
-        self.extenders = Extenders(profile.extenders, state.nodes)
+        self.extenders = Extenders(profile.extenders, state.snapshot)
         self.sampler = (
             Sampler(profile.percentage_of_nodes_to_score, self.state.release.rotates_over_all_nodes)
             if profile.samples

@@ -14,7 +14,7 @@ from models.errors import InputError
 from models.objective import Objective
 from models.result import TierOutcome
 from models.snapshot import Snapshot, Standing
-from models.validation import field_path, say
+from models.validation import refusal
 from optimizer.evaluate import Breach
 from plugins_compat.admission import Rejection
 from plugins_compat.compiler.compile import Compiled
@@ -229,5 +229,4 @@ def read_solution(path: str) -> SolutionDocument:
     try:
         return SolutionDocument.model_validate(content)
     except ValidationError as error:
-        detail = error.errors(include_url=False)[0]
-        raise InputError(say(detail), file=path, field=field_path(detail["loc"])) from None
+        raise refusal(error, path) from None
