@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from models.errors import InternalError
 from models.problem import Placement, Problem, Tier
 from models.result import NOT_NEGATIVE, Outcome, TierOutcome
-from optimizer.bounds import relaxation_bound
+from optimizer.bounds.relaxation import relaxation_bound
 from optimizer.control import Deadline, Stop
 from optimizer.cpsat.solve import MANY_WORKERS, solve_tier
 from optimizer.cpsat.variables import most

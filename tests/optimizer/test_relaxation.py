@@ -8,8 +8,8 @@ from instances.synthetic import synthetic_snapshot
 from models.objective import PRESETS
 from models.problem import Problem
 from models.result import Status
-from optimizer import bounds
-from optimizer.bounds import relaxation_bound
+from optimizer.bounds import relaxation
+from optimizer.bounds.relaxation import relaxation_bound
 from optimizer.cpsat.variables import most
 from optimizer.evaluate import Judge
 from optimizer.portfolio import Options, solve
@@ -32,7 +32,7 @@ def problem_of(seed: int) -> Problem:
 @pytest.mark.parametrize("seed", range(60))
 def test_the_relaxation_is_never_above_the_optimum(seed: int, pooled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if pooled:
-        monkeypatch.setattr(bounds, "FINE", 0)
+        monkeypatch.setattr(relaxation, "FINE", 0)
     problem = problem_of(seed)
     judge, upper, values = Judge(problem), most(problem), best(problem)
     for tier, value in enumerate(values):
@@ -47,7 +47,7 @@ def test_pooled_and_single_nodes_bound_alike_where_nodes_are_alike(monkeypatch: 
     problem = compile_problem(cluster, default_profile(K36), PRESETS["balance"]).problem
     judge, upper = Judge(problem), most(problem)
     single = relaxation_bound(judge, upper, len(problem.tiers) - 1, [0] * (len(problem.tiers) - 1), ENOUGH)
-    monkeypatch.setattr(bounds, "FINE", 0)
+    monkeypatch.setattr(relaxation, "FINE", 0)
     pooled = relaxation_bound(judge, upper, len(problem.tiers) - 1, [0] * (len(problem.tiers) - 1), ENOUGH)
     assert single is not None
     assert pooled is not None

@@ -1,0 +1,1 @@
+"""Lower bounds: what no legal placement can be below."""
