@@ -1,0 +1,91 @@
+"""The arrays that kernels work on."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Int64 = NDArray[np.int64]
+Int32 = NDArray[np.int32]
+
+
+class Image(NamedTuple):
+    """A problem and a placement as flat arrays; `layout` names the columns.
+
+    Pods are individuals here: pod ``p`` stands on node ``pod[p, P_NODE]``, where node number ``N`` is nowhere. What
+    is said about the classes of pods is derived from that, so interchangeable pods stay interchangeable.
+
+    Parameters
+    ----------
+    head
+        ``[HEAD]`` sizes, and first columns of the groups of columns below.
+    cls, fix, live
+        ``[C, …]`` what is known of a class; ``[N, …]`` what is known of a node, and what is on it now.
+    weight
+        ``[C]`` what a pod takes of an average node, summed over capacities.
+    fill
+        ``[N]`` the same for all pods of the node.
+    pod, on, on_at, width
+        ``[P, 3]`` class, node and slot of each pod; ``on[on_at[n] + slot]`` the pods of a node; ``[N + 1]`` how many.
+    delta
+        ``[row, N]`` pods of the class on the node now, less those at the start; a class of one pod has no row.
+    mask
+        ``[row, N]`` number of `Allow` rules that forbid the node.
+    choice
+        Nodes open to each class, one class after another.
+    member
+        ``[m, 3]`` relation and role of a class, one class after another; for `MovePeak` the role is the group.
+    relation, counter, domain
+        ``[Q, R_COLUMNS]``; counters by domain of all relations; ``[topology, N + 1]`` domain of each node or -1.
+    piece
+        ``[j, 3]`` start, slope and value of the pieces of all curves.
+    curve, score, prefer, opened
+        ``[K, 2]`` tier and weight; ``[S, 6]`` tier, weight, kind, first load, loads, first weight in ``load_weight``;
+        ``[J, 3]`` tier, weight, first entry in ``table``; ``[O, 1]`` tier.
+    excess_weight
+        ``[T]`` weight of `Excess` in each tier.
+    transient
+        ``[R]`` whether a capacity stays charged on the source of a move.
+    thing
+        ``[i, N]`` how many pods on the node use each shared thing; ``bundle`` and ``bundle_at`` list the things of
+        each bundle.
+    device
+        ``[Y]`` size of a device; ``held_part`` shares held by pods outside the problem.
+    value
+        ``[T + VALUES]`` value of each tier, then what is illegal, moves, pods without a node.
+    """
+
+    head: Int64
+    cls: Int64
+    fix: Int64
+    live: Int64
+    weight: NDArray[np.float64]
+    fill: NDArray[np.float64]
+    pod: Int32
+    on: Int32
+    on_at: Int64
+    width: Int64
+    delta: Int32
+    mask: NDArray[np.int16]
+    choice: Int32
+    member: Int32
+    relation: Int64
+    counter: Int32
+    domain: Int32
+    piece: Int64
+    curve: Int64
+    score: Int64
+    load_weight: Int64
+    prefer: Int64
+    table: Int64
+    opened: Int64
+    excess_weight: Int64
+    transient: Int64
+    thing: NDArray[np.int16]
+    bundle: Int32
+    bundle_at: Int64
+    device: Int64
+    held_part: Int64
+    value: Int64

@@ -1,0 +1,263 @@
+"""What a placement is changed by, one pod at a time, exactly; and a quick look at what a change would do."""
+
+from __future__ import annotations
+
+from optimizer.search.kernel.curves import curve_at, missed
+from optimizer.search.kernel.image import Image, Int64
+from optimizer.search.kernel.jit import compiled, inlined
+from optimizer.search.kernel.layout import (
+    AT_MOST,
+    ATTRACT,
+    BAD,
+    BOTH,
+    C_ALLOW,
+    C_MEMBER,
+    C_MEMBER_END,
+    C_MISSING,
+    C_SPARE,
+    H_C_CAPACITY,
+    H_C_CURVE,
+    H_C_MOVE,
+    H_C_PREFER,
+    H_C_UNPLACED,
+    H_CAPACITIES,
+    H_CURVES,
+    H_DEVICES,
+    H_F_OPEN,
+    H_F_PIECE,
+    H_F_PIECES,
+    H_F_ROOM,
+    H_MOVE_LIMIT,
+    H_NODES,
+    H_OPENS,
+    H_PREFERS,
+    H_SCORES,
+    H_TIERS,
+    H_V_CURVE,
+    H_V_LOAD,
+    H_V_SCORE,
+    H_V_VALUE,
+    MOVE_PEAK,
+    MOVED,
+    P_CLASS,
+    P_NODE,
+    R_COUNT,
+    R_DOMAINS,
+    R_HISTOGRAM,
+    R_KIND,
+    R_LIMIT,
+    R_SLOW,
+    R_STATE,
+    R_TIER,
+    R_TOPOLOGY,
+    R_WEIGHT,
+    REPEL,
+    SEEKER,
+    SPREAD,
+    TARGET,
+)
+from optimizer.search.kernel.node import count_devices, count_nowhere, count_on_node, is_newcomer, list_on
+from optimizer.search.kernel.relations import count_relations
+
+
+@compiled
+def shift(s: Image, p: int, target: int) -> None:
+    """Move a pod to another node, or nowhere. All values follow; whether it is legal is for the caller to see."""
+    c, source = s.pod[p, P_CLASS], s.pod[p, P_NODE]
+    nodes, devices = s.head[H_NODES], s.head[H_DEVICES]
+    left, came = False, False
+    if source < nodes:
+        left = count_on_node(s, c, source, -1)
+    else:
+        count_nowhere(s, c, -1)
+    list_on(s, p, target)
+    if devices and source < nodes:
+        count_devices(s, c, source, -1, left)
+    if target < nodes:
+        came = count_on_node(s, c, target, 1)
+        if devices:
+            count_devices(s, c, target, 1, came)
+    else:
+        count_nowhere(s, c, 1)
+    count_relations(s, c, source, target, left, came)
+
+
+@compiled
+def place_all(s: Image, where: Int64) -> None:
+    """Put every pod on the node of ``where[p]``."""
+    for p in range(len(where)):
+        if s.pod[p, P_NODE] != where[p]:
+            shift(s, p, where[p])
+
+
+@inlined
+def legal(s: Image) -> bool:
+    """Whether the placement breaks no rule as it is."""
+    tiers = s.head[H_TIERS]
+    return bool(s.value[tiers + BAD] == 0 and s.value[tiers + MOVED] <= s.head[H_MOVE_LIMIT])
+
+
+@compiled
+def barred(s: Image, c: int, source: int, target: int) -> bool:
+    """Whether a relation surely forbids that a pod of a class goes from one node to another all by itself."""
+    nodes = s.head[H_NODES]
+    for at in range(s.cls[c, C_MEMBER], s.cls[c, C_MEMBER_END]):
+        relation = s.relation[s.member[at, 0]]
+        kind = relation[R_KIND]
+        if relation[R_SLOW] or kind > SPREAD:
+            continue
+        role = s.member[at, 1]
+        old, new = s.domain[relation[R_TOPOLOGY], source], s.domain[relation[R_TOPOLOGY], target]
+        if old == new:
+            continue
+        base, domains = relation[R_COUNT], relation[R_DOMAINS]
+        if kind == ATTRACT:
+            stride = domains + 1
+            if old >= 0 and role != SEEKER:
+                company = s.counter[base + old] + s.counter[base + 2 * stride + old]
+                if company == 1 and s.counter[base + stride + old] > 0:
+                    return True
+            if target < nodes and role != TARGET:
+                company = s.counter[base + new] + s.counter[base + 2 * stride + new] if new >= 0 else 0
+                if role == SEEKER and company < 1:
+                    return True
+                if role == BOTH and company < 1 and relation[R_STATE] - (1 if old >= 0 else 0) > 0:
+                    return True
+            continue
+        if new < 0:
+            continue
+        count = s.counter[base + new]
+        if kind == AT_MOST:
+            if count >= relation[R_LIMIT]:
+                return True
+        elif kind == REPEL:
+            b, t = s.counter[base + domains + new], s.counter[base + 2 * domains + new]
+            if role == BOTH and count + b + t > 0:
+                return True
+            if role == SEEKER and count + t > 0:
+                return True
+            if role == TARGET and count + b > 0:
+                return True
+        elif role != TARGET and kind == SPREAD:
+            least = relation[R_STATE]
+            more = 1 if role == BOTH else 0
+            if count + more - least > relation[R_LIMIT] and count > least:
+                return True
+    return False
+
+
+@compiled
+def glance(s: Image, p: int, other: int, source: int, target: int, change: Int64) -> bool:
+    """Say what it would do to the nodes if a pod moved, in exchange for another one or not.
+
+    Parameters
+    ----------
+    other
+        A pod on ``target`` that would come to ``source``, or -1.
+    source, target
+        Either may be nowhere; ``source`` is where ``p`` is.
+    change
+        ``[T]`` is filled with the change of each tier, relations and exchanged scores left out.
+
+    Returns
+    -------
+    bool
+        ``False`` if it is surely illegal. Relations are not looked at, nor are devices and shared things.
+    """
+    head = s.head
+    nodes, tiers = head[H_NODES], head[H_TIERS]
+    c = s.pod[p, P_CLASS]
+    e = s.pod[other, P_CLASS] if other >= 0 else -1
+    for t in range(tiers):
+        change[t] = 0
+    if source < nodes:
+        if not _glance_node(s, e, c, source, change):
+            return False
+    else:
+        _glance_nowhere(s, e, c, change)
+    if target < nodes:
+        return _glance_node(s, c, e, target, change)
+    _glance_nowhere(s, c, e, change)
+    return bool(s.cls[c, C_MISSING] < s.cls[c, C_SPARE])
+
+
+@inlined
+def _glance_nowhere(s: Image, comes: int, goes: int, change: Int64) -> None:
+    first = s.head[H_C_UNPLACED]
+    for t in range(s.head[H_TIERS]):
+        if comes >= 0:
+            change[t] += s.cls[comes, first + t]
+        if goes >= 0:
+            change[t] -= s.cls[goes, first + t]
+
+
+@compiled
+def _glance_node(s: Image, comes: int, goes: int, n: int, change: Int64) -> bool:
+    """Look at one node where a pod of one class comes and one of another goes; -1 for nobody."""
+    head, fix, live = s.head, s.fix[n], s.live[n]
+    nodes, tiers = head[H_NODES], head[H_TIERS]
+    new = False
+    old = False
+    if comes >= 0:
+        new = is_newcomer(s, comes, n, 1)
+        if new and s.mask[s.cls[comes, C_ALLOW], n]:
+            return False
+    if goes >= 0:
+        old = not is_newcomer(s, goes, n, 0)
+    for r in range(head[H_CAPACITIES]):
+        at = head[H_C_CAPACITY] + r
+        more = s.cls[comes, at] if comes >= 0 else 0
+        if not (new and more):
+            continue
+        less = s.cls[goes, at] if goes >= 0 and not (old and s.transient[r]) else 0
+        if live[head[H_V_LOAD] + r] + more - less > fix[head[H_F_ROOM] + r]:
+            return False
+    for i in range(head[H_CURVES]):
+        at = head[H_C_CURVE] + i
+        demand = (s.cls[comes, at] if comes >= 0 else 0) - (s.cls[goes, at] if goes >= 0 else 0)
+        piece = fix[head[H_F_PIECE] + i]
+        if demand == 0 or piece < 0:
+            continue
+        cost = curve_at(s.piece, piece, fix[head[H_F_PIECES] + i], live[head[H_V_CURVE] + i] + demand)
+        change[s.curve[i, 0]] += s.curve[i, 1] * (cost - live[head[H_V_VALUE] + i])
+    if comes < 0 or goes < 0:
+        for i in range(head[H_SCORES]):
+            cost = missed(s, i, n, comes, 1) if comes >= 0 else missed(s, i, n, goes, -1)
+            change[s.score[i, 0]] += s.score[i, 1] * (cost - live[head[H_V_SCORE] + i])
+        for i in range(head[H_OPENS]):
+            if comes >= 0 and s.width[n] == 0:
+                change[s.opened[i, 0]] += fix[head[H_F_OPEN] + i]
+            if goes >= 0 and s.width[n] == 1:
+                change[s.opened[i, 0]] -= fix[head[H_F_OPEN] + i]
+    for i in range(head[H_PREFERS]):
+        first, row = s.prefer[i, 2] + n, head[H_C_PREFER] + i
+        cost = 0
+        if comes >= 0:
+            cost += s.table[first + s.cls[comes, row] * nodes]
+        if goes >= 0:
+            cost -= s.table[first + s.cls[goes, row] * nodes]
+        change[s.prefer[i, 0]] += s.prefer[i, 1] * cost
+    first = head[H_C_MOVE]
+    for t in range(tiers):
+        if comes >= 0 and not new:
+            change[t] -= s.cls[comes, first + t]
+        if old:
+            change[t] += s.cls[goes, first + t]
+    return True
+
+
+@compiled
+def glance_peaks(s: Image, c: int, source: int, target: int, change: Int64) -> None:
+    """Add what the groups' most leavers would cost if a pod of a class moved."""
+    nodes = s.head[H_NODES]
+    for at in range(s.cls[c, C_MEMBER], s.cls[c, C_MEMBER_END]):
+        relation = s.relation[s.member[at, 0]]
+        if relation[R_KIND] != MOVE_PEAK:
+            continue
+        k = 1 if source < nodes and not is_newcomer(s, c, source, 0) else 0
+        k -= 1 if target < nodes and not is_newcomer(s, c, target, 1) else 0
+        leavers, most = s.counter[relation[R_COUNT] + s.member[at, 1]], relation[R_STATE]
+        if k > 0 and leavers + k > most:
+            change[relation[R_TIER]] += relation[R_WEIGHT]
+        elif k < 0 and leavers == most and s.counter[relation[R_HISTOGRAM] + most] == 1:
+            change[relation[R_TIER]] -= relation[R_WEIGHT]

@@ -1,0 +1,67 @@
+"""The kernels against the judge: after every move, legal or not, both say the same."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from models.objective import PRESETS
+from models.problem import Problem
+from optimizer.evaluate import Judge
+from optimizer.search.imaging import image_of, placement_of
+from optimizer.search.kernel import layout as at
+from optimizer.search.kernel.moves import barred, glance, legal, shift
+from plugins_compat.compiler.compile import compile_problem
+from plugins_compat.profiles import default_profile
+from plugins_compat.release import K24, K36
+from tests.support.clusters import random_cluster
+
+NAMES = list(PRESETS)
+
+
+def problem_of(seed: int) -> Problem:
+    preemption = "by-priority" if seed % 7 == 0 else "never"
+    objective = PRESETS[NAMES[seed % len(NAMES)]].model_copy(update={"preemption": preemption})
+    profile = default_profile(K24 if seed % 3 == 0 else K36)
+    snapshot = random_cluster(seed, broken=seed % 2 == 1)
+    return compile_problem(snapshot, profile, objective, max_moves=2 if seed % 11 == 0 else None).problem
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_values_and_legality_follow_every_move(seed: int) -> None:
+    problem = problem_of(seed)
+    if not problem.pods:
+        return
+    judge = Judge(problem)
+    image = image_of(judge, problem.start)
+    rng = random.Random(seed)
+    nodes, tiers = len(problem.nodes), len(problem.tiers)
+    change = np.zeros(tiers, dtype=np.int64)
+    for _ in range(60):
+        p, target = rng.randrange(problem.pods), rng.randrange(nodes + 1)
+        source = int(image.pod[p, at.P_NODE])
+        if source == target:
+            continue
+        c = int(image.pod[p, at.P_CLASS])
+        was_legal, before = legal(image), image.value[:tiers].copy()
+        possible = glance(image, p, -1, source, target, change) and not barred(image, c, source, target)
+        shift(image, p, target)
+        evaluation = judge.evaluate(placement_of(image))
+        if image.value[tiers + at.MOVED] <= image.head[at.H_MOVE_LIMIT]:
+            assert tuple(image.value[:tiers]) == evaluation.values
+        assert legal(image) == evaluation.legal
+        assert image.value[tiers + at.MOVED] == evaluation.moves
+        assert image.value[tiers + at.WAITING] == evaluation.unplaced
+        if was_legal and evaluation.legal:
+            assert possible
+            if not image.cls[c, at.C_PRICED] and not np.any(
+                image.excess_weight[:tiers] * (image.value[:tiers] - before)
+            ):
+                expected = image.value[:tiers] - before
+                assert np.array_equal(change[expected != change], expected[expected != change])
+        if not evaluation.legal and rng.random() < 0.7:
+            shift(image, p, source)
+            assert tuple(image.value[:tiers]) == tuple(before)
+            assert legal(image) == was_legal
