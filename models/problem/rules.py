@@ -232,6 +232,77 @@ class Distinct:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Devices:
+    """On every node ``n``: whole devices, and the fewest that hold all shares, number at most ``count[n]``.
+
+    A share comes from one device. Which of a node's devices that is stays open: the pods of a node may be
+    distributed over its devices anew. Where the packer gives up (`models.bin_packing`), its packing counts.
+
+    Parameters
+    ----------
+    whole
+        ``[c]`` devices that each pod has for itself.
+    part
+        ``[c]`` share of one further device that each pod takes, from 0 (none) to ``size``.
+    size
+        What one device has to share, above 0.
+    count
+        ``[n]`` devices of the node.
+    held_whole
+        ``[n]`` devices that pods outside the problem have for themselves.
+    held_node, held_part
+        ``[h]`` node and size of each share that a pod outside the problem takes.
+    """
+
+    origin: Origin
+    whole: PerClass
+    part: PerClass
+    size: int
+    count: Ints
+    held_whole: Ints
+    held_node: Ints
+    held_part: Ints
+
+    @property
+    def volume(self) -> Ints:
+        """``[c]`` what each pod takes, in units of which a device has ``size``."""
+        volume: Ints = self.size * self.whole + self.part
+        return volume
+
+    @property
+    def free_volume(self) -> Ints:
+        """``[n]`` what pods outside the problem leave, in the same units; may be negative."""
+        free: Ints = self.size * (self.count - self.held_whole)
+        np.subtract.at(free, self.held_node, self.held_part)
+        return free
+
+    @property
+    def halves(self) -> Ints:
+        """``[c]`` half devices that each pod takes, where shares below a half are left out.
+
+        A device holds two shares of a half, or one that is larger.
+        """
+        return 2 * self.whole + _halves(self.part, self.size)
+
+    @property
+    def free_halves(self) -> Ints:
+        """``[n]`` half devices that pods outside the problem leave; may be negative."""
+        free: Ints = 2 * (self.count - self.held_whole)
+        np.subtract.at(free, self.held_node, _halves(self.held_part, self.size))
+        return free
+
+    @property
+    def asking(self) -> Ints:
+        """Classes that ask for devices."""
+        return np.flatnonzero((self.whole > 0) | (self.part > 0))
+
+
+def _halves(part: Ints, size: int) -> Ints:
+    halves: Ints = (2 * part >= size).astype(np.int64) + (2 * part > size)
+    return halves
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class MoveBudget:
     """At most ``limit`` pods leave the node they started on."""
 
@@ -239,4 +310,4 @@ class MoveBudget:
     limit: int
 
 
-Rule = Allow | Capacity | AtMost | Repel | Attract | Spread | Occupy | Distinct | MoveBudget
+Rule = Allow | Capacity | AtMost | Repel | Attract | Spread | Occupy | Distinct | Devices | MoveBudget

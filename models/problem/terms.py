@@ -47,6 +47,23 @@ class Move:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class MovePeak:
+    """``cost · max_g Σ_{c in g} Σ_n max(0, start[c,n] − y[c,n])``: the most pods of one group that leave their node.
+
+    This is the service move cost of the ROADEF/EURO challenge 2012.
+
+    Parameters
+    ----------
+    group
+        ``[c]`` the group of the class, or -1.
+    """
+
+    origin: Origin
+    cost: int
+    group: PerClass
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Prefer:
     """``Σ_{c,n} table[row[c], n] · y[c,n]``."""
 
@@ -62,8 +79,9 @@ class Curves:
     Parameters
     ----------
     start
-        ``[k, j]`` where piece ``j`` of curve ``k`` begins, increasing in ``j``; ``start[k, 0] = 0``. Rows are
-        padded by repeating their last piece far to the right.
+        ``[k, j]`` where piece ``j`` of curve ``k`` begins, increasing in ``j``. The first piece goes on to the left
+        of its start for ever, as the last one does to the right. Rows are padded by repeating their last piece
+        far to the right.
     slope
         ``[k, j]`` rise per unit along the piece.
     value
@@ -76,7 +94,7 @@ class Curves:
 
     def at(self, curve: Ints, x: Ints) -> Ints:
         """Evaluate ``curve[i]`` at ``x[i]``, for arrays of one length."""
-        piece = (x[:, None] >= self.start[curve]).sum(axis=1) - 1
+        piece = np.maximum(0, (x[:, None] >= self.start[curve]).sum(axis=1) - 1)
         values: Ints = self.value[curve, piece] + self.slope[curve, piece] * (x - self.start[curve, piece])
         return values
 
@@ -90,8 +108,13 @@ class Curves:
 class NodeCurve:
     """``Σ_n f_n(held[n] + Σ_c demand[c]·y[c,n])`` with ``f_n = curves[curve[n]]``.
 
+    A load may be any linear form, such as twice one resource less another: demands, held amounts and loads may be
+    negative. A curve must not be, at any load that its node can have.
+
     Parameters
     ----------
+    demand, held
+        ``[c]``, ``[n]`` whole units, of either sign.
     curve
         ``[n]`` which curve of the family belongs to the node, or -1 if the node does not count.
     """
@@ -181,4 +204,4 @@ class Open:
     held: Ints
 
 
-Term = Excess | Unplaced | Move | Prefer | NodeCurve | DomainCurve | NodeScore | Pair | Open
+Term = Excess | Unplaced | Move | MovePeak | Prefer | NodeCurve | DomainCurve | NodeScore | Pair | Open

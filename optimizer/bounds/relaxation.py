@@ -8,6 +8,7 @@ can only be lower. Rules about company are left out, which can only lower it fur
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -19,12 +20,15 @@ from models.arrays import Ints
 from models.problem import (
     FAR,
     Capacity,
+    Devices,
     Move,
     MoveBudget,
+    MovePeak,
     NodeCurve,
     Open,
     Prefer,
     Problem,
+    Rule,
     Tier,
     Unplaced,
     refine,
@@ -92,13 +96,13 @@ class _Relaxation:
         self._leaving: dict[tuple[int, int], pulp.LpVariable] = {}
         # What a node can hold: its room, and what it is overcommitted by at the start, which it may stay.
         self.rooms = [
-            (rule, np.maximum(0, rule.free) + before)
+            room
             for rule, before in zip(problem.rules, judge.start_excess, strict=True)
-            if isinstance(rule, Capacity)
+            for room in _rooms(rule, before)
         ]
-        for capacity, room in self.rooms:
+        for demand, room in self.rooms:
             for g, pooled_room in enumerate(self._pool(room).tolist()):
-                self.lp += self._load(capacity.demand, g) <= pooled_room
+                self.lp += self._load(demand, g) <= pooled_room
         for rule in problem.rules:
             if isinstance(rule, MoveBudget):
                 self.lp += pulp.lpSum(self._leavers()) <= rule.limit
@@ -145,10 +149,22 @@ class _Relaxation:
         """Yield a lower bound of the pods that left each group; moves inside a group are not seen."""
         costs = np.ones(len(self.representative), dtype=np.int64) if cost is None else cost[self.representative]
         for k, g in _pairs(self.start):
-            if (k, g) not in self._leaving:
-                var = self._leaving[k, g] = self._var(None)
-                self.lp += var + self.y.get((k, g), 0) >= int(self.start[k, g])
-            yield int(costs[k]) * self._leaving[k, g]
+            yield int(costs[k]) * self._left(k, g)
+
+    def _left(self, k: int, g: int) -> pulp.LpVariable:
+        if (k, g) not in self._leaving:
+            var = self._leaving[k, g] = self._var(None)
+            self.lp += var + self.y.get((k, g), 0) >= int(self.start[k, g])
+        return self._leaving[k, g]
+
+    def _move_peak(self, term: MovePeak) -> pulp.LpAffineExpression:
+        peak, leavers = self._var(None), defaultdict(list)
+        for k, g in _pairs(self.start):
+            leavers[int(term.group[self.representative[k]])].append(self._left(k, g))
+        for group, left in leavers.items():
+            if group >= 0:
+                self.lp += peak >= pulp.lpSum(left)
+        return term.cost * peak
 
     def _cost(self, tier: Tier) -> pulp.LpAffineExpression:
         """Return a lower bound of a tier; terms that have none here count 0."""
@@ -160,6 +176,8 @@ class _Relaxation:
                     cost = pulp.lpSum(k * u for k, u in zip(costs, self.unplaced, strict=True) if k)
                 case Move() as term:
                     cost = pulp.lpSum(self._leavers(term.cost))
+                case MovePeak() as term:
+                    cost = self._move_peak(term)
                 case Prefer() as term:
                     cost = self._prefer(term)
                 case NodeCurve() as term if term.curves.convex:
@@ -203,11 +221,23 @@ class _Relaxation:
                 continue
             used = self._var(int(shut[g]))
             parts.append(int(term.cost[members & (term.held == 0)].min()) * used)
-            for capacity, room in self.rooms:
+            for demand, room in self.rooms:
                 largest = int(room[members & (term.held == 0)].max())
                 already = int(room[members & (term.held > 0)].sum())
-                self.lp += self._load(capacity.demand, g) <= largest * used + already
+                self.lp += self._load(demand, g) <= largest * used + already
         return pulp.lpSum(parts)
+
+
+def _rooms(rule: Rule, before: Ints) -> Iterable[tuple[Ints, Ints]]:
+    """Yield demands ``[c]`` and rooms ``[n]`` that no legal placement exceeds on any node."""
+    match rule:
+        case Capacity():
+            yield rule.demand, np.maximum(0, rule.free) + before
+        case Devices():
+            yield rule.volume, rule.free_volume + rule.size * before
+            yield rule.halves, rule.free_halves + 2 * before
+        case _:
+            pass
 
 
 def _pairs(table: Ints) -> Iterable[tuple[int, int]]:
@@ -219,8 +249,9 @@ def _pairs(table: Ints) -> Iterable[tuple[int, int]]:
 def _kinds(problem: Problem, tiers: Sequence[Tier], upper: NDArray[np.int32]) -> Ints:
     """``[c]`` the kind of each class: classes are merged if all that the relaxation reads of them is alike."""
     pattern = np.unique(np.packbits(upper > 0, axis=1), axis=0, return_inverse=True)[1].reshape(-1)
-    read = [rule for rule in problem.rules if isinstance(rule, Capacity)]
-    terms = [w.term for tier in tiers for w in tier.terms if isinstance(w.term, Unplaced | Move | Prefer | NodeCurve)]
+    read = [rule for rule in problem.rules if isinstance(rule, Capacity | Devices)]
+    kinds = Unplaced | Move | MovePeak | Prefer | NodeCurve
+    terms = [w.term for tier in tiers for w in tier.terms if isinstance(w.term, kinds)]
     return refine(len(problem.classes), [*read, *terms], [pattern.astype(np.int64)])
 
 

@@ -18,6 +18,7 @@ from models.problem import (
     AtMost,
     Attract,
     Capacity,
+    Devices,
     Distinct,
     MoveBudget,
     Occupy,
@@ -27,6 +28,7 @@ from models.problem import (
     Topology,
 )
 from optimizer.cpsat.builder import Builder, Linear, negated
+from optimizer.cpsat.devices import Shares
 from optimizer.cpsat.variables import Variables
 from optimizer.evaluate.excess import roles
 
@@ -64,6 +66,8 @@ class Rules:
                 self._occupy(rule, place)
             case Distinct():
                 self._distinct(rule, place)
+            case Devices():
+                self._devices(rule, place)
             case MoveBudget():
                 self.builder.at_most(self.variables.moves(), rule.limit)
             case _:
@@ -301,6 +305,26 @@ class Rules:
                 builder.at_most(used, room, self._mended(place, n, over, asking, [n]))
             elif place.before[n]:
                 self._settled(place, n)
+
+    def _devices(self, rule: Devices, place: Place) -> None:
+        builder, variables = self.builder, self.variables
+        shares = Shares(builder, variables, rule)
+        # Both follow from the packing, but say at once what it says only in the end.
+        redundant = ((rule.volume, rule.free_volume.tolist()), (rule.halves, rule.free_halves.tolist()))
+        for n, count in enumerate(rule.count.tolist()):
+            used = variables.on(np.flatnonzero(rule.whole), [n], rule.whole)
+            used.constant = int(rule.held_whole[n])
+            kinds = shares.kinds(n)
+            if not used.vars and not any(number.vars for _, number in kinds):
+                if place.before[n]:
+                    self._settled(place, n)
+                continue
+            used.extend(shares.opened(kinds, count + int(place.before[n] - rule.held_whole[n])))
+            over = Linear(used.vars, used.coeffs, used.constant - count)
+            when = self._mended(place, n, over, rule.asking, [n])
+            builder.at_most(used, count, when)
+            for demand, free in redundant:
+                builder.at_most(variables.on(np.flatnonzero(demand), [n], demand), free[n], when)
 
 
 class Place:

@@ -17,6 +17,7 @@ from models.problem import (
     Excess,
     Load,
     Move,
+    MovePeak,
     NodeCurve,
     NodeScore,
     Open,
@@ -50,6 +51,8 @@ class Terms:
             case Move():
                 started = list(variables.started())
                 return Linear([variables.leaving(c, n) for c, n in started], [int(term.cost[c]) for c, _ in started])
+            case MovePeak():
+                return self._move_peak(term)
             case Prefer():
                 rows, columns = np.nonzero(variables.index >= 0)
                 costs = term.table[term.row[rows], columns]
@@ -68,12 +71,26 @@ class Terms:
             case _:
                 assert_never(term)
 
+    def _move_peak(self, term: MovePeak) -> Linear:
+        leavers: dict[int, Linear] = {}
+        for c, n in self.variables.started():
+            if term.group[c] >= 0:
+                leavers.setdefault(int(term.group[c]), Linear()).add(self.variables.leaving(c, n))
+        builder = self.builder
+        if not leavers:
+            return Linear()
+        highest = max(builder.highest(group) for group in leavers.values())
+        peak = builder.var(0, highest, max(builder.value(group) for group in leavers.values()))
+        for group in leavers.values():
+            builder.at_most(group.plus(peak, -1), 0)
+        return Linear.of(peak, term.cost)
+
     # -- curves -----------------------------------------------------------------------------------------------
 
     def _node_curve(self, term: NodeCurve) -> Linear:
         total = Linear()
         for n in np.flatnonzero(term.curve >= 0).tolist():
-            load = self.variables.on(np.flatnonzero(term.demand > 0), [n], term.demand)
+            load = self.variables.on(np.flatnonzero(term.demand), [n], term.demand)
             load.constant = int(term.held[n])
             total.extend(self._curve(load, term.curves, int(term.curve[n])))
         return total
@@ -118,8 +135,9 @@ class Terms:
         chosen = []
         for j, following in zip(reached, [*reached[1:], None], strict=True):
             end = int(starts[following]) if following is not None else None
-            literal = builder.flag(int(starts[j]) <= here and (end is None or here < end))
-            builder.at_least(Linear.of(x), int(starts[j]), [literal])
+            begin = int(starts[j]) if j else builder.lower[x]  # the first piece goes on to the left
+            literal = builder.flag(begin <= here and (end is None or here < end))
+            builder.at_least(Linear.of(x), begin, [literal])
             if end is not None:
                 builder.at_most(Linear.of(x), end - 1, [literal])
             builder.at_most(self._piece(Linear.of(x), curves, k, j).plus(cost, -1), 0, [literal])
@@ -261,8 +279,8 @@ def _at(curves: Curves, k: int, x: int) -> int:
 def _reached(curves: Curves, k: int, low: int, high: int) -> list[int]:
     """Return the pieces of a curve between two loads."""
     starts: Ints = curves.start[k]
-    first = int((low >= starts).sum()) - 1
-    last = int((high >= starts).sum()) - 1
+    first = max(0, int((low >= starts).sum()) - 1)
+    last = max(0, int((high >= starts).sum()) - 1)
     return list(range(first, last + 1))
 
 

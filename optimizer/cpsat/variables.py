@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.arrays import Ints
-from models.problem import Allow, AtMost, Capacity, Distinct, Placement, Problem, Repel
+from models.problem import Allow, AtMost, Capacity, Devices, Distinct, Placement, Problem, Repel
 from optimizer.cpsat.builder import Builder, Linear
 
 NONE = -1
@@ -35,6 +35,13 @@ def most(problem: Problem) -> NDArray[np.int32]:
                 fit(rule.free, rule.demand)
             case Distinct():
                 fit(rule.limit, rule.own)
+            case Devices():
+                # Whole devices cannot be shared; shares have to fit the room that is left, and a device at a time.
+                fit(rule.count - rule.held_whole, rule.whole)
+                fit(rule.free_volume, rule.volume)
+                for part in np.unique(rule.part[rule.part > 0]).tolist():
+                    alike = np.where(rule.part == part, 1, 0)
+                    fit(np.maximum(0, rule.count - rule.held_whole) * (rule.size // part), alike)
             case AtMost():
                 inside = np.flatnonzero(rule.topology.domain >= 0)
                 room = np.maximum(0, rule.limit - rule.held[rule.topology.domain[inside]])

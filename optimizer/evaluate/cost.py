@@ -12,6 +12,7 @@ from models.problem import (
     DomainCurve,
     Excess,
     Move,
+    MovePeak,
     NodeCurve,
     NodeScore,
     Open,
@@ -43,6 +44,11 @@ def cost(term: Term, problem: Problem, placement: Placement, excess: int) -> int
         case Move():
             left = problem.start.beyond(placement, nodes)
             return int((term.cost[left.cls] * left.count).sum())
+        case MovePeak():
+            left = problem.start.beyond(placement, nodes)
+            group = term.group[left.cls]
+            leavers = np.bincount(group[group >= 0], weights=left.count[group >= 0])
+            return term.cost * int(leavers.max(initial=0))
         case Prefer():
             return int((term.table[term.row[placement.cls], placement.node] * placement.count).sum())
         case NodeCurve():

@@ -7,11 +7,13 @@ from typing import assert_never
 import numpy as np
 
 from models.arrays import Bools, Ints
+from models.bin_packing import pack
 from models.problem import (
     Allow,
     AtMost,
     Attract,
     Capacity,
+    Devices,
     Distinct,
     Held,
     MoveBudget,
@@ -28,8 +30,9 @@ from models.problem import (
 def excess(rule: Rule, problem: Problem, placement: Placement) -> Ints:
     """``[places]`` what exceeds the rule at each place; 0 where the rule holds.
 
-    A place is a node for `Allow`, `Capacity` and `Distinct`, a domain for `AtMost`, `Repel` and `Spread`, the whole
-    cluster for `Occupy` and `MoveBudget`. `Attract` has two places a node: seekers that are targets too, and others.
+    A place is a node for `Allow`, `Capacity`, `Distinct` and `Devices`, a domain for `AtMost`, `Repel` and `Spread`,
+    the whole cluster for `Occupy` and `MoveBudget`. `Attract` has two places a node: seekers that are targets too,
+    and others.
     """
     match rule:
         case Allow():
@@ -51,6 +54,8 @@ def excess(rule: Rule, problem: Problem, placement: Placement) -> Ints:
             return np.array([max(0, rule.at_least - int(used.sum()))], dtype=np.int64)
         case Distinct():
             return _too_many(rule, problem, placement)
+        case Devices():
+            return _short_of_devices(rule, problem, placement)
         case MoveBudget():
             moved = int(problem.start.beyond(placement, len(problem.nodes)).count.sum())
             return np.array([max(0, moved - rule.limit)], dtype=np.int64)
@@ -78,6 +83,8 @@ def arrivals(rule: Rule, problem: Problem, placement: Placement) -> Ints:
             return rule.topology.total(_counts(problem, new.only(rule.seekers)))
         case Distinct():
             return _counts(problem, new.only(np.flatnonzero((rule.own > 0) | (rule.bundle >= 0))))
+        case Devices():
+            return _counts(problem, new.only(rule.asking))
         case Occupy() | MoveBudget():
             return np.zeros(1, dtype=np.int64)
         case _:
@@ -87,7 +94,7 @@ def arrivals(rule: Rule, problem: Problem, placement: Placement) -> Ints:
 def place_names(rule: Rule, problem: Problem) -> tuple[str, ...]:
     """``[places]`` what to call the places in a report."""
     match rule:
-        case Allow() | Capacity() | Distinct():
+        case Allow() | Capacity() | Distinct() | Devices():
             return problem.nodes
         case Attract():
             return problem.nodes * 2
@@ -186,4 +193,22 @@ def _too_many(rule: Distinct, problem: Problem, placement: Placement) -> Ints:
         if rule.bundle[c] >= 0:
             there[rule.bundles[rule.bundle[c]], n] = True
     over: Ints = np.maximum(0, used + there.sum(axis=0) - np.maximum(0, rule.limit))
+    return over
+
+
+def shares(rule: Devices, placement: Placement) -> dict[int, tuple[int, ...]]:
+    """Return the shares on each node that has any, those of pods outside the problem included, in decreasing order."""
+    found: dict[int, list[int]] = {}
+    for n, part in zip(rule.held_node.tolist(), rule.held_part.tolist(), strict=True):
+        found.setdefault(n, []).append(part)
+    for c, n, k in placement.only(np.flatnonzero(rule.part > 0)).entries():
+        found.setdefault(n, []).extend([int(rule.part[c])] * k)
+    return {n: tuple(sorted(parts, reverse=True)) for n, parts in found.items()}
+
+
+def _short_of_devices(rule: Devices, problem: Problem, placement: Placement) -> Ints:
+    used = placement.per_node(len(problem.nodes), rule.whole) + rule.held_whole
+    for n, parts in shares(rule, placement).items():
+        used[n] += pack(parts, rule.size)[0]
+    over: Ints = np.maximum(0, used - rule.count)
     return over

@@ -6,29 +6,33 @@ and by how much is it exceeded. The first answer may be optimistic where rules d
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import assert_never
 
 import numpy as np
 
 from models.arrays import Bools, Ints
+from models.bin_packing import pack
 from models.problem import (
     SEVERITY,
     Allow,
     AtMost,
     Attract,
     Capacity,
+    Devices,
     Distinct,
     Held,
     MoveBudget,
     Occupy,
+    Placement,
     Problem,
     Repel,
     Rule,
     Spread,
     Topology,
 )
-from optimizer.evaluate.excess import roles
+from optimizer.evaluate.excess import roles, shares
 
 
 class Follower:
@@ -108,6 +112,8 @@ def follow(rule: Rule, problem: Problem, before: Ints) -> Follower | None:
             return FollowOccupy(rule, before)
         case Distinct():
             return FollowDistinct(rule, before)
+        case Devices():
+            return FollowDevices(rule, before)
         case _:
             assert_never(rule)
 
@@ -376,6 +382,48 @@ class FollowDistinct(Follower):
     def excess(self) -> Ints:
         over: Ints = np.maximum(0, self.used - self.room)
         return over
+
+
+class FollowDevices(Follower):
+    """Whole devices and shares by node, and which demands there is room for."""
+
+    def __init__(self, rule: Devices, before: Ints) -> None:
+        super().__init__(before, rule.asking.tolist())
+        self.rule = rule
+        demands, self.kind = np.unique(np.stack([rule.whole, rule.part]), axis=1, return_inverse=True)
+        self.demands: list[tuple[int, int]] = [(int(whole), int(part)) for whole, part in demands.T]
+        self.whole = rule.held_whole.copy()
+        held = shares(rule, Placement.of([]))
+        self.parts = [Counter(held.get(n, ())) for n in range(len(rule.count))]
+        self.over = np.zeros_like(rule.count)
+        self.fits = np.zeros((len(self.demands), len(rule.count)), dtype=np.bool_)
+        for n in range(len(rule.count)):
+            self._look_at(n)
+
+    def _short(self, n: int, whole: int = 0, part: int = 0) -> int:
+        parts = self.parts[n] + Counter([part] if part else [])
+        bins, _ = pack(tuple(sorted(parts.elements(), reverse=True)), self.rule.size)
+        return max(0, int(self.whole[n]) + whole + bins - int(self.rule.count[n]))
+
+    def _look_at(self, n: int) -> None:
+        self.over[n] = self._short(n)
+        self.fits[:, n] = [not self._short(n, whole, part) for whole, part in self.demands]
+
+    def room_for(self, c: int) -> Bools:
+        fits: Bools = self.fits[self.kind[c]]
+        return fits
+
+    def shift(self, c: int, n: int, k: int) -> None:
+        self.whole[n] += self.rule.whole[c] * k
+        if self.rule.part[c]:
+            self.parts[n][int(self.rule.part[c])] += k
+        self._look_at(n)
+
+    def place(self, c: int, n: int) -> int:
+        return n
+
+    def excess(self) -> Ints:
+        return self.over
 
 
 def _spread_out(good: Bools, domain: Ints) -> Bools:

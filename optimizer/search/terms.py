@@ -13,6 +13,7 @@ from models.problem import (
     DomainCurve,
     Excess,
     Move,
+    MovePeak,
     NodeCurve,
     NodeScore,
     Open,
@@ -59,6 +60,8 @@ def measure(term: Term, problem: Problem) -> Meter | None:
             return MeterUnplaced(term, problem)
         case Move():
             return MeterMove(term, problem)
+        case MovePeak():
+            return MeterMovePeak(term, problem)
         case Prefer():
             return MeterPrefer(term)
         case NodeCurve():
@@ -118,6 +121,29 @@ class MeterMove(Meter):
             self.value += self.cost[c] * (max(0, now - k) - max(0, now))
 
 
+class MeterMovePeak(Meter):
+    """The most pods of one group that left the node they started on."""
+
+    def __init__(self, term: MovePeak, problem: Problem) -> None:
+        super().__init__(np.flatnonzero(term.group >= 0))
+        self.cost, self.group = term.cost, term.group.tolist()
+        self.missing = {(c, n): k for (c, n), k in problem.start.counts().items() if term.group[c] >= 0}
+        self.left = np.zeros(int(term.group.max(initial=-1)) + 1, dtype=np.int64)
+        for (c, _), k in self.missing.items():
+            self.left[self.group[c]] += k
+        self.value = self.cost * int(self.left.max(initial=0))
+
+    def marginal(self, c: int) -> None:
+        return None
+
+    def shift(self, c: int, n: int, k: int) -> None:
+        if (c, n) in self.missing:
+            now = self.missing[c, n]
+            self.missing[c, n] = now - k
+            self.left[self.group[c]] += max(0, now - k) - max(0, now)
+            self.value = self.cost * int(self.left.max())
+
+
 class MeterPrefer(Meter):
     """A table."""
 
@@ -140,15 +166,18 @@ class _Family:
     def __init__(self, curves: Curves, curve: Ints) -> None:
         # One sorted array holds the corners of all curves, each curve in a range of its own; padding sits at its end.
         padding = curves.start >= FAR
-        self.stride = int(np.where(padding, 0, curves.start).max()) + 2
-        corners = np.where(padding, self.stride - 1, curves.start)
+        self.lowest = int(curves.start.min())
+        self.stride = int(np.where(padding, self.lowest, curves.start).max()) - self.lowest + 2
+        corners = np.where(padding, self.stride - 1, curves.start - self.lowest)
+        corners[:, 0] = 0  # the first piece goes on to the left
         self.corners = (corners + np.arange(len(corners))[:, None] * self.stride).ravel()
         self.slope, self.start, self.height = curves.slope.ravel(), curves.start.ravel(), curves.value.ravel()
         self.offset = curve * self.stride
 
     def at(self, x: Ints, which: Ints | slice = slice(None)) -> Ints:
         """``[i]`` the value of each curve, or of some of them, at its load."""
-        piece = np.searchsorted(self.corners, np.minimum(x, self.stride - 2) + self.offset[which], side="right") - 1
+        reached = np.clip(x - self.lowest, 0, self.stride - 2)
+        piece = np.searchsorted(self.corners, reached + self.offset[which], side="right") - 1
         values: Ints = self.height[piece] + self.slope[piece] * (x - self.start[piece])
         return values
 
@@ -157,7 +186,7 @@ class MeterNodeCurve(Meter):
     """A curve of each node's load."""
 
     def __init__(self, term: NodeCurve) -> None:
-        super().__init__(np.flatnonzero(term.demand > 0))
+        super().__init__(np.flatnonzero(term.demand))
         self.demand = term.demand.tolist()
         self.load = term.held.copy()
         self.counts = term.curve >= 0

@@ -1,4 +1,5 @@
-"""CP-SAT, the portfolio and brute force agree, tier by tier, on random tiny clusters that mix every kind of rule.
+"""CP-SAT, the portfolio and brute force agree, tier by tier, on random tiny clusters that mix every kind of rule,
+and on random problems of the kinds that clusters do not compile to.
 
 ``STOWPLAN_SEEDS`` sets how many clusters are tried.
 """
@@ -10,6 +11,7 @@ import os
 import pytest
 
 from models.objective import PRESETS
+from models.problem import Problem
 from models.result import Status
 from optimizer.control import Deadline
 from optimizer.cpsat.solve import solve_tier
@@ -21,6 +23,7 @@ from plugins_compat.profiles import default_profile
 from plugins_compat.release import K24, K36
 from tests.support.brute_force import best
 from tests.support.clusters import random_cluster
+from tests.support.problems import random_problem
 
 SEEDS = range(int(os.environ.get("STOWPLAN_SEEDS", "120")))
 NAMES = list(PRESETS)
@@ -38,7 +41,15 @@ def compiled(seed: int) -> Compiled:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_cp_sat_alone_finds_and_proves_the_optimum(seed: int) -> None:
     """From the start as it is, without any search: every tier is proven, and worth what brute force finds."""
-    problem = compiled(seed).problem
+    prove_with_cp_sat(compiled(seed).problem)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_cp_sat_alone_does_so_where_no_cluster_does(seed: int) -> None:
+    prove_with_cp_sat(random_problem(seed, broken=seed % 2 == 1))
+
+
+def prove_with_cp_sat(problem: Problem) -> None:
     judge, incumbent, reached = Judge(problem), problem.start, []
     for tier in range(len(problem.tiers)):
         attempt = solve_tier(judge, tier, reached, incumbent, Deadline(20, deterministic=True))
@@ -64,6 +75,15 @@ def test_the_portfolio_proves_the_same_and_the_filters_admit_it(seed: int) -> No
     before = {(r.pod.key, r.node) for r in refused(found, start)}
     after = {(r.pod.key, r.node) for r in refused(found, found.assign(outcome.placement))}
     assert after <= before
+
+
+@pytest.mark.parametrize("seed", SEEDS[: len(SEEDS) // 2])
+def test_the_portfolio_proves_the_same_where_no_cluster_does(seed: int) -> None:
+    problem = random_problem(seed, broken=seed % 2 == 1)
+    outcome = solve(problem, Options(time_limit=20, deterministic=True))
+    assert outcome.status is Status.OPTIMAL
+    assert outcome.values == best(problem)
+    assert not outcome.notes
 
 
 def refused(found: Compiled, where: dict[str, str]) -> list:  # type: ignore[type-arg]

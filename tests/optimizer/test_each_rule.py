@@ -20,6 +20,7 @@ from models.problem import (
     Attract,
     Capacity,
     Curves,
+    Devices,
     Distinct,
     DomainCurve,
     Excess,
@@ -27,6 +28,7 @@ from models.problem import (
     Load,
     Move,
     MoveBudget,
+    MovePeak,
     NodeCurve,
     NodeScore,
     Occupy,
@@ -97,6 +99,12 @@ class Case:
 
 def capacity(demand: list[int], free: list[int], **more: bool) -> Capacity:
     return Capacity(WHERE, ints(*demand), ints(*free), ints(10, 10, 10), **more)
+
+
+def devices(whole: list[int], part: list[int], count: list[int], held: list[tuple[int, int]] = []) -> Devices:  # noqa: B006
+    """Devices of size 10, of which shares are held as (node, part)."""
+    node, shares = (ints(*(pair[i] for pair in held)) for i in (0, 1))
+    return Devices(WHERE, ints(*whole), ints(*part), 10, ints(*count), NONE, node, shares)
 
 
 CASES = [
@@ -231,6 +239,20 @@ CASES = [
         [Distinct(WHERE, ints(1), ints(-1), (), ints(1, 1, 1), np.zeros((0, 3), dtype=bool))],
         start=[(0, 0, 2)],
     ),
+    # Shares of 6 need a device each, though three of them have the volume of less than two: one of four waits.
+    Case("devices, halves", [4], (0, 1), [devices([0], [6], [2, 1, 0])]),
+    # 6 + 4 fill a device, and three devices take all if each holds one of both.
+    Case("devices, packed", [3, 3], (0, 0), [devices([0, 0], [6, 4], [2, 1, 0])]),
+    # Sizes that divide each other: 2.5 devices' worth of shares on three devices, and one whole device.
+    Case("devices, divisible", [5, 1], (0, 1), [devices([0, 1], [5, 0], [2, 1, 0])]),
+    # A fixed share of 5 leaves room for one of 5 on n0, and no whole device there.
+    Case("devices, held", [2, 1], (0, 1), [devices([0, 1], [5, 0], [1, 1, 0], [(0, 5)])]),
+    # Three of 6 on two devices are one too many; it goes to n1.
+    Case("devices, broken", [3], (0, 0, 1), [devices([0], [6], [2, 1, 0])], [Move(WHERE, ints(1))], [(0, 0, 3)]),
+    # Two of 6 on one device, and no device elsewhere: n0 stays exceeded, so that nobody may come, even for a share of 4.
+    Case("devices, beyond repair", [2, 1], (SEVERITY, 1), [devices([0, 0], [6, 4], [1, 0, 0])], start=[(0, 0, 2)]),
+    # Each takes a whole device and a share besides: one pod for n0's two devices.
+    Case("devices, whole and share", [2], (0, 1), [devices([1], [5], [2, 1, 0])]),
     # Three pods would rather be on n2; two may go.
     Case(
         "move budget",
@@ -242,7 +264,35 @@ CASES = [
     ),
     # Squares of the load: 2 + 1 + 1 is best of all ways to place four.
     Case("node curve", [4], (0, 0, 6), [], [NodeCurve(WHERE, ints(1), NONE, ints(0, 0, 0), SQUARE)]),
-    # The same by zone: 2 + 2.
+    # Loads below 0 cost nothing: one of 2 and one of -1 on each node make 1 + 1; apart by kind it were 4.
+    Case(
+        "node curve, negative demand",
+        [2, 2],
+        (0, 0, 2),
+        [capacity([1, 1], [2, 2, 0])],
+        [
+            NodeCurve(
+                WHERE, ints(2, -1), NONE, ints(0, 0, 0), Curves(ints(-1, 0)[None], ints(0, 1)[None], ints(0, 0)[None])
+            )
+        ],
+    ),
+    # At most 2 is charged, so those of 3 share a node: 2 + 0, while mixed it were 2 + 2. The first piece goes on to the
+    # left, where held amounts begin.
+    Case(
+        "node curve, negative demand, not convex",
+        [2, 2],
+        (0, 0, 2),
+        [capacity([1, 1], [2, 2, 0])],
+        [
+            NodeCurve(
+                WHERE,
+                ints(3, -1),
+                ints(0, 0, -9),
+                ints(0, 0, 0),
+                Curves(ints(-1, 0, 2)[None], ints(0, 1, 0)[None], ints(0, 0, 2)[None]),
+            )
+        ],
+    ),
     # No node carries the label: nothing to exceed, nobody to be near.
     Case("at most, nowhere", [2], (0, 0), [AtMost(WHERE, ints(0), NOWHERE, 1, ints())]),
     Case("repel, nowhere", [2], (0, 0), [Repel(WHERE, ints(0), ints(0), NOWHERE, NOBODY)]),
@@ -253,6 +303,7 @@ CASES = [
     Case(
         "pair, nowhere", [2], (0, 0, 0), [], [Pair(WHERE, ints(0), ints(0), NOWHERE, NOBODY, 3, together=True, pairs=2)]
     ),
+    # The same squares by zone: 2 + 2.
     Case("domain curve", [4], (0, 0, 8), [], [DomainCurve(WHERE, ints(0), ZONES, ints(0, 0), SQUARE)]),
     # Two pods of 5 on nodes of 10: apart, each misses 50 of 100 points; together, each would miss 100.
     Case(
@@ -300,6 +351,25 @@ CASES = [
     Case("unplaced", [1, 1], (0, 1, 2), [capacity([1, 1], [1, 0, 0])], [Unplaced(WHERE, ints(5, 2))]),
     # Nothing is better elsewhere, so nobody moves.
     Case("move", [2], (0, 0, 0), [], [Move(WHERE, ints(7))], [(0, 1, 2)]),
+    # Two of the four have to leave n0. One of no group leaves for nothing; a second one makes a peak of one. Two of
+    # the first group would make a peak of two.
+    Case(
+        "move peak",
+        [2, 1, 1],
+        (0, 0, 2, 5),
+        [capacity([1, 1, 1], [4, 1, 1])],
+        [Prefer(WHERE, ints(0, 0, 0), ints(1, 0, 0)[None]), MovePeak(WHERE, 5, ints(0, 1, -1))],
+        [(0, 0, 2), (1, 0, 1), (2, 0, 1)],
+    ),
+    # The largest group counts, not the sum: one of each leaves, at the price of one.
+    Case(
+        "move peak, several groups",
+        [2, 2],
+        (0, 0, 2, 5),
+        [capacity([1, 1], [4, 1, 1])],
+        [Prefer(WHERE, ints(0, 0), ints(1, 0, 0)[None]), MovePeak(WHERE, 5, ints(0, 1))],
+        [(0, 0, 2), (1, 0, 2)],
+    ),
     # What is broken and cannot be mended stays, and is counted.
     Case(
         "excess",

@@ -18,6 +18,7 @@ from plugins_compat.profiles import default_profile
 from plugins_compat.release import K36
 from tests.support.brute_force import best
 from tests.support.clusters import node, pod, random_cluster, snapshot
+from tests.support.problems import random_problem
 
 NAMES = list(PRESETS)
 ENOUGH = 60.0
@@ -33,7 +34,18 @@ def problem_of(seed: int) -> Problem:
 def test_the_relaxation_is_never_above_the_optimum(seed: int, pooled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if pooled:
         monkeypatch.setattr(relaxation, "FINE", 0)
-    problem = problem_of(seed)
+    never_above(problem_of(seed))
+
+
+@pytest.mark.parametrize("pooled", [False, True], ids=["node by node", "nodes pooled"])
+@pytest.mark.parametrize("seed", range(120))
+def test_nor_is_it_where_no_cluster_compiles_to(seed: int, pooled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if pooled:
+        monkeypatch.setattr(relaxation, "FINE", 0)
+    never_above(random_problem(seed, broken=seed % 2 == 1))
+
+
+def never_above(problem: Problem) -> None:
     judge, upper, values = Judge(problem), most(problem), best(problem)
     for tier, value in enumerate(values):
         bound = relaxation_bound(judge, upper, tier, values[:tier], ENOUGH)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from models.objective import PRESETS
+from models.problem import Problem
 from optimizer.control import Deadline, Stop
 from optimizer.evaluate import Judge
 from optimizer.search.descent import descend
@@ -16,6 +17,7 @@ from plugins_compat.compiler.compile import Compiled, compile_problem
 from plugins_compat.profiles import default_profile
 from plugins_compat.release import K24, K36
 from tests.support.clusters import random_cluster
+from tests.support.problems import random_problem
 
 NAMES = list(PRESETS)
 STEPS = 12
@@ -30,7 +32,15 @@ def compiled(seed: int) -> Compiled:
 @pytest.mark.parametrize("seed", range(60))
 def test_the_books_agree_with_the_judge_after_any_change(seed: int) -> None:
     """Take pods off and put them on at random; whatever the state calls legal, the judge does, at the same values."""
-    problem = compiled(seed).problem
+    keeps_its_books(compiled(seed).problem, seed)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_the_books_agree_where_no_cluster_compiles_to(seed: int) -> None:
+    keeps_its_books(random_problem(seed, broken=seed % 2 == 1), seed)
+
+
+def keeps_its_books(problem: Problem, seed: int) -> None:
     judge, rng = Judge(problem), random.Random(seed)
     state = State(judge, problem.start)
     assert state.values() == judge.evaluate(problem.start).values
