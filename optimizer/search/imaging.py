@@ -15,6 +15,7 @@ from models.problem import (
     Allow,
     Capacity,
     Curves,
+    Devices,
     Distinct,
     Excess,
     Move,
@@ -28,6 +29,7 @@ from models.problem import (
     Unplaced,
 )
 from optimizer.evaluate import Judge
+from optimizer.evaluate.excess import excess
 from optimizer.search.kernel import layout as at
 from optimizer.search.kernel.image import Image
 from optimizer.search.kernel.moves import place_all
@@ -109,16 +111,20 @@ class _Drawing:
         prefer, table = self._prefers(head, cls)
         opened = self._opens(head, fix)
         thing, bundle, bundle_at = self._distincts(head, cls, fix, live)
-        self._devices(head, cls, fix, live)
+        device, held_part = self._devices(head, cls, fix, live)
         head[at.H_MOVE_LIMIT] = min([r.limit for r in problem.rules if isinstance(r, MoveBudget)], default=NO_BUDGET)
         rows = cls.table()
         delta = self._identities(rows)
         mask, choice = self._allowed(rows)
         relations = Relations(self.judge, self.add_curves)
         member, priced = relations.members(rows)
+        crew = relations.crew()
         rows[:, at.C_PRICED] = priced
         rows[:, at.C_SPARE] = problem.spare
         rows[:, at.C_MISSING] = problem.size
+        rows[:, at.C_POD] = np.cumsum(problem.size) - problem.size
+        ends = np.searchsorted(problem.start.cls, np.arange(classes + 1))
+        rows[:, at.C_HOMES], rows[:, at.C_HOMES_END] = ends[:-1], ends[1:]
         weight = np.zeros(classes)
         for rule in problem.rules:
             if isinstance(rule, Capacity):
@@ -148,7 +154,9 @@ class _Drawing:
             delta,
             mask,
             choice,
+            np.append(problem.start.node, 0).astype(np.int32),
             member,
+            crew,
             relations.table(),
             relations.counters(),
             relations.domains(),
@@ -164,8 +172,8 @@ class _Drawing:
             thing,
             bundle,
             bundle_at,
-            np.ones(1, dtype=np.int64),
-            np.zeros(1, dtype=np.int64),
+            device,
+            held_part,
             value,
         )
 
@@ -321,8 +329,30 @@ class _Drawing:
         listed = np.concatenate([*bundles, np.zeros(1, dtype=np.int64)]).astype(np.int32)
         return np.vstack([*things, np.zeros((1, nodes), dtype=np.int16)]), listed, ends
 
-    def _devices(self, head: Ints, cls: Table, fix: Table, live: Table) -> None:
-        head[at.H_DEVICES] = 0
+    def _devices(self, head: Ints, cls: Table, fix: Table, live: Table) -> tuple[Ints, Ints]:
+        rules = self._rules(Devices)
+        nodes = len(self.judge.problem.nodes)
+        parts, first, number, seen = [np.zeros(0, dtype=np.int64)], [], [], 0
+        for rule, _ in rules:
+            order = np.argsort(rule.held_node, kind="stable")
+            parts.append(rule.held_part[order])
+            ends = np.searchsorted(rule.held_node[order], np.arange(nodes + 1))
+            first.append(ends[:-1] + seen)
+            number.append(np.diff(ends))
+            seen += len(order)
+        empty = [np.zeros(nodes, dtype=np.int64)] * len(rules)
+        head[at.H_DEVICES] = len(rules)
+        head[at.H_C_WHOLE] = cls.add_columns([rule.whole for rule, _ in rules])
+        head[at.H_C_PART] = cls.add_columns([rule.part for rule, _ in rules])
+        head[at.H_F_DEVICES] = fix.add_columns([rule.count for rule, _ in rules])
+        head[at.H_F_DEVICE_BEFORE] = fix.add_columns([before for _, before in rules])
+        head[at.H_F_DEVICE_HELD] = fix.add_columns(first)
+        head[at.H_F_DEVICE_HELDS] = fix.add_columns(number)
+        head[at.H_V_WHOLE] = live.add_columns([rule.held_whole for rule, _ in rules])
+        alone = [excess(rule, self.judge.problem, Placement.of(())) for rule, _ in rules]
+        head[at.H_V_DEVICE_EXCESS] = live.add_columns(alone)
+        head[at.H_V_DEVICE_ARRIVED] = live.add_columns(empty)
+        return np.array([rule.size for rule, _ in rules] or [1], dtype=np.int64), np.append(np.concatenate(parts), 0)
 
     def _identities(self, rows: Ints) -> NDArray[np.int32]:
         """Tell classes of one pod their home, give the others a row of pods now less pods at the start."""

@@ -13,6 +13,7 @@ from models.problem import (
     Curves,
     DomainCurve,
     Held,
+    MovePeak,
     Occupy,
     Pair,
     Placement,
@@ -72,6 +73,8 @@ class Relations:
                         self._domain_curve(term, t, weighted.weight)
                     case Pair() as term:
                         self._pair(term, t, weighted.weight)
+                    case MovePeak() as term:
+                        self._move_peak(term, t, weighted.weight)
                     case _:
                         pass
 
@@ -94,6 +97,16 @@ class Relations:
         priced = np.zeros(len(rows), dtype=np.bool_)
         priced[classes[order][member[:, 0] >= self.priced_from]] = True
         return np.vstack([member, np.zeros((1, 2), dtype=np.int32)]), priced
+
+    def crew(self) -> Int32:
+        """List the classes of every relation, one relation after another, and tell the relations where."""
+        nobody = np.zeros(0, dtype=np.int64)
+        relations = np.concatenate([nobody, *self._relations])
+        order = np.argsort(relations, kind="stable")
+        ends = np.searchsorted(relations[order], np.arange(len(self.rows) + 1))
+        for row, first, end in zip(self.rows, ends[:-1], ends[1:], strict=True):
+            row[at.R_CREW], row[at.R_CREW_END] = first, end
+        return np.append(np.concatenate([nobody, *self._classes])[order], 0).astype(np.int32)
 
     def table(self) -> Ints:
         """``[Q, R_COLUMNS]``, with no row if there is no relation."""
@@ -233,6 +246,27 @@ class Relations:
         cost = weight * term.cost * (1 if term.together else -1)
         q = self._add(at.PAIR, term.topology, _held(term.held, term.topology), R_TIER=tier, R_WEIGHT=cost)
         self._join_roles(q, term.seekers, term.targets)
+
+    def _move_peak(self, term: MovePeak, tier: int, weight: int) -> None:
+        inside = np.flatnonzero(term.group >= 0)
+        if not len(inside):
+            return
+        # On empty nodes, all that started somewhere have left.
+        size, started = (
+            np.bincount(term.group[inside], weights=part[inside]).astype(np.int64)
+            for part in (self.problem.size, self.problem.start.placed(len(self.problem.classes)))
+        )
+        histogram = np.bincount(started, minlength=int(size.max()) + 2)
+        q = self._add(
+            at.MOVE_PEAK,
+            None,
+            started,
+            R_HISTOGRAM=self._count(histogram),
+            R_STATE=int(started.max()),
+            R_TIER=tier,
+            R_WEIGHT=weight * term.cost,
+        )
+        self._join(q, inside, term.group[inside])
 
 
 def _held(held: Held, topology: Topology) -> Ints:

@@ -7,7 +7,7 @@ import random
 import numpy as np
 
 from models.bin_packing import pack
-from optimizer.search.kernel_packing import least_bins
+from optimizer.search.kernel.packing import least_bins
 from tests.models.test_bin_packing import random_parts
 
 

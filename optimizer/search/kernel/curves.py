@@ -26,17 +26,16 @@ def curve_at(piece: Int64, first: int, pieces: int, x: int) -> int:
 @compiled
 def missed(s: Image, score: int, n: int, c: int, k: int) -> int:
     """Return what all scored pods of a node miss, after ``k`` pods of class ``c`` came on top; 0 pods for as it is."""
-    head = s.head
     first, loads = s.score[score, 3], s.score[score, 4]
     kind, weights = s.score[score, 2], s.score[score, 5]
-    scored = s.live[n, head[H_V_SCORED] + score]
+    scored = s.live[n, s.head[H_V_SCORED] + score]
     if k:
-        scored += k * s.cls[c, head[H_C_SCORED] + score]
+        scored += k * s.cls[c, s.head[H_C_SCORED] + score]
     if scored == 0:
         return 0
-    usage = head[H_V_USAGE] + first
-    capacity = head[H_F_LOAD] + first
-    demand = head[H_C_LOAD] + first
+    usage = s.head[H_V_USAGE] + first
+    capacity = s.head[H_F_LOAD] + first
+    demand = s.head[H_C_LOAD] + first
     if kind == 2:
         a, b = s.fix[n, capacity], s.fix[n, capacity + 1]
         if a <= 0 or b <= 0:

@@ -33,10 +33,11 @@ class Image(NamedTuple):
         ``[row, N]`` pods of the class on the node now, less those at the start; a class of one pod has no row.
     mask
         ``[row, N]`` number of `Allow` rules that forbid the node.
-    choice
-        Nodes open to each class, one class after another.
-    member
-        ``[m, 3]`` relation and role of a class, one class after another; for `MovePeak` the role is the group.
+    choice, home
+        Nodes open to each class, and nodes it started on, one class after another.
+    member, crew
+        ``[m, 2]`` relation and role of a class, one class after another; for `MovePeak` the role is the group. And
+        the classes of each relation, one relation after another.
     relation, counter, domain
         ``[Q, R_COLUMNS]``; counters by domain of all relations; ``[topology, N + 1]`` domain of each node or -1.
     piece
@@ -70,7 +71,9 @@ class Image(NamedTuple):
     delta: Int32
     mask: NDArray[np.int16]
     choice: Int32
+    home: Int32
     member: Int32
+    crew: Int32
     relation: Int64
     counter: Int32
     domain: Int32

@@ -68,7 +68,10 @@ C_MEMBER_END = 6
 C_PRICED = 7  # whether one of its relations is a cost
 C_SPARE = 8  # how many pods of the class may be without a node
 C_MISSING = 9  # how many are: the one column that changes
-C_FIXED = 10
+C_POD = 10  # its first pod; a class's pods have consecutive numbers
+C_HOMES = 11  # the nodes it started on: home[C_HOMES : C_HOMES_END]
+C_HOMES_END = 12
+C_FIXED = 13
 
 # Relations: what is counted by domain.
 R_KIND = 0
@@ -91,7 +94,9 @@ R_PIECES = 16
 R_NODE = 17  # Attract, slow: first counter by node
 R_TOPOLOGIES = 18  # Attract, slow: first topology in `counter`
 R_TOPOLOGIES_END = 19
-R_COLUMNS = 20
+R_CREW = 20  # its classes: crew[R_CREW : R_CREW_END]
+R_CREW_END = 21
+R_COLUMNS = 22
 
 AT_MOST = 0
 REPEL = 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from optimizer.search.kernel.borrowing import borrow
 from optimizer.search.kernel.curves import curve_at, missed
 from optimizer.search.kernel.image import Image, Int64
 from optimizer.search.kernel.jit import compiled, inlined
@@ -85,6 +86,7 @@ def shift(s: Image, p: int, target: int) -> None:
 @compiled
 def place_all(s: Image, where: Int64) -> None:
     """Put every pod on the node of ``where[p]``."""
+    s = borrow(s)
     for p in range(len(where)):
         if s.pod[p, P_NODE] != where[p]:
             shift(s, p, where[p])
@@ -102,15 +104,15 @@ def barred(s: Image, c: int, source: int, target: int) -> bool:
     """Whether a relation surely forbids that a pod of a class goes from one node to another all by itself."""
     nodes = s.head[H_NODES]
     for at in range(s.cls[c, C_MEMBER], s.cls[c, C_MEMBER_END]):
-        relation = s.relation[s.member[at, 0]]
-        kind = relation[R_KIND]
-        if relation[R_SLOW] or kind > SPREAD:
+        q = s.member[at, 0]
+        kind = s.relation[q, R_KIND]
+        if s.relation[q, R_SLOW] or kind > SPREAD:
             continue
         role = s.member[at, 1]
-        old, new = s.domain[relation[R_TOPOLOGY], source], s.domain[relation[R_TOPOLOGY], target]
+        old, new = s.domain[s.relation[q, R_TOPOLOGY], source], s.domain[s.relation[q, R_TOPOLOGY], target]
         if old == new:
             continue
-        base, domains = relation[R_COUNT], relation[R_DOMAINS]
+        base, domains = s.relation[q, R_COUNT], s.relation[q, R_DOMAINS]
         if kind == ATTRACT:
             stride = domains + 1
             if old >= 0 and role != SEEKER:
@@ -121,14 +123,14 @@ def barred(s: Image, c: int, source: int, target: int) -> bool:
                 company = s.counter[base + new] + s.counter[base + 2 * stride + new] if new >= 0 else 0
                 if role == SEEKER and company < 1:
                     return True
-                if role == BOTH and company < 1 and relation[R_STATE] - (1 if old >= 0 else 0) > 0:
+                if role == BOTH and company < 1 and s.relation[q, R_STATE] - (1 if old >= 0 else 0) > 0:
                     return True
             continue
         if new < 0:
             continue
         count = s.counter[base + new]
         if kind == AT_MOST:
-            if count >= relation[R_LIMIT]:
+            if count >= s.relation[q, R_LIMIT]:
                 return True
         elif kind == REPEL:
             b, t = s.counter[base + domains + new], s.counter[base + 2 * domains + new]
@@ -139,9 +141,9 @@ def barred(s: Image, c: int, source: int, target: int) -> bool:
             if role == TARGET and count + b > 0:
                 return True
         elif role != TARGET and kind == SPREAD:
-            least = relation[R_STATE]
+            least = s.relation[q, R_STATE]
             more = 1 if role == BOTH else 0
-            if count + more - least > relation[R_LIMIT] and count > least:
+            if count + more - least > s.relation[q, R_LIMIT] and count > least:
                 return True
     return False
 
@@ -164,8 +166,7 @@ def glance(s: Image, p: int, other: int, source: int, target: int, change: Int64
     bool
         ``False`` if it is surely illegal. Relations are not looked at, nor are devices and shared things.
     """
-    head = s.head
-    nodes, tiers = head[H_NODES], head[H_TIERS]
+    nodes, tiers = s.head[H_NODES], s.head[H_TIERS]
     c = s.pod[p, P_CLASS]
     e = s.pod[other, P_CLASS] if other >= 0 else -1
     for t in range(tiers):
@@ -191,11 +192,10 @@ def _glance_nowhere(s: Image, comes: int, goes: int, change: Int64) -> None:
             change[t] -= s.cls[goes, first + t]
 
 
-@compiled
+@inlined
 def _glance_node(s: Image, comes: int, goes: int, n: int, change: Int64) -> bool:
     """Look at one node where a pod of one class comes and one of another goes; -1 for nobody."""
-    head, fix, live = s.head, s.fix[n], s.live[n]
-    nodes, tiers = head[H_NODES], head[H_TIERS]
+    nodes, tiers = s.head[H_NODES], s.head[H_TIERS]
     new = False
     old = False
     if comes >= 0:
@@ -204,40 +204,40 @@ def _glance_node(s: Image, comes: int, goes: int, n: int, change: Int64) -> bool
             return False
     if goes >= 0:
         old = not is_newcomer(s, goes, n, 0)
-    for r in range(head[H_CAPACITIES]):
-        at = head[H_C_CAPACITY] + r
+    for r in range(s.head[H_CAPACITIES]):
+        at = s.head[H_C_CAPACITY] + r
         more = s.cls[comes, at] if comes >= 0 else 0
         if not (new and more):
             continue
         less = s.cls[goes, at] if goes >= 0 and not (old and s.transient[r]) else 0
-        if live[head[H_V_LOAD] + r] + more - less > fix[head[H_F_ROOM] + r]:
+        if s.live[n, s.head[H_V_LOAD] + r] + more - less > s.fix[n, s.head[H_F_ROOM] + r]:
             return False
-    for i in range(head[H_CURVES]):
-        at = head[H_C_CURVE] + i
+    for i in range(s.head[H_CURVES]):
+        at = s.head[H_C_CURVE] + i
         demand = (s.cls[comes, at] if comes >= 0 else 0) - (s.cls[goes, at] if goes >= 0 else 0)
-        piece = fix[head[H_F_PIECE] + i]
+        piece = s.fix[n, s.head[H_F_PIECE] + i]
         if demand == 0 or piece < 0:
             continue
-        cost = curve_at(s.piece, piece, fix[head[H_F_PIECES] + i], live[head[H_V_CURVE] + i] + demand)
-        change[s.curve[i, 0]] += s.curve[i, 1] * (cost - live[head[H_V_VALUE] + i])
+        cost = curve_at(s.piece, piece, s.fix[n, s.head[H_F_PIECES] + i], s.live[n, s.head[H_V_CURVE] + i] + demand)
+        change[s.curve[i, 0]] += s.curve[i, 1] * (cost - s.live[n, s.head[H_V_VALUE] + i])
     if comes < 0 or goes < 0:
-        for i in range(head[H_SCORES]):
+        for i in range(s.head[H_SCORES]):
             cost = missed(s, i, n, comes, 1) if comes >= 0 else missed(s, i, n, goes, -1)
-            change[s.score[i, 0]] += s.score[i, 1] * (cost - live[head[H_V_SCORE] + i])
-        for i in range(head[H_OPENS]):
+            change[s.score[i, 0]] += s.score[i, 1] * (cost - s.live[n, s.head[H_V_SCORE] + i])
+        for i in range(s.head[H_OPENS]):
             if comes >= 0 and s.width[n] == 0:
-                change[s.opened[i, 0]] += fix[head[H_F_OPEN] + i]
+                change[s.opened[i, 0]] += s.fix[n, s.head[H_F_OPEN] + i]
             if goes >= 0 and s.width[n] == 1:
-                change[s.opened[i, 0]] -= fix[head[H_F_OPEN] + i]
-    for i in range(head[H_PREFERS]):
-        first, row = s.prefer[i, 2] + n, head[H_C_PREFER] + i
+                change[s.opened[i, 0]] -= s.fix[n, s.head[H_F_OPEN] + i]
+    for i in range(s.head[H_PREFERS]):
+        first, row = s.prefer[i, 2] + n, s.head[H_C_PREFER] + i
         cost = 0
         if comes >= 0:
             cost += s.table[first + s.cls[comes, row] * nodes]
         if goes >= 0:
             cost -= s.table[first + s.cls[goes, row] * nodes]
         change[s.prefer[i, 0]] += s.prefer[i, 1] * cost
-    first = head[H_C_MOVE]
+    first = s.head[H_C_MOVE]
     for t in range(tiers):
         if comes >= 0 and not new:
             change[t] -= s.cls[comes, first + t]
@@ -251,13 +251,13 @@ def glance_peaks(s: Image, c: int, source: int, target: int, change: Int64) -> N
     """Add what the groups' most leavers would cost if a pod of a class moved."""
     nodes = s.head[H_NODES]
     for at in range(s.cls[c, C_MEMBER], s.cls[c, C_MEMBER_END]):
-        relation = s.relation[s.member[at, 0]]
-        if relation[R_KIND] != MOVE_PEAK:
+        q = s.member[at, 0]
+        if s.relation[q, R_KIND] != MOVE_PEAK:
             continue
         k = 1 if source < nodes and not is_newcomer(s, c, source, 0) else 0
         k -= 1 if target < nodes and not is_newcomer(s, c, target, 1) else 0
-        leavers, most = s.counter[relation[R_COUNT] + s.member[at, 1]], relation[R_STATE]
+        leavers, most = s.counter[s.relation[q, R_COUNT] + s.member[at, 1]], s.relation[q, R_STATE]
         if k > 0 and leavers + k > most:
-            change[relation[R_TIER]] += relation[R_WEIGHT]
-        elif k < 0 and leavers == most and s.counter[relation[R_HISTOGRAM] + most] == 1:
-            change[relation[R_TIER]] -= relation[R_WEIGHT]
+            change[s.relation[q, R_TIER]] += s.relation[q, R_WEIGHT]
+        elif k < 0 and leavers == most and s.counter[s.relation[q, R_HISTOGRAM] + most] == 1:
+            change[s.relation[q, R_TIER]] -= s.relation[q, R_WEIGHT]

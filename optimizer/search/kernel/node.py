@@ -74,7 +74,7 @@ def bad(excess: int, before: int, arrived: int) -> int:
     return 1 if excess > 0 and (excess > before or arrived > 0) else 0
 
 
-@compiled
+@inlined
 def is_newcomer(s: Image, c: int, n: int, k: int) -> bool:
     """Whether the last pod of a class on a node (``k`` = 0), or one more (``k`` = 1), is not one that started there."""
     row = s.cls[c, C_ROW]
@@ -92,67 +92,66 @@ def count_on_node(s: Image, c: int, n: int, k: int) -> bool:
     bool
         Whether it is a newcomer, rather than one of those that the class had there at the start.
     """
-    head, cls, fix, live, value = s.head, s.cls[c], s.fix[n], s.live[n], s.value
-    tiers = head[H_TIERS]
-    row = cls[C_ROW]
+    tiers = s.head[H_TIERS]
+    row = s.cls[c, C_ROW]
     newcomer = is_newcomer(s, c, n, 1 if k > 0 else 0)
     if row >= 0:
         s.delta[row, n] += k
     excess = 0
     wrong = 0
-    forbidden = s.mask[cls[C_ALLOW], n]
+    forbidden = s.mask[s.cls[c, C_ALLOW], n]
     if forbidden:
         excess += k * forbidden * SEVERITY
         if newcomer:
             wrong += k
-    for r in range(head[H_CAPACITIES]):
-        demand = cls[head[H_C_CAPACITY] + r]
+    for r in range(s.head[H_CAPACITIES]):
+        demand = s.cls[c, s.head[H_C_CAPACITY] + r]
         if demand == 0:
             continue
-        room, before = fix[head[H_F_ROOM] + r], fix[head[H_F_BEFORE] + r]
-        at = head[H_V_LOAD] + r
-        load, arrived = live[at], live[head[H_V_ARRIVED] + r]
+        room, before = s.fix[n, s.head[H_F_ROOM] + r], s.fix[n, s.head[H_F_BEFORE] + r]
+        at = s.head[H_V_LOAD] + r
+        load, arrived = s.live[n, at], s.live[n, s.head[H_V_ARRIVED] + r]
         now = load
         if newcomer or not s.transient[r]:
             now += k * demand
-            live[at] = now
+            s.live[n, at] = now
         if before > 0 and newcomer:
-            live[head[H_V_ARRIVED] + r] = arrived + k
+            s.live[n, s.head[H_V_ARRIVED] + r] = arrived + k
         if load > room or now > room:
             was, is_now = max(0, load - room), max(0, now - room)
-            excess += (is_now - was) * fix[head[H_F_SEVERITY] + r]
-            wrong += bad(is_now, before, live[head[H_V_ARRIVED] + r]) - bad(was, before, arrived)
-    for i in range(head[H_CURVES]):
-        demand = cls[head[H_C_CURVE] + i]
-        piece = fix[head[H_F_PIECE] + i]
+            excess += (is_now - was) * s.fix[n, s.head[H_F_SEVERITY] + r]
+            wrong += bad(is_now, before, s.live[n, s.head[H_V_ARRIVED] + r]) - bad(was, before, arrived)
+    for i in range(s.head[H_CURVES]):
+        demand = s.cls[c, s.head[H_C_CURVE] + i]
+        piece = s.fix[n, s.head[H_F_PIECE] + i]
         if demand == 0 or piece < 0:
             continue
-        load = live[head[H_V_CURVE] + i] + k * demand
-        live[head[H_V_CURVE] + i] = load
-        cost = curve_at(s.piece, piece, fix[head[H_F_PIECES] + i], load)
-        value[s.curve[i, 0]] += s.curve[i, 1] * (cost - live[head[H_V_VALUE] + i])
-        live[head[H_V_VALUE] + i] = cost
-    for i in range(head[H_SCORES]):
+        load = s.live[n, s.head[H_V_CURVE] + i] + k * demand
+        s.live[n, s.head[H_V_CURVE] + i] = load
+        cost = curve_at(s.piece, piece, s.fix[n, s.head[H_F_PIECES] + i], load)
+        s.value[s.curve[i, 0]] += s.curve[i, 1] * (cost - s.live[n, s.head[H_V_VALUE] + i])
+        s.live[n, s.head[H_V_VALUE] + i] = cost
+    for i in range(s.head[H_SCORES]):
         for r in range(s.score[i, 3], s.score[i, 3] + s.score[i, 4]):
-            live[head[H_V_USAGE] + r] += k * cls[head[H_C_LOAD] + r]
-        live[head[H_V_SCORED] + i] += k * cls[head[H_C_SCORED] + i]
+            s.live[n, s.head[H_V_USAGE] + r] += k * s.cls[c, s.head[H_C_LOAD] + r]
+        s.live[n, s.head[H_V_SCORED] + i] += k * s.cls[c, s.head[H_C_SCORED] + i]
         cost = missed(s, i, n, c, 0)
-        value[s.score[i, 0]] += s.score[i, 1] * (cost - live[head[H_V_SCORE] + i])
-        live[head[H_V_SCORE] + i] = cost
-    for i in range(head[H_PREFERS]):
-        at = s.prefer[i, 2] + cls[head[H_C_PREFER] + i] * head[H_NODES] + n
-        value[s.prefer[i, 0]] += k * s.prefer[i, 1] * s.table[at]
-    for i in range(head[H_DISTINCTS]):
+        s.value[s.score[i, 0]] += s.score[i, 1] * (cost - s.live[n, s.head[H_V_SCORE] + i])
+        s.live[n, s.head[H_V_SCORE] + i] = cost
+    for i in range(s.head[H_PREFERS]):
+        at = s.prefer[i, 2] + s.cls[c, s.head[H_C_PREFER] + i] * s.head[H_NODES] + n
+        s.value[s.prefer[i, 0]] += k * s.prefer[i, 1] * s.table[at]
+    for i in range(s.head[H_DISTINCTS]):
         changed = _count_things(s, i, c, n, k, newcomer)
         excess += changed[0]
         wrong += changed[1]
     if not newcomer:
-        value[tiers + MOVED] -= k
+        s.value[tiers + MOVED] -= k
         for t in range(tiers):
-            value[t] -= k * cls[head[H_C_MOVE] + t]
+            s.value[t] -= k * s.cls[c, s.head[H_C_MOVE] + t]
     for t in range(tiers):
-        value[t] += excess * s.excess_weight[t]
-    value[tiers + BAD] += wrong
+        s.value[t] += excess * s.excess_weight[t]
+    s.value[tiers + BAD] += wrong
     s.fill[n] += k * s.weight[c]
     return newcomer
 
@@ -160,11 +159,10 @@ def count_on_node(s: Image, c: int, n: int, k: int) -> bool:
 @compiled
 def _count_things(s: Image, i: int, c: int, n: int, k: int, newcomer: bool) -> tuple[int, int]:
     """Book the things of one pod; return the change of excess, at its severity, and of what is illegal."""
-    head, cls, fix, live = s.head, s.cls[c], s.fix[n], s.live[n]
-    own, bundle = cls[head[H_C_OWN] + i], cls[head[H_C_BUNDLE] + i]
+    own, bundle = s.cls[c, s.head[H_C_OWN] + i], s.cls[c, s.head[H_C_BUNDLE] + i]
     if own == 0 and bundle < 0:
         return 0, 0
-    used, arrived = live[head[H_V_USED] + i], live[head[H_V_DISTINCT_ARRIVED] + i]
+    used, arrived = s.live[n, s.head[H_V_USED] + i], s.live[n, s.head[H_V_DISTINCT_ARRIVED] + i]
     now = used + k * own
     if bundle >= 0:
         for at in range(s.bundle_at[bundle], s.bundle_at[bundle + 1]):
@@ -175,56 +173,54 @@ def _count_things(s: Image, i: int, c: int, n: int, k: int, newcomer: bool) -> t
                 now += 1
             elif k < 0 and users == 0:
                 now -= 1
-    live[head[H_V_USED] + i] = now
+    s.live[n, s.head[H_V_USED] + i] = now
     if newcomer:
-        live[head[H_V_DISTINCT_ARRIVED] + i] = arrived + k
-    limit, before = fix[head[H_F_LIMIT] + i], fix[head[H_F_DISTINCT_BEFORE] + i]
+        s.live[n, s.head[H_V_DISTINCT_ARRIVED] + i] = arrived + k
+    limit, before = s.fix[n, s.head[H_F_LIMIT] + i], s.fix[n, s.head[H_F_DISTINCT_BEFORE] + i]
     was, is_now = max(0, used - limit), max(0, now - limit)
     if was == 0 and is_now == 0:
         return 0, 0
-    wrong = bad(is_now, before, live[head[H_V_DISTINCT_ARRIVED] + i]) - bad(was, before, arrived)
+    wrong = bad(is_now, before, s.live[n, s.head[H_V_DISTINCT_ARRIVED] + i]) - bad(was, before, arrived)
     return (is_now - was) * SEVERITY, wrong
 
 
 @compiled
 def count_devices(s: Image, c: int, n: int, k: int, newcomer: bool) -> None:
     """Book the devices of a pod that is already on the node's list, or off it."""
-    head, cls, live, value = s.head, s.cls[c], s.live[n], s.value
-    tiers = head[H_TIERS]
-    for i in range(head[H_DEVICES]):
-        whole, part = cls[head[H_C_WHOLE] + i], cls[head[H_C_PART] + i]
+    tiers = s.head[H_TIERS]
+    for i in range(s.head[H_DEVICES]):
+        whole, part = s.cls[c, s.head[H_C_WHOLE] + i], s.cls[c, s.head[H_C_PART] + i]
         if whole == 0 and part == 0:
             continue
-        was, arrived = live[head[H_V_DEVICE_EXCESS] + i], live[head[H_V_DEVICE_ARRIVED] + i]
-        live[head[H_V_WHOLE] + i] += k * whole
+        was, arrived = s.live[n, s.head[H_V_DEVICE_EXCESS] + i], s.live[n, s.head[H_V_DEVICE_ARRIVED] + i]
+        s.live[n, s.head[H_V_WHOLE] + i] += k * whole
         if newcomer:
-            live[head[H_V_DEVICE_ARRIVED] + i] = arrived + k
+            s.live[n, s.head[H_V_DEVICE_ARRIVED] + i] = arrived + k
         now = device_excess(s, i, n)
-        live[head[H_V_DEVICE_EXCESS] + i] = now
-        before = s.fix[n, head[H_F_DEVICE_BEFORE] + i]
-        value[tiers + BAD] += bad(now, before, live[head[H_V_DEVICE_ARRIVED] + i]) - bad(was, before, arrived)
+        s.live[n, s.head[H_V_DEVICE_EXCESS] + i] = now
+        before = s.fix[n, s.head[H_F_DEVICE_BEFORE] + i]
+        s.value[tiers + BAD] += bad(now, before, s.live[n, s.head[H_V_DEVICE_ARRIVED] + i]) - bad(was, before, arrived)
         if now != was:
             for t in range(tiers):
-                value[t] += (now - was) * SEVERITY * s.excess_weight[t]
+                s.value[t] += (now - was) * SEVERITY * s.excess_weight[t]
 
 
 @compiled
 def device_excess(s: Image, i: int, n: int) -> int:
     """Return how many devices a node lacks; one more than at the start stands for all that is worse."""
-    head, fix = s.head, s.fix[n]
-    held, helds = fix[head[H_F_DEVICE_HELD] + i], fix[head[H_F_DEVICE_HELDS] + i]
+    held, helds = s.fix[n, s.head[H_F_DEVICE_HELD] + i], s.fix[n, s.head[H_F_DEVICE_HELDS] + i]
     parts = np.empty(helds + s.width[n], dtype=np.int64)
     number = 0
     for at in range(held, held + helds):
         parts[number] = s.held_part[at]
         number += 1
     for at in range(s.width[n]):
-        part = s.cls[s.pod[s.on[s.on_at[n] + at], P_CLASS], head[H_C_PART] + i]
+        part = s.cls[s.pod[s.on[s.on_at[n] + at], P_CLASS], s.head[H_C_PART] + i]
         if part:
             parts[number] = part
             number += 1
-    room = fix[head[H_F_DEVICES] + i] - s.live[n, head[H_V_WHOLE] + i]
-    most = max(0, room) + fix[head[H_F_DEVICE_BEFORE] + i]
+    room = s.fix[n, s.head[H_F_DEVICES] + i] - s.live[n, s.head[H_V_WHOLE] + i]
+    most = max(0, room) + s.fix[n, s.head[H_F_DEVICE_BEFORE] + i]
     return int(max(0, least_bins(parts, number, s.device[i], most) - room))
 
 

@@ -40,20 +40,19 @@ def shift_slow(s: Image, q: int, role: int, n: int, k: int, newcomer: bool) -> N
     nodes = s.head[H_NODES]
     if n == nodes:
         return
-    relation = s.relation[q]
-    kind, domains, base = relation[R_KIND], relation[R_DOMAINS], relation[R_COUNT]
+    kind, domains, base = s.relation[q, R_KIND], s.relation[q, R_DOMAINS], s.relation[q, R_COUNT]
     if kind == ATTRACT:
-        s.counter[relation[R_NODE] + role * nodes + n] += k
+        s.counter[s.relation[q, R_NODE] + role * nodes + n] += k
         if newcomer and role != TARGET:
-            s.counter[relation[R_ARRIVED] + (0 if role == BOTH else nodes) + n] += k
+            s.counter[s.relation[q, R_ARRIVED] + (0 if role == BOTH else nodes) + n] += k
         offset = base
-        for at in range(relation[R_TOPOLOGIES], relation[R_TOPOLOGIES_END], 2):
+        for at in range(s.relation[q, R_TOPOLOGIES], s.relation[q, R_TOPOLOGIES_END], 2):
             d = s.domain[s.counter[at], n]
             if role != SEEKER and d >= 0:
                 s.counter[offset + d] += k
             offset += s.counter[at + 1]
         return
-    d = s.domain[relation[R_TOPOLOGY], n]
+    d = s.domain[s.relation[q, R_TOPOLOGY], n]
     if d < 0:
         return
     if kind == SPREAD:
@@ -62,33 +61,36 @@ def shift_slow(s: Image, q: int, role: int, n: int, k: int, newcomer: bool) -> N
         if role != TARGET:
             s.counter[base + domains + d] += k
             if newcomer:
-                s.counter[relation[R_ARRIVED] + d] += k
+                s.counter[s.relation[q, R_ARRIVED] + d] += k
         return
     s.counter[base + (role * domains if kind == REPEL else 0) + d] += k
     if newcomer and kind != OCCUPY:
-        s.counter[relation[R_ARRIVED] + d] += k
+        s.counter[s.relation[q, R_ARRIVED] + d] += k
 
 
 @compiled
 def assess(s: Image, q: int) -> None:
     """Work out the excess of a relation and what is illegal about it, and book the difference."""
-    relation = s.relation[q]
-    if relation[R_KIND] == ATTRACT:
+    if s.relation[q, R_KIND] == ATTRACT:
         excess, wrong = _assess_attract(s, q)
     else:
         excess, wrong = _assess_domains(s, q)
     tiers = s.head[H_TIERS]
-    s.value[tiers + BAD] += wrong - relation[R_BAD]
+    s.value[tiers + BAD] += wrong - s.relation[q, R_BAD]
     for t in range(tiers):
-        s.value[t] += (excess - relation[R_EXCESS]) * SEVERITY * s.excess_weight[t]
-    relation[R_EXCESS], relation[R_BAD] = excess, wrong
+        s.value[t] += (excess - s.relation[q, R_EXCESS]) * SEVERITY * s.excess_weight[t]
+    s.relation[q, R_EXCESS], s.relation[q, R_BAD] = excess, wrong
 
 
 @compiled
 def _assess_domains(s: Image, q: int) -> tuple[int, int]:
-    relation = s.relation[q]
-    kind, domains, base, limit = relation[R_KIND], relation[R_DOMAINS], relation[R_COUNT], relation[R_LIMIT]
-    before, arrived = relation[R_BEFORE], relation[R_ARRIVED]
+    kind, domains, base, limit = (
+        s.relation[q, R_KIND],
+        s.relation[q, R_DOMAINS],
+        s.relation[q, R_COUNT],
+        s.relation[q, R_LIMIT],
+    )
+    before, arrived = s.relation[q, R_BEFORE], s.relation[q, R_ARRIVED]
     if kind == OCCUPY:
         used = 0
         for d in range(domains):
@@ -96,7 +98,7 @@ def _assess_domains(s: Image, q: int) -> tuple[int, int]:
         over = max(0, limit - used)
         return over, bad(over, s.counter[before], 0)
     least = 0
-    if kind == SPREAD and not relation[R_FLOOR] and domains > 0:
+    if kind == SPREAD and not s.relation[q, R_FLOOR] and domains > 0:
         least = s.counter[base]
         for d in range(1, domains):
             least = min(least, s.counter[base + d])
@@ -119,9 +121,9 @@ def _assess_domains(s: Image, q: int) -> tuple[int, int]:
 @compiled
 def _assess_attract(s: Image, q: int) -> tuple[int, int]:
     """Places are pairs of a node and a role."""
-    relation, nodes = s.relation[q], s.head[H_NODES]
-    here, before, arrived = relation[R_NODE], relation[R_BEFORE], relation[R_ARRIVED]
-    first, end = relation[R_TOPOLOGIES], relation[R_TOPOLOGIES_END]
+    nodes = s.head[H_NODES]
+    here, before, arrived = s.relation[q, R_NODE], s.relation[q, R_BEFORE], s.relation[q, R_ARRIVED]
+    first, end = s.relation[q, R_TOPOLOGIES], s.relation[q, R_TOPOLOGIES_END]
     targets = 0
     for n in range(nodes):
         covered = False
@@ -135,7 +137,7 @@ def _assess_attract(s: Image, q: int) -> tuple[int, int]:
         if a == 0 and b == 0:
             continue
         company = 1 << 30
-        offset = relation[R_COUNT]
+        offset = s.relation[q, R_COUNT]
         for at in range(first, end, 2):
             d = s.domain[s.counter[at], n]
             company = min(company, s.counter[offset + d] if d >= 0 else 0)

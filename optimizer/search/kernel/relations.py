@@ -176,19 +176,18 @@ def _attract(s: Image, q: int, role: int, d: int, k: int) -> None:
 def _spread(s: Image, q: int, role: int, d: int, k: int) -> None:
     if d < 0:
         return
-    relation = s.relation[q]
-    domains = relation[R_DOMAINS]
-    at = relation[R_COUNT] + d
+    domains = s.relation[q, R_DOMAINS]
+    at = s.relation[q, R_COUNT] + d
     count, seekers = s.counter[at], s.counter[at + domains]
-    least, skew = relation[R_STATE], relation[R_LIMIT]
+    least, skew = s.relation[q, R_STATE], s.relation[q, R_LIMIT]
     now, bound = count, seekers
     if role != SEEKER:
         now += k
     if role != TARGET:
         bound += k
     s.counter[at], s.counter[at + domains] = now, bound
-    if now != count and not relation[R_FLOOR]:
-        histogram = relation[R_HISTOGRAM]
+    if now != count and not s.relation[q, R_FLOOR]:
+        histogram = s.relation[q, R_HISTOGRAM]
         s.counter[histogram + count] -= 1
         s.counter[histogram + now] += 1
         fewest = least
@@ -197,13 +196,13 @@ def _spread(s: Image, q: int, role: int, d: int, k: int) -> None:
         elif s.counter[histogram + least] == 0:
             fewest = least + 1
         if fewest != least:
-            relation[R_STATE] = fewest
+            s.relation[q, R_STATE] = fewest
             total = 0
-            base = relation[R_COUNT]
+            base = s.relation[q, R_COUNT]
             for e in range(domains):
                 if s.counter[base + domains + e] > 0:
                     total += max(0, s.counter[base + e] - fewest - skew)
-            book_excess(s, q, total - relation[R_EXCESS])
+            book_excess(s, q, total - s.relation[q, R_EXCESS])
             return
     was = max(0, count - least - skew) if seekers > 0 else 0
     book_excess(s, q, (max(0, now - least - skew) if bound > 0 else 0) - was)
@@ -228,22 +227,20 @@ def _occupy(s: Image, q: int, d: int, k: int) -> None:
 def _domain_curve(s: Image, q: int, d: int, k: int) -> None:
     if d < 0:
         return
-    relation = s.relation[q]
-    at = relation[R_COUNT] + d
+    at = s.relation[q, R_COUNT] + d
     was = s.counter[at]
     s.counter[at] = was + k
-    first, pieces = relation[R_PIECE], relation[R_PIECES]
+    first, pieces = s.relation[q, R_PIECE], s.relation[q, R_PIECES]
     change = curve_at(s.piece, first, pieces, was + k) - curve_at(s.piece, first, pieces, was)
-    s.value[relation[R_TIER]] += relation[R_WEIGHT] * change
+    s.value[s.relation[q, R_TIER]] += s.relation[q, R_WEIGHT] * change
 
 
 @inlined
 def _pair(s: Image, q: int, role: int, d: int, k: int) -> None:
     if d < 0:
         return
-    relation = s.relation[q]
-    domains = relation[R_DOMAINS]
-    at = relation[R_COUNT] + d
+    domains = s.relation[q, R_DOMAINS]
+    at = s.relation[q, R_COUNT] + d
     a, b, t = s.counter[at], s.counter[at + domains], s.counter[at + 2 * domains]
     was = (a + b) * (a + t) - a
     s.counter[at + role * domains] += k
@@ -253,24 +250,23 @@ def _pair(s: Image, q: int, role: int, d: int, k: int) -> None:
         b += k
     else:
         t += k
-    s.value[relation[R_TIER]] += relation[R_WEIGHT] * ((a + b) * (a + t) - a - was)
+    s.value[s.relation[q, R_TIER]] += s.relation[q, R_WEIGHT] * ((a + b) * (a + t) - a - was)
 
 
 @compiled
 def _leavers(s: Image, q: int, group: int, k: int) -> None:
     """Book a leaver more or less of a group; the cost is the most that any group has."""
-    relation = s.relation[q]
-    at = relation[R_COUNT] + group
+    at = s.relation[q, R_COUNT] + group
     was = s.counter[at]
     s.counter[at] = was + k
-    histogram = relation[R_HISTOGRAM]
+    histogram = s.relation[q, R_HISTOGRAM]
     s.counter[histogram + was] -= 1
     s.counter[histogram + was + k] += 1
-    most = relation[R_STATE]
+    most = s.relation[q, R_STATE]
     now = most
     if was + k > most:
         now = was + k
     elif was == most and s.counter[histogram + most] == 0:
         now = most - 1
-    relation[R_STATE] = now
-    s.value[relation[R_TIER]] += relation[R_WEIGHT] * (now - most)
+    s.relation[q, R_STATE] = now
+    s.value[s.relation[q, R_TIER]] += s.relation[q, R_WEIGHT] * (now - most)

@@ -1,0 +1,445 @@
+"""A random walk over legal placements that tends downhill: simulated annealing on one tier, the others in order."""
+
+from __future__ import annotations
+
+from math import log
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from optimizer.search.kernel.borrowing import borrow, borrowed
+from optimizer.search.kernel.chance import State, below, uniform
+from optimizer.search.kernel.image import Image, Int32, Int64
+from optimizer.search.kernel.jit import compiled, inlined
+from optimizer.search.kernel.layout import (
+    C_CHOICE,
+    C_CHOICE_END,
+    C_HOMES,
+    C_HOMES_END,
+    C_MEMBER,
+    C_MEMBER_END,
+    C_POD,
+    C_PRICED,
+    H_NODES,
+    H_PODS,
+    H_SCORES,
+    H_TIERS,
+    MOVE_PEAK,
+    P_CLASS,
+    P_NODE,
+    R_CREW,
+    R_CREW_END,
+    R_DOMAINS,
+    R_KIND,
+    R_TOPOLOGY,
+    WAITING,
+)
+from optimizer.search.kernel.moves import barred, glance, glance_peaks, legal, shift
+
+KINDS = 7
+SHIFT, SWAP, CHAIN, INSERT, EVACUATE, GROUP, HOME = range(KINDS)
+
+LONGEST = 256
+"""Most pods that one step moves."""
+
+LOOKS = 8
+"""Nodes that are looked at for a pod that has to go somewhere."""
+
+
+class Walker(NamedTuple):
+    """What a walk remembers between batches of steps.
+
+    Parameters
+    ----------
+    chance
+        State of the random numbers.
+    mix
+        ``[KINDS]`` cumulative shares of the kinds of steps.
+    aimed
+        Pods that take part in something exceeded; half of all steps begin with one of them.
+    best, best_value
+        ``[P]`` node of each pod in the best placement so far, and ``[T]`` the values of its tiers.
+    dirty, dirty_at, counts
+        Pods that moved since then, whether a pod is among them, and how many they are in ``counts[0]``.
+    change, before
+        ``[T]`` scratch.
+    path
+        ``[LONGEST, 2]`` pods moved in the step under way, and where they were.
+    tried, taken
+        ``[KINDS]`` steps tried and taken.
+    """
+
+    chance: State
+    mix: NDArray[np.float64]
+    aimed: Int32
+    best: Int32
+    best_value: Int64
+    dirty: Int32
+    dirty_at: NDArray[np.bool_]
+    counts: Int64
+    change: Int64
+    before: Int64
+    path: Int32
+    tried: Int64
+    taken: Int64
+
+
+@inlined
+def _borrow(w: Walker) -> Walker:
+    return Walker(
+        borrowed(w.chance),
+        borrowed(w.mix),
+        borrowed(w.aimed),
+        borrowed(w.best),
+        borrowed(w.best_value),
+        borrowed(w.dirty),
+        borrowed(w.dirty_at),
+        borrowed(w.counts),
+        borrowed(w.change),
+        borrowed(w.before),
+        borrowed(w.path),
+        borrowed(w.tried),
+        borrowed(w.taken),
+    )
+
+
+@compiled
+def walk(s: Image, w: Walker, steps: int, focus: int, heat: float, pull: float) -> None:
+    """Take a number of steps.
+
+    Parameters
+    ----------
+    focus
+        The tier to improve. Tiers above never get worse.
+    heat
+        Temperature, in units of that tier.
+    pull
+        Temperature of the pull towards full and empty nodes that decides between equals; 0 for no pull.
+    """
+    s, w = borrow(s), _borrow(w)
+    nodes, tiers, pods = s.head[H_NODES], s.head[H_TIERS], s.head[H_PODS]
+    for _ in range(steps):
+        slack = -heat * log(uniform(w.chance)) if heat > 0 else 0.0
+        drift = -pull * log(uniform(w.chance)) if pull > 0 else -1.0
+        draw = uniform(w.chance)
+        kind = 0
+        while kind < KINDS - 1 and draw > w.mix[kind]:
+            kind += 1
+        if s.value[tiers + WAITING] == pods:
+            kind = INSERT
+        w.tried[kind] += 1
+        if kind == INSERT:
+            taken = _insert(s, w, focus, slack)
+        elif kind == EVACUATE:
+            taken = _evacuate(s, w, focus, slack)
+        else:
+            p = _pick(s, w)
+            if s.pod[p, P_NODE] == nodes:
+                taken = _insert(s, w, focus, slack)
+            elif kind == SHIFT:
+                taken = _try(s, w, p, -1, _open_node(s, w, p), focus, slack, drift)
+            elif kind == HOME:
+                taken = _home(s, w, p, focus, slack, drift)
+            elif kind == SWAP:
+                target = _open_node(s, w, p)
+                if target < 0 or s.width[target] == 0:
+                    continue
+                other = s.on[s.on_at[target] + below(w.chance, s.width[target])]
+                if s.pod[other, P_CLASS] == s.pod[p, P_CLASS]:
+                    continue
+                taken = _try(s, w, p, other, target, focus, slack, drift)
+            elif kind == CHAIN:
+                taken = _chain(s, w, p, focus, slack)
+            else:
+                taken = _group(s, w, p, focus, slack)
+        if taken:
+            w.taken[kind] += 1
+
+
+@inlined
+def _pick(s: Image, w: Walker) -> int:
+    """Pick a pod to begin with."""
+    if len(w.aimed) > 1 and uniform(w.chance) < 0.5:
+        return int(w.aimed[below(w.chance, len(w.aimed) - 1)])
+    return below(w.chance, s.head[H_PODS])
+
+
+@inlined
+def _open_node(s: Image, w: Walker, p: int) -> int:
+    """Pick a node that is open to a pod, or return -1 if it is the one it stands on."""
+    c = s.pod[p, P_CLASS]
+    first, end = s.cls[c, C_CHOICE], s.cls[c, C_CHOICE_END]
+    if end == first:
+        return -1
+    n = int(s.choice[first + below(w.chance, end - first)])
+    if n == s.pod[p, P_NODE] or s.width[n] >= s.on_at[n + 1] - s.on_at[n]:
+        return -1
+    return n
+
+
+@inlined
+def _welcome(s: Image, change: Int64, focus: int, slack: float) -> bool:
+    """Whether a change of the tiers is taken."""
+    for t in range(focus):
+        if change[t] != 0:
+            return bool(change[t] < 0)
+    return bool(change[focus] <= slack)
+
+
+@inlined
+def _remember(s: Image, w: Walker) -> None:
+    for t in range(s.head[H_TIERS]):
+        w.before[t] = s.value[t]
+
+
+@inlined
+def _moved(s: Image, w: Walker, p: int) -> None:
+    """Take note that a pod moved for good."""
+    if not w.dirty_at[p]:
+        w.dirty_at[p] = True
+        w.dirty[w.counts[0]] = p
+        w.counts[0] += 1
+
+
+@compiled
+def _settle(s: Image, w: Walker) -> None:
+    """Remember the placement if it is the best so far."""
+    tiers = s.head[H_TIERS]
+    for t in range(tiers):
+        if s.value[t] > w.best_value[t]:
+            return
+        if s.value[t] < w.best_value[t]:
+            break
+        if t == tiers - 1:
+            return
+    for t in range(tiers):
+        w.best_value[t] = s.value[t]
+    for i in range(w.counts[0]):
+        p = w.dirty[i]
+        w.best[p] = s.pod[p, P_NODE]
+        w.dirty_at[p] = False
+    w.counts[0] = 0
+
+
+@compiled
+def _judge(s: Image, w: Walker, length: int, focus: int, slack: float) -> bool:
+    """Keep the moves on the path if they are legal and welcome all together; undo them otherwise."""
+    if legal(s):
+        for t in range(s.head[H_TIERS]):
+            w.change[t] = s.value[t] - w.before[t]
+        if _welcome(s, w.change, focus, slack):
+            for i in range(length):
+                _moved(s, w, w.path[i, 0])
+            _settle(s, w)
+            return True
+    for i in range(length - 1, -1, -1):
+        shift(s, w.path[i, 0], w.path[i, 1])
+    return False
+
+
+@inlined
+def _go(s: Image, w: Walker, length: int, p: int, target: int) -> int:
+    """Move a pod as part of a path; return the path's new length."""
+    w.path[length, 0] = p
+    w.path[length, 1] = s.pod[p, P_NODE]
+    shift(s, p, target)
+    return length + 1
+
+
+@compiled
+def _try(s: Image, w: Walker, p: int, other: int, target: int, focus: int, slack: float, drift: float) -> bool:
+    """Move a pod to a node, in exchange for another one or not."""
+    if target < 0:
+        return False
+    source, c = s.pod[p, P_NODE], s.pod[p, P_CLASS]
+    if not glance(s, p, other, source, target, w.change):
+        return False
+    unsure = s.cls[c, C_PRICED] or s.value[0] > 0
+    if other < 0:
+        if barred(s, c, source, target):
+            return False
+        if not unsure:
+            glance_peaks(s, c, source, target, w.change)
+    else:
+        unsure = unsure or s.head[H_SCORES] or s.cls[s.pod[other, P_CLASS], C_PRICED]
+    if not unsure and not _welcome(s, w.change, focus, slack):
+        return False
+    if drift >= 0 and source < s.head[H_NODES] and w.change[focus] == 0 and not unsure:
+        mine, theirs = s.weight[c], 0.0
+        if other >= 0:
+            theirs = s.weight[s.pod[other, P_CLASS]]
+        gain = (mine - theirs) * (s.fill[target] - s.fill[source] + mine - theirs)
+        if -gain > drift:
+            return False
+    _remember(s, w)
+    length = _go(s, w, 0, p, target)
+    if other >= 0:
+        length = _go(s, w, length, other, source)
+    return _judge(s, w, length, focus, slack)
+
+
+@compiled
+def _home(s: Image, w: Walker, p: int, focus: int, slack: float, drift: float) -> bool:
+    """Move a pod to a node that its class started on."""
+    c = s.pod[p, P_CLASS]
+    first, end = s.cls[c, C_HOMES], s.cls[c, C_HOMES_END]
+    if end == first:
+        return False
+    n = int(s.home[first + below(w.chance, end - first)])
+    if n == s.pod[p, P_NODE] or s.width[n] >= s.on_at[n + 1] - s.on_at[n]:
+        return False
+    return _try(s, w, p, -1, n, focus, slack, drift)
+
+
+@compiled
+def _somewhere(s: Image, w: Walker, p: int, focus: int, avoid: int) -> int:
+    """Return the best of a few open nodes that could take a pod, or -1."""
+    c, source = s.pod[p, P_CLASS], s.pod[p, P_NODE]
+    best, best_cost, best_fill = -1, np.int64(0), 0.0
+    for _ in range(LOOKS):
+        n = _open_node(s, w, p)
+        if n < 0 or n == avoid:
+            continue
+        if not glance(s, p, -1, source, n, w.change) or barred(s, c, source, n):
+            continue
+        cost = w.change[focus]
+        if best < 0 or cost < best_cost or (cost == best_cost and s.fill[n] > best_fill):
+            best, best_cost, best_fill = n, cost, s.fill[n]
+    return best
+
+
+@compiled
+def _chain(s: Image, w: Walker, p: int, focus: int, slack: float) -> bool:
+    """Push a pod onto a node and others off it, up to three, each to the best of a few nodes."""
+    target = _open_node(s, w, p)
+    if target < 0:
+        return False
+    return _push(s, w, p, target, focus, slack)
+
+
+@compiled
+def _push(s: Image, w: Walker, p: int, target: int, focus: int, slack: float) -> bool:
+    _remember(s, w)
+    length = _go(s, w, 0, p, target)
+    for _ in range(3):
+        if s.width[target] <= 1:
+            break
+        other = s.on[s.on_at[target] + below(w.chance, s.width[target])]
+        if other == p:
+            continue
+        elsewhere = _somewhere(s, w, other, focus, target)
+        if elsewhere < 0:
+            continue
+        length = _go(s, w, length, other, elsewhere)
+        if legal(s):
+            break
+    return _judge(s, w, length, focus, slack)
+
+
+@compiled
+def _insert(s: Image, w: Walker, focus: int, slack: float) -> bool:
+    """Give a pod without a node one: where it fits, where others make room, or in place of another one."""
+    nodes = s.head[H_NODES]
+    if s.width[nodes] == 0:
+        return False
+    p = s.on[s.on_at[nodes] + below(w.chance, s.width[nodes])]
+    n = _somewhere(s, w, p, focus, -1)
+    if n >= 0:
+        _remember(s, w)
+        length = _go(s, w, 0, p, n)
+        return _judge(s, w, length, focus, slack)
+    target = _open_node(s, w, p)
+    if target < 0:
+        return False
+    if s.width[target] and uniform(w.chance) < 0.5:
+        other = s.on[s.on_at[target] + below(w.chance, s.width[target])]
+        return _try(s, w, p, other, target, focus, slack, -1.0)
+    return _push(s, w, p, target, focus, slack)
+
+
+@compiled
+def _evacuate(s: Image, w: Walker, focus: int, slack: float) -> bool:
+    """Empty the emptier of two nodes."""
+    nodes, pods = s.head[H_NODES], s.head[H_PODS]
+    n = nodes
+    for _ in range(4):
+        other = s.pod[below(w.chance, pods), P_NODE]
+        if other < nodes and (n == nodes or s.fill[other] < s.fill[n]):
+            n = other
+    if n == nodes or s.width[n] > LONGEST:
+        return False
+    _remember(s, w)
+    length = 0
+    while s.width[n]:
+        p = s.on[s.on_at[n] + s.width[n] - 1]
+        elsewhere = _somewhere(s, w, p, focus, n)
+        if elsewhere < 0 or s.width[elsewhere] == 0:
+            break
+        length = _go(s, w, length, p, elsewhere)
+    return _judge(s, w, length, focus, slack)
+
+
+@compiled
+def _group(s: Image, w: Walker, p: int, focus: int, slack: float) -> bool:
+    """Move all pods of a relation that share a domain with a pod into the domain of another node."""
+    c = s.pod[p, P_CLASS]
+    first, end = s.cls[c, C_MEMBER], s.cls[c, C_MEMBER_END]
+    nodes = s.head[H_NODES]
+    target = _open_node(s, w, p)
+    if end == first or target < 0:
+        return False
+    q = s.member[first + below(w.chance, end - first), 0]
+    if s.relation[q, R_KIND] == MOVE_PEAK:
+        return False
+    topology, domains = s.relation[q, R_TOPOLOGY], s.relation[q, R_DOMAINS]
+    old, new = s.domain[topology, s.pod[p, P_NODE]], s.domain[topology, target]
+    if old < 0 or new < 0 or old == new:
+        return False
+    _remember(s, w)
+    length = _go(s, w, 0, p, target)
+    for at in range(s.relation[q, R_CREW], s.relation[q, R_CREW_END]):
+        crew = s.crew[at]
+        pod = s.cls[crew, C_POD]
+        while pod < s.head[H_PODS] and s.pod[pod, P_CLASS] == crew:
+            here = s.pod[pod, P_NODE]
+            if pod != p and here < nodes and s.domain[topology, here] == old:
+                if length == LONGEST:
+                    return _judge(s, w, length, focus, slack)
+                elsewhere = -1
+                for _ in range(2 * domains + LOOKS):
+                    n = _open_node(s, w, pod)
+                    if n >= 0 and s.domain[topology, n] == new and glance(s, pod, -1, here, n, w.change):
+                        elsewhere = n
+                        break
+                if elsewhere >= 0:
+                    length = _go(s, w, length, pod, elsewhere)
+            pod += 1
+    return _judge(s, w, length, focus, slack)
+
+
+@compiled
+def probe(s: Image, w: Walker, samples: int, focus: int, found: Int64) -> int:
+    """Look at random steps of one pod; gather by how much those that are uphill worsen a tier.
+
+    Returns
+    -------
+    int
+        How many were gathered in ``found``.
+    """
+    s, w = borrow(s), _borrow(w)
+    gathered = 0
+    for _ in range(samples):
+        p = below(w.chance, s.head[H_PODS])
+        target = _open_node(s, w, p)
+        source = s.pod[p, P_NODE]
+        if target < 0 or source == s.head[H_NODES]:
+            continue
+        if not glance(s, p, -1, source, target, w.change) or barred(s, s.pod[p, P_CLASS], source, target):
+            continue
+        if w.change[focus] > 0:
+            found[gathered] = w.change[focus]
+            gathered += 1
+            if gathered == len(found):
+                break
+    return gathered
