@@ -13,11 +13,12 @@ LONGEST = 18
 """Digits of a number that certainly fits into 64 bits."""
 
 _TOO_LONG = re.compile(rb"[0-9]{%d,}" % (LONGEST + 1))
-_FOREIGN = re.compile(rb"[^0-9\s]\S*")
+_FOREIGN = {False: re.compile(rb"[^0-9\s]\S*"), True: re.compile(rb"(?:(?<=[0-9])-|(?!-[0-9]+(?:\s|$))[^0-9\s])\S*")}
+_WANTED = {False: "a whole number that is not negative", True: "a whole number"}
 
 
 class Numbers:
-    """The numbers of one file; none of them is negative.
+    """The numbers of one file.
 
     Parameters
     ----------
@@ -25,6 +26,8 @@ class Numbers:
         The file, for messages.
     data
         What the file holds.
+    signed
+        Whether numbers may be negative.
 
     Raises
     ------
@@ -32,9 +35,9 @@ class Numbers:
         If anything in it is not a whole number, with its line.
     """
 
-    def __init__(self, name: str, data: bytes) -> None:
+    def __init__(self, name: str, data: bytes, *, signed: bool = False) -> None:
         self.name = name
-        for pattern, what in ((_FOREIGN, "is not a whole number that is not negative"), (_TOO_LONG, "is too large")):
+        for pattern, what in ((_FOREIGN[signed], f"is not {_WANTED[signed]}"), (_TOO_LONG, "is too large")):
             if found := pattern.search(data):
                 line = data.count(b"\n", 0, found.start()) + 1
                 word = found.group()[:40].decode("utf-8", "replace")
