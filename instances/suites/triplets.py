@@ -31,7 +31,8 @@ def triplets(items: int, dimensions: int, seed: int) -> Packing:
     if items % 3 or items <= 0 or dimensions <= 0:
         raise InputError("items must be a positive multiple of 3, dimensions positive", obj="triplets")
     numbers = random.Random(f"{seed} {items} {dimensions}")
-    sizes = [list(sizes) for _ in range(items // 3) for sizes in zip(*(_bin(numbers) for _ in range(dimensions)))]
+    bins = [[_bin(numbers) for _ in range(dimensions)] for _ in range(items // 3)]
+    sizes = [[column[i] for column in columns] for columns in bins for i in range(3)]
     numbers.shuffle(sizes)
     return Packing(
         capacity=np.full(dimensions, CAPACITY, dtype=np.int64),
