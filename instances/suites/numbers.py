@@ -67,6 +67,13 @@ class Numbers:
         """Return the next number."""
         return int(self.take(1, what)[0])
 
+    def count(self, what: str) -> int:
+        """Return the next number, which says how many of something follow."""
+        count = self.one(what)
+        if count < 0:
+            raise InputError(f"{what} is {count}, must be 0 or more", file=self.name)
+        return count
+
     def table(self, rows: int, columns: int, what: str) -> Ints:
         """Return the next ``rows · columns`` numbers as a table."""
         return self.take(rows * columns, what).reshape(rows, columns)

@@ -27,6 +27,9 @@ from models.problem import (
     refine,
 )
 
+LARGEST = 1 << 50
+"""What sums of sizes stay below."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Packing:
@@ -49,7 +52,7 @@ class Packing:
     @property
     def items(self) -> int:
         """Number of items, copies included."""
-        return int(self.copies.sum())
+        return sum(self.copies.tolist())
 
 
 def read_packing(name: str, data: bytes) -> Packing:
@@ -61,12 +64,18 @@ def read_packing(name: str, data: bytes) -> Packing:
         If it is not one, or an item is larger than a bin.
     """
     numbers = Numbers(name, data, signed=True)
-    dimensions = numbers.one("the number of dimensions")
+    dimensions = numbers.count("the number of dimensions")
     capacity = numbers.take(dimensions, "the capacity of a bin")
-    kinds = numbers.one("the number of items")
+    kinds = numbers.count("the number of items")
     table = numbers.table(kinds, dimensions + 1, f"{kinds} items")
     numbers.finish()
     packing = Packing(capacity, table[:, :-1], table[:, -1])
+    if capacity.min(initial=0) < 0:
+        raise InputError(f"the bin's capacity is {capacity.min()}, must be 0 or more", file=name)
+    for i in np.flatnonzero(packing.copies < 0).tolist():
+        raise InputError(f"there are {packing.copies[i]} of it, must be 0 or more", file=name, obj=f"item {i}")
+    if max(packing.items, 1) * max(map(abs, table.ravel().tolist()), default=0) >= LARGEST:
+        raise InputError("its sizes are too large to be added up", file=name)
     for i, r in np.argwhere(packing.size > capacity).tolist():
         what = f"is {packing.size[i, r]} in dimension {r}, must be at most the bin's {capacity[r]}"
         raise InputError(what, file=name, obj=f"item {i}")

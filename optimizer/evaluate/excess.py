@@ -109,7 +109,7 @@ def place_names(rule: Rule, problem: Problem) -> tuple[str, ...]:
 def places(rule: Rule, problem: Problem) -> int:
     """Return how many places the rule speaks of."""
     match rule:
-        case Allow() | Capacity() | Distinct():
+        case Allow() | Capacity() | Distinct() | Devices():
             return len(problem.nodes)
         case Attract():
             return 2 * len(problem.nodes)

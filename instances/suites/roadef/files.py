@@ -23,6 +23,9 @@ from instances.suites.numbers import Numbers
 from models.arrays import Bools, Ints
 from models.errors import InputError
 
+LARGEST = 1 << 62
+"""What costs and sums of amounts stay below."""
+
 
 @dataclass(frozen=True, slots=True)
 class Balance:
@@ -122,7 +125,7 @@ def read_model(name: str, data: bytes) -> Model:
     _within(name, "resource of a balance cost", balances[:, :2], r)
     if not m:
         raise InputError("has no machine", file=name)
-    return Model(
+    model = Model(
         transient=resources[:, 0] > 0,
         load_weight=resources[:, 1],
         neighbourhood=machines[:, 0],
@@ -140,6 +143,23 @@ def read_model(name: str, data: bytes) -> Model:
         service_weight=weights[1],
         machine_weight=weights[2],
     )
+    if _dearest(model) >= LARGEST:
+        raise InputError("its amounts and weights are too large: costs could exceed 64 bits", file=name)
+    return model
+
+
+def _dearest(model: Model) -> int:
+    """Return what no cost and no sum of amounts exceeds, as a whole number without limit."""
+    room = [sum(column) for column in model.capacity.T.tolist()]
+    need = [sum(column) for column in model.need.T.tolist()]
+    costs: list[int] = [n * w for n, w in zip(need, model.load_weight.tolist(), strict=True)]
+    costs += [
+        b.weight * (b.target * (room[b.first] + need[b.first]) + room[b.second] + need[b.second])
+        for b in model.balances
+    ]
+    costs.append(model.process_weight * sum(model.process_move.tolist()))
+    costs.append((model.service_weight + model.machine_weight * int(model.machine_move.max())) * model.processes)
+    return int(sum(costs) + sum(room) + sum(need) + model.safety.max(initial=0))
 
 
 def read_assignment(name: str, data: bytes, model: Model) -> Ints:

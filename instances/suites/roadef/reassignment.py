@@ -15,7 +15,6 @@ from instances.suites.roadef.files import Balance, Model
 from models.arrays import Ints
 from models.errors import InputError
 from models.problem import (
-    FAR,
     SEVERITY,
     AtMost,
     Attract,
@@ -23,6 +22,7 @@ from models.problem import (
     Curves,
     Held,
     Move,
+    MovePeak,
     NodeCurve,
     Occupy,
     Origin,
@@ -145,6 +145,8 @@ def _terms(model: Model, initial: Ints) -> Iterator[Term]:
         if balance.weight:
             yield _balance(model, balance)
     yield Move(Origin("process moves"), model.process_weight * model.process_move)
+    if model.service_weight:
+        yield MovePeak(Origin("service moves"), model.service_weight, model.service)
     if model.machine_weight and model.machine_move.any():
         rows: dict[bytes, int] = {}
         row = np.array([rows.setdefault(prices.tobytes(), len(rows)) for prices in model.machine_move], dtype=np.int64)
@@ -153,25 +155,20 @@ def _terms(model: Model, initial: Ints) -> Iterator[Term]:
 
 
 def _balance(model: Model, balance: Balance) -> NodeCurve:
-    """``max(0, t·A₁ − A₂)`` as a hinge over ``x = t·(all need of 1) − t·U₁ + U₂``, which is never negative."""
+    """``max(0, t·A₁ − A₂)`` with ``A = capacity − usage``: a hinge over a load that may be negative."""
     t, first, second = balance.target, balance.first, balance.second
-    offset = t * int(model.need[:, first].sum())
-    corner = offset - t * model.capacity[:, first] + model.capacity[:, second]
-    held = np.full(model.machines, offset, dtype=np.int64)
+    held = t * model.capacity[:, first] - model.capacity[:, second]
     demand = model.need[:, second] - t * model.need[:, first]
     origin = Origin("balance", f"{t} of resource {second} to one of resource {first}")
-    return _hinge(origin, demand, held, corner, balance.weight)
+    return _hinge(origin, demand, held, np.zeros_like(held), balance.weight)
 
 
 def _hinge(origin: Origin, demand: Ints, held: Ints, corner: Ints, slope: int) -> NodeCurve:
     """Charge ``slope`` for each unit beyond a corner, which may differ from node to node."""
     corners, curve = np.unique(corner, return_inverse=True)
-    zero = np.zeros_like(corners)
-    late = corners > 0
-    start = np.stack([zero, np.where(late, corners, FAR)], axis=1)
-    slopes = np.stack([np.where(late, 0, slope), np.full_like(corners, slope)], axis=1)
-    value = np.stack([np.where(late, 0, -corners * slope), np.where(late, 0, (FAR - corners) * slope)], axis=1)
-    return NodeCurve(origin, demand, held, curve.astype(np.int64), Curves(start, slopes, value))
+    start = np.stack([np.minimum(0, corners - 1), corners], axis=1)
+    slopes = np.tile(np.array([0, slope], dtype=np.int64), (len(corners), 1))
+    return NodeCurve(origin, demand, held, curve.astype(np.int64), Curves(start, slopes, np.zeros_like(start)))
 
 
 def _bound_by_service(model: Model) -> Ints:
