@@ -159,7 +159,8 @@ def _dearest(model: Model) -> int:
     ]
     costs.append(model.process_weight * sum(model.process_move.tolist()))
     costs.append((model.service_weight + model.machine_weight * int(model.machine_move.max())) * model.processes)
-    return int(sum(costs) + sum(room) + sum(need) + model.safety.max(initial=0))
+    safety: int = model.safety.max(initial=0).item()
+    return sum(costs) + sum(room) + sum(need) + safety
 
 
 def read_assignment(name: str, data: bytes, model: Model) -> Ints:
