@@ -159,8 +159,7 @@ def _dearest(model: Model) -> int:
     ]
     costs.append(model.process_weight * sum(model.process_move.tolist()))
     costs.append((model.service_weight + model.machine_weight * int(model.machine_move.max())) * model.processes)
-    safety: int = model.safety.max(initial=0).item()
-    return sum(costs) + sum(room) + sum(need) + safety
+    return sum([*costs, *room, *need, *model.safety.ravel().tolist()])
 
 
 def read_assignment(name: str, data: bytes, model: Model) -> Ints:
