@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from instances.suites.numbers import Numbers
+from instances.suites.suite import Instance, Reference, Verdict
 from models.arrays import Ints
 from models.errors import InputError
 from models.problem import (
@@ -190,3 +191,28 @@ def _capacity(what: str, demand: Ints, room: int, bins: int) -> Capacity:
     free = np.full(bins, room // unit, dtype=np.int64)
     severity = np.maximum(1, SEVERITY // np.maximum(1, free))
     return Capacity(Origin("capacity", what), demand // unit, free, severity, unit)
+
+
+@dataclass(frozen=True)
+class PackingInstance(Instance):
+    """The bytes of a ``.vbp`` file."""
+
+    name: str
+    group: str
+    file: str
+    data: bytes
+    known: Reference
+
+    @property
+    def reference(self) -> Reference:
+        """What others found."""
+        return self.known
+
+    def state(self) -> PackingProblem:
+        """State it as a problem."""
+        return packing_problem(read_packing(self.file, self.data))
+
+    def check(self, file: str, data: bytes) -> Verdict:
+        """Count the bins of a solution, and name what is wrong with it."""
+        bins, violations = check_packing(read_packing(self.file, self.data), file, data)
+        return Verdict((bins,), tuple(violations))

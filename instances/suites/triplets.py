@@ -8,10 +8,12 @@ The sizes of all items add up to the capacity of ``items / 3`` bins, so fewer do
 from __future__ import annotations
 
 import random
+from dataclasses import dataclass
 
 import numpy as np
 
-from instances.suites.packing import Packing
+from instances.suites.packing import Packing, PackingProblem, check_packing, packing_problem
+from instances.suites.suite import Instance, Reference, Verdict
 from models.errors import InputError
 
 CAPACITY = 1000
@@ -48,3 +50,29 @@ def _bin(numbers: random.Random) -> list[int]:
     sizes = [large, middle, CAPACITY - large - middle]
     numbers.shuffle(sizes)
     return sizes
+
+
+@dataclass(frozen=True)
+class TripletInstance(Instance):
+    """A packing that is made when it is needed."""
+
+    name: str
+    group: str
+    items: int
+    dimensions: int
+    seed: int
+
+    @property
+    def reference(self) -> Reference:
+        """The optimum, which is known by construction."""
+        optimum = self.items // 3
+        return Reference(optimum, "construction", optimum, "construction")
+
+    def state(self) -> PackingProblem:
+        """State it as a problem."""
+        return packing_problem(triplets(self.items, self.dimensions, self.seed))
+
+    def check(self, file: str, data: bytes) -> Verdict:
+        """Count the bins of a solution, and name what is wrong with it."""
+        bins, violations = check_packing(triplets(self.items, self.dimensions, self.seed), file, data)
+        return Verdict((bins,), tuple(violations))
