@@ -49,11 +49,11 @@ def read_documents(paths: Sequence[str]) -> Iterator[Document]:
     """
     for path in paths:
         if path == STDIN:
-            yield Document("standard input", _decoded("standard input", sys.stdin.buffer.read()))
+            yield Document("standard input", decoded("standard input", sys.stdin.buffer.read()))
         elif Path(path).is_dir():
             yield from _walk(Path(path))
         else:
-            yield Document(path, _read(Path(path)))
+            yield Document(path, read_file(Path(path)))
 
 
 def _walk(folder: Path) -> Iterator[Document]:
@@ -65,12 +65,19 @@ def _walk(folder: Path) -> Iterator[Document]:
     if not found:
         raise InputError("holds no .json or .yaml file (plain or .gz)", file=str(folder))
     for file in found:
-        yield Document(str(file), _read(file), chosen=False)
+        yield Document(str(file), read_file(file), chosen=False)
 
 
-def _read(file: Path) -> bytes:
+def read_file(file: Path) -> bytes:
+    """Return the plain bytes of a file, whatever packing or byte order mark it has.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, or is packed in a way that is not read.
+    """
     try:
-        return _decoded(str(file), file.read_bytes())
+        return decoded(str(file), file.read_bytes())
     except FileNotFoundError:
         raise InputError("no such file", file=str(file)) from None
     except OSError as error:
@@ -81,7 +88,7 @@ PACKED = {b"\xfd7zXZ": "xz", b"PK\x03\x04": "zip", b"\x28\xb5\x2f\xfd": "zstd", 
 """First bytes of packings that are not read."""
 
 
-def _decoded(name: str, data: bytes) -> bytes:
+def decoded(name: str, data: bytes) -> bytes:
     """Return plain UTF-8 bytes, whatever packing or byte order mark they came with."""
     for magic, packing in PACKED.items():
         if data.startswith(magic):

@@ -45,6 +45,8 @@ def say(detail: ErrorDetails) -> str:
     match detail["type"]:
         case "missing":
             return "is missing"
+        case "json_invalid":
+            return f"is not JSON: {context['error']}"
         case "value_error":
             return str(context["error"])
         case "literal_error":

@@ -107,7 +107,8 @@ class Capacity:
     Parameters
     ----------
     demand
-        ``[c]`` whole units, divided by the common divisor of all demands.
+        ``[c]`` whole units, divided by the common divisor of all demands. A negative demand makes room for others;
+        with ``held_on_source`` none may be negative.
     free
         ``[n]`` units left by the pods outside the problem; negative where those alone overcommit the node.
     severity

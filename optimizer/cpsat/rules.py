@@ -117,7 +117,7 @@ class Rules:
     def _capacity(self, rule: Capacity, place: Place) -> None:
         asking = np.flatnonzero(rule.demand > 0)
         for n, free in enumerate(rule.free.tolist()):
-            load = self.variables.on(asking, [n], rule.demand)
+            load = self.variables.on(np.flatnonzero(rule.demand), [n], rule.demand)
             if rule.held_on_source:
                 load = self._with_leavers(rule, asking, n)
             room = max(0, free)

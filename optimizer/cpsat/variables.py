@@ -32,7 +32,9 @@ def most(problem: Problem) -> NDArray[np.int32]:
             case Allow():
                 upper[~rule.mask[rule.row]] = 0
             case Capacity():
-                fit(rule.free, rule.demand)
+                # Who asks for less than nothing may make room, all of them on one node at most.
+                made = int((np.maximum(0, -rule.demand) * problem.size).sum())
+                fit(np.maximum(0, rule.free) + made, rule.demand)
             case Distinct():
                 fit(rule.limit, rule.own)
             case Devices():

@@ -11,7 +11,8 @@ import numpy as np
 from models.arrays import Ints
 from models.problem import SEVERITY, Capacity, Origin, Placement, Problem, Rule
 from optimizer.evaluate.cost import cost
-from optimizer.evaluate.excess import arrivals, excess, place_names
+from optimizer.evaluate.excess import arrivals, excess, place_names, places
+from optimizer.evaluate.suspects import Suspects
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +73,18 @@ class Judge:
 
     @cached_property
     def start_excess(self) -> list[Ints]:
-        """Excess of every rule at the start, by place."""
-        return [excess(rule, self.problem, self.problem.start) for rule in self.problem.rules]
+        """Excess of every rule at the start, by place; not to be written to, since rules share it where it is 0."""
+        problem = self.problem
+        sizes = [places(rule, problem) for rule in problem.rules]
+        nothing = {size: np.zeros(size, dtype=np.int64) for size in set(sizes)}
+        found = [nothing[size] for size in sizes]
+        for i in self._suspects.of(problem.start).tolist():
+            found[i] = excess(problem.rules[i], problem, problem.start)
+        return found
+
+    @cached_property
+    def _suspects(self) -> Suspects:
+        return Suspects(self.problem)
 
     def evaluate(self, placement: Placement) -> Evaluation:
         """Evaluate a placement.
@@ -87,7 +98,8 @@ class Judge:
         missing = self._missing(placement)
         breaches: list[Breach] = []
         weighted = 0
-        for rule, before in zip(problem.rules, self.start_excess, strict=True):
+        for i in self._suspects.of(placement).tolist():
+            rule, before = problem.rules[i], self.start_excess[i]
             now = excess(rule, problem, placement)
             weighted += int((now * severity(rule, len(now))).sum())
             if now.any():

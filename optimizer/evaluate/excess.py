@@ -106,6 +106,21 @@ def place_names(rule: Rule, problem: Problem) -> tuple[str, ...]:
             assert_never(rule)
 
 
+def places(rule: Rule, problem: Problem) -> int:
+    """Return how many places the rule speaks of."""
+    match rule:
+        case Allow() | Capacity() | Distinct() | Devices():
+            return len(problem.nodes)
+        case Attract():
+            return 2 * len(problem.nodes)
+        case AtMost() | Repel() | Spread():
+            return rule.topology.size
+        case Occupy() | MoveBudget():
+            return 1
+        case _:
+            assert_never(rule)
+
+
 def roles(seekers: Ints, targets: Ints) -> tuple[Ints, Ints, Ints]:
     """Return the classes that are seeker and target, seeker only, target only."""
     return (

@@ -122,7 +122,8 @@ class FollowCapacity(Follower):
     """Loads by node."""
 
     def __init__(self, rule: Capacity, problem: Problem, before: Ints) -> None:
-        super().__init__(before, np.flatnonzero(rule.demand > 0).tolist())
+        super().__init__(before, np.flatnonzero(rule.demand).tolist())
+        self.fragile = bool((rule.demand < 0).any())
         self.demand = rule.demand.tolist()
         self.room = np.maximum(0, rule.free)
         self.severity = rule.severity
@@ -148,7 +149,7 @@ class FollowCapacity(Follower):
         self.load[n] += self.demand[c] * k
 
     def place(self, c: int, n: int) -> int:
-        return n
+        return n if self.demand[c] > 0 else -1
 
     def excess(self) -> Ints:
         over: Ints = np.maximum(0, self.load - self.room)

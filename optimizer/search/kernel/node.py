@@ -115,7 +115,7 @@ def count_on_node(s: Image, c: int, n: int, k: int) -> bool:
         if newcomer or not s.transient[r]:
             now += k * demand
             s.live[n, at] = now
-        if before > 0 and newcomer:
+        if before > 0 and newcomer and demand > 0:
             s.live[n, s.head[H_V_ARRIVED] + r] = arrived + k
         if load > room or now > room:
             was, is_now = max(0, load - room), max(0, now - room)

@@ -1,0 +1,41 @@
+"""A pod list on a node list, as files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from instances.documents import Document, read_file
+from instances.suites.openb.lists import Cluster, read_lists
+from instances.suites.openb.placing import DeviceProblem, check_devices, device_problem
+from instances.suites.suite import Instance, Reference, Verdict
+
+
+@dataclass(frozen=True)
+class DeviceInstance(Instance):
+    """Two files of openb."""
+
+    name: str
+    group: str
+    nodes: Path
+    pods: Path
+    known: Reference
+    suffix = ".csv"
+
+    @property
+    def reference(self) -> Reference:
+        """What others found."""
+        return self.known
+
+    def state(self) -> DeviceProblem:
+        """Read both lists, and state them as a problem."""
+        return device_problem(self._read())
+
+    def check(self, file: str, data: bytes) -> Verdict:
+        """Count what stays pending, and name what is wrong."""
+        pending, violations = check_devices(self._read(), file, data)
+        return Verdict(pending, tuple(violations))
+
+    def _read(self) -> Cluster:
+        nodes, pods = (Document(str(path), read_file(path)) for path in (self.nodes, self.pods))
+        return read_lists(nodes, pods)

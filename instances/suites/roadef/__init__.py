@@ -1,0 +1,21 @@
+"""Machine reassignment, the subject of the ROADEF/EURO challenge 2012.
+
+Processes with fixed needs stand on machines and may be moved, all at one instant, to make the machines' loads cheaper
+than the moves are dear. The names here are those of the challenge's statement.
+"""
+
+from instances.suites.roadef.checker import Account, account
+from instances.suites.roadef.files import Balance, Model, read_assignment, read_model, write_assignment
+from instances.suites.roadef.reassignment import Reassignment, reassignment
+
+__all__ = [
+    "Account",
+    "Balance",
+    "Model",
+    "Reassignment",
+    "account",
+    "read_assignment",
+    "read_model",
+    "reassignment",
+    "write_assignment",
+]
