@@ -15,6 +15,8 @@ STDIN = "-"
 GZIP = b"\x1f\x8b"
 """First bytes of a gzip file."""
 SUFFIXES = (".json", ".yaml", ".yml")
+TABLES = (".csv",)
+"""Read from a directory that holds nothing else to read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,11 @@ class Document:
         """Whether the name says YAML."""
         return self.name.removesuffix(".gz").endswith((".yaml", ".yml"))
 
+    @property
+    def is_met_table(self) -> bool:
+        """Whether this is a table that was met in a directory."""
+        return not self.chosen and self.name.removesuffix(".gz").endswith(TABLES)
+
 
 def read_documents(paths: Sequence[str]) -> Iterator[Document]:
     """Read every file that ``paths`` name; directories are walked, ``-`` is standard input.
@@ -56,16 +63,22 @@ def read_documents(paths: Sequence[str]) -> Iterator[Document]:
             yield Document(path, read_file(Path(path)))
 
 
+def nothing_to_read(folder: str) -> InputError:
+    """Return what is said of a directory that holds nothing to read."""
+    return InputError("holds no .json or .yaml file (plain or .gz)", file=folder)
+
+
 def _walk(folder: Path) -> Iterator[Document]:
-    found = sorted(
-        file
-        for file in folder.rglob("*")
-        if file.is_file() and file.name.removesuffix(".gz").endswith(SUFFIXES) and not file.name.startswith(".")
-    )
+    files = sorted(file for file in folder.rglob("*") if file.is_file() and not file.name.startswith("."))
+    found = _ending(files, SUFFIXES) or _ending(files, TABLES)
     if not found:
-        raise InputError("holds no .json or .yaml file (plain or .gz)", file=str(folder))
+        raise nothing_to_read(str(folder))
     for file in found:
         yield Document(str(file), read_file(file), chosen=False)
+
+
+def _ending(files: Sequence[Path], suffixes: tuple[str, ...]) -> list[Path]:
+    return [file for file in files if file.name.removesuffix(".gz").endswith(suffixes)]
 
 
 def read_file(file: Path) -> bytes:

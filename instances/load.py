@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from pathlib import Path
 
-from instances.documents import read_documents
+from instances.documents import nothing_to_read, read_documents
 from instances.manifests import read_snapshot
 from instances.openb import is_openb, read_openb
 from models.snapshot import Snapshot
@@ -14,7 +15,8 @@ from models.snapshot import Snapshot
 def load(paths: Sequence[str], *, skip_unknown_nodes: bool = False) -> Snapshot:
     """Read a snapshot from files, directories or standard input (``-``).
 
-    The format is recognised by content: what ``kubectl`` prints (JSON or YAML, plain or gzip), or an openb trace.
+    The format is recognised by content: what ``kubectl`` prints (JSON or YAML, plain or gzip), or an openb trace: two
+    files, or a directory that holds them.
 
     Parameters
     ----------
@@ -30,6 +32,9 @@ def load(paths: Sequence[str], *, skip_unknown_nodes: bool = False) -> Snapshot:
     first = next(documents, None)
     if first is None:
         return read_snapshot(iter(()))
-    if is_openb(first):
-        return read_openb([first, *documents])
+    if is_openb(first) or first.is_met_table:
+        tables = [first, *documents]
+        if not any(is_openb(table) for table in tables):
+            raise nothing_to_read(str(Path(first.name).parent))
+        return read_openb(tables)
     return read_snapshot(itertools.chain([first], documents), skip_unknown_nodes=skip_unknown_nodes)

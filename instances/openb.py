@@ -1,8 +1,8 @@
 """The openb traces of Alibaba's GPU cluster (2023): one CSV of nodes and one CSV of pods.
 
-Every pod of the list is taken as waiting, whatever became of it in the trace, as the published experiments do.
-GPUs are a resource of the node, in thousandths: that a fraction has to come from a single device is not modelled,
-so a placement may split one. Bounds stay valid, since the relaxed problem only has more placements.
+Every pod of the list is taken as waiting, whatever became of it in the trace, as the published experiments do. What it
+asks of GPUs is said twice: by annotations, as the simulator of these experiments has it, so that a share comes from one
+device; and as a resource in thousandths, so that a scheduler without devices counts what a node has.
 """
 
 from __future__ import annotations
@@ -10,23 +10,23 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TypeVar
 
 from instances.documents import Document
 from models.errors import InputError
 from models.interning import FrozenMap, interning
 from models.kubernetes import Affinity, Container, Node, NodeSelector, NodeStatus, ObjectMeta, Pod, PodSpec, PodStatus
+from models.kubernetes.devices import DEVICE, GPU_COUNT, GPU_MILLI, GPU_MODEL, MOST_DEVICES
 from models.kubernetes.pod import NodeAffinity, ResourceRequirements
 from models.kubernetes.selectors import NodeSelectorRequirement, NodeSelectorTerm
 from models.quantity import parse_quantity
 from models.snapshot import Snapshot
 
-GPU = "alibabacloud.com/gpu-milli"
-MODEL = "alibabacloud.com/gpu-model"
 NODE_COLUMNS = ("sn", "cpu_milli", "memory_mib", "gpu", "model")
 POD_COLUMNS = ("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
 PODS_PER_NODE = 1001
-NOTE = "openb: GPUs are a node's resource in thousandths; that a fraction must come from one device is not modelled"
+NOTE = "openb: all pods of the list wait, whatever became of them in the trace"
 
 T = TypeVar("T", Node, Pod)
 
@@ -39,24 +39,39 @@ def is_openb(document: Document) -> bool:
 def read_openb(documents: Sequence[Document]) -> Snapshot:
     """Read one node list and one pod list.
 
+    A list that the user names comes before those of a directory; what else there is in a directory is passed over.
+
     Raises
     ------
     InputError
         If there is not one of each, or a row that is not numbers where numbers belong.
     """
-    nodes = [d for d in documents if _columns(d)[:5] == NODE_COLUMNS]
-    pods = [d for d in documents if _columns(d)[:5] == POD_COLUMNS]
-    if len(nodes) != 1 or len(pods) != 1 or len(documents) != 2:
-        others = len(documents) - len(nodes) - len(pods)
+    nodes = _named_first([d for d in documents if _columns(d)[:5] == NODE_COLUMNS])
+    pods = _named_first([d for d in documents if _columns(d)[:5] == POD_COLUMNS])
+    others = [d for d in documents if d.chosen and not is_openb(d)]
+    if len(nodes) != 1 or len(pods) != 1 or others:
         raise InputError(
             "an openb instance is one node list and one pod list; "
-            f"given are {len(nodes)} node lists, {len(pods)} pod lists and {others} others",
+            f"given are {_listed(nodes, 'node list')}, {_listed(pods, 'pod list')} and {len(others)} others",
             file=documents[0].name,
         )
     with interning():
         snapshot = Snapshot(nodes=_rows(nodes[0], _node), pods=_rows(pods[0], _pod), notes=(NOTE,))
     snapshot.check()
     return snapshot
+
+
+def _named_first(documents: list[Document]) -> list[Document]:
+    return [document for document in documents if document.chosen] or documents
+
+
+def _listed(documents: list[Document], what: str, most: int = 4) -> str:
+    """Count lists, and name those of a directory if one of them has to be chosen."""
+    counted = f"{len(documents)} {what}{'' if len(documents) == 1 else 's'}"
+    if len(documents) < 2 or documents[0].chosen:
+        return counted
+    names = ", ".join(Path(document.name).name for document in documents[:most])
+    return f"{counted} ({names}{', …' if len(documents) > most else ''}: name one)"
 
 
 def _columns(document: Document) -> tuple[str, ...]:
@@ -74,35 +89,41 @@ def _rows(document: Document, make: Callable[[dict[str, str]], T]) -> tuple[T, .
     return tuple(made)
 
 
-def _number(row: dict[str, str], column: str) -> int:
+def _number(row: dict[str, str], column: str, most: int | None = None) -> int:
     text = row[column]
     if text is None or not text.strip().isdigit():
         raise ValueError(f"{column} is {text!r}, must be a whole number that is not negative")
+    if most is not None and int(text) > most:
+        raise ValueError(f"{column} is {text!r}, must be at most {most}")
     return int(text)
 
 
 def _node(row: dict[str, str]) -> Node:
-    labels = {"kubernetes.io/hostname": row["sn"]} | ({MODEL: row["model"]} if row["model"] else {})
-    offered = _amounts(_number(row, "cpu_milli"), _number(row, "memory_mib"), _number(row, "gpu") * 1000)
+    labels = {"kubernetes.io/hostname": row["sn"]} | ({GPU_MODEL: row["model"]} if row["model"] else {})
+    devices = _number(row, "gpu")
+    offered = _amounts(_number(row, "cpu_milli"), _number(row, "memory_mib"), devices * DEVICE)
+    if devices:
+        offered = FrozenMap({**offered, GPU_COUNT: parse_quantity(devices)})
     status = NodeStatus(FrozenMap({**offered, "pods": parse_quantity(PODS_PER_NODE)}))
     return Node(ObjectMeta(row["sn"], labels=FrozenMap(labels)), status=status)
 
 
 def _pod(row: dict[str, str]) -> Pod:
-    gpu = _number(row, "num_gpu") * _number(row, "gpu_milli")
-    requests = _amounts(_number(row, "cpu_milli"), _number(row, "memory_mib"), gpu)
+    count, milli = _number(row, "num_gpu", MOST_DEVICES), _number(row, "gpu_milli", DEVICE)
+    requests = _amounts(_number(row, "cpu_milli"), _number(row, "memory_mib"), count * milli)
+    devices = FrozenMap({GPU_COUNT: str(count), GPU_MILLI: str(milli)} if count * milli else {})
     container = Container("main", resources=ResourceRequirements(requests))
     spec = PodSpec(containers=(container,), affinity=_affinity(row.get("gpu_spec") or ""))
-    return Pod(ObjectMeta(row["name"], "openb"), spec, PodStatus("Pending"))
+    return Pod(ObjectMeta(row["name"], "openb", annotations=devices), spec, PodStatus("Pending"))
 
 
 def _amounts(cpu_milli: int, memory_mib: int, gpu_milli: int) -> FrozenMap[int]:
-    texts = {"cpu": f"{cpu_milli}m", "memory": f"{memory_mib}Mi"} | ({GPU: str(gpu_milli)} if gpu_milli else {})
+    texts = {"cpu": f"{cpu_milli}m", "memory": f"{memory_mib}Mi"} | ({GPU_MILLI: str(gpu_milli)} if gpu_milli else {})
     return FrozenMap({name: parse_quantity(text) for name, text in texts.items()})
 
 
 def _affinity(models: str) -> Affinity | None:
     if not models:
         return None
-    requirement = NodeSelectorRequirement(MODEL, "In", tuple(models.split("|")))
+    requirement = NodeSelectorRequirement(GPU_MODEL, "In", tuple(models.split("|")))
     return Affinity(NodeAffinity(NodeSelector((NodeSelectorTerm((requirement,)),))))

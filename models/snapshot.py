@@ -26,6 +26,7 @@ from models.kubernetes import (
     VolumeAttachment,
     Workload,
 )
+from models.kubernetes.devices import annotated_devices
 from models.metrics import LoadMetrics
 
 
@@ -138,13 +139,14 @@ class Snapshot:
         Raises
         ------
         InputError
-            If there is no node, if two objects have one name, or if a pod that is not over is bound to a node
-            that the snapshot does not hold.
+            If there is no node, if two objects have one name, if a pod that is not over is bound to a node that the
+            snapshot does not hold, or if its annotations ask for devices that cannot be.
         """
         if not self.nodes:
             raise InputError("no Node object was found; dump nodes and pods: kubectl get nodes,pods,… -A -o json")
         self.check_names()
         for pod in self.pods:
+            annotated_devices(pod)
             if pod.node_name and not pod.finished and pod.node_name not in self.node_index:
                 raise InputError(
                     f"node {pod.node_name!r} is not in the snapshot; add its Node object, "

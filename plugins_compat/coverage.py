@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator
 
 from plugins_compat.framework.plugin import Plugin, implements
@@ -28,6 +29,10 @@ def page() -> Iterator[str]:
     yield "real scheduler check all that they exercise. In the model, rules are what a filter becomes, terms what a"
     yield "score becomes."
     yield "What else differs, and why: [compatibility](compatibility.md)."
+    for name, plugin in sorted(registry().items()):
+        if plugin.not_upstream:
+            yield ""
+            yield from textwrap.wrap(f"Upstream has no {name}: {plugin.not_upstream}", 120)
     for release in RELEASES.values():
         yield ""
         yield f"## {release.name}"

@@ -138,9 +138,16 @@ class SchedulerConfig(BaseModel):
     extenders: tuple[ExtenderConfig, ...] | None = None
 
 
-def default_profile(release: Release, tie_break: TieBreak | None = None) -> Profile:
-    """Return the profile that a release runs without configuration."""
-    return _build(release, ProfileConfig(), dict(release.plugins), tie_break or release.tie_break)
+def default_profile(release: Release, tie_break: TieBreak | None = None, more: Sequence[str] = ()) -> Profile:
+    """Return the profile that a release runs without configuration.
+
+    Parameters
+    ----------
+    more
+        Names of further plugins that take part.
+    """
+    plugins = dict(release.plugins) | dict.fromkeys(more, 0)
+    return _build(release, ProfileConfig(), plugins, tie_break or release.tie_break)
 
 
 def read_profiles(path: str, release: Release, tie_break: TieBreak | None = None) -> dict[str, Profile]:

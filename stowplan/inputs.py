@@ -17,7 +17,9 @@ from models.snapshot import Snapshot
 from models.validation import refusal
 from plugins_compat.compiler.compile import Compiled, compile_problem
 from plugins_compat.framework.profile import DEFAULT_SCHEDULER, Profile
+from plugins_compat.plugins.gpu_share import GpuShare
 from plugins_compat.profiles import choose_release, default_profile, read_profiles
+from stowplan.devices import asks_for_devices, with_device_note
 from stowplan.metrics import with_metrics
 
 LATEST = "1.36"
@@ -79,25 +81,33 @@ def make_problem(snapshot: Snapshot, settings: Settings) -> Compiled:
     if settings.preemption is not None:
         objective = objective.model_copy(update={"preemption": settings.preemption})
     freeze = Freeze(settings.freeze, settings.freeze_bare)
-    profile = make_profile(settings)
+    profile = make_profile(settings, snapshot)
     snapshot = with_metrics(snapshot, profile, settings.metrics)
+    snapshot = with_device_note(snapshot, profile, settings.config)
     try:
         return compile_problem(snapshot, profile, objective, freeze=freeze, max_moves=settings.max_moves)
     except InputError as error:
         raise error.in_file(settings.objective) if error.obj == "objective" else error from None
 
 
-def make_profile(settings: Settings) -> Profile:
-    """Return the scheduler profile that the settings name."""
-    return replace(_named_profile(settings), samples=settings.sample_nodes)
+def make_profile(settings: Settings, snapshot: Snapshot | None = None) -> Profile:
+    """Return the scheduler profile that the settings name.
+
+    Parameters
+    ----------
+    snapshot
+        Where its pods ask for devices and no configuration is given, the profile has the plugin that knows devices.
+    """
+    return replace(_named_profile(settings, snapshot), samples=settings.sample_nodes)
 
 
-def _named_profile(settings: Settings) -> Profile:
+def _named_profile(settings: Settings, snapshot: Snapshot | None) -> Profile:
     release = choose_release(settings.release)
     if settings.config is None:
         if settings.scheduler not in (None, DEFAULT_SCHEDULER):
             raise InputError(f"{settings.scheduler!r} needs a --config that has its profile", field="--scheduler")
-        return default_profile(release)
+        more = (GpuShare.name,) if snapshot is not None and asks_for_devices(snapshot, release) else ()
+        return default_profile(release, more=more)
     profiles = read_profiles(settings.config, release)
     if settings.scheduler is None:
         return next(iter(profiles.values()))

@@ -12,6 +12,7 @@ from models.snapshot import Standing
 from optimizer.evaluate import Breach, Judge
 from plugins_compat.admission import Rejection, populated, rejections
 from plugins_compat.compiler.compile import Compiled
+from plugins_compat.framework.framework import Framework
 from plugins_compat.framework.state import ClusterState
 from plugins_compat.requests import CPU, MEMORY
 from plugins_compat.scoring import FinalScores, final_scores
@@ -93,18 +94,22 @@ def measure(compiled: Compiled, where: Mapping[str, str], *, scores: bool = True
         values=evaluation.values,
         breaches=evaluation.breaches,
         refused=rejections(framework, where),
-        usage=_usage(framework.state),
+        usage=_usage(framework),
         nodes_in_use=_nodes_in_use(compiled, where),
         scores=final_scores(framework, compiled.pods, where) if scores else None,
     )
 
 
-def _usage(state: ClusterState) -> list[Usage]:
+def _usage(framework: Framework) -> list[Usage]:
+    """Return the usage of the resources that pods ask for; what a plugin accounts for goes by its own figures."""
+    state = framework.state
     shown = [name for name in state.resources if name in (CPU, MEMORY) or _is_asked_for(state, name)]
-    return [
-        _usage_of(name, state.requested[state.resources[name]], state.allocatable[state.resources[name]])
-        for name in shown
-    ]
+    amounts = {
+        name: (state.requested[state.resources[name]], state.allocatable[state.resources[name]]) for name in shown
+    }
+    for plugin in framework.plugins.values():
+        amounts |= plugin.accounts()
+    return [_usage_of(name, requested, allocatable) for name, (requested, allocatable) in amounts.items()]
 
 
 def _is_asked_for(state: ClusterState, name: str) -> bool:

@@ -11,6 +11,9 @@ from models.kubernetes.base import EMPTY, Many, Name, StringMap, kube
 
 # Annotations hold most of the bytes of a cluster dump and almost none of its meaning for placement.
 READ_ANNOTATIONS = (
+    "alibabacloud.com/gpu-card-model",
+    "alibabacloud.com/gpu-count",
+    "alibabacloud.com/gpu-milli",
     "cluster-autoscaler.kubernetes.io/",
     "controller.kubernetes.io/pod-deletion-cost",
     "descheduler.alpha.kubernetes.io/",

@@ -48,6 +48,7 @@ class Shares:
             Devices that there are for them.
         """
         builder = self.builder
+        most = min(most, sum(builder.highest(count) for _, count in kinds))
         sizes = [part for part, _ in kinds]
         parts = tuple(part for part, count in kinds for _ in range(builder.value(count)))
         bins, where = pack(parts, self.size)

@@ -140,7 +140,7 @@ def compile_problem(
         rules.append(MoveBudget(Origin("--max-moves"), max_moves))
     losing = np.ones_like(waiting) if objective.preemption == "by-priority" else waiting
     pending = [shape for shape, loses in zip(pod_shapes, losing, strict=True) if loses]
-    tiers = make_tiers(view, objective, framework, pending)
+    tiers = make_tiers(view, objective, framework, pending, rules)
 
     fine = refine(len(shapes), [*rules, *(weighted.term for tier in tiers for weighted in tier.terms)])
     _, representative = np.unique(fine, return_index=True)

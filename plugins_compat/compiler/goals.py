@@ -11,12 +11,14 @@ from models.errors import InputError
 from models.objective import Objective, TierSettings
 from models.problem import (
     Curves,
+    Devices,
     DomainCurve,
     Excess,
     Move,
     NodeCurve,
     Open,
     Origin,
+    Rule,
     Tier,
     Unplaced,
     Weighted,
@@ -52,7 +54,9 @@ MOST_LOAD = 1000.0
 """Load of a node, as a fraction of what it offers, of which squares are still taken."""
 
 
-def make_tiers(view: View, objective: Objective, framework: Framework, pending: Sequence[Shape]) -> tuple[Tier, ...]:
+def make_tiers(
+    view: View, objective: Objective, framework: Framework, pending: Sequence[Shape], rules: Sequence[Rule]
+) -> tuple[Tier, ...]:
     """Return the tiers: repair, pending pods by priority, then what the objective asks for.
 
     Where pods may lose their node for others, pending pods come before repair: no pod shall lose its node just to
@@ -62,14 +66,16 @@ def make_tiers(view: View, objective: Objective, framework: Framework, pending: 
     ----------
     pending
         Shapes of the pods that may stay without a node.
+    rules
+        Tell what pods take beside resources.
     """
     repair = [Tier("repair", (Weighted(1, Excess(Origin("repair"))),), SEVERITY, "violations")]
-    waiting = _pending_tiers(view, pending)
+    waiting = _pending_tiers(view, pending, rules)
     first = [*waiting, *repair] if objective.preemption == "by-priority" else [*repair, *waiting]
     return (*first, *(_tier(view, settings, framework) for settings in objective.tiers))
 
 
-def _pending_tiers(view: View, pending: Sequence[Shape]) -> list[Tier]:
+def _pending_tiers(view: View, pending: Sequence[Shape], rules: Sequence[Rule]) -> list[Tier]:
     priorities = np.array([shape.pod.priority for shape in view.shapes], dtype=np.int64)
     tiers = []
     for priority in sorted({shape.pod.priority for shape in pending}, reverse=True):
@@ -77,18 +83,25 @@ def _pending_tiers(view: View, pending: Sequence[Shape]) -> list[Tier]:
         term = Unplaced(Origin("pending", f"priority {priority}"), cost)
         tiers.append(Tier(f"pending (priority {priority})", (Weighted(1, term),), 1, "pods"))
     if tiers:
-        term = Unplaced(Origin("pending", "size"), _sizes(view))
+        term = Unplaced(Origin("pending", "size"), _sizes(view, rules))
         tiers.append(Tier("pending (by size)", (Weighted(1, term),), 1000, "nodes' worth"))
     return tiers
 
 
-def _sizes(view: View) -> Ints:
-    """``[s]`` a pod's largest share of any resource of an average node that offers it, in thousandths, at least 1."""
+def _sizes(view: View, rules: Sequence[Rule]) -> Ints:
+    """``[s]`` a pod's largest share of any resource of an average node that offers it, in thousandths, at least 1.
+
+    Devices count as a resource.
+    """
     allocatable = view.state.allocatable
     capacity = allocatable.sum(axis=1) / np.maximum(1, np.count_nonzero(allocatable, axis=1))
     vectors = np.array([view.state.vector(shape) for shape in view.shapes]).reshape(len(view.shapes), -1)
     share = np.divide(vectors, capacity, out=np.zeros(vectors.shape), where=capacity > 0)
-    sizes: Ints = np.maximum(1, np.rint(share.max(axis=1, initial=0.0) * 1000)).astype(np.int64)
+    largest = share.max(axis=1, initial=0.0)
+    for rule in rules:
+        if isinstance(rule, Devices) and rule.count.any():
+            largest = np.maximum(largest, rule.volume / (rule.size * rule.count[rule.count > 0].mean()))
+    sizes: Ints = np.maximum(1, np.rint(largest * 1000)).astype(np.int64)
     return sizes
 
 

@@ -10,7 +10,7 @@ A plugin overrides what applies to it. The three faces share the matching code o
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -59,6 +59,8 @@ class Plugin:
     """Where `rules` differ from `filter`."""
     refusal: ClassVar[str] = ""
     """Which pods `refuses` turns down."""
+    not_upstream: ClassVar[str] = ""
+    """What the plugin follows, where upstream has none of the kind."""
     Args: ClassVar[type[Args]] = Args
 
     def __init__(self, args: Any, state: ClusterState) -> None:
@@ -145,6 +147,10 @@ class Plugin:
     def post_filter(self, cycle: Cycle, verdict: Verdict, handle: Framework) -> PostFilterResult:
         """PostFilter: find a way out when no node is feasible. The cluster is left as it was."""
         raise NotImplementedError
+
+    def accounts(self) -> Mapping[str, tuple[Ints, Ints]]:
+        """Return what the plugin accounts for beside the resources of nodes: by name, ``[n]`` taken and offered."""
+        return {}
 
     # -- the optimizer's faces --------------------------------------------------------------------------------
 

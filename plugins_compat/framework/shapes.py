@@ -1,17 +1,19 @@
 """Pods that no plugin can tell apart share one shape, and with it all the work of matching.
 
 A shape is equality of everything a plugin may read: namespace, labels, the scheduling part of the spec, the
-controller, and whether the pod is terminating. Name, uid, node and status are not part of it.
+controller, whether the pod is terminating, and the annotations that ask for devices. Name, uid, node, status and
+all other annotations are not part of it.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from models.kubernetes import LabelSelector, Pod
+from models.kubernetes.devices import GPU_COUNT, GPU_MILLI, GPU_MODEL
 from models.kubernetes.pod import Volume
 
 
@@ -77,6 +79,7 @@ class Shapes:
             spec.scheduler_name,
             pod.priority,
             pod.gated,
+            token.devices(meta.annotations),
         )
         shape = self._by_key.get(key)
         if shape is None:
@@ -134,6 +137,13 @@ class _Tokens:
             self._by_id[id(value)] = token
             self._kept.append(value)  # an id is only good while its object lives
         return token
+
+    def devices(self, annotations: Mapping[str, str]) -> tuple[str | None, ...]:
+        """Return the annotations that ask for devices."""
+        if not annotations:
+            return ()
+        asked = tuple(annotations.get(key) for key in (GPU_COUNT, GPU_MILLI, GPU_MODEL))
+        return asked if any(asked) else ()
 
     def volumes(self, volumes: tuple[Volume, ...]) -> tuple[Volume, ...]:
         """Return the volumes that a scheduler plugin reads."""

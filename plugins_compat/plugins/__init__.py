@@ -1,4 +1,4 @@
-"""One file for each upstream plugin, named as upstream; the list of what is built in."""
+"""One file for each upstream plugin, named as upstream, and what shared GPUs need; the list of what is built in."""
 
 from plugins_compat.framework.plugin import Plugin
 from plugins_compat.plugins.azure_disk_limits import AzureDiskLimits
@@ -8,6 +8,7 @@ from plugins_compat.plugins.default_preemption import DefaultPreemption
 from plugins_compat.plugins.dynamic_resources import DynamicResources
 from plugins_compat.plugins.ebs_limits import EBSLimits
 from plugins_compat.plugins.gce_pd_limits import GCEPDLimits
+from plugins_compat.plugins.gpu_share import GpuShare
 from plugins_compat.plugins.image_locality import ImageLocality
 from plugins_compat.plugins.inter_pod_affinity import InterPodAffinity
 from plugins_compat.plugins.node_affinity import NodeAffinity
@@ -34,6 +35,7 @@ IN_TREE: tuple[type[Plugin], ...] = (
     NodeAffinity,
     NodePorts,
     NodeResourcesFit,
+    GpuShare,
     VolumeRestrictions,
     EBSLimits,
     GCEPDLimits,

@@ -199,7 +199,7 @@ def verify(
     if made_with.config is not None and config is None:
         raise InputError(f"was made with {made_with.config}; give it with --config", solution, None, "settings.config")
     settings = Settings(release=made_with.release, config=config, scheduler=made_with.scheduler)
-    verification = verify(snapshot, document, make_profile(settings))
+    verification = verify(snapshot, document, make_profile(settings, snapshot))
     emit(
         output,
         lambda console: show_verification(console, verification),

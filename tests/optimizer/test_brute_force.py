@@ -7,6 +7,7 @@ and on random problems of the kinds that clusters do not compile to.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 
 import pytest
 
@@ -22,7 +23,7 @@ from plugins_compat.compiler.compile import Compiled, compile_problem
 from plugins_compat.profiles import default_profile
 from plugins_compat.release import K24, K36
 from tests.support.brute_force import best
-from tests.support.clusters import random_cluster
+from tests.support.clusters import random_cluster, random_devices
 from tests.support.problems import random_problem
 
 SEEDS = range(int(os.environ.get("STOWPLAN_SEEDS", "120")))
@@ -42,6 +43,11 @@ def compiled(seed: int) -> Compiled:
 def test_cp_sat_alone_finds_and_proves_the_optimum(seed: int) -> None:
     """From the start as it is, without any search: every tier is proven, and worth what brute force finds."""
     prove_with_cp_sat(compiled(seed).problem)
+
+
+@pytest.mark.parametrize("seed", SEEDS[: len(SEEDS) // 2])
+def test_cp_sat_alone_does_so_where_pods_share_devices(seed: int) -> None:
+    prove_with_cp_sat(sharing(seed).problem)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -64,8 +70,16 @@ def prove_with_cp_sat(problem: Problem) -> None:
     assert tuple(reached) == best(problem)
 
 
+def sharing(seed: int) -> Compiled:
+    """Compile a random cluster whose pods share devices."""
+    objective = PRESETS[("pack", "balance", "repair")[seed % 3]]
+    profile = default_profile(K24 if seed % 5 == 0 else K36, more=("GpuShare",))
+    return compile_problem(random_devices(seed, broken=seed % 2 == 1), profile, objective)
+
+
+@pytest.mark.parametrize("compiled", [compiled, sharing], ids=["every rule", "devices"])
 @pytest.mark.parametrize("seed", SEEDS[: len(SEEDS) // 2])
-def test_the_portfolio_proves_the_same_and_the_filters_admit_it(seed: int) -> None:
+def test_the_portfolio_proves_the_same_and_the_filters_admit_it(compiled: Callable[[int], Compiled], seed: int) -> None:
     found = compiled(seed)
     outcome = solve(found.problem, Options(time_limit=20, deterministic=True))
     assert outcome.status is Status.OPTIMAL

@@ -19,7 +19,7 @@ from plugins_compat.compiler.compile import compile_problem
 from plugins_compat.profiles import default_profile
 from plugins_compat.release import K24, K36, Release
 from tests.support.brute_force import placements
-from tests.support.clusters import random_cluster, random_disks
+from tests.support.clusters import random_cluster, random_devices, random_disks
 
 TRIED = 40
 
@@ -36,8 +36,14 @@ def test_it_is_so_where_disks_of_every_kind_meet_their_limits(seed: int, release
     check_states(random_disks(seed), release, seed)
 
 
-def check_states(snapshot: Snapshot, release: Release, seed: int) -> None:
-    profile = default_profile(release)
+@pytest.mark.parametrize("release", [K24, K36], ids=lambda r: r.name)
+@pytest.mark.parametrize("seed", range(100))
+def test_it_is_so_where_pods_share_devices(seed: int, release: Release) -> None:
+    check_states(random_devices(seed), release, seed, "GpuShare")
+
+
+def check_states(snapshot: Snapshot, release: Release, seed: int, *more: str) -> None:
+    profile = default_profile(release, more=more)
     compiled = compile_problem(snapshot, profile, PRESETS["repair"])
     judge = Judge(compiled.problem)
     states = list(placements(compiled.problem))

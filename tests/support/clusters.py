@@ -22,6 +22,7 @@ from models.kubernetes import (
     VolumeAttachment,
     Workload,
 )
+from models.kubernetes.devices import GPU_COUNT, GPU_MILLI, GPU_MODEL
 from models.snapshot import Snapshot
 
 ZONE = "topology.kubernetes.io/zone"
@@ -62,13 +63,12 @@ def node(name: str, cpu: str = "4", memory: str = "8Gi", pods: int = 110, **more
 
 
 def pod(name: str, at: str | None = None, cpu: str = "1", memory: str = "1Gi", **spec: Any) -> Manifest:
-    """Build a pod manifest, bound to ``at`` or pending. ``labels``, ``namespace`` and ``owner`` go by keyword."""
+    """Build a pod manifest, bound to ``at`` or pending; metadata such as ``labels`` and ``owner`` goes by keyword."""
     meta: Manifest = {"name": name, "namespace": spec.pop("namespace", "default"), "labels": spec.pop("labels", {})}
     if owner := spec.pop("owner", None):
         kind, _, owner_name = owner.partition("/")
         meta["ownerReferences"] = [{"kind": kind, "name": owner_name, "controller": True}]
-    if "deletionTimestamp" in spec:
-        meta["deletionTimestamp"] = spec.pop("deletionTimestamp")
+    meta |= {key: spec.pop(key) for key in ("deletionTimestamp", "annotations") if key in spec}
     requests = {**({"cpu": cpu} if cpu else {}), **({"memory": memory} if memory else {}), **spec.pop("extended", {})}
     ports = spec.pop("ports", [])
     container = {"name": "main", "image": "app:1", "resources": {"requests": requests}, "ports": ports}
@@ -211,6 +211,52 @@ def _random_volumes(rng: random.Random, nodes: list[str]) -> tuple[list[Manifest
             }
         )
     return volumes, claims
+
+
+def gpu(count: int | None = None, milli: int | None = None, models: str = "") -> Manifest:
+    """Build the annotations of a pod that asks for devices."""
+    asked = {GPU_COUNT: count, GPU_MILLI: milli, GPU_MODEL: models}
+    return {key: str(value) for key, value in asked.items() if value not in (None, "")}
+
+
+def random_devices(seed: int, *, broken: bool = False) -> Snapshot:
+    """Build a random tiny cluster of pods that ask for GPUs, whole or shared, in every way to say so.
+
+    Parameters
+    ----------
+    broken
+        Bind pods to random nodes, whatever there is room for; some of them are fixed.
+    """
+    rng = random.Random(seed)
+    names = [f"n{i}" for i in range(rng.randint(2, 3))]
+    nodes = []
+    for name in names:
+        count = rng.choice([0, 1, 2, 2, 3])
+        offered = {GPU_COUNT: str(count)} if count else {}
+        if count and rng.random() < 0.5:
+            offered[GPU_MILLI] = str(1000 * count)
+        model = {GPU_MODEL: rng.choice(["T4", "A10"])} if rng.random() < 0.8 else {}
+        nodes.append(node(name, cpu=rng.choice(["3", "4", "8"]), labels=model, extended=offered))
+    sizes = rng.choice([[250, 500], [300, 400, 600, 700], [rng.randint(1, 999) for _ in range(4)]])
+    pods = []
+    for i in range(rng.randint(2, 5)):
+        asked: Manifest = {}
+        match rng.choice(["share", "share", "share", "whole", "several", "resource", "none"]):
+            case "share":
+                asked["annotations"] = gpu(rng.choice([None, 1]), rng.choice(sizes))
+            case "whole":
+                asked["annotations"] = gpu(rng.choice([1, 2]), rng.choice([None, 1000]))
+            case "several" if broken:
+                asked["annotations"] = gpu(2, rng.choice(sizes))
+            case "resource":
+                milli = rng.choice([*sizes, 1000, 1000 + sizes[0]])
+                asked["extended"] = rng.choice([{GPU_MILLI: str(milli)}, {GPU_COUNT: "1"}])
+        if "annotations" in asked and rng.random() < 0.3:
+            asked["annotations"] |= gpu(models=rng.choice(["T4", "T4|A10"]))
+        owner = rng.choice(["ReplicaSet/a", "ReplicaSet/a", "DaemonSet/d"]) if broken else "ReplicaSet/a"
+        at = rng.choice([None, *names, *names]) if broken else None
+        pods.append(pod(f"p{i}", at, owner=owner, priority=rng.choice([0, 0, 5]), **asked))
+    return snapshot(nodes=nodes, pods=pods)
 
 
 # -- volumes --------------------------------------------------------------------------------------------------

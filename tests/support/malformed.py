@@ -240,6 +240,12 @@ CASES = [
         "solve nodes.csv pods.csv",
         {"nodes.csv": OPENB_NODES, "pods.csv": OPENB_PODS.replace("1024", "1Gi")},
     ),
+    Malformed(
+        "an openb folder with several pod lists",
+        "solve openb",
+        {"openb/nodes.csv": OPENB_NODES, "openb/pods_a.csv": OPENB_PODS, "openb/pods_b.csv": OPENB_PODS},
+    ),
+    one("a share of more than a GPU", changed(P, "metadata/annotations", {"alibabacloud.com/gpu-milli": "1500"})),
 ]
 
 
