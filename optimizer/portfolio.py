@@ -19,7 +19,7 @@ from optimizer.control import Deadline, Stop
 from optimizer.cpsat.solve import MANY_WORKERS, solve_tier
 from optimizer.cpsat.variables import most
 from optimizer.evaluate import Judge
-from optimizer.search.descent import descend
+from optimizer.search.annealing import anneal
 
 LARGEST_MODEL = 60_000
 """(class, node) variables up to which the exact model is built; beyond, it would spend its time in presolve."""
@@ -157,7 +157,7 @@ def _search(run: _Run, starts: Sequence[Placement], share: float) -> None:
             continue
         run.offer(start, "candidate")
         deadline = run.deadline.share(share / len(starts))
-        run.offer(descend(run.judge, start, deadline, run.options.seed), "search")
+        run.offer(anneal(run.judge, start, deadline, run.options.seed), "search")
 
 
 def _settle(run: _Run, tier: int, exact: bool) -> tuple[int, str, float]:
@@ -200,5 +200,5 @@ def _prove(run: _Run, tier: int) -> int | None:
     improved = attempt.placement is not None and run.offer(attempt.placement, "CP-SAT")
     if improved and tier + 1 < len(run.values) and not run.deadline.over:
         # CP-SAT looked at this tier alone; the later ones are usually worse for it, and quickly mended.
-        run.offer(descend(run.judge, run.best, run.deadline.share(0.2), run.options.seed), "search")
+        run.offer(anneal(run.judge, run.best, run.deadline.share(0.2), run.options.seed), "search")
     return attempt.bound

@@ -3,23 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import assert_never
 
 import numpy as np
 
 from models.arrays import Bools, Ints
 from models.problem import (
+    Allow,
     AtMost,
     Attract,
+    Capacity,
     Curves,
+    Devices,
+    Distinct,
     DomainCurve,
+    Excess,
     Held,
+    Move,
+    MoveBudget,
     MovePeak,
+    NodeCurve,
+    NodeScore,
     Occupy,
+    Open,
     Pair,
     Placement,
+    Prefer,
     Repel,
     Spread,
     Topology,
+    Unplaced,
 )
 from optimizer.evaluate import Judge
 from optimizer.evaluate.excess import excess, roles
@@ -63,8 +76,10 @@ class Relations:
                     self._spread(rule, before)
                 case Occupy():
                     self._occupy(rule, before)
+                case Allow() | Capacity() | Distinct() | Devices() | MoveBudget():
+                    pass  # no matter of company: counted on the nodes
                 case _:
-                    pass  # what is no matter of company is counted on the nodes
+                    assert_never(rule)
         self.priced_from = len(self.rows)
         for t, tier in enumerate(problem.tiers):
             for weighted in tier.terms:
@@ -75,8 +90,10 @@ class Relations:
                         self._pair(term, t, weighted.weight)
                     case MovePeak() as term:
                         self._move_peak(term, t, weighted.weight)
-                    case _:
-                        pass
+                    case Excess() | Unplaced() | Move() | Prefer() | NodeCurve() | NodeScore() | Open():
+                        pass  # no matter of company: counted on the nodes
+                    case term:
+                        assert_never(term)
 
     def members(self, rows: Ints) -> tuple[Int32, Bools]:
         """List relation and role of every class, one class after another; say which classes have one with a price.

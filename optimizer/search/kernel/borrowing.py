@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from typing import Any, TypeVar, cast
 
-from numba.core import types
-from numba.core.cgutils import get_null_value
+from numba.core import cgutils, types
 from numba.extending import intrinsic
-from numba.np.arrayobj import make_array
+from numba.np import arrayobj
 
 from optimizer.search.kernel.image import Image
 from optimizer.search.kernel.jit import inlined
@@ -20,10 +19,13 @@ A = TypeVar("A")
 
 
 def _borrowed(typing: Any, array: types.Array) -> tuple[Any, Any]:
+    # Numba's own modules have no annotations.
+    make_array, null = cast(Any, arrayobj).make_array, cast(Any, cgutils).get_null_value
+
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         borrowed = make_array(array)(context, builder, arguments[0])
         for owner in ("meminfo", "parent"):
-            setattr(borrowed, owner, get_null_value(getattr(borrowed, owner).type))
+            setattr(borrowed, owner, null(getattr(borrowed, owner).type))
         return borrowed._getvalue()
 
     return array(array), generate

@@ -17,7 +17,7 @@ def bits(state: State) -> int:
     z = state[0]
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.int64((z ^ (z >> np.uint64(31))) >> np.uint64(1))
+    return int(np.int64((z ^ (z >> np.uint64(31))) >> np.uint64(1)))
 
 
 @inlined
@@ -30,3 +30,8 @@ def below(state: State, n: int) -> int:
 def uniform(state: State) -> float:
     """Return a random number above 0 and at most 1."""
     return ((bits(state) >> 10) + 1) / 9007199254740992.0
+
+
+def start_of(seed: int) -> State:
+    """Return the state that a seed begins with."""
+    return np.array([(seed * 0x9E3779B97F4A7C15 + 0x2545F4914F6CDD1D) % (1 << 64)], dtype=np.uint64)

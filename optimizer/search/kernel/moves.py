@@ -171,15 +171,43 @@ def glance(s: Image, p: int, other: int, source: int, target: int, change: Int64
     e = s.pod[other, P_CLASS] if other >= 0 else -1
     for t in range(tiers):
         change[t] = 0
-    if source < nodes:
-        if not _glance_node(s, e, c, source, change):
+    # The target is what most often says no.
+    if target < nodes:
+        if not _admits(s, c, e, target):
             return False
+    elif s.cls[c, C_MISSING] >= s.cls[c, C_SPARE]:
+        return False
+    if e >= 0 and source < nodes and not _admits(s, e, c, source):
+        return False
+    if source < nodes:
+        _glance_node(s, e, c, source, change)
     else:
         _glance_nowhere(s, e, c, change)
     if target < nodes:
-        return _glance_node(s, c, e, target, change)
-    _glance_nowhere(s, c, e, change)
-    return bool(s.cls[c, C_MISSING] < s.cls[c, C_SPARE])
+        _glance_node(s, c, e, target, change)
+    else:
+        _glance_nowhere(s, c, e, change)
+    return True
+
+
+@compiled
+def _admits(s: Image, comes: int, goes: int, n: int) -> bool:
+    """Whether a node has room for a pod of one class, after one of another has left it; -1 for nobody."""
+    if not is_newcomer(s, comes, n, 1):
+        return True
+    if s.mask[s.cls[comes, C_ALLOW], n]:
+        return False
+    old = goes >= 0 and not is_newcomer(s, goes, n, 0)
+    for r in range(s.head[H_CAPACITIES]):
+        at = s.head[H_C_CAPACITY] + r
+        more = s.cls[comes, at]
+        if more == 0:
+            continue
+        if goes >= 0 and not (old and s.transient[r]):
+            more -= s.cls[goes, at]
+        if s.live[n, s.head[H_V_LOAD] + r] + more > s.fix[n, s.head[H_F_ROOM] + r]:
+            return False
+    return True
 
 
 @inlined
@@ -193,25 +221,11 @@ def _glance_nowhere(s: Image, comes: int, goes: int, change: Int64) -> None:
 
 
 @inlined
-def _glance_node(s: Image, comes: int, goes: int, n: int, change: Int64) -> bool:
-    """Look at one node where a pod of one class comes and one of another goes; -1 for nobody."""
+def _glance_node(s: Image, comes: int, goes: int, n: int, change: Int64) -> None:
+    """Price one node where a pod of one class comes and one of another goes; -1 for nobody."""
     nodes, tiers = s.head[H_NODES], s.head[H_TIERS]
-    new = False
-    old = False
-    if comes >= 0:
-        new = is_newcomer(s, comes, n, 1)
-        if new and s.mask[s.cls[comes, C_ALLOW], n]:
-            return False
-    if goes >= 0:
-        old = not is_newcomer(s, goes, n, 0)
-    for r in range(s.head[H_CAPACITIES]):
-        at = s.head[H_C_CAPACITY] + r
-        more = s.cls[comes, at] if comes >= 0 else 0
-        if not (new and more):
-            continue
-        less = s.cls[goes, at] if goes >= 0 and not (old and s.transient[r]) else 0
-        if s.live[n, s.head[H_V_LOAD] + r] + more - less > s.fix[n, s.head[H_F_ROOM] + r]:
-            return False
+    new = comes >= 0 and is_newcomer(s, comes, n, 1)
+    old = goes >= 0 and not is_newcomer(s, goes, n, 0)
     for i in range(s.head[H_CURVES]):
         at = s.head[H_C_CURVE] + i
         demand = (s.cls[comes, at] if comes >= 0 else 0) - (s.cls[goes, at] if goes >= 0 else 0)
@@ -243,7 +257,6 @@ def _glance_node(s: Image, comes: int, goes: int, n: int, change: Int64) -> bool
             change[t] -= s.cls[comes, first + t]
         if old:
             change[t] += s.cls[goes, first + t]
-    return True
 
 
 @compiled
