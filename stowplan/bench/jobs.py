@@ -8,8 +8,9 @@ from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from multiprocessing import get_context
-from multiprocessing.synchronize import Event
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 from instances.suites.suite import Instance
@@ -67,24 +68,24 @@ class _Pool:
     def rows(self, queue: deque[int]) -> Iterator[Row]:
         """Take instances off the queue and yield their rows, as long as all processes live."""
         context = get_context("spawn")
-        ending = context.Event()
-        with ProcessPoolExecutor(self.jobs, context, _prepare, (ending,)) as pool:
-            try:
-                yield from self._rows(pool, queue, ending)
-            finally:
-                ending.set()  # whoever still works comes to an end, or leaving the pool would wait for it
+        # The word to stop is the end of a pipe: unlike an event, it needs no answer from processes that have died.
+        listening, word = context.Pipe(duplex=False)
+        with listening, ProcessPoolExecutor(self.jobs, context, _prepare, (listening,)) as pool, word:
+            # Leaving, in whatever way, closes the pipe before the pool is waited for.
+            yield from self._rows(pool, queue, word)
 
-    def _rows(self, pool: ProcessPoolExecutor, queue: deque[int], ending: Event) -> Iterator[Row]:
+    def _rows(self, pool: ProcessPoolExecutor, queue: deque[int], word: Connection) -> Iterator[Row]:
         running: dict[Future[Row], int] = {}
         while not self.lost:
             while queue and len(running) < self.jobs and not self.stop.is_set():
                 i = queue.popleft()
-                running[pool.submit(_work, self.instances[i], self.options, self.folder)] = i
+                with _deaf_children():
+                    running[pool.submit(_work, self.instances[i], self.options, self.folder)] = i
             if not running:
                 return
             done, _ = wait(running, LISTENING, FIRST_COMPLETED)
             if self.stop.is_set():
-                ending.set()
+                word.close()
             for future in done:
                 i = running.pop(future)
                 try:
@@ -98,12 +99,24 @@ _stop = Stop()
 """In a process of the pool: whether to come to an end."""
 
 
-def _prepare(ending: Event) -> None:
-    """Leave signals to the parent, which passes the word on."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+@contextmanager
+def _deaf_children() -> Iterator[None]:
+    """Have processes that begin inside the block leave interrupts to their parent, which passes the word on.
+
+    A child inherits what its parent blocks from its first moment; the parent gets what came meanwhile at the end.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _prepare(listening: Connection) -> None:
+    """Come to an end when the parent closes its side, or is gone."""
 
     def listen() -> None:
-        ending.wait()
+        listening.poll(None)
         _stop.set()
 
     threading.Thread(target=listen, daemon=True).start()

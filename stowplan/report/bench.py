@@ -39,6 +39,8 @@ def show_bench(console: Console, bench: Bench, *, wide: bool = False) -> None:
     refused = [row for row in bench.rows if not row.accepted]
     for row in refused[: None if wide else SHOWN]:
         console.print(f"  {row.instance}: {'; '.join(row.complaints[:3])}", markup=False)
+    if not bench.rows:
+        return
     console.print()
     if wide or len(bench.rows) <= SHOWN:
         console.print(_rows_table(bench.rows))
@@ -66,9 +68,8 @@ def bench_rows(bench: Bench) -> Iterator[Sequence[Any]]:
 def _headline(bench: Bench) -> str:
     accepted = sum(row.accepted for row in bench.rows)
     proved = sum(row.proved for row in bench.rows)
-    said = (
-        f"{bench.suite.name}: {plural(bench.asked, 'instance')}, {accepted} answers accepted, {proved} proved optimal"
-    )
+    of = f"{bench.suite.name}: {plural(bench.asked, 'instance')}"
+    said = f"{of}, {plural(accepted, 'answer')} accepted, {proved} proved optimal"
     if not bench.complete:
         said += f"; interrupted, {len(bench.rows)} begun"
     return said
