@@ -186,6 +186,8 @@ def _packings(path: Path, sources: Sequence[_Source]) -> Iterator[Instance]:
         place = (
             Path(source.member) if source.member else source.path.relative_to(path if path.is_dir() else path.parent)
         )
+        if place.is_absolute() or ".." in place.parts:
+            raise InputError("is not a path inside the archive", file=source.name)
         stem = place.name.removesuffix(".gz").removesuffix(".vbp")
         # Names repeat from set to set; where the path names the set, it decides.
         sets = [name for name in known if stem in known[name]]
@@ -214,7 +216,7 @@ def _device_lists(path: Path, sources: Sequence[_Source]) -> Iterator[Instance]:
     for source in sources:
         if _is_list(_head(source.path), POD_COLUMNS):
             name = source.path.name.removesuffix(".gz").removesuffix(".csv")
-            yield DeviceInstance(name, "", nodes[0], source.path, Reference())
+            yield DeviceInstance(name, name, nodes[0], source.path, Reference())
 
 
 _READERS: dict[Kind, Callable[[Path, Sequence[_Source]], Iterator[Instance]]] = {

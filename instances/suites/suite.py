@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
@@ -89,6 +89,10 @@ class Instance(ABC):
     def reference(self) -> Reference:
         """What others found."""
         return Reference()
+
+    def measures(self, values: Sequence[int]) -> Mapping[str, float]:
+        """Return values of the tiers in words of the benchmark, where it has its own."""
+        return {}
 
     @abstractmethod
     def state(self) -> Stated:

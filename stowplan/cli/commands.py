@@ -260,6 +260,63 @@ def validate(
         raise typer.Exit(1)
 
 
+def bench(
+    suite: opt.SuiteName,
+    time_limit: opt.TimeLimit = 10.0,
+    instances: opt.Instances = None,
+    first: opt.First = None,
+    solutions: opt.Solutions = None,
+    jobs: opt.Jobs = 1,
+    count: opt.Count = 10,
+    deterministic: opt.Deterministic = False,
+    seed: opt.Seed = 0,
+    workers: opt.Workers = None,
+    output: opt.Output = Format.TABLE,
+    quiet: opt.Quiet = False,
+) -> None:
+    """Solve a public benchmark and have every written solution judged; exit 1 if one is refused."""
+    import os
+    from pathlib import Path
+
+    from instances.suites.opening import open_suite
+    from stowplan.bench.bench import choose, run
+    from stowplan.bench.row import Row
+    from stowplan.cli.session import emit, stoppable
+    from stowplan.documents.bench import bench_document
+    from stowplan.report.bench import bench_rows, row_line, show_bench
+
+    opened = open_suite(suite, count=count, seed=seed)
+    chosen = choose(opened, instances or (), first)
+    if workers is None and jobs > 1:
+        workers = max(1, (os.cpu_count() or 1) // jobs)
+
+    def tell(number: int, row: Row) -> None:
+        if not quiet:
+            print(f"stowplan: {row_line(number, len(chosen), row)}", file=sys.stderr, flush=True)
+
+    with stoppable("with what was answered so far") as stop:
+        result = run(
+            opened,
+            chosen,
+            _options(time_limit, deterministic, seed, workers),
+            place=Path(suite) if Path(suite).exists() else None,
+            solutions=None if solutions is None else Path(solutions),
+            jobs=jobs,
+            stop=stop,
+            progress=tell,
+        )
+    emit(
+        output,
+        lambda console: show_bench(console, result, wide=output is Format.WIDE),
+        lambda: bench_document(result),
+        lambda: bench_rows(result),
+    )
+    if not result.accepted:
+        raise typer.Exit(1)
+    if not result.complete:
+        raise typer.Exit(INTERRUPTED)
+
+
 def demo(
     time_limit: opt.TimeLimit = 15.0,
     output: opt.Output = Format.TABLE,

@@ -181,3 +181,42 @@ Record = Annotated[
     ),
 ]
 Show = Annotated[int, typer.Option("--show", min=0, help="How many differences to show.", rich_help_panel=OUTPUT)]
+SuiteName = Annotated[
+    str,
+    typer.Argument(
+        metavar="SUITE",
+        help="A folder, file or tar.gz of ROADEF/EURO 2012, vector bin packing (.vbp), Priority-Matters (.jsonl) or "
+        "openb instances; or generated ones: triplets[:60_3], priority-matters[:nodes4_pods16_prio4_util100].",
+        show_default=False,
+    ),
+]
+Instances = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--instances",
+        metavar="PATTERN",
+        help="Only instances with such a name, such as 'b_*'; repeatable.",
+        show_default=False,
+        rich_help_panel=PROBLEM,
+    ),
+]
+First = Annotated[
+    int | None,
+    typer.Option("--first", min=1, help="Only so many of each group.", show_default=False, rich_help_panel=PROBLEM),
+]
+Count = Annotated[
+    int, typer.Option("--count", min=1, max=100_000, help="How many instances to generate.", rich_help_panel=PROBLEM)
+]
+Jobs = Annotated[
+    int, typer.Option("--jobs", "-j", min=1, max=64, help="Instances solved at once.", rich_help_panel=SEARCH)
+]
+Solutions = Annotated[
+    str | None,
+    typer.Option(
+        "--solutions",
+        metavar="FOLDER",
+        help="Keep the solutions there, in the format of the benchmark.",
+        show_default=False,
+        rich_help_panel=OUTPUT,
+    ),
+]

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from instances.documents import Document, read_file
-from instances.suites.openb.lists import Cluster, read_lists
+from instances.suites.openb.lists import WHOLE, Cluster, read_lists
 from instances.suites.openb.placing import DeviceProblem, check_devices, device_problem
 from instances.suites.suite import Instance, Reference, Verdict
+
+ALLOCATED = "GPUs allocated, %"
 
 
 @dataclass(frozen=True)
@@ -26,6 +29,12 @@ class DeviceInstance(Instance):
     def reference(self) -> Reference:
         """What others found."""
         return self.known
+
+    def measures(self, values: Sequence[int]) -> Mapping[str, float]:
+        """Return the percentage of devices that are allocated, the figure of the published experiments."""
+        cluster = self._read()
+        asked = WHOLE * int(cluster.whole.sum()) + int(cluster.share.sum())
+        return {ALLOCATED: 100 * (asked - values[0]) / (WHOLE * max(1, int(cluster.devices.sum())))}
 
     def state(self) -> DeviceProblem:
         """Read both lists, and state them as a problem."""

@@ -6,7 +6,7 @@ priority first.
 """
 
 from instances.suites.priority_matters.clusters import Cluster, ReplicaSet, generate_clusters, read_clusters
-from instances.suites.priority_matters.manifests import cluster_snapshot
+from instances.suites.priority_matters.manifests import cluster_snapshot, scheduled
 from instances.suites.priority_matters.placing import ClusterProblem, check_cluster, cluster_problem
 
 __all__ = [
@@ -18,4 +18,5 @@ __all__ = [
     "cluster_snapshot",
     "generate_clusters",
     "read_clusters",
+    "scheduled",
 ]

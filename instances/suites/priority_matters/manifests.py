@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from instances.documents import Document
 from instances.manifests import read_snapshot
 from instances.suites.priority_matters.clusters import Cluster, ReplicaSet
+from instances.suites.priority_matters.placing import ClusterProblem
+from models.problem import Placement
 from models.snapshot import Snapshot
 
 NAMESPACE = "default"
@@ -18,6 +20,15 @@ def cluster_snapshot(cluster: Cluster) -> Snapshot:
     """Return a cluster as a snapshot; ``set-s-r`` is replica ``r`` of ReplicaSet ``s``, ``node-n`` node ``n``."""
     content = {"apiVersion": "v1", "kind": "List", "items": list(_objects(cluster))}
     return read_snapshot(iter([Document(f"cluster {cluster.seed}", json.dumps(content).encode())]))
+
+
+def scheduled(stated: ClusterProblem, where: Mapping[str, str]) -> Placement:
+    """Return node names by pod key, as a scheduler gives them for `cluster_snapshot`, as a placement."""
+    entries = []
+    for key, node in where.items():
+        replica_set = int(key.removeprefix(f"{NAMESPACE}/set-").partition("-")[0])
+        entries.append((int(stated.class_of[replica_set]), int(node.removeprefix("node-")), 1))
+    return Placement.of(entries)
 
 
 def _objects(cluster: Cluster) -> Iterator[dict[str, Any]]:

@@ -1,0 +1,115 @@
+"""Solve one instance, write its solution, and have the written file judged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from instances.suites.priority_matters import ClusterProblem, cluster_snapshot, scheduled
+from instances.suites.suite import Instance, Reference, Stated, Verdict
+from models.errors import InputError, StowplanError
+from models.problem import Placement
+from optimizer.control import Stop
+from optimizer.evaluate import Judge
+from optimizer.portfolio import Options, solve
+from plugins_compat.profiles import default_profile
+from plugins_compat.release import K36
+from plugins_compat.simulate import simulate
+from stowplan.bench.row import Row, units
+
+
+def answer(instance: Instance, options: Options, folder: Path, stop: Stop) -> Row:
+    """Solve an instance; whatever goes wrong on purpose becomes a row that says so.
+
+    Parameters
+    ----------
+    folder
+        Where the solution is written, as ``<name of the instance><suffix>``.
+    """
+    try:
+        return _answer(instance, options, folder, stop)
+    except StowplanError as error:
+        return failed(instance, str(error))
+    except MemoryError:
+        return failed(instance, "out of memory")
+
+
+def failed(instance: Instance, why: str) -> Row:
+    """Return the row of an instance without an answer."""
+    return Row(instance.name, instance.group, instance.reference, complaints=(why,))
+
+
+def _answer(instance: Instance, options: Options, folder: Path, stop: Stop) -> Row:
+    stated = instance.state()
+    judge = Judge(stated.problem)
+    greedy = _greedy(stated)
+    outcome = solve(stated.problem, options, candidates=greedy, stop=stop)
+    file = folder / (instance.name + instance.suffix)
+    write(file, stated.write(outcome.placement))
+    bounds = tuple(tier.bound for tier in outcome.tiers)
+    scheduled_values = judge.evaluate(greedy[0]).values if greedy else None
+    complaints = (
+        *_complaints(instance, file, outcome.values),
+        *_refuted(bounds, instance.reference, scheduled_values),
+    )
+    return Row(
+        instance.name,
+        instance.group,
+        instance.reference,
+        status=outcome.status,
+        values=outcome.values,
+        bounds=bounds,
+        start=judge.evaluate(stated.problem.start).values,
+        units=units(stated.problem.tiers),
+        measures=instance.measures(outcome.values),
+        bound_measures=instance.measures(bounds),
+        greedy=scheduled_values,
+        seconds=outcome.seconds,
+        accepted=not complaints,
+        interrupted=outcome.interrupted,
+        complaints=complaints,
+        notes=tuple(outcome.notes),
+    )
+
+
+def write(file: Path, text: str) -> None:
+    """Write a solution.
+
+    Raises
+    ------
+    InputError
+        If that is not possible.
+    """
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"cannot be written: {error.strerror}", file=str(file)) from None
+
+
+def _complaints(instance: Instance, file: Path, claimed: tuple[int, ...]) -> tuple[str, ...]:
+    """Ask the checker of the format about the file."""
+    try:
+        verdict: Verdict = instance.check(str(file), file.read_bytes())
+    except InputError as error:
+        return (str(error),)
+    if verdict.values != claimed:
+        return (*verdict.violations, f"is worth {verdict.values}, not {claimed} as claimed")
+    return verdict.violations
+
+
+def _refuted(bounds: tuple[int, ...], reference: Reference, scheduled_values: tuple[int, ...] | None) -> Iterator[str]:
+    """Hold a bound against what others reached: nothing that can be reached is below it."""
+    if reference.best is not None and bounds[0] > reference.best:
+        yield f"the bound {bounds[0]} is above {reference.best}, which others reached ({reference.best_by})"
+    if scheduled_values is not None and bounds[0] > scheduled_values[0]:
+        yield f"the bound {bounds[0]} is above {scheduled_values[0]}, which kube-scheduler reached"
+
+
+def _greedy(stated: Stated) -> Sequence[Placement]:
+    """Play kube-scheduler through, where that is what the benchmark compares with."""
+    if not isinstance(stated, ClusterProblem):
+        return ()
+    snapshot = cluster_snapshot(stated.cluster)
+    played = simulate(snapshot, default_profile(K36), snapshot.pods, {})
+    return (scheduled(stated, played.where),)

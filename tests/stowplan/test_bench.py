@@ -1,0 +1,240 @@
+"""Benchmarks as a user runs them: rows, totals, the checkers' word, interruptions and processes that die."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from instances.suites.opening import open_suite
+from instances.suites.packing import PackingProblem
+from instances.suites.suite import Instance, Kind, Reference, Suite, Verdict
+from instances.suites.triplets import TripletInstance
+from models.errors import InputError
+from optimizer.control import Stop
+from optimizer.portfolio import Options
+from stowplan.bench.bench import choose, run
+from stowplan.bench.row import FAILED, Row
+from stowplan.bench.totals import totals
+from stowplan.cli import run as command
+from stowplan.documents.bench import BenchmarkDocument
+from tests.instances.suites.test_opening import put
+from tests.instances.suites.test_roadef import EXAMPLE, INITIAL
+
+QUICK = Options(time_limit=5, deterministic=True)
+FAST = ("-q", "-t", "5", "--deterministic")
+
+
+def known(tmp_path: Path) -> str:
+    """Write two instances of the challenge's example, one with a table of what is known."""
+    table = "instance,initial,lower_bound,final_best,reference_best\nb_1,4200,9,2500,2411\n"
+    teams = "team,B1\nINITIAL,4200\nfirst,2500\nlast,4200\n"
+    files = {"results.csv": table, "challenge_final_B.csv": teams}
+    for name in ("b_01", "toy"):
+        files |= {f"B/model_{name}.txt": EXAMPLE, f"B/assignment_{name}.txt": INITIAL}
+    return put(tmp_path, files)
+
+
+def test_the_statements_example_is_solved_written_and_judged(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    solutions = tmp_path / "solutions"
+    assert command(["bench", known(tmp_path), *FAST, "-o", "json", "--solutions", str(solutions)]) == 0
+    document = BenchmarkDocument.model_validate_json(capsys.readouterr().out)
+    assert document.format == "machine reassignment"
+    assert document.complete
+    assert document.accepted
+    first, second = document.instances
+    assert (first.instance, first.status, first.tiers[0].start, first.tiers[0].value) == ("b_01", "OPTIMAL", 4200, 2411)
+    assert (first.tiers[0].bound, first.gap, first.excess, first.score) == (2411, 0, 0, 0)
+    assert (second.reference.best, second.excess, second.score) == (None, None, None)
+    assert (solutions / "b_01.txt").read_text() == "0 2 1\n"
+    figures = document.totals[0].figures
+    assert figures["proved"] == 2
+    assert figures["sum of scores"] == 0
+    assert figures["at the best known"] == 1
+    assert figures["sum of scores, final run"] == pytest.approx(100 * (2411 - 2500) / 4200)
+    assert figures["place in the final run"] == "1 of 3"
+
+
+def test_every_form_says_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    suite = ["bench", known(tmp_path), *FAST, "--instances", "b_*"]
+    assert command([*suite, "-o", "csv"]) == 0
+    (row,) = csv.DictReader(io.StringIO(capsys.readouterr().out))
+    assert (row["instance"], row["value"], row["best known"], row["accepted"]) == ("b_01", "2411", "2411", "True")
+    assert command(suite) == 0
+    lines = capsys.readouterr().out.splitlines()
+    name = Path(suite[1]).name
+    assert lines[0] == f"{name}: 1 instance, 1 answer accepted, 1 proved optimal"
+    assert lines[2].split()[:4] == ["INSTANCE", "VALUE", "BOUND", "GAP"]
+    assert lines[3].split()[:5] == ["b_01", "2,411", "2,411", "0.000%", "OPTIMAL"]
+
+
+def test_progress_is_a_line_for_each_instance(capsys: pytest.CaptureFixture[str]) -> None:
+    assert command(["bench", "triplets:6_2", "--count", "2", "-t", "5", "--deterministic"]) == 0
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.partition(", OPTIMAL")[0] for line in lines] == [
+        "stowplan: 1/2 6_2_0: 2, bound 2",
+        "stowplan: 2/2 6_2_1: 2, bound 2",
+    ]
+    assert all(line.endswith(" s, accepted") for line in lines)
+
+
+def test_clusters_are_compared_with_the_scheduler(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["bench", "priority-matters:nodes2_pods8_prio2_util100", "--count", "4", *FAST, "-o", "json"]
+    assert command(arguments) == 0
+    document = json.loads(capsys.readouterr().out)
+    for instance in document["instances"]:
+        values, greedy = ([tier[key] for tier in instance["tiers"]] for key in ("value", "greedy"))
+        assert values <= greedy
+    figures = document["totals"][0]["figures"]
+    assert figures["better than greedy"] + figures["as greedy"] == 4
+    assert figures["worse"] == 0
+    assert figures["published, %"] is None
+
+
+def test_a_refused_solution_ends_with_exit_code_1(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(PackingProblem, "write", lambda self, placement: "0 1 2 3 4 5\n")
+    assert command(["bench", "triplets:6_2", "--count", "1", *FAST]) == 1
+    out = capsys.readouterr().out
+    assert "0 answers accepted, 0 proved optimal" in out
+    assert "6_2_0: bin 0: 2000 exceeds its capacity 1000 in dimension 0" in out
+    assert "refused" in out
+
+
+def test_a_value_that_the_file_does_not_have_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    check = TripletInstance.check
+    monkeypatch.setattr(TripletInstance, "check", lambda *a: Verdict((check(*a).values[0] + 1,)))
+    suite = open_suite("triplets:6_2", count=1)
+    (row,) = run(suite, suite.instances, QUICK).rows
+    assert not row.accepted
+    assert not row.proved
+    assert row.complaints == ("is worth (3,), not (2,) as claimed",)
+
+
+def test_a_bound_above_what_others_reached_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(TripletInstance, "reference", Reference(best=1, best_by="a dream"))
+    suite = open_suite("triplets:6_2", count=1)
+    (row,) = run(suite, suite.instances, QUICK).rows
+    assert row.complaints == ("the bound 2 is above 1, which others reached (a dream)",)
+
+
+def test_a_malformed_instance_is_a_row_and_the_others_go_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = put(tmp_path, {"a.vbp": "1\n5\n1\n9 1\n", "b.vbp": "1\n5\n2\n3 1\n4 1\n"})
+    assert command(["bench", folder, *FAST, "-o", "json"]) == 1
+    first, second = json.loads(capsys.readouterr().out)["instances"]
+    assert (first["status"], first["tiers"]) == (FAILED, [])
+    assert first["complaints"] == [f"{folder}/a.vbp: item 0: is 9 in dimension 0, must be at most the bin's 5"]
+    assert (second["status"], second["accepted"]) == ("OPTIMAL", True)
+    assert command(["bench", folder, *FAST]) == 1
+    assert command(["bench", folder, *FAST, "-o", "csv"]) == 1
+
+
+def test_an_interruption_leaves_what_there_is() -> None:
+    suite, stop = open_suite("triplets:6_2", count=3), Stop()
+    told: list[str] = []
+
+    def tell(number: int, row: Row) -> None:
+        told.append(row.instance)
+        stop.set()
+
+    bench = run(suite, suite.instances, QUICK, stop=stop, progress=tell)
+    assert [row.instance for row in bench.rows] == told == ["6_2_0"]
+    assert bench.accepted
+    assert not bench.complete
+    assert (bench.asked, len(bench.rows)) == (3, 1)
+
+
+def test_instances_are_chosen_by_pattern_and_number() -> None:
+    suite = open_suite("priority-matters:nodes2_pods4_prio1_util100", count=4)
+    seeds = [Path(instance.name).name for instance in suite.instances]
+    assert len(choose(suite)) == 4
+    assert [i.name for i in choose(suite, [seeds[2], seeds[1]])] == [suite.instances[k].name for k in (1, 2)]
+    assert choose(suite, ["nodes2*"], first=3) == list(suite.instances[:3])
+    with pytest.raises(InputError, match=r"--instances x\*: matches no instance of"):
+        choose(suite, ["x*"])
+
+
+@dataclass(frozen=True)
+class Deadly(Instance):
+    """An instance whose process dies at the first attempt, or always."""
+
+    name: str
+    group: str
+    mark: Path
+    always: bool
+
+    def state(self) -> PackingProblem:
+        if self.always or not self.mark.exists():
+            self.mark.write_text("was here")
+            os._exit(9)
+        return TripletInstance(self.name, self.group, 6, 2, 0).state()
+
+    def check(self, file: str, data: bytes) -> Verdict:
+        return TripletInstance(self.name, self.group, 6, 2, 0).check(file, data)
+
+
+def test_processes_work_side_by_side_and_may_die(tmp_path: Path) -> None:
+    healthy = open_suite("triplets:6_2", count=2).instances
+    deadly = (Deadly("once", "x", tmp_path / "once", False), Deadly("always", "x", tmp_path / "always", True))
+    suite = Suite(Kind.PACKING, "mixed", (healthy[0], *deadly, healthy[1]))
+    bench = run(suite, suite.instances, Options(time_limit=5, deterministic=True, workers=1), jobs=2)
+    assert [row.instance for row in bench.rows] == ["6_2_0", "once", "always", "6_2_1"]
+    by_name = {row.instance: row for row in bench.rows}
+    assert by_name["always"].status == FAILED
+    assert by_name["always"].complaints == ("its process died, perhaps for want of memory",)
+    assert by_name["6_2_0"].values == by_name["6_2_1"].values == (2,)
+    # What shares its processes with one that dies too often may be lost with it, but never silently.
+    assert by_name["once"].values == (2,) or by_name["once"].complaints
+    assert not bench.accepted
+
+
+def row(values: tuple[int, ...], **more: object) -> Row:
+    fields = {"bounds": (0,) * len(values), "start": values, "status": "FEASIBLE", "accepted": True, "group": "g"}
+    return Row(**{"instance": "i", "reference": Reference(), "values": values, **fields, **more})  # type: ignore[arg-type]
+
+
+def test_totals_of_packings() -> None:
+    optimum = Reference(best=10, bound=10, others={"greedy": 12})
+    rows = [
+        row((10,), reference=optimum, bounds=(10,), status="OPTIMAL"),
+        row((11,), reference=optimum),
+        row((9,), reference=Reference(best=10, bound=8, others={"greedy": 10})),
+        row((5,), reference=Reference(best=4, bound=4, others={"greedy": 4}), accepted=False),
+    ]
+    (total,) = totals(Kind.PACKING, rows, {})
+    figures = total.figures
+    assert (figures["instances"], figures["accepted"], figures["proved"]) == (4, 3, 1)
+    assert (figures["optimum known"], figures["optimum reached"]) == (2, 1)
+    assert (figures["mean excess, %"], figures["greedy's, %"]) == (pytest.approx(5), pytest.approx(20))
+    assert (figures["better than greedy"], figures["as greedy"], figures["worse"]) == (3, 0, 0)
+    assert figures["better than any known"] == 1
+
+
+def test_totals_of_clusters() -> None:
+    cell = "nodes8_pods32_prio4_util100"
+    proved = {"group": cell, "status": "OPTIMAL"}
+    rows = [
+        row((0, 2), greedy=(0, 3), **proved),
+        row((1, 0), greedy=(1, 0), **proved),
+        row((0, 5), greedy=(1, 0), group=cell),
+        row((1, 0), greedy=(0, 9), group=cell),
+    ]
+    (total,) = totals(Kind.PRIORITIES, rows, {})
+    figures = total.figures
+    assert (figures["proved, %"], figures["published, %"]) == (50, 94)
+    assert (figures["better than greedy"], figures["as greedy"], figures["worse"]) == (2, 1, 1)
+    assert (figures["pods pending"], figures["greedy's"]) == (9, 14)
+
+
+def test_the_gap_is_that_of_the_first_tier_that_is_open() -> None:
+    assert row((0, 5, 7), bounds=(0, 4, 0)).gap == pytest.approx(0.2)
+    assert row((0, 5), bounds=(0, 5)).gap == 0
+    assert row(()).gap is None
