@@ -9,7 +9,8 @@ packing that may not be the smallest, the same one on every machine.
 `fewest_bins` keeps to what both plain Python and an array compiler understand, so that there is one source for both.
 
 References: S. Martello and P. Toth, *Knapsack Problems* (1990), chapter 8 (first-fit decreasing, bound L2); R. Korf,
-*A new algorithm for optimal bin packing*, AAAI 2002 (filling bin by bin).
+*A new algorithm for optimal bin packing*, AAAI 2002 (filling bin by bin); S. Fekete and J. Schepers, *New classes of
+fast lower bounds for bin packing problems*, Mathematical Programming 91 (2001) (dual feasible functions).
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ from functools import lru_cache
 
 EFFORT = 10_000
 """Parts that the search takes up before it gives up on a number of devices."""
+
+FINEST = 5
+"""The highest step of the functions that `dual_weights` takes."""
 
 
 def fewest_bins(parts: Sequence[int], n: int, size: int, at_most: int, where: MutableSequence[int]) -> int:
@@ -157,3 +161,37 @@ def pack(parts: tuple[int, ...], size: int) -> tuple[int, tuple[int, ...]]:
     """
     where = [0] * len(parts)
     return fewest_bins(parts, len(parts), size, len(parts), where), tuple(where)
+
+
+@lru_cache(maxsize=1 << 10)
+def dual_weights(parts: tuple[int, ...], size: int) -> tuple[tuple[int, tuple[int, ...]], ...]:
+    """Return weights of parts such that on every device of a size they add up to a limit at most.
+
+    So, of any set of parts, weight over limit is a lower bound of the devices that it takes; and weights may be added
+    up over many nodes, which the number of devices may not. The first are the parts themselves.
+
+    Parameters
+    ----------
+    parts
+        Different sizes, from 1 to ``size``.
+
+    Returns
+    -------
+    tuple
+        Pairs of a limit, and the weight of each part. None says less than another about every part.
+    """
+    found = [(size, parts)]
+    for k in range(1, FINEST + 1):
+        # u(k) of Fekete and Schepers: the steps of 1/(k+1) that go into the part, each worth 1/k unless they fill it.
+        steps = [(k + 1) * part // size for part in parts]
+        even = [(k + 1) * part % size == 0 for part in parts]
+        found.append((k * (k + 1), tuple(n * (k if e else k + 1) for n, e in zip(steps, even, strict=True))))
+    for threshold in sorted(part for part in parts if 2 * part <= size):
+        # Parts that leave less than the threshold take the device, smaller parts than it count nothing.
+        cut = [0 if part < threshold else size if part > size - threshold else part for part in parts]
+        found.append((size, tuple(cut)))
+    kept: list[tuple[int, tuple[int, ...]]] = []
+    for limit, weights in found:
+        if not any(all(w * other <= v * limit for w, v in zip(weights, vs, strict=True)) for other, vs in kept):
+            kept.append((limit, weights))
+    return tuple(kept)

@@ -12,11 +12,13 @@ mended.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from models.arrays import Bools, Ints
+from models.bin_packing import dual_weights
 from models.problem.axes import ClassSet, PerClass
 
 NO_LIMIT = 1 << 40
@@ -271,36 +273,26 @@ class Devices:
         return volume
 
     @property
-    def free_volume(self) -> Ints:
-        """``[n]`` what pods outside the problem leave, in the same units; may be negative."""
-        free: Ints = self.size * (self.count - self.held_whole)
-        np.subtract.at(free, self.held_node, self.held_part)
-        return free
+    def sums(self) -> Iterator[tuple[int, Ints, Ints]]:
+        """Yield sums that follow from the rule: ``Σ_c demand[c]·y[c,n] ≤ free[n] + limit·(excess at n)``.
 
-    @property
-    def halves(self) -> Ints:
-        """``[c]`` half devices that each pod takes, where shares below a half are left out.
-
-        A device holds two shares of a half, or one that is larger.
+        ``limit`` is what a device counts for, ``demand`` has an entry for each class, and ``free``, which may be
+        negative, one for each node. The first is the volume.
         """
-        return 2 * self.whole + _halves(self.part, self.size)
-
-    @property
-    def free_halves(self) -> Ints:
-        """``[n]`` half devices that pods outside the problem leave; may be negative."""
-        free: Ints = 2 * (self.count - self.held_whole)
-        np.subtract.at(free, self.held_node, _halves(self.held_part, self.size))
-        return free
+        held = self.count - self.held_whole
+        parts = np.union1d(self.part, self.held_part)
+        parts = parts[parts > 0]
+        for limit, weights in dual_weights(tuple(parts.tolist()), self.size):
+            weight = np.array([0, *weights], dtype=np.int64)
+            free: Ints = limit * held
+            np.subtract.at(free, self.held_node, weight[np.searchsorted(parts, self.held_part) + 1])
+            of_class = np.where(self.part > 0, np.searchsorted(parts, self.part) + 1, 0)
+            yield limit, limit * self.whole + weight[of_class], free
 
     @property
     def asking(self) -> Ints:
         """Classes that ask for devices."""
         return np.flatnonzero((self.whole > 0) | (self.part > 0))
-
-
-def _halves(part: Ints, size: int) -> Ints:
-    halves: Ints = (2 * part >= size).astype(np.int64) + (2 * part > size)
-    return halves
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -234,8 +234,8 @@ def _rooms(rule: Rule, before: Ints) -> Iterable[tuple[Ints, Ints]]:
         case Capacity():
             yield rule.demand, np.maximum(0, rule.free) + before
         case Devices():
-            yield rule.volume, rule.free_volume + rule.size * before
-            yield rule.halves, rule.free_halves + 2 * before
+            for limit, demand, free in rule.sums:
+                yield demand, free + limit * before
         case _:
             pass
 

@@ -309,8 +309,8 @@ class Rules:
     def _devices(self, rule: Devices, place: Place) -> None:
         builder, variables = self.builder, self.variables
         shares = Shares(builder, variables, rule)
-        # Both follow from the packing, but say at once what it says only in the end.
-        redundant = ((rule.volume, rule.free_volume.tolist()), (rule.halves, rule.free_halves.tolist()))
+        # These follow from the packing, but say at once what it says only in the end.
+        redundant = [(demand, free.tolist()) for _, demand, free in rule.sums]
         for n, count in enumerate(rule.count.tolist()):
             used = variables.on(np.flatnonzero(rule.whole), [n], rule.whole)
             used.constant = int(rule.held_whole[n])

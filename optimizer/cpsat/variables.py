@@ -40,7 +40,8 @@ def most(problem: Problem) -> NDArray[np.int32]:
             case Devices():
                 # Whole devices cannot be shared; shares have to fit the room that is left, and a device at a time.
                 fit(rule.count - rule.held_whole, rule.whole)
-                fit(rule.free_volume, rule.volume)
+                for _, demand, free in rule.sums:
+                    fit(free, demand)
                 for part in np.unique(rule.part[rule.part > 0]).tolist():
                     alike = np.where(rule.part == part, 1, 0)
                     fit(np.maximum(0, rule.count - rule.held_whole) * (rule.size // part), alike)

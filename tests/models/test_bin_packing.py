@@ -7,7 +7,7 @@ import random
 import pytest
 
 from models import bin_packing
-from models.bin_packing import fewest_bins, pack
+from models.bin_packing import dual_weights, fewest_bins, pack
 
 
 def enumerated(parts: tuple[int, ...], size: int) -> int:
@@ -58,6 +58,28 @@ def test_the_packing_is_one(seed: int) -> None:
         load[k] += part
     assert all(0 < used <= 1000 for used in load)
     assert bins >= -(-sum(parts) // 1000)
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_weights_of_parts_on_a_device_stay_within_the_limit(seed: int) -> None:
+    rng = random.Random(seed)
+    size = rng.choice([4, 6, 10, 12, 60, 100])
+    parts = tuple(sorted({rng.randint(1, size) for _ in range(rng.randint(1, 6))}))
+    first, *_ = found = dual_weights(parts, size)
+    assert first == (size, parts)
+    for limit, weights in found:
+        most = [0] * (size + 1)  # the greatest weight that goes into so much room
+        for room in range(size + 1):
+            for part, weight in zip(parts, weights, strict=True):
+                if part <= room:
+                    most[room] = max(most[room], most[room - part] + weight)
+        assert most[size] <= limit
+
+
+def test_weights_see_what_the_volume_does_not() -> None:
+    """Of two that take more than half, none shares a device with the other; three of a third do."""
+    assert (2, (0, 2)) in dual_weights((300, 600), 1000)
+    assert (6, (0, 3, 6)) in dual_weights((300, 400, 900), 1000)
 
 
 def test_a_search_that_gives_up_answers_with_first_fit_decreasing(monkeypatch: pytest.MonkeyPatch) -> None:
