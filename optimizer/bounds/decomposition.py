@@ -89,14 +89,16 @@ def in_units(programs: Programs, earned: Ints, bounds: Ints) -> int:
     total += sum(count * bound for count, bound in zip(programs.times.tolist(), bounds.tolist(), strict=True))
     total += sum(size * each for size, each in zip(programs.size.tolist(), earned.tolist(), strict=True))
     total += sum(spare * each for spare, each in zip(programs.spare.tolist(), waiting, strict=True))
-    return max(0, -(-total // programs.grain))
+    bound: int = max(0, -(-total // programs.grain))
+    return bound
 
 
 def typical_loads(programs: Programs) -> Ints:
     """``[r]`` the load of a typical pod."""
     asked = np.abs(programs.tables.demand)
     number = np.maximum(1, ((asked > 0) * programs.size).sum(axis=1))
-    return np.maximum(1, (asked * programs.size).sum(axis=1) // number)
+    typical: Ints = np.maximum(1, (asked * programs.size).sum(axis=1) // number)
+    return typical
 
 
 def whole(programs: Programs, dual: Dual) -> tuple[Ints, Ints]:

@@ -95,7 +95,8 @@ class _Method:
         stay, come = (tables.start * times).reshape(-1), ((tables.upper - tables.start) * times).reshape(-1)
         here, there = np.flatnonzero(stay > 0), np.flatnonzero(come > 0)
         linear = tables.linear.reshape(-1)
-        at, length = [here, there], [stay[here], come[there]]
+        at: list[Ints] = [here, there]
+        length: list[Floats] = [stay[here], come[there]]
         cost = [linear[here] - tables.move[here % self.kinds], linear[there]]
         for r in range(self.rows):
             node, width, slope = _stretches(programs, r)
@@ -104,10 +105,10 @@ class _Method:
             cost.append(slope * self.typical[r])
         waiting = np.flatnonzero(programs.spare > 0)
         at.append(pairs + self.nodes * self.rows + waiting)
-        length.append(programs.spare[waiting])
+        length.append(programs.spare[waiting].astype(np.float64))
         cost.append(programs.unplaced[waiting])
         self.at: Ints = np.concatenate(at)
-        self.length: Floats = np.concatenate(length).astype(np.float64)
+        self.length: Floats = np.concatenate(length)
         costs: Floats = np.concatenate(cost).astype(np.float64)
         pods = np.abs(np.concatenate([cost[0], cost[1], cost[-1]]))
         self.dearest = float(max(1.0, pods.max(initial=0.0), 0.0 if pods.any() else np.abs(costs).max(initial=0.0)))
@@ -151,7 +152,8 @@ class _Method:
 
     def _sum(self, pieces: Floats) -> Floats:
         groups = self.nodes * (self.kinds + self.rows) + self.kinds
-        return np.bincount(self.at, weights=pieces, minlength=groups)
+        total: Floats = np.bincount(self.at, weights=pieces, minlength=groups).astype(np.float64)
+        return total
 
     def _split(self, groups: Floats) -> tuple[Floats, Floats, Floats]:
         """Return what belongs to pairs ``[m, k]``, to rows ``[m, r]`` and to those who wait ``[k]``."""

@@ -32,7 +32,8 @@ def value_at(tables: Tables, f: int, x: int) -> int:
             low = middle
         else:
             high = middle
-    return tables.value[f, low] + tables.slope[f, low] * (x - tables.first[f, low])
+    value: int = tables.value[f, low] + tables.slope[f, low] * (x - tables.first[f, low])
+    return value
 
 
 @compiled
@@ -45,7 +46,8 @@ def slope_at(tables: Tables, f: int, x: int) -> int:
             low = middle
         else:
             high = middle
-    return tables.slope[f, low]
+    slope: int = tables.slope[f, low]
+    return slope
 
 
 @compiled
@@ -65,7 +67,8 @@ def least_at_price(tables: Tables, m: int, r: int, price: int) -> int:
         x = tables.wall[m, r]
     else:
         x = min(max(tables.first[f, low], tables.floor[m, r]), tables.wall[m, r])
-    return value_at(tables, f, x) - price * x
+    value: int = value_at(tables, f, x) - price * x
+    return value
 
 
 @compiled
@@ -108,7 +111,8 @@ def price_out(
 def change(tables: Tables, m: int, k: int, cost: int, here: int, there: int) -> int:
     """Return what it costs to have ``there`` instead of ``here`` pods of a kind, each coming at ``cost``."""
     start = tables.start[m, k]
-    return cost * (there - here) + tables.move[k] * (max(0, start - there) - max(0, start - here))
+    total: int = cost * (there - here) + tables.move[k] * (max(0, start - there) - max(0, start - here))
+    return total
 
 
 @compiled
@@ -215,9 +219,7 @@ def trial_prices(tables: Tables, m: int, prices: Ints, load: Ints, typical: Ints
 
 
 @compiled
-def search_node(
-    tables: Tables, m: int, earned: Ints, prices: Ints, typical: Ints, budget: int, answer: Ints
-) -> int:
+def search_node(tables: Tables, m: int, earned: Ints, prices: Ints, typical: Ints, budget: int, answer: Ints) -> int:
     """Return a lower bound of what node ``m`` costs if it is in use, exact if the search ends within its budget.
 
     Parameters
@@ -330,7 +332,14 @@ def search_node(
 
 @compiled
 def search_nodes(
-    tables: Tables, earned: Ints, prices: Ints, typical: Ints, budget: int, begin: int, end: int, bounds: Ints,
+    tables: Tables,
+    earned: Ints,
+    prices: Ints,
+    typical: Ints,
+    budget: int,
+    begin: int,
+    end: int,
+    bounds: Ints,
     answers: Ints,
 ) -> None:
     """Raise ``bounds[m]`` and fill ``answers[m, k]`` for the nodes from ``begin`` to ``end``."""
