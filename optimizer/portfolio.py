@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from models.errors import InternalError
 from models.problem import Placement, Problem, Tier
 from models.result import NOT_NEGATIVE, Outcome, TierOutcome
-from optimizer.bounds.relaxation import relaxation_bound
+from optimizer.bounds import best_bound
 from optimizer.control import Deadline, Stop
 from optimizer.cpsat.solve import MANY_WORKERS, solve_tier
 from optimizer.cpsat.variables import most
@@ -23,9 +23,6 @@ from optimizer.search.annealing import anneal
 
 LARGEST_MODEL = 60_000
 """(class, node) variables up to which the exact model is built; beyond, it would spend its time in presolve."""
-
-NO_LIMIT = 1e6
-"""Seconds that never run out, where the answer must not depend on the clock."""
 
 Progress = Callable[[float, str, tuple[int, ...]], None]
 """Called with the seconds since the start, what happened, and the value of each tier."""
@@ -172,8 +169,9 @@ def _settle(run: _Run, tier: int, exact: bool) -> tuple[int, str, float]:
 
     if run.values[tier] > bound and run.affords_relaxation():
         with run.stage("relaxation"):
-            seconds = NO_LIMIT if run.options.deterministic else run.deadline.remaining * 0.3
-            raised(relaxation_bound(run.judge, run.upper, tier, run.values[:tier], seconds), "relaxation")
+            found = best_bound(run.judge, run.upper, tier, run.values[:tier], run.values[tier], run.deadline.share(0.3))
+            if found:
+                raised(*found)
         run.relaxed += 1
     if run.values[tier] > bound and exact and not run.deadline.over:
         with run.stage("CP-SAT"):

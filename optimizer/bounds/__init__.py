@@ -1,1 +1,43 @@
 """Lower bounds: what no legal placement can be below."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from optimizer.bounds import decomposition, relaxation
+from optimizer.control import Deadline
+from optimizer.evaluate.evaluation import Judge
+
+UNBOUNDED = 1e6
+"""Seconds that never run out, where the answer must not depend on the clock."""
+
+
+def best_bound(
+    judge: Judge, upper: NDArray[np.int32], tier: int, reached: Sequence[int], value: int, deadline: Deadline
+) -> tuple[int, str] | None:
+    """Return the best lower bound of one tier and its name, or ``None`` if none was found in time.
+
+    Parameters
+    ----------
+    upper
+        ``[c, n]`` the most pods of each class that a node can hold; see `optimizer.cpsat.variables.most`.
+    reached
+        Values of the earlier tiers, which must not get worse.
+    value
+        Value of this tier that is known to be reachable: a bound that meets it ends the search.
+    """
+    found: list[tuple[int, str]] = []
+    nodewise = decomposition.decomposition_bound(judge, upper, tier, reached, deadline)
+    if nodewise is not None:
+        found.append((nodewise, decomposition.NAME))
+        if nodewise >= value or decomposition.reads_all(judge.problem, tier):
+            return found[0]
+    if not deadline.over:
+        seconds = UNBOUNDED if deadline.deterministic else deadline.remaining
+        linear = relaxation.relaxation_bound(judge, upper, tier, reached, seconds)
+        if linear is not None:
+            found.append((linear, relaxation.NAME))
+    return max(found, default=None)

@@ -35,6 +35,9 @@ from models.problem import (
 )
 from optimizer.evaluate.evaluation import Judge
 
+NAME = "relaxation"
+"""What results call this bound."""
+
 FINE = 20_000
 """Variables up to which every node is a group of its own."""
 

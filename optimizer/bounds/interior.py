@@ -1,0 +1,243 @@
+"""Multipliers from the linear relaxation of node programs, by an interior point method made for their structure.
+
+Without the demand for whole pods, the programs of `optimizer.bounds.programs` and what ties them together are one
+linear program. Every kind on a node is two *pieces* of constant cost, pods that stay and pods that come; every stretch
+between two corners of a curve is a piece; and so are the pods of a kind that wait.
+
+    min cost·x    0 ≤ x ≤ length
+    Σ_k demand[r,k]·x[m,k] − Σ_j x[m,r,j] = floor[m,r] − base[m,r]   for every row of every node    (price)
+    Σ_m x[m,k] + waiting[k] = size[k]                                for every kind                 (multiplier)
+
+This is the predictor–corrector method of Mehrotra (1992). The normal equations have one small block for each node and
+a dense border with a row for each kind, so a step costs nodes × kinds, whatever the number of corners.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from models.arrays import Floats, Ints
+from models.problem import FAR
+from optimizer.bounds.programs import Programs
+from optimizer.control import Deadline
+
+STEPS = 120
+"""Steps at most; the method needs thirty to eighty."""
+
+CLOSE = 1e-5
+"""Relative distance between the values of primal and dual at which to stop."""
+
+BACK = 0.995
+"""Share of the way to the boundary that a step may go."""
+
+RIDGE = 1e-10
+"""Relative addition to the diagonals of the normal equations."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dual:
+    """Multipliers and prices, in grains.
+
+    Parameters
+    ----------
+    earned
+        ``[k]`` what a pod of the kind earns by standing on a node.
+    prices
+        ``[m, r]`` of each node's loads.
+    """
+
+    earned: Floats
+    prices: Floats
+
+
+def linear_dual(programs: Programs, deadline: Deadline) -> Dual:
+    """Return multipliers and prices that are optimal for the linear relaxation, or as good as time allows."""
+    method = _Method(programs)
+    for _ in range(STEPS):
+        if deadline.over or not method.step():
+            break
+    return Dual(method.earned * method.dearest, method.prices * method.dearest / method.typical)
+
+
+class _Method:
+    """The iterate. Loads are counted in typical pods, costs in the dearest pod.
+
+    Every piece belongs to a group ``at``: first the pairs (node, kind), then the pairs (node, row), then the kinds of
+    pods that wait. The pieces of a group have the same coefficients.
+    """
+
+    def __init__(self, programs: Programs) -> None:
+        tables = programs.tables
+        self.nodes, self.kinds = tables.upper.shape
+        self.rows = len(tables.demand)
+        asked = np.abs(tables.demand)
+        number = np.maximum(1, ((asked > 0) * programs.size).sum(axis=1))
+        self.typical = np.maximum(1.0, (asked * programs.size).sum(axis=1) / number)
+        self.demand = tables.demand / self.typical[:, None]
+        self.products = (self.demand[:, None, :] * self.demand[None, :, :]).reshape(self.rows**2, self.kinds)
+        times = programs.times[:, None].astype(np.float64)
+        self.lift = (tables.floor - tables.base) / self.typical * times
+        self.size = programs.size.astype(np.float64)
+        self._pieces(programs, times)
+        self.constant = _constant(programs) / self.dearest
+        self.earned = np.zeros(self.kinds)
+        self.prices = np.zeros((self.nodes, self.rows))
+        self.used = self.length / 2
+        self.left = self.length / 2
+        self.low = np.maximum(self.cost, 0) + 1.0
+        self.high = np.maximum(-self.cost, 0) + 1.0
+
+    def _pieces(self, programs: Programs, times: Floats) -> None:
+        tables = programs.tables
+        pairs = self.nodes * self.kinds
+        stay, come = (tables.start * times).reshape(-1), ((tables.upper - tables.start) * times).reshape(-1)
+        here, there = np.flatnonzero(stay > 0), np.flatnonzero(come > 0)
+        linear = tables.linear.reshape(-1)
+        at: list[Ints] = [here, there]
+        length: list[Floats] = [stay[here], come[there]]
+        cost = [linear[here] - tables.move[here % self.kinds], linear[there]]
+        for r in range(self.rows):
+            node, width, slope = _stretches(programs, r)
+            at.append(pairs + node * self.rows + r)
+            length.append(width * times[node, 0] / self.typical[r])
+            cost.append(slope * self.typical[r])
+        waiting = np.flatnonzero(programs.spare > 0)
+        at.append(pairs + self.nodes * self.rows + waiting)
+        length.append(programs.spare[waiting].astype(np.float64))
+        cost.append(programs.unplaced[waiting])
+        self.at: Ints = np.concatenate(at)
+        self.length: Floats = np.concatenate(length)
+        costs: Floats = np.concatenate(cost).astype(np.float64)
+        pods = np.abs(np.concatenate([cost[0], cost[1], cost[-1]]))
+        self.dearest = float(max(1.0, pods.max(initial=0.0), 0.0 if pods.any() else np.abs(costs).max(initial=0.0)))
+        self.cost: Floats = costs / self.dearest
+
+    def step(self) -> bool:
+        """Take one step; say whether another is worth it."""
+        pods, loads, waiting = self._split(self._sum(self.used))
+        over = self.lift - (pods @ self.demand.T - loads), self.size - pods.sum(axis=0) - waiting
+        rest = self.cost - self._pull(self.prices, self.earned) - self.low + self.high
+        below, above = self.used * self.low, self.left * self.high
+        primal = float(self.cost @ self.used)
+        dual = float(self.earned @ self.size - (self.prices * self.lift).sum() - self.length @ self.high)
+        # Nothing else is asked of the primal: it only tells how much better the dual could get.
+        if len(self.at) == 0 or abs(primal - dual) <= CLOSE * max(1e-9, abs(primal + self.constant)):
+            return False
+        mean = float(below.sum() + above.sum()) / (2 * len(self.at))
+        weight = 1 / (self.low / self.used + self.high / self.left)
+        try:
+            normal = _Normal(self, weight)
+        except np.linalg.LinAlgError:
+            return False
+        aim = normal.direction(over, rest, -below, -above)
+        primal_length, dual_length = self._lengths(aim, 1.0)
+        ahead = float(
+            (self.used + primal_length * aim.used) @ (self.low + dual_length * aim.low)
+            + (self.left - primal_length * aim.used) @ (self.high + dual_length * aim.high)
+        ) / (2 * len(self.at))
+        target = mean * (ahead / mean) ** 3
+        move = normal.direction(over, rest, target - below - aim.used * aim.low, target - above + aim.used * aim.high)
+        primal_length, dual_length = self._lengths(move, BACK)
+        if not np.isfinite(primal_length + dual_length) or max(primal_length, dual_length) < 1e-6:
+            return False
+        self.used += primal_length * move.used
+        self.left -= primal_length * move.used
+        self.low += dual_length * move.low
+        self.high += dual_length * move.high
+        self.earned = self.earned + dual_length * move.earned
+        self.prices = self.prices + dual_length * move.prices
+        return True
+
+    def _sum(self, pieces: Floats) -> Floats:
+        groups = self.nodes * (self.kinds + self.rows) + self.kinds
+        total: Floats = np.bincount(self.at, weights=pieces, minlength=groups).astype(np.float64)
+        return total
+
+    def _split(self, groups: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return what belongs to pairs ``[m, k]``, to rows ``[m, r]`` and to those who wait ``[k]``."""
+        pairs, rows = self.nodes * self.kinds, self.nodes * self.rows
+        return (
+            groups[:pairs].reshape(self.nodes, self.kinds),
+            groups[pairs : pairs + rows].reshape(self.nodes, self.rows),
+            groups[pairs + rows :],
+        )
+
+    def _pull(self, prices: Floats, earned: Floats) -> Floats:
+        """Return what each piece earns, less what it pays for load."""
+        pairs = earned - prices @ self.demand
+        return np.concatenate([pairs.reshape(-1), prices.reshape(-1), earned])[self.at]
+
+    def _lengths(self, step: _Step, share: float) -> tuple[float, float]:
+        """Return how far the primal and the dual may go along a step."""
+        primal = max(float(np.max(-step.used / self.used)), float(np.max(step.used / self.left)))
+        dual = max(float(np.max(-step.low / self.low)), float(np.max(-step.high / self.high)))
+        return min(1.0, share / max(primal, 1e-12)), min(1.0, share / max(dual, 1e-12))
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    used: Floats
+    low: Floats
+    high: Floats
+    earned: Floats
+    prices: Floats
+
+
+class _Normal:
+    """The normal equations of an iterate, factored."""
+
+    def __init__(self, method: _Method, weight: Floats) -> None:
+        self.method, self.weight = method, weight
+        pods, loads, waiting = method._split(method._sum(weight))
+        rows, nodes = method.rows, method.nodes
+        block = (pods @ method.products.T).reshape(nodes, rows, rows)
+        diagonal = np.arange(rows)
+        block[:, diagonal, diagonal] = (block[:, diagonal, diagonal] + loads) * (1 + RIDGE) + 1e-14
+        self.inverse = np.linalg.inv(np.linalg.cholesky(block)) if rows else block
+        self.reach = np.matmul(self.inverse, method.demand[None] * pods[:, None, :])
+        flat = self.reach.reshape(nodes * rows, method.kinds)
+        self.border = -(flat.T @ flat)
+        each = np.arange(method.kinds)
+        self.border[each, each] = (self.border[each, each] + pods.sum(axis=0) + waiting) * (1 + RIDGE) + 1e-14
+
+    def direction(self, over: tuple[Floats, Floats], rest: Floats, below: Floats, above: Floats) -> _Step:
+        """Solve for a step that meets the constraints and moves the products of both ends by given amounts."""
+        method = self.method
+        push = self.weight * (below / method.used - above / method.left - rest)
+        pods, loads, waiting = method._split(method._sum(push))
+        by_node = over[0] - (pods @ method.demand.T - loads)
+        by_kind = over[1] - pods.sum(axis=0) - waiting
+        half = np.matmul(self.inverse, by_node[:, :, None])[:, :, 0]
+        earned = np.linalg.solve(self.border, by_kind - np.einsum("mrk,mr->k", self.reach, half))
+        rest_of_node = (half - self.reach @ earned)[:, :, None]
+        prices = -np.matmul(np.swapaxes(self.inverse, 1, 2), rest_of_node)[:, :, 0]
+        used = push + self.weight * method._pull(prices, earned)
+        low = (below - method.low * used) / method.used
+        high = (above + method.high * used) / method.left
+        return _Step(used, low, high, earned, prices)
+
+
+def _stretches(programs: Programs, r: int) -> tuple[Ints, Ints, Ints]:
+    """Return node, length and slope of each stretch between two corners of the curves of one row, within reach."""
+    tables = programs.tables
+    curve, (low, high) = tables.curve[:, r], (tables.floor[:, r, None], tables.wall[:, r, None])
+    begin = tables.first[curve]
+    end = np.hstack([begin[:, 1:], np.full((len(curve), 1), FAR)])
+    begin[:, 0] = np.minimum(begin[:, 0], low[:, 0])
+    width = np.minimum(end, high) - np.maximum(begin, low)
+    node, j = np.nonzero((width > 0) & (begin < FAR))
+    return node, width[node, j], tables.slope[curve[node], j]
+
+
+def _constant(programs: Programs) -> float:
+    """Return what the nodes cost with no load at all and everybody gone."""
+    tables = programs.tables
+    total = float(programs.times @ (tables.start @ tables.move)) + programs.constant
+    for r in range(tables.curve.shape[1]):
+        curve, x = tables.curve[:, r], tables.floor[:, r]
+        piece = np.maximum(0, (x[:, None] >= tables.first[curve]).sum(axis=1) - 1)
+        value = tables.value[curve, piece] + tables.slope[curve, piece] * (x - tables.first[curve, piece])
+        total += float(programs.times @ value)
+    return total

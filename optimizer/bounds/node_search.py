@@ -1,0 +1,358 @@
+"""The least that one node can cost at given multipliers, in whole pods: a depth-first search with priced bounds.
+
+Everything is whole numbers of grains, so nothing is lost to rounding. A search that is cut off still returns a lower
+bound: the least of what it has found and of the bounds of all that it has not looked into.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from models.arrays import Ints
+from optimizer.bounds.programs import Tables
+from optimizer.search.kernel.jit import compiled
+
+ENDLESS = 1 << 62
+"""More than anything costs."""
+
+PAIRED = 32
+"""Kinds among which pairs of changes are tried for a first answer."""
+
+ROUNDS = 40
+"""Improvements of the first answer at most."""
+
+
+@compiled
+def value_at(tables: Tables, f: int, x: int) -> int:
+    """Return the value of a curve."""
+    low, high = 0, tables.pieces[f]
+    while high - low > 1:
+        middle = (low + high) // 2
+        if tables.first[f, middle] <= x:
+            low = middle
+        else:
+            high = middle
+    value: int = tables.value[f, low] + tables.slope[f, low] * (x - tables.first[f, low])
+    return value
+
+
+@compiled
+def slope_at(tables: Tables, f: int, x: int) -> int:
+    """Return the slope of a curve to the right of a load."""
+    low, high = 0, tables.pieces[f]
+    while high - low > 1:
+        middle = (low + high) // 2
+        if tables.first[f, middle] <= x:
+            low = middle
+        else:
+            high = middle
+    slope: int = tables.slope[f, low]
+    return slope
+
+
+@compiled
+def least_at_price(tables: Tables, m: int, r: int, price: int) -> int:
+    """Return ``min f(x) − price·x`` over the loads that a row of a node can have."""
+    f = tables.curve[m, r]
+    low, high = 0, tables.pieces[f]
+    while low < high:
+        middle = (low + high) // 2
+        if tables.slope[f, middle] < price:
+            low = middle + 1
+        else:
+            high = middle
+    if low == 0:
+        x = tables.floor[m, r]
+    elif low == tables.pieces[f]:
+        x = tables.wall[m, r]
+    else:
+        x = min(max(tables.first[f, low], tables.floor[m, r]), tables.wall[m, r])
+    value: int = value_at(tables, f, x) - price * x
+    return value
+
+
+@compiled
+def price_out(
+    tables: Tables, m: int, earned: Ints, prices: Ints, least: Ints, each: Ints, default: Ints, load: Ints
+) -> int:
+    """Return the bound of a node at prices.
+
+    Parameters
+    ----------
+    least
+        ``[r]`` is filled with the least of each curve less its price.
+    each, default, load
+        ``[k]`` the priced cost of a pod that comes, ``[k]`` what is cheapest, ``[r]`` the loads that makes.
+    """
+    total = 0
+    for r in range(len(prices)):
+        least[r] = least_at_price(tables, m, r, prices[r])
+        total += least[r] + prices[r] * tables.base[m, r]
+        load[r] = tables.base[m, r]
+    for k in range(len(earned)):
+        default[k] = 0
+        if not tables.upper[m, k]:
+            continue
+        cost = tables.linear[m, k] - earned[k]
+        for r in range(len(prices)):
+            cost += prices[r] * tables.demand[r, k]
+        each[k] = cost
+        if cost < 0:
+            default[k] = tables.upper[m, k]
+        elif cost < tables.move[k]:
+            default[k] = tables.start[m, k]
+        total += cost * default[k] + tables.move[k] * max(0, tables.start[m, k] - default[k])
+        for r in range(len(prices)):
+            load[r] += tables.demand[r, k] * default[k]
+    return total
+
+
+@compiled
+def change(tables: Tables, m: int, k: int, cost: int, here: int, there: int) -> int:
+    """Return what it costs to have ``there`` instead of ``here`` pods of a kind, each coming at ``cost``."""
+    start = tables.start[m, k]
+    total: int = cost * (there - here) + tables.move[k] * (max(0, start - there) - max(0, start - here))
+    return total
+
+
+@compiled
+def bend(tables: Tables, m: int, prices: Ints, least: Ints, load: Ints) -> int:
+    """Return how far the curves at some loads are above their prices' bound, or ``ENDLESS`` beyond a wall."""
+    total = 0
+    for r in range(len(prices)):
+        if load[r] > tables.wall[m, r]:
+            return ENDLESS
+        total += value_at(tables, tables.curve[m, r], load[r]) - prices[r] * load[r] - least[r]
+    return total
+
+
+@compiled
+def first_answer(
+    tables: Tables, m: int, prices: Ints, least: Ints, each: Ints, default: Ints, load: Ints, now: Ints
+) -> int:
+    """Fill ``now`` with a good answer, and return how far above the bound it is.
+
+    It is improved by changes of one or two kinds, while they help.
+    """
+    rows, kinds = len(prices), len(each)
+    now[:] = default
+    at, trial = load.copy(), load.copy()
+    paid = 0
+    over = bend(tables, m, prices, least, at)
+    if over == ENDLESS:  # what stands there is within all walls
+        for k in range(kinds):
+            now[k] = tables.start[m, k]
+            paid += change(tables, m, k, each[k], default[k], now[k])
+            for r in range(rows):
+                at[r] += tables.demand[r, k] * (now[k] - default[k])
+        over = bend(tables, m, prices, least, at)
+    best = paid + over
+    near = np.full(kinds, ENDLESS)
+    for k in range(kinds):
+        if tables.upper[m, k]:
+            near[k] = min(abs(each[k]), abs(each[k] - tables.move[k]) if tables.start[m, k] else ENDLESS)
+    order = np.argsort(near)[:PAIRED]
+    for _ in range(ROUNDS):
+        found, a, b, da, db, cost = best, -1, -1, 0, 0, 0
+        for i in range(len(order)):
+            k = order[i]
+            for dk in (-1, 1):
+                if not 0 <= now[k] + dk <= tables.upper[m, k]:
+                    continue
+                one = paid + change(tables, m, k, each[k], now[k], now[k] + dk)
+                for r in range(rows):
+                    trial[r] = at[r] + dk * tables.demand[r, k]
+                over = bend(tables, m, prices, least, trial)
+                if over < ENDLESS and one + over < found:
+                    found, a, b, da, db, cost = one + over, k, -1, dk, 0, one
+                for j in range(i):
+                    q = order[j]
+                    for dq in (-1, 1):
+                        if not 0 <= now[q] + dq <= tables.upper[m, q]:
+                            continue
+                        two = one + change(tables, m, q, each[q], now[q], now[q] + dq)
+                        if two >= found:
+                            continue
+                        for r in range(rows):
+                            trial[r] = at[r] + dk * tables.demand[r, k] + dq * tables.demand[r, q]
+                        over = bend(tables, m, prices, least, trial)
+                        if over < ENDLESS and two + over < found:
+                            found, a, b, da, db, cost = two + over, k, q, dk, dq, two
+        if a < 0:
+            break
+        best, paid = found, cost
+        now[a] += da
+        for r in range(rows):
+            at[r] += da * tables.demand[r, a]
+        if b >= 0:
+            now[b] += db
+            for r in range(rows):
+                at[r] += db * tables.demand[r, b]
+    return best
+
+
+@compiled
+def trial_prices(tables: Tables, m: int, prices: Ints, load: Ints, typical: Ints) -> Ints:
+    """``[j, r]`` how other prices differ: those at loads somewhat below and above the one that suits best."""
+    rows = len(prices)
+    shift = np.zeros((1 + 4 * rows + 2 * rows * (rows - 1), rows), dtype=np.int64)
+    near = np.zeros((rows, 4), dtype=np.int64)
+    number = 1
+    for r in range(rows):
+        f = tables.curve[m, r]
+        if tables.pieces[f] == 1 and not prices[r]:
+            continue
+        for i in range(4):
+            distance = (-3, -1, 1, 3)[i] * typical[r] // 2
+            near[r, i] = slope_at(tables, f, max(tables.floor[m, r], load[r] + distance)) - prices[r]
+            if near[r, i]:
+                shift[number, r] = near[r, i]
+                number += 1
+    for r in range(rows):
+        for q in range(r):
+            for i in (1, 2):
+                for j in (1, 2):
+                    if near[r, i] and near[q, j] and number < len(shift):
+                        shift[number, r], shift[number, q] = near[r, i], near[q, j]
+                        number += 1
+    return shift[:number]
+
+
+@compiled
+def search_node(tables: Tables, m: int, earned: Ints, prices: Ints, typical: Ints, budget: int, answer: Ints) -> int:
+    """Return a lower bound of what node ``m`` costs if it is in use, exact if the search ends within its budget.
+
+    Parameters
+    ----------
+    earned, prices
+        ``[k]`` what a pod of each kind earns, ``[r]`` prices of the loads. Any will do; good ones make a good bound.
+    typical
+        ``[r]`` load of a typical pod.
+    budget
+        How many choices may be looked into; with 0 the answer is the bound of the prices.
+    answer
+        ``[k]`` is filled with the best pods found.
+    """
+    rows, kinds = len(prices), len(earned)
+    least, load = np.empty(rows, dtype=np.int64), np.empty(rows, dtype=np.int64)
+    each, default = np.zeros(kinds, dtype=np.int64), np.zeros(kinds, dtype=np.int64)
+    base = price_out(tables, m, earned, prices, least, each, default, load)
+    answer[:] = default
+    if budget <= 0:
+        return base
+    best = first_answer(tables, m, prices, least, each, default, load, answer)
+    # Kinds that can differ from the default without costing more than that, and by how many pods.
+    item, weight = np.empty(kinds, dtype=np.int64), np.empty(kinds)
+    fewest, most = np.zeros(kinds, dtype=np.int64), np.zeros(kinds, dtype=np.int64)
+    items = 0
+    for k in range(kinds):
+        few, many, d = 0, 0, default[k]
+        while d + many < tables.upper[m, k] and change(tables, m, k, each[k], d, d + many + 1) < best:
+            many += 1
+        while d + few > 0 and change(tables, m, k, each[k], d, d + few - 1) < best:
+            few -= 1
+        if few or many:
+            item[items], fewest[k], most[k] = k, few, many
+            weight[items] = 0.0
+            for r in range(rows):
+                weight[items] -= abs(tables.demand[r, k]) / typical[r]
+            items += 1
+    order = item[np.argsort(weight[:items])]
+    shift = trial_prices(tables, m, prices, load, typical)
+    trials = len(shift)
+    floor = np.zeros(trials, dtype=np.int64)
+    for j in range(trials):
+        for r in range(rows):
+            floor[j] += least_at_price(tables, m, r, prices[r] + shift[j, r]) - least[r]
+    # What the items from i on can do at best: at the trial prices, and to each load.
+    rest = np.zeros((items + 1, trials), dtype=np.int64)
+    relief = np.zeros((items + 1, rows), dtype=np.int64)
+    for i in range(items - 1, -1, -1):
+        k = order[i]
+        for r in range(rows):
+            demand = tables.demand[r, k]
+            relief[i, r] = relief[i + 1, r] + min(demand * fewest[k], demand * most[k])
+        for j in range(trials):
+            pull = 0
+            for r in range(rows):
+                pull += shift[j, r] * tables.demand[r, k]
+            lowest = ENDLESS
+            for t in range(fewest[k], most[k] + 1):
+                lowest = min(lowest, change(tables, m, k, each[k], default[k], default[k] + t) + pull * t)
+            rest[i, j] = rest[i + 1, j] + lowest
+    at = np.zeros((items + 1, rows), dtype=np.int64)
+    at[0] = load
+    paid, turn, taken = np.zeros((3, items + 1), dtype=np.int64)
+    turn[0] = -1
+    cut, seen, i = ENDLESS, 0, 0
+    while i >= 0:
+        if i == items:
+            over = bend(tables, m, prices, least, at[i])
+            if over < ENDLESS and paid[i] + over < best:
+                best = paid[i] + over
+                answer[:] = default
+                for a in range(items):
+                    answer[order[a]] += taken[a]
+            i -= 1
+            continue
+        # The default first, then one pod more, one less, two more, …
+        k = order[i]
+        turn[i] += 1
+        t = (turn[i] + 1) // 2 if turn[i] % 2 else -(turn[i] // 2)
+        if not fewest[k] <= t <= most[k]:
+            if (turn[i] + 1) // 2 > max(most[k], -fewest[k]):
+                i -= 1
+            continue
+        cost = paid[i] + change(tables, m, k, each[k], default[k], default[k] + t)
+        if cost >= best:
+            continue
+        within = True
+        for r in range(rows):
+            at[i + 1, r] = at[i, r] + t * tables.demand[r, k]
+            within = within and at[i + 1, r] + relief[i + 1, r] <= tables.wall[m, r]
+        if not within:
+            continue
+        bound = cost
+        for j in range(trials):
+            other = cost + floor[j] + rest[i + 1, j]
+            for r in range(rows):
+                other += shift[j, r] * at[i + 1, r]
+            bound = max(bound, other)
+        if bound >= best:
+            continue
+        seen += 1
+        if seen > budget:
+            cut = min(cut, bound)
+            continue
+        paid[i + 1], taken[i] = cost, t
+        i += 1
+        turn[i] = -1
+    return base + min(best, cut)
+
+
+@compiled
+def search_nodes(
+    tables: Tables,
+    earned: Ints,
+    prices: Ints,
+    typical: Ints,
+    budget: int,
+    begin: int,
+    end: int,
+    bounds: Ints,
+    answers: Ints,
+) -> None:
+    """Raise ``bounds[m]`` and fill ``answers[m, k]`` for the nodes from ``begin`` to ``end``."""
+    for m in range(begin, end):
+        found = search_node(tables, m, earned, prices[m], typical, budget, answers[m])
+        if tables.opening[m]:
+            found += tables.opening[m]
+            empty = 0
+            for r in range(len(typical)):
+                empty += value_at(tables, tables.curve[m, r], tables.base[m, r])
+            for k in range(len(earned)):
+                empty += tables.move[k] * tables.start[m, k]
+            if empty <= found:
+                found = empty
+                answers[m] = 0
+        bounds[m] = max(bounds[m], found)

@@ -1,0 +1,343 @@
+"""One small program for each node: what remains of a tier when the nodes are priced apart.
+
+Classes that no capacity, no term of the tier and no mask tells apart are one *kind*; nodes whose programs are equal
+are one program that counts as often as there are such nodes. Both lose nothing: the multiplier of a pod is the same
+for all pods of a kind, so a node's best answer does not depend on which of them it takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from models.arrays import Ints
+from models.problem import (
+    FAR,
+    SEVERITY,
+    Allow,
+    Capacity,
+    Devices,
+    Excess,
+    Move,
+    NodeCurve,
+    Open,
+    Prefer,
+    Problem,
+    Rule,
+    Term,
+    Tier,
+    Unplaced,
+    refine,
+)
+from optimizer.evaluate.evaluation import Judge
+
+LARGEST_NUMBER = 1 << 56
+"""What the cost of one node may reach in grains, so that sums and differences stay far inside 64 bits."""
+
+FINEST_GRAIN = 1 << 20
+"""Most grains that one unit of the tier is divided into."""
+
+
+class Tables(NamedTuple):
+    """The programs of all nodes, as arrays that compiled code reads. Costs are in grains.
+
+    Node ``m`` minimises, over whole ``0 ≤ y[k] ≤ upper[m,k]``, the sum of ``f_r(base[m,r] + Σ_k demand[r,k]·y[k])``
+    over its rows ``r``, of ``linear[m,k]·y[k]`` and ``move[k]·max(0, start[m,k] − y[k])`` over the kinds, and
+    ``opening[m]`` if any pod is there; no load may be above ``wall[m,r]``. Each ``f_r`` is the convex curve number
+    ``curve[m,r]`` of the family ``first``, ``slope``, ``value`` (``[f,j]``, of which ``pieces[f]`` are used).
+
+    ``floor[m,r]`` is the least load that there can be, below ``base`` only where a demand is negative.
+    """
+
+    demand: Ints
+    curve: Ints
+    base: Ints
+    floor: Ints
+    wall: Ints
+    upper: Ints
+    start: Ints
+    linear: Ints
+    move: Ints
+    opening: Ints
+    first: Ints
+    slope: Ints
+    value: Ints
+    pieces: Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Programs:
+    """What the nodes of a problem minimise, and what ties them together.
+
+    Parameters
+    ----------
+    tables
+        The programs.
+    times
+        ``[m]`` how many nodes have the program.
+    size, spare
+        ``[k]`` pods of each kind, and how many of them may stay without a node.
+    unplaced
+        ``[k]`` cost of a pod without a node, in grains.
+    constant
+        What is paid in any case, in grains.
+    grain
+        Grains to one unit of the tier.
+    """
+
+    tables: Tables
+    times: Ints
+    size: Ints
+    spare: Ints
+    unplaced: Ints
+    constant: int
+    grain: int
+
+
+class _Row(NamedTuple):
+    """A load of every node, with its curve; ``curve`` is a row of the family."""
+
+    demand: Ints
+    base: Ints
+    wall: Ints
+    curve: Ints
+    first: Ints
+    slope: Ints
+    value: Ints
+
+
+def node_programs(
+    judge: Judge, upper: NDArray[np.int32], tier: int, reached: Sequence[int], largest: int
+) -> Programs | None:
+    """Take one tier of a problem apart; ``None`` if there would be more than ``largest`` kinds times programs.
+
+    Parameters
+    ----------
+    upper
+        ``[c, n]`` the most pods of each class that a node can hold; see `optimizer.cpsat.variables.most`.
+    reached
+        Values of the earlier tiers, which must not get worse.
+    """
+    problem, terms = judge.problem, problem_terms(judge.problem.tiers[tier])
+    kind = _kinds(problem, terms, upper)
+    representative = np.unique(kind, return_index=True)[1]
+    if len(representative) * len(problem.nodes) > largest:
+        return None
+    # From here on, arrays run over kinds k, and nodes are rows: [n, k].
+    most = _merge(upper, kind).T
+    start = _merge(problem.start.table(*problem.shape), kind).T
+    rows = [_row(row, representative) for row in _rows(judge, terms, tier, reached)]
+    rows = [row for row in rows if _matters(row, most)]
+    linear = np.zeros_like(most)
+    move, unplaced = np.zeros(most.shape[1], dtype=np.int64), np.zeros(most.shape[1], dtype=np.int64)
+    opening, constant = np.zeros(len(problem.nodes), dtype=np.int64), 0
+    for weight, term in terms:
+        match term:
+            case Move():
+                move += weight * term.cost[representative]
+            case Unplaced():
+                unplaced += weight * term.cost[representative]
+            case Prefer():
+                linear += weight * term.table[term.row[representative]].T
+            case Open():
+                constant += weight * int(term.cost[term.held > 0].sum())
+                opening += weight * np.where(term.held > 0, 0, term.cost)
+            case Excess():
+                for rule in problem.rules:
+                    if isinstance(rule, Allow):
+                        linear += weight * SEVERITY * ~rule.mask[rule.row[representative]].T
+            case _:
+                pass
+    spare = _spare(problem, tier, reached, _merge(problem.spare, kind), representative)
+    size = _merge(problem.size, kind)
+    tables = _tables(rows, most, start, linear, move, opening)
+    grain = _grain(tables, unplaced)
+    if not grain:
+        return None
+    merged, times = _distinct(tables)
+    scaled = merged._replace(**{part: getattr(merged, part) * grain for part in _COSTS})
+    return Programs(scaled, times, size, spare, unplaced * grain, constant * grain, grain)
+
+
+_COSTS = ("linear", "move", "opening", "slope", "value")
+
+
+def problem_terms(tier: Tier) -> list[tuple[int, Term]]:
+    """Return the terms of a tier that belong to single nodes; those left out are never negative."""
+    found: list[tuple[int, Term]] = []
+    for weighted in tier.terms:
+        match weighted.term:
+            case NodeCurve() as term if not term.curves.convex:
+                pass
+            case Move() | Unplaced() | Prefer() | Open() | NodeCurve() | Excess() as term:
+                found.append((weighted.weight, term))
+            case _:
+                pass
+    return found
+
+
+def _kinds(problem: Problem, terms: list[tuple[int, Term]], upper: NDArray[np.int32]) -> Ints:
+    """``[c]`` the kind of each class."""
+    pattern = np.unique(np.packbits(upper > 0, axis=1), axis=0, return_inverse=True)[1].reshape(-1)
+    kinds: tuple[type[Rule], ...] = (Capacity, Devices)
+    if any(isinstance(term, Excess) for _, term in terms):
+        kinds = (*kinds, Allow)
+    read = [rule for rule in problem.rules if isinstance(rule, kinds)]
+    parts = [term for _, term in terms if not isinstance(term, Open | Excess)]
+    before = [term for tier in problem.tiers for _, term in problem_terms(tier) if isinstance(term, Unplaced)]
+    return refine(len(problem.classes), [*read, *parts, *before], [pattern.astype(np.int64)])
+
+
+def _merge(per_class: NDArray[np.signedinteger[Any]], kind: Ints) -> Ints:
+    """Add up ``[c, …]`` over the classes of each kind."""
+    merged = np.zeros((int(kind.max(initial=-1)) + 1, *per_class.shape[1:]), dtype=np.int64)
+    np.add.at(merged, kind, per_class)
+    return merged
+
+
+def _spare(problem: Problem, tier: int, reached: Sequence[int], spare: Ints, representative: Ints) -> Ints:
+    """``[k]`` how many pods may stay without a node if no earlier tier gets worse."""
+    for earlier, value in zip(problem.tiers[:tier], reached, strict=False):
+        for weighted in earlier.terms:
+            if isinstance(weighted.term, Unplaced):
+                cost = weighted.weight * weighted.term.cost[representative]
+                spare = np.where(cost > 0, np.minimum(spare, value // np.maximum(1, cost)), spare)
+    return spare
+
+
+def _rows(judge: Judge, terms: list[tuple[int, Term]], tier: int, reached: Sequence[int]) -> list[_Row]:
+    """Return the loads that a node's pods may not exceed, or that cost something."""
+    problem = judge.problem
+    charge = sum(weight for weight, term in terms if isinstance(term, Excess))
+    free_of_charge = np.zeros(len(problem.nodes), dtype=np.int64)
+    flat = np.zeros((1, 1), dtype=np.int64)
+    rows: list[_Row] = []
+    for rule, before in zip(problem.rules, judge.start_excess, strict=True):
+        match rule:
+            case Capacity():
+                room = np.maximum(0, rule.free)
+                wall = room + np.minimum(before, _tolerated(problem, tier, reached, rule.severity))
+                if charge:
+                    nodes = len(problem.nodes)
+                    slope = np.stack([free_of_charge, charge * rule.severity], axis=1)
+                    first = np.stack([np.minimum(0, room), room], axis=1)
+                    rows.append(_Row(rule.demand, free_of_charge, wall, np.arange(nodes), first, slope, 0 * slope))
+                else:
+                    rows.append(_Row(rule.demand, free_of_charge, wall, free_of_charge, flat, flat, flat))
+            case Devices():
+                severity = np.full(len(before), SEVERITY)
+                over = np.minimum(before, _tolerated(problem, tier, reached, severity))
+                for demand, room in (
+                    (rule.volume, rule.free_volume + rule.size * over),
+                    (rule.halves, rule.free_halves + 2 * over),
+                ):
+                    rows.append(_Row(demand, free_of_charge, room, free_of_charge, flat, flat, flat))
+            case _:
+                pass
+    for weight, term in terms:
+        if isinstance(term, NodeCurve):
+            none = np.zeros((1, term.curves.start.shape[1]), dtype=np.int64)
+            first = np.vstack([np.where(none == 0, FAR, none), term.curves.start])
+            first[0, 0] = 0
+            slope, value = (np.vstack([none, part]) * weight for part in (term.curves.slope, term.curves.value))
+            wall = np.full(len(problem.nodes), FAR)
+            rows.append(_Row(term.demand, term.held, wall, term.curve + 1, first, slope, value))
+    return rows
+
+
+def _tolerated(problem: Problem, tier: int, reached: Sequence[int], severity: Ints) -> Ints:
+    """``[p]`` how far a place may exceed its rule if no earlier tier gets worse."""
+    most = np.full(len(severity), FAR)
+    for earlier, value in zip(problem.tiers[:tier], reached, strict=False):
+        for weighted in earlier.terms:
+            if isinstance(weighted.term, Excess):
+                most = np.minimum(most, value // np.maximum(1, weighted.weight * severity))
+    return most
+
+
+def _row(row: _Row, representative: Ints) -> _Row:
+    return row._replace(demand=row.demand[representative])
+
+
+def _matters(row: _Row, most: Ints) -> bool:
+    """Whether a load costs anything or could hit its wall."""
+    return bool(row.slope.any()) or bool(np.any(row.base + most @ np.maximum(0, row.demand) > row.wall))
+
+
+def _tables(rows: list[_Row], most: Ints, start: Ints, linear: Ints, move: Ints, opening: Ints) -> Tables:
+    nodes, kinds = most.shape
+    width = max((row.first.shape[1] for row in rows), default=1)
+
+    def family(parts: list[Ints], fill: int) -> Ints:
+        padded = [np.pad(part, ((0, 0), (0, width - part.shape[1])), constant_values=fill) for part in parts]
+        return np.vstack(padded) if padded else np.zeros((1, 1), dtype=np.int64)
+
+    def by_node(parts: list[Ints]) -> Ints:
+        return np.ascontiguousarray(np.array(parts, dtype=np.int64).reshape(len(rows), nodes).T)
+
+    demand = np.array([row.demand for row in rows], dtype=np.int64).reshape(len(rows), kinds)
+    above = np.cumsum([0] + [len(row.first) for row in rows])
+    base = by_node([row.base for row in rows])
+    first = family([row.first for row in rows], FAR)
+    highest = base + most @ np.maximum(0, demand).T
+    lowest = base + most @ np.minimum(0, demand).T
+    return Tables(
+        demand=demand,
+        curve=by_node([row.curve + above[r] for r, row in enumerate(rows)]),
+        base=base,
+        floor=lowest,
+        wall=np.maximum(lowest, _implied(demand, base, np.minimum(highest, by_node([row.wall for row in rows])))),
+        upper=np.ascontiguousarray(most),
+        start=np.ascontiguousarray(start),
+        linear=linear,
+        move=move,
+        opening=opening,
+        first=first,
+        slope=family([row.slope for row in rows], 0),
+        value=family([row.value for row in rows], 0),
+        pieces=(first < FAR).sum(axis=1),
+    )
+
+
+def _implied(demand: Ints, base: Ints, wall: Ints) -> Ints:
+    """``[n, r]`` the walls, lowered to what the walls of other loads leave."""
+    lowered = wall.copy()
+    for r, row in enumerate(demand):
+        asking = row > 0
+        for q, other in enumerate(demand):
+            if q != r and asking.any() and (demand[[r, q]] >= 0).all() and (other[asking] > 0).all():
+                most = float((row[asking] / other[asking]).max())  # of this load, for one unit of the other
+                room = np.ceil(np.maximum(0, wall[:, q] - base[:, q]) * most * (1 + 1e-12)).astype(np.int64) + 1
+                lowered[:, r] = np.minimum(lowered[:, r], base[:, r] + room)
+    return lowered
+
+
+def _grain(tables: Tables, unplaced: Ints) -> int:
+    """Return into how many grains a unit of cost can be divided, 0 if its numbers are too large as they are."""
+    ends = [np.abs(end).astype(np.float64) for end in (tables.floor, tables.wall)]
+    steepest = np.abs(tables.slope).max(axis=1, initial=0).astype(np.float64)
+    highest = np.abs(tables.value).max(axis=1, initial=0).astype(np.float64)
+    corner = np.abs(np.where(tables.first < FAR, tables.first, 0)).max(axis=1, initial=0).astype(np.float64)
+    curve = sum((steepest[tables.curve] * (end + corner[tables.curve]) + highest[tables.curve] for end in ends), 0.0)
+    pods = tables.upper.astype(np.float64).sum(axis=1)
+    unit = float(max(tables.linear.max(initial=0), tables.move.max(initial=0), unplaced.max(initial=0)))
+    worst = float(np.max(np.sum(curve, axis=1) + pods * unit + tables.opening, initial=1.0))
+    grain = FINEST_GRAIN
+    while grain and worst * grain > LARGEST_NUMBER:
+        grain //= 2
+    return grain
+
+
+def _distinct(tables: Tables) -> tuple[Tables, Ints]:
+    """Keep each program once, and count it."""
+    parts = ("curve", "base", "floor", "wall", "upper", "start", "linear")
+    key = np.hstack([*(getattr(tables, part) for part in parts), tables.opening[:, None]])
+    seen: dict[bytes, int] = {}
+    number = np.array([seen.setdefault(row.tobytes(), len(seen)) for row in key], dtype=np.int64)
+    chosen = np.unique(number, return_index=True)[1]
+    kept = {part: np.ascontiguousarray(getattr(tables, part)[chosen]) for part in (*parts, "opening")}
+    return tables._replace(**kept), np.bincount(number, minlength=len(chosen)).astype(np.int64)

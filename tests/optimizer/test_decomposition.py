@@ -1,0 +1,179 @@
+"""Bounds by node are below what is best for any multipliers, exact for one node, and as good as the relaxation."""
+
+from __future__ import annotations
+
+import itertools
+import random
+
+import numpy as np
+import pytest
+
+from instances.synthetic import synthetic_snapshot
+from models.objective import PRESETS
+from models.problem import FAR, Problem
+from optimizer.bounds.decomposition import decomposition_bound, evaluate, in_units, typical_loads, whole
+from optimizer.bounds.interior import Dual, linear_dual
+from optimizer.bounds.node_search import ENDLESS, search_node
+from optimizer.bounds.programs import Programs, Tables, node_programs
+from optimizer.bounds.relaxation import relaxation_bound
+from optimizer.control import Deadline, Stop
+from optimizer.cpsat.variables import most
+from optimizer.evaluate import Judge
+from plugins_compat.compiler.compile import compile_problem
+from plugins_compat.profiles import default_profile
+from plugins_compat.release import K36
+from tests.support.brute_force import best
+from tests.support.clusters import node, pod, random_cluster, snapshot
+from tests.support.problems import random_problem
+
+NAMES = list(PRESETS)
+WORK = Deadline(60, deterministic=True)
+
+
+def problem_of(seed: int) -> Problem:
+    preemption = "by-priority" if seed % 7 == 0 else "never"
+    objective = PRESETS[NAMES[seed % len(NAMES)]].model_copy(update={"preemption": preemption})
+    cluster = random_cluster(seed, broken=seed % 2 == 1)
+    return compile_problem(cluster, default_profile(K36), objective).problem
+
+
+@pytest.mark.parametrize("seed", range(90))
+def test_the_bound_is_never_above_the_optimum(seed: int) -> None:
+    never_above(problem_of(seed), seed)
+
+
+@pytest.mark.parametrize("seed", range(90))
+def test_nor_is_it_where_no_cluster_compiles_to(seed: int) -> None:
+    never_above(random_problem(seed, broken=seed % 2 == 1), seed)
+
+
+def never_above(problem: Problem, seed: int) -> None:
+    """Try the multipliers that are best for the relaxation, and some that are not."""
+    judge, upper, values = Judge(problem), most(problem), best(problem)
+    rng = np.random.default_rng(seed)
+    for tier, value in enumerate(values):
+        bound = decomposition_bound(judge, upper, tier, values[:tier], WORK)
+        assert bound is not None
+        assert bound <= value, problem.tiers[tier].name
+        programs = node_programs(judge, upper, tier, values[:tier], 10**6)
+        assert programs is not None
+        scale = programs.grain * rng.choice([0.1, 10.0, 1e4])
+        earned = rng.normal(size=len(programs.size)) * scale
+        prices = rng.normal(size=programs.tables.base.shape) * scale
+        assert evaluate(programs, Dual(earned, prices), WORK) <= value, problem.tiers[tier].name
+
+
+@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("budget", [0, 1, 5, 10**6])
+def test_the_search_of_one_node_finds_its_least_cost(seed: int, budget: int) -> None:
+    tables, earned, prices = random_node(seed)
+    answer = np.zeros(len(earned), dtype=np.int64)
+    found = search_node(tables, 0, earned, prices, np.full(len(prices), 3), budget, answer)
+    least = min(costs(tables, earned))
+    assert found <= least
+    if budget > 5:
+        assert found == least
+        assert cost(tables, earned, answer.tolist()) == least
+
+
+def random_node(seed: int) -> tuple[Tables, np.ndarray, np.ndarray]:  # type: ignore[type-arg]
+    rng = random.Random(seed)
+    rows, kinds, corners = rng.randint(1, 3), rng.randint(1, 4), rng.randint(1, 4)
+
+    def ints(shape: tuple[int, ...], low: int, high: int) -> np.ndarray:  # type: ignore[type-arg]
+        return np.array([rng.randint(low, high) for _ in range(int(np.prod(shape)))], dtype=np.int64).reshape(shape)
+
+    demand, base = ints((rows, kinds), -1, 5), ints((1, rows), 0, 3)
+    upper = ints((1, kinds), 0, 3)
+    start = np.minimum(upper, ints((1, kinds), 0, 2))
+    floor = base + upper @ np.minimum(0, demand).T
+    occupied = base + start @ demand.T
+    wall = np.maximum(np.maximum(floor, occupied), base) + ints((1, rows), 0, 9)
+    first = np.cumsum(ints((rows, corners), 1, 4), axis=1) - 2
+    slope = np.sort(ints((rows, corners), -6, 6), axis=1)
+    value = np.zeros_like(first)
+    value[:, 1:] = np.cumsum(slope[:, :-1] * np.diff(first, axis=1), axis=1)
+    tables = Tables(
+        demand=demand,
+        curve=np.arange(rows)[None, :],
+        base=base,
+        floor=floor,
+        wall=wall,
+        upper=upper,
+        start=start,
+        linear=ints((1, kinds), 0, 4),
+        move=ints((kinds,), 0, 5),
+        opening=np.zeros(1, dtype=np.int64),
+        first=first,
+        slope=slope,
+        value=value,
+        pieces=(first < FAR).sum(axis=1),
+    )
+    return tables, ints((kinds,), -5, 25), ints((1, rows), -4, 6)[0]
+
+
+def costs(tables: Tables, earned: np.ndarray) -> list[int]:  # type: ignore[type-arg]
+    ways = itertools.product(*(range(int(most_pods) + 1) for most_pods in tables.upper[0]))
+    return [cost(tables, earned, list(way)) for way in ways]
+
+
+def cost(tables: Tables, earned: np.ndarray, pods: list[int]) -> int:  # type: ignore[type-arg]
+    y = np.array(pods, dtype=np.int64)
+    load = tables.base[0] + tables.demand @ y
+    if (load > tables.wall[0]).any():
+        return ENDLESS
+    total = int((tables.linear[0] - earned) @ y + tables.move @ np.maximum(0, tables.start[0] - y))
+    for r, x in enumerate(load.tolist()):
+        piece = max(0, int((tables.first[r] <= x).sum()) - 1)
+        total += int(tables.value[r, piece] + tables.slope[r, piece] * (x - tables.first[r, piece]))
+    return total
+
+
+def balanced(nodes: int, pods: int) -> Problem:
+    return compile_problem(synthetic_snapshot(nodes, pods), default_profile(K36), PRESETS["balance"]).problem
+
+
+def programs_of(problem: Problem) -> Programs:
+    last = len(problem.tiers) - 1
+    programs = node_programs(Judge(problem), most(problem), last, [0] * last, 10**6)
+    assert programs is not None
+    return programs
+
+
+def test_prices_alone_give_the_value_of_the_linear_relaxation_and_whole_pods_more() -> None:
+    problem = balanced(20, 150)
+    last = len(problem.tiers) - 1
+    linear = relaxation_bound(Judge(problem), most(problem), last, [0] * last, 60.0)
+    programs = programs_of(problem)
+    dual = linear_dual(programs, WORK)
+    stopped = Deadline(60, deterministic=True, stop=Stop())
+    stopped.stop.set()
+    by_price = evaluate(programs, dual, stopped)
+    by_search = evaluate(programs, dual, WORK)
+    assert linear is not None
+    assert by_price == pytest.approx(linear, rel=1e-4)
+    assert by_search > by_price
+
+
+def test_alike_nodes_are_one_program() -> None:
+    cluster = snapshot(nodes=[node(f"n{i}") for i in range(6)], pods=[pod(f"p{i}") for i in range(6)])
+    problem = compile_problem(cluster, default_profile(K36), PRESETS["balance"]).problem
+    programs = programs_of(problem)
+    assert programs.times.tolist() == [6]
+    assert len(programs.size) == 1
+    last = len(problem.tiers) - 1
+    # One pod on each of six alike nodes is level, and cannot be levelled further.
+    value = Judge(problem).evaluate(problem.start.of((0, n, 1) for n in range(6))).values
+    assert decomposition_bound(Judge(problem), most(problem), last, value[:last], WORK) == value[last]
+
+
+def test_multipliers_and_prices_of_any_size_cannot_overflow() -> None:
+    programs = programs_of(balanced(10, 60))
+    huge = Dual(np.full(len(programs.size), 1e300), np.full(programs.tables.base.shape, -np.inf))
+    earned, prices = whole(programs, huge)
+    bounds = np.full(len(programs.times), -ENDLESS)
+    assert int(np.abs(earned).max()) < ENDLESS
+    assert int(np.abs(prices).max(initial=0)) < ENDLESS
+    assert in_units(programs, earned, bounds) == 0
+    assert (typical_loads(programs) >= 1).all()
+    assert evaluate(programs, huge, WORK) == 0
