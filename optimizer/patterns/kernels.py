@@ -1,0 +1,289 @@
+"""Compiled search for patterns: multisets of kinds that fit on one node.
+
+Patterns are enumerated depth first. A partial pattern is dropped when what it could still gain is too little. The
+gain is bounded by a fractional knapsack in one surrogate row, the weighted sum of all rows, over the kinds that still
+fit; and, where only a few pods more can fit, by the most valuable ones. Kinds whose reduced cost in that knapsack is
+too high are dropped from the branch.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from models.arrays import Floats, Ints
+
+SAFE = 1e-9
+"""Relative error granted to floating-point sums of values, which are whole numbers below 2⁵⁰."""
+
+DEEPEST = 4096
+"""Pods on a node at most; beyond, a search gives up."""
+
+
+@njit(cache=True, nogil=True)
+def _gain(
+    value: Ints, weight: Floats, fits: Ints, times: Ints, first: int, last: int, left: float, count: int, top: Ints
+) -> tuple[float, float]:
+    """Bound what the candidates ``first … last`` can add, if ``left`` of the surrogate row is free.
+
+    Also return the value per weight of the candidate that no longer fits whole; 0 if all do.
+    """
+    total = 0.0
+    critical = 0.0
+    for j in range(first, last):
+        k = fits[j]
+        load = weight[k] * times[j]
+        if load <= left:
+            total += value[k] * times[j]
+            left -= load
+        else:
+            critical = value[k] / weight[k]
+            total += critical * left
+            break
+    total += SAFE * total + 1e-3
+    if count <= 3:
+        most = 0.0
+        for c in range(count):
+            most += top[c]
+        if most < total:
+            return most, 0.0
+    return total, critical
+
+
+@njit(cache=True, nogil=True)
+def _maximal(x: Ints, upper: Ints, demand: Ints, rem: Ints, extra: int) -> bool:
+    """Whether no pod can be added to a pattern, ``extra`` (a kind, or -1) being part of it already."""
+    kinds, rows = demand.shape
+    for k in range(kinds):
+        if x[k] + (1 if k == extra else 0) >= upper[k]:
+            continue
+        fit = True
+        for r in range(rows):
+            if demand[k, r] + (demand[extra, r] if extra >= 0 else 0) > rem[r]:
+                fit = False
+                break
+        if fit:
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def search(
+    value: Ints,
+    weight: Floats,
+    surrogate: float,
+    demand: Ints,
+    room: Ints,
+    upper: Ints,
+    least: int,
+    everything: bool,
+    work: int,
+    found: NDArray[np.int16],
+) -> tuple[int, int, int, int, bool]:
+    """Search patterns depth first.
+
+    Parameters
+    ----------
+    value, weight, upper
+        ``[k]`` value, surrogate weight and most pods of each kind, by falling value per weight; values not negative.
+    surrogate
+        Room in the surrogate row.
+    demand, room
+        ``[k, r]`` and ``[r]``.
+    least
+        Patterns of at most this value are of no interest; of less than this value, if ``everything`` is wanted.
+    everything
+        Find all patterns to which nothing can be added, not only better and better ones.
+    work
+        Candidates to look at before giving up.
+    found
+        ``[p, k]`` filled with patterns: all of them, or the last ones found, in a ring.
+
+    Returns
+    -------
+    tuple
+        Number of patterns found, the best value (``least`` if none is better), a proven upper bound of the value of
+        any pattern (``least`` if none is better), candidates looked at, and whether the search is complete.
+    """
+    kinds, rows = demand.shape
+    depth = 1
+    for k in range(kinds):
+        depth = min(DEEPEST, depth + upper[k])
+    rem = np.empty((depth + 1, rows), dtype=np.int64)
+    fits = np.empty((depth + 1, kinds), dtype=np.int64)
+    times = np.empty((depth + 1, kinds), dtype=np.int64)
+    top = np.zeros((depth + 1, 3), dtype=np.int64)
+    number = np.zeros(depth + 1, dtype=np.int64)
+    count = np.zeros(depth + 1, dtype=np.int64)
+    place = np.zeros(depth + 1, dtype=np.int64)
+    left = np.zeros(depth + 1)
+    worth = np.zeros(depth + 1, dtype=np.int64)
+    taken = np.zeros(depth + 1, dtype=np.int64)
+    x = np.zeros(kinds, dtype=np.int64)
+    smallest = np.empty(rows, dtype=np.int64)
+    no_limit = np.iinfo(np.int64).max
+    best = least
+    patterns = 0
+    looked = 0
+    rem[0] = room
+    left[0] = surrogate
+    d = 0
+    start = 0
+    fresh = True
+    while d >= 0:
+        if fresh:
+            fresh = False
+            above = d - 1
+            end = number[above] if d else kinds
+            looked += end - start + 4
+            # Who still fits, and how often?
+            fitting = 0
+            for j in range(start, end):
+                k = fits[above, j] if d else j
+                often = upper[k] - x[k]
+                for r in range(rows):
+                    if demand[k, r] > rem[d, r]:
+                        often = 0
+                        break
+                    if demand[k, r] * often > rem[d, r]:
+                        often = rem[d, r] // demand[k, r]
+                if often > 0:
+                    fits[d, fitting] = k
+                    times[d, fitting] = often
+                    fitting += 1
+            # Of those, who can be part of a pattern that is good enough?
+            hope, critical = _gain(value, weight, fits[d], times[d], 0, fitting, left[d], no_limit, top[d])
+            spare = worth[d] + hope - (least if everything else best + 1)
+            number[d] = 0
+            top[d, :] = 0
+            smallest[:] = no_limit
+            if spare >= 0:
+                for j in range(fitting):
+                    k = fits[d, j]
+                    if critical * weight[k] - value[k] > spare * (1 + SAFE) + 1e-3 * (1 + critical):
+                        continue
+                    often = times[d, j]
+                    fits[d, number[d]] = k
+                    times[d, number[d]] = often
+                    number[d] += 1
+                    for r in range(rows):
+                        if demand[k, r] < smallest[r]:
+                            smallest[r] = demand[k, r]
+                    if value[k] > top[d, 2]:
+                        for _ in range(min(often, 3)):
+                            v = value[k]
+                            for c in range(3):
+                                if v > top[d, c]:
+                                    v, top[d, c] = top[d, c], v
+            count[d] = no_limit if number[d] else 0
+            for r in range(rows):
+                if number[d] and smallest[r] > 0:
+                    count[d] = min(count[d], rem[d, r] // smallest[r])
+            place[d] = 0
+            if everything:
+                if not fitting and worth[d] >= least:
+                    looked += kinds
+                    if _maximal(x, upper, demand, rem[d], -1):
+                        if patterns == len(found):
+                            return patterns, best, no_limit, looked, False
+                        found[patterns, :] = x
+                        patterns += 1
+                if count[d] == 1:
+                    for j in range(number[d]):
+                        k = fits[d, j]
+                        if worth[d] + value[k] >= least:
+                            looked += kinds
+                            if _maximal(x, upper, demand, rem[d], k):
+                                if patterns == len(found):
+                                    return patterns, best, no_limit, looked, False
+                                found[patterns, :] = x
+                                found[patterns, k] += 1
+                                patterns += 1
+                    number[d] = 0
+            else:
+                if worth[d] > best:
+                    best = worth[d]
+                    found[patterns % len(found), :] = x
+                    patterns += 1
+                if count[d] == 1:
+                    if worth[d] + top[d, 0] > best:
+                        best = worth[d] + top[d, 0]
+                        found[patterns % len(found), :] = x
+                        for j in range(number[d]):
+                            if value[fits[d, j]] == top[d, 0]:
+                                found[patterns % len(found), fits[d, j]] += 1
+                                break
+                        patterns += 1
+                    number[d] = 0
+            if d >= depth - 1 and number[d]:
+                return patterns, best, no_limit, looked, False
+        i = place[d]
+        back = i >= number[d]
+        if not back:
+            hope, critical = _gain(value, weight, fits[d], times[d], i, number[d], left[d], count[d], top[d])
+            hope += worth[d]
+            back = hope < least if everything else hope < best + 1
+            looked += 2
+        if back:
+            d -= 1
+            if d >= 0:
+                x[taken[d]] -= 1
+            continue
+        if looked > work:
+            # Cut off: what the open branches could still give bounds all that was not seen.
+            bound = float(best)
+            for e in range(d + 1):
+                hope, critical = _gain(value, weight, fits[e], times[e], place[e], number[e], left[e], count[e], top[e])
+                bound = max(bound, worth[e] + hope)
+            return patterns, best, int(np.floor(bound)), looked, False
+        k = fits[d, i]
+        place[d] = i + 1
+        start = i
+        taken[d] = k
+        x[k] += 1
+        worth[d + 1] = worth[d] + value[k]
+        left[d + 1] = max(0.0, left[d] - weight[k])
+        for r in range(rows):
+            rem[d + 1, r] = rem[d, r] - demand[k, r]
+        d += 1
+        fresh = True
+    return patterns, best, best, looked, True
+
+
+@njit(cache=True, nogil=True)
+def fill_each(
+    value: Ints, order: Ints, demand: Ints, room: Ints, upper: Ints, found: NDArray[np.int16], worth: Ints
+) -> None:
+    """For each kind, take one pod of it and go on greedily; fill ``found[k]`` and ``worth[k]``.
+
+    Parameters
+    ----------
+    order
+        Kinds in the order in which they are taken.
+    """
+    kinds, rows = demand.shape
+    rem = np.empty(rows, dtype=np.int64)
+    for first in range(kinds):
+        found[first, :] = 0
+        worth[first] = 0
+        if upper[first] <= 0:
+            continue
+        rem[:] = room - demand[first]
+        if (rem < 0).any():
+            continue
+        found[first, first] = 1
+        worth[first] = value[first]
+        for k in order:
+            often = upper[k] - found[first, k]
+            for r in range(rows):
+                if demand[k, r] > rem[r]:
+                    often = 0
+                    break
+                if demand[k, r] * often > rem[r]:
+                    often = rem[r] // demand[k, r]
+            if often > 0:
+                found[first, k] += often
+                worth[first] += often * value[k]
+                for r in range(rows):
+                    rem[r] -= often * demand[k, r]

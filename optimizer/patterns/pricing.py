@@ -1,0 +1,183 @@
+"""Pricing: the most valuable pattern of a group of nodes, with a proven bound, and all patterns above a value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import highspy
+import numpy as np
+from numpy.typing import NDArray
+
+from models.arrays import Floats, Ints
+from optimizer.patterns.kernels import fill_each, search
+from optimizer.patterns.structure import Structure
+
+KEPT = 24
+"""Patterns kept of one exact pricing: the last ones found, which are the best."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Priced:
+    """What pricing found.
+
+    Parameters
+    ----------
+    bound
+        No pattern of the group is worth more; proven.
+    patterns
+        ``[p, k]`` patterns worth having.
+    complete
+        Whether the search came to its end.
+    work
+        Candidates looked at.
+    """
+
+    bound: int
+    patterns: NDArray[np.int16]
+    complete: bool
+    work: int
+
+
+class Pricer:
+    """Prices the patterns of one group of nodes."""
+
+    def __init__(self, structure: Structure, group: int) -> None:
+        self._all = structure.kinds
+        self.kinds = np.flatnonzero(structure.upper[group] > 0)
+        upper: Ints = structure.upper[group, self.kinds]
+        demand = structure.demand[self.kinds]
+        binding = demand.astype(np.float64).T @ upper > structure.room[group] * (1 - 1e-9)
+        self._demand = np.ascontiguousarray(demand[:, binding])
+        self._room = np.ascontiguousarray(structure.room[group, binding])
+        self._upper: Ints = upper
+        self._relaxed = _Knapsack(self._demand, self._room, upper) if len(self.kinds) and binding.any() else None
+
+    def best(self, value: Ints, least: int, work: int, upper: Ints | None = None) -> Priced:
+        """Find the most valuable pattern.
+
+        Parameters
+        ----------
+        value
+            ``[k]`` what each kind is worth; not negative.
+        least
+            Patterns of at most this value are of no interest, and the bound is not below it.
+        upper
+            ``[k]`` a tighter limit of pods of each kind.
+        """
+        ordered = self._ordered(value, upper, positive=True)
+        if ordered is None:
+            return Priced(least, np.zeros((0, self._all), dtype=np.int16), True, 1)
+        order, weight, surrogate = ordered
+        found = np.zeros((KEPT, len(order)), dtype=np.int16)
+        number, _, bound, looked, complete = search(
+            value[self.kinds][order],
+            weight,
+            surrogate,
+            np.ascontiguousarray(self._demand[order]),
+            self._room,
+            self._limit(upper)[order],
+            least,
+            False,
+            work,
+            found,
+        )
+        return Priced(bound, self._patterns(found[: min(number, KEPT)], order), complete, looked)
+
+    def above(self, value: Ints, least: int, work: int, cap: int) -> Priced:
+        """Find all patterns worth at least ``least`` to which no pod can be added.
+
+        Not complete if there are more than ``cap`` or it takes more ``work``.
+        """
+        ordered = self._ordered(value, None, positive=False)
+        if ordered is None:
+            return Priced(0, np.zeros((1 if least <= 0 else 0, self._all), dtype=np.int16), True, 1)
+        order, weight, surrogate = ordered
+        found = np.zeros((cap, len(order)), dtype=np.int16)
+        number, _, bound, looked, complete = search(
+            value[self.kinds][order],
+            weight,
+            surrogate,
+            np.ascontiguousarray(self._demand[order]),
+            self._room,
+            self._upper[order],
+            least,
+            True,
+            work,
+            found,
+        )
+        return Priced(bound, self._patterns(found[:number], order), complete, looked)
+
+    def greedy(self, value: Ints, upper: Ints | None = None) -> tuple[NDArray[np.int16], Ints]:
+        """Fill a node greedily after one pod of each kind; return ``[p, k]`` patterns and ``[p]`` their value."""
+        ordered = self._ordered(value, upper, positive=True)
+        if ordered is None:
+            return np.zeros((0, self._all), dtype=np.int16), np.zeros(0, dtype=np.int64)
+        order = ordered[0]
+        found = np.zeros((len(self.kinds), len(self.kinds)), dtype=np.int16)
+        worth = np.zeros(len(self.kinds), dtype=np.int64)
+        fill_each(value[self.kinds], order, self._demand, self._room, self._limit(upper), found, worth)
+        everyone = np.zeros((len(found), self._all), dtype=np.int16)
+        everyone[:, self.kinds] = found
+        return everyone, worth
+
+    def _limit(self, upper: Ints | None) -> Ints:
+        if upper is None:
+            return self._upper
+        limit: Ints = np.minimum(self._upper, upper[self.kinds])
+        return limit
+
+    def _ordered(self, value: Ints, upper: Ints | None, *, positive: bool) -> tuple[Ints, Floats, float] | None:
+        """Return kinds by falling value per surrogate weight, those weights, and the surrogate room."""
+        values = value[self.kinds]
+        limit = self._limit(upper)
+        chosen = np.flatnonzero((limit > 0) & (values > 0)) if positive else np.flatnonzero(limit > 0)
+        if not len(chosen):
+            return None
+        if self._relaxed is None:
+            weight, surrogate = np.zeros(len(self.kinds)), 0.0
+        else:
+            multipliers = self._relaxed.multipliers(values, limit)
+            weight, surrogate = self._demand @ multipliers, float(self._room @ multipliers)
+        density = values[chosen] / np.maximum(weight[chosen], 1e-12)
+        order = chosen[np.argsort(-density, kind="stable")]
+        return order, weight[order], surrogate
+
+    def _patterns(self, found: NDArray[np.int16], order: Ints) -> NDArray[np.int16]:
+        everyone = np.zeros((len(found), self._all), dtype=np.int16)
+        everyone[:, self.kinds[order]] = found
+        return everyone
+
+
+class _Knapsack:
+    """The linear relaxation of a knapsack with several rows; its duals weigh the rows of the surrogate."""
+
+    def __init__(self, demand: Ints, room: Ints, upper: Ints) -> None:
+        self._scale = 1.0 / np.maximum(room, 1)
+        self._upper = upper
+        self._lp = lp = highspy.Highs()
+        lp.setOptionValue("output_flag", False)
+        lp.setOptionValue("threads", 1)
+        rows = len(room)
+        empty = np.zeros(0, dtype=np.int32)
+        lp.addRows(rows, np.full(rows, -highspy.kHighsInf), room * self._scale, 0, empty, empty, np.zeros(0))
+        kinds, columns = np.nonzero(demand)
+        begins = np.searchsorted(kinds, np.arange(len(demand))).astype(np.int32)
+        amounts = (demand * self._scale)[kinds, columns]
+        n = len(demand)
+        lp.addCols(n, np.zeros(n), np.zeros(n), upper * 1.0, len(columns), begins, columns.astype(np.int32), amounts)
+        self._columns = np.arange(n, dtype=np.int32)
+
+    def multipliers(self, value: Ints, upper: Ints) -> Floats:
+        """``[r]`` weigh the rows so that their sum alone bounds the value well; any weights are valid."""
+        lp = self._lp
+        highest = max(1.0, float(value.max(initial=0)))
+        lp.changeColsCost(len(value), self._columns, -value / highest)
+        if not np.array_equal(upper, self._upper):
+            self._upper = upper
+            lp.changeColsBounds(len(upper), self._columns, np.zeros(len(upper)), upper * 1.0)
+        lp.run()
+        duals = -np.asarray(lp.getSolution().row_dual)
+        if len(duals) != len(self._scale) or not np.isfinite(duals).all():
+            duals = np.ones(len(self._scale))
+        weights: Floats = np.maximum(0.0, duals) * self._scale * highest
+        return weights
