@@ -231,11 +231,8 @@ def _rows(judge: Judge, terms: list[tuple[int, Term]], tier: int, reached: Seque
             case Devices():
                 severity = np.full(len(before), SEVERITY)
                 over = np.minimum(before, _tolerated(problem, tier, reached, severity))
-                for demand, room in (
-                    (rule.volume, rule.free_volume + rule.size * over),
-                    (rule.halves, rule.free_halves + 2 * over),
-                ):
-                    rows.append(_Row(demand, free_of_charge, room, free_of_charge, flat, flat, flat))
+                for limit, demand, free in rule.sums():
+                    rows.append(_Row(demand, free_of_charge, free + limit * over, free_of_charge, flat, flat, flat))
             case _:
                 pass
     for weight, term in terms:
