@@ -231,7 +231,7 @@ def _rows(judge: Judge, terms: list[tuple[int, Term]], tier: int, reached: Seque
             case Devices():
                 severity = np.full(len(before), SEVERITY)
                 over = np.minimum(before, _tolerated(problem, tier, reached, severity))
-                for limit, demand, free in rule.sums():
+                for limit, demand, free in rule.sums:
                     rows.append(_Row(demand, free_of_charge, free + limit * over, free_of_charge, flat, flat, flat))
             case _:
                 pass
