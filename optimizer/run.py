@@ -1,0 +1,178 @@
+"""A solve under way: the best placement so far, the bounds so far, the time and memory that are left."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from models.problem import Placement
+from models.result import NOT_NEGATIVE, Outcome, TierOutcome
+from optimizer.control import Deadline, Stop
+from optimizer.cpsat.variables import most
+from optimizer.evaluate import Judge
+from optimizer.memory import Memory
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Something that changed.
+
+    Parameters
+    ----------
+    seconds
+        Since the start.
+    source
+        Who found it.
+    values, bounds
+        Value and lower bound of each tier from now on.
+    """
+
+    seconds: float
+    source: str
+    values: tuple[int, ...]
+    bounds: tuple[int, ...]
+
+
+Progress = Callable[[Step], None]
+"""Called when a value or a bound has improved."""
+
+
+def silent(step: Step) -> None:
+    """Report nothing."""
+
+
+class Run:
+    """Incumbent, bounds, and a purse of time.
+
+    Parameters
+    ----------
+    seconds
+        Time limit; in deterministic mode, work that is granted to stages in shares.
+    memory
+        Bytes that may be held, or ``None`` for most of what is free.
+    """
+
+    def __init__(
+        self, judge: Judge, seconds: float, deterministic: bool, stop: Stop, memory: int | None, progress: Progress
+    ) -> None:
+        self.judge = judge
+        self.stop = stop
+        self.memory = Memory.granted(memory)
+        self.notes: list[str] = []
+        self.best = judge.problem.start
+        self.values = judge.evaluate(self.best).values
+        self.bounds = [0] * len(self.values)
+        self._by = [NOT_NEGATIVE] * len(self.values)
+        self._deadline = Deadline(seconds, deterministic, stop)
+        self._granted = 0.0
+        self._stages: dict[str, float] = {}
+        self._times: dict[str, int] = {}
+        self._progress = progress
+        self._report("start")
+
+    # -- placements and bounds ----------------------------------------------------------------------------------
+
+    @cached_property
+    def upper(self) -> NDArray[np.int32]:
+        """``[c, n]`` the most pods of each class that a node can hold by itself."""
+        return most(self.judge.problem)
+
+    @cached_property
+    def variables(self) -> int:
+        """Number of (class, node) pairs that are open."""
+        return int(np.count_nonzero(self.upper))
+
+    def is_open(self, tier: int) -> bool:
+        """Whether a tier's value is above its bound."""
+        return self.values[tier] > self.bounds[tier]
+
+    def offer(self, placement: Placement, source: str) -> bool:
+        """Take a placement if it is legal and better; the judge decides, not the engine it comes from."""
+        evaluation = self.judge.evaluate(placement)
+        if not evaluation.legal:
+            self.note(f"{source} offered a placement that breaks a rule; it was not used")
+            return False
+        if evaluation.values >= self.values:
+            return False
+        self.best, self.values = placement, evaluation.values
+        self._report(source)
+        return True
+
+    def offer_if_legal(self, placement: Placement) -> None:
+        """Take a placement from outside if it is legal and better, and pass over it otherwise."""
+        if self.judge.evaluate(placement).legal:
+            self.offer(placement, "candidate")
+
+    def raise_bound(self, tier: int, bound: int | None, by: str) -> None:
+        """Take a lower bound of a tier if it is better than what is known."""
+        if bound is None or bound < self.bounds[tier]:
+            return
+        if bound > self.values[tier]:
+            name = self.judge.problem.tiers[tier].name
+            self.note(f"{by} claims that {name} cannot be below {bound}, yet it is {self.values[tier]}: bound dropped")
+            return
+        self.bounds[tier], self._by[tier] = bound, by
+        self._report(by)
+
+    def note(self, words: str) -> None:
+        """Tell the reader of the answer something, once."""
+        if words not in self.notes:
+            self.notes.append(words)
+
+    # -- time and memory ----------------------------------------------------------------------------------------
+
+    @property
+    def left(self) -> float:
+        """Seconds, or units of work, that are left."""
+        if self._deadline.deterministic:
+            return max(0.0, self._deadline.seconds - self._granted)
+        return self._deadline.remaining
+
+    @property
+    def over(self) -> bool:
+        """Whether to come to an end."""
+        return self.stop.is_set() or self.left <= 0
+
+    def affords(self, stage: str) -> bool:
+        """Whether a stage, which takes as long as it needs, may run once more: it may if it never has."""
+        times = self._times.get(stage, 0)
+        return not times or self._deadline.deterministic or self.left > self._stages[stage] / times
+
+    @contextmanager
+    def stage(self, name: str, share: float) -> Iterator[Deadline]:
+        """Grant a stage a share of what is left, book its time, and end it when memory runs out."""
+        began = time.monotonic()
+        seconds = self.left * share
+        self._granted += seconds
+        self._times[name] = self._times.get(name, 0) + 1
+        with self.memory.watched(self.stop) as stop:
+            try:
+                yield Deadline(seconds, self._deadline.deterministic, stop)
+            finally:
+                self._stages[name] = self._stages.get(name, 0.0) + time.monotonic() - began
+                if stop.is_set() and not self.stop.is_set():
+                    self.note(f"{name} was cut short: it used all the memory that it may")
+
+    # -- the end ------------------------------------------------------------------------------------------------
+
+    def outcome(self) -> Outcome:
+        """Return what the solve came to."""
+        seconds = time.monotonic() - self._deadline.began
+        # A bound was proven for what earlier tiers had reached then; with what they reached since it holds all the more.
+        tiers = tuple(
+            TierOutcome(tier, value, min(bound, value), by, seconds)
+            for tier, value, bound, by in zip(
+                self.judge.problem.tiers, self.values, self.bounds, self._by, strict=True
+            )
+        )
+        return Outcome(self.best, tiers, seconds, tuple(self._stages.items()), self.stop.is_set(), tuple(self.notes))
+
+    def _report(self, source: str) -> None:
+        seconds = time.monotonic() - self._deadline.began
+        self._progress(Step(seconds, source, self.values, tuple(self.bounds)))
