@@ -1,0 +1,150 @@
+"""What of a placement may change, and what the rest amounts to.
+
+A model is built for some free classes on some free nodes. Pods that stand elsewhere are frozen: for rules and terms
+they count like pods outside the problem. The whole problem is the case in which everything is free.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from models.arrays import Bools, Ints
+from models.problem import Placement, Problem, Topology
+from optimizer.cpsat.index import Index
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Free:
+    """The part of a placement that may change: pods of some classes that stand on some nodes, or wait.
+
+    Parameters
+    ----------
+    nodes, classes
+        Which, sorted.
+    waiting
+        The classes, sorted, whose pods may come from waiting for a node or go back to it. Of other classes, as many
+        pods wait as before.
+    """
+
+    nodes: Ints
+    classes: Ints
+    waiting: Ints
+
+    @classmethod
+    def everything(cls, problem: Problem) -> Free:
+        """Leave everything free."""
+        classes, nodes = problem.shape
+        every = np.arange(classes, dtype=np.int64)
+        return cls(np.arange(nodes, dtype=np.int64), every, every)
+
+
+class Scope:
+    """Free and frozen parts of an incumbent.
+
+    Rows and columns are positions in the free classes and the free nodes.
+
+    Attributes
+    ----------
+    now, start
+        ``[row, column]`` pods of the free classes on the free nodes, in the incumbent and at the start.
+    waiting
+        ``[row]`` pods that have no node in the incumbent.
+    elastic
+        ``[row]`` whether that number may change.
+    frozen
+        The rest of the incumbent.
+    """
+
+    def __init__(self, index: Index, incumbent: Placement, free: Free) -> None:
+        self.index = index
+        self.problem = problem = index.problem
+        self.incumbent = incumbent
+        self.classes, self.nodes = free.classes, free.nodes
+        classes, nodes = problem.shape
+        self.row = _positions(free.classes, classes)
+        self.column = _positions(free.nodes, nodes)
+        self.now, inside = self._table(incumbent)
+        self.start, _ = self._table(problem.start)
+        self.frozen = _entries(incumbent, ~inside)
+        self.waiting: Ints = (problem.size - incumbent.placed(classes))[free.classes]
+        self.elastic: Bools = np.isin(free.classes, free.waiting)
+
+    def _table(self, placement: Placement) -> tuple[Ints, Bools]:
+        rows, columns = self.row[placement.cls], self.column[placement.node]
+        inside = (rows >= 0) & (columns >= 0)
+        table = np.zeros((len(self.classes), len(self.nodes)), dtype=np.int64)
+        table[rows[inside], columns[inside]] = placement.count[inside]
+        return table, inside
+
+    def rows(self, group: Ints) -> Ints:
+        """Return the rows of the classes of a group that are free."""
+        rows = self.row[group]
+        return rows[rows >= 0]
+
+    @cached_property
+    def frozen_here(self) -> Placement:
+        """Frozen pods on free nodes; there are some where only some classes are free."""
+        return _entries(self.frozen, self.column[self.frozen.node] >= 0)
+
+    @cached_property
+    def frozen_new(self) -> Placement:
+        """Frozen pods on free nodes that did not stand there at the start."""
+        return self.frozen_here.beyond(self.problem.start, len(self.problem.nodes))
+
+    def load(self, pods: Placement, weight: Ints | None = None) -> Ints:
+        """``[column]`` the sum of ``weight[c]`` over pods that stand on free nodes."""
+        amount = pods.count if weight is None else pods.count * weight[pods.cls]
+        total = np.zeros(len(self.nodes), dtype=np.int64)
+        np.add.at(total, self.column[pods.node], amount)
+        return total
+
+    def frozen_on(self, group: Ints) -> Ints:
+        """``[n]`` frozen pods of a group."""
+        return self.frozen.only(group).per_node(len(self.problem.nodes))
+
+    def frozen_in(self, topology: Topology, group: Ints) -> Ints:
+        """``[d]`` frozen pods of a group."""
+        pods = self.frozen.only(group)
+        domain = topology.domain[pods.node]
+        total = np.zeros(topology.size, dtype=np.int64)
+        np.add.at(total, domain[domain >= 0], pods.count[domain >= 0])
+        return total
+
+    def domains(self, topology: Topology) -> list[tuple[int, Ints]]:
+        """Return each domain that has free nodes, with their columns."""
+        found = self._domains.get(id(topology))
+        if found is None:
+            domain = topology.domain[self.nodes]
+            order = np.argsort(domain, kind="stable")
+            order = order[domain[order] >= 0]
+            names, first = np.unique(domain[order], return_index=True)
+            found = list(zip(names.tolist(), np.split(order, first[1:]), strict=True)) if len(names) else []
+            self._domains[id(topology)] = found
+        return found
+
+    @cached_property
+    def _domains(self) -> dict[int, list[tuple[int, Ints]]]:
+        return {}
+
+    def placement(self, table: Ints) -> Placement:
+        """Return the incumbent with other pods in the free part; ``table`` is ``[row, column]``."""
+        row, column = np.nonzero(table)
+        cls = np.concatenate([self.frozen.cls, self.classes[row]])
+        node = np.concatenate([self.frozen.node, self.nodes[column]])
+        count = np.concatenate([self.frozen.count, table[row, column]])
+        order = np.lexsort((node, cls))
+        return Placement(cls[order], node[order], count[order])
+
+
+def _positions(chosen: Ints, size: int) -> Ints:
+    """``[size]`` the position of each index among those chosen, or -1."""
+    position = np.full(size, -1, dtype=np.int64)
+    position[chosen] = np.arange(len(chosen))
+    return position
+
+
+def _entries(placement: Placement, keep: Bools) -> Placement:
+    return Placement(placement.cls[keep], placement.node[keep], placement.count[keep])
