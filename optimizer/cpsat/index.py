@@ -1,23 +1,15 @@
-"""Which rules and terms speak of which classes, worked out once for a problem.
-
-A cluster may have tens of thousands of rules, each about a handful of classes. A model of a few nodes must not pass
-over them all.
-"""
+"""A problem with its rules and terms looked up by class, worked out once for all of its models."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
-import numpy as np
-
 from models.arrays import Ints
-from models.problem import Capacity, class_sets, dense_columns
+from models.problem import Capacity
 from optimizer.evaluate.evaluation import Judge
+from optimizer.evaluate.mentions import Mentions
 
 
 class Index:
-    """A problem with its rules and terms looked up by class.
+    """What models of one problem share.
 
     Attributes
     ----------
@@ -28,13 +20,12 @@ class Index:
     """
 
     def __init__(self, judge: Judge) -> None:
-        self.judge = judge
         self.problem = problem = judge.problem
         classes = len(problem.classes)
         self.before = {i: before for i, before in enumerate(judge.start_excess) if before.any()}
         self.capacities = [(i, rule) for i, rule in enumerate(problem.rules) if isinstance(rule, Capacity)]
-        self._rules = _Mentions(problem.rules, classes)
-        self._terms = [_Mentions([w.term for w in tier.terms], classes) for tier in problem.tiers]
+        self._rules = Mentions(problem.rules, classes)
+        self._terms = [Mentions([w.term for w in tier.terms], classes) for tier in problem.tiers]
         self._start_load: dict[int, Ints] = {}
 
     def rules(self, classes: Ints) -> list[int]:
@@ -50,38 +41,3 @@ class Index:
         if id(rule) not in self._start_load:
             self._start_load[id(rule)] = self.problem.start.per_node(len(self.problem.nodes), rule.demand)
         return self._start_load[id(rule)]
-
-
-class _Mentions:
-    """Numbers of the parts (rules or terms) that name each class."""
-
-    def __init__(self, parts: Sequence[Any], classes: int) -> None:
-        self._always: list[int] = []
-        named: list[Ints] = []
-        number: list[Ints] = []
-        for i, part in enumerate(parts):
-            sets = class_sets(part)
-            if dense_columns(part) or not sets:
-                self._always.append(i)
-                continue
-            named += sets
-            number += [np.full(len(members), i, dtype=np.int64) for members in sets]
-        empty = np.zeros(0, dtype=np.int64)
-        cls = np.concatenate([empty, *named])
-        order = np.argsort(cls, kind="stable")
-        self._part = np.concatenate([empty, *number])[order]
-        self._first = np.searchsorted(cls[order], np.arange(classes + 1))
-
-    def of(self, classes: Ints) -> list[int]:
-        first, last = self._first[classes], self._first[classes + 1]
-        found: list[int] = np.union1d(self._part[ranges(first, last)], self._always).astype(np.int64).tolist()
-        return found
-
-
-def ranges(first: Ints, last: Ints) -> Ints:
-    """Return ``first[0]..last[0]-1, first[1]..last[1]-1, …`` in one array."""
-    length = last - first
-    ends = np.cumsum(length)
-    total = int(ends[-1]) if len(ends) else 0
-    indices: Ints = np.arange(total, dtype=np.int64) + np.repeat(first - ends + length, length)
-    return indices

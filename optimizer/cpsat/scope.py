@@ -62,6 +62,7 @@ class Scope:
         self.index = index
         self.problem = problem = index.problem
         self.incumbent = incumbent
+        self.free = free
         self.classes, self.nodes = free.classes, free.nodes
         classes, nodes = problem.shape
         self.row = _positions(free.classes, classes)
@@ -129,14 +130,25 @@ class Scope:
     def _domains(self) -> dict[int, list[tuple[int, Ints]]]:
         return {}
 
-    def placement(self, table: Ints) -> Placement:
-        """Return the incumbent with other pods in the free part; ``table`` is ``[row, column]``."""
-        row, column = np.nonzero(table)
-        cls = np.concatenate([self.frozen.cls, self.classes[row]])
-        node = np.concatenate([self.frozen.node, self.nodes[column]])
-        count = np.concatenate([self.frozen.count, table[row, column]])
-        order = np.lexsort((node, cls))
-        return Placement(cls[order], node[order], count[order])
+
+def replaced(placement: Placement, free: Free, table: Ints) -> Placement:
+    """Return a placement with other pods in its free part.
+
+    Parameters
+    ----------
+    table
+        ``[row, column]`` pods of the free classes on the free nodes.
+    """
+    classes = int(max(placement.cls.max(initial=-1), free.classes.max(initial=-1))) + 1
+    nodes = int(max(placement.node.max(initial=-1), free.nodes.max(initial=-1))) + 1
+    row, column = _positions(free.classes, classes), _positions(free.nodes, nodes)
+    rest = _entries(placement, (row[placement.cls] < 0) | (column[placement.node] < 0))
+    rows, columns = np.nonzero(table)
+    cls = np.concatenate([rest.cls, free.classes[rows]])
+    node = np.concatenate([rest.node, free.nodes[columns]])
+    count = np.concatenate([rest.count, table[rows, columns]])
+    order = np.lexsort((node, cls))
+    return Placement(cls[order], node[order], count[order])
 
 
 def _positions(chosen: Ints, size: int) -> Ints:

@@ -21,6 +21,10 @@ MANY_WORKERS = 8
 """Workers share two cores well: each runs another strategy."""
 
 
+LARGEST_SPAN = 2**40
+"""How far an objective may reach that weighs several tiers; beyond, the solver's real numbers get inexact."""
+
+
 @dataclass(frozen=True, slots=True)
 class Attempt:
     """What CP-SAT made of a tier.
@@ -77,17 +81,10 @@ def solve_tier(
 
 @dataclass(frozen=True, slots=True)
 class Restricted:
-    """The model of one tier, and the way back from its solutions to placements.
-
-    Parameters
-    ----------
-    offset
-        Value of the tier in the incumbent minus that of its expression: what the frozen part costs.
-    """
+    """The model of one tier, and the way back from its solutions to placements."""
 
     model: Model
     variables: Variables
-    offset: int
 
 
 def build(
@@ -97,6 +94,8 @@ def build(
     incumbent: Placement,
     values: Sequence[int],
     free: Free,
+    *,
+    lexicographic: bool = False,
 ) -> Restricted:
     """Build the model of one tier over the free part of a placement.
 
@@ -107,6 +106,9 @@ def build(
     values
         Values of the incumbent's tiers. An expression speaks of the free part only; what it is in the incumbent ties
         it to the true value.
+    lexicographic
+        Let the tiers after it decide among placements that are equal in this one, as far as numbers allow. The
+        objective is then no tier's value.
     """
     problem = index.problem
     builder = Builder()
@@ -130,6 +132,13 @@ def build(
         expression = total(earlier)
         builder.at_most(expression, value - values[earlier] + builder.value(expression))
     objective = total(tier)
-    offset = values[tier] - builder.value(objective)
-    objective.constant += offset
-    return Restricted(builder.minimize(objective), variables, offset)
+    if lexicographic:
+        for later in range(tier + 1, len(problem.tiers)):
+            following = total(later)
+            span = builder.highest(following) - builder.lowest(following) + 1
+            if (builder.highest(objective) - builder.lowest(objective) + 1) * span > LARGEST_SPAN:
+                break
+            objective = following.plus_all(objective, span)
+    else:
+        objective.constant += values[tier] - builder.value(objective)
+    return Restricted(builder.minimize(objective), variables)

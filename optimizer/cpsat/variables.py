@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from models.arrays import Ints
 from models.problem import Allow, AtMost, Capacity, Devices, Distinct, Placement, Problem, Repel, Rule
 from optimizer.cpsat.builder import Builder, Linear
-from optimizer.cpsat.scope import Scope
+from optimizer.cpsat.scope import Scope, replaced
 
 NONE = -1
 
@@ -183,7 +183,7 @@ class Variables:
 
     def placement(self, values: Ints) -> Placement:
         """Read a solution back."""
-        return self.scope.placement(self.table(values))
+        return replaced(self.scope.incumbent, self.scope.free, self.table(values))
 
     def table(self, values: Ints) -> Ints:
         """``[row, column]`` the pods of a solution."""
