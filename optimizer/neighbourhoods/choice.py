@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-FIRST = 400
+FIRST = 100
 """Variables that a neighbourhood of each kind begins with."""
 
 LEAST, MOST = 40, 4000
@@ -26,6 +26,13 @@ CURIOSITY = 0.05
 """Standing that every kind has in any case, relative to the best one."""
 
 
+LEAST_WORK, MOST_WORK = 0.05, 0.5
+"""CP-SAT's deterministic time granted to a neighbourhood; a unit is about six seconds."""
+
+RARE, FREQUENT = 0.15, 0.6
+"""Share of neighbourhoods with success below which more work is granted to each, and above which less."""
+
+
 @dataclass
 class _Kind:
     size: float = FIRST
@@ -35,9 +42,20 @@ class _Kind:
 
 
 class Choice:
-    """Chooses kinds by their success for the work they take, and adapts their sizes."""
+    """Chooses kinds by their success for the work they take, and adapts their sizes.
+
+    While small neighbourhoods often bring something, many of them are solved quickly; when they no longer do, each is
+    granted more work, and sizes grow with it.
+
+    Attributes
+    ----------
+    work
+        Deterministic time granted to the next neighbourhood.
+    """
 
     def __init__(self, kinds: Sequence[str], rng: np.random.Generator) -> None:
+        self.work = LEAST_WORK
+        self._success = (RARE + FREQUENT) / 2
         self._kinds = {name: _Kind() for name in kinds}
         self._rng = rng
 
@@ -71,6 +89,11 @@ class Choice:
             kind.size = max(LEAST, kind.size * SHRINKAGE)
         elif work < QUICK * granted:
             kind.size = min(MOST, kind.size * GROWTH)
+        self._success = MEMORY * self._success + (1 - MEMORY) * improved
+        if self._success < RARE or self._success > FREQUENT:
+            factor = GROWTH if self._success < RARE else 1 / GROWTH
+            self.work = min(MOST_WORK, max(LEAST_WORK, self.work * factor))
+            self._success = (RARE + FREQUENT) / 2
 
     def summary(self) -> dict[str, tuple[int, int, int]]:
         """Return how often each kind was tried, how often it improved something, and its size."""

@@ -25,14 +25,14 @@ from optimizer.neighbourhoods.scene import Scene, Shared
 ROUND = 4
 """Neighbourhoods of one round, where the answer must not depend on how many are worked on at a time."""
 
-WORK = 1.0
-"""CP-SAT's deterministic time for one neighbourhood, about a second."""
+SECONDS_PER_WORK = 12.0
+"""Seconds for a unit of work after which a neighbourhood is cut off in any case, where the clock counts."""
 
-SECONDS = 2.0
-"""Seconds after which a neighbourhood is cut off in any case, where the clock counts."""
+SECONDS_OF_WORK = 6.0
+"""Seconds that stand for a unit of work where the answer must not depend on the clock."""
 
-LEAST_WORK = 0.02
-"""Work that is booked for each neighbourhood at least: it has to be chosen and built, too."""
+OVERHEAD = 0.005
+"""Work that is booked for choosing and building a neighbourhood."""
 
 FRUITLESS = 20
 """Attempts in a row to choose a neighbourhood after which there is none."""
@@ -80,7 +80,7 @@ def improve(
     incumbent
         A legal placement.
     deadline
-        In deterministic mode, its seconds are units of CP-SAT's deterministic time.
+        In deterministic mode, a second is a sixth of a unit of CP-SAT's deterministic time.
     offer
         Called with every placement that is better than all before.
     plateau
@@ -101,6 +101,7 @@ class _Proposal:
     kind: str
     free: Free
     restricted: Restricted
+    work: float
     seed: int
     version: int
 
@@ -147,7 +148,7 @@ class _Search:
 
     @property
     def over(self) -> bool:
-        if self.deadline.deterministic and self.counts.work >= self.deadline.seconds:
+        if self.deadline.deterministic and self.counts.work * SECONDS_OF_WORK >= self.deadline.seconds:
             return True
         return self.deadline.over or self.proven
 
@@ -208,7 +209,8 @@ class _Search:
                     free,
                     lexicographic=True,
                 )
-                return _Proposal(kind, free, restricted, int(self.rng.integers(1 << 30)), self.version)
+                seed = int(self.rng.integers(1 << 30))
+                return _Proposal(kind, free, restricted, self.choice.work, seed, self.version)
         return None
 
     def _solve(self, proposals: Iterable[_Proposal]) -> None:
@@ -218,27 +220,30 @@ class _Search:
         def tasks() -> Iterator[Task]:
             for proposal in proposals:
                 sent.append(proposal)
-                yield Task(proposal.restricted.model, self._limits(proposal.seed))
+                yield Task(proposal.restricted.model, self._limits(proposal))
 
         for answer in self.executor.stream(tasks()):
             proposal = sent.popleft()
             self.busy.release(proposal.free)
             self._digest(proposal, answer)
 
-    def _limits(self, seed: int) -> Limits:
+    def _limits(self, proposal: _Proposal) -> Limits:
         if self.deadline.deterministic:
-            return Limits(work=WORK, seed=seed)
-        return Limits(max(0.05, min(SECONDS, self.deadline.remaining)), WORK, seed=seed)
+            return Limits(work=proposal.work, seed=proposal.seed)
+        seconds = min(0.2 + SECONDS_PER_WORK * proposal.work, self.deadline.remaining)
+        return Limits(max(0.05, seconds), proposal.work, seed=proposal.seed)
 
     def _digest(self, proposal: _Proposal, answer: Answer) -> None:
         counts = self.counts
         counts.solved += 1
-        counts.work += max(LEAST_WORK, answer.work)
+        counts.work += OVERHEAD + answer.work
         before = self.ledger.values
         if answer.values is not None:
             self._put_in_place(proposal, answer)
         improved = self.ledger.values < before
-        self.choice.learn(proposal.kind, improved=improved, optimal=answer.optimal, work=answer.work, granted=WORK)
+        self.choice.learn(
+            proposal.kind, improved=improved, optimal=answer.optimal, work=answer.work, granted=proposal.work
+        )
         if improved:
             counts.improved += 1
             self.offer(self.ledger.placement)
