@@ -7,12 +7,12 @@ stays needs its target, and a domain that stays as it is must not become uneven 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 from models.arrays import Ints
-from models.problem import Attract, Repel, Spread, Topology
+from models.problem import Attract, Repel, Spread
 from optimizer.cpsat.builder import FALSE, TRUE, Builder, Linear, negated
 from optimizer.cpsat.places import Places
 from optimizer.cpsat.variables import Variables
@@ -61,56 +61,21 @@ def _at_most_one_kind(builder: Builder, kinds: Sequence[Linear], when: Sequence[
 # -- attract --------------------------------------------------------------------------------------------------
 
 
-@dataclass
-class _Company:
-    """Literals that hold only if a domain has enough company; made when they are asked for."""
-
-    builder: Builder
-    topologies: Sequence[Topology]
-    fixed: list[Ints]
-    loose: list[dict[int, Linear]]
-    known: dict[tuple[int, int, int], int] = field(default_factory=dict)
-
-    def near(self, t: int, d: int, number: int) -> int:
-        """Return the literal that domain ``d`` of topology ``t`` holds so many targets."""
-        if d < 0:
-            return FALSE
-        if (t, d, number) not in self.known:
-            count = self.loose[t].get(d) or Linear(constant=int(self.fixed[t][d]))
-            self.known[t, d, number] = self.builder.reaches(count, number)
-        return self.known[t, d, number]
-
-    def settled(self, n: int) -> bool:
-        """Whether a node's company cannot change."""
-        return not any(int(topology.domain[n]) in self.loose[t] for t, topology in enumerate(self.topologies))
-
-
 def post_attract(rule: Attract, builder: Builder, variables: Variables, places: Places) -> None:
     """Post that every seeker stands, for each topology, in a domain with a target other than itself."""
     scope = variables.scope
-    both, seekers, targets = roles(rule.seekers, rule.targets)
-    wanted = np.union1d(both, targets)
-    rows = scope.rows(wanted)
-    stays = scope.frozen_on(wanted) + rule.held.both + rule.held.targets
-    company = _Company(builder, rule.topologies, [topology.total(stays) for topology in rule.topologies], [])
-    covered = np.zeros(len(stays), dtype=np.bool_)
-    for topology, fixed in zip(rule.topologies, company.fixed, strict=True):
-        covered |= topology.domain >= 0
-        counts = {d: variables.on(rows, columns) for d, columns in scope.domains(topology)}
-        for d, count in counts.items():
-            count.constant = int(fixed[d])
-        company.loose.append({d: count for d, count in counts.items() if count.vars})
-    everywhere = variables.on(rows, np.flatnonzero(covered[scope.nodes]))
-    everywhere.constant = int(stays[covered].sum())
-    first = builder.within(everywhere, 1)
-    nodes = len(stays)
-    for group, held, base, number, excuse in (
-        (both, rule.held.both, 0, 2, first),
-        (seekers, rule.held.seekers, nodes, 1, FALSE),
-    ):
-        role = _Role(base, scope.rows(group), scope.frozen_on(group) + held, number, excuse)
-        for n in np.union1d(scope.nodes, np.flatnonzero(role.stays)).tolist():
-            _accompany(builder, variables, places, company, role, n)
+    both, seekers, _ = roles(rule.seekers, rule.targets)
+    company = _Company(rule, builder, variables)
+    nodes = len(company.stays)
+    if len(both):
+        role = _Role(0, scope.rows(both), scope.frozen_on(both) + rule.held.both, 2)
+        lonely = company.lonely(role)
+        if len(lonely) and (first := company.first()) != TRUE:
+            for n in lonely.tolist():
+                _accompany(builder, variables, places, company, role, n, first)
+    role = _Role(nodes, scope.rows(seekers), scope.frozen_on(seekers) + rule.held.seekers, 1)
+    for n in company.lonely(role).tolist():
+        _accompany(builder, variables, places, company, role, n, FALSE)
 
 
 @dataclass(frozen=True)
@@ -127,32 +92,82 @@ class _Role:
         ``[n]`` pods of the role that are frozen or outside the problem.
     number
         Targets that a domain needs: one more for a seeker that counts itself.
-    excuse
-        A literal that excuses from company.
     """
 
     base: int
     rows: Ints
     stays: Ints
     number: int
-    excuse: int
 
 
-def _accompany(builder: Builder, variables: Variables, places: Places, company: _Company, role: _Role, n: int) -> None:
+class _Company:
+    """Targets by domain, and literals that hold only if there are enough; made when they are asked for.
+
+    Attributes
+    ----------
+    stays
+        ``[n]`` targets that are frozen or outside the problem.
+    """
+
+    def __init__(self, rule: Attract, builder: Builder, variables: Variables) -> None:
+        self.builder = builder
+        self.variables = variables
+        self.topologies = rule.topologies
+        self.rows = variables.scope.rows(rule.targets)
+        self.stays = variables.scope.frozen_on(rule.targets) + rule.held.both + rule.held.targets
+        self._fixed = [topology.total(self.stays) for topology in rule.topologies]
+        self._known: dict[tuple[int, int, int], int] = {}
+
+    def lonely(self, role: _Role) -> Ints:
+        """Return the nodes with seekers, now or possibly, whose company may turn out too small."""
+        scope = self.variables.scope
+        there = role.stays > 0
+        if len(role.rows):
+            there[scope.nodes[(self.variables.index[role.rows] >= 0).any(axis=0)]] = True
+        enough = np.ones(len(there), dtype=np.bool_)
+        for topology, fixed in zip(self.topologies, self._fixed, strict=True):
+            if topology.size:
+                enough &= (topology.domain >= 0) & (fixed[topology.domain] >= role.number)
+            else:
+                enough[:] = False
+        return np.flatnonzero(there & ~enough)
+
+    def near(self, t: int, d: int, number: int) -> int:
+        """Return the literal that domain ``d`` of topology ``t`` holds so many targets."""
+        if d < 0:
+            return FALSE
+        if (t, d, number) not in self._known:
+            columns = dict(self.variables.scope.domains(self.topologies[t])).get(d)
+            count = Linear() if columns is None else self.variables.on(self.rows, columns)
+            count.constant = int(self._fixed[t][d])
+            self._known[t, d, number] = self.builder.reaches(count, number)
+        return self._known[t, d, number]
+
+    def first(self) -> int:
+        """Return the literal that there is at most one target on the nodes of all topologies."""
+        covered = np.zeros(len(self.stays), dtype=np.bool_)
+        for topology in self.topologies:
+            covered |= topology.domain >= 0
+        everywhere = self.variables.on(self.rows, np.flatnonzero(covered[self.variables.scope.nodes]))
+        everywhere.constant = int(self.stays[covered].sum())
+        return self.builder.within(everywhere, 1)
+
+
+def _accompany(
+    builder: Builder, variables: Variables, places: Places, company: _Company, role: _Role, n: int, excuse: int
+) -> None:
     """Post that seekers of one role on a node have company in every topology, or an excuse."""
     column = int(variables.scope.column[n])
     count = variables.at(role.rows, column) if column >= 0 else Linear()
     count.constant = int(role.stays[n])
-    if not count.vars and (not count.constant or (company.settled(n) and role.excuse in (TRUE, FALSE))):
-        return
     near = [company.near(t, int(topology.domain[n]), role.number) for t, topology in enumerate(company.topologies)]
-    if all(literal == TRUE for literal in near) or role.excuse == TRUE:
-        return
+    if not count.vars and all(literal in (TRUE, FALSE) for literal in (*near, excuse)):
+        return  # nothing about the place can change
     columns = np.array([column] if column >= 0 else [], dtype=np.int64)
     when = [negated(literal) for literal in places.mended(role.base + n, count, role.rows, columns)]
     here = negated(builder.present(count))
     for literal in near:
-        builder.any_of([literal, role.excuse, here, *when])
+        builder.any_of([literal, excuse, here, *when])
 
 
 # -- spread ---------------------------------------------------------------------------------------------------

@@ -5,7 +5,6 @@ from __future__ import annotations
 from models.arrays import Ints
 from models.problem import Capacity
 from optimizer.evaluate.evaluation import Judge
-from optimizer.evaluate.mentions import Mentions
 
 
 class Index:
@@ -21,20 +20,18 @@ class Index:
 
     def __init__(self, judge: Judge) -> None:
         self.problem = problem = judge.problem
-        classes = len(problem.classes)
         self.before = {i: before for i, before in enumerate(judge.start_excess) if before.any()}
         self.capacities = [(i, rule) for i, rule in enumerate(problem.rules) if isinstance(rule, Capacity)]
-        self._rules = Mentions(problem.rules, classes)
-        self._terms = [Mentions([w.term for w in tier.terms], classes) for tier in problem.tiers]
+        self.judge = judge
         self._start_load: dict[int, Ints] = {}
 
     def rules(self, classes: Ints) -> list[int]:
         """Return the numbers of the rules that name any of the classes, or that speak of all."""
-        return self._rules.of(classes)
+        return self.judge.naming_rules.of(classes)
 
     def terms(self, tier: int, classes: Ints) -> list[int]:
         """Return the numbers of the terms of a tier that name any of the classes, or that speak of all."""
-        return self._terms[tier].of(classes)
+        return self.judge.naming_terms[tier].of(classes)
 
     def start_load(self, rule: Capacity) -> Ints:
         """``[n]`` what the pods that stood on each node at the start demand."""

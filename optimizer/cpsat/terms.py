@@ -361,6 +361,6 @@ def _reached(curves: Curves, k: int, low: int, high: int) -> list[int]:
 
 def _range(curves: Curves, k: int, low: int, high: int) -> tuple[int, int]:
     """Return the lowest and the highest value of a curve between two loads: its corners and ends decide."""
-    corners = [low, high, *(x for x in curves.start[k].tolist() if low < x < high)]
-    values = [_at(curves, k, x) for x in corners]
+    corners = curves.value[k][(curves.start[k] > low) & (curves.start[k] < high)]
+    values = [_at(curves, k, low), _at(curves, k, high), *corners.tolist()]
     return min(values), max(values)

@@ -16,7 +16,6 @@ from models.problem import Excess, Placement
 from optimizer.evaluate.cost import cost
 from optimizer.evaluate.evaluation import Judge, severity
 from optimizer.evaluate.excess import arrivals, excess
-from optimizer.evaluate.mentions import Mentions
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,10 +49,8 @@ class Ledger:
     def __init__(self, judge: Judge, placement: Placement) -> None:
         self.judge = judge
         problem = judge.problem
-        classes = len(problem.classes)
-        self._rules = Mentions(problem.rules, classes)
-        self._terms = [Mentions([w.term for w in tier.terms], classes) for tier in problem.tiers]
         self._excess: dict[int, int] = {}
+        self._total = 0
         self._costs: dict[tuple[int, int], int] = {}
         self.placement = placement
         self.values: tuple[int, ...] = ()
@@ -68,12 +65,16 @@ class Ledger:
         changed
             The classes that do not stand as in this placement; there may be others among them.
         """
-        return self._weigh(placement, self._rules.of(changed), [terms.of(changed) for terms in self._terms])
+        terms = [naming.of(changed) for naming in self.judge.naming_terms]
+        return self._weigh(placement, self.judge.naming_rules.of(changed), terms)
 
     def take(self, weighing: Weighing) -> None:
         """Let another placement be the known one."""
         self.placement, self.values = weighing.placement, weighing.values
-        self._excess.update(weighing.excess)
+        for i, now in weighing.excess.items():
+            self._total += now - self._excess.pop(i, 0)
+            if now:
+                self._excess[i] = now
         self._costs.update(weighing.costs)
 
     def _weigh(self, placement: Placement, rules: Iterable[int], terms: list[range] | list[list[int]]) -> Weighing:
@@ -85,10 +86,10 @@ class Ledger:
             rule, before = problem.rules[i], self.judge.start_excess[i]
             now = excess(rule, problem, placement)
             found[i] = int((now * severity(rule, len(now))).sum()) if now.any() else 0
-            if found[i] or now.any():
+            if now.any():
                 worse = (now > before) | ((now > 0) & (arrivals(rule, problem, placement) > 0))
                 legal = legal and not worse.any()
-        total = sum(self._excess.values()) + sum(now - self._excess.get(i, 0) for i, now in found.items())
+        total = self._total + sum(now - self._excess.get(i, 0) for i, now in found.items())
         costs = {
             (t, k): total if isinstance(term, Excess) else cost(term, problem, placement, total)
             for t, numbers in enumerate(terms)

@@ -22,24 +22,30 @@ class Mentions:
     ----------
     classes
         How many there are.
+
+    Attributes
+    ----------
+    groups
+        The classes that each part names, of those that name some.
     """
 
     def __init__(self, parts: Sequence[Any], classes: int) -> None:
         always: list[int] = []
-        named: list[Ints] = []
-        number: list[Ints] = []
+        numbers: list[int] = []
+        self.groups: list[Ints] = []
         for i, part in enumerate(parts):
             sets = class_sets(part)
             if dense_columns(part) or not sets:
                 always.append(i)
-                continue
-            named += sets
-            number += [np.full(len(members), i, dtype=np.int64) for members in sets]
+            elif len(group := sets[0] if len(sets) == 1 else np.unique(np.concatenate(sets))):
+                numbers.append(i)
+                self.groups.append(group)
         nothing = np.zeros(0, dtype=np.int64)
-        cls = np.concatenate([nothing, *named])
+        cls = np.concatenate([nothing, *self.groups])
         order = np.argsort(cls, kind="stable")
+        part_of = np.repeat(np.array(numbers, dtype=np.int64), [len(group) for group in self.groups])
         self._always: Ints = np.array(always, dtype=np.int64)
-        self._part = np.concatenate([nothing, *number])[order]
+        self._part = part_of[order]
         self._first = np.searchsorted(cls[order], np.arange(classes + 1))
 
     def of(self, classes: Ints) -> list[int]:

@@ -26,7 +26,7 @@ CURIOSITY = 0.05
 """Standing that every kind has in any case, relative to the best one."""
 
 
-LEAST_WORK, MOST_WORK = 0.05, 0.5
+LEAST_WORK, MOST_WORK = 0.02, 0.5
 """CP-SAT's deterministic time granted to a neighbourhood; a unit is about six seconds."""
 
 RARE, FREQUENT = 0.15, 0.6

@@ -18,7 +18,6 @@ from models.problem import (
     Term,
     Topology,
     Unplaced,
-    class_sets,
 )
 from optimizer.cpsat.index import Index
 from optimizer.evaluate.cost import missed_points, usage
@@ -34,7 +33,7 @@ class Shared:
     capacities
         All of them.
     groups
-        Sets of at least two classes that some rule or term names.
+        Sets of classes that some rule or term names.
     topologies
         Partitions into at least two domains, of which one has several nodes.
     waiting_costs
@@ -48,8 +47,7 @@ class Shared:
         terms: list[Term] = [weighted.term for weighted in self.tier.terms]
         parts = [*problem.rules, *terms]
         self.capacities = [rule for _, rule in index.capacities]
-        self.groups = [np.unique(np.concatenate(sets)) for part in parts if (sets := class_sets(part))]
-        self.groups = [group for group in self.groups if len(group)]
+        self.groups = [*index.judge.naming_rules.groups, *index.judge.naming_terms[tier].groups]
         found: dict[int, Topology] = {}
         for part in parts:
             for topology in (getattr(part, "topology", None), *getattr(part, "topologies", ())):
