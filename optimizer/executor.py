@@ -16,6 +16,7 @@ import time
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor, wait
+from dataclasses import dataclass
 from multiprocessing.connection import wait as wait_for_end
 from multiprocessing.synchronize import Event
 from types import ModuleType
@@ -92,6 +93,20 @@ class SerialExecutor:
         self.close()
 
 
+@dataclass(frozen=True, slots=True)
+class _Sent:
+    """A task under way; ``future`` is ``None`` if it will be done here."""
+
+    task: Task
+    future: Future[Answer] | None
+    deaths: int
+
+    @property
+    def answered(self) -> bool:
+        future = self.future
+        return future is not None and future.done() and not future.cancelled() and future.exception() is None
+
+
 class PoolExecutor:
     """Works on tasks in processes of its own, which begin with the first task.
 
@@ -118,18 +133,18 @@ class PoolExecutor:
     def stream(self, tasks: Iterable[Task]) -> Iterator[Answer]:
         """Yield the answer to each task."""
         source = iter(tasks)
-        pending: deque[tuple[Task, Future[Answer] | None]] = deque()
+        pending: deque[_Sent] = deque()
         while True:
             while len(pending) < self.workers + AHEAD and (task := next(source, None)) is not None:
-                pending.append((task, self._submit(task)))
+                pending.append(self._send(task))
             if not pending:
                 return
-            task, future = pending[0]
+            sent = pending[0]
             try:
-                found = self._here.work(task) if future is None else self._await(future)
+                found = self._here.work(sent.task) if sent.future is None else self._await(sent.future)
             except BrokenExecutor:
-                self._replace()
-                pending = deque((t, f if f and _answered(f) else self._submit(t)) for t, f in pending)
+                self._replace(sent.deaths)
+                pending = deque(other if other.answered else self._send(other.task) for other in pending)
                 continue
             except InternalError as error:
                 self.notes.append(f"a sub-problem was left out: {error}")
@@ -157,23 +172,26 @@ class PoolExecutor:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _submit(self, task: Task) -> Future[Answer] | None:
-        """Hand a task to the processes; ``None`` if it has to be done here."""
-        if self._deaths > RESTARTS:
-            return None
-        try:
-            with _unattended():
-                if self._pool is None:
-                    self._told = self._context.Event()
-                    self._pool = ProcessPoolExecutor(
-                        self.workers, mp_context=self._context, initializer=_begin, initargs=(self._told,)
-                    )
-                return self._pool.submit(_work, task)
-        except (BrokenExecutor, OSError):
-            self._replace()
-            return self._submit(task)
+    def _send(self, task: Task) -> _Sent:
+        """Hand a task to the processes, or keep it to be done here."""
+        while self._deaths <= RESTARTS:
+            deaths = self._deaths
+            try:
+                with _unattended():
+                    if self._pool is None:
+                        self._told = self._context.Event()
+                        self._pool = ProcessPoolExecutor(
+                            self.workers, mp_context=self._context, initializer=_begin, initargs=(self._told,)
+                        )
+                    return _Sent(task, self._pool.submit(_work, task), deaths)
+            except (BrokenExecutor, OSError):
+                self._replace(deaths)
+        return _Sent(task, None, self._deaths)
 
-    def _replace(self) -> None:
+    def _replace(self, deaths: int) -> None:
+        """Give up the processes that were there after so many deaths; all their tasks fail, so this is told often."""
+        if deaths < self._deaths:
+            return
         self._deaths += 1
         if self._pool is not None:
             self._pool.shutdown(wait=False, cancel_futures=True)
@@ -195,10 +213,6 @@ class PoolExecutor:
                 elif time.monotonic() > ending:
                     return NOTHING
         return future.result()
-
-
-def _answered(future: Future[Answer]) -> bool:
-    return future.done() and not future.cancelled() and future.exception() is None
 
 
 # -- in the other process -------------------------------------------------------------------------------------

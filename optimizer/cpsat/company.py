@@ -16,7 +16,6 @@ from models.problem import Attract, Repel, Spread
 from optimizer.cpsat.builder import FALSE, TRUE, Builder, Linear, negated
 from optimizer.cpsat.places import Places
 from optimizer.cpsat.variables import Variables
-from optimizer.evaluate.excess import roles
 
 # -- repel ----------------------------------------------------------------------------------------------------
 
@@ -24,7 +23,7 @@ from optimizer.evaluate.excess import roles
 def post_repel(rule: Repel, builder: Builder, variables: Variables, places: Places) -> None:
     """Post that no seeker stands in a domain that holds a target other than itself."""
     scope = variables.scope
-    groups = roles(rule.seekers, rule.targets)
+    groups = scope.index.roles(rule)
     rows = [scope.rows(group) for group in groups]
     everyone = np.concatenate(rows)
     fixed = [
@@ -64,10 +63,10 @@ def _at_most_one_kind(builder: Builder, kinds: Sequence[Linear], when: Sequence[
 def post_attract(rule: Attract, builder: Builder, variables: Variables, places: Places) -> None:
     """Post that every seeker stands, for each topology, in a domain with a target other than itself."""
     scope = variables.scope
-    both, seekers, _ = roles(rule.seekers, rule.targets)
+    both, seekers, _ = scope.index.roles(rule)
     company = _Company(rule, builder, variables)
     nodes = len(company.stays)
-    if len(both):
+    if len(both) or rule.held.both.any():
         role = _Role(0, scope.rows(both), scope.frozen_on(both) + rule.held.both, 2)
         lonely = company.lonely(role)
         if len(lonely) and (first := company.first()) != TRUE:
@@ -124,6 +123,8 @@ class _Company:
         there = role.stays > 0
         if len(role.rows):
             there[scope.nodes[(self.variables.index[role.rows] >= 0).any(axis=0)]] = True
+        if not there.any():
+            return np.flatnonzero(there)
         enough = np.ones(len(there), dtype=np.bool_)
         for topology, fixed in zip(self.topologies, self._fixed, strict=True):
             if topology.size:

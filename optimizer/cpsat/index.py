@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from models.arrays import Ints
-from models.problem import Capacity
+from models.problem import Attract, Capacity, Pair, Repel
 from optimizer.evaluate.evaluation import Judge
+from optimizer.evaluate.excess import roles
 
 
 class Index:
@@ -24,6 +25,7 @@ class Index:
         self.capacities = [(i, rule) for i, rule in enumerate(problem.rules) if isinstance(rule, Capacity)]
         self.judge = judge
         self._start_load: dict[int, Ints] = {}
+        self._roles: dict[int, tuple[Ints, Ints, Ints]] = {}
 
     def rules(self, classes: Ints) -> list[int]:
         """Return the numbers of the rules that name any of the classes, or that speak of all."""
@@ -38,3 +40,10 @@ class Index:
         if id(rule) not in self._start_load:
             self._start_load[id(rule)] = self.problem.start.per_node(len(self.problem.nodes), rule.demand)
         return self._start_load[id(rule)]
+
+    def roles(self, part: Repel | Attract | Pair) -> tuple[Ints, Ints, Ints]:
+        """Return the classes that are seeker and target, seeker only, target only."""
+        found = self._roles.get(id(part))
+        if found is None:
+            found = self._roles[id(part)] = roles(part.seekers, part.targets)
+        return found

@@ -14,6 +14,7 @@ import numpy as np
 from models.arrays import Bools, Ints
 from models.problem import Placement, Problem, Topology
 from optimizer.cpsat.index import Index
+from optimizer.evaluate.mentions import ranges
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,17 +103,36 @@ class Scope:
         np.add.at(total, self.column[pods.node], amount)
         return total
 
+    def frozen_of(self, group: Ints) -> tuple[Ints, Ints]:
+        """Return nodes and numbers of the frozen pods of a group."""
+        first = self._frozen_first
+        if len(group) == 1:
+            c = int(group[0])
+            return self.frozen.node[first[c] : first[c + 1]], self.frozen.count[first[c] : first[c + 1]]
+        at = ranges(first[group], first[group + 1])
+        return self.frozen.node[at], self.frozen.count[at]
+
     def frozen_on(self, group: Ints) -> Ints:
         """``[n]`` frozen pods of a group."""
-        return self.frozen.only(group).per_node(len(self.problem.nodes))
+        total = np.zeros(len(self.problem.nodes), dtype=np.int64)
+        if len(group):
+            nodes, count = self.frozen_of(group)
+            np.add.at(total, nodes, count)
+        return total
 
     def frozen_in(self, topology: Topology, group: Ints) -> Ints:
         """``[d]`` frozen pods of a group."""
-        pods = self.frozen.only(group)
-        domain = topology.domain[pods.node]
         total = np.zeros(topology.size, dtype=np.int64)
-        np.add.at(total, domain[domain >= 0], pods.count[domain >= 0])
+        if len(group):
+            nodes, count = self.frozen_of(group)
+            domain = topology.domain[nodes]
+            np.add.at(total, domain[domain >= 0], count[domain >= 0])
         return total
+
+    @cached_property
+    def _frozen_first(self) -> Ints:
+        """``[c + 1]`` where the entries of each class begin in the frozen part."""
+        return np.searchsorted(self.frozen.cls, np.arange(len(self.problem.classes) + 1))
 
     def domains(self, topology: Topology) -> list[tuple[int, Ints]]:
         """Return each domain that has free nodes, with their columns."""

@@ -29,7 +29,6 @@ from models.problem import (
 )
 from optimizer.cpsat.builder import Builder, Linear
 from optimizer.cpsat.variables import NONE, Variables
-from optimizer.evaluate.excess import roles
 
 
 class Terms:
@@ -308,7 +307,7 @@ class Terms:
 
     def _pair(self, term: Pair) -> Linear:
         builder, variables, scope = self.builder, self.variables, self.scope
-        groups = roles(term.seekers, term.targets)
+        groups = scope.index.roles(term)
         rows = [scope.rows(group) for group in groups]
         fixed = [
             term.topology.total(held) + scope.frozen_in(term.topology, group)
