@@ -19,6 +19,10 @@ WAITING_SHARE = 0.3
 """Part of a neighbourhood that pods without a node may take."""
 
 
+SELDOM = 0.2
+"""Part of the neighbourhoods in which pods without a node take part although they cost nothing in the tier."""
+
+
 class Busy:
     """What neighbourhoods under way have taken: their nodes, and their classes that wait.
 
@@ -68,15 +72,14 @@ def carve(scene: Scene, idea: Idea, size: int, busy: Busy, rng: np.random.Genera
         chosen = np.flatnonzero(present)
         present[rng.permutation(chosen[~np.isin(chosen, waiting[:1])])[: count - most]] = False
     classes = np.flatnonzero(present)
-    elastic = np.zeros(0, dtype=np.int64)
-    if scene.shared.waiting_costs:
-        elastic = classes[(scene.problem.spare[classes] > 0) & ~busy.waiting[classes]]
+    elastic = classes[(scene.problem.spare[classes] > 0) & ~busy.waiting[classes]]
     return Free(np.sort(np.array(nodes, dtype=np.int64)), classes, elastic)
 
 
 def _waiting(scene: Scene, idea: Idea, busy: Busy, rng: np.random.Generator) -> Ints:
     """Return classes that have pods without a node, those of the idea first."""
-    if not scene.shared.waiting_costs:
+    # They may help elsewhere, too: give company, or let others wait in their place.
+    if not (scene.shared.waiting_costs or rng.random() < SELDOM):
         return np.zeros(0, dtype=np.int64)
     free = np.flatnonzero((scene.missing > 0) & ~busy.waiting)
     first = idea.waiting[np.isin(idea.waiting, free)]

@@ -34,6 +34,9 @@ SECONDS_OF_WORK = 6.0
 OVERHEAD = 0.005
 """Work that is booked for choosing and building a neighbourhood."""
 
+PATIENCE = 200
+"""Neighbourhoods in a row without success after which to give up."""
+
 FRUITLESS = 20
 """Attempts in a row to choose a neighbourhood after which there is none."""
 
@@ -144,13 +147,14 @@ class _Search:
         self.busy = Busy(*judge.problem.shape)
         self.counts = _Counts()
         self.version = 0
+        self.idle = 0
         self.proven = False
 
     @property
     def over(self) -> bool:
         if self.deadline.deterministic and self.counts.work * SECONDS_OF_WORK >= self.deadline.seconds:
             return True
-        return self.deadline.over or self.proven
+        return self.deadline.over or self.proven or self.idle >= PATIENCE
 
     def run(self) -> None:
         """Solve neighbourhoods until time is up, or nothing is left to gain."""
@@ -238,15 +242,25 @@ class _Search:
         counts.solved += 1
         counts.work += OVERHEAD + answer.work
         before = self.ledger.values
+        whole = answer.optimal and self.version == proposal.version and self._whole(proposal.free)
         if answer.values is not None:
             self._put_in_place(proposal, answer)
         improved = self.ledger.values < before
         self.choice.learn(
             proposal.kind, improved=improved, optimal=answer.optimal, work=answer.work, granted=proposal.work
         )
+        self.proven = self.proven or whole
+        self.idle = 0 if improved else self.idle + 1
         if improved:
             counts.improved += 1
             self.offer(self.ledger.placement)
+
+    def _whole(self, free: Free) -> bool:
+        """Whether nothing was frozen, so that an optimal solution is the best there is."""
+        problem = self.index.problem
+        elastic = np.isin(np.flatnonzero(problem.spare), free.waiting).all()
+        there = np.union1d(self.ledger.placement.cls, np.flatnonzero(self.scene.missing))
+        return len(free.nodes) == len(problem.nodes) and bool(elastic) and len(np.setdiff1d(there, free.classes)) == 0
 
     def _put_in_place(self, proposal: _Proposal, answer: Answer) -> None:
         assert answer.values is not None
