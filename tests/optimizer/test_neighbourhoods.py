@@ -62,7 +62,7 @@ def test_tier_after_tier_it_finds_what_enumeration_finds(seed: int) -> None:
     with SerialExecutor(Stop()) as executor:
         for tier in range(len(problem.tiers)):
             before = judge.evaluate(incumbent).values
-            done = improve(judge, incumbent, tier, Deadline(3, deterministic=True), executor, seed=seed)
+            done = improve(judge, incumbent, tier, Deadline(10, deterministic=True), executor, seed=seed)
             evaluation = judge.evaluate(done.placement)
             assert evaluation.legal
             assert evaluation.values == done.values
