@@ -62,8 +62,9 @@ class Placement:
         """Return the entries of the given classes (sorted)."""
         first = np.searchsorted(self.cls, classes, "left")
         last = np.searchsorted(self.cls, classes, "right")
-        picked = [np.arange(a, b) for a, b in zip(first.tolist(), last.tolist(), strict=True) if b > a]
-        keep = np.concatenate(picked) if picked else np.zeros(0, dtype=np.int64)
+        length = last - first
+        ends = np.cumsum(length)
+        keep = np.arange(int(length.sum())) + np.repeat(first - ends + length, length)
         return Placement(self.cls[keep], self.node[keep], self.count[keep])
 
     def beyond(self, other: Placement, nodes: int) -> Placement:

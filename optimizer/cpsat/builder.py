@@ -1,8 +1,8 @@
-"""Builds a CP-SAT proto in bulk, with a hint for every variable.
+"""Builds a model as plain numbers, with a hint for every variable.
 
 Expression objects cost ten times the time and twice the memory of the proto they become, and CP-SAT calls a hint
-that leaves auxiliary variables out incomplete. So constraints are written straight into the proto, and no variable
-is made without the value it has in the incumbent.
+that leaves auxiliary variables out incomplete. So constraints are flat lists, and no variable is made without the
+value it has in the incumbent. The proto is written by whoever solves, which may be another process.
 """
 
 from __future__ import annotations
@@ -10,11 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from ortools.sat.python import cp_model
+import numpy as np
 
+from models.arrays import Ints
 from models.errors import InternalError
 
 INT64 = 2**62
+
+TRUE, FALSE = -(1 << 40), 1 << 40
+"""Literals whose value is known, so that no variable is made for them."""
 
 
 @dataclass(slots=True)
@@ -54,26 +58,78 @@ class Linear:
         return Linear([var], [coeff])
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Model:
+    """A model as plain arrays, which travel between processes and machines.
+
+    A literal is the number of a Boolean variable, or ``-1 - number`` for its opposite.
+
+    Parameters
+    ----------
+    lower, upper, hints
+        ``[v]`` bounds of the variables, and a solution.
+    ends, vars, coeffs
+        Linear constraint ``i`` has the terms from ``ends[i - 1]`` to ``ends[i]``.
+    low, high
+        ``[i]`` what each linear constraint lies between.
+    when_ends, when
+        Literals that enforce each linear constraint; it holds plainly if there are none.
+    clause_ends, clauses
+        Sets of literals of which one holds.
+    products
+        ``[k, 3]`` variables of which the first is the product of the others.
+    objective_vars, objective_coeffs, offset
+        What is minimised.
+    """
+
+    lower: Ints
+    upper: Ints
+    hints: Ints
+    ends: Ints
+    vars: Ints
+    coeffs: Ints
+    low: Ints
+    high: Ints
+    when_ends: Ints
+    when: Ints
+    clause_ends: Ints
+    clauses: Ints
+    products: Ints
+    objective_vars: Ints
+    objective_coeffs: Ints
+    offset: int
+
+
 def negated(literal: int) -> int:
     """Return the opposite literal."""
+    if literal in (TRUE, FALSE):
+        return -literal
     return -literal - 1
 
 
 class Builder:
-    """A CP-SAT model under construction.
+    """A model under construction.
 
     Attributes
     ----------
-    hints
-        Value of each variable in the incumbent.
+    lower, upper, hints
+        Bounds of each variable, and its value in the incumbent.
     """
 
     def __init__(self) -> None:
-        self.model = cp_model.CpModel()
-        self._proto = self.model.proto
         self.lower: list[int] = []
         self.upper: list[int] = []
         self.hints: list[int] = []
+        self._ends: list[int] = []
+        self._vars: list[int] = []
+        self._coeffs: list[int] = []
+        self._low: list[int] = []
+        self._high: list[int] = []
+        self._when_ends: list[int] = []
+        self._when: list[int] = []
+        self._clause_ends: list[int] = []
+        self._clauses: list[int] = []
+        self._products: list[tuple[int, int, int]] = []
 
     # -- variables --------------------------------------------------------------------------------------------
 
@@ -81,11 +137,20 @@ class Builder:
         """Return a new variable. A hint outside the bounds means that the incumbent breaks a rule: that is a bug."""
         if not lower <= hint <= upper:
             raise InternalError(f"hint {hint} is outside {lower}..{upper}")
-        self._proto.variables.add().domain.extend([lower, upper])
         self.lower.append(lower)
         self.upper.append(upper)
         self.hints.append(hint)
         return len(self.hints) - 1
+
+    def counts(self, upper: Ints, hints: Ints) -> Ints:
+        """Return new variables between 0 and ``upper``, one for each entry."""
+        if (hints > upper).any() or (hints < 0).any():
+            raise InternalError("a hint is outside the bounds of its count")
+        first = len(self.hints)
+        self.lower += [0] * len(upper)
+        self.upper += upper.tolist()
+        self.hints += hints.tolist()
+        return np.arange(first, len(self.hints), dtype=np.int64)
 
     def flag(self, hint: bool) -> int:
         """Return a new Boolean variable."""
@@ -93,23 +158,59 @@ class Builder:
 
     def value(self, expression: Linear) -> int:
         """Return the value of an expression in the incumbent."""
+        hints = self.hints
         return expression.constant + sum(
-            self.hints[var] * coeff for var, coeff in zip(expression.vars, expression.coeffs, strict=True)
+            hints[var] * coeff for var, coeff in zip(expression.vars, expression.coeffs, strict=True)
         )
 
     def highest(self, expression: Linear) -> int:
         """Return an upper bound of an expression."""
+        upper, lower = self.upper, self.lower
         return expression.constant + sum(
-            (self.upper[var] if coeff > 0 else self.lower[var]) * coeff
+            (upper[var] if coeff > 0 else lower[var]) * coeff
             for var, coeff in zip(expression.vars, expression.coeffs, strict=True)
         )
 
     def lowest(self, expression: Linear) -> int:
         """Return a lower bound of an expression."""
+        upper, lower = self.upper, self.lower
         return expression.constant + sum(
-            (self.lower[var] if coeff > 0 else self.upper[var]) * coeff
+            (lower[var] if coeff > 0 else upper[var]) * coeff
             for var, coeff in zip(expression.vars, expression.coeffs, strict=True)
         )
+
+    # -- literals ---------------------------------------------------------------------------------------------
+
+    def present(self, count: Linear) -> int:
+        """Return a literal that holds whenever a count is positive."""
+        if self.lowest(count) > 0:
+            return TRUE
+        highest = self.highest(count)
+        if highest <= 0:
+            return FALSE
+        literal = self.flag(self.value(count) > 0)
+        self.at_most(count.plus(literal, -highest), 0)
+        return literal
+
+    def reaches(self, count: Linear, number: int) -> int:
+        """Return a literal that holds only if a count is at least a number."""
+        if self.lowest(count) >= number:
+            return TRUE
+        if self.highest(count) < number:
+            return FALSE
+        literal = self.flag(self.value(count) >= number)
+        self.at_least(count, number, [literal])
+        return literal
+
+    def within(self, count: Linear, number: int) -> int:
+        """Return a literal that holds only if a count is at most a number."""
+        if self.highest(count) <= number:
+            return TRUE
+        if self.lowest(count) > number:
+            return FALSE
+        literal = self.flag(self.value(count) <= number)
+        self.at_most(count, number, [literal])
+        return literal
 
     # -- constraints ------------------------------------------------------------------------------------------
 
@@ -129,50 +230,78 @@ class Builder:
 
     def any_of(self, literals: Iterable[int]) -> None:
         """Post that one of the literals holds."""
-        self._proto.constraints.add().bool_or.literals.extend(list(literals))
+        kept = [literal for literal in literals if literal != FALSE]
+        if TRUE not in kept:
+            self._clauses += kept
+            self._clause_ends.append(len(self._clauses))
 
     def product(self, a: int, b: int) -> int:
         """Return a variable equal to the product of two others, which are not negative."""
         target = self.var(0, self.upper[a] * self.upper[b], self.hints[a] * self.hints[b])
-        argument = self._proto.constraints.add().int_prod
-        for var, expression in ((target, argument.target), (a, argument.exprs.add()), (b, argument.exprs.add())):
-            expression.vars.append(var)
-            expression.coeffs.append(1)
+        self._products.append((target, a, b))
         return target
 
-    def total(self, expression: Linear) -> int:
-        """Return a variable equal to an expression."""
-        var = self.var(self.lowest(expression), self.highest(expression), self.value(expression))
+    def total(self, expression: Linear, most: int | None = None) -> int:
+        """Return a variable equal to an expression, which is known not to exceed ``most``."""
+        highest = self.highest(expression)
+        if most is not None:
+            highest = min(highest, most)
+        var = self.var(self.lowest(expression), highest, self.value(expression))
         self.equal(expression.plus(var, -1), 0)
         return var
 
     def _linear(self, expression: Linear, lower: int, upper: int, when: Sequence[int]) -> None:
-        constraint = self._proto.constraints.add()
-        linear = constraint.linear
+        if FALSE in when:
+            return
         merged = _merged(expression)
-        linear.vars.extend(merged.vars)
-        linear.coeffs.extend(merged.coeffs)
-        low = lower - expression.constant if lower > -INT64 else -INT64
-        high = upper - expression.constant if upper < INT64 else INT64
-        linear.domain.extend([low, high])
-        if when:
-            constraint.enforcement_literal.extend(list(when))
+        self._vars += merged.vars
+        self._coeffs += merged.coeffs
+        self._ends.append(len(self._vars))
+        self._low.append(lower - expression.constant if lower > -INT64 else -INT64)
+        self._high.append(upper - expression.constant if upper < INT64 else INT64)
+        self._when += [literal for literal in when if literal != TRUE]
+        self._when_ends.append(len(self._when))
 
-    # -- objective --------------------------------------------------------------------------------------------
+    # -- the whole --------------------------------------------------------------------------------------------
 
-    def minimize(self, expression: Linear) -> None:
-        """Set the objective, and hand all hints to the solver."""
-        objective = self._proto.objective
+    def minimize(self, expression: Linear) -> Model:
+        """Return the model with an objective.
+
+        Raises
+        ------
+        InternalError
+            If a number does not fit into 64 bits.
+        """
         merged = _merged(expression)
-        objective.vars.extend(merged.vars)
-        objective.coeffs.extend(merged.coeffs)
-        objective.offset = float(expression.constant)
-        self._proto.solution_hint.vars.extend(list(range(len(self.hints))))
-        self._proto.solution_hint.values.extend(self.hints)
+        try:
+            return Model(
+                lower=_ints(self.lower),
+                upper=_ints(self.upper),
+                hints=_ints(self.hints),
+                ends=_ints(self._ends),
+                vars=_ints(self._vars),
+                coeffs=_ints(self._coeffs),
+                low=_ints(self._low),
+                high=_ints(self._high),
+                when_ends=_ints(self._when_ends),
+                when=_ints(self._when),
+                clause_ends=_ints(self._clause_ends),
+                clauses=_ints(self._clauses),
+                products=_ints(self._products).reshape(-1, 3),
+                objective_vars=_ints(merged.vars),
+                objective_coeffs=_ints(merged.coeffs),
+                offset=expression.constant,
+            )
+        except OverflowError as error:
+            raise InternalError("a number of the model does not fit into 64 bits") from error
+
+
+def _ints(values: Sequence[int] | Sequence[tuple[int, int, int]]) -> Ints:
+    return np.array(values, dtype=np.int64)
 
 
 def _merged(expression: Linear) -> Linear:
-    """Return an expression with every variable once, as the proto wants it."""
+    """Return an expression with every variable once, as CP-SAT wants it."""
     if len(set(expression.vars)) == len(expression.vars):
         return expression
     total: dict[int, int] = {}

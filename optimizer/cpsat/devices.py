@@ -23,17 +23,24 @@ class Shares:
         self.builder = builder
         self.variables = variables
         self.size = rule.size
-        self.classes = {part: np.flatnonzero(rule.part == part) for part in np.unique(rule.part).tolist() if part}
-        self.held: dict[int, Counter[int]] = {}
-        for n, part in zip(rule.held_node.tolist(), rule.held_part.tolist(), strict=True):
-            self.held.setdefault(n, Counter())[part] += 1
+        scope = variables.scope
+        part = rule.part[scope.classes]
+        self.rows = {size: np.flatnonzero(part == size) for size in np.unique(part).tolist() if size}
+        self.held = [Counter[int]() for _ in scope.nodes]
+        for n, held in zip(rule.held_node.tolist(), rule.held_part.tolist(), strict=True):
+            if scope.column[n] >= 0:
+                self.held[scope.column[n]][held] += 1
+        for c, n, k in scope.frozen_here.entries():
+            if rule.part[c]:
+                self.held[scope.column[n]][int(rule.part[c])] += k
 
-    def kinds(self, n: int) -> list[Kind]:
-        """Return the shares that stand on a node or may come to it, in decreasing order."""
-        held = self.held.get(n, Counter())
+    def kinds(self, j: int) -> list[Kind]:
+        """Return the shares that stand on the node of a column or may come to it, in decreasing order."""
+        held = self.held[j]
+        nobody = np.zeros(0, dtype=np.int64)
         found = []
-        for part in sorted(self.classes.keys() | held.keys(), reverse=True):
-            count = self.variables.on(self.classes.get(part, ()), [n])
+        for part in sorted(self.rows.keys() | held.keys(), reverse=True):
+            count = self.variables.at(self.rows.get(part, nobody), j)
             count.constant = held[part]
             if count.vars or count.constant:
                 found.append((part, count))

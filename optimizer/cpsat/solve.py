@@ -2,33 +2,27 @@
 
 from __future__ import annotations
 
-import math
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-from ortools.sat.python import cp_model
-
-from models.arrays import Ints
-from models.errors import InternalError
 from models.problem import Placement
 from optimizer.control import Deadline
-from optimizer.cpsat.builder import Builder, Linear
-from optimizer.cpsat.rules import Place, Rules
+from optimizer.cpsat.builder import Builder, Linear, Model
+from optimizer.cpsat.index import Index
+from optimizer.cpsat.places import Places
+from optimizer.cpsat.rules import post
+from optimizer.cpsat.scope import Free, Scope
+from optimizer.cpsat.task import Limits, Task, answer
 from optimizer.cpsat.terms import Terms
 from optimizer.cpsat.variables import Variables
-from optimizer.evaluate.evaluation import Judge, severity
-from optimizer.evaluate.excess import excess
+from optimizer.evaluate.evaluation import Judge
 
 MANY_WORKERS = 8
 """Workers share two cores well: each runs another strategy."""
 
-POLL = 0.05
-"""Seconds between looks at the stop signal."""
 
-LARGE = 20_000
-"""Variables above which symmetry detection costs more than it brings."""
+LARGEST_SPAN = 2**40
+"""How far an objective may reach that weighs several tiers; beyond, the solver's real numbers get inexact."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +53,7 @@ def solve_tier(
     *,
     workers: int = MANY_WORKERS,
     seed: int = 0,
+    free: Free | None = None,
 ) -> Attempt:
     """Minimise one tier.
 
@@ -68,76 +63,82 @@ def solve_tier(
         Values of the earlier tiers, which must not get worse.
     incumbent
         A legal placement that has them; it becomes a complete hint.
+    free
+        What of the incumbent may change; everything if not given. The bound speaks of placements that agree with the
+        incumbent in the rest.
     """
-    builder, variables, objective = build(judge, tier, reached, incumbent)
-    builder.minimize(objective)
-    solver = cp_model.CpSolver()
-    parameters = solver.parameters
-    parameters.random_seed = seed
-    # The solver runs on a thread of its own, where its signal handler would abort the process.
-    parameters.catch_sigint_signal = False
-    parameters.relative_gap_limit = 0.0
-    parameters.absolute_gap_limit = 0.99
-    if len(builder.hints) > LARGE:
-        parameters.symmetry_level = 0
+    free = free or Free.everything(judge.problem)
+    values = judge.evaluate(incumbent).values
+    restricted = build(Index(judge), tier, reached, incumbent, values, free)
     if deadline.deterministic:
-        parameters.num_workers = 1
-        parameters.max_deterministic_time = deadline.seconds
+        limits = Limits(work=deadline.seconds, seed=seed)
     else:
-        parameters.num_workers = workers
-        parameters.max_time_in_seconds = max(0.1, deadline.remaining)
-    status = _run(solver, builder.model, deadline)
-    if status == cp_model.MODEL_INVALID:
-        raise InternalError(f"CP-SAT refuses the model: {builder.model.validate()}")
-    if status == cp_model.INFEASIBLE:
-        raise InternalError("CP-SAT calls a model infeasible that holds a legal placement")
-    proven = solver.best_objective_bound
-    bound = math.ceil(proven - 1e-3) if math.isfinite(proven) else None
-    if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
-        return Attempt(None, bound, False)
-    values: Ints = np.asarray(solver.response_proto.solution, dtype=np.int64)
-    return Attempt(variables.placement(values), bound, status == cp_model.OPTIMAL)
+        limits = Limits(max(0.1, deadline.remaining), workers=workers, seed=seed)
+    found = answer(Task(restricted.model, limits), deadline.stop.is_set)
+    placement = None if found.values is None else restricted.variables.placement(found.values)
+    return Attempt(placement, found.bound, found.optimal)
 
 
-def build(judge: Judge, tier: int, reached: Sequence[int], incumbent: Placement) -> tuple[Builder, Variables, Linear]:
-    """Build the model of one tier: variables, rules, what earlier tiers have reached, objective."""
-    problem = judge.problem
+@dataclass(frozen=True, slots=True)
+class Restricted:
+    """The model of one tier, and the way back from its solutions to placements."""
+
+    model: Model
+    variables: Variables
+
+
+def build(
+    index: Index,
+    tier: int,
+    reached: Sequence[int],
+    incumbent: Placement,
+    values: Sequence[int],
+    free: Free,
+    *,
+    lexicographic: bool = False,
+) -> Restricted:
+    """Build the model of one tier over the free part of a placement.
+
+    Parameters
+    ----------
+    reached
+        What the earlier tiers must not exceed.
+    values
+        Values of the incumbent's tiers. An expression speaks of the free part only; what it is in the incumbent ties
+        it to the true value.
+    lexicographic
+        Let the tiers after it decide among placements that are equal in this one, as far as numbers allow. The
+        objective is then no tier's value.
+    """
+    problem = index.problem
     builder = Builder()
-    variables = Variables(builder, problem, incumbent)
-    rules = Rules(builder, variables)
-    for rule, before in zip(problem.rules, judge.start_excess, strict=True):
-        now = excess(rule, problem, incumbent) if before.any() else before
-        rules.post(rule, Place(before, now, severity(rule, len(before))))
-    terms = Terms(builder, variables, rules.excess)
+    scope = Scope(index, incumbent, free)
+    touched = index.rules(free.classes)
+    variables = Variables(builder, scope, [problem.rules[i] for i in touched])
+    excess = Linear()
+    for i in touched:
+        rule = problem.rules[i]
+        post(rule, builder, variables, Places(rule, index.before.get(i), builder, variables, excess))
+    terms = Terms(builder, variables, excess)
 
-    def total(index: int) -> Linear:
+    def total(number: int) -> Linear:
         expression = Linear()
-        for weighted in problem.tiers[index].terms:
+        for k in index.terms(number, free.classes):
+            weighted = problem.tiers[number].terms[k]
             expression.extend(terms.expression(weighted.term), weighted.weight)
         return expression
 
     for earlier, value in enumerate(reached):
-        builder.at_most(total(earlier), value)
-    return builder, variables, total(tier)
-
-
-def _run(solver: cp_model.CpSolver, model: cp_model.CpModel, deadline: Deadline) -> int:
-    """Solve on another thread, so that this one can listen for the stop signal."""
-    outcome: list[int] = []
-    done = threading.Event()
-
-    def work() -> None:
-        try:
-            outcome.append(int(solver.solve(model)))
-        finally:
-            done.set()
-
-    thread = threading.Thread(target=work, name="cp-sat", daemon=True)
-    thread.start()
-    while not done.wait(POLL):
-        if deadline.stop.is_set():
-            solver.stop_search()
-    thread.join()
-    if not outcome:
-        raise InternalError("CP-SAT died without an answer")
-    return outcome[0]
+        expression = total(earlier)
+        builder.at_most(expression, value - values[earlier] + builder.value(expression))
+    objective = total(tier)
+    if lexicographic:
+        for later in range(tier + 1, len(problem.tiers)):
+            following = total(later)
+            span = builder.highest(following) - builder.lowest(following) + 1
+            if (builder.highest(objective) - builder.lowest(objective) + 1) * span > LARGEST_SPAN:
+                break
+            objective = following.plus_all(objective, span)
+    else:
+        objective.constant += values[tier] - builder.value(objective)
+    return Restricted(builder.minimize(objective), variables)

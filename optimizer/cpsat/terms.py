@@ -1,6 +1,7 @@
 """Each term as a linear expression, with the variables and constraints that make it one.
 
-A term is minimised, so a variable that stands for a cost only needs to be bounded from below.
+A term is minimised, so a variable that stands for a cost only needs to be bounded from below. What cannot change is
+left out: the value of a tier is that of the incumbent plus the difference its expressions make.
 """
 
 from __future__ import annotations
@@ -27,37 +28,37 @@ from models.problem import (
     Unplaced,
 )
 from optimizer.cpsat.builder import Builder, Linear
-from optimizer.cpsat.rules import domains_of
-from optimizer.cpsat.variables import Variables
-from optimizer.evaluate.excess import roles
+from optimizer.cpsat.variables import NONE, Variables
 
 
 class Terms:
-    """Makes terms into expressions of one model."""
+    """Makes terms into expressions of one model.
+
+    Parameters
+    ----------
+    excess
+        What exceeds the rules, each unit at its severity.
+    """
 
     def __init__(self, builder: Builder, variables: Variables, excess: Linear) -> None:
         self.builder = builder
         self.variables = variables
+        self.scope = variables.scope
         self.excess = excess
 
     def expression(self, term: Term) -> Linear:
-        """Return the cost of a term."""
-        variables = self.variables
+        """Return the cost of a term, up to a constant."""
         match term:
             case Excess():
                 return self.excess
             case Unplaced():
-                return Linear(list(variables.unplaced), term.cost.tolist())
+                return self._unplaced(term)
             case Move():
-                started = list(variables.started())
-                return Linear([variables.leaving(c, n) for c, n in started], [int(term.cost[c]) for c, _ in started])
+                return self._move(term)
             case MovePeak():
                 return self._move_peak(term)
             case Prefer():
-                rows, columns = np.nonzero(variables.index >= 0)
-                costs = term.table[term.row[rows], columns]
-                kept = costs != 0
-                return Linear(variables.index[rows, columns][kept].tolist(), costs[kept].tolist())
+                return self._prefer(term)
             case NodeCurve():
                 return self._node_curve(term)
             case DomainCurve():
@@ -71,48 +72,113 @@ class Terms:
             case _:
                 assert_never(term)
 
+    # -- sums -------------------------------------------------------------------------------------------------
+
+    def _unplaced(self, term: Unplaced) -> Linear:
+        total = Linear()
+        for var, cost in zip(self.variables.unplaced, term.cost[self.scope.classes].tolist(), strict=True):
+            if var != NONE:
+                total.add(var, cost)
+        return total
+
+    def _move(self, term: Move) -> Linear:
+        total = Linear()
+        cost = term.cost[self.scope.classes]
+        for r, j in self.variables.started():
+            if cost[r]:
+                total.add(self.variables.leaving(r, j), int(cost[r]))
+        return total
+
     def _move_peak(self, term: MovePeak) -> Linear:
+        builder, scope = self.builder, self.scope
+        left = scope.problem.start.beyond(scope.incumbent, len(scope.problem.nodes))
+        group = term.group[left.cls]
+        settled = np.zeros(int(term.group.max(initial=-1)) + 1, dtype=np.int64)
+        np.add.at(settled, group[group >= 0], left.count[group >= 0])
         leavers: dict[int, Linear] = {}
-        for c, n in self.variables.started():
-            if term.group[c] >= 0:
-                leavers.setdefault(int(term.group[c]), Linear()).add(self.variables.leaving(c, n))
-        builder = self.builder
+        for r, j in self.variables.started():
+            g = int(term.group[scope.classes[r]])
+            if g >= 0:
+                leavers.setdefault(g, Linear()).add(self.variables.leaving(r, j))
         if not leavers:
             return Linear()
-        highest = max(builder.highest(group) for group in leavers.values())
-        peak = builder.var(0, highest, max(builder.value(group) for group in leavers.values()))
-        for group in leavers.values():
-            builder.at_most(group.plus(peak, -1), 0)
+        for g, group_leavers in leavers.items():
+            group_leavers.constant = int(settled[g]) - builder.value(group_leavers)
+        lowest = int(np.delete(settled, list(leavers)).max(initial=0))
+        highest = max(lowest, *(builder.highest(group_leavers) for group_leavers in leavers.values()))
+        now = max(lowest, *(builder.value(group_leavers) for group_leavers in leavers.values()))
+        peak = builder.var(lowest, highest, now)
+        for group_leavers in leavers.values():
+            builder.at_most(group_leavers.plus(peak, -1), 0)
         return Linear.of(peak, term.cost)
+
+    def _prefer(self, term: Prefer) -> Linear:
+        index = self.variables.index
+        costs = term.table[np.ix_(term.row[self.scope.classes], self.scope.nodes)]
+        kept = (index >= 0) & (costs != 0)
+        return Linear(index[kept].tolist(), costs[kept].tolist())
 
     # -- curves -----------------------------------------------------------------------------------------------
 
     def _node_curve(self, term: NodeCurve) -> Linear:
         total = Linear()
-        for n in np.flatnonzero(term.curve >= 0).tolist():
-            load = self.variables.on(np.flatnonzero(term.demand), [n], term.demand)
-            load.constant = int(term.held[n])
-            total.extend(self._curve(load, term.curves, int(term.curve[n])))
+        scope = self.scope
+        demand = term.demand[scope.classes]
+        asking = np.flatnonzero(demand)
+        fixed = scope.load(scope.frozen_here, term.demand)
+        reach = self._reach(np.maximum(0, demand))
+        for j, n in enumerate(scope.nodes.tolist()):
+            if term.curve[n] >= 0:
+                load = self.variables.at(asking, j, demand)
+                load.constant = int(term.held[n] + fixed[j])
+                total.extend(self._curve(load, term.curves, int(term.curve[n]), load.constant + int(reach[j])))
         return total
+
+    def _reach(self, demand: Ints) -> Ints:
+        """``[column]`` an upper bound of ``Σ demand[row]·y[row, column]``, from what capacities leave room for.
+
+        Where all that have a demand ask for a capacity, the sum is at most the room times the largest ratio of the two.
+        """
+        scope, upper = self.scope, self.variables.upper
+        best = (upper * demand[:, None]).sum(axis=0).astype(np.float64)
+        if not best.any():
+            return np.zeros(len(scope.nodes), dtype=np.int64)
+        asking = np.flatnonzero((demand > 0) & (upper > 0).any(axis=1))
+        for i, rule in scope.index.capacities:
+            asked = rule.demand[scope.classes[asking]]
+            if asked.min() <= 0:
+                continue
+            room = np.maximum(0, rule.free[scope.nodes]) - scope.load(scope.frozen_here, rule.demand)
+            if i in scope.index.before:
+                room = room + scope.index.before[i][scope.nodes]
+            ratio = float((demand[asking] / asked).max())
+            # One more than the product, since the ratio is rounded.
+            best = np.minimum(best, np.maximum(0, room) * ratio * (1 + 1e-9) + 1)
+        upper_bound: Ints = best.astype(np.int64)
+        return upper_bound
 
     def _domain_curve(self, term: DomainCurve) -> Linear:
         total = Linear()
-        for d, nodes in domains_of(term.topology):
-            count = self.variables.on(term.group, nodes)
-            count.constant = int(term.held[d])
+        rows = self.scope.rows(term.group)
+        fixed = term.held + self.scope.frozen_in(term.topology, term.group)
+        for d, columns in self.scope.domains(term.topology):
+            count = self.variables.on(rows, columns)
+            count.constant = int(fixed[d])
             total.extend(self._curve(count, term.curves, 0))
         return total
 
-    def _curve(self, load: Linear, curves: Curves, k: int) -> Linear:
-        """Return the value of curve ``k`` at a load."""
+    def _curve(self, load: Linear, curves: Curves, k: int, most: int | None = None) -> Linear:
+        """Return the value of curve ``k`` at a load, which is known not to exceed ``most``."""
         builder = self.builder
         if not load.vars:
             return Linear(constant=_at(curves, k, load.constant))
         low, high = builder.lowest(load), builder.highest(load)
+        if most is not None:
+            high = min(high, most)
         reached = _reached(curves, k, low, high)
         if len(reached) == 1:
             return self._piece(load, curves, k, reached[0])
-        x = builder.total(load)
+        x = builder.total(load, high)
         cost = builder.var(*_range(curves, k, low, high), _at(curves, k, builder.hints[x]))
         if bool(np.all(np.diff(curves.slope[k, reached]) >= 0)):
             for j in reached:  # a convex curve is the highest of its pieces
@@ -147,31 +213,37 @@ class Terms:
     # -- scores -----------------------------------------------------------------------------------------------
 
     def _node_score(self, term: NodeScore) -> Linear:
-        builder, total = self.builder, Linear()
-        scored = np.flatnonzero(term.scored > 0)
-        for n in range(len(self.variables.problem.nodes)):
-            pods = self.variables.on(scored, [n], term.scored)
-            if not pods.vars:
+        builder, total, scope = self.builder, Linear(), self.scope
+        scored = term.scored[scope.classes]
+        rows = np.flatnonzero(scored > 0)
+        fixed = scope.load(scope.frozen_here, term.scored)
+        for j, n in enumerate(scope.nodes.tolist()):
+            pods = self.variables.at(rows, j, scored)
+            pods.constant = int(fixed[j])
+            if not pods.vars and not pods.constant:
                 continue
-            missed = self._balanced(term, n) if term.kind == "balanced" else self._allocated(term, n)
-            if missed is None:
-                continue
-            total.add(builder.product(builder.total(pods), missed), term.cost)
+            missed = self._balanced(term, j, n) if term.kind == "balanced" else self._allocated(term, j, n)
+            if missed is not None:
+                total.add(builder.product(builder.total(pods), missed), term.cost)
         return total
 
-    def _load(self, load: Load, n: int) -> Linear:
-        used = self.variables.on(np.flatnonzero(load.demand > 0), [n], load.demand)
-        used.constant = int(load.held[n])
+    def _load(self, load: Load, j: int, n: int) -> Linear:
+        scope = self.scope
+        demand = load.demand[scope.classes]
+        used = self.variables.at(np.flatnonzero(demand > 0), j, demand)
+        frozen = scope.frozen_here
+        there = frozen.node == n
+        used.constant = int(load.held[n] + (load.demand[frozen.cls[there]] * frozen.count[there]).sum())
         return used
 
-    def _allocated(self, term: NodeScore, n: int) -> int | None:
+    def _allocated(self, term: NodeScore, j: int, n: int) -> int | None:
         """Return the points missed under the least or most allocated strategy."""
         builder = self.builder
         weighted = Linear()
         weights = 0
         for load in term.loads:
             if load.capacity[n]:
-                missed = self._missed_part(term.kind == "least", self._load(load, n), int(load.capacity[n]))
+                missed = self._missed_part(term.kind == "least", self._load(load, j, n), int(load.capacity[n]))
                 weighted.add(missed, load.weight)
                 weights += load.weight
         if not weights:
@@ -199,15 +271,15 @@ class Terms:
             builder.at_least(Linear.of(missed), POINTS, [full])
         return missed
 
-    def _balanced(self, term: NodeScore, n: int) -> int | None:
+    def _balanced(self, term: NodeScore, j: int, n: int) -> int | None:
         """Return ``⌈50·|f₁ − f₂|⌉``; nothing is missed on a node that lacks one of the two."""
         builder = self.builder
         first, second = term.loads
         a, b = int(first.capacity[n]), int(second.capacity[n])
         if not a or not b:
             return None
-        apart = self._clipped(self._load(first, n), a, b)
-        apart.extend(self._clipped(self._load(second, n), b, a), -1)
+        apart = self._clipped(self._load(first, j, n), a, b)
+        apart.extend(self._clipped(self._load(second, j, n), b, a), -1)
         product = a * b
         missed = builder.var(0, POINTS // 2, -(-(POINTS // 2) * abs(builder.value(apart)) // product))
         for sign in (1, -1):
@@ -234,17 +306,19 @@ class Terms:
     # -- company and nodes in use -----------------------------------------------------------------------------
 
     def _pair(self, term: Pair) -> Linear:
-        builder, variables = self.builder, self.variables
-        both, seekers, targets = roles(term.seekers, term.targets)
-        held_a, held_b, held_t = (
-            term.topology.total(h) for h in (term.held.both, term.held.seekers, term.held.targets)
-        )
+        builder, variables, scope = self.builder, self.variables, self.scope
+        groups = scope.index.roles(term)
+        rows = [scope.rows(group) for group in groups]
+        fixed = [
+            term.topology.total(held) + scope.frozen_in(term.topology, group)
+            for held, group in zip((term.held.both, term.held.seekers, term.held.targets), groups, strict=True)
+        ]
         together = Linear()
-        for d, nodes in domains_of(term.topology):
-            a = variables.on(both, nodes)
-            a.constant = int(held_a[d])
-            seeking, sought = variables.on(seekers, nodes), variables.on(targets, nodes)
-            seeking.constant, sought.constant = int(held_b[d]), int(held_t[d])
+        for d, columns in scope.domains(term.topology):
+            a, seeking, sought = (variables.on(row, columns) for row in rows)
+            if not (a.vars or seeking.vars or sought.vars):
+                continue
+            a.constant, seeking.constant, sought.constant = (int(there[d]) for there in fixed)
             seeking.extend(a)
             sought.extend(a)
             if not seeking.vars:
@@ -254,17 +328,17 @@ class Terms:
             else:
                 together.add(builder.product(builder.total(seeking), builder.total(sought)))
             together.extend(a, -1)
-        cost = Linear(constant=0 if term.together else term.cost * term.pairs)
+        cost = Linear()
         cost.extend(together, term.cost if term.together else -term.cost)
         return cost
 
     def _open(self, term: Open) -> Linear:
-        builder, variables = self.builder, self.variables
-        total = Linear(constant=int(term.cost[term.held > 0].sum()))
-        classes = range(len(variables.problem.classes))
-        for n in np.flatnonzero((term.held == 0) & (term.cost > 0)).tolist():
-            pods = variables.on(classes, [n])
-            if pods.vars:
+        builder, total, scope = self.builder, Linear(), self.scope
+        fixed = scope.load(scope.frozen_here) + term.held[scope.nodes]
+        every = np.arange(len(scope.classes))
+        for j, n in enumerate(scope.nodes.tolist()):
+            pods = self.variables.at(every, j)
+            if term.cost[n] > 0 and not fixed[j] and pods.vars:
                 used = builder.flag(bool(builder.value(pods)))
                 for var in pods.vars:
                     builder.at_most(Linear([var, used], [1, -builder.upper[var]]), 0)
@@ -286,6 +360,6 @@ def _reached(curves: Curves, k: int, low: int, high: int) -> list[int]:
 
 def _range(curves: Curves, k: int, low: int, high: int) -> tuple[int, int]:
     """Return the lowest and the highest value of a curve between two loads: its corners and ends decide."""
-    corners = [low, high, *(x for x in curves.start[k].tolist() if low < x < high)]
-    values = [_at(curves, k, x) for x in corners]
+    corners = curves.value[k][(curves.start[k] > low) & (curves.start[k] < high)]
+    values = [_at(curves, k, low), _at(curves, k, high), *corners.tolist()]
     return min(values), max(values)

@@ -122,12 +122,20 @@ def places(rule: Rule, problem: Problem) -> int:
 
 
 def roles(seekers: Ints, targets: Ints) -> tuple[Ints, Ints, Ints]:
-    """Return the classes that are seeker and target, seeker only, target only."""
-    return (
-        np.intersect1d(seekers, targets),
-        np.setdiff1d(seekers, targets),
-        np.setdiff1d(targets, seekers),
-    )
+    """Return the classes that are seeker and target, seeker only, target only.
+
+    Parameters
+    ----------
+    seekers, targets
+        Sets of classes, sorted.
+    """
+    if not len(seekers) or not len(targets):
+        return seekers[:0], seekers, targets
+    at = np.minimum(np.searchsorted(targets, seekers), len(targets) - 1)
+    shared = targets[at] == seekers
+    others = np.ones(len(targets), dtype=np.bool_)
+    others[at[shared]] = False
+    return seekers[shared], seekers[~shared], targets[others]
 
 
 def _counts(problem: Problem, placement: Placement) -> Ints:

@@ -11,6 +11,7 @@ from ortools.sat.python import cp_model
 
 from models.arrays import Ints
 from optimizer.cpsat.builder import Builder, Linear
+from optimizer.cpsat.task import written
 from optimizer.patterns.budget import RATE, Budget
 from optimizer.patterns.master import Pool
 from optimizer.patterns.structure import Structure
@@ -86,9 +87,8 @@ def solve_whole(
     objective = cost(tier)
     builder.at_most(objective, target - 1)
     builder.at_least(objective, lowest)
-    builder.minimize(objective)
-    builder.model.proto.solution_hint.vars.clear()  # nothing below the target is known yet
-    builder.model.proto.solution_hint.values.clear()
+    model = written(builder.minimize(objective))
+    model.proto.clear_solution_hint()  # nothing below the target is known yet
     solver = cp_model.CpSolver()
     solver.parameters.catch_sigint_signal = False
     solver.parameters.num_workers = 1
@@ -97,7 +97,7 @@ def solve_whole(
         solver.parameters.max_deterministic_time = max(0.01, budget.seconds)
     else:
         solver.parameters.max_time_in_seconds = max(0.05, budget.seconds)
-    status = _run(solver, builder.model, budget)
+    status = _run(solver, model, budget)
     budget.spend(solver.response_proto.deterministic_time * RATE)
     if status == cp_model.INFEASIBLE:
         return Whole(None, target)

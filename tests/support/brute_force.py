@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Iterator
 
 from models.problem import Placement, Problem
+from optimizer.cpsat.scope import Free
 from optimizer.evaluate import Judge
 
 
@@ -32,3 +33,25 @@ def _ways(pods: int, nodes: int) -> Iterator[tuple[int, ...]]:
     for here in range(pods + 1):
         for rest in _ways(pods - here, nodes - 1):
             yield (here, *rest)
+
+
+def agreeing(problem: Problem, incumbent: Placement, free: Free) -> Iterator[Placement]:
+    """Yield every placement that differs from another one in its free part only."""
+    nodes, waiting = free.nodes.tolist(), set(free.waiting.tolist())
+    chosen = set(free.classes.tolist())
+    frozen, here = [], dict.fromkeys(chosen, 0)
+    for c, n, k in incumbent.entries():
+        if c in chosen and n in nodes:
+            here[c] += k
+        else:
+            frozen.append((c, n, k))
+    missing = problem.size - incumbent.placed(len(problem.classes))
+    ways = []
+    for c, pods in here.items():
+        if c in waiting:
+            ways.append([(c, way) for way in _ways(pods + int(missing[c]), len(nodes))])
+        else:
+            ways.append([(c, way) for way in _ways(pods, len(nodes)) if sum(way) == pods])
+    for choice in itertools.product(*ways):
+        moved = [(c, n, k) for c, way in choice for n, k in zip(nodes, way, strict=True) if k]
+        yield Placement.of([*frozen, *moved])

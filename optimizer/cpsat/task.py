@@ -1,0 +1,166 @@
+"""A sub-problem as plain data, and how CP-SAT answers it."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from ortools.sat.python import cp_model
+
+from models.arrays import Ints
+from models.errors import InternalError
+from optimizer.cpsat.builder import Model
+
+POLL = 0.05
+"""Seconds between looks at the stop signal."""
+
+LARGE = 20_000
+"""Variables above which symmetry detection costs more than it brings."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How long and how to solve.
+
+    Parameters
+    ----------
+    seconds
+        Time on the clock, or ``None`` where the answer must not depend on it.
+    work
+        CP-SAT's deterministic time, or ``None``.
+    workers
+        Threads.
+    """
+
+    seconds: float | None = None
+    work: float | None = None
+    workers: int = 1
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Task:
+    """A model, and how long to work on it."""
+
+    model: Model
+    limits: Limits
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Answer:
+    """What came of a task.
+
+    Parameters
+    ----------
+    values
+        ``[v]`` the best solution found, or ``None``.
+    bound
+        No solution has a lower objective, or ``None`` if that was not looked into.
+    optimal
+        Whether nothing is better than ``values``.
+    work
+        Deterministic time spent.
+    """
+
+    values: Ints | None
+    bound: int | None
+    optimal: bool
+    work: float
+
+
+def answer(task: Task, stopped: Callable[[], bool] = lambda: False) -> Answer:
+    """Solve a task.
+
+    Raises
+    ------
+    InternalError
+        If CP-SAT refuses the model, or calls it infeasible although the hints solve it.
+    """
+    model = written(task.model)
+    solver = cp_model.CpSolver()
+    parameters, limits = solver.parameters, task.limits
+    parameters.random_seed = limits.seed
+    # The solver runs on a thread of its own, where its signal handler would abort the process.
+    parameters.catch_sigint_signal = False
+    parameters.relative_gap_limit = 0.0
+    parameters.absolute_gap_limit = 0.99
+    parameters.num_workers = limits.workers
+    if len(task.model.hints) > LARGE:
+        parameters.symmetry_level = 0
+    if limits.seconds is not None:
+        parameters.max_time_in_seconds = limits.seconds
+    if limits.work is not None:
+        parameters.max_deterministic_time = limits.work
+    status = _run(solver, model, stopped)
+    if status == cp_model.MODEL_INVALID:
+        raise InternalError(f"CP-SAT refuses the model: {model.validate()}")
+    if status == cp_model.INFEASIBLE:
+        raise InternalError("CP-SAT calls a model infeasible that holds a legal placement")
+    proven = solver.best_objective_bound
+    bound = math.ceil(proven - 1e-3) if math.isfinite(proven) else None
+    work = solver.deterministic_time
+    if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+        return Answer(None, bound, False, work)
+    values = np.asarray(solver.response_proto.solution, dtype=np.int64)
+    return Answer(values, bound, status == cp_model.OPTIMAL, work)
+
+
+def written(plain: Model) -> cp_model.CpModel:
+    """Write a model as CP-SAT wants it."""
+    model = cp_model.CpModel()
+    proto = model.proto
+    for bounds in zip(plain.lower.tolist(), plain.upper.tolist(), strict=True):
+        proto.variables.add().domain.extend(bounds)
+    variables, coeffs, when = plain.vars.tolist(), plain.coeffs.tolist(), plain.when.tolist()
+    first = first_when = 0
+    for end, end_when, *domain in zip(
+        plain.ends.tolist(), plain.when_ends.tolist(), plain.low.tolist(), plain.high.tolist(), strict=True
+    ):
+        constraint = proto.constraints.add()
+        linear = constraint.linear
+        linear.vars.extend(variables[first:end])
+        linear.coeffs.extend(coeffs[first:end])
+        linear.domain.extend(domain)
+        if end_when > first_when:
+            constraint.enforcement_literal.extend(when[first_when:end_when])
+        first, first_when = end, end_when
+    literals, first = plain.clauses.tolist(), 0
+    for end in plain.clause_ends.tolist():
+        proto.constraints.add().bool_or.literals.extend(literals[first:end])
+        first = end
+    for product in plain.products.tolist():
+        argument = proto.constraints.add().int_prod
+        for var, expression in zip(product, (argument.target, argument.exprs.add(), argument.exprs.add()), strict=True):
+            expression.vars.append(var)
+            expression.coeffs.append(1)
+    proto.objective.vars.extend(plain.objective_vars.tolist())
+    proto.objective.coeffs.extend(plain.objective_coeffs.tolist())
+    proto.objective.offset = float(plain.offset)
+    proto.solution_hint.vars.extend(list(range(len(plain.hints))))
+    proto.solution_hint.values.extend(plain.hints.tolist())
+    return model
+
+
+def _run(solver: cp_model.CpSolver, model: cp_model.CpModel, stopped: Callable[[], bool]) -> int:
+    """Solve on another thread, so that this one can listen for the stop signal."""
+    outcome: list[int] = []
+    done = threading.Event()
+
+    def work() -> None:
+        try:
+            outcome.append(int(solver.solve(model)))
+        finally:
+            done.set()
+
+    thread = threading.Thread(target=work, name="cp-sat", daemon=True)
+    thread.start()
+    while not done.wait(POLL):
+        if stopped():
+            solver.stop_search()
+    thread.join()
+    if not outcome:
+        raise InternalError("CP-SAT died without an answer")
+    return outcome[0]

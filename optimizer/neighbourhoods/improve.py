@@ -1,0 +1,281 @@
+"""Large neighbourhood search: solve a part of the placement exactly, put it in place, and go on with another part."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from models.problem import Placement
+from optimizer.control import Deadline
+from optimizer.cpsat.index import Index
+from optimizer.cpsat.scope import Free, replaced
+from optimizer.cpsat.solve import Restricted, build
+from optimizer.cpsat.task import Answer, Limits, Task
+from optimizer.evaluate.evaluation import Judge
+from optimizer.evaluate.ledger import Ledger
+from optimizer.executor import Executor
+from optimizer.neighbourhoods.carve import Busy, carve
+from optimizer.neighbourhoods.choice import Choice
+from optimizer.neighbourhoods.kinds import KINDS
+from optimizer.neighbourhoods.scene import Scene, Shared
+
+ROUND = 4
+"""Neighbourhoods of one round, where the answer must not depend on how many are worked on at a time."""
+
+SECONDS_PER_WORK = 12.0
+"""Seconds for a unit of work after which a neighbourhood is cut off in any case, where the clock counts."""
+
+SECONDS_OF_WORK = 6.0
+"""Seconds that stand for a unit of work where the answer must not depend on the clock."""
+
+OVERHEAD = 0.005
+"""Work that is booked for choosing and building a neighbourhood."""
+
+PATIENCE = 200
+"""Neighbourhoods in a row without success after which to give up."""
+
+FRUITLESS = 20
+"""Attempts in a row to choose a neighbourhood after which there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Improvement:
+    """What large neighbourhood search came to.
+
+    Parameters
+    ----------
+    placement, values
+        The best placement, and the values of its tiers.
+    solved, improved
+        Neighbourhoods that were solved, and that made something better.
+    kinds
+        For each kind: how often it was tried, how often it improved something, its size in the end.
+    notes
+        What went wrong and was made up for.
+    """
+
+    placement: Placement
+    values: tuple[int, ...]
+    solved: int
+    improved: int
+    kinds: dict[str, tuple[int, int, int]]
+    notes: tuple[str, ...]
+
+
+def improve(
+    judge: Judge,
+    incumbent: Placement,
+    tier: int,
+    deadline: Deadline,
+    executor: Executor,
+    *,
+    seed: int = 0,
+    offer: Callable[[Placement], object] = lambda placement: None,
+    plateau: bool = True,
+) -> Improvement:
+    """Improve a tier, and those after it as far as they fit into one model, without making earlier ones worse.
+
+    Parameters
+    ----------
+    incumbent
+        A legal placement.
+    deadline
+        In deterministic mode, a second is a sixth of a unit of CP-SAT's deterministic time.
+    offer
+        Called with every placement that is better than all before.
+    plateau
+        Also accept placements that are as good as the one at hand: something better may be near.
+
+    Returns
+    -------
+    Improvement
+        A legal placement whose tiers are no worse.
+    """
+    search = _Search(judge, incumbent, tier, deadline, executor, seed, offer, plateau)
+    search.run()
+    return search.result()
+
+
+@dataclass(frozen=True, slots=True)
+class _Proposal:
+    kind: str
+    free: Free
+    restricted: Restricted
+    work: float
+    seed: int
+    version: int
+
+
+@dataclass
+class _Counts:
+    solved: int = 0
+    improved: int = 0
+    clashes: int = 0
+    wrong: int = 0
+    work: float = 0.0
+    notes: list[str] = field(default_factory=list)
+
+
+class _Search:
+    """One search under way."""
+
+    def __init__(
+        self,
+        judge: Judge,
+        incumbent: Placement,
+        tier: int,
+        deadline: Deadline,
+        executor: Executor,
+        seed: int,
+        offer: Callable[[Placement], object],
+        plateau: bool,
+    ) -> None:
+        self.tier = tier
+        self.deadline = deadline
+        self.executor = executor
+        self.offer = offer
+        self.plateau = plateau
+        self.index = Index(judge)
+        self.shared = Shared(self.index, tier)
+        self.ledger = Ledger(judge, incumbent)
+        self.scene = Scene(self.shared, incumbent)
+        self.rng = np.random.default_rng(seed)
+        self.choice = Choice(list(KINDS), self.rng)
+        self.busy = Busy(*judge.problem.shape)
+        self.counts = _Counts()
+        self.version = 0
+        self.idle = 0
+        self.proven = False
+
+    @property
+    def over(self) -> bool:
+        if self.deadline.deterministic and self.counts.work * SECONDS_OF_WORK >= self.deadline.seconds:
+            return True
+        return self.deadline.over or self.proven or self.idle >= PATIENCE
+
+    def run(self) -> None:
+        """Solve neighbourhoods until time is up, or nothing is left to gain."""
+        while not self.over:
+            proposals = self._round() if self.deadline.deterministic else iter(self._propose, None)
+            before = self.counts.solved
+            self._solve(proposals)
+            if self.counts.solved == before:
+                break  # the placement is too small, or nobody stands on it
+
+    def result(self) -> Improvement:
+        """Return what was reached."""
+        counts = self.counts
+        notes = [*self.executor.notes]
+        if counts.wrong:
+            notes.append(f"{counts.wrong} solutions of neighbourhoods did not hold what they promised; not used")
+        return Improvement(
+            self.ledger.placement,
+            self.ledger.values,
+            counts.solved,
+            counts.improved,
+            self.choice.summary(),
+            tuple(notes),
+        )
+
+    def _round(self) -> list[_Proposal]:
+        """Choose some neighbourhoods of one placement."""
+        found: list[_Proposal] = []
+        while len(found) < ROUND and (proposal := self._propose()) is not None:
+            found.append(proposal)
+        return found
+
+    def _propose(self) -> _Proposal | None:
+        """Choose a neighbourhood beside those under way, and build its model."""
+        if self.over:
+            return None
+        useless: set[str] = set()
+        for _ in range(FRUITLESS):
+            kind = self.choice.next(useless)
+            if kind is None:
+                return None
+            idea = KINDS[kind](self.scene, self.rng)
+            if idea is None:
+                useless.add(kind)
+                continue
+            free = carve(self.scene, idea, self.choice.size(kind), self.busy, self.rng)
+            if free is not None and len(free.classes):
+                self.busy.take(free)
+                ledger = self.ledger
+                restricted = build(
+                    self.index,
+                    self.tier,
+                    ledger.values[: self.tier],
+                    ledger.placement,
+                    ledger.values,
+                    free,
+                    lexicographic=True,
+                )
+                seed = int(self.rng.integers(1 << 30))
+                return _Proposal(kind, free, restricted, self.choice.work, seed, self.version)
+        return None
+
+    def _solve(self, proposals: Iterable[_Proposal]) -> None:
+        """Have neighbourhoods solved, and put the solutions in place one after the other."""
+        sent: deque[_Proposal] = deque()
+
+        def tasks() -> Iterator[Task]:
+            for proposal in proposals:
+                sent.append(proposal)
+                yield Task(proposal.restricted.model, self._limits(proposal))
+
+        for answer in self.executor.stream(tasks()):
+            proposal = sent.popleft()
+            self.busy.release(proposal.free)
+            self._digest(proposal, answer)
+
+    def _limits(self, proposal: _Proposal) -> Limits:
+        if self.deadline.deterministic:
+            return Limits(work=proposal.work, seed=proposal.seed)
+        seconds = min(0.2 + SECONDS_PER_WORK * proposal.work, self.deadline.remaining)
+        return Limits(max(0.05, seconds), proposal.work, seed=proposal.seed)
+
+    def _digest(self, proposal: _Proposal, answer: Answer) -> None:
+        counts = self.counts
+        counts.solved += 1
+        counts.work += OVERHEAD + answer.work
+        before = self.ledger.values
+        whole = answer.optimal and self.version == proposal.version and self._whole(proposal.free)
+        if answer.values is not None:
+            self._put_in_place(proposal, answer)
+        improved = self.ledger.values < before
+        self.choice.learn(
+            proposal.kind, improved=improved, optimal=answer.optimal, work=answer.work, granted=proposal.work
+        )
+        self.proven = self.proven or whole
+        self.idle = 0 if improved else self.idle + 1
+        if improved:
+            counts.improved += 1
+            self.offer(self.ledger.placement)
+
+    def _whole(self, free: Free) -> bool:
+        """Whether nothing was frozen, so that an optimal solution is the best there is."""
+        problem = self.index.problem
+        elastic = np.isin(np.flatnonzero(problem.spare), free.waiting).all()
+        there = np.union1d(self.ledger.placement.cls, np.flatnonzero(self.scene.missing))
+        return len(free.nodes) == len(problem.nodes) and bool(elastic) and len(np.setdiff1d(there, free.classes)) == 0
+
+    def _put_in_place(self, proposal: _Proposal, answer: Answer) -> None:
+        assert answer.values is not None
+        scope = proposal.restricted.variables.scope
+        table = proposal.restricted.variables.table(answer.values)
+        changed = scope.classes[(table != scope.now).any(axis=1)]
+        if not len(changed):
+            return
+        weighing = self.ledger.weigh(replaced(self.ledger.placement, proposal.free, table), changed)
+        now = self.ledger.values
+        if weighing.legal and (weighing.values < now or (self.plateau and weighing.values == now)):
+            self.ledger.take(weighing)
+            self.scene = Scene(self.shared, weighing.placement)
+            self.version += 1
+        elif self.version != proposal.version:
+            self.counts.clashes += 1  # others have been put in place meanwhile, and the two do not go together
+        elif not weighing.legal or weighing.values[: self.tier + 1] > now[: self.tier + 1]:
+            self.counts.wrong += 1

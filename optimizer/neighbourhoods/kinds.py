@@ -1,0 +1,189 @@
+"""Kinds of neighbourhoods: each names nodes whose pods could be better placed together, the most promising first.
+
+How many of them are taken is decided elsewhere, by what could be solved lately. Every order has some chance in it,
+so that the same placement is looked at in different ways.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from models.arrays import Floats, Ints
+from models.problem import Allow
+from optimizer.neighbourhoods.scene import Scene
+
+NONE: Ints = np.zeros(0, dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Idea:
+    """Nodes in the order in which they should be taken, and waiting classes that should get a chance there."""
+
+    nodes: Ints
+    waiting: Ints = field(default_factory=lambda: NONE)
+
+
+Kind = Callable[[Scene, np.random.Generator], Idea | None]
+"""Returns ``None`` where the placement has nothing of the kind."""
+
+
+def at_random(scene: Scene, rng: np.random.Generator) -> Idea | None:
+    """Any nodes."""
+    return Idea(rng.permutation(len(scene.problem.nodes)))
+
+
+def alike(scene: Scene, rng: np.random.Generator) -> Idea | None:
+    """A node, and those that are about as full of everything."""
+    seed = int(rng.integers(len(scene.problem.nodes)))
+    apart = np.abs(scene.fill - scene.fill[:, [seed]]).sum(axis=0)
+    return Idea(_first(seed, _noisy(apart, rng)))
+
+
+def hot_and_cold(scene: Scene, rng: np.random.Generator) -> Idea | None:
+    """The nodes that cost most in the tier, each followed by one that costs little and has room."""
+    heat = scene.heat
+    if heat.max(initial=0) <= heat.min(initial=0):
+        return None
+    return Idea(_alternating(_noisy(-heat, rng), _noisy(_ranks(heat) + _ranks(scene.fullness), rng)))
+
+
+def emptiest(scene: Scene, rng: np.random.Generator) -> Idea | None:
+    """Nodes in use that hold least, and others that could take their pods."""
+    if not scene.shared.counts_nodes:
+        return None
+    used = np.flatnonzero(scene.pods)
+    if len(used) < 2:
+        return None
+    leaving = used[_noisy(scene.fullness[used], rng)]
+    others = used[_noisy(-scene.fullness[used], rng)] if rng.random() < 0.5 else rng.permutation(used)
+    return Idea(_first(int(leaving[0]), others))
+
+
+def domain(scene: Scene, rng: np.random.Generator) -> Idea | None:
+    """Nodes of one domain, or of two."""
+    if not scene.shared.topologies:
+        return None
+    topology = scene.shared.topologies[int(rng.integers(len(scene.shared.topologies)))]
+    chosen = rng.permutation(topology.size)[: int(rng.integers(1, 3))]
+    members = [rng.permutation(np.flatnonzero(topology.domain == d)) for d in chosen]
+    return Idea(_alternating(*members) if len(members) > 1 else members[0])
+
+
+def workload(scene: Scene, rng: np.random.Generator) -> Idea | None:
+    """The nodes that hold the pods that one rule or term speaks of, and a few others."""
+    if not scene.shared.groups:
+        return None
+    group = scene.shared.groups[int(rng.integers(len(scene.shared.groups)))]
+    holding = rng.permutation(scene.holders(group))
+    waiting = group[scene.missing[group] > 0]
+    others = rng.permutation(len(scene.problem.nodes))
+    return Idea(_once(np.concatenate([_alternating(holding, others[: len(holding) // 2]), others])), waiting)
+
+
+def tight(scene: Scene, rng: np.random.Generator) -> Idea | None:
+    """Nodes that are short of one resource, each followed by one that has plenty of it."""
+    if not len(scene.fill):
+        return None
+    fill = scene.fill[int(rng.integers(len(scene.fill)))]
+    return Idea(_alternating(_noisy(-fill, rng), _noisy(fill, rng)))
+
+
+def moved(scene: Scene, rng: np.random.Generator) -> Idea | None:
+    """Nodes of pods that have moved: where one came from, where it went, who else moved there, and so on."""
+    classes, nodes = scene.moved
+    if not len(classes):
+        return None
+    start = scene.problem.start
+    seed = int(rng.integers(len(classes)))
+    chain = [int(nodes[seed])]
+    seen = set(chain)
+    for n in chain:
+        came = classes[nodes == n]
+        homes = np.concatenate([NONE, *(_homes(start.cls, start.node, int(c)) for c in came[:16])])
+        for home in rng.permutation(np.unique(homes)).tolist():
+            if home not in seen:
+                seen.add(home)
+                chain.append(home)
+        if len(chain) > CHAIN:
+            break
+    return Idea(_once(np.concatenate([np.array(chain, dtype=np.int64), rng.permutation(len(scene.problem.nodes))])))
+
+
+CHAIN = 64
+"""Nodes after which a chain of moves is long enough."""
+
+
+def room_for(scene: Scene, rng: np.random.Generator) -> Idea | None:
+    """Nodes that lack least of what a waiting pod needs."""
+    waiting = np.flatnonzero(scene.missing)
+    if not len(waiting):
+        return None
+    c = int(rng.choice(waiting))
+    lacking = np.zeros(len(scene.problem.nodes))
+    for i, capacity in enumerate(scene.shared.capacities):
+        lacking += np.maximum(0.0, scene.fill[i] + capacity.demand[c] / np.maximum(1, capacity.free) - 1)
+    forbidden = np.zeros(len(lacking), dtype=np.bool_)
+    for rule in scene.problem.rules:
+        if isinstance(rule, Allow):
+            forbidden |= ~rule.mask[rule.row[c]]
+    allowed = np.flatnonzero(~forbidden)
+    if not len(allowed):
+        return None
+    seed = int(allowed[_noisy(lacking[allowed], rng)[0]])
+    others = _noisy(lacking, rng) if rng.random() < 0.5 else rng.permutation(len(lacking))
+    return Idea(_first(seed, others), np.array([c], dtype=np.int64))
+
+
+KINDS: dict[str, Kind] = {
+    "random": at_random,
+    "alike": alike,
+    "hot and cold": hot_and_cold,
+    "emptiest": emptiest,
+    "domain": domain,
+    "workload": workload,
+    "tight": tight,
+    "moved": moved,
+    "room": room_for,
+}
+"""All kinds by name."""
+
+
+def _noisy(key: Floats | Ints, rng: np.random.Generator) -> Ints:
+    """Return an order by a key, disturbed so that the first stay among the first."""
+    order = np.argsort(key, kind="stable")
+    position = (np.arange(len(order)) + 1) * rng.random(len(order))
+    disturbed: Ints = order[np.argsort(position, kind="stable")]
+    return disturbed
+
+
+def _ranks(key: Floats) -> Ints:
+    ranks = np.empty(len(key), dtype=np.int64)
+    ranks[np.argsort(key, kind="stable")] = np.arange(len(key))
+    return ranks
+
+
+def _alternating(*orders: Ints) -> Ints:
+    """Take from several orders in turn, each node once."""
+    length = max(len(order) for order in orders)
+    table = np.full((length, len(orders)), -1, dtype=np.int64)
+    for i, order in enumerate(orders):
+        table[: len(order), i] = order
+    merged = table.ravel()
+    return _once(merged[merged >= 0])
+
+
+def _once(nodes: Ints) -> Ints:
+    """Drop what comes a second time."""
+    _, first = np.unique(nodes, return_index=True)
+    return nodes[np.sort(first)]
+
+
+def _first(seed: int, order: Ints) -> Ints:
+    return np.concatenate([np.array([seed], dtype=np.int64), order[order != seed]])
+
+
+def _homes(cls: Ints, node: Ints, c: int) -> Ints:
+    return node[np.searchsorted(cls, c, "left") : np.searchsorted(cls, c, "right")]

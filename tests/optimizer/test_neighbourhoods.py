@@ -1,0 +1,213 @@
+"""Large neighbourhood search never breaks a rule, never makes anything worse, and does not depend on who computes."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import threading
+import time
+from functools import cache
+from itertools import islice, pairwise
+
+import numpy as np
+import pytest
+
+from instances.synthetic import synthetic_snapshot
+from models.objective import PRESETS
+from models.problem import Placement, Problem
+from optimizer.control import Deadline, Stop
+from optimizer.cpsat.index import Index
+from optimizer.evaluate import Judge
+from optimizer.evaluate.ledger import Ledger
+from optimizer.executor import PoolExecutor, SerialExecutor
+from optimizer.neighbourhoods.carve import Busy, carve
+from optimizer.neighbourhoods.choice import Choice
+from optimizer.neighbourhoods.improve import improve
+from optimizer.neighbourhoods.kinds import KINDS
+from optimizer.neighbourhoods.scene import Scene, Shared
+from optimizer.search.descent import descend
+from plugins_compat.compiler.compile import compile_problem
+from plugins_compat.profiles import default_profile
+from plugins_compat.release import K24, K36
+from tests.support.brute_force import best, placements
+from tests.support.clusters import random_cluster
+from tests.support.problems import random_problem
+
+NAMES = list(PRESETS)
+
+
+def compiled(seed: int, nodes: int = 3, pods: int = 5) -> Problem:
+    profile = default_profile(K24 if seed % 3 == 0 else K36)
+    snapshot = random_cluster(seed, broken=seed % 2 == 1, nodes=nodes, pods=pods)
+    return compile_problem(snapshot, profile, PRESETS[NAMES[seed % 5]], max_moves=3 if seed % 11 == 0 else None).problem
+
+
+@cache
+def synthetic(objective: str = "balance") -> tuple[Judge, Placement]:
+    """Return a cluster of 20 nodes, and a placement on which one pod at a time finds little to improve."""
+    problem = compile_problem(synthetic_snapshot(20, 150), default_profile(K36), PRESETS[objective]).problem
+    judge = Judge(problem)
+    return judge, descend(judge, problem.start, Deadline(2, deterministic=True))
+
+
+# -- the search -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_tier_after_tier_it_finds_what_enumeration_finds(seed: int) -> None:
+    """On three nodes a neighbourhood may hold everything, so nothing may be missed."""
+    problem = compiled(seed) if seed % 2 else random_problem(seed, broken=seed % 4 == 0)
+    judge, incumbent = Judge(problem), problem.start
+    with SerialExecutor(Stop()) as executor:
+        for tier in range(len(problem.tiers)):
+            before = judge.evaluate(incumbent).values
+            done = improve(judge, incumbent, tier, Deadline(10, deterministic=True), executor, seed=seed)
+            evaluation = judge.evaluate(done.placement)
+            assert evaluation.legal
+            assert evaluation.values == done.values
+            assert done.values[: tier + 1] <= before[: tier + 1]
+            assert not done.notes
+            incumbent = done.placement
+    assert judge.evaluate(incumbent).values == best(problem)
+
+
+@pytest.mark.parametrize("objective", ["balance", "pack", "spread"])
+def test_it_improves_what_descent_leaves(objective: str) -> None:
+    judge, incumbent = synthetic(objective)
+    offered: list[Placement] = []
+    with SerialExecutor(Stop()) as executor:
+        tier = next(t for t, value in enumerate(judge.evaluate(incumbent).values) if value)
+        deadline = Deadline(3, deterministic=True)
+        done = improve(judge, incumbent, tier, deadline, executor, seed=1, offer=offered.append)
+    assert done.values < judge.evaluate(incumbent).values
+    evaluations = [judge.evaluate(placement) for placement in [incumbent, *offered]]
+    assert all(evaluation.legal for evaluation in evaluations)
+    assert all(a.values > b.values for a, b in pairwise(evaluations))
+    assert judge.evaluate(done.placement).values == done.values
+    assert not done.notes
+
+
+def test_a_pool_finds_what_one_process_finds() -> None:
+    judge, incumbent = synthetic()
+    found = []
+    for executor in (SerialExecutor(Stop()), PoolExecutor(2, Stop())):
+        with executor:
+            found.append(improve(judge, incumbent, 1, Deadline(4, deterministic=True), executor, seed=3))
+    assert found[0].placement.same_as(found[1].placement)
+    assert found[0].kinds == found[1].kinds
+    assert found[0].values < judge.evaluate(incumbent).values
+
+
+def test_the_seed_decides() -> None:
+    judge, incumbent = synthetic()
+    with SerialExecutor(Stop()) as executor:
+        found = [
+            improve(judge, incumbent, 1, Deadline(2, deterministic=True), executor, seed=seed) for seed in (1, 1, 2)
+        ]
+    assert found[0].placement.same_as(found[1].placement)
+    assert not found[0].placement.same_as(found[2].placement)
+
+
+def test_a_killed_process_costs_nothing_but_time() -> None:
+    judge, incumbent = synthetic()
+    with PoolExecutor(2, Stop()) as pool:
+        killed: list[int] = []
+
+        def kill(_: Placement) -> None:
+            if not killed and pool._pool is not None:
+                killed.extend(process.pid or 0 for process in pool._pool._processes.values())
+                for pid in killed:
+                    os.kill(pid, signal.SIGKILL)
+
+        done = improve(judge, incumbent, 1, Deadline(3, deterministic=True), pool, seed=3, offer=kill)
+    assert killed
+    with SerialExecutor(Stop()) as executor:
+        undisturbed = improve(judge, incumbent, 1, Deadline(3, deterministic=True), executor, seed=3)
+    assert done.placement.same_as(undisturbed.placement)
+    assert done.notes == ("a process for sub-problems died and was replaced",)
+
+
+def test_time_and_the_stop_signal_are_kept_to() -> None:
+    judge, incumbent = synthetic()
+    for seconds, told in ((1.0, 60.0), (60.0, 1.0)):
+        stop = Stop()
+        timer = threading.Timer(told, stop.set)
+        timer.start()
+        with SerialExecutor(stop) as executor:
+            began = time.monotonic()
+            done = improve(judge, incumbent, 1, Deadline(seconds, stop=stop), executor)
+            assert time.monotonic() - began < 2.0
+        timer.cancel()
+        assert judge.evaluate(done.placement).legal
+
+
+# -- its parts ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_the_ledger_says_what_the_judge_says(seed: int) -> None:
+    problem = compiled(seed) if seed % 3 else random_problem(seed, broken=seed % 2 == 1)
+    judge, rng = Judge(problem), random.Random(seed)
+    some = list(islice(placements(problem), 3000))
+    some = rng.sample(some, min(12, len(some)))
+    ledger = Ledger(judge, problem.start)
+    assert ledger.values == judge.evaluate(problem.start).values
+    for placement in some:
+        changed = np.unique([c for c, _, _ in differences(ledger.placement, placement)]).astype(np.int64)
+        weighing = ledger.weigh(placement, changed)
+        evaluation = judge.evaluate(placement)
+        assert weighing.values == evaluation.values
+        assert weighing.legal == evaluation.legal
+        if evaluation.legal:  # the known placement of a ledger is a legal one
+            ledger.take(weighing)
+            assert ledger.values == evaluation.values
+
+
+def differences(a: Placement, b: Placement) -> set[tuple[int, int, int]]:
+    return set(a.entries()) ^ set(b.entries())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_kind_names_nodes_once_and_parts_stay_apart(kind: str) -> None:
+    objective = {"emptiest": "pack", "room": "balance"}.get(kind, "balance")
+    problem = compile_problem(synthetic_snapshot(20, 150), default_profile(K36), PRESETS[objective]).problem
+    incumbent = problem.start
+    if kind == "room":
+        some = incumbent.cls % 5 > 0
+        incumbent = Placement(incumbent.cls[some], incumbent.node[some], incumbent.count[some])
+    if kind == "moved":
+        incumbent = synthetic()[1]
+    tier = {"emptiest": 1}.get(kind, len(problem.tiers) - 1)
+    scene = Scene(Shared(Index(Judge(problem)), tier), incumbent)
+    rng = np.random.default_rng(1)
+    busy = Busy(*problem.shape)
+    taken: list[int] = []
+    for _ in range(3):
+        idea = KINDS[kind](scene, rng)
+        assert idea is not None
+        assert len(np.unique(idea.nodes)) == len(idea.nodes)
+        free = carve(scene, idea, 120, busy, rng)
+        if free is None:
+            continue  # all nodes of the idea are taken
+        assert len(free.classes) * len(free.nodes) <= 120
+        assert np.array_equal(free.nodes, np.unique(free.nodes))
+        assert np.array_equal(free.classes, np.unique(free.classes))
+        assert set(free.waiting) <= set(free.classes)
+        busy.take(free)
+        taken += free.nodes.tolist()
+    assert len(taken) == len(set(taken)) > 0
+
+
+def test_kinds_that_help_are_chosen_more_often_and_sizes_follow_the_work() -> None:
+    choice = Choice(["good", "bad"], np.random.default_rng(1))
+    first = choice.size("good")
+    for _ in range(60):
+        choice.learn("good", improved=True, optimal=True, work=0.001, granted=choice.work)
+        choice.learn("bad", improved=False, optimal=False, work=choice.work, granted=choice.work)
+    chosen = [choice.next() for _ in range(200)]
+    assert chosen.count("good") > 150
+    assert "bad" in chosen
+    assert choice.size("good") > first > choice.size("bad")
+    assert choice.next(without=["good"]) == "bad"
+    assert choice.next(without=["good", "bad"]) is None
