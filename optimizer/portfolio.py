@@ -1,31 +1,37 @@
-"""Solve: search finds, relaxations bound, CP-SAT proves; whatever happens, there is an answer."""
+"""Solve: search finds, patterns and neighbourhoods improve, bounds prove; whatever happens, there is an answer."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from functools import cached_property
-
-import numpy as np
-from numpy.typing import NDArray
+import os
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from functools import partial
 
 from models.errors import InternalError
-from models.problem import Placement, Problem, Tier
-from models.result import NOT_NEGATIVE, Outcome, TierOutcome
+from models.problem import Open, Placement, Problem, Unplaced
+from models.result import Outcome
 from optimizer.bounds import best_bound
-from optimizer.control import Deadline, Stop
+from optimizer.control import Stop
 from optimizer.cpsat.solve import MANY_WORKERS, solve_tier
-from optimizer.cpsat.variables import most
 from optimizer.evaluate import Judge
+from optimizer.executor import Executor, PoolExecutor, SerialExecutor
+from optimizer.neighbourhoods.improve import improve
+from optimizer.patterns.engine import PatternEngine
+from optimizer.run import Progress, Run, silent
 from optimizer.search.annealing import anneal
 
 LARGEST_MODEL = 60_000
 """(class, node) variables up to which the exact model is built; beyond, it would spend its time in presolve."""
 
-Progress = Callable[[float, str, tuple[int, ...]], None]
-"""Called with the seconds since the start, what happened, and the value of each tier."""
+BYTES_PER_VARIABLE = 6_000
+"""What CP-SAT needs for each of them, all workers together."""
+
+POOL_WORTH = 15.0
+"""Seconds of neighbourhood search that pay for processes of its own, which take seconds to begin."""
+
+SLICES = 6
+"""Turns among which annealing and neighbourhoods share the time that is left for improving."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +48,10 @@ class Options:
         Threads of CP-SAT.
     largest_model
         (class, node) variables up to which the exact model is tried.
+    memory
+        Bytes that may be held; most of what is free at the start if not given.
+    processes
+        Processes that work on neighbourhoods; as many as there are cores, but two, if not given.
     """
 
     time_limit: float = 20.0
@@ -49,57 +59,8 @@ class Options:
     seed: int = 0
     workers: int = MANY_WORKERS
     largest_model: int = LARGEST_MODEL
-
-
-@dataclass
-class _Run:
-    """One solve under way."""
-
-    judge: Judge
-    options: Options
-    deadline: Deadline
-    best: Placement
-    progress: Progress
-    began: float = field(default_factory=time.monotonic)
-    stages: dict[str, float] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
-    values: tuple[int, ...] = ()
-    relaxed: int = 0
-
-    def affords_relaxation(self) -> bool:
-        """Whether there is time for one more relaxation. The first is made in any case, so that there is a bound."""
-        if self.deadline.stop.is_set() or self.options.deterministic or not self.relaxed:
-            return not self.deadline.stop.is_set()
-        return self.deadline.remaining > self.stages["relaxation"] / self.relaxed
-
-    @cached_property
-    def upper(self) -> NDArray[np.int32]:
-        """``[c, n]`` the most pods of each class that a node can hold by itself."""
-        return most(self.judge.problem)
-
-    def __post_init__(self) -> None:
-        self.values = self.judge.evaluate(self.best).values
-
-    def offer(self, placement: Placement, source: str) -> bool:
-        """Take a placement if it is legal and better; the judge decides, not the engine it comes from."""
-        evaluation = self.judge.evaluate(placement)
-        if not evaluation.legal:
-            self.notes.append(f"{source} offered a placement that breaks a rule; it was not used")
-            return False
-        if evaluation.values >= self.values:
-            return False
-        self.best, self.values = placement, evaluation.values
-        self.progress(time.monotonic() - self.began, source, self.values)
-        return True
-
-    @contextmanager
-    def stage(self, name: str) -> Iterator[None]:
-        """Book the time of a stage."""
-        began = time.monotonic()
-        try:
-            yield
-        finally:
-            self.stages[name] = self.stages.get(name, 0.0) + time.monotonic() - began
+    memory: int | None = None
+    processes: int | None = None
 
 
 def solve(
@@ -108,7 +69,8 @@ def solve(
     *,
     candidates: Sequence[Placement] = (),
     stop: Stop | None = None,
-    progress: Progress = lambda seconds, source, values: None,
+    progress: Progress = silent,
+    executor: Executor | None = None,
 ) -> Outcome:
     """Find the best placement there is, or the best that time allows, with a bound for every tier.
 
@@ -118,85 +80,173 @@ def solve(
         Placements to start from beside the problem's own start; illegal ones are passed over.
     stop
         Set it from anywhere to get the best answer so far.
+    executor
+        Who works on neighbourhoods; processes of its own if not given.
     """
     options = options or Options()
-    deadline = Deadline(options.time_limit, options.deterministic, stop or Stop())
-    run = _Run(Judge(problem), options, deadline, problem.start, progress)
-    progress(0.0, "start", run.values)
-    exact = int(np.count_nonzero(run.upper)) <= options.largest_model
-    with run.stage("search"):
-        _search(run, [problem.start, *candidates], 0.3 if exact else 0.85)
-    if not exact:
-        run.notes.append("too large for the exact model: answered by search, with bounds from a relaxation")
-    tiers = [_settle(run, t, exact) for t in range(len(problem.tiers))]
-    # A later tier can only have been reached with the earlier ones as they are, so the values are those of the end.
-    outcomes = tuple(
-        _outcome(run, tier, value, *bounded)
-        for tier, value, bounded in zip(problem.tiers, run.values, tiers, strict=True)
-    )
-    seconds = time.monotonic() - run.began
-    return Outcome(run.best, outcomes, seconds, tuple(run.stages.items()), deadline.stop.is_set(), tuple(run.notes))
+    stop = stop or Stop()
+    run = Run(Judge(problem), options.time_limit, options.deterministic, stop, options.memory, progress)
+    for candidate in candidates:
+        run.offer_if_legal(candidate)
+    _Portfolio(run, options, executor).work()
+    return run.outcome()
 
 
-def _outcome(run: _Run, tier: Tier, value: int, bound: int, by: str, seconds: float) -> TierOutcome:
-    if bound > value:
-        run.notes.append(f"{by} claims that {tier.name} cannot be below {bound}, yet it is {value}: bound dropped")
-        bound, by = min(0, value - 1), NOT_NEGATIVE
-    return TierOutcome(tier, value, bound, by, seconds)
+class _Portfolio:
+    """Who works when."""
 
+    def __init__(self, run: Run, options: Options, executor: Executor | None) -> None:
+        self.run = run
+        self.options = options
+        self.executor = executor
+        self.tiers = range(len(run.values))
+        self.exact = run.variables <= options.largest_model
+        self.rounds = 0
 
-def _search(run: _Run, starts: Sequence[Placement], share: float) -> None:
-    """Descend from the start, and from every candidate that is legal and better than the start."""
-    before = run.values
-    for i, start in enumerate(starts):
-        evaluation = run.judge.evaluate(start)
-        if i and not (evaluation.legal and evaluation.values < before):
-            continue
-        run.offer(start, "candidate")
-        deadline = run.deadline.share(share / len(starts))
-        run.offer(anneal(run.judge, start, deadline, run.options.seed), "search")
+    def work(self) -> None:
+        """Search all tiers, then bound and prove them one after another, then improve what is still open."""
+        run = self.run
+        self.anneal(0.25 if self.exact else 0.4)
+        if not self.exact:
+            run.notes.append("too large for the exact model: answered by search, with bounds from relaxations")
+        patterns = self._patterns()
+        for tier in self.tiers:
+            if patterns:
+                self._settle_by_patterns(patterns, tier)
+            self._bound(tier)
+            if self.exact:
+                self._prove(tier)
+        if any(run.is_open(tier) for tier in self.tiers) and not run.over:
+            self._improve()
 
+    def anneal(self, share: float) -> None:
+        """Anneal all tiers that are open, from the best placement."""
+        run = self.run
+        if run.over or not any(run.is_open(tier) for tier in self.tiers):
+            return
+        with run.stage("search", share) as deadline:
+            found = anneal(
+                run.judge,
+                run.best,
+                deadline,
+                self.options.seed + self.rounds,
+                floor=run.bounds,
+                rounds_before=self.rounds,
+                found=lambda placement: run.offer(placement, "search"),
+            )
+            self.rounds += 1
+            run.offer(found, "search")
 
-def _settle(run: _Run, tier: int, exact: bool) -> tuple[int, str, float]:
-    """Improve one tier and bound it; return the bound, what proved it, and the time it took."""
-    began = time.monotonic()
-    bound, by = 0, NOT_NEGATIVE
+    def _patterns(self) -> PatternEngine | None:
+        """Return the pattern engine if it suits the problem."""
+        run = self.run
+        counts = [
+            tier
+            for tier in self.tiers
+            if run.is_open(tier)
+            and any(isinstance(w.term, Open | Unplaced) for w in run.judge.problem.tiers[tier].terms)
+        ]
+        if not counts or run.over:
+            return None
+        engine = PatternEngine(run.judge)
+        return engine if engine.suits else None
 
-    def raised(new: int | None, source: str) -> None:
-        nonlocal bound, by
-        if new is not None and new >= bound:
-            bound, by = new, source
+    def _settle_by_patterns(self, engine: PatternEngine, tier: int) -> None:
+        run = self.run
+        if run.over or not run.is_open(tier):
+            return
+        with run.stage("patterns", 0.6, tier) as deadline:
+            outcome = engine.settle(tier, run.values[:tier], run.best, deadline)
+        if outcome is None:
+            return
+        run.raise_bound(tier, outcome.bound, "patterns")
+        if outcome.placement is not None and run.offer(outcome.placement, "patterns"):
+            self._mend_after(tier)
 
-    if run.values[tier] > bound and run.affords_relaxation():
-        with run.stage("relaxation"):
-            found = best_bound(run.judge, run.upper, tier, run.values[:tier], run.values[tier], run.deadline.share(0.3))
+    def _bound(self, tier: int) -> None:
+        run = self.run
+        if run.is_open(tier) and not run.stop.is_set() and run.affords("bounds"):
+            # The first bound is made in any case, so that there is one.
+            with run.stage("bounds", 0.3, tier) as deadline:
+                found = best_bound(run.judge, run.upper, tier, run.values[:tier], run.values[tier], deadline)
             if found:
-                raised(*found)
-        run.relaxed += 1
-    if run.values[tier] > bound and exact and not run.deadline.over:
-        with run.stage("CP-SAT"):
-            raised(_prove(run, tier), "CP-SAT")
-    return bound, by, time.monotonic() - began
+                run.raise_bound(tier, *found)
 
+    def _prove(self, tier: int) -> None:
+        """Let CP-SAT improve and bound a tier as a whole."""
+        run = self.run
+        if run.over or not run.is_open(tier):
+            return
+        if not run.memory.admits(run.variables * BYTES_PER_VARIABLE):
+            run.note("the exact model was left out: it would not fit into memory")
+            return
+        share = 1 / max(1, sum(run.is_open(later) for later in self.tiers[tier:]))
+        # Where proofs are out of reach, neighbourhoods make more of the time.
+        share *= 0.9 if run.variables <= self.options.largest_model // 6 else 0.5
+        with run.stage("CP-SAT", share, tier) as deadline:
+            try:
+                attempt = solve_tier(
+                    run.judge,
+                    tier,
+                    run.values[:tier],
+                    run.best,
+                    deadline,
+                    workers=self.options.workers,
+                    seed=self.options.seed,
+                )
+            except InternalError as error:
+                run.note(f"CP-SAT was not used for tier {run.judge.problem.tiers[tier].name}: {error}")
+                return
+        run.raise_bound(tier, attempt.bound, "CP-SAT")
+        if attempt.placement is not None and run.offer(attempt.placement, "CP-SAT"):
+            self._mend_after(tier)
 
-def _prove(run: _Run, tier: int) -> int | None:
-    """Let CP-SAT improve and bound a tier."""
-    open_tiers = sum(value > 0 for value in run.values[tier:])
-    try:
-        attempt = solve_tier(
-            run.judge,
-            tier,
-            run.values[:tier],
-            run.best,
-            run.deadline.share(1 / max(1, open_tiers)),
-            workers=run.options.workers,
-            seed=run.options.seed,
-        )
-    except InternalError as error:
-        run.notes.append(f"CP-SAT was not used for tier {run.judge.problem.tiers[tier].name}: {error}")
-        return None
-    improved = attempt.placement is not None and run.offer(attempt.placement, "CP-SAT")
-    if improved and tier + 1 < len(run.values) and not run.deadline.over:
-        # CP-SAT looked at this tier alone; the later ones are usually worse for it, and quickly mended.
-        run.offer(anneal(run.judge, run.best, run.deadline.share(0.2), run.options.seed), "search")
-    return attempt.bound
+    def _mend_after(self, tier: int) -> None:
+        """Search again: who improves one tier alone leaves later ones worse, and they are quickly mended."""
+        if tier + 1 < len(self.tiers):
+            self.anneal(0.15)
+
+    def _improve(self) -> None:
+        """Let annealing and neighbourhoods take turns; who has gained more gets the next turn."""
+        run = self.run
+        with closing(self._executor()) as executor:
+            turns: dict[str, Callable[[float], None]] = {
+                "neighbourhoods": partial(self._neighbourhoods, executor),
+                "search": self.anneal,
+            }
+            gains: dict[str, tuple[int, ...]] = {}
+            for slice_ in range(SLICES):
+                if run.over or not any(run.is_open(tier) for tier in self.tiers):
+                    return
+                untried = [name for name in turns if name not in gains]
+                name = untried[0] if untried else max(gains, key=lambda name: gains[name])
+                before = run.values
+                turns[name](1 / (SLICES - slice_))
+                gains[name] = tuple(a - b for a, b in zip(before, run.values, strict=True))
+                if len(gains) == len(turns) and not any(any(gain) for gain in gains.values()):
+                    return
+
+    def _neighbourhoods(self, executor: Executor, share: float) -> None:
+        run = self.run
+        tier = next(tier for tier in self.tiers if run.is_open(tier))
+        with run.stage("neighbourhoods", share, tier) as deadline:
+            found = improve(
+                run.judge,
+                run.best,
+                tier,
+                deadline,
+                executor,
+                seed=self.options.seed + self.rounds,
+                offer=lambda placement: run.offer(placement, "neighbourhoods"),
+            )
+            self.rounds += 1
+            run.notes += [note for note in found.notes if note not in run.notes]
+
+    def _executor(self) -> Executor:
+        """Return who works on neighbourhoods."""
+        if self.executor is not None:
+            return self.executor
+        processes = self.options.processes or max(2, os.cpu_count() or 2)
+        if processes == 1 or self.run.left < POOL_WORTH:
+            return SerialExecutor(self.run.stop)
+        return PoolExecutor(processes, self.run.stop)

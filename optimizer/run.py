@@ -72,6 +72,7 @@ class Run:
         self._deadline = Deadline(seconds, deterministic, stop)
         self._granted = 0.0
         self._stages: dict[str, float] = {}
+        self._on_tier = [0.0] * len(self.values)
         self._times: dict[str, int] = {}
         self._progress = progress
         self._report("start")
@@ -145,8 +146,8 @@ class Run:
         return not times or self._deadline.deterministic or self.left > self._stages[stage] / times
 
     @contextmanager
-    def stage(self, name: str, share: float) -> Iterator[Deadline]:
-        """Grant a stage a share of what is left, book its time, and end it when memory runs out."""
+    def stage(self, name: str, share: float, tier: int | None = None) -> Iterator[Deadline]:
+        """Grant a stage a share of what is left, book its time, on a tier too, and end it when memory runs out."""
         began = time.monotonic()
         seconds = self.left * share
         self._granted += seconds
@@ -155,7 +156,10 @@ class Run:
             try:
                 yield Deadline(seconds, self._deadline.deterministic, stop)
             finally:
-                self._stages[name] = self._stages.get(name, 0.0) + time.monotonic() - began
+                seconds = time.monotonic() - began
+                self._stages[name] = self._stages.get(name, 0.0) + seconds
+                if tier is not None:
+                    self._on_tier[tier] += seconds
                 if stop.is_set() and not self.stop.is_set():
                     self.note(f"{name} was cut short: it used all the memory that it may")
 
@@ -164,11 +168,11 @@ class Run:
     def outcome(self) -> Outcome:
         """Return what the solve came to."""
         seconds = time.monotonic() - self._deadline.began
-        # A bound was proven for what earlier tiers had reached then; with what they reached since it holds all the more.
+        # A bound was proven for what earlier tiers had reached then; it holds all the more for what they reached since.
         tiers = tuple(
-            TierOutcome(tier, value, min(bound, value), by, seconds)
-            for tier, value, bound, by in zip(
-                self.judge.problem.tiers, self.values, self.bounds, self._by, strict=True
+            TierOutcome(tier, value, min(bound, value), by, spent)
+            for tier, value, bound, by, spent in zip(
+                self.judge.problem.tiers, self.values, self.bounds, self._by, self._on_tier, strict=True
             )
         )
         return Outcome(self.best, tiers, seconds, tuple(self._stages.items()), self.stop.is_set(), tuple(self.notes))

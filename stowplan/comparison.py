@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from models.kubernetes import Pod
 from optimizer.control import Stop
-from optimizer.portfolio import Options, Progress
+from optimizer.portfolio import Options
+from optimizer.run import Progress, silent
 from plugins_compat.compiler.compile import Compiled
 from plugins_compat.simulate import Simulation, simulate
 from stowplan.measures import Measures, measure
@@ -50,7 +51,7 @@ def compare(
     options: Options,
     *,
     stop: Stop | None = None,
-    progress: Progress = lambda seconds, source, values: None,
+    progress: Progress = silent,
     scores: bool = True,
 ) -> Comparison:
     """Compare where pods stand, where kube-scheduler would put them, and the best placement.

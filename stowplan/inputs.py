@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from models.errors import InputError
 from models.kubernetes import LabelSelector, LabelSelectorRequirement, Pod
 from models.objective import PRESETS, Objective
+from models.quantity import parse_quantity
 from models.snapshot import Snapshot
 from models.validation import refusal
 from plugins_compat.compiler.compile import Compiled, compile_problem
@@ -27,6 +28,9 @@ LATEST = "1.36"
 _SET_BASED = re.compile(r"^(?P<key>\S+)\s+(?P<operator>in|notin)\s*\((?P<values>[^()]*)\)$")
 _EQUALITY = re.compile(r"^(?P<key>[^\s=!()]+)\s*(?P<operator>==|=|!=)\s*(?P<value>[^\s=!()]*)$")
 _EXISTS = re.compile(r"^(?P<not>!?)\s*(?P<key>[^\s=!()]+)$")
+
+LEAST_MEMORY = 256 * 2**20
+"""Bytes below which not even the solver fits."""
 
 
 @dataclass(frozen=True)
@@ -176,6 +180,25 @@ class Freeze:
         namespaces = {pod.namespace for pod in snapshot.pods}
         idle = sorted(self.namespaces - namespaces)
         return idle + [w for w, s in self.selectors if not any(s.matches(pod.metadata.labels) for pod in snapshot.pods)]
+
+
+def memory_limit(word: str | None) -> int | None:
+    """Return the bytes of a quantity such as ``2Gi``.
+
+    Raises
+    ------
+    InputError
+        If it is no quantity, or nothing is left to work in.
+    """
+    if word is None:
+        return None
+    try:
+        amount = parse_quantity(word) // parse_quantity("1")
+    except ValueError:
+        amount = 0
+    if amount < LEAST_MEMORY:
+        raise InputError(f"--memory {word}: must be a quantity of at least 256Mi, such as 2Gi")
+    return amount
 
 
 def _is_selector(word: str) -> bool:

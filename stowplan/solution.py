@@ -12,7 +12,8 @@ from models.result import NOT_NEGATIVE, Outcome, Status, TierOutcome
 from models.snapshot import Standing
 from optimizer.control import Stop
 from optimizer.evaluate import Evaluation, Judge
-from optimizer.portfolio import Options, Progress, solve
+from optimizer.portfolio import Options, solve
+from optimizer.run import Progress, silent
 from plugins_compat.admission import Rejection, populated, rejections
 from plugins_compat.compiler.compile import Compiled
 from plugins_compat.framework.scheduler import failure
@@ -85,7 +86,7 @@ def solve_snapshot(
     *,
     candidates: Sequence[Mapping[str, str]] = (),
     stop: Stop | None = None,
-    progress: Progress = lambda seconds, source, values: None,
+    progress: Progress = silent,
 ) -> Solution:
     """Solve a compiled snapshot, and have the real filters confirm the answer.
 

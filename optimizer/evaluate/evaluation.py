@@ -12,8 +12,8 @@ from models.arrays import Ints
 from models.problem import SEVERITY, Capacity, Origin, Placement, Problem, Rule
 from optimizer.evaluate.cost import cost
 from optimizer.evaluate.excess import arrivals, excess, place_names, places
-from optimizer.evaluate.suspects import Suspects
 from optimizer.evaluate.mentions import Mentions
+from optimizer.evaluate.suspects import Suspects
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,13 +31,16 @@ ROUNDS = (0.12, 0.28, 1.0)
 THOROUGH = 100
 """Steps after which a tier is left, for every pair of a pod and a node."""
 
+COOLEST = 3
+"""Rounds after which they do not begin less hot any more."""
+
 SAMPLES = 2000
 """Uphill steps by which temperatures are set."""
 
 HOT, COLD = 0.35, 0.002
 """Quantiles of uphill steps that are the first and the last temperature of the first round."""
 
-Found = Callable[[Placement], None]
+Found = Callable[[Placement], object]
 """Called with every best placement at the end of a round."""
 
 
@@ -48,6 +51,7 @@ def anneal(
     seed: int = 0,
     *,
     floor: Sequence[int] | None = None,
+    rounds_before: int = 0,
     walkers: int = 2,
     found: Found = lambda placement: None,
 ) -> Placement:
@@ -57,6 +61,8 @@ def anneal(
     ----------
     floor
         Values below which no tier can get; 0 if nothing is known.
+    rounds_before
+        How often the placement has been annealed before: later rounds begin less hot.
     walkers
         Independent walks, each on a thread of its own. The answer depends on their number, not on the cores.
 
@@ -78,7 +84,7 @@ def anneal(
             left = deadline.share(1 / open_tiers)
             for number, share in enumerate(ROUNDS):
                 before = team[0].values
-                round_ = _Round(tier, lowest[tier], number, left.share(share))
+                round_ = _Round(tier, lowest[tier], number + min(rounds_before, COOLEST), left.share(share))
                 list(pool.map(lambda walk, round_=round_: walk.run(round_), team))
                 best = min(team, key=lambda walk: walk.values)
                 found(best.placement)
@@ -125,8 +131,7 @@ class _Walk:
     def run(self, round_: _Round) -> None:
         """Walk for a round."""
         tier, deadline = round_.tier, round_.deadline
-        if round_.number:
-            self._restart(self.placement)
+        self._restart(self.placement)
         aimed = troubled(self.judge, self.placement, self.image) if self.values[0] else np.zeros(0, dtype=np.int64)
         walker = self.walker._replace(
             mix=_mix(self.judge.problem.tiers[tier], self.image), aimed=np.append(aimed, 0).astype(np.int32)

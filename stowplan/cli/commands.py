@@ -38,6 +38,7 @@ def compare(
     deterministic: opt.Deterministic = False,
     seed: opt.Seed = 0,
     workers: opt.Workers = None,
+    memory: opt.Memory = None,
     output: opt.Output = Format.TABLE,
     quiet: opt.Quiet = False,
     detailed_exitcode: opt.DetailedExit = False,
@@ -49,13 +50,14 @@ def compare(
         objective, profile, config, scheduler, freeze, freeze_bare, max_moves, preemption, metrics, sample_nodes
     )
     snapshot = load_snapshot(paths, skip_unknown_nodes)
-    changed = _compare(snapshot, settings, _options(time_limit, deterministic, seed, workers), output, quiet)
+    changed = _compare(snapshot, settings, _options(time_limit, deterministic, seed, workers, memory), output, quiet)
     if detailed_exitcode and changed:
         raise typer.Exit(CHANGES)
 
 
 def _compare(snapshot: Snapshot, settings: Settings, options: Options, output: Format, quiet: bool) -> bool:
-    from stowplan.cli.session import emit, progress_printer, stoppable, warn_of_idle_freezes
+    from stowplan.cli.progress import reported
+    from stowplan.cli.session import emit, stoppable, warn_of_idle_freezes
     from stowplan.comparison import compare
     from stowplan.documents.comparison import comparison_document
     from stowplan.inputs import make_problem
@@ -64,8 +66,7 @@ def _compare(snapshot: Snapshot, settings: Settings, options: Options, output: F
 
     warn_of_idle_freezes(settings.freeze, snapshot)
     compiled = make_problem(snapshot, settings)
-    with stoppable() as stop:
-        progress = progress_printer(compiled.problem.tiers, quiet)
+    with stoppable() as stop, reported(compiled.problem.tiers, quiet) as progress:
         comparison = compare(compiled, options, stop=stop, progress=progress)
     emit(
         output,
@@ -92,13 +93,15 @@ def solve(
     deterministic: opt.Deterministic = False,
     seed: opt.Seed = 0,
     workers: opt.Workers = None,
+    memory: opt.Memory = None,
     output: opt.Output = Format.TABLE,
     quiet: opt.Quiet = False,
     detailed_exitcode: opt.DetailedExit = False,
 ) -> None:
     """Find the best placement, with a proof or a gap; -o json is what verify reads."""
     from optimizer.evaluate import Judge
-    from stowplan.cli.session import emit, load_snapshot, progress_printer, stoppable, warn_of_idle_freezes
+    from stowplan.cli.progress import reported
+    from stowplan.cli.session import emit, load_snapshot, stoppable, warn_of_idle_freezes
     from stowplan.documents.solution import solution_document
     from stowplan.inputs import make_problem
     from stowplan.report.rows import solution_rows
@@ -106,12 +109,11 @@ def solve(
     from stowplan.solution import solve_snapshot
 
     settings = _settings(objective, profile, config, scheduler, freeze, freeze_bare, max_moves, preemption, metrics)
-    options = _options(time_limit, deterministic, seed, workers)
+    options = _options(time_limit, deterministic, seed, workers, memory)
     snapshot = load_snapshot(paths, skip_unknown_nodes)
     warn_of_idle_freezes(settings.freeze, snapshot)
     compiled = make_problem(snapshot, settings)
-    with stoppable() as stop:
-        progress = progress_printer(compiled.problem.tiers, quiet)
+    with stoppable() as stop, reported(compiled.problem.tiers, quiet) as progress:
         solution = solve_snapshot(compiled, options, stop=stop, progress=progress)
     before = Judge(compiled.problem).evaluate(compiled.problem.start).values
     emit(
@@ -271,6 +273,7 @@ def bench(
     deterministic: opt.Deterministic = False,
     seed: opt.Seed = 0,
     workers: opt.Workers = None,
+    memory: opt.Memory = None,
     output: opt.Output = Format.TABLE,
     quiet: opt.Quiet = False,
 ) -> None:
@@ -298,7 +301,7 @@ def bench(
         result = run(
             opened,
             chosen,
-            _options(time_limit, deterministic, seed, workers),
+            _options(time_limit, deterministic, seed, workers, memory),
             place=Path(suite) if Path(suite).exists() else None,
             solutions=None if solutions is None else Path(solutions),
             jobs=jobs,
@@ -374,8 +377,11 @@ def _settings(
     )
 
 
-def _options(time_limit: float, deterministic: bool, seed: int, workers: int | None) -> Options:
+def _options(
+    time_limit: float, deterministic: bool, seed: int, workers: int | None = None, memory: str | None = None
+) -> Options:
     from optimizer.portfolio import Options
+    from stowplan.inputs import memory_limit
 
-    made = Options(time_limit=time_limit, deterministic=deterministic, seed=seed)
-    return made if workers is None else Options(time_limit, deterministic, seed, workers)
+    made = Options(time_limit=time_limit, deterministic=deterministic, seed=seed, memory=memory_limit(memory))
+    return made if workers is None else replace(made, workers=workers)

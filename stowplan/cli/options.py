@@ -127,6 +127,16 @@ Workers = Annotated[
     int | None,
     typer.Option("--workers", min=1, help="Threads of the solver.", show_default=False, rich_help_panel=SEARCH),
 ]
+Memory = Annotated[
+    str | None,
+    typer.Option(
+        "--memory",
+        metavar="QUANTITY",
+        help="Memory that may be used, such as 2Gi; most of what is free if not given.",
+        show_default=False,
+        rich_help_panel=SEARCH,
+    ),
+]
 Output = Annotated[Format, typer.Option("--output", "-o", help="Form of the answer.", rich_help_panel=OUTPUT)]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress on stderr.", rich_help_panel=OUTPUT)]
 DetailedExit = Annotated[

@@ -16,14 +16,11 @@ from pydantic import BaseModel
 from rich.console import Console
 
 from instances.load import load
-from models.problem import Tier
 from models.snapshot import Snapshot
 from optimizer.control import Stop
-from optimizer.portfolio import Progress
 from stowplan.cli.options import Format
 from stowplan.inputs import Freeze
 from stowplan.report.rows import Row, write_csv
-from stowplan.report.words import figure
 
 PIPE_WIDTH = 10_000
 """Columns that a table may take where nobody's terminal limits it."""
@@ -68,16 +65,6 @@ def stoppable(with_what: str = "with the best answer so far") -> Iterator[Stop]:
     finally:
         for number, handler in zip(numbers, before, strict=True):
             signal.signal(number, handler)
-
-
-def progress_printer(tiers: Sequence[Tier], quiet: bool) -> Progress:
-    """Return a reporter that prints one line an improvement on stderr."""
-
-    def report(seconds: float, source: str, values: tuple[int, ...]) -> None:
-        shown = [f"{t.name} {figure(t.shown(v))}" for t, v in zip(tiers, values, strict=True) if v]
-        print(f"{seconds:7.1f}s  {source:<10} {', '.join(shown) or 'all tiers 0'}", file=sys.stderr, flush=True)
-
-    return (lambda seconds, source, values: None) if quiet else report
 
 
 def emit(

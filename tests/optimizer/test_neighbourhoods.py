@@ -12,6 +12,7 @@ from itertools import islice, pairwise
 
 import numpy as np
 import pytest
+from optimizer.search.descent import descend
 
 from instances.synthetic import synthetic_snapshot
 from models.objective import PRESETS
@@ -26,7 +27,6 @@ from optimizer.neighbourhoods.choice import Choice
 from optimizer.neighbourhoods.improve import improve
 from optimizer.neighbourhoods.kinds import KINDS
 from optimizer.neighbourhoods.scene import Scene, Shared
-from optimizer.search.descent import descend
 from plugins_compat.compiler.compile import compile_problem
 from plugins_compat.profiles import default_profile
 from plugins_compat.release import K24, K36

@@ -1,0 +1,63 @@
+"""What is going on, on stderr: a live table on a terminal, a line for each improvement anywhere else."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+
+from models.problem import Tier
+from optimizer.run import Progress, Step, silent
+from stowplan.report.words import figure
+
+A_SECOND = 4
+"""How often the live table is drawn in a second."""
+
+
+@contextmanager
+def reported(tiers: Sequence[Tier], quiet: bool) -> Iterator[Progress]:
+    """Yield a reporter for one solve."""
+    if quiet:
+        yield silent
+    elif sys.stderr.isatty():
+        console = Console(stderr=True)
+        with Live(console=console, refresh_per_second=A_SECOND, transient=True) as live:
+            yield lambda step: live.update(_table(tiers, step))
+    else:
+        yield _Lines(tiers).report
+
+
+class _Lines:
+    """Prints a line whenever a value has improved, or a bound by more than a line is worth."""
+
+    def __init__(self, tiers: Sequence[Tier]) -> None:
+        self.tiers = tiers
+        self.printed = ""
+
+    def report(self, step: Step) -> None:
+        """Print what is new."""
+        shown = [
+            f"{tier.name} {figure(tier.shown(value))}" + (f" (at least {figure(tier.shown(bound))})" if bound else "")
+            for tier, value, bound in zip(self.tiers, step.values, step.bounds, strict=True)
+            if value
+        ]
+        line = f"{step.source:<14} {', '.join(shown) or 'all tiers 0'}"
+        if line != self.printed:
+            print(f"{step.seconds:7.1f}s  {line}", file=sys.stderr, flush=True)
+        self.printed = line
+
+
+def _table(tiers: Sequence[Tier], step: Step) -> Table:
+    """Draw incumbent and bound of every tier."""
+    table = Table(title=f"{step.seconds:.0f} s, last by {step.source}", title_justify="left", box=None)
+    table.add_column("tier")
+    for name in ("value", "bound", "gap"):
+        table.add_column(name, justify="right")
+    for tier, value, bound in zip(tiers, step.values, step.bounds, strict=True):
+        gap = "proven" if value <= bound else f"{(value - bound) / value:.1%}"
+        table.add_row(tier.name, figure(tier.shown(value)), figure(tier.shown(bound)), gap)
+    return table
