@@ -169,8 +169,7 @@ class _Portfolio:
             # The first bound is made in any case, so that there is one.
             with run.stage("bounds", 0.3, tier) as deadline:
                 found = best_bound(run.judge, run.upper, tier, run.values[:tier], run.values[tier], deadline)
-            if found:
-                run.raise_bound(tier, *found)
+            run.raise_bound(tier, *found)
 
     def _prove(self, tier: int) -> None:
         """Let CP-SAT improve and bound a tier as a whole."""

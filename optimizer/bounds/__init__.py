@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from optimizer.bounds import decomposition, relaxation
+from optimizer.bounds import decomposition, pooled, relaxation
 from optimizer.control import Deadline
 from optimizer.evaluate.evaluation import Judge
 
@@ -17,8 +17,8 @@ UNBOUNDED = 1e6
 
 def best_bound(
     judge: Judge, upper: NDArray[np.int32], tier: int, reached: Sequence[int], value: int, deadline: Deadline
-) -> tuple[int, str] | None:
-    """Return the best lower bound of one tier and its name, or ``None`` if none was found in time.
+) -> tuple[int, str]:
+    """Return the best lower bound of one tier and its name.
 
     Parameters
     ----------
@@ -29,15 +29,17 @@ def best_bound(
     value
         Value of this tier that is known to be reachable: a bound that meets it ends the search.
     """
-    found: list[tuple[int, str]] = []
+    found = [(pooled.pooled_bound(judge.problem, tier), pooled.NAME)]
+    if found[0][0] >= value:
+        return found[0]
     nodewise = decomposition.decomposition_bound(judge, upper, tier, reached, deadline)
     if nodewise is not None:
         found.append((nodewise, decomposition.NAME))
         if nodewise >= value or decomposition.reads_all(judge.problem, tier):
-            return found[0]
+            return max(found)
     if not deadline.over:
         seconds = UNBOUNDED if deadline.deterministic else deadline.remaining
         linear = relaxation.relaxation_bound(judge, upper, tier, reached, seconds)
         if linear is not None:
             found.append((linear, relaxation.NAME))
-    return max(found, default=None)
+    return max(found)
