@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from models.arrays import Ints
 from models.problem import Attract, Capacity, Pair, Repel
+from optimizer.cpsat.mentions import Mentions
 from optimizer.evaluate.evaluation import Judge
 from optimizer.evaluate.excess import roles
 
@@ -17,23 +18,19 @@ class Index:
         Excess at the start, by place, of each rule that is exceeded there.
     capacities
         The capacities, with their numbers among the rules.
+    rules_of, terms_of
+        Which rules name a class; for each tier, which terms do.
     """
 
     def __init__(self, judge: Judge) -> None:
         self.problem = problem = judge.problem
         self.before = {i: before for i, before in enumerate(judge.start_excess) if before.any()}
         self.capacities = [(i, rule) for i, rule in enumerate(problem.rules) if isinstance(rule, Capacity)]
-        self.judge = judge
+        classes = len(problem.classes)
+        self.rules_of = Mentions(problem.rules, classes)
+        self.terms_of = [Mentions([w.term for w in tier.terms], classes) for tier in problem.tiers]
         self._start_load: dict[int, Ints] = {}
         self._roles: dict[int, tuple[Ints, Ints, Ints]] = {}
-
-    def rules(self, classes: Ints) -> list[int]:
-        """Return the numbers of the rules that name any of the classes, or that speak of all."""
-        return self.judge.naming_rules.of(classes)
-
-    def terms(self, tier: int, classes: Ints) -> list[int]:
-        """Return the numbers of the terms of a tier that name any of the classes, or that speak of all."""
-        return self.judge.naming_terms[tier].of(classes)
 
     def start_load(self, rule: Capacity) -> Ints:
         """``[n]`` what the pods that stood on each node at the start demand."""

@@ -14,7 +14,7 @@ import numpy as np
 from models.arrays import Bools, Ints
 from models.problem import Placement, Problem, Topology
 from optimizer.cpsat.index import Index
-from optimizer.evaluate.mentions import ranges
+from optimizer.cpsat.mentions import ranges
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -113,7 +113,7 @@ def build(
     problem = index.problem
     builder = Builder()
     scope = Scope(index, incumbent, free)
-    touched = index.rules(free.classes)
+    touched = index.rules_of.of(free.classes)
     variables = Variables(builder, scope, [problem.rules[i] for i in touched])
     excess = Linear()
     for i in touched:
@@ -123,7 +123,7 @@ def build(
 
     def total(number: int) -> Linear:
         expression = Linear()
-        for k in index.terms(number, free.classes):
+        for k in index.terms_of[number].of(free.classes):
             weighted = problem.tiers[number].terms[k]
             expression.extend(terms.expression(weighted.term), weighted.weight)
         return expression

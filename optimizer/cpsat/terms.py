@@ -148,7 +148,9 @@ class Terms:
             asked = rule.demand[scope.classes[asking]]
             if asked.min() <= 0:
                 continue
+            # Frozen pods take room, and those that ask for less than nothing make some.
             room = np.maximum(0, rule.free[scope.nodes]) - scope.load(scope.frozen_here, rule.demand)
+            room = room + (upper * np.maximum(0, -rule.demand[scope.classes])[:, None]).sum(axis=0)
             if i in scope.index.before:
                 room = room + scope.index.before[i][scope.nodes]
             ratio = float((demand[asking] / asked).max())

@@ -12,7 +12,6 @@ from models.arrays import Ints
 from models.problem import SEVERITY, Capacity, Origin, Placement, Problem, Rule
 from optimizer.evaluate.cost import cost
 from optimizer.evaluate.excess import arrivals, excess, place_names, places
-from optimizer.evaluate.mentions import Mentions
 from optimizer.evaluate.suspects import Suspects
 
 
@@ -86,17 +85,6 @@ class Judge:
     @cached_property
     def _suspects(self) -> Suspects:
         return Suspects(self.problem)
-
-    @cached_property
-    def naming_rules(self) -> Mentions:
-        """The rules that name each class."""
-        return Mentions(self.problem.rules, len(self.problem.classes))
-
-    @cached_property
-    def naming_terms(self) -> list[Mentions]:
-        """For each tier, the terms that name each class."""
-        classes = len(self.problem.classes)
-        return [Mentions([weighted.term for weighted in tier.terms], classes) for tier in self.problem.tiers]
 
     def evaluate(self, placement: Placement) -> Evaluation:
         """Evaluate a placement.

@@ -15,7 +15,6 @@ from optimizer.cpsat.scope import Free, replaced
 from optimizer.cpsat.solve import Restricted, build
 from optimizer.cpsat.task import Answer, Limits, Task
 from optimizer.evaluate.evaluation import Judge
-from optimizer.evaluate.ledger import Ledger
 from optimizer.executor import Executor
 from optimizer.neighbourhoods.carve import Busy, carve
 from optimizer.neighbourhoods.choice import Choice
@@ -140,7 +139,9 @@ class _Search:
         self.plateau = plateau
         self.index = Index(judge)
         self.shared = Shared(self.index, tier)
-        self.ledger = Ledger(judge, incumbent)
+        self.judge = judge
+        self.placement = incumbent
+        self.values = judge.evaluate(incumbent).values
         self.scene = Scene(self.shared, incumbent)
         self.rng = np.random.default_rng(seed)
         self.choice = Choice(list(KINDS), self.rng)
@@ -172,8 +173,8 @@ class _Search:
         if counts.wrong:
             notes.append(f"{counts.wrong} solutions of neighbourhoods did not hold what they promised; not used")
         return Improvement(
-            self.ledger.placement,
-            self.ledger.values,
+            self.placement,
+            self.values,
             counts.solved,
             counts.improved,
             self.choice.summary(),
@@ -203,13 +204,12 @@ class _Search:
             free = carve(self.scene, idea, self.choice.size(kind), self.busy, self.rng)
             if free is not None and len(free.classes):
                 self.busy.take(free)
-                ledger = self.ledger
                 restricted = build(
                     self.index,
                     self.tier,
-                    ledger.values[: self.tier],
-                    ledger.placement,
-                    ledger.values,
+                    self.values[: self.tier],
+                    self.placement,
+                    self.values,
                     free,
                     lexicographic=True,
                 )
@@ -241,11 +241,11 @@ class _Search:
         counts = self.counts
         counts.solved += 1
         counts.work += OVERHEAD + answer.work
-        before = self.ledger.values
+        before = self.values
         whole = answer.optimal and self.version == proposal.version and self._whole(proposal.free)
         if answer.values is not None:
             self._put_in_place(proposal, answer)
-        improved = self.ledger.values < before
+        improved = self.values < before
         self.choice.learn(
             proposal.kind, improved=improved, optimal=answer.optimal, work=answer.work, granted=proposal.work
         )
@@ -253,29 +253,28 @@ class _Search:
         self.idle = 0 if improved else self.idle + 1
         if improved:
             counts.improved += 1
-            self.offer(self.ledger.placement)
+            self.offer(self.placement)
 
     def _whole(self, free: Free) -> bool:
         """Whether nothing was frozen, so that an optimal solution is the best there is."""
         problem = self.index.problem
         elastic = np.isin(np.flatnonzero(problem.spare), free.waiting).all()
-        there = np.union1d(self.ledger.placement.cls, np.flatnonzero(self.scene.missing))
+        there = np.union1d(self.placement.cls, np.flatnonzero(self.scene.missing))
         return len(free.nodes) == len(problem.nodes) and bool(elastic) and len(np.setdiff1d(there, free.classes)) == 0
 
     def _put_in_place(self, proposal: _Proposal, answer: Answer) -> None:
         assert answer.values is not None
         scope = proposal.restricted.variables.scope
         table = proposal.restricted.variables.table(answer.values)
-        changed = scope.classes[(table != scope.now).any(axis=1)]
-        if not len(changed):
+        if np.array_equal(table, scope.now):
             return
-        weighing = self.ledger.weigh(replaced(self.ledger.placement, proposal.free, table), changed)
-        now = self.ledger.values
-        if weighing.legal and (weighing.values < now or (self.plateau and weighing.values == now)):
-            self.ledger.take(weighing)
-            self.scene = Scene(self.shared, weighing.placement)
+        placement = replaced(self.placement, proposal.free, table)
+        verdict = self.judge.evaluate(placement)
+        if verdict.legal and (verdict.values < self.values or (self.plateau and verdict.values == self.values)):
+            self.placement, self.values = placement, verdict.values
+            self.scene = Scene(self.shared, placement)
             self.version += 1
         elif self.version != proposal.version:
             self.counts.clashes += 1  # others have been put in place meanwhile, and the two do not go together
-        elif not weighing.legal or weighing.values[: self.tier + 1] > now[: self.tier + 1]:
+        elif not verdict.legal or verdict.values[: self.tier + 1] > self.values[: self.tier + 1]:
             self.counts.wrong += 1

@@ -20,9 +20,9 @@ from models.problem import (
     Unplaced,
 )
 from optimizer.cpsat.index import Index
+from optimizer.cpsat.mentions import ranges
 from optimizer.evaluate.cost import missed_points, usage
 from optimizer.evaluate.excess import excess
-from optimizer.evaluate.mentions import ranges
 
 
 class Shared:
@@ -47,7 +47,7 @@ class Shared:
         terms: list[Term] = [weighted.term for weighted in self.tier.terms]
         parts = [*problem.rules, *terms]
         self.capacities = [rule for _, rule in index.capacities]
-        self.groups = [*index.judge.naming_rules.groups, *index.judge.naming_terms[tier].groups]
+        self.groups = [*index.rules_of.groups, *index.terms_of[tier].groups]
         found: dict[int, Topology] = {}
         for part in parts:
             for topology in (getattr(part, "topology", None), *getattr(part, "topologies", ())):
