@@ -21,7 +21,7 @@ from optimizer.patterns.structure import Structure
 SMOOTHING = 0.5
 """Share of the best prices so far in the prices at which patterns are looked for."""
 
-AT_ONCE = 80
+AT_ONCE = 40
 """Greedy patterns taken into the master at once, for each group."""
 
 SHORT = 3_000_000

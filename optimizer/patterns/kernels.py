@@ -23,23 +23,45 @@ DEEPEST = 4096
 
 @njit(cache=True, nogil=True)
 def _gain(
-    value: Ints, weight: Floats, fits: Ints, times: Ints, first: int, last: int, left: float, count: int, top: Ints
+    value: Ints,
+    weight: Floats,
+    fits: Ints,
+    times: Ints,
+    first: int,
+    middle: int,
+    last: int,
+    left: float,
+    count: int,
+    top: Ints,
 ) -> tuple[float, float]:
     """Bound what the candidates ``first … last`` can add, if ``left`` of the surrogate row is free.
 
-    Also return the value per weight of the candidate that no longer fits whole; 0 if all do.
+    Those before ``middle`` and those from there on are each sorted by falling value per weight. Also return the value
+    per weight of the candidate that no longer fits whole; 0 if all do.
     """
     total = 0.0
     critical = 0.0
-    for j in range(first, last):
-        k = fits[j]
-        load = weight[k] * times[j]
+    i = first
+    while i < middle and weight[fits[i]] <= 0:
+        total += value[fits[i]] * times[i]
+        left -= weight[fits[i]] * times[i]
+        i += 1
+    j = max(first, middle)
+    while i < middle or j < last:
+        if j >= last or (i < middle and value[fits[i]] * weight[fits[j]] >= value[fits[j]] * weight[fits[i]]):
+            at = i
+            i += 1
+        else:
+            at = j
+            j += 1
+        k = fits[at]
+        load = weight[k] * times[at]
         if load <= left:
-            total += value[k] * times[j]
+            total += value[k] * times[at]
             left -= load
         else:
             critical = value[k] / weight[k]
-            total += critical * left
+            total += critical * max(0.0, left)
             break
     total += SAFE * total + 1e-3
     if count <= 3:
@@ -69,6 +91,15 @@ def _maximal(x: Ints, upper: Ints, demand: Ints, rem: Ints, extra: int) -> bool:
 
 
 @njit(cache=True, nogil=True)
+def _fits(demand: Ints, rem: Ints) -> bool:
+    """Whether a pod fits into what is left."""
+    fit = True
+    for r in range(len(rem)):
+        fit = fit and demand[r] <= rem[r]
+    return fit
+
+
+@njit(cache=True, nogil=True)
 def search(
     value: Ints,
     weight: Floats,
@@ -76,6 +107,7 @@ def search(
     demand: Ints,
     room: Ints,
     upper: Ints,
+    makers: int,
     least: int,
     everything: bool,
     work: int,
@@ -86,7 +118,9 @@ def search(
     Parameters
     ----------
     value, weight, upper
-        ``[k]`` value, surrogate weight and most pods of each kind, by falling value per weight; values not negative.
+        ``[k]`` value, surrogate weight and most pods of each kind; values not negative. The first ``makers`` kinds
+        are those that make room in some row, those without weight first. They, and the others, are sorted by falling
+        value per weight.
     surrogate
         Room in the surrogate row.
     demand, room
@@ -122,6 +156,8 @@ def search(
     taken = np.zeros(depth + 1, dtype=np.int64)
     x = np.zeros(kinds, dtype=np.int64)
     smallest = np.empty(rows, dtype=np.int64)
+    middle = np.zeros(depth + 1, dtype=np.int64)
+    relief = np.zeros(rows, dtype=np.int64)
     no_limit = np.iinfo(np.int64).max
     best = least
     patterns = 0
@@ -137,25 +173,43 @@ def search(
             above = d - 1
             end = number[above] if d else kinds
             looked += end - start + 4
+            # What room can be made by those who come before all others?
+            makes = False
+            kept = True
+            if makers:
+                relief[:] = 0
+                for j in range(start, middle[above] if d else makers):
+                    k = fits[above, j] if d else j
+                    for r in range(rows):
+                        if demand[k, r] < 0:
+                            relief[r] -= demand[k, r] * (upper[k] - x[k])
+                            makes = makes or upper[k] > x[k]
+                for r in range(rows):
+                    kept = kept and rem[d, r] >= 0
             # Who still fits, and how often?
             fitting = 0
+            split = 0
             for j in range(start, end):
                 k = fits[above, j] if d else j
                 often = upper[k] - x[k]
                 for r in range(rows):
-                    if demand[k, r] > rem[d, r]:
+                    space = rem[d, r] + relief[r]
+                    if demand[k, r] > space and demand[k, r] > 0:
                         often = 0
                         break
-                    if demand[k, r] * often > rem[d, r]:
-                        often = rem[d, r] // demand[k, r]
+                    if demand[k, r] * often > space and demand[k, r] > 0:
+                        often = space // demand[k, r]
                 if often > 0:
                     fits[d, fitting] = k
                     times[d, fitting] = often
                     fitting += 1
+                    if k < makers:
+                        split = fitting
             # Of those, who can be part of a pattern that is good enough?
-            hope, critical = _gain(value, weight, fits[d], times[d], 0, fitting, left[d], no_limit, top[d])
+            hope, critical = _gain(value, weight, fits[d], times[d], 0, split, fitting, left[d], no_limit, top[d])
             spare = worth[d] + hope - (least if everything else best + 1)
             number[d] = 0
+            middle[d] = 0
             top[d, :] = 0
             smallest[:] = no_limit
             if spare >= 0:
@@ -167,6 +221,8 @@ def search(
                     fits[d, number[d]] = k
                     times[d, number[d]] = often
                     number[d] += 1
+                    if k < makers:
+                        middle[d] = number[d]
                     for r in range(rows):
                         if demand[k, r] < smallest[r]:
                             smallest[r] = demand[k, r]
@@ -179,10 +235,10 @@ def search(
             count[d] = no_limit if number[d] else 0
             for r in range(rows):
                 if number[d] and smallest[r] > 0:
-                    count[d] = min(count[d], rem[d, r] // smallest[r])
+                    count[d] = min(count[d], max(0, rem[d, r]) // smallest[r])
             place[d] = 0
             if everything:
-                if not fitting and worth[d] >= least:
+                if kept and (makes or not fitting) and worth[d] >= least:
                     looked += kinds
                     if _maximal(x, upper, demand, rem[d], -1):
                         if patterns == len(found):
@@ -192,7 +248,7 @@ def search(
                 if count[d] == 1:
                     for j in range(number[d]):
                         k = fits[d, j]
-                        if worth[d] + value[k] >= least:
+                        if worth[d] + value[k] >= least and _fits(demand[k], rem[d]):
                             looked += kinds
                             if _maximal(x, upper, demand, rem[d], k):
                                 if patterns == len(found):
@@ -202,26 +258,25 @@ def search(
                                 patterns += 1
                     number[d] = 0
             else:
-                if worth[d] > best:
+                if kept and worth[d] > best:
                     best = worth[d]
                     found[patterns % len(found), :] = x
                     patterns += 1
                 if count[d] == 1:
-                    if worth[d] + top[d, 0] > best:
-                        best = worth[d] + top[d, 0]
-                        found[patterns % len(found), :] = x
-                        for j in range(number[d]):
-                            if value[fits[d, j]] == top[d, 0]:
-                                found[patterns % len(found), fits[d, j]] += 1
-                                break
-                        patterns += 1
+                    for j in range(number[d]):
+                        k = fits[d, j]
+                        if worth[d] + value[k] > best and _fits(demand[k], rem[d]):
+                            best = worth[d] + value[k]
+                            found[patterns % len(found), :] = x
+                            found[patterns % len(found), k] += 1
+                            patterns += 1
                     number[d] = 0
             if d >= depth - 1 and number[d]:
                 return patterns, best, no_limit, looked, False
         i = place[d]
         back = i >= number[d]
         if not back:
-            hope, critical = _gain(value, weight, fits[d], times[d], i, number[d], left[d], count[d], top[d])
+            hope, critical = _gain(value, weight, fits[d], times[d], i, middle[d], number[d], left[d], count[d], top[d])
             hope += worth[d]
             back = hope < least if everything else hope < best + 1
             looked += 2
@@ -234,7 +289,9 @@ def search(
             # Cut off: what the open branches could still give bounds all that was not seen.
             bound = float(best)
             for e in range(d + 1):
-                hope, critical = _gain(value, weight, fits[e], times[e], place[e], number[e], left[e], count[e], top[e])
+                hope, critical = _gain(
+                    value, weight, fits[e], times[e], place[e], middle[e], number[e], left[e], count[e], top[e]
+                )
                 bound = max(bound, worth[e] + hope)
             return patterns, best, int(np.floor(bound)), looked, False
         k = fits[d, i]
@@ -243,7 +300,7 @@ def search(
         taken[d] = k
         x[k] += 1
         worth[d + 1] = worth[d] + value[k]
-        left[d + 1] = max(0.0, left[d] - weight[k])
+        left[d + 1] = left[d] - weight[k]
         for r in range(rows):
             rem[d + 1, r] = rem[d, r] - demand[k, r]
         d += 1
@@ -280,7 +337,7 @@ def fill_each(
                 if demand[k, r] > rem[r]:
                     often = 0
                     break
-                if demand[k, r] * often > rem[r]:
+                if demand[k, r] > 0 and demand[k, r] * often > rem[r]:
                     often = rem[r] // demand[k, r]
             if often > 0:
                 found[first, k] += often

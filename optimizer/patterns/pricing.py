@@ -46,7 +46,7 @@ class Pricer:
         self.kinds = np.flatnonzero(structure.upper[group] > 0)
         upper: Ints = structure.upper[group, self.kinds]
         demand = structure.demand[self.kinds]
-        binding = demand.astype(np.float64).T @ upper > structure.room[group] * (1 - 1e-9)
+        binding = np.maximum(0, demand).astype(np.float64).T @ upper > structure.room[group] * (1 - 1e-9)
         self._demand = np.ascontiguousarray(demand[:, binding])
         self._room = np.ascontiguousarray(structure.room[group, binding])
         self._upper: Ints = upper
@@ -67,7 +67,7 @@ class Pricer:
         ordered = self._ordered(value, upper, positive=True)
         if ordered is None:
             return Priced(least, np.zeros((0, self._all), dtype=np.int16), True, 1)
-        order, weight, surrogate = ordered
+        order, weight, surrogate, makers = ordered
         found = np.zeros((KEPT, len(order)), dtype=np.int16)
         number, _, bound, looked, complete = search(
             value[self.kinds][order],
@@ -76,6 +76,7 @@ class Pricer:
             np.ascontiguousarray(self._demand[order]),
             self._room,
             self._limit(upper)[order],
+            makers,
             least,
             False,
             work,
@@ -91,7 +92,7 @@ class Pricer:
         ordered = self._ordered(value, None, positive=False)
         if ordered is None:
             return Priced(0, np.zeros((1 if least <= 0 else 0, self._all), dtype=np.int16), True, 1)
-        order, weight, surrogate = ordered
+        order, weight, surrogate, makers = ordered
         found = np.zeros((cap, len(order)), dtype=np.int16)
         number, _, bound, looked, complete = search(
             value[self.kinds][order],
@@ -100,6 +101,7 @@ class Pricer:
             np.ascontiguousarray(self._demand[order]),
             self._room,
             self._upper[order],
+            makers,
             least,
             True,
             work,
@@ -126,11 +128,12 @@ class Pricer:
         limit: Ints = np.minimum(self._upper, upper[self.kinds])
         return limit
 
-    def _ordered(self, value: Ints, upper: Ints | None, *, positive: bool) -> tuple[Ints, Floats, float] | None:
-        """Return kinds by falling value per surrogate weight, those weights, and the surrogate room."""
+    def _ordered(self, value: Ints, upper: Ints | None, *, positive: bool) -> tuple[Ints, Floats, float, int] | None:
+        """Return kinds as `search` wants them, their surrogate weights, the surrogate room, how many make room."""
         values = value[self.kinds]
         limit = self._limit(upper)
-        chosen = np.flatnonzero((limit > 0) & (values > 0)) if positive else np.flatnonzero(limit > 0)
+        makes = np.any(self._demand < 0, axis=1)
+        chosen = np.flatnonzero((limit > 0) & ((values > 0) | makes | (not positive)))
         if not len(chosen):
             return None
         if self._relaxed is None:
@@ -139,8 +142,9 @@ class Pricer:
             multipliers = self._relaxed.multipliers(values, limit)
             weight, surrogate = self._demand @ multipliers, float(self._room @ multipliers)
         density = values[chosen] / np.maximum(weight[chosen], 1e-12)
-        order = chosen[np.argsort(-density, kind="stable")]
-        return order, weight[order], surrogate
+        density[weight[chosen] <= 0] = np.inf
+        order = chosen[np.lexsort([-density, ~makes[chosen]])]
+        return order, weight[order], surrogate, int(makes[chosen].sum())
 
     def _patterns(self, found: NDArray[np.int16], order: Ints) -> NDArray[np.int16]:
         everyone = np.zeros((len(found), self._all), dtype=np.int16)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.arrays import Ints
-from models.problem import AtMost, Capacity, Distinct, Open, Placement, Problem, Repel, Rule, Unplaced, refine
+from models.problem import AtMost, Capacity, Devices, Distinct, Open, Placement, Problem, Repel, Rule, Unplaced, refine
 from optimizer.cpsat.variables import most
 from optimizer.evaluate import Judge
 from optimizer.evaluate.excess import roles
@@ -109,7 +109,7 @@ def structure_of(judge: Judge) -> Structure | None:
     size, spare = _sum(problem.size, kind, kinds), _sum(problem.spare, kind, kinds)
     demand = demand[:, first]
     pooled = np.minimum(pooled, size[:, None])
-    pooled, binding = _tighten(demand, room, pooled)
+    pooled, binding = _tighten(demand, room, pooled, size)
     demand, room = demand[binding], room[binding]
 
     looks = np.vstack([room, pooled, opening, held.astype(np.int64)])
@@ -172,9 +172,7 @@ def _rows(judge: Judge) -> Iterator[tuple[Ints, Ints]]:
     pairs = list(zip(problem.rules, judge.start_excess, strict=True))
     for rule, before in pairs:
         if isinstance(rule, Capacity) and rule.demand.any():
-            # Pods that give room instead of taking it count as if all of them stood on the node.
-            given = int((np.minimum(0, rule.demand) * problem.size).sum())
-            yield np.maximum(0, rule.demand), np.maximum(0, rule.free) + before - given
+            yield rule.demand, np.maximum(0, rule.free) + before
     for rule, before in pairs:
         yield from _other_rows(problem, rule, before)
 
@@ -188,6 +186,11 @@ def _other_rows(problem: Problem, rule: Rule, before: Ints) -> Iterator[tuple[In
             yield _indicator(classes, rule.group), _at(rule.topology.domain, room, problem.pods)
         case Distinct() if rule.own.any():
             yield rule.own, np.maximum(0, np.maximum(0, rule.limit) + before - rule.held.sum(axis=0))
+        case Devices():
+            volume, halves = rule.volume, rule.halves
+            beyond = before * rule.size
+            yield volume, np.maximum(0, rule.free_volume) + beyond
+            yield halves, np.maximum(0, rule.free_halves) + 2 * before
         case Repel():
             both, seekers, targets = roles(rule.seekers, rule.targets)
             held = [rule.topology.total(h) for h in (rule.held.both, rule.held.seekers, rule.held.targets)]
@@ -218,14 +221,18 @@ def _at(domain: Ints, per_domain: Ints, elsewhere: int) -> Ints:
     return here
 
 
-def _tighten(demand: Ints, room: Ints, upper: Ints) -> tuple[Ints, NDArray[np.bool_]]:
-    """Let every row limit single kinds; say which rows still have something to say about several kinds."""
+def _tighten(demand: Ints, room: Ints, upper: Ints, size: Ints) -> tuple[Ints, NDArray[np.bool_]]:
+    """Let every row limit single kinds; say which rows still have something to say about several kinds.
+
+    Negative demands make room: all pods of such kinds on one node at most.
+    """
     keep = np.zeros(len(demand), dtype=np.bool_)
-    for row, space in zip(demand, room, strict=True):
-        asking = np.flatnonzero(row)
-        upper[asking] = np.minimum(upper[asking], space[None, :] // row[asking, None])
+    made = np.maximum(0, -demand) @ size
+    for row, space, more in zip(demand, room, made, strict=True):
+        asking = np.flatnonzero(row > 0)
+        upper[asking] = np.minimum(upper[asking], (space[None, :] + more) // row[asking, None])
     for r, (row, space) in enumerate(zip(demand, room, strict=True)):
-        asking = np.flatnonzero(row)
+        asking = np.flatnonzero(row > 0)
         # In floating point, since a sum of demands far beyond the room may leave 64 bits.
         load = row[asking].astype(np.float64) @ upper[asking].astype(np.float64)
         keep[r] = bool(np.any(load > space * (1 - 1e-9)))

@@ -76,7 +76,8 @@ def random_packing(seed: int) -> Problem:
     random = np.random.default_rng(seed)
     classes, nodes, rows = int(random.integers(2, 5)), int(random.integers(2, 4)), int(random.integers(1, 4))
     size = random.integers(1, 3, classes)
-    demands = [random.integers(0, 7, classes) for _ in range(rows)]
+    # Now and then a pod makes room for others.
+    demands = [random.integers(-2 if seed % 4 == 1 else 0, 7, classes) for _ in range(rows)]
     wide = random.integers(0, 2, nodes)
     room = [ints(random.integers(4, 9) + wide * int(random.integers(0, 4))) for _ in range(rows)]
     hostname = Topology("hostname", np.arange(nodes), tuple(f"n{i}" for i in range(nodes)))
@@ -196,7 +197,7 @@ def structure(seed: int) -> Structure:
 
 
 def patterns_of(s: Structure, g: int) -> list[tuple[int, ...]]:
-    """Return all patterns of a group."""
+    """Return all patterns of a group. With pods that make room, parts of a pattern need not be patterns."""
     ways = itertools.product(*(range(int(most) + 1) for most in s.upper[g]))
     return [x for x in ways if (ints(x) @ s.demand <= s.room[g]).all()]
 
