@@ -187,10 +187,8 @@ def _other_rows(problem: Problem, rule: Rule, before: Ints) -> Iterator[tuple[In
         case Distinct() if rule.own.any():
             yield rule.own, np.maximum(0, np.maximum(0, rule.limit) + before - rule.held.sum(axis=0))
         case Devices():
-            volume, halves = rule.volume, rule.halves
-            beyond = before * rule.size
-            yield volume, np.maximum(0, rule.free_volume) + beyond
-            yield halves, np.maximum(0, rule.free_halves) + 2 * before
+            for limit, demand, free in rule.sums:
+                yield demand, np.maximum(0, free) + limit * before
         case Repel():
             both, seekers, targets = roles(rule.seekers, rule.targets)
             held = [rule.topology.total(h) for h in (rule.held.both, rule.held.seekers, rule.held.targets)]
