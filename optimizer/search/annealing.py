@@ -190,7 +190,7 @@ def _mix(tier: Tier, image: Image) -> Floats:
     """``[KINDS]`` cumulative shares of the kinds of steps that suit a tier."""
     terms = [weighted.term for weighted in tier.terms]
     share = np.zeros(KINDS)
-    share[[SHIFT, SWAP, CHAIN]] = 50, 35, 5
+    share[[SHIFT, SWAP, CHAIN]] = 50, 35, 1
     if any(isinstance(term, NodeCurve) for term in terms):
         share[SWAP] = 45
     if image.value[image.head[at.H_TIERS] + at.WAITING]:
@@ -198,7 +198,7 @@ def _mix(tier: Tier, image: Image) -> Floats:
     if any(isinstance(term, Open) for term in terms):
         share[EVACUATE] = 5
     if len(image.relation):
-        share[GROUP] = 3
+        share[GROUP] = 0.3
     if any(isinstance(term, Move | MovePeak) for term in terms):
         share[HOME] = 6
     mix: Floats = np.cumsum(share) / share.sum()

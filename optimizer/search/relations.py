@@ -59,6 +59,9 @@ class Relations:
         self._topologies: list[Topology] = []
         self._counters: list[Ints] = []
         self._counted = 0
+        self._companies: dict[tuple[bytes, int], int] = {}
+        self._needs: dict[int, list[int]] = {}
+        self._needed: dict[int, list[int]] = {}
         self._classes: list[Ints] = []
         self._roles: list[Ints] = []
         self._relations: list[Ints] = []
@@ -70,6 +73,8 @@ class Relations:
                     self._repel(rule, before)
                 case Attract() if before.any() or len(rule.topologies) != 1:
                     self._attract_slow(rule, before)
+                case Attract() if _is_one_sided(rule):
+                    self._depend(rule)
                 case Attract():
                     self._attract(rule)
                 case Spread():
@@ -80,6 +85,7 @@ class Relations:
                     pass  # no matter of company: counted on the nodes
                 case _:
                     assert_never(rule)
+        self._list_dependencies()
         self.priced_from = len(self.rows)
         for t, tier in enumerate(problem.tiers):
             for weighted in tier.terms:
@@ -208,6 +214,31 @@ class Relations:
         q = self._add(at.ATTRACT, topology, counters, R_STATE=targets, R_EXCESS=alone, R_BAD=alone)
         self._join_roles(q, rule.seekers, rule.targets)
 
+    def _depend(self, rule: Attract) -> None:
+        """Tie two sets of classes together, which are counted once for all rules that speak of them."""
+        seekers, targets = (self._company(classes, rule.topologies[0]) for classes in (rule.seekers, rule.targets))
+        self._needs.setdefault(seekers, []).append(targets)
+        self._needed.setdefault(targets, []).append(seekers)
+
+    def _company(self, classes: Ints, topology: Topology) -> int:
+        key = (classes.tobytes(), self._number(topology))
+        if key not in self._companies:
+            # One more counter for nodes outside the topology, where there is no company.
+            q = self._add(at.COMPANY, topology, np.zeros(topology.size + 1, dtype=np.int64))
+            self._join(q, classes, at.BOTH)
+            self._companies[key] = q
+        return self._companies[key]
+
+    def _list_dependencies(self) -> None:
+        for first, end, listed in (
+            (at.R_NEEDS, at.R_NEEDS_END, self._needs),
+            (at.R_NEEDED, at.R_NEEDED_END, self._needed),
+        ):
+            for q, others in listed.items():
+                partners = np.unique(np.array(others, dtype=np.int64))
+                self.rows[q][first] = self._count(partners)
+                self.rows[q][end] = self.rows[q][first] + len(partners)
+
     def _attract_slow(self, rule: Attract, before: Ints) -> None:
         held = rule.held
         company = [topology.total(held.both + held.targets) for topology in rule.topologies]
@@ -284,6 +315,12 @@ class Relations:
             R_WEIGHT=weight * term.cost,
         )
         self._join(q, inside, term.group[inside])
+
+
+def _is_one_sided(rule: Attract) -> bool:
+    """Whether nobody is seeker and target at once, and no pod outside the problem takes part."""
+    held = (rule.held.both, rule.held.seekers, rule.held.targets)
+    return not any(part.any() for part in held) and not len(np.intersect1d(rule.seekers, rule.targets))
 
 
 def _held(held: Held, topology: Topology) -> Ints:

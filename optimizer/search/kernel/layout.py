@@ -96,7 +96,11 @@ R_TOPOLOGIES = 18  # Attract, slow: first topology in `counter`
 R_TOPOLOGIES_END = 19
 R_CREW = 20  # its classes: crew[R_CREW : R_CREW_END]
 R_CREW_END = 21
-R_COLUMNS = 22
+R_NEEDS = 22  # Company: the relations it must have company of, in `counter`
+R_NEEDS_END = 23
+R_NEEDED = 24  # Company: the relations that must have company of it
+R_NEEDED_END = 25
+R_COLUMNS = 26
 
 AT_MOST = 0
 REPEL = 1
@@ -106,6 +110,7 @@ OCCUPY = 4
 DOMAIN_CURVE = 5
 PAIR = 6
 MOVE_PEAK = 7
+COMPANY = 8  # pods of a set of classes, counted once for all `Attract` rules that speak of the set
 
 # Roles in a relation.
 BOTH = 0

@@ -16,6 +16,7 @@ from optimizer.search.kernel.layout import (
     C_MEMBER_END,
     C_MISSING,
     C_SPARE,
+    COMPANY,
     H_C_CAPACITY,
     H_C_CURVE,
     H_C_MOVE,
@@ -47,6 +48,10 @@ from optimizer.search.kernel.layout import (
     R_HISTOGRAM,
     R_KIND,
     R_LIMIT,
+    R_NEEDED,
+    R_NEEDED_END,
+    R_NEEDS,
+    R_NEEDS_END,
     R_SLOW,
     R_STATE,
     R_TIER,
@@ -106,13 +111,19 @@ def barred(s: Image, c: int, source: int, target: int) -> bool:
     for at in range(s.cls[c, C_MEMBER], s.cls[c, C_MEMBER_END]):
         q = s.member[at, 0]
         kind = s.relation[q, R_KIND]
-        if s.relation[q, R_SLOW] or kind > SPREAD:
+        if s.relation[q, R_SLOW] or (kind > SPREAD and kind != COMPANY):
             continue
         role = s.member[at, 1]
         old, new = s.domain[s.relation[q, R_TOPOLOGY], source], s.domain[s.relation[q, R_TOPOLOGY], target]
         if old == new:
             continue
         base, domains = s.relation[q, R_COUNT], s.relation[q, R_DOMAINS]
+        if kind == COMPANY:
+            if old >= 0 and s.counter[base + old] == 1 and _is_needed(s, q, old):
+                return True
+            if target < nodes and (new < 0 or s.counter[base + new] == 0) and not _has_company(s, q, new):
+                return True
+            continue
         if kind == ATTRACT:
             stride = domains + 1
             if old >= 0 and role != SEEKER:
@@ -146,6 +157,24 @@ def barred(s: Image, c: int, source: int, target: int) -> bool:
             if count + more - least > s.relation[q, R_LIMIT] and count > least:
                 return True
     return False
+
+
+@compiled
+def _is_needed(s: Image, q: int, d: int) -> bool:
+    """Whether pods of other relations in a domain need company of this one."""
+    for i in range(s.relation[q, R_NEEDED], s.relation[q, R_NEEDED_END]):
+        if s.counter[s.relation[s.counter[i], R_COUNT] + d] > 0:
+            return True
+    return False
+
+
+@compiled
+def _has_company(s: Image, q: int, d: int) -> bool:
+    """Whether a domain, if it is one, has all that pods of a relation need."""
+    for i in range(s.relation[q, R_NEEDS], s.relation[q, R_NEEDS_END]):
+        if d < 0 or s.counter[s.relation[s.counter[i], R_COUNT] + d] == 0:
+            return False
+    return True
 
 
 @compiled

@@ -13,6 +13,7 @@ from optimizer.search.kernel.layout import (
     BOTH,
     C_MEMBER,
     C_MEMBER_END,
+    COMPANY,
     DOMAIN_CURVE,
     H_NODES,
     H_TIERS,
@@ -27,6 +28,10 @@ from optimizer.search.kernel.layout import (
     R_HISTOGRAM,
     R_KIND,
     R_LIMIT,
+    R_NEEDED,
+    R_NEEDED_END,
+    R_NEEDS,
+    R_NEEDS_END,
     R_PIECE,
     R_PIECES,
     R_SLOW,
@@ -67,7 +72,11 @@ def count_relations(s: Image, c: int, source: int, target: int, left: bool, came
             assess(s, q)
             continue
         old, new = s.domain[topology, source], s.domain[topology, target]
-        if old == new and kind != ATTRACT:
+        if kind in (COMPANY, ATTRACT):
+            outside = s.relation[q, R_DOMAINS]
+            old = -1 if source == s.head[H_NODES] else (outside if old < 0 else old)
+            new = -1 if target == s.head[H_NODES] else (outside if new < 0 else new)
+        if old == new:
             continue
         if kind == AT_MOST:
             _at_most(s, q, old, -1)
@@ -75,14 +84,12 @@ def count_relations(s: Image, c: int, source: int, target: int, left: bool, came
         elif kind == REPEL:
             _repel(s, q, role, old, -1)
             _repel(s, q, role, new, 1)
+        elif kind == COMPANY:
+            _company(s, q, old, -1)
+            _company(s, q, new, 1)
         elif kind == ATTRACT:
-            outside = s.relation[q, R_DOMAINS]
-            nodes = s.head[H_NODES]
-            old = -1 if source == nodes else (outside if old < 0 else old)
-            new = -1 if target == nodes else (outside if new < 0 else new)
-            if old != new:
-                _attract(s, q, role, old, -1)
-                _attract(s, q, role, new, 1)
+            _attract(s, q, role, old, -1)
+            _attract(s, q, role, new, 1)
         elif kind == SPREAD:
             _spread(s, q, role, old, -1)
             _spread(s, q, role, new, 1)
@@ -170,6 +177,31 @@ def _attract(s: Image, q: int, role: int, d: int, k: int) -> None:
     was = lonely(a, b, a + t if inside else 0, targets <= 1)
     a, b, t = s.counter[at], s.counter[at + stride], s.counter[at + 2 * stride]
     book_excess(s, q, lonely(a, b, a + t if inside else 0, now <= 1) - was)
+
+
+@compiled
+def _company(s: Image, q: int, d: int, k: int) -> None:
+    """Count one more or less; only where the first comes or the last goes can a dependency begin or end to fail.
+
+    Every dependency that fails in a domain counts 1, however many pods are concerned.
+    """
+    if d < 0:
+        return
+    at = s.relation[q, R_COUNT] + d
+    count = s.counter[at] + k
+    s.counter[at] = count
+    if count != (k + 1) // 2:
+        return
+    inside = d < s.relation[q, R_DOMAINS]
+    change = 0
+    for i in range(s.relation[q, R_NEEDS], s.relation[q, R_NEEDS_END]):
+        if not inside or s.counter[s.relation[s.counter[i], R_COUNT] + d] == 0:
+            change += k
+    if inside:
+        for i in range(s.relation[q, R_NEEDED], s.relation[q, R_NEEDED_END]):
+            if s.counter[s.relation[s.counter[i], R_COUNT] + d] > 0:
+                change -= k
+    book_excess(s, q, change)
 
 
 @compiled
