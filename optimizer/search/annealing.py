@@ -16,7 +16,7 @@ from optimizer.search.imaging import image_of, placement_of
 from optimizer.search.kernel import layout as at
 from optimizer.search.kernel.chance import start_of
 from optimizer.search.kernel.image import Image
-from optimizer.search.kernel.walk import CHAIN, EVACUATE, GROUP, HOME, INSERT, KINDS, SHIFT, SWAP, Walker, probe, walk
+from optimizer.search.kernel.walk import CHAIN, EVACUATE, GROUP, HOME, INSERT, KINDS, LONGEST, SHIFT, SWAP, Walker, walk
 from optimizer.search.trouble import troubled
 
 STEPS_PER_SECOND = 100_000
@@ -153,8 +153,9 @@ class _Walk:
 
     def _temperatures(self, tier: int, number: int) -> tuple[float, float]:
         """Return first and last temperature of a round; later rounds begin less hot, since they begin with less."""
-        found = np.zeros(SAMPLES, dtype=np.int64)
-        uphill = np.sort(found[: probe(self.image, self.walker, 10 * SAMPLES, tier, found)])
+        self.walker.counts[1] = 0
+        walk(self.image, self.walker, 10 * SAMPLES, tier, 0.0, 0.0)
+        uphill = np.sort(self.walker.uphill[: min(SAMPLES, int(self.walker.counts[1]))])
         if not len(uphill):
             return 0.0, 0.0
         hot, cold = (float(uphill[int(q * (len(uphill) - 1))]) for q in (HOT, COLD))
@@ -177,10 +178,11 @@ def _walker(image: Image, seed: int) -> Walker:
         best_value=image.value[:tiers].copy(),
         dirty=np.zeros(pods, dtype=np.int32),
         dirty_at=np.zeros(pods, dtype=np.bool_),
-        counts=np.zeros(1, dtype=np.int64),
+        counts=np.zeros(2, dtype=np.int64),
         change=np.zeros(tiers, dtype=np.int64),
         before=np.zeros(tiers, dtype=np.int64),
-        path=np.zeros((256, 2), dtype=np.int32),
+        uphill=np.zeros(SAMPLES, dtype=np.int64),
+        path=np.zeros((LONGEST, 2), dtype=np.int32),
         tried=np.zeros(KINDS, dtype=np.int64),
         taken=np.zeros(KINDS, dtype=np.int64),
     )

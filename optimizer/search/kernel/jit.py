@@ -1,20 +1,78 @@
-"""How kernels are compiled."""
+"""How kernels are compiled, and where the machine code is kept."""
 
 from __future__ import annotations
 
+import hashlib
+import os
+import tempfile
 from collections.abc import Callable
-from typing import TypeVar, cast
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar, cast
 
 import numba
+
+import models.bin_packing
 
 F = TypeVar("F", bound=Callable[..., object])
 
 
 def compiled(function: F) -> F:
-    """Compile a function on first call, keep the machine code on disk, and let other threads run meanwhile."""
-    return cast(F, numba.njit(cache=True, nogil=True)(function))
+    """Compile a function on first call, keep the machine code on disk, and let other threads run meanwhile.
+
+    References to arrays are not counted: whoever calls from Python holds the arrays. Counting takes most of the time
+    where a step passes dozens of arrays through dozens of functions, and most of the time to compile.
+    """
+    return _kept(function)
 
 
 def inlined(function: F) -> F:
     """Like `compiled`, for small functions that are worth a copy at each place that calls them."""
-    return cast(F, numba.njit(cache=True, nogil=True, forceinline=True)(function))
+    return _kept(function, forceinline=True)
+
+
+def merged(function: F) -> F:
+    """Like `compiled`, for functions that become part of whoever calls them before anything is compiled.
+
+    Each compiled function is optimised together with all that it calls, and again as part of whoever calls it. Where a
+    large function is called through several others, all but the first and the last had better be merged.
+    """
+    return _kept(function, inline="always")
+
+
+def allocating(function: F) -> F:
+    """Like `compiled`, for functions that make arrays: these alone count references."""
+    return _kept(function, _nrt=True)
+
+
+def _kept(function: F, **options: bool | str) -> F:
+    settings: dict[str, bool | str] = {"cache": True, "nogil": True, "_nrt": False}
+    config = cast(Any, numba.config)
+    before = config.CACHE_DIR
+    config.CACHE_DIR = _folder()
+    try:
+        return cast(F, cast(Any, numba.njit)(**settings | options)(function))
+    finally:
+        config.CACHE_DIR = before
+
+
+@cache
+def _folder() -> str:
+    """Return a folder for the machine code of these very sources.
+
+    Numba looks at the file of a function alone to see whether its machine code is out of date, but what a kernel
+    calls is compiled into it.
+    """
+    here = Path(__file__).parent
+    sources = [*sorted(here.glob("*.py")), Path(models.bin_packing.__file__)]
+    digest = hashlib.sha256(b"".join(file.read_bytes() for file in sources)).hexdigest()[:16]
+    beside = here / "__pycache__"
+    for base in (beside, Path.home() / ".cache" / "stowplan", Path(tempfile.gettempdir()) / "stowplan"):
+        folder = base / digest
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError:
+            continue
+        if os.access(folder, os.W_OK):
+            return str(folder)
+    return tempfile.mkdtemp(prefix="stowplan-")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from optimizer.search.kernel.borrowing import borrow
 from optimizer.search.kernel.curves import curve_at, missed
 from optimizer.search.kernel.image import Image, Int64
 from optimizer.search.kernel.jit import compiled, inlined
@@ -91,7 +90,6 @@ def shift(s: Image, p: int, target: int) -> None:
 @compiled
 def place_all(s: Image, where: Int64) -> None:
     """Put every pod on the node of ``where[p]``."""
-    s = borrow(s)
     for p in range(len(where)):
         if s.pod[p, P_NODE] != where[p]:
             shift(s, p, where[p])
@@ -202,11 +200,11 @@ def glance(s: Image, p: int, other: int, source: int, target: int, change: Int64
         change[t] = 0
     # The target is what most often says no.
     if target < nodes:
-        if not _admits(s, c, e, target):
+        if not admits(s, c, e, target):
             return False
     elif s.cls[c, C_MISSING] >= s.cls[c, C_SPARE]:
         return False
-    if e >= 0 and source < nodes and not _admits(s, e, c, source):
+    if e >= 0 and source < nodes and not admits(s, e, c, source):
         return False
     if source < nodes:
         _glance_node(s, e, c, source, change)
@@ -220,7 +218,7 @@ def glance(s: Image, p: int, other: int, source: int, target: int, change: Int64
 
 
 @compiled
-def _admits(s: Image, comes: int, goes: int, n: int) -> bool:
+def admits(s: Image, comes: int, goes: int, n: int) -> bool:
     """Whether a node has room for a pod of one class, after one of another has left it; -1 for nobody."""
     if not is_newcomer(s, comes, n, 1):
         return True

@@ -7,7 +7,7 @@ import numpy as np
 from models.problem import SEVERITY
 from optimizer.search.kernel.curves import curve_at, missed
 from optimizer.search.kernel.image import Image
-from optimizer.search.kernel.jit import compiled, inlined
+from optimizer.search.kernel.jit import allocating, compiled, inlined
 from optimizer.search.kernel.layout import (
     BAD,
     C_ALLOW,
@@ -205,7 +205,7 @@ def count_devices(s: Image, c: int, n: int, k: int, newcomer: bool) -> None:
                 s.value[t] += (now - was) * SEVERITY * s.excess_weight[t]
 
 
-@compiled
+@allocating
 def device_excess(s: Image, i: int, n: int) -> int:
     """Return how many devices a node lacks; one more than at the start stands for all that is worse."""
     held, helds = s.fix[n, s.head[H_F_DEVICE_HELD] + i], s.fix[n, s.head[H_F_DEVICE_HELDS] + i]

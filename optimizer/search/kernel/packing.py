@@ -8,12 +8,12 @@ import numpy as np
 
 from models.arrays import Ints
 from models.bin_packing import fewest_bins
-from optimizer.search.kernel.jit import compiled
+from optimizer.search.kernel.jit import allocating
 
-_fewest_bins: Any = compiled(fewest_bins)
+_fewest_bins: Any = allocating(fewest_bins)
 
 
-@compiled
+@allocating
 def least_bins(parts: Ints, n: int, size: int, at_most: int) -> int:
     """Return the fewest devices of a size that hold some parts, or ``at_most + 1`` if that is more than ``at_most``.
 

@@ -104,7 +104,7 @@ def count_relations(s: Image, c: int, source: int, target: int, left: bool, came
             _pair(s, q, role, new, 1)
 
 
-@inlined
+@compiled
 def book_excess(s: Image, q: int, change: int) -> None:
     """Book a change of excess of a relation that held at the start."""
     if change:
@@ -116,7 +116,7 @@ def book_excess(s: Image, q: int, change: int) -> None:
             s.value[t] += change * SEVERITY * s.excess_weight[t]
 
 
-@inlined
+@compiled
 def _at_most(s: Image, q: int, d: int, k: int) -> None:
     if d < 0:
         return
@@ -240,7 +240,7 @@ def _spread(s: Image, q: int, role: int, d: int, k: int) -> None:
     book_excess(s, q, (max(0, now - least - skew) if bound > 0 else 0) - was)
 
 
-@inlined
+@compiled
 def _occupy(s: Image, q: int, d: int, k: int) -> None:
     if d < 0:
         return
@@ -255,7 +255,7 @@ def _occupy(s: Image, q: int, d: int, k: int) -> None:
         book_excess(s, q, max(0, least - now) - max(0, least - used))
 
 
-@inlined
+@compiled
 def _domain_curve(s: Image, q: int, d: int, k: int) -> None:
     if d < 0:
         return
@@ -267,7 +267,7 @@ def _domain_curve(s: Image, q: int, d: int, k: int) -> None:
     s.value[s.relation[q, R_TIER]] += s.relation[q, R_WEIGHT] * change
 
 
-@inlined
+@compiled
 def _pair(s: Image, q: int, role: int, d: int, k: int) -> None:
     if d < 0:
         return

@@ -8,10 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from optimizer.search.kernel.borrowing import borrow, borrowed
 from optimizer.search.kernel.chance import State, below, uniform
 from optimizer.search.kernel.image import Image, Int32, Int64
-from optimizer.search.kernel.jit import compiled, inlined
+from optimizer.search.kernel.jit import compiled, inlined, merged
 from optimizer.search.kernel.layout import (
     C_CHOICE,
     C_CHOICE_END,
@@ -33,9 +32,8 @@ from optimizer.search.kernel.layout import (
     R_DOMAINS,
     R_KIND,
     R_TOPOLOGY,
-    WAITING,
 )
-from optimizer.search.kernel.moves import barred, glance, glance_peaks, legal, shift
+from optimizer.search.kernel.moves import admits, barred, glance, glance_peaks, legal, shift
 
 KINDS = 7
 SHIFT, SWAP, CHAIN, INSERT, EVACUATE, GROUP, HOME = range(KINDS)
@@ -64,6 +62,8 @@ class Walker(NamedTuple):
         Pods that moved since then, whether a pod is among them, and how many they are in ``counts[0]``.
     change, before
         ``[T]`` scratch.
+    uphill
+        By how much the last steps that were uphill would have worsened the tier; ``counts[1]`` of them were seen.
     path
         ``[LONGEST, 2]`` pods moved in the step under way, and where they were.
     tried, taken
@@ -80,28 +80,10 @@ class Walker(NamedTuple):
     counts: Int64
     change: Int64
     before: Int64
+    uphill: Int64
     path: Int32
     tried: Int64
     taken: Int64
-
-
-@inlined
-def _borrow(w: Walker) -> Walker:
-    return Walker(
-        borrowed(w.chance),
-        borrowed(w.mix),
-        borrowed(w.aimed),
-        borrowed(w.best),
-        borrowed(w.best_value),
-        borrowed(w.dirty),
-        borrowed(w.dirty_at),
-        borrowed(w.counts),
-        borrowed(w.change),
-        borrowed(w.before),
-        borrowed(w.path),
-        borrowed(w.tried),
-        borrowed(w.taken),
-    )
 
 
 @compiled
@@ -117,8 +99,7 @@ def walk(s: Image, w: Walker, steps: int, focus: int, heat: float, pull: float) 
     pull
         Temperature of the pull towards full and empty nodes that decides between equals; 0 for no pull.
     """
-    s, w = borrow(s), _borrow(w)
-    nodes, tiers, pods = s.head[H_NODES], s.head[H_TIERS], s.head[H_PODS]
+    nodes, tiers = s.head[H_NODES], s.head[H_TIERS]
     for _ in range(steps):
         slack = -heat * log(uniform(w.chance)) if heat > 0 else 0.0
         drift = -pull * log(uniform(w.chance)) if pull > 0 else -1.0
@@ -126,34 +107,46 @@ def walk(s: Image, w: Walker, steps: int, focus: int, heat: float, pull: float) 
         kind = 0
         while kind < KINDS - 1 and draw > w.mix[kind]:
             kind += 1
-        if s.value[tiers + WAITING] == pods:
+        p = _pick(s, w)
+        if s.pod[p, P_NODE] == nodes:
             kind = INSERT
+        elif kind == INSERT and s.width[nodes]:
+            p = s.on[s.on_at[nodes] + below(w.chance, s.width[nodes])]
+        elif kind == INSERT:
+            kind = SHIFT
         w.tried[kind] += 1
+        for t in range(tiers):
+            w.before[t] = s.value[t]
+        target = _home_node(s, w, p) if kind == HOME else _open_node(s, w, p)
+        other = -1
+        if kind == SWAP and target >= 0:
+            other = _on_node(s, w, target)
+            if other < 0 or s.pod[other, P_CLASS] == s.pod[p, P_CLASS]:
+                continue
         if kind == INSERT:
-            taken = _insert(s, w, focus, slack)
-        elif kind == EVACUATE:
-            taken = _evacuate(s, w, focus, slack)
-        else:
-            p = _pick(s, w)
-            if s.pod[p, P_NODE] == nodes:
-                taken = _insert(s, w, focus, slack)
-            elif kind == SHIFT:
-                taken = _try(s, w, p, -1, _open_node(s, w, p), focus, slack, drift)
-            elif kind == HOME:
-                taken = _home(s, w, p, focus, slack, drift)
-            elif kind == SWAP:
-                target = _open_node(s, w, p)
-                if target < 0 or s.width[target] == 0:
-                    continue
-                other = s.on[s.on_at[target] + below(w.chance, s.width[target])]
-                if s.pod[other, P_CLASS] == s.pod[p, P_CLASS]:
-                    continue
-                taken = _try(s, w, p, other, target, focus, slack, drift)
-            elif kind == CHAIN:
-                taken = _chain(s, w, p, focus, slack)
-            else:
-                taken = _group(s, w, p, focus, slack)
-        if taken:
+            elsewhere = _somewhere(s, w, p, focus, -1)
+            if elsewhere >= 0:
+                target = elsewhere
+            elif target >= 0 and s.width[target]:
+                # Nowhere is room: take the place of another pod, or push others aside.
+                kind = CHAIN
+                if uniform(w.chance) < 0.5:
+                    kind, other = SWAP, _on_node(s, w, target)
+        length = 0
+        if kind == EVACUATE:
+            length = _evacuate(s, w, focus)
+        elif target < 0:
+            continue
+        elif kind == CHAIN:
+            length = _push(s, w, p, target, focus)
+        elif kind == GROUP:
+            length = _group(s, w, p, target)
+        elif _promises(s, w, p, other, target, focus, slack, drift):
+            source = s.pod[p, P_NODE]
+            length = _go(s, w, 0, p, target)
+            if other >= 0:
+                length = _go(s, w, length, other, source)
+        if length and _kept(s, w, length, focus, slack):
             w.taken[kind] += 1
 
 
@@ -163,6 +156,27 @@ def _pick(s: Image, w: Walker) -> int:
     if len(w.aimed) > 1 and uniform(w.chance) < 0.5:
         return int(w.aimed[below(w.chance, len(w.aimed) - 1)])
     return below(w.chance, s.head[H_PODS])
+
+
+@inlined
+def _on_node(s: Image, w: Walker, n: int) -> int:
+    """Pick a pod on a node, or return -1 if there is none."""
+    if s.width[n] == 0:
+        return -1
+    return int(s.on[s.on_at[n] + below(w.chance, s.width[n])])
+
+
+@inlined
+def _home_node(s: Image, w: Walker, p: int) -> int:
+    """Pick a node that a pod's class started on, or return -1 if it is the one it stands on."""
+    c = s.pod[p, P_CLASS]
+    first, end = s.cls[c, C_HOMES], s.cls[c, C_HOMES_END]
+    if end == first:
+        return -1
+    n = int(s.home[first + below(w.chance, end - first)])
+    if n == s.pod[p, P_NODE] or s.width[n] >= s.on_at[n + 1] - s.on_at[n]:
+        return -1
+    return n
 
 
 @inlined
@@ -185,12 +199,6 @@ def _welcome(s: Image, change: Int64, focus: int, slack: float) -> bool:
         if change[t] != 0:
             return bool(change[t] < 0)
     return bool(change[focus] <= slack)
-
-
-@inlined
-def _remember(s: Image, w: Walker) -> None:
-    for t in range(s.head[H_TIERS]):
-        w.before[t] = s.value[t]
 
 
 @inlined
@@ -222,8 +230,8 @@ def _settle(s: Image, w: Walker) -> None:
     w.counts[0] = 0
 
 
-@compiled
-def _judge(s: Image, w: Walker, length: int, focus: int, slack: float) -> bool:
+@merged
+def _kept(s: Image, w: Walker, length: int, focus: int, slack: float) -> bool:
     """Keep the moves on the path if they are legal and welcome all together; undo them otherwise."""
     if legal(s):
         for t in range(s.head[H_TIERS]):
@@ -238,7 +246,7 @@ def _judge(s: Image, w: Walker, length: int, focus: int, slack: float) -> bool:
     return False
 
 
-@inlined
+@merged
 def _go(s: Image, w: Walker, length: int, p: int, target: int) -> int:
     """Move a pod as part of a path; return the path's new length."""
     w.path[length, 0] = p
@@ -247,11 +255,9 @@ def _go(s: Image, w: Walker, length: int, p: int, target: int) -> int:
     return length + 1
 
 
-@compiled
-def _try(s: Image, w: Walker, p: int, other: int, target: int, focus: int, slack: float, drift: float) -> bool:
-    """Move a pod to a node, in exchange for another one or not."""
-    if target < 0:
-        return False
+@merged
+def _promises(s: Image, w: Walker, p: int, other: int, target: int, focus: int, slack: float, drift: float) -> bool:
+    """Whether it is worth trying to move a pod to a node, in exchange for another one or not."""
     source, c = s.pod[p, P_NODE], s.pod[p, P_CLASS]
     if not glance(s, p, other, source, target, w.change):
         return False
@@ -263,33 +269,17 @@ def _try(s: Image, w: Walker, p: int, other: int, target: int, focus: int, slack
             glance_peaks(s, c, source, target, w.change)
     else:
         unsure = unsure or s.head[H_SCORES] or s.cls[s.pod[other, P_CLASS], C_PRICED]
-    if not unsure and not _welcome(s, w.change, focus, slack):
+    if w.change[focus] > 0:
+        w.uphill[w.counts[1] % len(w.uphill)] = w.change[focus]
+        w.counts[1] += 1
+    if unsure:
+        return True
+    if not _welcome(s, w.change, focus, slack):
         return False
-    if drift >= 0 and source < s.head[H_NODES] and w.change[focus] == 0 and not unsure:
-        mine, theirs = s.weight[c], 0.0
-        if other >= 0:
-            theirs = s.weight[s.pod[other, P_CLASS]]
-        gain = (mine - theirs) * (s.fill[target] - s.fill[source] + mine - theirs)
-        if -gain > drift:
-            return False
-    _remember(s, w)
-    length = _go(s, w, 0, p, target)
-    if other >= 0:
-        length = _go(s, w, length, other, source)
-    return _judge(s, w, length, focus, slack)
-
-
-@compiled
-def _home(s: Image, w: Walker, p: int, focus: int, slack: float, drift: float) -> bool:
-    """Move a pod to a node that its class started on."""
-    c = s.pod[p, P_CLASS]
-    first, end = s.cls[c, C_HOMES], s.cls[c, C_HOMES_END]
-    if end == first:
-        return False
-    n = int(s.home[first + below(w.chance, end - first)])
-    if n == s.pod[p, P_NODE] or s.width[n] >= s.on_at[n + 1] - s.on_at[n]:
-        return False
-    return _try(s, w, p, -1, n, focus, slack, drift)
+    if drift < 0 or source == s.head[H_NODES] or w.change[focus] != 0:
+        return True
+    mine = s.weight[c] - (s.weight[s.pod[other, P_CLASS]] if other >= 0 else 0.0)
+    return bool(-mine * (s.fill[target] - s.fill[source] + mine) <= drift)
 
 
 @compiled
@@ -309,23 +299,12 @@ def _somewhere(s: Image, w: Walker, p: int, focus: int, avoid: int) -> int:
     return best
 
 
-@compiled
-def _chain(s: Image, w: Walker, p: int, focus: int, slack: float) -> bool:
+@merged
+def _push(s: Image, w: Walker, p: int, target: int, focus: int) -> int:
     """Push a pod onto a node and others off it, up to three, each to the best of a few nodes."""
-    target = _open_node(s, w, p)
-    if target < 0:
-        return False
-    return _push(s, w, p, target, focus, slack)
-
-
-@compiled
-def _push(s: Image, w: Walker, p: int, target: int, focus: int, slack: float) -> bool:
-    _remember(s, w)
     length = _go(s, w, 0, p, target)
     for _ in range(3):
-        if s.width[target] <= 1:
-            break
-        other = s.on[s.on_at[target] + below(w.chance, s.width[target])]
+        other = _on_node(s, w, target)
         if other == p:
             continue
         elsewhere = _somewhere(s, w, other, focus, target)
@@ -334,112 +313,52 @@ def _push(s: Image, w: Walker, p: int, target: int, focus: int, slack: float) ->
         length = _go(s, w, length, other, elsewhere)
         if legal(s):
             break
-    return _judge(s, w, length, focus, slack)
+    return length
 
 
-@compiled
-def _insert(s: Image, w: Walker, focus: int, slack: float) -> bool:
-    """Give a pod without a node one: where it fits, where others make room, or in place of another one."""
-    nodes = s.head[H_NODES]
-    if s.width[nodes] == 0:
-        return False
-    p = s.on[s.on_at[nodes] + below(w.chance, s.width[nodes])]
-    n = _somewhere(s, w, p, focus, -1)
-    if n >= 0:
-        _remember(s, w)
-        length = _go(s, w, 0, p, n)
-        return _judge(s, w, length, focus, slack)
-    target = _open_node(s, w, p)
-    if target < 0:
-        return False
-    if s.width[target] and uniform(w.chance) < 0.5:
-        other = s.on[s.on_at[target] + below(w.chance, s.width[target])]
-        return _try(s, w, p, other, target, focus, slack, -1.0)
-    return _push(s, w, p, target, focus, slack)
-
-
-@compiled
-def _evacuate(s: Image, w: Walker, focus: int, slack: float) -> bool:
-    """Empty the emptier of two nodes."""
+@merged
+def _evacuate(s: Image, w: Walker, focus: int) -> int:
+    """Empty the emptiest of a few nodes."""
     nodes, pods = s.head[H_NODES], s.head[H_PODS]
     n = nodes
     for _ in range(4):
         other = s.pod[below(w.chance, pods), P_NODE]
         if other < nodes and (n == nodes or s.fill[other] < s.fill[n]):
             n = other
-    if n == nodes or s.width[n] > LONGEST:
-        return False
-    _remember(s, w)
     length = 0
-    while s.width[n]:
+    while n < nodes and 0 < s.width[n] <= LONGEST - length:
         p = s.on[s.on_at[n] + s.width[n] - 1]
         elsewhere = _somewhere(s, w, p, focus, n)
         if elsewhere < 0 or s.width[elsewhere] == 0:
             break
         length = _go(s, w, length, p, elsewhere)
-    return _judge(s, w, length, focus, slack)
+    return length
 
 
-@compiled
-def _group(s: Image, w: Walker, p: int, focus: int, slack: float) -> bool:
+@merged
+def _group(s: Image, w: Walker, p: int, target: int) -> int:
     """Move all pods of a relation that share a domain with a pod into the domain of another node."""
     c = s.pod[p, P_CLASS]
     first, end = s.cls[c, C_MEMBER], s.cls[c, C_MEMBER_END]
     nodes = s.head[H_NODES]
-    target = _open_node(s, w, p)
-    if end == first or target < 0:
-        return False
-    q = s.member[first + below(w.chance, end - first), 0]
-    if s.relation[q, R_KIND] == MOVE_PEAK:
-        return False
-    topology, domains = s.relation[q, R_TOPOLOGY], s.relation[q, R_DOMAINS]
-    old, new = s.domain[topology, s.pod[p, P_NODE]], s.domain[topology, target]
-    if old < 0 or new < 0 or old == new:
-        return False
-    _remember(s, w)
-    length = _go(s, w, 0, p, target)
-    for at in range(s.relation[q, R_CREW], s.relation[q, R_CREW_END]):
-        crew = s.crew[at]
-        pod = s.cls[crew, C_POD]
-        while pod < s.head[H_PODS] and s.pod[pod, P_CLASS] == crew:
-            here = s.pod[pod, P_NODE]
-            if pod != p and here < nodes and s.domain[topology, here] == old:
-                if length == LONGEST:
-                    return _judge(s, w, length, focus, slack)
-                elsewhere = -1
-                for _ in range(2 * domains + LOOKS):
-                    n = _open_node(s, w, pod)
-                    if n >= 0 and s.domain[topology, n] == new and glance(s, pod, -1, here, n, w.change):
-                        elsewhere = n
-                        break
-                if elsewhere >= 0:
-                    length = _go(s, w, length, pod, elsewhere)
-            pod += 1
-    return _judge(s, w, length, focus, slack)
-
-
-@compiled
-def probe(s: Image, w: Walker, samples: int, focus: int, found: Int64) -> int:
-    """Look at random steps of one pod; gather by how much those that are uphill worsen a tier.
-
-    Returns
-    -------
-    int
-        How many were gathered in ``found``.
-    """
-    s, w = borrow(s), _borrow(w)
-    gathered = 0
-    for _ in range(samples):
-        p = below(w.chance, s.head[H_PODS])
-        target = _open_node(s, w, p)
-        source = s.pod[p, P_NODE]
-        if target < 0 or source == s.head[H_NODES]:
-            continue
-        if not glance(s, p, -1, source, target, w.change) or barred(s, s.pod[p, P_CLASS], source, target):
-            continue
-        if w.change[focus] > 0:
-            found[gathered] = w.change[focus]
-            gathered += 1
-            if gathered == len(found):
-                break
-    return gathered
+    length = 0
+    q = s.member[first + below(w.chance, end - first), 0] if end > first else -1
+    old, new = -1, -1
+    if q >= 0 and s.relation[q, R_KIND] != MOVE_PEAK:
+        old, new = s.domain[s.relation[q, R_TOPOLOGY], s.pod[p, P_NODE]], s.domain[s.relation[q, R_TOPOLOGY], target]
+    if old >= 0 and new >= 0 and old != new:
+        topology = s.relation[q, R_TOPOLOGY]
+        length = _go(s, w, 0, p, target)
+        for at in range(s.relation[q, R_CREW], s.relation[q, R_CREW_END]):
+            crew = s.crew[at]
+            pod = s.cls[crew, C_POD]
+            while pod < s.head[H_PODS] and s.pod[pod, P_CLASS] == crew and length < LONGEST:
+                here = s.pod[pod, P_NODE]
+                if here < nodes and s.domain[topology, here] == old:
+                    for _ in range(2 * s.relation[q, R_DOMAINS] + LOOKS):
+                        n = _open_node(s, w, pod)
+                        if n >= 0 and s.domain[topology, n] == new and admits(s, s.pod[pod, P_CLASS], -1, n):
+                            length = _go(s, w, length, pod, n)
+                            break
+                pod += 1
+    return length
