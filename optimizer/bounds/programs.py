@@ -8,7 +8,7 @@ for all pods of a kind, so a node's best answer does not depend on which of them
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +23,7 @@ from models.problem import (
     Devices,
     Excess,
     Move,
+    MoveBudget,
     NodeCurve,
     Open,
     Prefer,
@@ -69,6 +70,18 @@ class Tables(NamedTuple):
     pieces: Ints
 
 
+class Limits(NamedTuple):
+    """What a placement may cost at most by other tiers and rules, in their own units: ``[e]`` limits.
+
+    ``Σ_k move[e,k]·(pods that left) + Σ_k unplaced[e,k]·(pods that wait) + Σ_m opening[m,e]·[m is open] ≤ most[e]``.
+    """
+
+    move: Ints
+    unplaced: Ints
+    opening: Ints
+    most: Ints
+
+
 @dataclass(frozen=True, slots=True)
 class Programs:
     """What the nodes of a problem minimise, and what ties them together.
@@ -87,6 +100,8 @@ class Programs:
         What is paid in any case, in grains.
     grain
         Grains to one unit of the tier.
+    limits
+        What else a placement must keep to.
     """
 
     tables: Tables
@@ -96,6 +111,19 @@ class Programs:
     unplaced: Ints
     constant: int
     grain: int
+    limits: Limits
+
+    def fined(self, fines: Ints) -> Programs:
+        """Return the same programs with fines ``[e]``, in grains, for each unit that a limit is used."""
+        limits, tables = self.limits, self.tables
+        return replace(
+            self,
+            tables=tables._replace(
+                move=tables.move + fines @ limits.move, opening=tables.opening + limits.opening @ fines
+            ),
+            unplaced=self.unplaced + fines @ limits.unplaced,
+            constant=self.constant - sum(f * v for f, v in zip(fines.tolist(), limits.most.tolist(), strict=True)),
+        )
 
 
 class _Row(NamedTuple):
@@ -122,8 +150,9 @@ def node_programs(
     reached
         Values of the earlier tiers, which must not get worse.
     """
-    problem, terms = judge.problem, problem_terms(judge.problem.tiers[tier])
-    kind = _kinds(problem, terms, upper)
+    problem, terms = judge.problem, separable(judge.problem.tiers[tier])
+    charges = _charges(problem, tier, reached)
+    kind = _kinds(problem, terms, [term for part, _ in charges for _, term in part], upper)
     representative = np.unique(kind, return_index=True)[1]
     if len(representative) * len(problem.nodes) > largest:
         return None
@@ -158,15 +187,19 @@ def node_programs(
     grain = _grain(tables, unplaced)
     if not grain:
         return None
-    merged, times = _distinct(tables)
-    scaled = merged._replace(**{part: getattr(merged, part) * grain for part in _COSTS})
-    return Programs(scaled, times, size, spare, unplaced * grain, constant * grain, grain)
+    limits = _limits(charges, representative, len(problem.nodes))
+    chosen, times = _distinct(tables, limits.opening)
+    scaled = tables._replace(**{part: np.ascontiguousarray(getattr(tables, part)[chosen]) for part in _BY_NODE})
+    scaled = scaled._replace(**{part: getattr(scaled, part) * grain for part in _COSTS})
+    limits = limits._replace(opening=limits.opening[chosen])
+    return Programs(scaled, times, size, spare, unplaced * grain, constant * grain, grain, limits)
 
 
 _COSTS = ("linear", "move", "opening", "slope", "value")
+_BY_NODE = ("curve", "base", "floor", "wall", "upper", "start", "linear", "opening")
 
 
-def problem_terms(tier: Tier) -> list[tuple[int, Term]]:
+def separable(tier: Tier) -> list[tuple[int, Term]]:
     """Return the terms of a tier that belong to single nodes; those left out are never negative."""
     found: list[tuple[int, Term]] = []
     for weighted in tier.terms:
@@ -180,7 +213,7 @@ def problem_terms(tier: Tier) -> list[tuple[int, Term]]:
     return found
 
 
-def _kinds(problem: Problem, terms: list[tuple[int, Term]], upper: NDArray[np.int32]) -> Ints:
+def _kinds(problem: Problem, terms: list[tuple[int, Term]], charged: list[Term], upper: NDArray[np.int32]) -> Ints:
     """``[c]`` the kind of each class."""
     pattern = np.unique(np.packbits(upper > 0, axis=1), axis=0, return_inverse=True)[1].reshape(-1)
     kinds: tuple[type[Rule], ...] = (Capacity, Devices)
@@ -188,8 +221,43 @@ def _kinds(problem: Problem, terms: list[tuple[int, Term]], upper: NDArray[np.in
         kinds = (*kinds, Allow)
     read = [rule for rule in problem.rules if isinstance(rule, kinds)]
     parts = [term for _, term in terms if not isinstance(term, Open | Excess)]
-    before = [term for tier in problem.tiers for _, term in problem_terms(tier) if isinstance(term, Unplaced)]
-    return refine(len(problem.classes), [*read, *parts, *before], [pattern.astype(np.int64)])
+    charged = [term for term in charged if not isinstance(term, Open)]
+    return refine(len(problem.classes), [*read, *parts, *charged], [pattern.astype(np.int64)])
+
+
+def _charges(problem: Problem, tier: int, reached: Sequence[int]) -> list[tuple[list[tuple[int, Term]], int]]:
+    """Return limited sums of terms: earlier tiers, as far as they are read here, and budgets of moves."""
+    found: list[tuple[list[tuple[int, Term]], int]] = []
+    for earlier, value in zip(problem.tiers[:tier], reached, strict=False):
+        part: list[tuple[int, Term]] = [
+            (weight, term) for weight, term in separable(earlier) if isinstance(term, Move | Unplaced | Open)
+        ]
+        if part:
+            found.append((part, value))
+    each = np.ones(len(problem.classes), dtype=np.int64)
+    for rule in problem.rules:
+        if isinstance(rule, MoveBudget):
+            found.append(([(1, Move(rule.origin, each))], rule.limit))
+    return found
+
+
+def _limits(charges: list[tuple[list[tuple[int, Term]], int]], representative: Ints, nodes: int) -> Limits:
+    move = np.zeros((len(charges), len(representative)), dtype=np.int64)
+    unplaced, opening = move.copy(), np.zeros((nodes, len(charges)), dtype=np.int64)
+    most = np.array([value for _, value in charges], dtype=np.int64)
+    for e, (part, _) in enumerate(charges):
+        for weight, term in part:
+            match term:
+                case Move():
+                    move[e] += weight * term.cost[representative]
+                case Unplaced():
+                    unplaced[e] += weight * term.cost[representative]
+                case Open():
+                    opening[:, e] += weight * np.where(term.held > 0, 0, term.cost)
+                    most[e] -= weight * int(term.cost[term.held > 0].sum())
+                case _:
+                    pass
+    return Limits(move, unplaced, opening, most)
 
 
 def _merge(per_class: NDArray[np.signedinteger[Any]], kind: Ints) -> Ints:
@@ -321,7 +389,10 @@ def _grain(tables: Tables, unplaced: Ints) -> int:
     corner = np.abs(np.where(tables.first < FAR, tables.first, 0)).max(axis=1, initial=0).astype(np.float64)
     curve = sum((steepest[tables.curve] * (end + corner[tables.curve]) + highest[tables.curve] for end in ends), 0.0)
     pods = tables.upper.astype(np.float64).sum(axis=1)
-    unit = float(max(tables.linear.max(initial=0), tables.move.max(initial=0), unplaced.max(initial=0)))
+    heaviest = np.abs(tables.demand).max(axis=1, initial=0).astype(np.float64)
+    # A pod cannot earn more by the curves than the steepest of them takes for it.
+    priced = float((steepest[tables.curve] * heaviest).sum(axis=1).max(initial=0.0))
+    unit = max(priced, *(float(part.max(initial=0)) for part in (tables.linear, tables.move, unplaced)))
     worst = float(np.max(np.sum(curve, axis=1) + pods * unit + tables.opening, initial=1.0))
     grain = FINEST_GRAIN
     while grain and worst * grain > LARGEST_NUMBER:
@@ -329,12 +400,10 @@ def _grain(tables: Tables, unplaced: Ints) -> int:
     return grain
 
 
-def _distinct(tables: Tables) -> tuple[Tables, Ints]:
-    """Keep each program once, and count it."""
-    parts = ("curve", "base", "floor", "wall", "upper", "start", "linear")
-    key = np.hstack([*(getattr(tables, part) for part in parts), tables.opening[:, None]])
+def _distinct(tables: Tables, charged: Ints) -> tuple[Ints, Ints]:
+    """Return a node of each program, and how many nodes have it."""
+    key = np.hstack([*(getattr(tables, part).reshape(len(charged), -1) for part in _BY_NODE), charged])
     seen: dict[bytes, int] = {}
     number = np.array([seen.setdefault(row.tobytes(), len(seen)) for row in key], dtype=np.int64)
     chosen = np.unique(number, return_index=True)[1]
-    kept = {part: np.ascontiguousarray(getattr(tables, part)[chosen]) for part in (*parts, "opening")}
-    return tables._replace(**kept), np.bincount(number, minlength=len(chosen)).astype(np.int64)
+    return chosen, np.bincount(number, minlength=len(chosen)).astype(np.int64)
