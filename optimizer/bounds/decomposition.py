@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from models.arrays import Ints
 from models.problem import MovePeak, NodeCurve, Prefer, Problem
-from optimizer.bounds.interior import Dual, linear_dual
+from optimizer.bounds.interior import CLOSE, Dual, LinearProgram
 from optimizer.bounds.node_search import search_nodes
 from optimizer.bounds.programs import LARGEST_NUMBER, Programs, node_programs
 from optimizer.control import Deadline
@@ -27,8 +27,14 @@ NAME = "node decomposition"
 LARGEST = 4_000_000
 """Kinds times nodes above which this is not tried."""
 
-BUDGETS = (2_000, 20_000)
-"""Choices that the search of one node may look into, in rounds over all nodes."""
+CLOSENESS = (5e-3, CLOSE)
+"""How close to solved the linear relaxation is when its multipliers are tried.
+
+Those of the middle of the optimal face often do better in whole pods than those of a corner, and are had earlier.
+"""
+
+FIRST_BUDGET, LAST_BUDGET = 2_000, 20_000
+"""Choices that the search of one node may look into, for every multipliers tried, and then for the best."""
 
 STRETCHES, FIRST_STRETCH = 8, 0.1
 """Trials along the ray of all multipliers, and by how much the first one is longer."""
@@ -59,16 +65,19 @@ def decomposition_bound(
     programs = node_programs(judge, upper, tier, reached, LARGEST)
     if programs is None or deadline.over:
         return None
-    pricing = Pricing(programs, linear_dual(programs, deadline.share(0.5)))
-    bound = pricing.bound
-    for budget in BUDGETS:
-        if deadline.over or (value is not None and bound >= value):
-            break
-        pricing.search(budget, deadline)
-        if budget == BUDGETS[0]:
-            pricing = stretched(pricing, deadline)
-        bound = max(bound, pricing.bound)
-    return bound
+    linear = LinearProgram(programs)
+    best: Pricing | None = None
+    for close in CLOSENESS:
+        pricing = Pricing(programs, linear.solve(close, deadline.share(0.5)))
+        pricing.search(FIRST_BUDGET, deadline)
+        pricing = stretched(pricing, deadline)
+        if best is None or pricing.total > best.total:
+            best = pricing
+        if deadline.over or (value is not None and best.bound >= value):
+            return best.bound
+    assert best is not None
+    best.search(LAST_BUDGET, deadline)
+    return best.bound
 
 
 def reads_all(problem: Problem, tier: int) -> bool:
@@ -138,7 +147,7 @@ def stretched(pricing: Pricing, deadline: Deadline) -> Pricing:
             break
         longer = factor + step
         trial = Pricing(programs, Dual(dual.earned * longer, dual.prices * longer, dual.fines * longer))
-        trial.search(BUDGETS[0], deadline)
+        trial.search(FIRST_BUDGET, deadline)
         if trial.total > best.total:
             best, factor, step = trial, longer, 2 * step
         else:

@@ -30,7 +30,7 @@ STEPS = 120
 """Steps at most; the method needs thirty to eighty."""
 
 CLOSE = 1e-5
-"""Relative distance between the values of primal and dual at which to stop."""
+"""Relative distance between the values of primal and dual at which the program is solved."""
 
 BACK = 0.995
 """Share of the way to the boundary that a step may go."""
@@ -60,16 +60,27 @@ class Dual:
 
 def linear_dual(programs: Programs, deadline: Deadline) -> Dual:
     """Return multipliers and prices that are optimal for the linear relaxation, or as good as time allows."""
-    method = _Method(programs)
-    for _ in range(STEPS):
-        if deadline.over or not method.step():
-            break
-    earned, fines = method.earned[: method.kinds], -method.earned[method.kinds :]
-    return Dual(
-        earned * method.dearest,
-        method.prices * method.dearest / method.typical,
-        np.maximum(0, fines) * method.dearest / method.unit,
-    )
+    return LinearProgram(programs).solve(CLOSE, deadline)
+
+
+class LinearProgram:
+    """The linear relaxation, solved step by step: it can be left and taken up again."""
+
+    def __init__(self, programs: Programs) -> None:
+        self._method = _Method(programs)
+        self._steps = 0
+
+    def solve(self, close: float, deadline: Deadline) -> Dual:
+        """Go on until primal and dual are relatively ``close``, and return the dual."""
+        method = self._method
+        while self._steps < STEPS and not deadline.over and method.step(close):
+            self._steps += 1
+        earned, fines = method.earned[: method.kinds], -method.earned[method.kinds :]
+        return Dual(
+            earned * method.dearest,
+            method.prices * method.dearest / method.typical,
+            np.maximum(0, fines) * method.dearest / method.unit,
+        )
 
 
 class _Method:
@@ -150,8 +161,8 @@ class _Method:
         self.dearest = float(max(1.0, pods.max(initial=0.0), 0.0 if pods.any() else np.abs(costs).max(initial=0.0)))
         self.cost: Floats = costs / self.dearest
 
-    def step(self) -> bool:
-        """Take one step; say whether another is worth it."""
+    def step(self, close: float) -> bool:
+        """Take one step, unless primal and dual are that close; say whether another is worth it."""
         load, link = self.left_side(self.used)
         over = self.lift - load, self.total - link
         rest = self.cost - self.pull(self.prices, self.earned) - self.low + self.high
@@ -159,7 +170,7 @@ class _Method:
         primal = float(self.cost @ self.used)
         dual = float(self.earned @ self.total - (self.prices * self.lift).sum() - self.length @ self.high)
         # Nothing else is asked of the primal: it only tells how much better the dual could get.
-        if len(self.at) == 0 or abs(primal - dual) <= CLOSE * max(1e-9, abs(primal + self.constant)):
+        if len(self.at) == 0 or abs(primal - dual) <= close * max(1e-9, abs(primal + self.constant)):
             return False
         mean = float(below.sum() + above.sum()) / (2 * len(self.at))
         weight = 1 / (self.low / self.used + self.high / self.left)
