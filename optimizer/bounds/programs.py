@@ -34,6 +34,7 @@ from models.problem import (
     Unplaced,
     refine,
 )
+from optimizer.bounds.loads import Row, implied_walls, load_rows, matters, pods_row
 from optimizer.evaluate.evaluation import Judge
 
 LARGEST_NUMBER = 1 << 56
@@ -126,18 +127,6 @@ class Programs:
         )
 
 
-class _Row(NamedTuple):
-    """A load of every node, with its curve; ``curve`` is a row of the family."""
-
-    demand: Ints
-    base: Ints
-    wall: Ints
-    curve: Ints
-    first: Ints
-    slope: Ints
-    value: Ints
-
-
 def node_programs(
     judge: Judge, upper: NDArray[np.int32], tier: int, reached: Sequence[int], largest: int
 ) -> Programs | None:
@@ -152,15 +141,19 @@ def node_programs(
     """
     problem, terms = judge.problem, separable(judge.problem.tiers[tier])
     charges = _charges(problem, tier, reached)
-    kind = _kinds(problem, terms, [term for part, _ in charges for _, term in part], upper)
+    charged = [term for part, _ in charges for _, term in part]
+    kind = _kinds(problem, terms, charged, upper)
     representative = np.unique(kind, return_index=True)[1]
     if len(representative) * len(problem.nodes) > largest:
         return None
     # From here on, arrays run over kinds k, and nodes are rows: [n, k].
     most = _merge(upper, kind).T
     start = _merge(problem.start.table(*problem.shape), kind).T
-    rows = [_row(row, representative) for row in _rows(judge, terms, tier, reached)]
-    rows = [row for row in rows if _matters(row, most)]
+    rows = [row._replace(demand=row.demand[representative]) for row in load_rows(judge, terms, tier, reached)]
+    if any(isinstance(term, Open) for term in [*(t for _, t in terms), *charged]):
+        rows.append(pods_row(most))
+    else:
+        rows = [row for row in rows if matters(row, most)]
     linear = np.zeros_like(most)
     move, unplaced = np.zeros(most.shape[1], dtype=np.int64), np.zeros(most.shape[1], dtype=np.int64)
     opening, constant = np.zeros(len(problem.nodes), dtype=np.int64), 0
@@ -277,63 +270,7 @@ def _spare(problem: Problem, tier: int, reached: Sequence[int], spare: Ints, rep
     return spare
 
 
-def _rows(judge: Judge, terms: list[tuple[int, Term]], tier: int, reached: Sequence[int]) -> list[_Row]:
-    """Return the loads that a node's pods may not exceed, or that cost something."""
-    problem = judge.problem
-    charge = sum(weight for weight, term in terms if isinstance(term, Excess))
-    free_of_charge = np.zeros(len(problem.nodes), dtype=np.int64)
-    flat = np.zeros((1, 1), dtype=np.int64)
-    rows: list[_Row] = []
-    for rule, before in zip(problem.rules, judge.start_excess, strict=True):
-        match rule:
-            case Capacity():
-                room = np.maximum(0, rule.free)
-                wall = room + np.minimum(before, _tolerated(problem, tier, reached, rule.severity))
-                if charge:
-                    nodes = len(problem.nodes)
-                    slope = np.stack([free_of_charge, charge * rule.severity], axis=1)
-                    first = np.stack([np.minimum(0, room), room], axis=1)
-                    rows.append(_Row(rule.demand, free_of_charge, wall, np.arange(nodes), first, slope, 0 * slope))
-                else:
-                    rows.append(_Row(rule.demand, free_of_charge, wall, free_of_charge, flat, flat, flat))
-            case Devices():
-                severity = np.full(len(before), SEVERITY)
-                over = np.minimum(before, _tolerated(problem, tier, reached, severity))
-                for limit, demand, free in rule.sums:
-                    rows.append(_Row(demand, free_of_charge, free + limit * over, free_of_charge, flat, flat, flat))
-            case _:
-                pass
-    for weight, term in terms:
-        if isinstance(term, NodeCurve):
-            none = np.zeros((1, term.curves.start.shape[1]), dtype=np.int64)
-            first = np.vstack([np.where(none == 0, FAR, none), term.curves.start])
-            first[0, 0] = 0
-            slope, value = (np.vstack([none, part]) * weight for part in (term.curves.slope, term.curves.value))
-            wall = np.full(len(problem.nodes), FAR)
-            rows.append(_Row(term.demand, term.held, wall, term.curve + 1, first, slope, value))
-    return rows
-
-
-def _tolerated(problem: Problem, tier: int, reached: Sequence[int], severity: Ints) -> Ints:
-    """``[p]`` how far a place may exceed its rule if no earlier tier gets worse."""
-    most = np.full(len(severity), FAR)
-    for earlier, value in zip(problem.tiers[:tier], reached, strict=False):
-        for weighted in earlier.terms:
-            if isinstance(weighted.term, Excess):
-                most = np.minimum(most, value // np.maximum(1, weighted.weight * severity))
-    return most
-
-
-def _row(row: _Row, representative: Ints) -> _Row:
-    return row._replace(demand=row.demand[representative])
-
-
-def _matters(row: _Row, most: Ints) -> bool:
-    """Whether a load costs anything or could hit its wall."""
-    return bool(row.slope.any()) or bool(np.any(row.base + most @ np.maximum(0, row.demand) > row.wall))
-
-
-def _tables(rows: list[_Row], most: Ints, start: Ints, linear: Ints, move: Ints, opening: Ints) -> Tables:
+def _tables(rows: list[Row], most: Ints, start: Ints, linear: Ints, move: Ints, opening: Ints) -> Tables:
     nodes, kinds = most.shape
     width = max((row.first.shape[1] for row in rows), default=1)
 
@@ -355,7 +292,7 @@ def _tables(rows: list[_Row], most: Ints, start: Ints, linear: Ints, move: Ints,
         curve=by_node([row.curve + above[r] for r, row in enumerate(rows)]),
         base=base,
         floor=lowest,
-        wall=np.maximum(lowest, _implied(demand, base, np.minimum(highest, by_node([row.wall for row in rows])))),
+        wall=np.maximum(lowest, implied_walls(demand, base, np.minimum(highest, by_node([row.wall for row in rows])))),
         upper=np.ascontiguousarray(most),
         start=np.ascontiguousarray(start),
         linear=linear,
@@ -366,19 +303,6 @@ def _tables(rows: list[_Row], most: Ints, start: Ints, linear: Ints, move: Ints,
         value=family([row.value for row in rows], 0),
         pieces=(first < FAR).sum(axis=1),
     )
-
-
-def _implied(demand: Ints, base: Ints, wall: Ints) -> Ints:
-    """``[n, r]`` the walls, lowered to what the walls of other loads leave."""
-    lowered = wall.copy()
-    for r, row in enumerate(demand):
-        asking = row > 0
-        for q, other in enumerate(demand):
-            if q != r and asking.any() and (demand[[r, q]] >= 0).all() and (other[asking] > 0).all():
-                most = float((row[asking] / other[asking]).max())  # of this load, for one unit of the other
-                room = np.ceil(np.maximum(0, wall[:, q] - base[:, q]) * most * (1 + 1e-12)).astype(np.int64) + 1
-                lowered[:, r] = np.minimum(lowered[:, r], base[:, r] + room)
-    return lowered
 
 
 def _grain(tables: Tables, unplaced: Ints) -> int:

@@ -186,6 +186,13 @@ def test_alike_nodes_are_one_program() -> None:
     assert decomposition_bound(Judge(problem), most(problem), last, value[:last], WORK) == value[last]
 
 
+def test_a_node_is_in_use_though_nothing_on_it_is_full() -> None:
+    nodes = [node(f"n{i}", cpu=str(4 + i)) for i in range(3)]
+    cluster = snapshot(nodes=nodes, pods=[pod("p", "n1", cpu="100m", memory="")])
+    problem = compile_problem(cluster, default_profile(K36), PRESETS["pack"]).problem
+    assert decomposition_bound(Judge(problem), most(problem), 1, [0], WORK) == 1
+
+
 def test_multipliers_and_prices_of_any_size_cannot_overflow() -> None:
     programs = programs_of(balanced(10, 60))
     huge = Dual(np.full(len(programs.size), 1e300), np.full(programs.tables.base.shape, -np.inf), np.zeros(0))
