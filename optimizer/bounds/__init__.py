@@ -32,7 +32,7 @@ def best_bound(
     found = [(pooled.pooled_bound(judge.problem, tier), pooled.NAME)]
     if found[0][0] >= value:
         return found[0]
-    nodewise = decomposition.decomposition_bound(judge, upper, tier, reached, deadline)
+    nodewise = decomposition.decomposition_bound(judge, upper, tier, reached, deadline, value)
     if nodewise is not None:
         found.append((nodewise, decomposition.NAME))
         if nodewise >= value or decomposition.reads_all(judge.problem, tier):

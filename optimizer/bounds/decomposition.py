@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.arrays import Ints
-from models.problem import Excess, MoveBudget, MovePeak, Open, Problem, Unplaced
-from optimizer.bounds.interior import Dual, linear_dual
+from models.problem import MovePeak, NodeCurve, Prefer, Problem
+from optimizer.bounds.interior import CLOSE, Dual, LinearProgram
 from optimizer.bounds.node_search import search_nodes
 from optimizer.bounds.programs import LARGEST_NUMBER, Programs, node_programs
 from optimizer.control import Deadline
@@ -27,15 +27,29 @@ NAME = "node decomposition"
 LARGEST = 4_000_000
 """Kinds times nodes above which this is not tried."""
 
-BUDGETS = (2_000, 20_000)
-"""Choices that the search of one node may look into, in rounds over all nodes."""
+CLOSENESS = (5e-3, CLOSE)
+"""How close to solved the linear relaxation is when its multipliers are tried.
+
+Those of the middle of the optimal face often do better in whole pods than those of a corner, and are had earlier.
+"""
+
+FIRST_BUDGET, LAST_BUDGET = 2_000, 20_000
+"""Choices that the search of one node may look into, for every multipliers tried, and then for the best."""
+
+STRETCHES, FIRST_STRETCH = 8, 0.1
+"""Trials along the ray of all multipliers, and by how much the first one is longer."""
 
 CHUNK = 16
 """Nodes between two looks at the clock."""
 
 
 def decomposition_bound(
-    judge: Judge, upper: NDArray[np.int32], tier: int, reached: Sequence[int], deadline: Deadline
+    judge: Judge,
+    upper: NDArray[np.int32],
+    tier: int,
+    reached: Sequence[int],
+    deadline: Deadline,
+    value: int | None = None,
 ) -> int | None:
     """Return a lower bound of one tier, or ``None`` if none was found.
 
@@ -45,52 +59,110 @@ def decomposition_bound(
         ``[c, n]`` the most pods of each class that a node can hold; see `optimizer.cpsat.variables.most`.
     reached
         Values of the earlier tiers, which must not get worse.
+    value
+        A value of this tier that is known to be reachable: a bound that meets it ends the search.
     """
     programs = node_programs(judge, upper, tier, reached, LARGEST)
     if programs is None or deadline.over:
         return None
-    dual = linear_dual(programs, deadline.share(0.6))
-    return evaluate(programs, dual, deadline)
+    linear = LinearProgram(programs)
+    best: Pricing | None = None
+    for close in CLOSENESS:
+        pricing = Pricing(programs, linear.solve(close, deadline.share(0.5)))
+        pricing.search(FIRST_BUDGET, deadline)
+        pricing = stretched(pricing, deadline)
+        if best is None or pricing.total > best.total:
+            best = pricing
+        if deadline.over or (value is not None and best.bound >= value):
+            return best.bound
+    assert best is not None
+    best.search(LAST_BUDGET, deadline)
+    return best.bound
 
 
 def reads_all(problem: Problem, tier: int) -> bool:
     """Whether the relaxation reads nothing of a tier that is not read here, so that it cannot bound it better."""
-    if any(isinstance(rule, MoveBudget) for rule in problem.rules):
-        return False
     this = [weighted.term for weighted in problem.tiers[tier].terms]
     earlier = [weighted.term for before in problem.tiers[:tier] for weighted in before.terms]
-    return not any(isinstance(term, MovePeak | Open) for term in this) and all(
-        isinstance(term, Excess | Unplaced) for term in earlier
+    return not any(isinstance(term, MovePeak) for term in this) and not any(
+        isinstance(term, MovePeak | Prefer | NodeCurve) for term in earlier
     )
 
 
-def evaluate(programs: Programs, dual: Dual, deadline: Deadline) -> int:
-    """Return the bound that multipliers give: at once from their prices, then better by search, as time allows."""
-    tables = programs.tables
-    earned, prices = whole(programs, dual)
-    typical = typical_loads(programs)
-    bounds = np.full(len(programs.times), -(1 << 62), dtype=np.int64)
-    answers = np.zeros(tables.upper.shape, dtype=np.int64)
-    nodes = len(bounds)
-    search_nodes(tables, earned, prices, typical, 0, 0, nodes, bounds, answers)
-    for budget in BUDGETS:
-        for begin in range(0, nodes, CHUNK):
+class Pricing:
+    """Multipliers and prices, and what the nodes answer to them. At first, prices alone give the bound."""
+
+    def __init__(self, programs: Programs, dual: Dual) -> None:
+        self.unfined, self.dual = programs, dual
+        self.programs = programs.fined(fines(programs, dual))
+        self.earned, self.prices = whole(self.programs, dual)
+        self.typical = typical_loads(programs)
+        self.bounds = np.full(len(programs.times), -(1 << 62), dtype=np.int64)
+        self.answers = np.zeros(programs.tables.upper.shape, dtype=np.int64)
+        self._search(0, 0, len(self.bounds))
+
+    @property
+    def total(self) -> int:
+        """What nodes and waiting pods cost at least, in grains."""
+        return total(self.programs, self.earned, self.bounds)
+
+    @property
+    def bound(self) -> int:
+        """What no legal placement can be below, in units of the tier."""
+        return max(0, -(-self.total // self.programs.grain))
+
+    def search(self, budget: int, deadline: Deadline) -> None:
+        """Search every node, as long as there is time; ``budget`` limits the choices looked into for one."""
+        for begin in range(0, len(self.bounds), CHUNK):
             if deadline.over:
                 break
-            end = min(nodes, begin + CHUNK)
-            search_nodes(tables, earned, prices, typical, budget, begin, end, bounds, answers)
-    return in_units(programs, earned, bounds)
+            self._search(budget, begin, min(len(self.bounds), begin + CHUNK))
+
+    def _search(self, budget: int, begin: int, end: int) -> None:
+        search_nodes(
+            self.programs.tables,
+            self.earned,
+            self.prices,
+            self.typical,
+            budget,
+            begin,
+            end,
+            self.bounds,
+            self.answers,
+        )
 
 
-def in_units(programs: Programs, earned: Ints, bounds: Ints) -> int:
-    """Add up what nodes and waiting pods cost at least, in units of the tier. No sum here can overflow."""
+def stretched(pricing: Pricing, deadline: Deadline) -> Pricing:
+    """Return what is best along the ray of all multipliers and prices: whole pods leave room that fractions fill.
+
+    Where nodes or waiting pods cost something, a node full of whole pods earns less than its linear program says, so
+    all can earn more before it pays to open one node more.
+    """
+    best, programs = pricing, pricing.unfined
+    if not programs.tables.opening.any() and not programs.unplaced.any():
+        return best
+    dual, factor, step = pricing.dual, 1.0, FIRST_STRETCH
+    for _ in range(STRETCHES):
+        if deadline.over:
+            break
+        longer = factor + step
+        trial = Pricing(programs, Dual(dual.earned * longer, dual.prices * longer, dual.fines * longer))
+        trial.search(FIRST_BUDGET, deadline)
+        if trial.total > best.total:
+            best, factor, step = trial, longer, 2 * step
+        else:
+            step /= -4
+    return best
+
+
+def total(programs: Programs, earned: Ints, bounds: Ints) -> int:
+    """Add up what nodes and waiting pods cost at least, in grains. No sum here can overflow."""
     waiting = np.minimum(0, programs.unplaced - earned).tolist()
     total = programs.constant
     total += sum(count * bound for count, bound in zip(programs.times.tolist(), bounds.tolist(), strict=True))
     total += sum(size * each for size, each in zip(programs.size.tolist(), earned.tolist(), strict=True))
     total += sum(spare * each for spare, each in zip(programs.spare.tolist(), waiting, strict=True))
-    bound: int = max(0, -(-total // programs.grain))
-    return bound
+    return int(total)
 
 
 def typical_loads(programs: Programs) -> Ints:
@@ -99,6 +171,15 @@ def typical_loads(programs: Programs) -> Ints:
     number = np.maximum(1, ((asked > 0) * programs.size).sum(axis=1))
     typical: Ints = np.maximum(1, (asked * programs.size).sum(axis=1) // number)
     return typical
+
+
+def fines(programs: Programs, dual: Dual) -> Ints:
+    """``[e]`` the fines in whole grains, kept where no product can overflow."""
+    limits = programs.limits
+    pods = max(1, int(programs.tables.upper.sum(axis=1).max(initial=1)))
+    dearest = np.hstack([limits.move * pods, limits.unplaced * pods, limits.opening.T]).max(axis=1, initial=1)
+    kept: Ints = np.rint(np.clip(np.nan_to_num(dual.fines), 0, LARGEST_NUMBER // dearest)).astype(np.int64)
+    return kept
 
 
 def whole(programs: Programs, dual: Dual) -> tuple[Ints, Ints]:

@@ -8,7 +8,7 @@ for all pods of a kind, so a node's best answer does not depend on which of them
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +23,7 @@ from models.problem import (
     Devices,
     Excess,
     Move,
+    MoveBudget,
     NodeCurve,
     Open,
     Prefer,
@@ -33,6 +34,7 @@ from models.problem import (
     Unplaced,
     refine,
 )
+from optimizer.bounds.loads import Row, implied_walls, load_rows, matters, pods_row
 from optimizer.evaluate.evaluation import Judge
 
 LARGEST_NUMBER = 1 << 56
@@ -69,6 +71,18 @@ class Tables(NamedTuple):
     pieces: Ints
 
 
+class Limits(NamedTuple):
+    """What a placement may cost at most by other tiers and rules, in their own units: ``[e]`` limits.
+
+    ``Σ_k move[e,k]·(pods that left) + Σ_k unplaced[e,k]·(pods that wait) + Σ_m opening[m,e]·[m is open] ≤ most[e]``.
+    """
+
+    move: Ints
+    unplaced: Ints
+    opening: Ints
+    most: Ints
+
+
 @dataclass(frozen=True, slots=True)
 class Programs:
     """What the nodes of a problem minimise, and what ties them together.
@@ -87,6 +101,8 @@ class Programs:
         What is paid in any case, in grains.
     grain
         Grains to one unit of the tier.
+    limits
+        What else a placement must keep to.
     """
 
     tables: Tables
@@ -96,18 +112,19 @@ class Programs:
     unplaced: Ints
     constant: int
     grain: int
+    limits: Limits
 
-
-class _Row(NamedTuple):
-    """A load of every node, with its curve; ``curve`` is a row of the family."""
-
-    demand: Ints
-    base: Ints
-    wall: Ints
-    curve: Ints
-    first: Ints
-    slope: Ints
-    value: Ints
+    def fined(self, fines: Ints) -> Programs:
+        """Return the same programs with fines ``[e]``, in grains, for each unit that a limit is used."""
+        limits, tables = self.limits, self.tables
+        return replace(
+            self,
+            tables=tables._replace(
+                move=tables.move + fines @ limits.move, opening=tables.opening + limits.opening @ fines
+            ),
+            unplaced=self.unplaced + fines @ limits.unplaced,
+            constant=self.constant - sum(f * v for f, v in zip(fines.tolist(), limits.most.tolist(), strict=True)),
+        )
 
 
 def node_programs(
@@ -122,16 +139,21 @@ def node_programs(
     reached
         Values of the earlier tiers, which must not get worse.
     """
-    problem, terms = judge.problem, problem_terms(judge.problem.tiers[tier])
-    kind = _kinds(problem, terms, upper)
+    problem, terms = judge.problem, separable(judge.problem.tiers[tier])
+    charges = _charges(problem, tier, reached)
+    charged = [term for part, _ in charges for _, term in part]
+    kind = _kinds(problem, terms, charged, upper)
     representative = np.unique(kind, return_index=True)[1]
     if len(representative) * len(problem.nodes) > largest:
         return None
     # From here on, arrays run over kinds k, and nodes are rows: [n, k].
     most = _merge(upper, kind).T
     start = _merge(problem.start.table(*problem.shape), kind).T
-    rows = [_row(row, representative) for row in _rows(judge, terms, tier, reached)]
-    rows = [row for row in rows if _matters(row, most)]
+    rows = [row._replace(demand=row.demand[representative]) for row in load_rows(judge, terms, tier, reached)]
+    if any(isinstance(term, Open) for term in [*(t for _, t in terms), *charged]):
+        rows.append(pods_row(most))
+    else:
+        rows = [row for row in rows if matters(row, most)]
     linear = np.zeros_like(most)
     move, unplaced = np.zeros(most.shape[1], dtype=np.int64), np.zeros(most.shape[1], dtype=np.int64)
     opening, constant = np.zeros(len(problem.nodes), dtype=np.int64), 0
@@ -158,15 +180,19 @@ def node_programs(
     grain = _grain(tables, unplaced)
     if not grain:
         return None
-    merged, times = _distinct(tables)
-    scaled = merged._replace(**{part: getattr(merged, part) * grain for part in _COSTS})
-    return Programs(scaled, times, size, spare, unplaced * grain, constant * grain, grain)
+    limits = _limits(charges, representative, len(problem.nodes))
+    chosen, times = _distinct(tables, limits.opening)
+    scaled = tables._replace(**{part: np.ascontiguousarray(getattr(tables, part)[chosen]) for part in _BY_NODE})
+    scaled = scaled._replace(**{part: getattr(scaled, part) * grain for part in _COSTS})
+    limits = limits._replace(opening=limits.opening[chosen])
+    return Programs(scaled, times, size, spare, unplaced * grain, constant * grain, grain, limits)
 
 
 _COSTS = ("linear", "move", "opening", "slope", "value")
+_BY_NODE = ("curve", "base", "floor", "wall", "upper", "start", "linear", "opening")
 
 
-def problem_terms(tier: Tier) -> list[tuple[int, Term]]:
+def separable(tier: Tier) -> list[tuple[int, Term]]:
     """Return the terms of a tier that belong to single nodes; those left out are never negative."""
     found: list[tuple[int, Term]] = []
     for weighted in tier.terms:
@@ -180,7 +206,7 @@ def problem_terms(tier: Tier) -> list[tuple[int, Term]]:
     return found
 
 
-def _kinds(problem: Problem, terms: list[tuple[int, Term]], upper: NDArray[np.int32]) -> Ints:
+def _kinds(problem: Problem, terms: list[tuple[int, Term]], charged: list[Term], upper: NDArray[np.int32]) -> Ints:
     """``[c]`` the kind of each class."""
     pattern = np.unique(np.packbits(upper > 0, axis=1), axis=0, return_inverse=True)[1].reshape(-1)
     kinds: tuple[type[Rule], ...] = (Capacity, Devices)
@@ -188,8 +214,43 @@ def _kinds(problem: Problem, terms: list[tuple[int, Term]], upper: NDArray[np.in
         kinds = (*kinds, Allow)
     read = [rule for rule in problem.rules if isinstance(rule, kinds)]
     parts = [term for _, term in terms if not isinstance(term, Open | Excess)]
-    before = [term for tier in problem.tiers for _, term in problem_terms(tier) if isinstance(term, Unplaced)]
-    return refine(len(problem.classes), [*read, *parts, *before], [pattern.astype(np.int64)])
+    charged = [term for term in charged if not isinstance(term, Open)]
+    return refine(len(problem.classes), [*read, *parts, *charged], [pattern.astype(np.int64)])
+
+
+def _charges(problem: Problem, tier: int, reached: Sequence[int]) -> list[tuple[list[tuple[int, Term]], int]]:
+    """Return limited sums of terms: earlier tiers, as far as they are read here, and budgets of moves."""
+    found: list[tuple[list[tuple[int, Term]], int]] = []
+    for earlier, value in zip(problem.tiers[:tier], reached, strict=False):
+        part: list[tuple[int, Term]] = [
+            (weight, term) for weight, term in separable(earlier) if isinstance(term, Move | Unplaced | Open)
+        ]
+        if part:
+            found.append((part, value))
+    each = np.ones(len(problem.classes), dtype=np.int64)
+    for rule in problem.rules:
+        if isinstance(rule, MoveBudget):
+            found.append(([(1, Move(rule.origin, each))], rule.limit))
+    return found
+
+
+def _limits(charges: list[tuple[list[tuple[int, Term]], int]], representative: Ints, nodes: int) -> Limits:
+    move = np.zeros((len(charges), len(representative)), dtype=np.int64)
+    unplaced, opening = move.copy(), np.zeros((nodes, len(charges)), dtype=np.int64)
+    most = np.array([value for _, value in charges], dtype=np.int64)
+    for e, (part, _) in enumerate(charges):
+        for weight, term in part:
+            match term:
+                case Move():
+                    move[e] += weight * term.cost[representative]
+                case Unplaced():
+                    unplaced[e] += weight * term.cost[representative]
+                case Open():
+                    opening[:, e] += weight * np.where(term.held > 0, 0, term.cost)
+                    most[e] -= weight * int(term.cost[term.held > 0].sum())
+                case _:
+                    pass
+    return Limits(move, unplaced, opening, most)
 
 
 def _merge(per_class: NDArray[np.signedinteger[Any]], kind: Ints) -> Ints:
@@ -209,63 +270,7 @@ def _spare(problem: Problem, tier: int, reached: Sequence[int], spare: Ints, rep
     return spare
 
 
-def _rows(judge: Judge, terms: list[tuple[int, Term]], tier: int, reached: Sequence[int]) -> list[_Row]:
-    """Return the loads that a node's pods may not exceed, or that cost something."""
-    problem = judge.problem
-    charge = sum(weight for weight, term in terms if isinstance(term, Excess))
-    free_of_charge = np.zeros(len(problem.nodes), dtype=np.int64)
-    flat = np.zeros((1, 1), dtype=np.int64)
-    rows: list[_Row] = []
-    for rule, before in zip(problem.rules, judge.start_excess, strict=True):
-        match rule:
-            case Capacity():
-                room = np.maximum(0, rule.free)
-                wall = room + np.minimum(before, _tolerated(problem, tier, reached, rule.severity))
-                if charge:
-                    nodes = len(problem.nodes)
-                    slope = np.stack([free_of_charge, charge * rule.severity], axis=1)
-                    first = np.stack([np.minimum(0, room), room], axis=1)
-                    rows.append(_Row(rule.demand, free_of_charge, wall, np.arange(nodes), first, slope, 0 * slope))
-                else:
-                    rows.append(_Row(rule.demand, free_of_charge, wall, free_of_charge, flat, flat, flat))
-            case Devices():
-                severity = np.full(len(before), SEVERITY)
-                over = np.minimum(before, _tolerated(problem, tier, reached, severity))
-                for limit, demand, free in rule.sums:
-                    rows.append(_Row(demand, free_of_charge, free + limit * over, free_of_charge, flat, flat, flat))
-            case _:
-                pass
-    for weight, term in terms:
-        if isinstance(term, NodeCurve):
-            none = np.zeros((1, term.curves.start.shape[1]), dtype=np.int64)
-            first = np.vstack([np.where(none == 0, FAR, none), term.curves.start])
-            first[0, 0] = 0
-            slope, value = (np.vstack([none, part]) * weight for part in (term.curves.slope, term.curves.value))
-            wall = np.full(len(problem.nodes), FAR)
-            rows.append(_Row(term.demand, term.held, wall, term.curve + 1, first, slope, value))
-    return rows
-
-
-def _tolerated(problem: Problem, tier: int, reached: Sequence[int], severity: Ints) -> Ints:
-    """``[p]`` how far a place may exceed its rule if no earlier tier gets worse."""
-    most = np.full(len(severity), FAR)
-    for earlier, value in zip(problem.tiers[:tier], reached, strict=False):
-        for weighted in earlier.terms:
-            if isinstance(weighted.term, Excess):
-                most = np.minimum(most, value // np.maximum(1, weighted.weight * severity))
-    return most
-
-
-def _row(row: _Row, representative: Ints) -> _Row:
-    return row._replace(demand=row.demand[representative])
-
-
-def _matters(row: _Row, most: Ints) -> bool:
-    """Whether a load costs anything or could hit its wall."""
-    return bool(row.slope.any()) or bool(np.any(row.base + most @ np.maximum(0, row.demand) > row.wall))
-
-
-def _tables(rows: list[_Row], most: Ints, start: Ints, linear: Ints, move: Ints, opening: Ints) -> Tables:
+def _tables(rows: list[Row], most: Ints, start: Ints, linear: Ints, move: Ints, opening: Ints) -> Tables:
     nodes, kinds = most.shape
     width = max((row.first.shape[1] for row in rows), default=1)
 
@@ -287,7 +292,7 @@ def _tables(rows: list[_Row], most: Ints, start: Ints, linear: Ints, move: Ints,
         curve=by_node([row.curve + above[r] for r, row in enumerate(rows)]),
         base=base,
         floor=lowest,
-        wall=np.maximum(lowest, _implied(demand, base, np.minimum(highest, by_node([row.wall for row in rows])))),
+        wall=np.maximum(lowest, implied_walls(demand, base, np.minimum(highest, by_node([row.wall for row in rows])))),
         upper=np.ascontiguousarray(most),
         start=np.ascontiguousarray(start),
         linear=linear,
@@ -300,19 +305,6 @@ def _tables(rows: list[_Row], most: Ints, start: Ints, linear: Ints, move: Ints,
     )
 
 
-def _implied(demand: Ints, base: Ints, wall: Ints) -> Ints:
-    """``[n, r]`` the walls, lowered to what the walls of other loads leave."""
-    lowered = wall.copy()
-    for r, row in enumerate(demand):
-        asking = row > 0
-        for q, other in enumerate(demand):
-            if q != r and asking.any() and (demand[[r, q]] >= 0).all() and (other[asking] > 0).all():
-                most = float((row[asking] / other[asking]).max())  # of this load, for one unit of the other
-                room = np.ceil(np.maximum(0, wall[:, q] - base[:, q]) * most * (1 + 1e-12)).astype(np.int64) + 1
-                lowered[:, r] = np.minimum(lowered[:, r], base[:, r] + room)
-    return lowered
-
-
 def _grain(tables: Tables, unplaced: Ints) -> int:
     """Return into how many grains a unit of cost can be divided, 0 if its numbers are too large as they are."""
     ends = [np.abs(end).astype(np.float64) for end in (tables.floor, tables.wall)]
@@ -321,7 +313,10 @@ def _grain(tables: Tables, unplaced: Ints) -> int:
     corner = np.abs(np.where(tables.first < FAR, tables.first, 0)).max(axis=1, initial=0).astype(np.float64)
     curve = sum((steepest[tables.curve] * (end + corner[tables.curve]) + highest[tables.curve] for end in ends), 0.0)
     pods = tables.upper.astype(np.float64).sum(axis=1)
-    unit = float(max(tables.linear.max(initial=0), tables.move.max(initial=0), unplaced.max(initial=0)))
+    heaviest = np.abs(tables.demand).max(axis=1, initial=0).astype(np.float64)
+    # A pod cannot earn more by the curves than the steepest of them takes for it.
+    priced = float((steepest[tables.curve] * heaviest).sum(axis=1).max(initial=0.0))
+    unit = max(priced, *(float(part.max(initial=0)) for part in (tables.linear, tables.move, unplaced)))
     worst = float(np.max(np.sum(curve, axis=1) + pods * unit + tables.opening, initial=1.0))
     grain = FINEST_GRAIN
     while grain and worst * grain > LARGEST_NUMBER:
@@ -329,12 +324,10 @@ def _grain(tables: Tables, unplaced: Ints) -> int:
     return grain
 
 
-def _distinct(tables: Tables) -> tuple[Tables, Ints]:
-    """Keep each program once, and count it."""
-    parts = ("curve", "base", "floor", "wall", "upper", "start", "linear")
-    key = np.hstack([*(getattr(tables, part) for part in parts), tables.opening[:, None]])
+def _distinct(tables: Tables, charged: Ints) -> tuple[Ints, Ints]:
+    """Return a node of each program, and how many nodes have it."""
+    key = np.hstack([*(getattr(tables, part).reshape(len(charged), -1) for part in _BY_NODE), charged])
     seen: dict[bytes, int] = {}
     number = np.array([seen.setdefault(row.tobytes(), len(seen)) for row in key], dtype=np.int64)
     chosen = np.unique(number, return_index=True)[1]
-    kept = {part: np.ascontiguousarray(getattr(tables, part)[chosen]) for part in (*parts, "opening")}
-    return tables._replace(**kept), np.bincount(number, minlength=len(chosen)).astype(np.int64)
+    return chosen, np.bincount(number, minlength=len(chosen)).astype(np.int64)
