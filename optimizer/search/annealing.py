@@ -133,9 +133,7 @@ class _Walk:
         tier, deadline = round_.tier, round_.deadline
         self._restart(self.placement)
         aimed = troubled(self.judge, self.placement, self.image) if self.values[0] else np.zeros(0, dtype=np.int64)
-        walker = self.walker._replace(
-            mix=_mix(self.judge.problem.tiers[tier], self.image), aimed=np.append(aimed, 0).astype(np.int32)
-        )
+        walker = self.walker._replace(mix=_mix(self.judge.problem.tiers[tier], self.image), aimed=np.append(aimed, 0))
         hot, cold = self._temperatures(tier, round_.number)
         pull = _pulls(self.judge.problem.tiers[tier])
         pairs = int(self.image.head[at.H_PODS]) * int(self.image.head[at.H_NODES])
@@ -173,16 +171,16 @@ def _walker(image: Image, seed: int) -> Walker:
     return Walker(
         chance=start_of(seed),
         mix=np.ones(KINDS),
-        aimed=np.zeros(1, dtype=np.int32),
+        aimed=np.zeros(1, dtype=np.int64),
         best=image.pod[:, at.P_NODE].copy(),
         best_value=image.value[:tiers].copy(),
-        dirty=np.zeros(pods, dtype=np.int32),
+        dirty=np.zeros(pods, dtype=np.int64),
         dirty_at=np.zeros(pods, dtype=np.bool_),
         counts=np.zeros(2, dtype=np.int64),
         change=np.zeros(tiers, dtype=np.int64),
         before=np.zeros(tiers, dtype=np.int64),
         uphill=np.zeros(SAMPLES, dtype=np.int64),
-        path=np.zeros((LONGEST, 2), dtype=np.int32),
+        path=np.zeros((LONGEST, 2), dtype=np.int64),
         tried=np.zeros(KINDS, dtype=np.int64),
         taken=np.zeros(KINDS, dtype=np.int64),
     )

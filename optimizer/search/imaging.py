@@ -39,7 +39,7 @@ from optimizer.search.relations import Relations
 NO_BUDGET = 1 << 60
 K = TypeVar("K")
 KINDS = {"least": 0, "most": 1, "balanced": 2}
-LONGEST = 20_000_000
+LONGEST = 10_000_000
 """Slots on all nodes' lists of pods together, if each is to hold whatever fits."""
 SLACK = 64
 """Slots that every list has beyond that."""
@@ -129,7 +129,7 @@ class _Drawing:
         for rule in problem.rules:
             if isinstance(rule, Capacity):
                 weight += rule.demand / max(1.0, float(np.maximum(0, rule.free).mean()))
-        pod = np.zeros((problem.pods, 3), dtype=np.int32)
+        pod = np.zeros((problem.pods, 3), dtype=np.int64)
         pod[:, at.P_CLASS] = np.repeat(np.arange(classes), problem.size)
         pod[:, at.P_NODE] = nodes
         pod[:, at.P_SLOT] = np.arange(problem.pods)
@@ -137,7 +137,7 @@ class _Drawing:
         width[nodes] = problem.pods
         on_at = np.concatenate([[0], np.cumsum(self._list_sizes(placement)), [0]])
         on_at[-1] = on_at[-2] + problem.pods
-        on = np.zeros(int(on_at[-1]), dtype=np.int32)
+        on = np.zeros(int(on_at[-1]), dtype=np.int64)
         on[on_at[nodes] :] = np.arange(problem.pods)
         value = np.zeros(len(problem.tiers) + at.VALUES, dtype=np.int64)
         return Image(
@@ -154,7 +154,7 @@ class _Drawing:
             delta,
             mask,
             choice,
-            np.append(problem.start.node, 0).astype(np.int32),
+            np.append(problem.start.node, 0),
             member,
             crew,
             relations.table(),
@@ -306,9 +306,7 @@ class _Drawing:
         head[at.H_F_OPEN] = fix.add_columns([weight * term.cost * (term.held == 0) for _, weight, term in terms])
         return _rows([(t,) for t, _, _ in terms], 1)
 
-    def _distincts(
-        self, head: Ints, cls: Table, fix: Table, live: Table
-    ) -> tuple[NDArray[np.int16], NDArray[np.int32], Ints]:
+    def _distincts(self, head: Ints, cls: Table, fix: Table, live: Table) -> tuple[NDArray[np.int16], Ints, Ints]:
         rules = self._rules(Distinct)
         nodes = len(self.judge.problem.nodes)
         things = [rule.held.astype(np.int16) for rule, _ in rules]
@@ -326,7 +324,7 @@ class _Drawing:
         head[at.H_V_USED] = live.add_columns([rule.held.sum(axis=0) for rule, _ in rules])
         head[at.H_V_DISTINCT_ARRIVED] = live.add_columns([np.zeros(nodes, dtype=np.int64) for _ in rules])
         ends = np.concatenate([[0], np.cumsum([len(bundle) for bundle in bundles])]).astype(np.int64)
-        listed = np.concatenate([*bundles, np.zeros(1, dtype=np.int64)]).astype(np.int32)
+        listed = np.concatenate([*bundles, np.zeros(1, dtype=np.int64)])
         return np.vstack([*things, np.zeros((1, nodes), dtype=np.int16)]), listed, ends
 
     def _devices(self, head: Ints, cls: Table, fix: Table, live: Table) -> tuple[Ints, Ints]:
@@ -367,13 +365,13 @@ class _Drawing:
         rows[start.cls[~crowd], at.C_HOME] = start.node[~crowd]
         return delta
 
-    def _allowed(self, rows: Ints) -> tuple[NDArray[np.int16], NDArray[np.int32]]:
+    def _allowed(self, rows: Ints) -> tuple[NDArray[np.int16], Ints]:
         """Combine all `Allow` rules: number of rules that forbid a node, and the open nodes, by distinct row."""
         nodes = len(self.judge.problem.nodes)
         rules = [rule for rule, _ in self._rules(Allow)]
         if not rules:
             rows[:, at.C_CHOICE_END] = nodes
-            return np.zeros((1, nodes), dtype=np.int16), np.arange(nodes, dtype=np.int32)
+            return np.zeros((1, nodes), dtype=np.int16), np.arange(nodes)
         combined, row = np.unique(np.stack([rule.row for rule in rules], axis=1), axis=0, return_inverse=True)
         mask = np.zeros((len(combined), nodes), dtype=np.int16)
         for i, rule in enumerate(rules):
@@ -383,7 +381,7 @@ class _Drawing:
         ends = np.searchsorted(which, np.arange(len(combined) + 1))
         rows[:, at.C_CHOICE] = ends[rows[:, at.C_ALLOW]]
         rows[:, at.C_CHOICE_END] = ends[rows[:, at.C_ALLOW] + 1]
-        return mask, np.concatenate([choice, [0]]).astype(np.int32)
+        return mask, np.concatenate([choice, [0]])
 
 
 class Table:

@@ -37,7 +37,6 @@ from models.problem import (
 from optimizer.evaluate import Judge
 from optimizer.evaluate.excess import excess, roles
 from optimizer.search.kernel import layout as at
-from optimizer.search.kernel.image import Int32
 
 EMPTY = Placement.of(())
 
@@ -101,7 +100,7 @@ class Relations:
                     case term:
                         assert_never(term)
 
-    def members(self, rows: Ints) -> tuple[Int32, Bools]:
+    def members(self, rows: Ints) -> tuple[Ints, Bools]:
         """List relation and role of every class, one class after another; say which classes have one with a price.
 
         Parameters
@@ -114,14 +113,14 @@ class Relations:
         order = np.argsort(classes, kind="stable")
         member = np.stack(
             [np.concatenate([nobody, *self._relations])[order], np.concatenate([nobody, *self._roles])[order]], axis=1
-        ).astype(np.int32)
+        )
         ends = np.searchsorted(classes[order], np.arange(len(rows) + 1))
         rows[:, at.C_MEMBER], rows[:, at.C_MEMBER_END] = ends[:-1], ends[1:]
         priced = np.zeros(len(rows), dtype=np.bool_)
         priced[classes[order][member[:, 0] >= self.priced_from]] = True
-        return np.vstack([member, np.zeros((1, 2), dtype=np.int32)]), priced
+        return np.vstack([member, np.zeros((1, 2), dtype=np.int64)]), priced
 
-    def crew(self) -> Int32:
+    def crew(self) -> Ints:
         """List the classes of every relation, one relation after another, and tell the relations where."""
         nobody = np.zeros(0, dtype=np.int64)
         relations = np.concatenate([nobody, *self._relations])
@@ -129,19 +128,19 @@ class Relations:
         ends = np.searchsorted(relations[order], np.arange(len(self.rows) + 1))
         for row, first, end in zip(self.rows, ends[:-1], ends[1:], strict=True):
             row[at.R_CREW], row[at.R_CREW_END] = first, end
-        return np.append(np.concatenate([nobody, *self._classes])[order], 0).astype(np.int32)
+        return np.append(np.concatenate([nobody, *self._classes])[order], 0)
 
     def table(self) -> Ints:
         """``[Q, R_COLUMNS]``, with no row if there is no relation."""
         return np.array(self.rows, dtype=np.int64).reshape(-1, at.R_COLUMNS)
 
-    def counters(self) -> Int32:
+    def counters(self) -> Ints:
         """Return the counters of all relations, one after another."""
-        return np.concatenate([np.zeros(1, dtype=np.int64), *self._counters]).astype(np.int32)
+        return np.concatenate([np.zeros(1, dtype=np.int64), *self._counters])
 
-    def domains(self) -> Int32:
+    def domains(self) -> Ints:
         """``[topology, N + 1]`` the domain of each node; -1 for none, and nowhere."""
-        table = np.full((max(1, len(self._topologies)), len(self.problem.nodes) + 1), -1, dtype=np.int32)
+        table = np.full((max(1, len(self._topologies)), len(self.problem.nodes) + 1), -1, dtype=np.int64)
         for i, topology in enumerate(self._topologies):
             table[i, :-1] = topology.domain
         return table

@@ -64,19 +64,19 @@ class Image(NamedTuple):
     live: Int64
     weight: NDArray[np.float64]
     fill: NDArray[np.float64]
-    pod: Int32
-    on: Int32
+    pod: Int64
+    on: Int64
     on_at: Int64
     width: Int64
     delta: Int32
     mask: NDArray[np.int16]
-    choice: Int32
-    home: Int32
-    member: Int32
-    crew: Int32
+    choice: Int64
+    home: Int64
+    member: Int64
+    crew: Int64
     relation: Int64
-    counter: Int32
-    domain: Int32
+    counter: Int64
+    domain: Int64
     piece: Int64
     curve: Int64
     score: Int64
@@ -87,7 +87,7 @@ class Image(NamedTuple):
     excess_weight: Int64
     transient: Int64
     thing: NDArray[np.int16]
-    bundle: Int32
+    bundle: Int64
     bundle_at: Int64
     device: Int64
     held_part: Int64

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optimizer.search.kernel.chance import State, below, uniform
-from optimizer.search.kernel.image import Image, Int32, Int64
+from optimizer.search.kernel.image import Image, Int64
 from optimizer.search.kernel.jit import compiled, inlined, merged
 from optimizer.search.kernel.layout import (
     C_CHOICE,
@@ -72,16 +72,16 @@ class Walker(NamedTuple):
 
     chance: State
     mix: NDArray[np.float64]
-    aimed: Int32
-    best: Int32
+    aimed: Int64
+    best: Int64
     best_value: Int64
-    dirty: Int32
+    dirty: Int64
     dirty_at: NDArray[np.bool_]
     counts: Int64
     change: Int64
     before: Int64
     uphill: Int64
-    path: Int32
+    path: Int64
     tried: Int64
     taken: Int64
 
