@@ -10,7 +10,7 @@ import numpy as np
 
 from models.arrays import Ints
 from optimizer.bounds.programs import Tables
-from optimizer.search.kernel.jit import compiled
+from optimizer.search.kernel.jit import allocating
 
 ENDLESS = 1 << 62
 """More than anything costs."""
@@ -22,7 +22,7 @@ ROUNDS = 40
 """Improvements of the first answer at most."""
 
 
-@compiled
+@allocating
 def value_at(tables: Tables, f: int, x: int) -> int:
     """Return the value of a curve."""
     low, high = 0, tables.pieces[f]
@@ -36,7 +36,7 @@ def value_at(tables: Tables, f: int, x: int) -> int:
     return value
 
 
-@compiled
+@allocating
 def slope_at(tables: Tables, f: int, x: int) -> int:
     """Return the slope of a curve to the right of a load."""
     low, high = 0, tables.pieces[f]
@@ -50,7 +50,7 @@ def slope_at(tables: Tables, f: int, x: int) -> int:
     return slope
 
 
-@compiled
+@allocating
 def least_at_price(tables: Tables, m: int, r: int, price: int) -> int:
     """Return ``min f(x) − price·x`` over the loads that a row of a node can have."""
     f = tables.curve[m, r]
@@ -71,7 +71,7 @@ def least_at_price(tables: Tables, m: int, r: int, price: int) -> int:
     return value
 
 
-@compiled
+@allocating
 def price_out(
     tables: Tables, m: int, earned: Ints, prices: Ints, least: Ints, each: Ints, default: Ints, load: Ints
 ) -> int:
@@ -107,7 +107,7 @@ def price_out(
     return total
 
 
-@compiled
+@allocating
 def change(tables: Tables, m: int, k: int, cost: int, here: int, there: int) -> int:
     """Return what it costs to have ``there`` instead of ``here`` pods of a kind, each coming at ``cost``."""
     start = tables.start[m, k]
@@ -115,7 +115,7 @@ def change(tables: Tables, m: int, k: int, cost: int, here: int, there: int) -> 
     return total
 
 
-@compiled
+@allocating
 def bend(tables: Tables, m: int, prices: Ints, least: Ints, load: Ints) -> int:
     """Return how far the curves at some loads are above their prices' bound, or ``ENDLESS`` beyond a wall."""
     total = 0
@@ -126,7 +126,7 @@ def bend(tables: Tables, m: int, prices: Ints, least: Ints, load: Ints) -> int:
     return total
 
 
-@compiled
+@allocating
 def first_answer(
     tables: Tables, m: int, prices: Ints, least: Ints, each: Ints, default: Ints, load: Ints, now: Ints
 ) -> int:
@@ -191,7 +191,7 @@ def first_answer(
     return best
 
 
-@compiled
+@allocating
 def trial_prices(tables: Tables, m: int, prices: Ints, load: Ints, typical: Ints) -> Ints:
     """``[j, r]`` how other prices differ: those at loads somewhat below and above the one that suits best."""
     rows = len(prices)
@@ -218,7 +218,7 @@ def trial_prices(tables: Tables, m: int, prices: Ints, load: Ints, typical: Ints
     return shift[:number]
 
 
-@compiled
+@allocating
 def search_node(tables: Tables, m: int, earned: Ints, prices: Ints, typical: Ints, budget: int, answer: Ints) -> int:
     """Return a lower bound of what node ``m`` costs if it is in use, exact if the search ends within its budget.
 
@@ -330,7 +330,7 @@ def search_node(tables: Tables, m: int, earned: Ints, prices: Ints, typical: Int
     return base + min(best, cut)
 
 
-@compiled
+@allocating
 def search_nodes(
     tables: Tables,
     earned: Ints,
