@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from dataclasses import replace
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
 
 from instances.suites.suite import Instance
 from optimizer.control import Stop
+from optimizer.memory import SHARE, available
 from optimizer.portfolio import Options
 from stowplan.bench.answer import answer, failed
 from stowplan.bench.row import Row
+from stowplan.inputs import LEAST_MEMORY
 
-ATTEMPTS = 2
-"""How often an instance is begun whose process dies, since it may have been the neighbour's fault."""
 LISTENING = 0.2
 """Seconds between two looks at whether to stop."""
 
@@ -36,19 +38,35 @@ def answers(instances: Sequence[Instance], options: Options, folder: Path, jobs:
         yield answer(instance, options, folder, stop)
 
 
+def shared(options: Options, jobs: int, workers: int | None = None) -> Options:
+    """Return the options of each of several instances that are solved at once: a share of processors and memory.
+
+    Parameters
+    ----------
+    workers
+        Threads that were asked for, which are not shared.
+    """
+    if jobs == 1:
+        return options
+    processors = max(1, (os.cpu_count() or 1) // jobs)
+    free = available() if options.memory is None else options.memory / SHARE
+    memory = None if free is None else max(LEAST_MEMORY, int(SHARE * free / jobs))
+    return replace(options, workers=workers or processors, processes=processors, memory=memory)
+
+
 def _in_processes(
     instances: Sequence[Instance], options: Options, folder: Path, jobs: int, stop: Stop
 ) -> Iterator[Row]:
-    queue, attempts = deque(range(len(instances))), Counter[int]()
+    queue = deque(range(len(instances)))
     while queue and not stop.is_set():
         pool = _Pool(instances, options, folder, jobs, stop)
         yield from pool.rows(queue)
-        # A process that dies takes its pool along; what was under way is begun again, in a new one.
-        for i in sorted(pool.lost, reverse=True):
-            attempts[i] += 1
-            if attempts[i] < ATTEMPTS:
-                queue.appendleft(i)
-            else:
+        # A process that dies takes its pool along. What was under way is begun again, each by itself, to see whose
+        # fault it was.
+        for i in sorted(pool.lost):
+            alone = _Pool(instances, options, folder, 1, stop)
+            yield from alone.rows(deque([i]))
+            if alone.lost:
                 yield failed(instances[i], "its process died, perhaps for want of memory")
 
 

@@ -278,11 +278,11 @@ def bench(
     quiet: opt.Quiet = False,
 ) -> None:
     """Solve a public benchmark and have every written solution judged; exit 1 if one is refused."""
-    import os
     from pathlib import Path
 
     from instances.suites.opening import open_suite
     from stowplan.bench.bench import choose, run
+    from stowplan.bench.jobs import shared
     from stowplan.bench.row import Row
     from stowplan.cli.session import emit, stoppable
     from stowplan.documents.bench import bench_document
@@ -290,8 +290,7 @@ def bench(
 
     opened = open_suite(suite, count=count, seed=seed)
     chosen = choose(opened, instances or (), first)
-    if workers is None and jobs > 1:
-        workers = max(1, (os.cpu_count() or 1) // jobs)
+    options = shared(_options(time_limit, deterministic, seed, workers, memory), jobs, workers)
 
     def tell(number: int, row: Row) -> None:
         if not quiet:
@@ -301,7 +300,7 @@ def bench(
         result = run(
             opened,
             chosen,
-            _options(time_limit, deterministic, seed, workers, memory),
+            options,
             place=Path(suite) if Path(suite).exists() else None,
             solutions=None if solutions is None else Path(solutions),
             jobs=jobs,
