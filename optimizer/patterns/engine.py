@@ -147,7 +147,7 @@ class _Stage:
         generation = self.generation
         generation.run(pooled_duals(self.structure, self.tier, self.reached), 0, self.budget)
         self._raise(generation.bound)
-        self._prove(QUICK, FEW, self.budget.part(0.2))
+        self._prove(self.budget.work // 8, FEW, self.budget.part(0.2))
         if self.done or generation.certificate is None:
             return
         generation.run(generation.certificate.duals, self.value, self.budget.part(0.5))

@@ -15,6 +15,9 @@ from optimizer.patterns.structure import Structure
 KEPT = 24
 """Patterns kept of one exact pricing: the last ones found, which are the best."""
 
+UNLIMITED = 1 << 62
+"""More than any row has room."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Priced:
@@ -47,6 +50,7 @@ class Pricer:
         upper: Ints = structure.upper[group, self.kinds]
         demand = structure.demand[self.kinds]
         binding = np.maximum(0, demand).astype(np.float64).T @ upper > structure.room[group] * (1 - 1e-9)
+        self._binding = binding
         self._demand = np.ascontiguousarray(demand[:, binding])
         self._room = np.ascontiguousarray(structure.room[group, binding])
         self._upper: Ints = upper
@@ -79,15 +83,22 @@ class Pricer:
             makers,
             least,
             False,
+            np.full(len(self._room), UNLIMITED),
             work,
             found,
         )
         return Priced(bound, self._patterns(found[: min(number, KEPT)], order), complete, looked)
 
-    def above(self, value: Ints, least: int, work: int, cap: int) -> Priced:
+    def above(self, value: Ints, least: int, work: int, cap: int, waste: Ints | None = None) -> Priced:
         """Find all patterns worth at least ``least`` to which no pod can be added.
 
         Not complete if there are more than ``cap`` or it takes more ``work``.
+
+        Parameters
+        ----------
+        waste
+            ``[r]`` patterns that leave more than so much of a row are left out, and pods that make room may be missing
+            from a pattern if it would leave more with them.
         """
         ordered = self._ordered(value, None, positive=False)
         if ordered is None:
@@ -104,6 +115,7 @@ class Pricer:
             makers,
             least,
             True,
+            np.full(len(self._room), UNLIMITED) if waste is None else waste[self._binding],
             work,
             found,
         )
