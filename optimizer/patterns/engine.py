@@ -26,7 +26,7 @@ from optimizer.patterns.structure import structure_of
 QUICK = 3_000_000
 """Work granted to an enumeration of which nobody knows yet whether it ends."""
 
-FEW = 4_000
+FEW = 12_000
 """Patterns up to which an enumeration is put into an integer program before prices have settled."""
 
 MANY = 60_000
@@ -147,7 +147,7 @@ class _Stage:
         generation = self.generation
         generation.run(pooled_duals(self.structure, self.tier, self.reached), 0, self.budget)
         self._raise(generation.bound)
-        self._prove(self.budget.work // 8, FEW, self.budget.part(0.2))
+        self._prove(self.budget.work // 4, FEW, self.budget.part(0.4))
         if self.done or generation.certificate is None:
             return
         generation.run(generation.certificate.duals, self.value, self.budget.part(0.5))

@@ -28,6 +28,7 @@ from models.problem import (
 from optimizer.control import Deadline, Stop
 from optimizer.evaluate import Judge
 from optimizer.patterns import PatternEngine
+from optimizer.patterns.meeting import Key, fillings, key_of
 from optimizer.patterns.pricing import Pricer
 from optimizer.patterns.structure import Structure, structure_of
 from tests.optimizer.test_brute_force import compiled
@@ -233,6 +234,28 @@ def test_pricing_finds_the_best_pattern_and_all_above_a_value(seed: int) -> None
         assert {x for x in tight if not any(y in tight for y in more[x])} <= got
         # Rows that cannot be full are not looked at.
         assert got <= {x for x, worth in known.items() if worth >= least}
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_meeting_in_the_middle_misses_no_pattern_that_fills_a_node(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    kinds, rows = int(random.integers(2, 7)), int(random.integers(1, 4))
+    demand = random.integers(-3 if seed % 3 == 0 else 1, 40, (kinds, rows))
+    room, upper = random.integers(80, 150, rows), random.integers(1, 4, kinds)
+    # Nothing may be left of some rows, little of others.
+    waste = np.where(random.random(rows) < 0.5, 0, random.integers(1, 30, rows))
+    key = key_of(demand, room, waste, rare=0)
+    assert key is not None
+    order = np.argsort(key.demand, kind="stable")
+    demand, upper = np.ascontiguousarray(demand[order]), upper[order]
+    found = np.zeros((20_000, kinds), dtype=np.int16)
+    key = Key(key.demand[order], key.room, key.waste)
+    number, _, complete = fillings(key, demand, room, upper, waste, 10**8, found)
+    assert complete
+    got = [tuple(row.tolist()) for row in found[:number]]
+    ways = itertools.product(*(range(int(most) + 1) for most in upper))
+    left = {x: room - ints(x) @ demand for x in ways}
+    assert sorted(got) == sorted(x for x, free in left.items() if any(x) and ((free >= 0) & (free <= waste)).all())
 
 
 def triplets(bins: int, rows: int, seed: int) -> Problem:
