@@ -147,10 +147,10 @@ class _Stage:
         generation = self.generation
         generation.run(pooled_duals(self.structure, self.tier, self.reached), 0, self.budget)
         self._raise(generation.bound)
-        self._prove(self.budget.work // 4, FEW, self.budget.part(0.4))
+        self._prove(self.budget.work // 3, FEW, self.budget.part(0.4))
         if self.done or generation.certificate is None:
             return
-        generation.run(generation.certificate.duals, self.value, self.budget.part(0.5))
+        generation.run(generation.certificate.duals, self.value, self.budget.part(0.5), self.bound)
         self._raise(generation.bound)
         self._prove(QUICK, FEW, self.budget.part(0.2))
         random = np.random.default_rng(self.tier)

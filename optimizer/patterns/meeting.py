@@ -41,22 +41,20 @@ def key_of(demand: Ints, room: Ints, waste: Ints, rare: int = RARE) -> Key | Non
 
     ``None`` if more than one in ``rare`` amounts would do.
     """
-    exact = [r for r in range(len(room)) if waste[r] == 0]
-    if not exact:
-        if not len(room):
-            return None
-        r = min(range(len(room)), key=lambda r: (int(waste[r]) + 1) / (int(room[r]) + 1))
-        found = Key(demand[:, r], int(room[r]), int(waste[r]))
-    else:
-        key, total, scale = np.zeros(len(demand), dtype=np.int64), 0, 1
-        for r in exact:
-            # Sums of a few pods may be several times the room; that only lets a few false ones through.
-            if scale * (int(room[r]) + 1) * 16 > 1 << 60:
-                break
-            key += scale * demand[:, r]
-            total += scale * int(room[r])
-            scale *= int(room[r]) + 1
-        found = Key(key, total, 0)
+    if not len(room):
+        return None
+    r = min(range(len(room)), key=lambda r: (int(waste[r]) + 1) / (int(room[r]) + 1))
+    found = Key(demand[:, r], int(room[r]), int(waste[r]))
+    digits, total, scale = np.zeros(len(demand), dtype=np.int64), 0, 1
+    for r in np.flatnonzero(waste == 0).tolist():
+        # Sums of a few pods may be several times the room; that only lets a few false ones through.
+        if scale * (int(room[r]) + 1) * 16 > 1 << 60:
+            break
+        digits += scale * demand[:, r]
+        total += scale * int(room[r])
+        scale *= int(room[r]) + 1
+    if total > found.room / (found.waste + 1):
+        found = Key(digits, total, 0)
     return found if found.room > rare * (found.waste + 1) else None
 
 
@@ -171,7 +169,7 @@ def _meet(
                         first = half + 1
                     else:
                         end = half
-                looked += 10
+                looked += 4
                 while first < len(sums) and sums[first] <= high:
                     looked += 2
                     if members[first, 0] >= last:
