@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.arrays import Floats, Ints
-from optimizer.search.kernel.jit import compiled
+from optimizer.search.kernel.jit import allocating, compiled
 
 SAFE = 1e-9
 """Relative error granted to floating-point sums of values, which are whole numbers below 2⁵⁰."""
@@ -104,7 +104,7 @@ def _fits(demand: Ints, rem: Ints, waste: Ints) -> bool:
     return fit
 
 
-@compiled
+@allocating
 def search(
     value: Ints,
     weight: Floats,
@@ -328,7 +328,7 @@ def search(
     return patterns, best, best, looked, True
 
 
-@compiled
+@allocating
 def fill_each(
     value: Ints, order: Ints, demand: Ints, room: Ints, upper: Ints, found: NDArray[np.int16], worth: Ints
 ) -> None:

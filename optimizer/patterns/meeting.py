@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.arrays import Ints
-from optimizer.search.kernel.jit import compiled
+from optimizer.search.kernel.jit import allocating
 
 LONGEST_LIST = 400_000
 """Multisets listed at most."""
@@ -122,7 +122,7 @@ def _listed(key: Ints, h: int) -> tuple[Ints, NDArray[np.int16]]:
     return sums, members
 
 
-@compiled
+@allocating
 def _meet(
     key: Ints,
     full: int,
