@@ -22,6 +22,9 @@ from optimizer.patterns.generation import Generation
 from optimizer.patterns.pricing import UNLIMITED
 from optimizer.patterns.structure import Structure
 
+LARGEST_TABLE = 30_000_000
+"""Patterns times kinds that are listed at most."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Candidates:
@@ -58,6 +61,7 @@ def candidates(generation: Generation, value: int, work: int, cap: int, budget: 
     waste = _waste(s, generation.tier, generation.master.limits, value)
     if (waste < 0).any():
         return Candidates(np.zeros(0, dtype=np.int64), np.zeros(s.kinds, dtype=np.int64))
+    cap = min(cap, LARGEST_TABLE // s.kinds)
     chosen: list[Ints] = []
     total = 0
     for g, pricer in enumerate(generation.pricers):

@@ -31,7 +31,7 @@ LONG = 40_000_000
 """Candidates that pricing looks at when a bound is wanted."""
 
 LARGEST_POOL = 60_000
-"""Patterns kept at most."""
+"""Patterns up to which more are generated."""
 
 EPSILON = 1e-7
 """Smallest reduced cost that counts, relative to the highest price."""
