@@ -16,7 +16,8 @@ from optimizer.patterns.assembly import assemble
 from optimizer.patterns.budget import Budget
 from optimizer.patterns.diving import dive
 from optimizer.patterns.enumeration import Candidates, candidates
-from optimizer.patterns.generation import Generation
+from optimizer.patterns.filling import fill
+from optimizer.patterns.generation import LONG, Generation
 from optimizer.patterns.integer import solve_whole
 from optimizer.patterns.master import Pool
 from optimizer.patterns.pooled import pooled_duals
@@ -26,7 +27,7 @@ from optimizer.patterns.structure import structure_of
 QUICK = 3_000_000
 """Work granted to an enumeration of which nobody knows yet whether it ends."""
 
-FEW = 4_000
+FEW = 12_000
 """Patterns up to which an enumeration is put into an integer program before prices have settled."""
 
 MANY = 60_000
@@ -40,6 +41,12 @@ ATTEMPTS = 60
 
 DIVES = 4
 """Dives between enumerations."""
+
+FILLED = 12
+"""Groups of nodes up to which nodes are filled one by one."""
+
+FILLS = 200
+"""Fillings at a time, at most."""
 
 IDLE = 3
 """Attempts without anything new after which to give up."""
@@ -147,16 +154,23 @@ class _Stage:
         generation = self.generation
         generation.run(pooled_duals(self.structure, self.tier, self.reached), 0, self.budget)
         self._raise(generation.bound)
-        self._prove(QUICK, FEW, self.budget.part(0.2))
+        self._prove(self.budget.work // 3, FEW, self.budget.part(0.4))
         if self.done or generation.certificate is None:
             return
-        generation.run(generation.certificate.duals, self.value, self.budget.part(0.5))
+        random = np.random.default_rng(self.tier)
+        self._fill(self.budget.part(0.1), random)
+        if self.done:
+            return
+        generation.run(generation.certificate.duals, self.value, self.budget.part(0.5), self.bound)
+        if generation.solution is not None and not generation.converged:
+            # Cut short: the master's own prices may be better than the smoothed ones.
+            generation.certify(generation.solution.duals, LONG, self.budget.part(0.2), generation.solution)
         self._raise(generation.bound)
         self._prove(QUICK, FEW, self.budget.part(0.2))
-        random = np.random.default_rng(self.tier)
         work, few, idle = QUICK, FEW, 0
         for attempt in range(ATTEMPTS):
             before = (self.value, self.bound, self.pool.size)
+            self._fill(self.budget.part(0.2), random)
             for again in range(DIVES):
                 self._dive(self.budget.part(0.3), random if attempt or again else None)
             work, few = min(2 * work, LONGEST), min(2 * few, MANY)
@@ -185,6 +199,17 @@ class _Stage:
         count = dive(self.generation, self.value, budget, random)
         if count is not None:
             self.offer(count)
+
+    def _fill(self, budget: Budget, random: np.random.Generator) -> None:
+        """Fill nodes at random, where it is the nodes that count."""
+        if self.structure.groups > FILLED or not self.structure.opening[self.tier].any():
+            return
+        for _ in range(FILLS):
+            if self.done or budget.over:
+                return
+            count = fill(self.generation, self.value, budget, random)
+            if count is not None:
+                self.offer(count)
 
     def _prove(self, work: int, cap: int, budget: Budget) -> None:
         """Try the bound itself as a value: either a placement has it, or the bound rises by one."""

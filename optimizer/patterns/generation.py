@@ -31,7 +31,7 @@ LONG = 40_000_000
 """Candidates that pricing looks at when a bound is wanted."""
 
 LARGEST_POOL = 60_000
-"""Patterns kept at most."""
+"""Patterns up to which more are generated."""
 
 EPSILON = 1e-7
 """Smallest reduced cost that counts, relative to the highest price."""
@@ -83,8 +83,14 @@ class Generation:
         value = self.certificate.value
         return max(0, -(-value.numerator // value.denominator))
 
-    def run(self, start: Duals, target: int, budget: Budget) -> None:
-        """Generate patterns until the bound reaches ``target``, or cannot be raised to another whole number."""
+    def run(self, start: Duals, target: int, budget: Budget, proven: int = 0) -> None:
+        """Generate patterns until the bound reaches ``target``, or cannot be raised to another whole number.
+
+        Parameters
+        ----------
+        proven
+            A bound that is known otherwise.
+        """
         self.certify(start, LONG, budget)
         smoothing = SMOOTHING
         while not budget.over and self.bound < target and self.pool.size < LARGEST_POOL:
@@ -93,7 +99,7 @@ class Generation:
             if solution is None:
                 return
             self.solution = solution
-            if self.bound >= solution.value + float(self.structure.constant[self.tier]) - 1e-6:
+            if max(self.bound, proven) >= solution.value + float(self.structure.constant[self.tier]) - 1e-6:
                 self.converged = True
                 return
             at = solution.duals

@@ -9,10 +9,10 @@ too high are dropped from the branch.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from models.arrays import Floats, Ints
+from optimizer.search.kernel.jit import allocating, compiled
 
 SAFE = 1e-9
 """Relative error granted to floating-point sums of values, which are whole numbers below 2⁵⁰."""
@@ -21,7 +21,7 @@ DEEPEST = 4096
 """Pods on a node at most; beyond, a search gives up."""
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _gain(
     value: Ints,
     weight: Floats,
@@ -73,16 +73,20 @@ def _gain(
     return total, critical
 
 
-@njit(cache=True, nogil=True)
-def _maximal(x: Ints, upper: Ints, demand: Ints, rem: Ints, extra: int) -> bool:
-    """Whether no pod can be added to a pattern, ``extra`` (a kind, or -1) being part of it already."""
+@compiled
+def _maximal(x: Ints, upper: Ints, demand: Ints, rem: Ints, waste: Ints, extra: int) -> bool:
+    """Whether no pod can be added to a pattern, ``extra`` (a kind, or -1) being part of it already.
+
+    A pod that makes room is not added where more than ``waste`` would be left.
+    """
     kinds, rows = demand.shape
     for k in range(kinds):
         if x[k] + (1 if k == extra else 0) >= upper[k]:
             continue
         fit = True
         for r in range(rows):
-            if demand[k, r] + (demand[extra, r] if extra >= 0 else 0) > rem[r]:
+            left = rem[r] - demand[k, r] - (demand[extra, r] if extra >= 0 else 0)
+            if left < 0 or (demand[k, r] < 0 and left > waste[r]):
                 fit = False
                 break
         if fit:
@@ -90,16 +94,17 @@ def _maximal(x: Ints, upper: Ints, demand: Ints, rem: Ints, extra: int) -> bool:
     return True
 
 
-@njit(cache=True, nogil=True)
-def _fits(demand: Ints, rem: Ints) -> bool:
-    """Whether a pod fits into what is left."""
+@compiled
+def _fits(demand: Ints, rem: Ints, waste: Ints) -> bool:
+    """Whether a pod fits into what is left, and leaves no more than ``waste``."""
     fit = True
     for r in range(len(rem)):
-        fit = fit and demand[r] <= rem[r]
+        left = rem[r] - demand[r]
+        fit = fit and 0 <= left <= waste[r]
     return fit
 
 
-@njit(cache=True, nogil=True)
+@allocating
 def search(
     value: Ints,
     weight: Floats,
@@ -110,6 +115,7 @@ def search(
     makers: int,
     least: int,
     everything: bool,
+    waste: Ints,
     work: int,
     found: NDArray[np.int16],
 ) -> tuple[int, int, int, int, bool]:
@@ -129,6 +135,8 @@ def search(
         Patterns of at most this value are of no interest; of less than this value, if ``everything`` is wanted.
     everything
         Find all patterns to which nothing can be added, not only better and better ones.
+    waste
+        ``[r]`` patterns that leave more than so much of a row are of no interest.
     work
         Candidates to look at before giving up.
     found
@@ -176,6 +184,8 @@ def search(
             # What room can be made by those who come before all others?
             makes = False
             kept = True
+            for r in range(rows):
+                kept = kept and 0 <= rem[d, r] <= waste[r]
             if makers:
                 relief[:] = 0
                 for j in range(start, middle[above] if d else makers):
@@ -184,8 +194,6 @@ def search(
                         if demand[k, r] < 0:
                             relief[r] -= demand[k, r] * (upper[k] - x[k])
                             makes = makes or upper[k] > x[k]
-                for r in range(rows):
-                    kept = kept and rem[d, r] >= 0
             # Who still fits, and how often?
             fitting = 0
             split = 0
@@ -212,6 +220,18 @@ def search(
             middle[d] = 0
             top[d, :] = 0
             smallest[:] = no_limit
+            if everything and spare >= 0:
+                # Can those who fit fill every row as far as it must be filled?
+                for r in range(rows):
+                    lacking = rem[d, r] - waste[r]
+                    if lacking > 0:
+                        for j in range(fitting):
+                            lacking -= max(0, demand[fits[d, j], r]) * times[d, j]
+                            if lacking <= 0:
+                                break
+                        if lacking > 0:
+                            spare = -1.0
+                            break
             if spare >= 0:
                 for j in range(fitting):
                     k = fits[d, j]
@@ -240,7 +260,7 @@ def search(
             if everything:
                 if kept and (makes or not fitting) and worth[d] >= least:
                     looked += kinds
-                    if _maximal(x, upper, demand, rem[d], -1):
+                    if _maximal(x, upper, demand, rem[d], waste, -1):
                         if patterns == len(found):
                             return patterns, best, no_limit, looked, False
                         found[patterns, :] = x
@@ -248,9 +268,9 @@ def search(
                 if count[d] == 1:
                     for j in range(number[d]):
                         k = fits[d, j]
-                        if worth[d] + value[k] >= least and _fits(demand[k], rem[d]):
+                        if worth[d] + value[k] >= least and _fits(demand[k], rem[d], waste):
                             looked += kinds
-                            if _maximal(x, upper, demand, rem[d], k):
+                            if _maximal(x, upper, demand, rem[d], waste, k):
                                 if patterns == len(found):
                                     return patterns, best, no_limit, looked, False
                                 found[patterns, :] = x
@@ -265,7 +285,7 @@ def search(
                 if count[d] == 1:
                     for j in range(number[d]):
                         k = fits[d, j]
-                        if worth[d] + value[k] > best and _fits(demand[k], rem[d]):
+                        if worth[d] + value[k] > best and _fits(demand[k], rem[d], waste):
                             best = worth[d] + value[k]
                             found[patterns % len(found), :] = x
                             found[patterns % len(found), k] += 1
@@ -308,7 +328,7 @@ def search(
     return patterns, best, best, looked, True
 
 
-@njit(cache=True, nogil=True)
+@allocating
 def fill_each(
     value: Ints, order: Ints, demand: Ints, room: Ints, upper: Ints, found: NDArray[np.int16], worth: Ints
 ) -> None:

@@ -10,10 +10,14 @@ from numpy.typing import NDArray
 
 from models.arrays import Floats, Ints
 from optimizer.patterns.kernels import fill_each, search
+from optimizer.patterns.meeting import Key, fillings, key_of, tail_length
 from optimizer.patterns.structure import Structure
 
 KEPT = 24
 """Patterns kept of one exact pricing: the last ones found, which are the best."""
+
+UNLIMITED = 1 << 62
+"""More than any row has room."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,6 +51,7 @@ class Pricer:
         upper: Ints = structure.upper[group, self.kinds]
         demand = structure.demand[self.kinds]
         binding = np.maximum(0, demand).astype(np.float64).T @ upper > structure.room[group] * (1 - 1e-9)
+        self._binding = binding
         self._demand = np.ascontiguousarray(demand[:, binding])
         self._room = np.ascontiguousarray(structure.room[group, binding])
         self._upper: Ints = upper
@@ -79,16 +84,26 @@ class Pricer:
             makers,
             least,
             False,
+            np.full(len(self._room), UNLIMITED),
             work,
             found,
         )
         return Priced(bound, self._patterns(found[: min(number, KEPT)], order), complete, looked)
 
-    def above(self, value: Ints, least: int, work: int, cap: int) -> Priced:
+    def above(self, value: Ints, least: int, work: int, cap: int, waste: Ints | None = None) -> Priced:
         """Find all patterns worth at least ``least`` to which no pod can be added.
 
         Not complete if there are more than ``cap`` or it takes more ``work``.
+
+        Parameters
+        ----------
+        waste
+            ``[r]`` patterns that leave more than so much of a row are left out, and pods that make room may be missing
+            from a pattern if it would leave more with them.
         """
+        tight = None if waste is None else key_of(self._demand, self._room, waste[self._binding])
+        if waste is not None and tight is not None and tail_length(len(self.kinds)):
+            return self._filled(tight, waste[self._binding], value, least, work, cap)
         ordered = self._ordered(value, None, positive=False)
         if ordered is None:
             return Priced(0, np.zeros((1 if least <= 0 else 0, self._all), dtype=np.int16), True, 1)
@@ -104,10 +119,23 @@ class Pricer:
             makers,
             least,
             True,
+            np.full(len(self._room), UNLIMITED) if waste is None else waste[self._binding],
             work,
             found,
         )
         return Priced(bound, self._patterns(found[:number], order), complete, looked)
+
+    def _filled(self, key: Key, waste: Ints, value: Ints, least: int, work: int, cap: int) -> Priced:
+        """Find all patterns that leave little room by meeting in the middle."""
+        order = np.argsort(key.demand, kind="stable")
+        found = np.zeros((cap, len(order)), dtype=np.int16)
+        sorted_key = Key(key.demand[order], key.room, key.waste)
+        demand, upper = np.ascontiguousarray(self._demand[order]), self._upper[order]
+        number, looked, complete = fillings(sorted_key, demand, self._room, upper, waste, work, found)
+        if not complete:
+            return Priced(UNLIMITED, self._patterns(found[:number], order), False, looked)
+        patterns = self._patterns(found[:number], order)
+        return Priced(UNLIMITED, patterns[patterns @ value >= least], True, looked)
 
     def greedy(self, value: Ints, upper: Ints | None = None) -> tuple[NDArray[np.int16], Ints]:
         """Fill a node greedily after one pod of each kind; return ``[p, k]`` patterns and ``[p]`` their value."""
@@ -143,7 +171,7 @@ class Pricer:
             weight, surrogate = self._demand @ multipliers, float(self._room @ multipliers)
         density = values[chosen] / np.maximum(weight[chosen], 1e-12)
         density[weight[chosen] <= 0] = np.inf
-        order = chosen[np.lexsort([-density, ~makes[chosen]])]
+        order = chosen[np.lexsort([-weight[chosen], -density, ~makes[chosen]])]
         return order, weight[order], surrogate, int(makes[chosen].sum())
 
     def _patterns(self, found: NDArray[np.int16], order: Ints) -> NDArray[np.int16]:

@@ -28,6 +28,7 @@ from models.problem import (
 from optimizer.control import Deadline, Stop
 from optimizer.evaluate import Judge
 from optimizer.patterns import PatternEngine
+from optimizer.patterns.meeting import Key, fillings, key_of
 from optimizer.patterns.pricing import Pricer
 from optimizer.patterns.structure import Structure, structure_of
 from tests.optimizer.test_brute_force import compiled
@@ -220,18 +221,41 @@ def test_pricing_finds_the_best_pattern_and_all_above_a_value(seed: int) -> None
             assert tuple(row.tolist()) in known
         # Cut off at once, the bound is still one.
         assert pricer.best(value, 0, 1).bound >= top
-        # All patterns above a value, as long as nothing can be added to them.
+        # All patterns above a value that leave little room, as long as nothing can be added to them.
         least = int(random.integers(0, top + 1))
-        found = pricer.above(value, least, 10**6, 10_000)
+        waste = random.integers(0, 12, s.demand.shape[1]) if seed % 2 else np.full(s.demand.shape[1], 1000)
+        left = {x: s.room[g] - ints(x) @ s.demand for x in known}
+        found = pricer.above(value, least, 10**6, 10_000, waste)
         assert found.complete
         got = {tuple(row.tolist()) for row in found.patterns}
         assert len(got) == len(found.patterns)
-        full = {
-            x
-            for x, worth in known.items()
-            if worth >= least and not any((*x[:k], x[k] + 1, *x[k + 1 :]) in known for k in range(s.kinds))
-        }
-        assert got == full
+        tight = {x for x, worth in known.items() if worth >= least and (left[x] <= waste).all()}
+        more = {x: [(*x[:k], x[k] + 1, *x[k + 1 :]) for k in range(s.kinds)] for x in tight}
+        assert {x for x in tight if not any(y in tight for y in more[x])} <= got
+        # Rows that cannot be full are not looked at.
+        assert got <= {x for x, worth in known.items() if worth >= least}
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_meeting_in_the_middle_misses_no_pattern_that_fills_a_node(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    kinds, rows = int(random.integers(2, 7)), int(random.integers(1, 4))
+    demand = random.integers(-3 if seed % 3 == 0 else 1, 40, (kinds, rows))
+    room, upper = random.integers(80, 150, rows), random.integers(1, 4, kinds)
+    # Nothing may be left of some rows, little of others.
+    waste = np.where(random.random(rows) < 0.5, 0, random.integers(1, 30, rows))
+    key = key_of(demand, room, waste, rare=0)
+    assert key is not None
+    order = np.argsort(key.demand, kind="stable")
+    demand, upper = np.ascontiguousarray(demand[order]), upper[order]
+    found = np.zeros((20_000, kinds), dtype=np.int16)
+    key = Key(key.demand[order], key.room, key.waste)
+    number, _, complete = fillings(key, demand, room, upper, waste, 10**8, found)
+    assert complete
+    got = [tuple(row.tolist()) for row in found[:number]]
+    ways = itertools.product(*(range(int(most) + 1) for most in upper))
+    left = {x: room - ints(x) @ demand for x in ways}
+    assert sorted(got) == sorted(x for x, free in left.items() if any(x) and ((free >= 0) & (free <= waste)).all())
 
 
 def triplets(bins: int, rows: int, seed: int) -> Problem:
