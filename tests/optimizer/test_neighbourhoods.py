@@ -11,7 +11,6 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from optimizer.search.descent import descend
 
 from instances.synthetic import synthetic_snapshot
 from models.objective import PRESETS
