@@ -64,6 +64,24 @@ class Improvement:
     notes: tuple[str, ...]
 
 
+class Practice:
+    """What is worked out once for a problem, and what has been learned about its neighbourhoods."""
+
+    def __init__(self, judge: Judge) -> None:
+        self.judge = judge
+        self.index = Index(judge)
+        self._shared: dict[int, Shared] = {}
+        self._choice: dict[int, Choice] = {}
+
+    def shared(self, tier: int) -> Shared:
+        """Return what does not change with the placement."""
+        return self._shared.setdefault(tier, Shared(self.index, tier))
+
+    def choice(self, tier: int) -> Choice:
+        """Return what is known of the kinds of neighbourhoods."""
+        return self._choice.setdefault(tier, Choice(list(KINDS)))
+
+
 def improve(
     judge: Judge,
     incumbent: Placement,
@@ -74,6 +92,7 @@ def improve(
     seed: int = 0,
     offer: Callable[[Placement], object] = lambda placement: None,
     plateau: bool = True,
+    practice: Practice | None = None,
 ) -> Improvement:
     """Improve a tier, and those after it as far as they fit into one model, without making earlier ones worse.
 
@@ -87,13 +106,15 @@ def improve(
         Called with every placement that is better than all before.
     plateau
         Also accept placements that are as good as the one at hand: something better may be near.
+    practice
+        What earlier calls for the same problem have learned; this one adds to it.
 
     Returns
     -------
     Improvement
         A legal placement whose tiers are no worse.
     """
-    search = _Search(judge, incumbent, tier, deadline, executor, seed, offer, plateau)
+    search = _Search(practice or Practice(judge), incumbent, tier, deadline, executor, seed, offer, plateau)
     search.run()
     return search.result()
 
@@ -123,7 +144,7 @@ class _Search:
 
     def __init__(
         self,
-        judge: Judge,
+        practice: Practice,
         incumbent: Placement,
         tier: int,
         deadline: Deadline,
@@ -137,14 +158,14 @@ class _Search:
         self.executor = executor
         self.offer = offer
         self.plateau = plateau
-        self.index = Index(judge)
-        self.shared = Shared(self.index, tier)
-        self.judge = judge
+        self.index = practice.index
+        self.shared = practice.shared(tier)
+        self.choice = practice.choice(tier)
+        self.judge = judge = practice.judge
         self.placement = incumbent
         self.values = judge.evaluate(incumbent).values
         self.scene = Scene(self.shared, incumbent)
         self.rng = np.random.default_rng(seed)
-        self.choice = Choice(list(KINDS), self.rng)
         self.busy = Busy(*judge.problem.shape)
         self.counts = _Counts()
         self.version = 0
@@ -194,7 +215,7 @@ class _Search:
             return None
         useless: set[str] = set()
         for _ in range(FRUITLESS):
-            kind = self.choice.next(useless)
+            kind = self.choice.next(self.rng, useless)
             if kind is None:
                 return None
             idea = KINDS[kind](self.scene, self.rng)

@@ -174,14 +174,14 @@ def test_each_kind_names_nodes_once_and_parts_stay_apart(kind: str) -> None:
 
 
 def test_kinds_that_help_are_chosen_more_often_and_sizes_follow_the_work() -> None:
-    choice = Choice(["good", "bad"], np.random.default_rng(1))
+    choice, rng = Choice(["good", "bad"]), np.random.default_rng(1)
     first = choice.size("good")
     for _ in range(60):
         choice.learn("good", improved=True, optimal=True, work=0.001, granted=choice.work)
         choice.learn("bad", improved=False, optimal=False, work=choice.work, granted=choice.work)
-    chosen = [choice.next() for _ in range(200)]
+    chosen = [choice.next(rng) for _ in range(200)]
     assert chosen.count("good") > 150
     assert "bad" in chosen
     assert choice.size("good") > first > choice.size("bad")
-    assert choice.next(without=["good"]) == "bad"
-    assert choice.next(without=["good", "bad"]) is None
+    assert choice.next(rng, without=["good"]) == "bad"
+    assert choice.next(rng, without=["good", "bad"]) is None
