@@ -89,7 +89,7 @@ def test_a_pool_finds_what_one_process_finds() -> None:
     found = []
     for executor in (SerialExecutor(Stop()), PoolExecutor(2, Stop())):
         with executor:
-            found.append(improve(judge, incumbent, 1, Deadline(4, deterministic=True), executor, seed=3))
+            found.append(improve(judge, incumbent, 1, Deadline(2, deterministic=True), executor, seed=3))
     assert found[0].placement.same_as(found[1].placement)
     assert found[0].kinds == found[1].kinds
     assert found[0].values < judge.evaluate(incumbent).values
@@ -99,7 +99,7 @@ def test_the_seed_decides() -> None:
     judge, incumbent = synthetic()
     with SerialExecutor(Stop()) as executor:
         found = [
-            improve(judge, incumbent, 1, Deadline(2, deterministic=True), executor, seed=seed) for seed in (1, 1, 2)
+            improve(judge, incumbent, 1, Deadline(1, deterministic=True), executor, seed=seed) for seed in (1, 1, 2)
         ]
     assert found[0].placement.same_as(found[1].placement)
     assert not found[0].placement.same_as(found[2].placement)
@@ -116,10 +116,10 @@ def test_a_killed_process_costs_nothing_but_time() -> None:
                 for pid in killed:
                     os.kill(pid, signal.SIGKILL)
 
-        done = improve(judge, incumbent, 1, Deadline(3, deterministic=True), pool, seed=3, offer=kill)
+        done = improve(judge, incumbent, 1, Deadline(1.5, deterministic=True), pool, seed=3, offer=kill)
     assert killed
     with SerialExecutor(Stop()) as executor:
-        undisturbed = improve(judge, incumbent, 1, Deadline(3, deterministic=True), executor, seed=3)
+        undisturbed = improve(judge, incumbent, 1, Deadline(1.5, deterministic=True), executor, seed=3)
     assert done.placement.same_as(undisturbed.placement)
     assert done.notes == ("a process for sub-problems died and was replaced",)
 
