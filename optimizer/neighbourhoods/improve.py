@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -35,6 +37,9 @@ OVERHEAD = 0.005
 
 PATIENCE = 200
 """Neighbourhoods in a row without success after which to give up."""
+
+OFFER_EVERY = 1.0
+"""Seconds between placements that are handed out, since whoever takes them judges them once more."""
 
 FRUITLESS = 20
 """Attempts in a row to choose a neighbourhood after which there is none."""
@@ -103,7 +108,7 @@ def improve(
     deadline
         In deterministic mode, a second is a sixth of a unit of CP-SAT's deterministic time.
     offer
-        Called with every placement that is better than all before.
+        Called with placements that are better than all before, about once a second, and with the last one.
     plateau
         Also accept placements that are as good as the one at hand: something better may be near.
     practice
@@ -171,6 +176,8 @@ class _Search:
         self.version = 0
         self.idle = 0
         self.proven = False
+        self.offered = self.values
+        self.offered_at = -math.inf
 
     @property
     def over(self) -> bool:
@@ -186,6 +193,13 @@ class _Search:
             self._solve(proposals)
             if self.counts.solved == before:
                 break  # the placement is too small, or nobody stands on it
+        self._hand_out()
+
+    def _hand_out(self) -> None:
+        """Offer the placement if it is better than the last one that was."""
+        if self.values < self.offered:
+            self.offered, self.offered_at = self.values, time.monotonic()
+            self.offer(self.placement)
 
     def result(self) -> Improvement:
         """Return what was reached."""
@@ -274,7 +288,8 @@ class _Search:
         self.idle = 0 if improved else self.idle + 1
         if improved:
             counts.improved += 1
-            self.offer(self.placement)
+            if time.monotonic() - self.offered_at >= OFFER_EVERY:
+                self._hand_out()
 
     def _whole(self, free: Free) -> bool:
         """Whether nothing was frozen, so that an optimal solution is the best there is."""
