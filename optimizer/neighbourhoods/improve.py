@@ -261,7 +261,7 @@ class _Search:
                 sent.append(proposal)
                 yield Task(proposal.restricted.model, self._limits(proposal))
 
-        for answer in self.executor.stream(tasks()):
+        for answer in self.executor.stream(tasks(), self.deadline):
             proposal = sent.popleft()
             self.busy.release(proposal.free)
             self._digest(proposal, answer)
