@@ -23,7 +23,7 @@ from types import ModuleType
 from typing import Protocol, Self
 
 from models.errors import InternalError
-from optimizer.control import Stop
+from optimizer.control import Deadline, Stop
 from optimizer.cpsat.task import POLL, Answer, Task, answer
 
 GRACE = 0.5
@@ -50,11 +50,16 @@ class Executor(Protocol):
 
     notes: list[str]
 
-    def stream(self, tasks: Iterable[Task]) -> Iterator[Answer]:
+    def stream(self, tasks: Iterable[Task], deadline: Deadline | None = None) -> Iterator[Answer]:
         """Yield the answer to each task, in their order.
 
         Tasks are taken from the iterable when there is room for them, so it may make the next one out of answers
         that have come. A task that fails, or that the stop signal cuts off, is answered without values.
+
+        Parameters
+        ----------
+        deadline
+            When to wait no longer; what is then under way is answered without values.
         """
 
     def close(self) -> None:
@@ -68,10 +73,10 @@ class SerialExecutor:
         self.stop = stop
         self.notes: list[str] = []
 
-    def stream(self, tasks: Iterable[Task]) -> Iterator[Answer]:
+    def stream(self, tasks: Iterable[Task], deadline: Deadline | None = None) -> Iterator[Answer]:
         """Yield the answer to each task."""
         for task in tasks:
-            yield self.work(task)
+            yield NOTHING if deadline is not None and deadline.over else self.work(task)
 
     def work(self, task: Task) -> Answer:
         """Answer one task."""
@@ -130,7 +135,7 @@ class PoolExecutor:
         self._told: Event | None = None
         self._deaths = 0
 
-    def stream(self, tasks: Iterable[Task]) -> Iterator[Answer]:
+    def stream(self, tasks: Iterable[Task], deadline: Deadline | None = None) -> Iterator[Answer]:
         """Yield the answer to each task."""
         source = iter(tasks)
         pending: deque[_Sent] = deque()
@@ -141,7 +146,7 @@ class PoolExecutor:
                 return
             sent = pending[0]
             try:
-                found = self._here.work(sent.task) if sent.future is None else self._await(sent.future)
+                found = self._here.work(sent.task) if sent.future is None else self._await(sent.future, deadline)
             except BrokenExecutor:
                 self._replace(sent.deaths)
                 pending = deque(other if other.answered else self._send(other.task) for other in pending)
@@ -201,7 +206,7 @@ class PoolExecutor:
         else:
             self.notes.append("a process for sub-problems died and was replaced")
 
-    def _await(self, future: Future[Answer]) -> Answer:
+    def _await(self, future: Future[Answer], deadline: Deadline | None) -> Answer:
         """Wait for an answer, and hand the stop signal on."""
         ending: float | None = None
         while not wait([future], POLL).done:
@@ -212,6 +217,9 @@ class PoolExecutor:
                         self._told.set()
                 elif time.monotonic() > ending:
                     return NOTHING
+            elif deadline is not None and deadline.over:
+                future.cancel()  # if it is being worked on, it ends at its own limit
+                return NOTHING
         return future.result()
 
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 
 from models.errors import InternalError
 from models.problem import Open, Placement, Problem, Unplaced
@@ -16,7 +16,7 @@ from optimizer.control import Stop
 from optimizer.cpsat.solve import MANY_WORKERS, solve_tier
 from optimizer.evaluate import Judge
 from optimizer.executor import Executor, PoolExecutor, SerialExecutor
-from optimizer.neighbourhoods.improve import improve
+from optimizer.neighbourhoods.improve import Practice, improve
 from optimizer.patterns.engine import PatternEngine
 from optimizer.run import Progress, Run, silent
 from optimizer.search.annealing import anneal
@@ -102,6 +102,11 @@ class _Portfolio:
         self.tiers = range(len(run.values))
         self.exact = run.variables <= options.largest_model
         self.rounds = 0
+
+    @cached_property
+    def practice(self) -> Practice:
+        """What neighbourhood search learns from turn to turn."""
+        return Practice(self.run.judge)
 
     def work(self) -> None:
         """Search all tiers, then bound and prove them one after another, then improve what is still open."""
@@ -237,6 +242,7 @@ class _Portfolio:
                 executor,
                 seed=self.options.seed + self.rounds,
                 offer=lambda placement: run.offer(placement, "neighbourhoods"),
+                practice=self.practice,
             )
             self.rounds += 1
             run.notes += [note for note in found.notes if note not in run.notes]

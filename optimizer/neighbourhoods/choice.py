@@ -53,20 +53,19 @@ class Choice:
         Deterministic time granted to the next neighbourhood.
     """
 
-    def __init__(self, kinds: Sequence[str], rng: np.random.Generator) -> None:
+    def __init__(self, kinds: Sequence[str]) -> None:
         self.work = LEAST_WORK
         self._success = (RARE + FREQUENT) / 2
         self._kinds = {name: _Kind() for name in kinds}
-        self._rng = rng
 
-    def next(self, without: Collection[str] = ()) -> str | None:
+    def next(self, rng: np.random.Generator, without: Collection[str] = ()) -> str | None:
         """Return the name of a kind, by chance, in proportion to its standing."""
         names = [name for name in self._kinds if name not in without]
         if not names:
             return None
         standing = np.array([self._kinds[name].standing for name in names])
         standing += CURIOSITY * max(standing.max(), 1e-9)
-        return names[int(self._rng.choice(len(names), p=standing / standing.sum()))]
+        return names[int(rng.choice(len(names), p=standing / standing.sum()))]
 
     def size(self, name: str) -> int:
         """Return the number of variables that a neighbourhood of a kind should have."""

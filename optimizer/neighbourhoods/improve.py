@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -36,6 +38,9 @@ OVERHEAD = 0.005
 PATIENCE = 200
 """Neighbourhoods in a row without success after which to give up."""
 
+OFFER_EVERY = 1.0
+"""Seconds between placements that are handed out, since whoever takes them judges them once more."""
+
 FRUITLESS = 20
 """Attempts in a row to choose a neighbourhood after which there is none."""
 
@@ -64,6 +69,24 @@ class Improvement:
     notes: tuple[str, ...]
 
 
+class Practice:
+    """What is worked out once for a problem, and what has been learned about its neighbourhoods."""
+
+    def __init__(self, judge: Judge) -> None:
+        self.judge = judge
+        self.index = Index(judge)
+        self._shared: dict[int, Shared] = {}
+        self._choice: dict[int, Choice] = {}
+
+    def shared(self, tier: int) -> Shared:
+        """Return what does not change with the placement."""
+        return self._shared.setdefault(tier, Shared(self.index, tier))
+
+    def choice(self, tier: int) -> Choice:
+        """Return what is known of the kinds of neighbourhoods."""
+        return self._choice.setdefault(tier, Choice(list(KINDS)))
+
+
 def improve(
     judge: Judge,
     incumbent: Placement,
@@ -74,6 +97,7 @@ def improve(
     seed: int = 0,
     offer: Callable[[Placement], object] = lambda placement: None,
     plateau: bool = True,
+    practice: Practice | None = None,
 ) -> Improvement:
     """Improve a tier, and those after it as far as they fit into one model, without making earlier ones worse.
 
@@ -84,16 +108,18 @@ def improve(
     deadline
         In deterministic mode, a second is a sixth of a unit of CP-SAT's deterministic time.
     offer
-        Called with every placement that is better than all before.
+        Called with placements that are better than all before, about once a second, and with the last one.
     plateau
         Also accept placements that are as good as the one at hand: something better may be near.
+    practice
+        What earlier calls for the same problem have learned; this one adds to it.
 
     Returns
     -------
     Improvement
         A legal placement whose tiers are no worse.
     """
-    search = _Search(judge, incumbent, tier, deadline, executor, seed, offer, plateau)
+    search = _Search(practice or Practice(judge), incumbent, tier, deadline, executor, seed, offer, plateau)
     search.run()
     return search.result()
 
@@ -123,7 +149,7 @@ class _Search:
 
     def __init__(
         self,
-        judge: Judge,
+        practice: Practice,
         incumbent: Placement,
         tier: int,
         deadline: Deadline,
@@ -137,19 +163,21 @@ class _Search:
         self.executor = executor
         self.offer = offer
         self.plateau = plateau
-        self.index = Index(judge)
-        self.shared = Shared(self.index, tier)
-        self.judge = judge
+        self.index = practice.index
+        self.shared = practice.shared(tier)
+        self.choice = practice.choice(tier)
+        self.judge = judge = practice.judge
         self.placement = incumbent
         self.values = judge.evaluate(incumbent).values
         self.scene = Scene(self.shared, incumbent)
         self.rng = np.random.default_rng(seed)
-        self.choice = Choice(list(KINDS), self.rng)
         self.busy = Busy(*judge.problem.shape)
         self.counts = _Counts()
         self.version = 0
         self.idle = 0
         self.proven = False
+        self.offered = self.values
+        self.offered_at = -math.inf
 
     @property
     def over(self) -> bool:
@@ -165,6 +193,13 @@ class _Search:
             self._solve(proposals)
             if self.counts.solved == before:
                 break  # the placement is too small, or nobody stands on it
+        self._hand_out()
+
+    def _hand_out(self) -> None:
+        """Offer the placement if it is better than the last one that was."""
+        if self.values < self.offered:
+            self.offered, self.offered_at = self.values, time.monotonic()
+            self.offer(self.placement)
 
     def result(self) -> Improvement:
         """Return what was reached."""
@@ -194,7 +229,7 @@ class _Search:
             return None
         useless: set[str] = set()
         for _ in range(FRUITLESS):
-            kind = self.choice.next(useless)
+            kind = self.choice.next(self.rng, useless)
             if kind is None:
                 return None
             idea = KINDS[kind](self.scene, self.rng)
@@ -226,7 +261,7 @@ class _Search:
                 sent.append(proposal)
                 yield Task(proposal.restricted.model, self._limits(proposal))
 
-        for answer in self.executor.stream(tasks()):
+        for answer in self.executor.stream(tasks(), self.deadline):
             proposal = sent.popleft()
             self.busy.release(proposal.free)
             self._digest(proposal, answer)
@@ -253,7 +288,8 @@ class _Search:
         self.idle = 0 if improved else self.idle + 1
         if improved:
             counts.improved += 1
-            self.offer(self.placement)
+            if time.monotonic() - self.offered_at >= OFFER_EVERY:
+                self._hand_out()
 
     def _whole(self, free: Free) -> bool:
         """Whether nothing was frozen, so that an optimal solution is the best there is."""

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from optimizer.control import Stop
+from optimizer.control import Deadline, Stop
 from optimizer.cpsat.builder import Builder, Linear, Model
 from optimizer.cpsat.task import Answer, Limits, Task
 from optimizer.executor import RESTARTS, PoolExecutor, SerialExecutor
@@ -100,6 +100,15 @@ def test_the_stop_signal_ends_what_is_under_way_within_a_second(kind: type) -> N
         assert stop.is_set()
         assert len(answers) == len(endless)
         assert time.monotonic() < told_at[0] + 1.0
+
+
+def test_a_pool_waits_no_longer_than_the_deadline() -> None:
+    with PoolExecutor(1, Stop()) as pool:
+        list(pool.stream(tasks(1)))
+        began = time.monotonic()
+        answers = list(pool.stream(tasks(3, 400, Limits(seconds=300)), Deadline(1.0)))
+        assert len(answers) == 3
+        assert time.monotonic() - began < 2.0
 
 
 def test_a_model_that_cannot_be_solved_is_left_out_with_a_note() -> None:

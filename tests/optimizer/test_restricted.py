@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import random
 
@@ -13,7 +12,20 @@ import numpy as np
 import pytest
 
 from models.objective import PRESETS
-from models.problem import Placement, Problem
+from models.problem import (
+    AtMost,
+    Capacity,
+    MoveBudget,
+    Origin,
+    Placement,
+    Prefer,
+    Problem,
+    Rule,
+    Spread,
+    Tier,
+    Topology,
+    Weighted,
+)
 from optimizer.control import Deadline
 from optimizer.cpsat.scope import Free
 from optimizer.cpsat.solve import solve_tier
@@ -22,13 +34,13 @@ from plugins_compat.compiler.compile import compile_problem
 from plugins_compat.profiles import default_profile
 from plugins_compat.release import K24, K36
 from tests.optimizer.test_each_rule import CASES, Case
-from tests.support.brute_force import agreeing, placements
+from tests.support.brute_force import agreeing
 from tests.support.clusters import random_cluster
-from tests.support.problems import random_problem
+from tests.support.problems import ints, random_company, random_problem, random_start
 
 SEEDS = range(int(os.environ.get("STOWPLAN_SEEDS", "120")))
 NAMES = list(PRESETS)
-TRIED = 400
+TRIED = 60
 """Placements that are looked at for a legal one to start from."""
 
 
@@ -43,11 +55,9 @@ def random_part(problem: Problem, incumbent: Placement, rng: random.Random) -> F
 
 
 def random_legal(judge: Judge, rng: random.Random) -> Placement:
-    """Return one of the first legal placements, in an order by chance; the start is always one."""
-    tried = list(itertools.islice(placements(judge.problem), TRIED))
-    rng.shuffle(tried)
-    legal = (placement for placement in tried[:40] if judge.evaluate(placement).legal)
-    return next(legal, judge.problem.start)
+    """Return a legal placement found by chance; the start is always one."""
+    tried = (random_start(judge.problem, rng) for _ in range(TRIED))
+    return next((placement for placement in tried if judge.evaluate(placement).legal), judge.problem.start)
 
 
 def check(problem: Problem, seed: int) -> None:
@@ -96,3 +106,67 @@ def test_a_part_of_each_case(case: Case, seed: int) -> None:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_part_of_a_random_problem(seed: int) -> None:
     check(random_problem(seed, broken=seed % 2 == 1), seed)
+
+
+@pytest.mark.parametrize("seed", range(3 * len(SEEDS)))
+def test_a_part_of_random_company(seed: int) -> None:
+    """What others may do depends on frozen pods, and what frozen pods may depends on others."""
+    check(random_company(seed, broken=seed % 2 == 1), seed)
+
+
+# -- what frozen pods forbid, each case alone -------------------------------------------------------------------
+
+HERE = Origin("test")
+
+
+def tempted(rules: list[Rule], start: Placement, table: list[list[int]], size: list[int]) -> Problem:
+    """Build a problem in which pods would rather be where ``table`` costs nothing."""
+    classes, nodes = len(size), len(table[0])
+    # No tier for repair: the rules alone have to keep pods where they are.
+    tiers = (Tier("wish", (Weighted(1, Prefer(HERE, np.arange(classes), ints(table))),)),)
+    names = tuple(f"n{n}" for n in range(nodes)), tuple(f"c{c}" for c in range(classes))
+    return Problem(*names, ints(size), ints([0] * classes), start, tuple(rules), tiers)
+
+
+def stays(problem: Problem, incumbent: Placement, nodes: list[int], classes: list[int]) -> None:
+    """Check that a part has to stay as it is, although something better is in reach."""
+    judge = Judge(problem)
+    assert judge.evaluate(incumbent).legal
+    free = Free(ints(nodes), ints(classes), ints([]))
+    values = judge.evaluate(incumbent).values
+    attempt = solve_tier(judge, 0, [], incumbent, Deadline(5, deterministic=True), free=free)
+    assert attempt.optimal
+    assert attempt.placement is not None
+    assert attempt.placement.same_as(incumbent)
+    assert attempt.bound == values[0] > 0
+
+
+def test_a_frozen_domain_does_not_become_uneven_because_another_empties() -> None:
+    # 2, 1 and 1 pods; the last would rather be on n3, which is in no domain. Then n0 had 2 more than n2.
+    hosts = Topology("host", ints([0, 1, 2, -1]), ("a", "b", "c"))
+    none = ints([0, 0, 0])
+    rule = Spread(HERE, ints([0]), ints([0]), hosts, 1, 1, none, none)
+    start = Placement.of([(0, 0, 2), (0, 1, 1), (0, 2, 1)])
+    stays(tempted([rule], start, [[0, 0, 1, 0]], [4]), start, [2, 3], [0])
+
+
+def test_nobody_comes_back_to_a_mended_place_where_a_frozen_pod_has_come() -> None:
+    # Two of class 0 stood on n0, where one may. Both left, and one of class 1 came: n0 may not be exceeded again.
+    rule = AtMost(HERE, ints([0, 1]), Topology("host", ints([0, -1]), ("a",)), 1, ints([0]))
+    start = Placement.of([(0, 0, 2), (1, 1, 1)])
+    incumbent = Placement.of([(0, 1, 2), (1, 0, 1)])
+    stays(tempted([rule], start, [[0, 1], [0, 0]], [2, 1]), incumbent, [0, 1], [0])
+
+
+def test_frozen_pods_have_used_up_the_budget_of_moves() -> None:
+    start = Placement.of([(0, 0, 1), (1, 0, 1)])
+    incumbent = Placement.of([(0, 1, 1), (1, 0, 1)])
+    stays(tempted([MoveBudget(HERE, 1)], start, [[0, 0], [1, 0]], [1, 1]), incumbent, [0, 1], [1])
+
+
+def test_a_frozen_pod_that_has_come_takes_room_beside_those_that_left() -> None:
+    # n0 has room for two: what stood there at the start, although it left, and class 1, which came.
+    rule = Capacity(HERE, ints([1, 1, 1]), ints([2, 9]), ints([1, 1]), held_on_source=True)
+    start = Placement.of([(0, 0, 1), (1, 1, 1), (2, 1, 1)])
+    incumbent = Placement.of([(0, 1, 1), (1, 0, 1), (2, 1, 1)])
+    stays(tempted([rule], start, [[0, 0], [0, 0], [0, 1]], [1, 1, 1]), incumbent, [0, 1], [2])

@@ -3,28 +3,37 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import numpy as np
 
 from models.arrays import Ints
 from models.problem import (
+    AtMost,
+    Attract,
     Capacity,
     Curves,
     Devices,
     Excess,
+    Held,
     Move,
     MoveBudget,
     MovePeak,
     NodeCurve,
+    Occupy,
     Origin,
     Placement,
     Prefer,
     Problem,
+    Repel,
     Rule,
+    Spread,
     Tier,
+    Topology,
     Unplaced,
     Weighted,
 )
+from optimizer.evaluate import Judge
 
 WHERE = Origin("test")
 SIZE = 12
@@ -104,3 +113,79 @@ def _curve(rng: random.Random, nodes: int, classes: int) -> NodeCurve:
     values = ints(values) - int(curves.at(np.zeros(len(reach), dtype=np.int64), reach).min())
     which = ints([rng.choice([0, 0, 0, -1]) for _ in range(nodes)])
     return NodeCurve(WHERE, demand, held, which, Curves(curves.start, curves.slope, values[None]))
+
+
+def random_company(seed: int, *, broken: bool = False) -> Problem:
+    """Build a random tiny problem of rules about company, capacities held on the source, and limits of moves.
+
+    Parameters
+    ----------
+    broken
+        Pods stand anywhere, whatever the rules say; otherwise as many as the rules let in.
+    """
+    rng = random.Random(seed)
+    nodes, classes = rng.randint(3, 4), rng.randint(2, 3)
+    size = [rng.randint(1, 3 if classes < 3 else 2) for _ in range(classes)]
+    zones = Topology("zone", ints([rng.choice([0, 0, 1, 2, -1]) for _ in range(nodes)]), ("a", "b", "c"))
+    hosts = Topology("host", np.arange(nodes), tuple(f"n{n}" for n in range(nodes)))
+    rules = [_company(rng, nodes, classes, rng.choice([zones, hosts])) for _ in range(rng.choice([1, 1, 2]))]
+    if rng.random() < 0.4:
+        demand = ints([rng.randint(0, 2) for _ in range(classes)])
+        free = ints([rng.randint(1, 5) for _ in range(nodes)])
+        rules.append(Capacity(WHERE, demand, free, np.full(nodes, 10), held_on_source=rng.random() < 0.7))
+    if rng.random() < 0.3:
+        rules.append(MoveBudget(WHERE, rng.randint(1, 4)))
+    start = _anywhere(rng, size, nodes)
+    table = ints([rng.choice([0, 1, 5, 9]) for _ in range(classes * nodes)]).reshape(classes, nodes)
+    move = MovePeak(WHERE, rng.randint(1, 9), ints([rng.randint(-1, 1) for _ in range(classes)]))
+    tiers = (
+        Tier("repair", (Weighted(1, Excess(WHERE)),)),
+        Tier("pending", (Weighted(1, Unplaced(WHERE, ints([1] * classes))),)),
+        Tier("rest", (Weighted(1, Prefer(WHERE, np.arange(classes), table)), Weighted(1, move))),
+    )
+    names = tuple(f"n{n}" for n in range(nodes)), tuple(f"c{c}" for c in range(classes))
+    whole = Problem(*names, ints(size), ints(size), Placement.of([]), tuple(rules), tiers)
+    if not broken:
+        legal = (placement for _ in range(30) if Judge(whole).evaluate(placement := _anywhere(rng, size, nodes)).legal)
+        start = next(legal, Placement.of([]))
+    return replace(whole, start=start, spare=ints(size) - start.placed(classes))
+
+
+def random_start(problem: Problem, rng: random.Random) -> Placement:
+    """Move some of the pods that stand anywhere, and place some of those that wait."""
+    often = rng.choice([0.2, 0.5, 1.0])
+    pods = [(c, n) for c, n, k in problem.start.entries() for _ in range(k)]
+    spread = [(c, rng.randrange(len(problem.nodes)) if rng.random() < often else n, 1) for c, n in pods]
+    waiting = problem.size - problem.start.placed(len(problem.classes))
+    for c, number in enumerate(waiting.tolist()):
+        spread += [(c, rng.randrange(len(problem.nodes)), 1) for _ in range(number) if rng.random() < 0.7]
+    return Placement.of(spread)
+
+
+def _anywhere(rng: random.Random, size: list[int], nodes: int) -> Placement:
+    return Placement.of(
+        (c, rng.randrange(nodes), 1) for c, pods in enumerate(size) for _ in range(pods) if rng.random() < 0.9
+    )
+
+
+def _company(rng: random.Random, nodes: int, classes: int, topology: Topology) -> Rule:
+    def some() -> Ints:
+        return ints(sorted(rng.sample(range(classes), rng.randint(1, classes))))
+
+    def held(size: int) -> Ints:
+        return ints([rng.choice([0, 0, 0, 0, 1]) for _ in range(size)])
+
+    kind = rng.choice(["spread", "spread", "attract", "attract", "repel", "at most", "occupy"])
+    outside = Held(held(nodes), held(nodes), held(nodes)) if rng.random() < 0.3 else Held(*[np.zeros(nodes, int)] * 3)
+    if kind == "spread":
+        floor = rng.choice([1, 1, 1, 4])
+        both = some()
+        counted = both if rng.random() < 0.5 else some()
+        return Spread(WHERE, both, counted, topology, 1, floor, held(topology.size), held(topology.size))
+    if kind == "attract":
+        return Attract(WHERE, some(), some(), (topology,), outside)
+    if kind == "repel":
+        return Repel(WHERE, some(), some(), topology, outside)
+    if kind == "at most":
+        return AtMost(WHERE, some(), topology, rng.randint(1, 2), held(topology.size))
+    return Occupy(WHERE, some(), topology, 2, held(topology.size))
