@@ -111,7 +111,7 @@ class _Portfolio:
     def work(self) -> None:
         """Search all tiers, then bound and prove them one after another, then improve what is still open."""
         run = self.run
-        self.anneal(0.25 if self.exact else 0.4)
+        self.anneal(0.25 if self.exact else 0.55)
         if not self.exact:
             run.notes.append("too large for the exact model: answered by search, with bounds from relaxations")
         patterns = self._patterns()

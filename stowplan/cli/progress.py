@@ -12,6 +12,7 @@ from rich.table import Table
 
 from models.problem import Tier
 from optimizer.run import Progress, Step, silent
+from optimizer.search.kernel.jit import is_cold
 from stowplan.report.words import figure
 
 A_SECOND = 4
@@ -21,6 +22,8 @@ A_SECOND = 4
 @contextmanager
 def reported(tiers: Sequence[Tier], quiet: bool) -> Iterator[Progress]:
     """Yield a reporter for one solve."""
+    if not quiet and is_cold():
+        print("stowplan: compiling the kernels of search, this once", file=sys.stderr)
     if quiet:
         yield silent
     elif sys.stderr.isatty():

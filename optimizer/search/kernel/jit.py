@@ -56,6 +56,11 @@ def _kept(function: F, **options: bool | str) -> F:
         config.CACHE_DIR = before
 
 
+def is_cold() -> bool:
+    """Whether nothing has been compiled yet."""
+    return not any(Path(_folder()).rglob("*.nbc"))
+
+
 @cache
 def _folder() -> str:
     """Return a folder for the machine code of these very sources.
