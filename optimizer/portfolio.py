@@ -111,7 +111,7 @@ class _Portfolio:
     def work(self) -> None:
         """Search all tiers, then bound and prove them one after another, then improve what is still open."""
         run = self.run
-        self.anneal(0.25 if self.exact else 0.55)
+        self.anneal(0.35 if self.exact else 0.55)
         if not self.exact:
             run.notes.append("too large for the exact model: answered by search, with bounds from relaxations")
         patterns = self._patterns()
@@ -172,7 +172,7 @@ class _Portfolio:
         run = self.run
         if run.is_open(tier) and not run.stop.is_set() and run.affords("bounds"):
             # The first bound is made in any case, so that there is one.
-            with run.stage("bounds", 0.3, tier) as deadline:
+            with run.stage("bounds", 0.3 if self.exact else 0.5, tier) as deadline:
                 found = best_bound(run.judge, run.upper, tier, run.values[:tier], run.values[tier], deadline)
             run.raise_bound(tier, *found)
 

@@ -134,12 +134,12 @@ class _Walk:
         self._restart(self.placement)
         aimed = troubled(self.judge, self.placement, self.image) if self.values[0] else np.zeros(0, dtype=np.int64)
         walker = self.walker._replace(mix=_mix(self.judge.problem.tiers[tier], self.image), aimed=np.append(aimed, 0))
-        hot, cold = self._temperatures(tier, round_.number)
-        pull = _pulls(self.judge.problem.tiers[tier])
+                pull = _pulls(self.judge.problem.tiers[tier])
         pairs = int(self.image.head[at.H_PODS]) * int(self.image.head[at.H_NODES])
         most = THOROUGH * pairs + BATCH // 10
         if deadline.deterministic:
             most = min(most, int(deadline.seconds * STEPS_PER_SECOND))
+        hot, cold = self._temperatures(tier, round_.number, min(10 * SAMPLES, most // 5))
         done, spent = 0, 0.0
         while done < most and not deadline.over and self.values[tier] > round_.floor:
             clock = 0.0 if deadline.deterministic else 1 - deadline.remaining / max(deadline.seconds, 1e-9)
@@ -149,10 +149,10 @@ class _Walk:
             walk(self.image, walker, batch, tier, heat, pull * (1 - spent) + 1e-3 if pull else 0.0)
             done += batch
 
-    def _temperatures(self, tier: int, number: int) -> tuple[float, float]:
+    def _temperatures(self, tier: int, number: int, steps: int) -> tuple[float, float]:
         """Return first and last temperature of a round; later rounds begin less hot, since they begin with less."""
         self.walker.counts[1] = 0
-        walk(self.image, self.walker, 10 * SAMPLES, tier, 0.0, 0.0)
+        walk(self.image, self.walker, steps, tier, 0.0, 0.0)
         uphill = np.sort(self.walker.uphill[: min(SAMPLES, int(self.walker.counts[1]))])
         if not len(uphill):
             return 0.0, 0.0
