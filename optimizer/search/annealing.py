@@ -19,7 +19,7 @@ from optimizer.search.kernel.image import Image
 from optimizer.search.kernel.walk import CHAIN, EVACUATE, GROUP, HOME, INSERT, KINDS, LONGEST, SHIFT, SWAP, Walker, walk
 from optimizer.search.trouble import troubled
 
-STEPS_PER_SECOND = 100_000
+STEPS_PER_SECOND = 1_000_000
 """Steps that stand for a second where the answer must not depend on the clock."""
 
 BATCH = 20_000
@@ -28,7 +28,7 @@ BATCH = 20_000
 ROUNDS = (0.12, 0.28, 1.0)
 """Each round's share of the time that is left to a tier; the walkers meet in between."""
 
-THOROUGH = 100
+THOROUGH = 1000
 """Steps after which a tier is left, for every pair of a pod and a node."""
 
 COOLEST = 3
@@ -134,7 +134,7 @@ class _Walk:
         self._restart(self.placement)
         aimed = troubled(self.judge, self.placement, self.image) if self.values[0] else np.zeros(0, dtype=np.int64)
         walker = self.walker._replace(mix=_mix(self.judge.problem.tiers[tier], self.image), aimed=np.append(aimed, 0))
-                pull = _pulls(self.judge.problem.tiers[tier])
+        pull = _pulls(self.judge.problem.tiers[tier])
         pairs = int(self.image.head[at.H_PODS]) * int(self.image.head[at.H_NODES])
         most = THOROUGH * pairs + BATCH // 10
         if deadline.deterministic:
