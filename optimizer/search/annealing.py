@@ -131,6 +131,8 @@ class _Walk:
     def run(self, round_: _Round) -> None:
         """Walk for a round."""
         tier, deadline = round_.tier, round_.deadline
+        if deadline.over:
+            return
         self._restart(self.placement)
         aimed = troubled(self.judge, self.placement, self.image) if self.values[0] else np.zeros(0, dtype=np.int64)
         walker = self.walker._replace(mix=_mix(self.judge.problem.tiers[tier], self.image), aimed=np.append(aimed, 0))

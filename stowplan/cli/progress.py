@@ -48,7 +48,7 @@ class _Lines:
             for tier, value, bound in zip(self.tiers, step.values, step.bounds, strict=True)
             if value
         ]
-        line = f"{step.source:<14} {', '.join(shown) or 'all tiers 0'}"
+        line = f"{step.source:<18} {', '.join(shown) or 'all tiers 0'}"
         if line != self.printed:
             print(f"{step.seconds:7.1f}s  {line}", file=sys.stderr, flush=True)
         self.printed = line
