@@ -18,7 +18,7 @@ MAY_IMPORT = {
     "instances": {"models"},
     "stowplan": {"models", "plugins_compat", "optimizer", "instances"},
 }
-SOLVERS = {"ortools", "pulp", "highspy", "networkx"}
+SOLVERS = {"ortools", "pulp", "highspy", "networkx", "numba"}
 HEAVY = {*SOLVERS, "numpy", "yaml", "msgspec", "models.kubernetes", "optimizer", "plugins_compat", "instances"}
 
 
