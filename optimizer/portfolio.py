@@ -161,7 +161,11 @@ class _Portfolio:
         if run.over or not run.is_open(tier):
             return
         with run.stage("patterns", 0.6, tier) as deadline:
-            outcome = engine.settle(tier, run.values[:tier], run.best, deadline)
+            try:
+                outcome = engine.settle(tier, run.values[:tier], run.best, deadline)
+            except InternalError as error:
+                run.note(f"patterns were not used for tier {run.judge.problem.tiers[tier].name}: {error}")
+                return
         if outcome is None:
             return
         run.raise_bound(tier, outcome.bound, "patterns")

@@ -23,8 +23,8 @@ ROUNDS = 40
 
 
 @allocating
-def value_at(tables: Tables, f: int, x: int) -> int:
-    """Return the value of a curve."""
+def piece_at(tables: Tables, f: int, x: int) -> int:
+    """Return the piece of a curve that a load falls on."""
     low, high = 0, tables.pieces[f]
     while high - low > 1:
         middle = (low + high) // 2
@@ -32,6 +32,13 @@ def value_at(tables: Tables, f: int, x: int) -> int:
             low = middle
         else:
             high = middle
+    return low
+
+
+@allocating
+def value_at(tables: Tables, f: int, x: int) -> int:
+    """Return the value of a curve."""
+    low = piece_at(tables, f, x)
     value: int = tables.value[f, low] + tables.slope[f, low] * (x - tables.first[f, low])
     return value
 
@@ -39,14 +46,7 @@ def value_at(tables: Tables, f: int, x: int) -> int:
 @allocating
 def slope_at(tables: Tables, f: int, x: int) -> int:
     """Return the slope of a curve to the right of a load."""
-    low, high = 0, tables.pieces[f]
-    while high - low > 1:
-        middle = (low + high) // 2
-        if tables.first[f, middle] <= x:
-            low = middle
-        else:
-            high = middle
-    slope: int = tables.slope[f, low]
+    slope: int = tables.slope[f, piece_at(tables, f, x)]
     return slope
 
 

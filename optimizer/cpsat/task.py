@@ -94,7 +94,7 @@ def answer(task: Task, stopped: Callable[[], bool] = lambda: False) -> Answer:
         parameters.max_time_in_seconds = limits.seconds
     if limits.work is not None:
         parameters.max_deterministic_time = limits.work
-    status = _run(solver, model, stopped)
+    status = run_stoppable(solver, model, stopped)
     if status == cp_model.MODEL_INVALID:
         raise InternalError(f"CP-SAT refuses the model: {model.validate()}")
     if status == cp_model.INFEASIBLE:
@@ -144,8 +144,14 @@ def written(plain: Model) -> cp_model.CpModel:
     return model
 
 
-def _run(solver: cp_model.CpSolver, model: cp_model.CpModel, stopped: Callable[[], bool]) -> int:
-    """Solve on another thread, so that this one can listen for the stop signal."""
+def run_stoppable(solver: cp_model.CpSolver, model: cp_model.CpModel, stopped: Callable[[], bool]) -> int:
+    """Solve on another thread, so that this one can listen for the stop signal; return CP-SAT's status.
+
+    Raises
+    ------
+    InternalError
+        If the solver died.
+    """
     outcome: list[int] = []
     done = threading.Event()
 

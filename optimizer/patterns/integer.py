@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import threading
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,13 +10,10 @@ from ortools.sat.python import cp_model
 
 from models.arrays import Ints
 from optimizer.cpsat.builder import Builder, Linear
-from optimizer.cpsat.task import written
+from optimizer.cpsat.task import run_stoppable, written
 from optimizer.patterns.budget import RATE, Budget
 from optimizer.patterns.master import Pool
 from optimizer.patterns.structure import Structure
-
-POLL = 0.05
-"""Seconds between looks at the stop signal."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,7 +93,7 @@ def solve_whole(
         solver.parameters.max_deterministic_time = max(0.01, budget.seconds)
     else:
         solver.parameters.max_time_in_seconds = max(0.05, budget.seconds)
-    status = _run(solver, model, budget)
+    status = run_stoppable(solver, model, lambda: budget.stopped)
     budget.spend(solver.response_proto.deterministic_time * RATE)
     if status == cp_model.INFEASIBLE:
         return Whole(None, target)
@@ -116,22 +112,3 @@ def _most(structure: Structure, row: Ints, group: int) -> int:
     kinds = np.flatnonzero(row)
     needed = -(-structure.size[kinds] // row[kinds])
     return int(min(structure.nodes[group], needed.max(initial=0)))
-
-
-def _run(solver: cp_model.CpSolver, model: cp_model.CpModel, budget: Budget) -> int:
-    outcome: list[int] = []
-    done = threading.Event()
-
-    def work() -> None:
-        try:
-            outcome.append(int(solver.solve(model)))
-        finally:
-            done.set()
-
-    thread = threading.Thread(target=work, name="patterns", daemon=True)
-    thread.start()
-    while not done.wait(POLL):
-        if budget.stopped:
-            solver.stop_search()
-    thread.join()
-    return outcome[0] if outcome else int(cp_model.UNKNOWN)

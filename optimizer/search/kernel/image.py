@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 Int64 = NDArray[np.int64]
-Int32 = NDArray[np.int32]
 
 
 class Image(NamedTuple):
@@ -68,7 +67,7 @@ class Image(NamedTuple):
     on: Int64
     on_at: Int64
     width: Int64
-    delta: Int32
+    delta: NDArray[np.int32]
     mask: NDArray[np.int16]
     choice: Int64
     home: Int64
