@@ -312,5 +312,6 @@ class _Search:
             self.version += 1
         elif self.version != proposal.version:
             self.counts.clashes += 1  # others have been put in place meanwhile, and the two do not go together
-        elif not verdict.legal or verdict.values[: self.tier + 1] > self.values[: self.tier + 1]:
+        elif not verdict.legal or (answer.optimal and verdict.values[: self.tier + 1] > self.values[: self.tier + 1]):
+            # A search that was cut off may end with something worse than it began with; that alone is no mistake.
             self.counts.wrong += 1
