@@ -87,7 +87,7 @@ def solve(
     stop = stop or Stop()
     run = Run(Judge(problem), options.time_limit, options.deterministic, stop, options.memory, progress)
     for candidate in candidates:
-        run.offer_if_legal(candidate)
+        run.offer(candidate, "candidate", trusted=False)
     _Portfolio(run, options, executor).work()
     return run.outcome()
 
@@ -113,7 +113,7 @@ class _Portfolio:
         run = self.run
         self.anneal(0.35 if self.exact else 0.55)
         if not self.exact:
-            run.notes.append("too large for the exact model: answered by search, with bounds from relaxations")
+            run.note("too large for the exact model: answered by search, with bounds from relaxations")
         patterns = self._patterns()
         for tier in self.tiers:
             if patterns:
@@ -121,16 +121,17 @@ class _Portfolio:
             self._bound(tier)
             if self.exact:
                 self._prove(tier)
-        if any(run.is_open(tier) for tier in self.tiers) and not run.over:
+        if not run.settled and not run.over:
             self._improve()
 
     def anneal(self, share: float) -> None:
         """Anneal all tiers that are open, from the best placement."""
         run = self.run
-        if run.over or not any(run.is_open(tier) for tier in self.tiers):
+        if run.over or run.settled:
             return
         with run.stage("search", share) as deadline:
-            found = anneal(
+            # Every round's best is offered as it is found, the last one's too.
+            anneal(
                 run.judge,
                 run.best,
                 deadline,
@@ -140,18 +141,13 @@ class _Portfolio:
                 found=lambda placement: run.offer(placement, "search"),
             )
             self.rounds += 1
-            run.offer(found, "search")
 
     def _patterns(self) -> PatternEngine | None:
         """Return the pattern engine if it suits the problem."""
         run = self.run
-        counts = [
-            tier
-            for tier in self.tiers
-            if run.is_open(tier)
-            and any(isinstance(w.term, Open | Unplaced) for w in run.judge.problem.tiers[tier].terms)
-        ]
-        if not counts or run.over:
+        tiers = [run.judge.problem.tiers[tier] for tier in self.tiers if run.is_open(tier)]
+        terms = [weighted.term for tier in tiers for weighted in tier.terms]
+        if run.over or not any(isinstance(term, Open | Unplaced) for term in terms):
             return None
         engine = PatternEngine(run.judge)
         return engine if engine.suits else None
@@ -224,7 +220,7 @@ class _Portfolio:
             }
             gains: dict[str, tuple[int, ...]] = {}
             for slice_ in range(SLICES):
-                if run.over or not any(run.is_open(tier) for tier in self.tiers):
+                if run.over or run.settled:
                     return
                 untried = [name for name in turns if name not in gains]
                 name = untried[0] if untried else max(gains, key=lambda name: gains[name])
@@ -249,7 +245,8 @@ class _Portfolio:
                 practice=self.practice,
             )
             self.rounds += 1
-            run.notes += [note for note in found.notes if note not in run.notes]
+            for note in found.notes:
+                run.note(note)
 
     def _executor(self) -> Executor:
         """Return who works on neighbourhoods."""

@@ -93,22 +93,29 @@ class Run:
         """Whether a tier's value is above its bound."""
         return self.values[tier] > self.bounds[tier]
 
-    def offer(self, placement: Placement, source: str) -> bool:
-        """Take a placement if it is legal and better; the judge decides, not the engine it comes from."""
+    @property
+    def settled(self) -> bool:
+        """Whether no tier is open."""
+        return not any(self.is_open(tier) for tier in range(len(self.values)))
+
+    def offer(self, placement: Placement, source: str, *, trusted: bool = True) -> bool:
+        """Take a placement if it is legal and better; the judge decides, not the engine it comes from.
+
+        Parameters
+        ----------
+        trusted
+            Whether it should be legal. If it comes from outside, it is passed over silently where it is not.
+        """
         evaluation = self.judge.evaluate(placement)
         if not evaluation.legal:
-            self.note(f"{source} offered a placement that breaks a rule; it was not used")
+            if trusted:
+                self.note(f"{source} offered a placement that breaks a rule; it was not used")
             return False
         if evaluation.values >= self.values:
             return False
         self.best, self.values = placement, evaluation.values
         self._report(source)
         return True
-
-    def offer_if_legal(self, placement: Placement) -> None:
-        """Take a placement from outside if it is legal and better, and pass over it otherwise."""
-        if self.judge.evaluate(placement).legal:
-            self.offer(placement, "candidate")
 
     def raise_bound(self, tier: int, bound: int | None, by: str) -> None:
         """Take a lower bound of a tier if it is better than what is known."""

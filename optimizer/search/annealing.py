@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.arrays import Floats
+from models.arrays import Floats, Ints
 from models.problem import DomainCurve, Move, MovePeak, NodeCurve, Open, Placement, Tier, Unplaced
 from optimizer.control import Deadline
 from optimizer.evaluate import Judge
 from optimizer.search.imaging import image_of, placement_of
 from optimizer.search.kernel import layout as at
-from optimizer.search.kernel.chance import start_of
+from optimizer.search.kernel.chance import State, start_of
 from optimizer.search.kernel.image import Image
 from optimizer.search.kernel.walk import CHAIN, EVACUATE, GROUP, HOME, INSERT, KINDS, LONGEST, SHIFT, SWAP, Walker, walk
 from optimizer.search.trouble import troubled
@@ -74,7 +74,8 @@ def anneal(
     problem = judge.problem
     if not problem.pods or not problem.tiers:
         return start
-    team = [_Walk(judge, start, seed * 1009 + i) for i in range(walkers)]
+    values = judge.evaluate(start).values
+    team = [_Walk(judge, start, values, seed * 1009 + i) for i in range(walkers)]
     lowest = [0] * len(problem.tiers) if floor is None else list(floor)
     with ThreadPoolExecutor(walkers) as pool:
         for tier in range(len(problem.tiers)):
@@ -107,73 +108,60 @@ class _Round:
 
 
 class _Walk:
-    """One walker: an image, and the best placement it has seen."""
+    """One walker: the best placement it has seen, and the random numbers that are its own."""
 
-    def __init__(self, judge: Judge, start: Placement, seed: int) -> None:
+    def __init__(self, judge: Judge, start: Placement, values: tuple[int, ...], seed: int) -> None:
         self.judge = judge
-        self.image = image_of(judge, start)
-        self.walker = _walker(self.image, seed)
-
-    @property
-    def values(self) -> tuple[int, ...]:
-        """Values of the best placement."""
-        return tuple(self.walker.best_value.tolist())
-
-    @property
-    def placement(self) -> Placement:
-        """The best placement."""
-        return placement_of(self.image, self.walker.best.astype(np.int64))
+        self.placement = start
+        self.values = values
+        self.chance = start_of(seed)
 
     def follow(self, other: _Walk) -> None:
         """Go on from where another walker was best."""
-        self._restart(other.placement)
+        self.placement, self.values = other.placement, other.values
 
     def run(self, round_: _Round) -> None:
         """Walk for a round."""
         tier, deadline = round_.tier, round_.deadline
         if deadline.over:
             return
-        self._restart(self.placement)
-        aimed = troubled(self.judge, self.placement, self.image) if self.values[0] else np.zeros(0, dtype=np.int64)
-        walker = self.walker._replace(mix=_mix(self.judge.problem.tiers[tier], self.image), aimed=np.append(aimed, 0))
+        image = image_of(self.judge, self.placement)
+        aimed = troubled(self.judge, self.placement, image) if self.values[0] else np.zeros(0, dtype=np.int64)
+        walker = _walker(image, self.chance, _mix(self.judge.problem.tiers[tier], image), np.append(aimed, 0))
         pull = _pulls(self.judge.problem.tiers[tier])
-        pairs = int(self.image.head[at.H_PODS]) * int(self.image.head[at.H_NODES])
-        most = THOROUGH * pairs + BATCH // 10
+        most = THOROUGH * int(image.head[at.H_PODS]) * int(image.head[at.H_NODES]) + BATCH // 10
         if deadline.deterministic:
             most = min(most, int(deadline.seconds * STEPS_PER_SECOND))
-        hot, cold = self._temperatures(tier, round_.number, min(10 * SAMPLES, most // 5))
-        done, spent = 0, 0.0
-        while done < most and not deadline.over and self.values[tier] > round_.floor:
+        hot, cold = _temperatures(image, walker, tier, round_.number, min(10 * SAMPLES, most // 5))
+        done = 0
+        while done < most and not deadline.over and walker.best_value[tier] > round_.floor:
             clock = 0.0 if deadline.deterministic else 1 - deadline.remaining / max(deadline.seconds, 1e-9)
             spent = max(done / most, clock)
             heat = hot * (cold / hot) ** spent if hot > 0 else 0.0
             batch = min(BATCH, most - done, max(100, most // 50))
-            walk(self.image, walker, batch, tier, heat, pull * (1 - spent) + 1e-3 if pull else 0.0)
+            walk(image, walker, batch, tier, heat, pull * (1 - spent) + 1e-3 if pull else 0.0)
             done += batch
-
-    def _temperatures(self, tier: int, number: int, steps: int) -> tuple[float, float]:
-        """Return first and last temperature of a round; later rounds begin less hot, since they begin with less."""
-        self.walker.counts[1] = 0
-        walk(self.image, self.walker, steps, tier, 0.0, 0.0)
-        uphill = np.sort(self.walker.uphill[: min(SAMPLES, int(self.walker.counts[1]))])
-        if not len(uphill):
-            return 0.0, 0.0
-        hot, cold = (float(uphill[int(q * (len(uphill) - 1))]) for q in (HOT, COLD))
-        hot = max(hot, 1.0) / 4**number
-        return hot, max(0.1, min(cold, hot / 100) / 4)
-
-    def _restart(self, placement: Placement) -> None:
-        chance = self.walker.chance
-        self.image = image_of(self.judge, placement)
-        self.walker = _walker(self.image, 0)._replace(chance=chance)
+        self.placement, self.values = placement_of(image, walker.best), tuple(walker.best_value.tolist())
 
 
-def _walker(image: Image, seed: int) -> Walker:
+def _temperatures(image: Image, walker: Walker, tier: int, number: int, steps: int) -> tuple[float, float]:
+    """Return first and last temperature of a round; later rounds begin less hot, since they begin with less."""
+    # Steps of one pod alone, and downhill: what they pass by is what the round will meet.
+    walk(image, walker._replace(mix=np.ones(KINDS), aimed=np.zeros(1, dtype=np.int64)), steps, tier, 0.0, 0.0)
+    uphill = np.sort(walker.uphill[: min(SAMPLES, int(walker.counts[1]))])
+    if not len(uphill):
+        return 0.0, 0.0
+    hot, cold = (float(uphill[int(q * (len(uphill) - 1))]) for q in (HOT, COLD))
+    hot = max(hot, 1.0) / 4**number
+    return hot, max(0.1, min(cold, hot / 100) / 4)
+
+
+def _walker(image: Image, chance: State, mix: Floats, aimed: Ints) -> Walker:
     pods, tiers = int(image.head[at.H_PODS]), int(image.head[at.H_TIERS])
     return Walker(
-        chance=start_of(seed),
-        mix=np.ones(KINDS),
-        aimed=np.zeros(1, dtype=np.int64),
+        chance=chance,
+        mix=mix,
+        aimed=aimed,
         best=image.pod[:, at.P_NODE].copy(),
         best_value=image.value[:tiers].copy(),
         dirty=np.zeros(pods, dtype=np.int64),
@@ -183,8 +171,6 @@ def _walker(image: Image, seed: int) -> Walker:
         before=np.zeros(tiers, dtype=np.int64),
         uphill=np.zeros(SAMPLES, dtype=np.int64),
         path=np.zeros((LONGEST, 2), dtype=np.int64),
-        tried=np.zeros(KINDS, dtype=np.int64),
-        taken=np.zeros(KINDS, dtype=np.int64),
     )
 
 

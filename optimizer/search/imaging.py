@@ -71,10 +71,10 @@ def image_of(judge: Judge, placement: Placement) -> Image:
 
 def placement_of(image: Image, node: Ints | None = None) -> Placement:
     """Read the placement off an image, or off the node of each of its pods."""
-    where = image.pod[:, at.P_NODE].astype(np.int64) if node is None else node
+    where = image.pod[:, at.P_NODE] if node is None else node
     nodes = int(image.head[at.H_NODES])
     there = where < nodes
-    keys, counts = np.unique(image.pod[there, at.P_CLASS].astype(np.int64) * nodes + where[there], return_counts=True)
+    keys, counts = np.unique(image.pod[there, at.P_CLASS] * nodes + where[there], return_counts=True)
     return Placement(keys // nodes, keys % nodes, counts.astype(np.int64))
 
 

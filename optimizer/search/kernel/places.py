@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from models.problem import SEVERITY
 from optimizer.search.kernel.image import Image
-from optimizer.search.kernel.jit import compiled
+from optimizer.search.kernel.jit import compiled, inlined
 from optimizer.search.kernel.layout import (
     AT_MOST,
     ATTRACT,
@@ -32,6 +32,12 @@ from optimizer.search.kernel.layout import (
     TARGET,
 )
 from optimizer.search.kernel.node import bad
+
+
+@inlined
+def clash(a: int, b: int, t: int) -> int:
+    """Return the pods with a part in a clash of one domain: seekers that are targets too, seekers, targets."""
+    return a + b + t if a >= 2 or (a >= 1 and b + t >= 1) or (b >= 1 and t >= 1) else 0
 
 
 @compiled
@@ -111,8 +117,7 @@ def _assess_domains(s: Image, q: int) -> tuple[int, int]:
             over = max(0, count - least - limit) if s.counter[base + domains + d] > 0 else 0
         else:
             b, t = s.counter[base + domains + d], s.counter[base + 2 * domains + d]
-            clashing = count >= 2 or (count >= 1 and b + t >= 1) or (b >= 1 and t >= 1)
-            over = count + b + t if clashing else 0
+            over = clash(count, b, t)
         excess += over
         wrong += bad(over, s.counter[before + d], s.counter[arrived + d])
     return excess, wrong

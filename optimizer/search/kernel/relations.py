@@ -44,7 +44,7 @@ from optimizer.search.kernel.layout import (
     SPREAD,
     TARGET,
 )
-from optimizer.search.kernel.places import assess, shift_slow
+from optimizer.search.kernel.places import assess, clash, shift_slow
 
 
 @compiled
@@ -125,12 +125,6 @@ def _at_most(s: Image, q: int, d: int, k: int) -> None:
     s.counter[at] = was + k
     limit = s.relation[q, R_LIMIT]
     book_excess(s, q, max(0, was + k - limit) - max(0, was - limit))
-
-
-@inlined
-def clash(a: int, b: int, t: int) -> int:
-    """Return the pods with a part in a clash of one domain: seekers that are targets too, seekers, targets."""
-    return a + b + t if a >= 2 or (a >= 1 and b + t >= 1) or (b >= 1 and t >= 1) else 0
 
 
 @compiled

@@ -66,8 +66,6 @@ class Walker(NamedTuple):
         By how much the last steps that were uphill would have worsened the tier; ``counts[1]`` of them were seen.
     path
         ``[LONGEST, 2]`` pods moved in the step under way, and where they were.
-    tried, taken
-        ``[KINDS]`` steps tried and taken.
     """
 
     chance: State
@@ -82,8 +80,6 @@ class Walker(NamedTuple):
     before: Int64
     uphill: Int64
     path: Int64
-    tried: Int64
-    taken: Int64
 
 
 @compiled
@@ -114,7 +110,6 @@ def walk(s: Image, w: Walker, steps: int, focus: int, heat: float, pull: float) 
             p = s.on[s.on_at[nodes] + below(w.chance, s.width[nodes])]
         elif kind == INSERT:
             kind = SHIFT
-        w.tried[kind] += 1
         for t in range(tiers):
             w.before[t] = s.value[t]
         target = _home_node(s, w, p) if kind == HOME else _open_node(s, w, p)
@@ -146,8 +141,8 @@ def walk(s: Image, w: Walker, steps: int, focus: int, heat: float, pull: float) 
             length = _go(s, w, 0, p, target)
             if other >= 0:
                 length = _go(s, w, length, other, source)
-        if length and _kept(s, w, length, focus, slack):
-            w.taken[kind] += 1
+        if length:
+            _keep_or_undo(s, w, length, focus, slack)
 
 
 @inlined
@@ -168,25 +163,24 @@ def _on_node(s: Image, w: Walker, n: int) -> int:
 
 @inlined
 def _home_node(s: Image, w: Walker, p: int) -> int:
-    """Pick a node that a pod's class started on, or return -1 if it is the one it stands on."""
+    """Pick a node that a pod's class started on, or return -1 if the pod cannot go there."""
     c = s.pod[p, P_CLASS]
-    first, end = s.cls[c, C_HOMES], s.cls[c, C_HOMES_END]
-    if end == first:
-        return -1
-    n = int(s.home[first + below(w.chance, end - first)])
-    if n == s.pod[p, P_NODE] or s.width[n] >= s.on_at[n + 1] - s.on_at[n]:
-        return -1
-    return n
+    return _one_of(s, w, p, s.home, s.cls[c, C_HOMES], s.cls[c, C_HOMES_END])
 
 
 @inlined
 def _open_node(s: Image, w: Walker, p: int) -> int:
-    """Pick a node that is open to a pod, or return -1 if it is the one it stands on."""
+    """Pick a node that is open to a pod, or return -1 if the pod cannot go there."""
     c = s.pod[p, P_CLASS]
-    first, end = s.cls[c, C_CHOICE], s.cls[c, C_CHOICE_END]
+    return _one_of(s, w, p, s.choice, s.cls[c, C_CHOICE], s.cls[c, C_CHOICE_END])
+
+
+@inlined
+def _one_of(s: Image, w: Walker, p: int, nodes: Int64, first: int, end: int) -> int:
+    """Pick one of ``nodes[first : end]``, or return -1 if a pod stands on it already or its list is full."""
     if end == first:
         return -1
-    n = int(s.choice[first + below(w.chance, end - first)])
+    n = int(nodes[first + below(w.chance, end - first)])
     if n == s.pod[p, P_NODE] or s.width[n] >= s.on_at[n + 1] - s.on_at[n]:
         return -1
     return n
@@ -231,7 +225,7 @@ def _settle(s: Image, w: Walker) -> None:
 
 
 @merged
-def _kept(s: Image, w: Walker, length: int, focus: int, slack: float) -> bool:
+def _keep_or_undo(s: Image, w: Walker, length: int, focus: int, slack: float) -> None:
     """Keep the moves on the path if they are legal and welcome all together; undo them otherwise."""
     if legal(s):
         for t in range(s.head[H_TIERS]):
@@ -240,10 +234,9 @@ def _kept(s: Image, w: Walker, length: int, focus: int, slack: float) -> bool:
             for i in range(length):
                 _moved(s, w, w.path[i, 0])
             _settle(s, w)
-            return True
+            return
     for i in range(length - 1, -1, -1):
         shift(s, w.path[i, 0], w.path[i, 1])
-    return False
 
 
 @merged
