@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -132,6 +133,13 @@ class Snapshot:
                 key, value = next(iter(selector.items()))
                 found.setdefault((service.metadata.namespace or "default", key, value), []).append(service)
         return found
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 of which nodes there are and which pod stands where."""
+        lines = [f"node {node.name}" for node in self.nodes]
+        lines += [f"pod {pod.key} {pod.metadata.uid} {pod.node_name} {pod.finished}" for pod in self.pods]
+        return hashlib.sha256("\n".join(sorted(lines)).encode()).hexdigest()
 
     def check(self) -> None:
         """Check what the parts cannot know about each other.

@@ -11,7 +11,7 @@ from optimizer.evaluate import Evaluation, Judge
 from plugins_compat.admission import Rejection, populated, rejections
 from plugins_compat.compiler.compile import Compiled, compile_problem
 from plugins_compat.framework.profile import Profile
-from stowplan.documents.solution import PlacementDocument, SolutionDocument, fingerprint, refusal_document
+from stowplan.documents.solution import PlacementDocument, SolutionDocument, refusal_document
 from stowplan.documents.verification import VerificationDocument
 from stowplan.inputs import Freeze
 from stowplan.solution import fixed, today
@@ -54,7 +54,7 @@ def verify(snapshot: Snapshot, document: SolutionDocument, profile: Profile) -> 
         max_moves=settings.max_moves,
     )
     problems, remarks = [], []
-    if fingerprint(snapshot) != document.snapshot.fingerprint:
+    if snapshot.fingerprint != document.snapshot.fingerprint:
         remarks.append("the snapshot is not the one the solution was made for")
     where, drift = _resolve(compiled, document.placements)
     problems += drift
@@ -124,7 +124,7 @@ def _claims(document: SolutionDocument, evaluation: Evaluation, compiled: Compil
     problems = []
     named = [tier.name for tier in document.tiers]
     expected = [tier.name for tier in compiled.problem.tiers]
-    same_snapshot = fingerprint(compiled.snapshot) == document.snapshot.fingerprint
+    same_snapshot = compiled.snapshot.fingerprint == document.snapshot.fingerprint
     if same_snapshot and named != expected:
         problems.append(f"the solution has tiers {', '.join(named) or 'none'}; the problem has {', '.join(expected)}")
     if same_snapshot and document.moves != evaluation.moves:

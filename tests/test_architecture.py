@@ -16,10 +16,13 @@ MAY_IMPORT = {
     "plugins_compat": {"models"},
     "optimizer": {"models"},
     "instances": {"models"},
-    "stowplan": {"models", "plugins_compat", "optimizer", "instances"},
+    "plans": {"models", "plugins_compat"},
+    "stowplan": {"models", "plugins_compat", "optimizer", "instances", "plans"},
 }
-SOLVERS = {"ortools", "pulp", "highspy", "networkx", "numba"}
-HEAVY = {*SOLVERS, "numpy", "yaml", "msgspec", "models.kubernetes", "optimizer", "plugins_compat", "instances"}
+SOLVERS = {"ortools", "pulp", "highspy", "numba"}
+GRAPHS = {"networkx"}
+HEAVY = {*SOLVERS, *GRAPHS, "numpy", "yaml", "msgspec", "models.kubernetes", "optimizer", "plugins_compat", "plans"}
+HEAVY |= {"instances"}
 
 
 def imports(file: Path) -> set[str]:
@@ -43,6 +46,13 @@ def test_imports_point_one_way(package: str) -> None:
 def test_solvers_are_imported_in_the_optimizer_only() -> None:
     files = [f for package in MAY_IMPORT if package != "optimizer" for f in (ROOT / package).rglob("*.py")]
     assert not {str(f.relative_to(ROOT)) for f in files if imports(f) & SOLVERS}
+
+
+def test_graphs_are_for_engines_and_for_the_order_of_moves() -> None:
+    files = [
+        f for package in MAY_IMPORT if package not in {"optimizer", "plans"} for f in (ROOT / package).rglob("*.py")
+    ]
+    assert not {str(f.relative_to(ROOT)) for f in files if imports(f) & GRAPHS}
 
 
 def test_inside_plugins_compat_the_framework_knows_no_plugin() -> None:

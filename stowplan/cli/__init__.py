@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import typer
 
 from stowplan.cli.app import app
-from stowplan.cli.commands import INTERRUPTED
+from stowplan.cli.choices import INTERRUPTED
 
 
 def main() -> None:

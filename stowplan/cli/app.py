@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from stowplan.cli import commands
+from stowplan.cli.commands import judging, measuring, placing
 
 app = typer.Typer(
     name="stowplan",
@@ -37,11 +37,11 @@ def _root(
 
 ANSWERS, MATERIAL = "Answers", "Material"
 
-app.command("compare", rich_help_panel=ANSWERS)(commands.compare)
-app.command("solve", rich_help_panel=ANSWERS)(commands.solve)
-app.command("simulate", rich_help_panel=ANSWERS)(commands.simulate)
-app.command("verify", rich_help_panel=ANSWERS)(commands.verify)
-app.command("validate", rich_help_panel=ANSWERS)(commands.validate)
-app.command("bench", rich_help_panel=ANSWERS)(commands.bench)
-app.command("demo", rich_help_panel=MATERIAL)(commands.demo)
-app.command("generate", rich_help_panel=MATERIAL)(commands.generate)
+app.command("compare", rich_help_panel=ANSWERS)(placing.compare)
+app.command("solve", rich_help_panel=ANSWERS)(placing.solve)
+app.command("simulate", rich_help_panel=ANSWERS)(judging.simulate)
+app.command("verify", rich_help_panel=ANSWERS)(judging.verify)
+app.command("validate", rich_help_panel=ANSWERS)(judging.validate)
+app.command("bench", rich_help_panel=ANSWERS)(measuring.bench)
+app.command("demo", rich_help_panel=MATERIAL)(placing.demo)
+app.command("generate", rich_help_panel=MATERIAL)(measuring.generate)

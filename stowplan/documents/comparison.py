@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
+from models.document import API_VERSION, Document
 from stowplan.comparison import Comparison
-from stowplan.documents.base import API_VERSION, Document
 from stowplan.documents.solution import SolutionDocument, solution_document
 from stowplan.inputs import Settings
 from stowplan.measures import Measures

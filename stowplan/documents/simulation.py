@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
+from models.document import API_VERSION, Document
 from plugins_compat.compiler.compile import Compiled
 from plugins_compat.simulate import Simulation
-from stowplan.documents.base import API_VERSION, Document
 from stowplan.documents.solution import SnapshotDocument, snapshot_document
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from typing import Any, Literal
 
@@ -10,15 +9,15 @@ import yaml
 from pydantic import ValidationError
 
 from instances.documents import read_documents
+from models.document import API_VERSION, Document
 from models.errors import InputError
-from models.objective import Objective
 from models.result import TierOutcome
-from models.snapshot import Snapshot, Standing
+from models.settings import SettingsDocument
+from models.snapshot import Standing
 from models.validation import refusal
 from optimizer.evaluate import Breach
 from plugins_compat.admission import Rejection
 from plugins_compat.compiler.compile import Compiled
-from stowplan.documents.base import API_VERSION, Document
 from stowplan.inputs import Settings
 from stowplan.solution import Solution
 
@@ -54,18 +53,6 @@ class SnapshotDocument(Document):
     pods: PodsDocument
     fingerprint: str
     notes: tuple[str, ...] = ()
-
-
-class SettingsDocument(Document):
-    """What the problem was."""
-
-    objective: Objective
-    release: str
-    scheduler: str
-    config: str | None = None
-    freeze: tuple[str, ...] = ()
-    freeze_bare: bool = False
-    max_moves: int | None = None
 
 
 class PlacementDocument(Document):
@@ -127,15 +114,8 @@ def snapshot_document(compiled: Compiled) -> SnapshotDocument:
     )
     snapshot = compiled.snapshot
     return SnapshotDocument(
-        nodes=len(snapshot.nodes), pods=pods, fingerprint=fingerprint(snapshot), notes=snapshot.notes
+        nodes=len(snapshot.nodes), pods=pods, fingerprint=snapshot.fingerprint, notes=snapshot.notes
     )
-
-
-def fingerprint(snapshot: Snapshot) -> str:
-    """Return a hash of which nodes there are and which pod stands where."""
-    lines = [f"node {node.name}" for node in snapshot.nodes]
-    lines += [f"pod {pod.key} {pod.metadata.uid} {pod.node_name} {pod.finished}" for pod in snapshot.pods]
-    return hashlib.sha256("\n".join(sorted(lines)).encode()).hexdigest()
 
 
 def solution_document(solution: Solution, settings: Settings) -> SolutionDocument:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Literal
 
-from stowplan.documents.base import API_VERSION, Document
+from models.document import API_VERSION, Document
 from stowplan.validation import Validation
 
 

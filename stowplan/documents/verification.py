@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from stowplan.documents.base import API_VERSION, Document
+from models.document import API_VERSION, Document
 from stowplan.documents.solution import RefusalDocument
 
 

@@ -1,0 +1,200 @@
+"""A plan: how a placement is reached, wave by wave. Its JSON is what executors read."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from models.document import API_VERSION, Document
+from models.settings import SettingsDocument
+
+Number = Annotated[int, Field(ge=0)]
+Positive = Annotated[int, Field(ge=1)]
+Text = Annotated[str, Field(min_length=1)]
+
+Executor = Literal["eviction-api", "descheduler", "koordinator"]
+"""Who evicts; decides which pods can be moved at all."""
+
+
+class PodReference(Document):
+    """A pod as it was when the plan was made; ``uid`` is empty where the snapshot has none."""
+
+    namespace: Text
+    name: Text
+    uid: str = ""
+
+    @property
+    def key(self) -> str:
+        """``namespace/name``."""
+        return f"{self.namespace}/{self.name}"
+
+
+class OwnerDocument(Document):
+    """The controller that makes a pod again; its namespace is the pod's."""
+
+    api_version: str = ""
+    kind: Text
+    name: Text
+    uid: str = ""
+
+
+class MoveDocument(Document):
+    """One pod that changes its node, or gets its first.
+
+    Parameters
+    ----------
+    id
+        Unique in the plan, ``m0001`` and so on, in the order in which the moves are best made.
+    kind
+        ``evict``: the pod is evicted and its replacement comes up on ``target``. ``place``: the pod waits for a node,
+        and its room on ``target`` is free from this wave on; nobody is evicted. ``remove``: the pod is evicted and its
+        replacement finds no node (only where the objective lets pods lose theirs).
+    pod
+        The pod as the snapshot knows it, also for a move that ``follows`` another.
+    follows
+        The move that parked the pod: what is evicted is the replacement that came up there, whose name and uid only
+        the cluster knows (a StatefulSet's pod keeps its name).
+    same_name
+        Whether the replacement has the name of the pod; then it comes up only after the pod is gone, and it takes no
+        room on both nodes at once.
+    template_hash
+        ``pod-template-hash`` or ``controller-revision-hash`` of the pod, empty if it has neither.
+    requests
+        What the pod takes, as quantities by resource name.
+    budgets
+        Names of the PodDisruptionBudgets, in the pod's namespace, that the eviction draws on.
+    why
+        What the move is for, in a few words: the pod's own gain, whom it makes room for, or that it is parked.
+    """
+
+    id: Text
+    kind: Literal["evict", "place", "remove"]
+    pod: PodReference
+    source: str | None
+    target: str | None
+    follows: str | None = None
+    same_name: bool = False
+    owner: OwnerDocument | None = None
+    template_hash: str = ""
+    requests: Annotated[dict[str, str], Field(default_factory=dict)]
+    budgets: tuple[str, ...] = ()
+    why: str = ""
+
+
+class BarrierDocument(Document):
+    """What must hold before the next wave begins: old pods gone, replacements ready, within ``timeout_seconds``."""
+
+    gone: bool = True
+    ready: bool = True
+    timeout_seconds: Positive = 600
+
+
+class WaveDocument(Document):
+    """Moves that may all be under way at once, in any order.
+
+    Parameters
+    ----------
+    tiers
+        Value of each tier of the objective once the wave is over, in the order of `Plan.tiers`.
+    peak
+        Largest share of each node that is taken while the wave is under way, as a fraction by resource name, for the
+        nodes that take part.
+    """
+
+    number: Positive
+    moves: Annotated[tuple[MoveDocument, ...], Field(min_length=1)]
+    barrier: BarrierDocument = BarrierDocument()
+    tiers: tuple[float, ...] = ()
+    peak: Annotated[dict[str, dict[str, float]], Field(default_factory=dict)]
+
+
+class TokenDocument(Document):
+    """So many replacements of an owner's pods belong on a node.
+
+    Pods of one owner and template are interchangeable, so a replacement, whatever its name, takes any token of its
+    owner. ``pod`` is set where the name is kept or nobody owns the pod; then the token is for that pod alone.
+    """
+
+    wave: Positive
+    namespace: Text
+    owner_uid: str = ""
+    template_hash: str = ""
+    pod: str | None = None
+    target: Text
+    count: Positive = 1
+
+
+class ImmovableDocument(Document):
+    """A pod that the executor cannot move, and why."""
+
+    pod: PodReference
+    node: str
+    reason: Text
+
+
+class PlanTier(Document):
+    """A tier of the objective: today, when the plan is done, and the proven bound."""
+
+    name: str
+    unit: str
+    before: float
+    after: float
+    bound: float
+    bound_by: str
+
+
+class LimitsDocument(Document):
+    """How many evictions a wave may hold: of one owner, from one node, in one namespace, in all; ``None`` is any."""
+
+    per_owner: Positive | None = None
+    per_node: Positive | None = None
+    per_namespace: Positive | None = None
+    total: Positive | None = None
+
+
+class PlanSnapshot(Document):
+    """The snapshot that the plan was made for."""
+
+    fingerprint: str
+    nodes: Number
+    pods: Number
+
+
+class Plan(Document):
+    """A plan.
+
+    Parameters
+    ----------
+    id
+        A DNS label; the same for the same snapshot, settings and moves.
+    created_at, expires_at
+        RFC 3339, UTC. Nothing may be begun after ``expires_at``.
+    least_waves
+        No plan for the same placement has fewer waves.
+    given_up
+        Moves of the best placement that no order reaches, one line each; the plan does without them.
+    """
+
+    api_version: Literal["stowplan/v1"] = API_VERSION
+    kind: Literal["Plan"] = "Plan"
+    id: Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9]{0,50}[a-z0-9])?$")]
+    created_at: Text
+    expires_at: Text
+    snapshot: PlanSnapshot
+    settings: SettingsDocument
+    executor: Executor
+    limits: LimitsDocument = LimitsDocument()
+    status: str
+    tiers: tuple[PlanTier, ...]
+    waves: tuple[WaveDocument, ...]
+    least_waves: Number
+    tokens: tuple[TokenDocument, ...]
+    immovable: tuple[ImmovableDocument, ...]
+    given_up: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def moves(self) -> tuple[MoveDocument, ...]:
+        """All moves, in order."""
+        return tuple(move for wave in self.waves for move in wave.moves)

@@ -1,0 +1,148 @@
+"""Commands about kube-scheduler and about answers: simulate, verify, validate."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+
+import typer
+
+from stowplan.cli import options as opt
+from stowplan.cli.choices import INTERRUPTED, settings_of
+from stowplan.cli.options import Format
+
+
+def simulate(
+    paths: opt.Paths,
+    everything: opt.Everything = False,
+    profile: opt.Release = "1.36",
+    config: opt.Config = None,
+    scheduler: opt.Scheduler = None,
+    metrics: opt.Metrics = None,
+    freeze: opt.Freeze = None,
+    freeze_bare: opt.FreezeBare = False,
+    sample_nodes: opt.SampleNodes = False,
+    skip_unknown_nodes: opt.SkipUnknownNodes = False,
+    seed: opt.Seed = 0,
+    record: opt.Record = None,
+    output: opt.Output = Format.TABLE,
+) -> None:
+    """Let kube-scheduler place the pending pods, or with --all every pod that is free to move."""
+    from models.errors import InputError
+    from plugins_compat.simulate import simulate
+    from stowplan.cli.session import emit, load_snapshot, warn, warn_of_idle_freezes
+    from stowplan.documents.simulation import simulation_document
+    from stowplan.inputs import make_problem
+    from stowplan.report.rows import simulation_rows
+    from stowplan.report.text import show_simulation
+    from stowplan.solution import fixed, today
+    from stowplan.validation import record_simulation
+
+    settings = settings_of("repair", profile, config, scheduler, freeze, freeze_bare, None, None, metrics, sample_nodes)
+    snapshot = load_snapshot(paths, skip_unknown_nodes)
+    warn_of_idle_freezes(settings.freeze, snapshot)
+    compiled = make_problem(snapshot, settings)
+    queue = [pod for pod in compiled.pods if everything or not pod.node_name] + compiled.roll.only_refused()
+    standing = fixed(compiled) if everything else today(compiled)
+    for note in compiled.snapshot.notes:
+        warn(note)
+    played = compiled.profile
+    if record is not None:
+        if sample_nodes:
+            raise InputError("a record holds all nodes; leave out --sample-nodes", field="--record")
+        # Records break ties by the first node and know no preemption, so what is printed does not either.
+        played = replace(played, tie_break="first")
+        record_simulation(record, compiled, played, queue, standing, config)
+    simulation = simulate(
+        compiled.snapshot, played, queue, standing, shapes=compiled.shapes, seed=seed, preempts=record is None
+    )
+    names = [node.name for node in snapshot.nodes]
+    emit(
+        output,
+        lambda console: show_simulation(console, compiled.roll, simulation, names, wide=output is Format.WIDE),
+        lambda: simulation_document(compiled, simulation, everything),
+        lambda: simulation_rows(simulation, names),
+    )
+
+
+def verify(
+    solution: opt.SolutionPath,
+    paths: opt.Paths,
+    config: opt.Config = None,
+    skip_unknown_nodes: opt.SkipUnknownNodes = False,
+    output: opt.Output = Format.TABLE,
+) -> None:
+    """Check a solution against a snapshot, the same or a newer one: rules, filters, claimed values."""
+    from models.errors import InputError
+    from stowplan.cli.session import emit, load_snapshot
+    from stowplan.documents.solution import read_solution
+    from stowplan.inputs import Settings, make_profile
+    from stowplan.report.rows import verification_rows
+    from stowplan.report.text import show_verification
+    from stowplan.verification import verification_document, verify
+
+    document = read_solution(solution)
+    snapshot = load_snapshot(paths, skip_unknown_nodes)
+    made_with = document.settings
+    if made_with.config is not None and config is None:
+        raise InputError(f"was made with {made_with.config}; give it with --config", solution, None, "settings.config")
+    settings = Settings(release=made_with.release, config=config, scheduler=made_with.scheduler)
+    verification = verify(snapshot, document, make_profile(settings, snapshot))
+    emit(
+        output,
+        lambda console: show_verification(console, verification),
+        lambda: verification_document(verification),
+        lambda: verification_rows(verification),
+    )
+    if not verification.holds:
+        raise typer.Exit(1)
+
+
+def validate(
+    traces: opt.Traces,
+    profile: opt.OtherRelease = None,
+    config: opt.OtherConfig = None,
+    scheduler: opt.Scheduler = None,
+    record: opt.Record = None,
+    show: opt.Show = 20,
+    output: opt.Output = Format.TABLE,
+    quiet: opt.Quiet = False,
+) -> None:
+    """Run recorded scheduler decisions through the framework; exit 1 if any comes out differently."""
+    from pathlib import Path
+
+    from instances.traces import TraceWriter, trace_files
+    from models.errors import InputError
+    from stowplan.cli.session import emit, stoppable
+    from stowplan.documents.validation import validation_document
+    from stowplan.inputs import LATEST, Settings, make_profile
+    from stowplan.report.rows import validation_rows
+    from stowplan.report.text import show_validation
+    from stowplan.validation import FileTally, validate
+
+    def tell(tally: FileTally) -> None:
+        if not quiet:
+            print(f"stowplan: {tally.file}: {tally.pods} decisions, {tally.different} different", file=sys.stderr)
+
+    files = trace_files(traces)
+    other = None
+    if profile is not None or config is not None or scheduler is not None:
+        settings = Settings(release=profile or LATEST, config=config, scheduler=scheduler)
+        other = replace(make_profile(settings), tie_break="first")
+    writer = TraceWriter(Path(record)) if record is not None else None
+    with stoppable("with what was compared so far") as stop:
+        validation = validate(files, profile=other, record=writer, keep=show, stop=stop, progress=tell)
+    if writer is not None and validation.complete:
+        writer.close()
+    if not validation.pods:
+        raise InputError("the traces hold no decision", field="TRACE")
+    emit(
+        output,
+        lambda console: show_validation(console, validation),
+        lambda: validation_document(validation),
+        lambda: validation_rows(validation),
+    )
+    if not validation.complete:
+        raise typer.Exit(INTERRUPTED)
+    if not validation.holds:
+        raise typer.Exit(1)

@@ -1,0 +1,137 @@
+"""Commands that place: compare, solve, and the demonstration."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import typer
+
+from stowplan.cli import options as opt
+from stowplan.cli.choices import CHANGES, options_of, settings_of
+from stowplan.cli.options import Format
+
+if TYPE_CHECKING:
+    from models.snapshot import Snapshot
+    from optimizer.portfolio import Options
+    from stowplan.inputs import Settings
+
+
+def compare(
+    paths: opt.Paths,
+    objective: opt.Objective = "balance",
+    profile: opt.Release = "1.36",
+    config: opt.Config = None,
+    scheduler: opt.Scheduler = None,
+    metrics: opt.Metrics = None,
+    freeze: opt.Freeze = None,
+    freeze_bare: opt.FreezeBare = False,
+    max_moves: opt.MaxMoves = None,
+    preemption: opt.PreemptionOption = None,
+    sample_nodes: opt.SampleNodes = False,
+    skip_unknown_nodes: opt.SkipUnknownNodes = False,
+    time_limit: opt.TimeLimit = 15.0,
+    deterministic: opt.Deterministic = False,
+    seed: opt.Seed = 0,
+    workers: opt.Workers = None,
+    memory: opt.Memory = None,
+    output: opt.Output = Format.TABLE,
+    quiet: opt.Quiet = False,
+    detailed_exitcode: opt.DetailedExit = False,
+) -> None:
+    """Show today, kube-scheduler and the best placement side by side."""
+    from stowplan.cli.session import load_snapshot
+
+    settings = settings_of(
+        objective, profile, config, scheduler, freeze, freeze_bare, max_moves, preemption, metrics, sample_nodes
+    )
+    snapshot = load_snapshot(paths, skip_unknown_nodes)
+    changed = _compare(snapshot, settings, options_of(time_limit, deterministic, seed, workers, memory), output, quiet)
+    if detailed_exitcode and changed:
+        raise typer.Exit(CHANGES)
+
+
+def _compare(snapshot: Snapshot, settings: Settings, options: Options, output: Format, quiet: bool) -> bool:
+    from stowplan.cli.progress import reported
+    from stowplan.cli.session import emit, stoppable, warn_of_idle_freezes
+    from stowplan.comparison import compare
+    from stowplan.documents.comparison import comparison_document
+    from stowplan.inputs import make_problem
+    from stowplan.report.rows import comparison_rows
+    from stowplan.report.text import show_comparison
+
+    warn_of_idle_freezes(settings.freeze, snapshot)
+    compiled = make_problem(snapshot, settings)
+    with stoppable() as stop, reported(compiled.problem.tiers, quiet) as progress:
+        comparison = compare(compiled, options, stop=stop, progress=progress)
+    emit(
+        output,
+        lambda console: show_comparison(console, comparison, wide=output is Format.WIDE),
+        lambda: comparison_document(comparison, settings),
+        lambda: comparison_rows(comparison),
+    )
+    return bool(comparison.solution.moves)
+
+
+def solve(
+    paths: opt.Paths,
+    objective: opt.Objective = "balance",
+    profile: opt.Release = "1.36",
+    config: opt.Config = None,
+    scheduler: opt.Scheduler = None,
+    metrics: opt.Metrics = None,
+    freeze: opt.Freeze = None,
+    freeze_bare: opt.FreezeBare = False,
+    max_moves: opt.MaxMoves = None,
+    preemption: opt.PreemptionOption = None,
+    skip_unknown_nodes: opt.SkipUnknownNodes = False,
+    time_limit: opt.TimeLimit = 20.0,
+    deterministic: opt.Deterministic = False,
+    seed: opt.Seed = 0,
+    workers: opt.Workers = None,
+    memory: opt.Memory = None,
+    output: opt.Output = Format.TABLE,
+    quiet: opt.Quiet = False,
+    detailed_exitcode: opt.DetailedExit = False,
+) -> None:
+    """Find the best placement, with a proof or a gap; -o json is what verify reads."""
+    from optimizer.evaluate import Judge
+    from stowplan.cli.progress import reported
+    from stowplan.cli.session import emit, load_snapshot, stoppable, warn_of_idle_freezes
+    from stowplan.documents.solution import solution_document
+    from stowplan.inputs import make_problem
+    from stowplan.report.rows import solution_rows
+    from stowplan.report.text import show_solution
+    from stowplan.solution import solve_snapshot
+
+    settings = settings_of(objective, profile, config, scheduler, freeze, freeze_bare, max_moves, preemption, metrics)
+    options = options_of(time_limit, deterministic, seed, workers, memory)
+    snapshot = load_snapshot(paths, skip_unknown_nodes)
+    warn_of_idle_freezes(settings.freeze, snapshot)
+    compiled = make_problem(snapshot, settings)
+    with stoppable() as stop, reported(compiled.problem.tiers, quiet) as progress:
+        solution = solve_snapshot(compiled, options, stop=stop, progress=progress)
+    before = Judge(compiled.problem).evaluate(compiled.problem.start).values
+    emit(
+        output,
+        lambda console: show_solution(console, solution, before, wide=output is Format.WIDE),
+        lambda: solution_document(solution, settings),
+        lambda: solution_rows(solution),
+    )
+    if detailed_exitcode and solution.moves:
+        raise typer.Exit(CHANGES)
+
+
+def demo(
+    time_limit: opt.TimeLimit = 15.0,
+    output: opt.Output = Format.TABLE,
+    quiet: opt.Quiet = False,
+) -> None:
+    """Compare placements of a bundled cluster."""
+    from instances.catalog import demo_path
+    from stowplan.cli.session import load_snapshot
+    from stowplan.inputs import Settings
+
+    if not quiet:
+        print(f"stowplan: stowplan compare {demo_path()}", file=sys.stderr)
+    _compare(load_snapshot([str(demo_path())]), Settings(), options_of(time_limit, False, 0, None), output, quiet)
