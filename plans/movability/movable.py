@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
 from functools import cached_property
 
 from models.kubernetes import Pod
 from models.plan import Executor
 from models.snapshot import Snapshot, tied
+from plans.budgets import Budgets
 from plans.movability.annotations import (
     DO_NOT_DISRUPT,
     EVICT,
@@ -20,6 +21,7 @@ from plans.movability.annotations import (
     moment,
     undisturbed,
 )
+from plans.movability.budgets import Lasting
 from plans.movability.causes import Bond, Cause
 from plans.movability.workloads import Workloads, may_migrate
 
@@ -27,9 +29,6 @@ CRITICAL = 2_000_000_000
 """The lowest priority that the descheduler takes for critical."""
 
 KOORD_SCHEDULER = "koord-scheduler"
-
-Budgets = Callable[[Pod], Bond | None]
-"""Returns the bond that disruption budgets lay on a pod for good, or ``None``."""
 
 
 class Movability:
@@ -45,7 +44,7 @@ class Movability:
     waived
         Causes that shall not count.
     budgets
-        What disruption budgets forbid for good; without it, none is asked.
+        The disruption budgets of the snapshot, if somebody has worked them out already.
     now
         The present, for protections that run out. By default the latest moment that the snapshot names, so that equal
         snapshots have equal answers; a protection is then rather taken for too long than for too short.
@@ -63,7 +62,7 @@ class Movability:
         self.snapshot = snapshot
         self.executor = executor
         self.waived = frozenset(waived)
-        self.budgets = budgets
+        self._lasting = Lasting(budgets or Budgets(snapshot)) if snapshot.pod_disruption_budgets else None
         self._now = now
         self._workloads = Workloads(snapshot)
 
@@ -89,7 +88,7 @@ class Movability:
             yield Bond(Cause.TIED, "DaemonSet")
         if pod.metadata.controller is None:
             yield Bond(Cause.BARE, "no controller")
-        if self.budgets and (bond := self.budgets(pod)):
+        if self._lasting is not None and (bond := self._lasting.bond(pod)):
             yield bond
         if self.executor == "koordinator" and pod.spec.scheduler_name != KOORD_SCHEDULER:
             yield Bond(Cause.SCHEDULER, f"not of {KOORD_SCHEDULER}", pod.spec.scheduler_name)

@@ -10,7 +10,7 @@ import pytest
 from models.plan import Executor
 from models.snapshot import Snapshot
 from plans.movability.annotations import cost, duration
-from plans.movability.causes import Bond, Cause
+from plans.movability.causes import Cause
 from plans.movability.movable import Movability, immovable
 from plans.movability.workloads import may_migrate
 from tests.support.clusters import node, pod, snapshot
@@ -164,11 +164,73 @@ def test_causes_can_be_waived_one_by_one() -> None:
     assert cause(DESCHEDULER, waived=waived, **spec) is None
 
 
-def test_budgets_are_asked() -> None:
-    cluster = cluster_of(3, {"owner": "ReplicaSet/web"}, {"owner": "ReplicaSet/web"})
-    bond = Bond(Cause.BUDGET, "budget", "web allows none")
-    asked = immovable(cluster, API, budgets=lambda pod: bond if pod.name == "web-1" else None)
-    assert asked == {"default/web-1": "budget: web allows none"}
+def guarded(pods: int, ready: int, budgets: int = 1, phase: str = "Running", **spec: Any) -> dict[str, str]:
+    """Return who cannot be moved of a ReplicaSet under budgets; the first pods are ready."""
+    manifests = []
+    for i in range(pods):
+        manifest = pod(f"web-{i}", "n1", owner="ReplicaSet/web", labels={"app": "web"}, phase=phase)
+        manifest["status"]["conditions"] = [{"type": "Ready", "status": "True" if i < ready else "False"}]
+        manifests.append(manifest)
+    spec = {"selector": {"matchLabels": {"app": "web"}}, **spec}
+    cluster = snapshot(
+        nodes=[node("n1")],
+        pods=manifests,
+        replica_sets=[{"metadata": {"name": "web"}, "spec": {"replicas": pods}}],
+        pod_disruption_budgets=[{"metadata": {"name": f"b{i}"}, "spec": spec} for i in range(budgets)],
+    )
+    return dict(immovable(cluster, API))
+
+
+NEVER = "budget that never allows it: b0, which wants"
+
+
+@pytest.mark.parametrize(
+    ("spec", "reason"),
+    [
+        ({"maxUnavailable": 1}, ""),
+        ({"maxUnavailable": 0}, f"{NEVER} 3 of 3 pods"),
+        ({"maxUnavailable": "0%"}, f"{NEVER} 3 of 3 pods"),
+        ({"maxUnavailable": "1%"}, ""),
+        ({"minAvailable": 2}, ""),
+        ({"minAvailable": 3}, f"{NEVER} 3 of 3 pods"),
+        ({"minAvailable": "67%"}, f"{NEVER} 3 of 3 pods"),
+        ({"minAvailable": "66%"}, ""),
+        ({"selector": None, "maxUnavailable": 0}, ""),
+        ({"selector": {"matchLabels": {"app": "db"}}, "maxUnavailable": 0}, ""),
+        ({"selector": {}, "maxUnavailable": 0}, f"{NEVER} 3 of 3 pods"),
+    ],
+)
+def test_budgets_that_never_allow_it(spec: dict[str, Any], reason: str) -> None:
+    assert guarded(3, 3, **spec) == ({f"default/web-{i}": reason for i in range(3)} if reason else {})
+
+
+def test_a_budget_that_allows_nothing_today_is_a_matter_of_waves() -> None:
+    assert not guarded(3, 2, maxUnavailable=1)
+
+
+def test_unhealthy_pods_may_leave_where_a_budget_says_so() -> None:
+    assert set(guarded(3, 2, maxUnavailable=0)) == {"default/web-0", "default/web-1", "default/web-2"}
+    always = guarded(3, 2, maxUnavailable=0, unhealthyPodEvictionPolicy="AlwaysAllow")
+    assert set(always) == {"default/web-0", "default/web-1"}
+
+
+def test_pods_that_are_not_running_leave_whatever_budgets_say() -> None:
+    assert not guarded(3, 0, maxUnavailable=0, phase="Pending")
+    assert not guarded(3, 0, budgets=2, maxUnavailable=1, phase="Pending")
+
+
+def test_two_budgets_are_one_too_many() -> None:
+    assert guarded(2, 2, budgets=2, maxUnavailable=1) == {
+        f"default/web-{i}": "several budgets: b0, b1" for i in range(2)
+    }
+
+
+def test_a_budget_that_cannot_be_counted_allows_nothing() -> None:
+    manifest = pod("import", "n1", owner="Job/import", labels={"app": "web"})
+    manifest["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
+    budget = {"metadata": {"name": "b"}, "spec": {"selector": {"matchLabels": {"app": "web"}}, "maxUnavailable": 1}}
+    cluster = snapshot(nodes=[node("n1")], pods=[manifest], pod_disruption_budgets=[budget])
+    assert immovable(cluster, API) == {"default/import": "budget that never allows it: b, Job import has no scale"}
 
 
 def test_pods_that_wait_or_are_over_are_left_out() -> None:
