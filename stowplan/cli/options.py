@@ -33,6 +33,13 @@ class ExecutorName(StrEnum):
     KOORDINATOR = "koordinator"
 
 
+class SteeredBy(StrEnum):
+    """Who decides where replacements land."""
+
+    NONE = "none"
+    EXTENDER = "extender"
+
+
 PROBLEM, SEARCH, OUTPUT = "Problem", "Search", "Output"
 
 Paths = Annotated[
@@ -258,5 +265,19 @@ Solutions = Annotated[
         help="Keep the solutions there, in the format of the benchmark.",
         show_default=False,
         rich_help_panel=OUTPUT,
+    ),
+]
+ReplayedPlan = Annotated[
+    str,
+    typer.Argument(
+        metavar="PLAN", help="A plan, as plan -o json prints it; or - for standard input.", show_default=False
+    ),
+]
+Steer = Annotated[
+    SteeredBy,
+    typer.Option(
+        "--steer",
+        help="none: kube-scheduler alone decides. extender: it also asks the extender that prefers the planned nodes.",
+        rich_help_panel=PROBLEM,
     ),
 ]

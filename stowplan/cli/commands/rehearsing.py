@@ -1,0 +1,64 @@
+"""Commands that try things out: replay."""
+
+from __future__ import annotations
+
+import typer
+
+from stowplan.cli import options as opt
+from stowplan.cli.choices import INTERRUPTED
+from stowplan.cli.options import Format
+
+
+def replay(
+    plan: opt.ReplayedPlan,
+    paths: opt.Paths,
+    steer: opt.Steer = opt.SteeredBy.NONE,
+    profile: opt.OtherRelease = None,
+    config: opt.OtherConfig = None,
+    scheduler: opt.Scheduler = None,
+    sample_nodes: opt.SampleNodes = False,
+    skip_unknown_nodes: opt.SkipUnknownNodes = False,
+    seed: opt.Seed = 0,
+    output: opt.Output = Format.TABLE,
+) -> None:
+    """Carry a plan out on a simulated cluster: where do its pods land, with kube-scheduler left alone, or steered?"""
+    from models.errors import InputError
+    from plans.replay.outcome import INTERRUPTED as INTERRUPTED_REPLAY
+    from stowplan.cli.session import emit, load_snapshot, stoppable
+    from stowplan.documents.plan import read_plan
+    from stowplan.documents.replay import replay_document
+    from stowplan.inputs import Settings, make_profile
+    from stowplan.replaying import replay_plan
+    from stowplan.report.replay import replay_rows, show_replay
+
+    document = read_plan(plan)
+    made_with = document.settings
+    if made_with.config is not None and config is None and profile is None:
+        raise InputError(f"was made with {made_with.config}; give it with --config", plan, None, "settings.config")
+    snapshot = load_snapshot(paths, skip_unknown_nodes)
+    settings = Settings(
+        release=profile or made_with.release,
+        config=config,
+        scheduler=scheduler or (made_with.scheduler if profile is None else None),
+        sample_nodes=sample_nodes,
+    )
+    with stoppable("after the wave under way") as stop:
+        try:
+            replay = replay_plan(
+                document,
+                snapshot,
+                make_profile(settings, snapshot),
+                steered=steer is opt.SteeredBy.EXTENDER,
+                seed=seed,
+                stop=stop,
+            )
+        except InputError as error:
+            raise error.in_file(plan) from None
+    emit(
+        output,
+        lambda console: show_replay(console, replay, wide=output is Format.WIDE),
+        lambda: replay_document(replay),
+        lambda: replay_rows(replay),
+    )
+    if replay.outcome.halted == INTERRUPTED_REPLAY:
+        raise typer.Exit(INTERRUPTED)

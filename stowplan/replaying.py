@@ -1,0 +1,108 @@
+"""Replays a plan: what becomes of it on a cluster whose scheduler is ours."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from models.plan import Plan
+from models.snapshot import Snapshot
+from optimizer.control import Stop
+from optimizer.evaluate import Judge
+from plans.movability.costs import move_weight
+from plans.replay.carry_out import replay
+from plans.replay.outcome import Outcome, Worth
+from plugins_compat.compiler.compile import Compiled, compile_problem
+from plugins_compat.framework.profile import Profile
+from stowplan.inputs import who_stays
+
+
+@dataclass(frozen=True, eq=False)
+class Replay:
+    """A plan that was replayed.
+
+    Parameters
+    ----------
+    steered
+        Whether the extender of the plan's tokens had a say.
+    """
+
+    plan: Plan
+    compiled: Compiled
+    outcome: Outcome
+    steered: bool
+    seed: int
+    notes: tuple[str, ...] = ()
+
+    @property
+    def kept(self) -> float | None:
+        """Share of the gain that is there at the end, by the first tier that the plan improves; ``None`` without one.
+
+        It is negative where that tier ends worse than it began, and 0 where a tier before it ends worse than planned.
+        """
+        before, planned, actual = (w.values for w in (self.outcome.before, self.outcome.planned, self.outcome.actual))
+        for old, new, found in zip(before, planned, actual, strict=True):
+            if new < old:
+                return (old - found) / (old - new)
+            if found > new:
+                return 0.0
+        return None
+
+
+def compiled_for(plan: Plan, snapshot: Snapshot, profile: Profile) -> Compiled:
+    """Compile a snapshot as the plan's settings say; the limit on moves is left out, since nothing is solved."""
+    settings = plan.settings
+    return compile_problem(
+        snapshot,
+        profile,
+        settings.objective,
+        freeze=who_stays(snapshot, settings),
+        weigh=move_weight if settings.move_costs else None,
+    )
+
+
+class WorthOf:
+    """Says how good a placement is, as the judge of the problem has it."""
+
+    def __init__(self, compiled: Compiled) -> None:
+        self.compiled = compiled
+        self._judge = Judge(compiled.problem)
+
+    def __call__(self, where: Mapping[str, str]) -> Worth:
+        """Return the worth of node names by pod key."""
+        evaluation = self._judge.evaluate(self.compiled.placement(where))
+        return Worth(evaluation.values, evaluation.legal)
+
+
+def replay_plan(
+    plan: Plan,
+    snapshot: Snapshot,
+    profile: Profile,
+    *,
+    steered: bool = False,
+    seed: int = 0,
+    stop: Stop | None = None,
+) -> Replay:
+    """Replay a plan on a snapshot.
+
+    Raises
+    ------
+    InputError
+        If the snapshot is not one that the plan can begin in.
+    """
+    stop = stop or Stop()
+    compiled = compiled_for(plan, snapshot, profile)
+    outcome = replay(
+        plan,
+        compiled.snapshot,
+        profile,
+        WorthOf(compiled),
+        steered=steered,
+        seed=seed,
+        shapes=compiled.shapes,
+        stopped=stop.is_set,
+    )
+    notes = list(compiled.notes)
+    if snapshot.fingerprint != plan.snapshot.fingerprint:
+        notes.append("the snapshot is not the one the plan was made for")
+    return Replay(plan, compiled, outcome, steered, seed, tuple(notes))
