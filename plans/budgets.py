@@ -1,0 +1,417 @@
+"""Disruption budgets, worked out as the disruption controller does it, and asked as the Eviction API asks them.
+
+Two components of Kubernetes decide whether a pod may be evicted. The disruption controller counts, for every
+PodDisruptionBudget, how many pods there should be and how many are healthy
+(``pkg/controller/disruption/disruption.go``); the API server looks at that count when somebody asks for an eviction
+(``pkg/registry/core/pod/storage/eviction.go``). Both are followed here to the letter, on a snapshot.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from functools import cached_property
+
+from models.kubernetes import OwnerReference, Pod, PodDisruptionBudget, Workload
+from models.snapshot import Snapshot
+
+DELETION_TIMEOUT = timedelta(minutes=2)
+"""How long an eviction that was granted counts before the pod's deletion is seen."""
+MOST_DISRUPTED = 2000
+"""Evictions under way in one budget beyond which the API server refuses more."""
+
+_PERCENT = re.compile(r"[+-]?\d+%", re.ASCII)
+_GROUPS = {"ReplicationController": ("",), "ReplicaSet": ("apps", "extensions"), "StatefulSet": ("apps",)}
+_WITHOUT_SCALE = {"Job", "DaemonSet", "Node", "CronJob"}
+
+
+class Verdict(StrEnum):
+    """What the Eviction API answers."""
+
+    FREE = "granted; no budget is asked"
+    """No budget covers the pod, or none is asked: it is pending, over, terminating, or unhealthy and let go."""
+    COUNTED = "granted; the budget allows one disruption less"
+    """Granted, and the budget allows one disruption less."""
+    EXHAUSTED = "429: the budget allows no disruption"
+    STALE = "429: the budget's status is not of its newest generation"
+    FORBIDDEN = "403: too many evictions are under way"
+    SEVERAL = "500: more than one budget covers the pod"
+
+    @property
+    def granted(self) -> bool:
+        """Whether the pod is evicted."""
+        return self in (Verdict.FREE, Verdict.COUNTED)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Budget:
+    """A PodDisruptionBudget as the disruption controller would see it now.
+
+    Parameters
+    ----------
+    expected, desired
+        How many pods there should be, and how many of them have to be healthy.
+    healthy
+        How many are: ready, not terminating, and no eviction of them granted in the last two minutes.
+    disrupted
+        How many evictions are under way.
+    failure
+        Why the controller cannot work the budget out; it then allows nothing. Empty if it can.
+    remark
+        How the stated status differs from this one; empty if it does not.
+    """
+
+    source: PodDisruptionBudget
+    expected: int
+    desired: int
+    healthy: int
+    disrupted: int = 0
+    failure: str = ""
+    remark: str = ""
+
+    @property
+    def name(self) -> str:
+        """The budget's name inside its namespace."""
+        return self.source.metadata.name
+
+    @property
+    def key(self) -> str:
+        """``namespace/name``."""
+        return f"{_namespace(self.source)}/{self.name}"
+
+    @property
+    def allowed(self) -> int:
+        """How many healthy pods may be evicted now."""
+        return _allowed(self.expected, self.desired, self.healthy) if not self.failure else 0
+
+    @property
+    def always_allows_unhealthy(self) -> bool:
+        """Whether unhealthy pods leave whatever the budget says."""
+        return bool(self.source.spec and self.source.spec.unhealthy_pod_eviction_policy == "AlwaysAllow")
+
+    @property
+    def stale(self) -> bool:
+        """Whether the status is older than the newest generation of the spec."""
+        status = self.source.status
+        observed = (status.observed_generation or 0) if status else 0
+        return observed < (self.source.metadata.generation or 0)
+
+    def admits(self, pod: Pod, *, ready: bool, healthy: int, disrupted: int) -> Verdict:
+        """Answer an eviction that falls to this budget alone.
+
+        Parameters
+        ----------
+        ready
+            Whether the pod is.
+        healthy, disrupted
+            Of the budget, at that moment.
+        """
+        if not ready:
+            if self.always_allows_unhealthy or healthy >= self.desired > 0:
+                return Verdict.FREE
+        if disrupted > MOST_DISRUPTED:
+            return Verdict.FORBIDDEN
+        left = 0 if self.failure else _allowed(self.expected, self.desired, healthy)
+        return Verdict.COUNTED if left > 0 else Verdict.EXHAUSTED
+
+
+class Budgets:
+    """All budgets of a snapshot.
+
+    Parameters
+    ----------
+    now
+        When the snapshot was taken; by default `taken_at` says.
+    """
+
+    def __init__(self, snapshot: Snapshot, now: datetime | None = None) -> None:
+        self.snapshot = snapshot
+        self.now = now or taken_at(snapshot)
+        self._by_namespace: defaultdict[str, list[int]] = defaultdict(list)
+        for i, source in enumerate(snapshot.pod_disruption_budgets):
+            self._by_namespace[_namespace(source)].append(i)
+        self._covering: dict[tuple[str, int], tuple[int, ...]] = {}
+        self._matched: list[list[Pod]] = [[] for _ in snapshot.pod_disruption_budgets]
+        for pod in snapshot.pods:
+            for i in self.covering(pod):
+                self._matched[i].append(pod)
+        scales = _Scales(snapshot)
+        self.all: Sequence[Budget] = [
+            _recomputed(source, pods, scales, self.now)
+            for source, pods in zip(snapshot.pod_disruption_budgets, self._matched, strict=True)
+        ]
+
+    def covering(self, pod: Pod) -> tuple[int, ...]:
+        """Return the positions, in ``all``, of the budgets whose selector selects a pod.
+
+        An empty selector selects every pod of the namespace, a missing one none.
+        """
+        here = self._by_namespace.get(pod.namespace)
+        if not here:
+            return ()
+        labels = pod.metadata.labels
+        key = (pod.namespace, id(labels))  # the snapshot keeps the labels alive
+        found = self._covering.get(key)
+        if found is None:
+            sources = self.snapshot.pod_disruption_budgets
+            found = tuple(
+                i for i in here if (spec := sources[i].spec) and spec.selector and spec.selector.matches(labels)
+            )
+            self._covering[key] = found
+        return found
+
+    def asked(self, pod: Pod) -> tuple[int, ...]:
+        """Return the budgets that an eviction of a pod of the snapshot is put before: none if it is not running."""
+        return () if ignores_budgets(pod) else self.covering(pod)
+
+    @cached_property
+    def remarks(self) -> list[str]:
+        """What a reader of a plan has to know of the budgets, one line each."""
+        lines = [f"PodDisruptionBudget {b.key}: {b.remark}" for b in self.all if b.remark]
+        return lines + [
+            f"PodDisruptionBudget {b.key}: allows nothing, since {b.failure}" for b in self.all if b.failure
+        ]
+
+    def ledger(self) -> Ledger:
+        """Return a ledger that starts at this snapshot."""
+        return Ledger(self)
+
+
+class Ledger:
+    """What budgets come to while pods leave and their replacements become ready.
+
+    A pod is named by its key; a replacement takes over the name of the pod it replaces, whatever it is called in the
+    cluster.
+    """
+
+    def __init__(self, budgets: Budgets) -> None:
+        self.budgets = budgets
+        self.healthy = [budget.healthy for budget in budgets.all]
+        self.disrupted = [budget.disrupted for budget in budgets.all]
+        self._ready: dict[str, bool] = {}
+        self._running: set[str] = set()
+        self._counted: set[str] = set()
+
+    def ready(self, pod: Pod) -> bool:
+        """Whether the pod, or the replacement that has its name by now, is ready."""
+        return self._ready.get(pod.key, pod.ready)
+
+    def asked(self, pod: Pod) -> tuple[int, ...]:
+        """Return the positions of the budgets that an eviction would be put before now."""
+        return self.budgets.covering(pod) if pod.key in self._running else self.budgets.asked(pod)
+
+    def verdict(self, pod: Pod) -> Verdict:
+        """Say what the Eviction API would answer now."""
+        asked = self.asked(pod)
+        if not asked:
+            return Verdict.FREE
+        if len(asked) > 1:
+            return Verdict.SEVERAL
+        (i,) = asked
+        return self.budgets.all[i].admits(
+            pod, ready=self.ready(pod), healthy=self.healthy[i], disrupted=self.disrupted[i]
+        )
+
+    def evict(self, pod: Pod) -> Verdict:
+        """Ask for an eviction; if it is granted, the pod no longer counts."""
+        verdict = self.verdict(pod)
+        if verdict.granted:
+            counted = self._counts(pod)
+            for i in self.budgets.covering(pod):
+                self.healthy[i] -= counted
+                self.disrupted[i] += verdict is Verdict.COUNTED
+            self._ready[pod.key] = False
+            if verdict is Verdict.COUNTED:
+                self._counted.add(pod.key)
+        return verdict
+
+    def restore(self, pod: Pod) -> None:
+        """Note that the replacement of a pod, or a pod that waited for a node, has become ready."""
+        for i in self.budgets.covering(pod):
+            self.healthy[i] += not self._counts(pod)
+            self.disrupted[i] -= pod.key in self._counted
+        self._ready[pod.key] = True
+        self._running.add(pod.key)
+        self._counted.discard(pod.key)
+
+    def allowed(self, i: int) -> int:
+        """How many healthy pods of a budget may be evicted now."""
+        budget = self.budgets.all[i]
+        return 0 if budget.failure else _allowed(budget.expected, budget.desired, self.healthy[i])
+
+    def _counts(self, pod: Pod) -> bool:
+        """Whether the pod is among the healthy ones."""
+        known = self._ready.get(pod.key)
+        return known if known is not None else _healthy(pod)
+
+
+def taken_at(snapshot: Snapshot) -> datetime:
+    """Return when a snapshot was taken, as far as it tells: the newest time that something began in it."""
+    stamps = [pod.metadata.creation_timestamp for pod in snapshot.pods]
+    stamps += [pod.status.start_time for pod in snapshot.pods if pod.status]
+    for budget in snapshot.pod_disruption_budgets:
+        stamps += list(budget.status.disrupted_pods.values()) if budget.status else []
+    moments = [moment for stamp in set(stamps) if stamp and (moment := _moment(stamp))]
+    return max(moments, default=datetime(1970, 1, 1, tzinfo=UTC))
+
+
+def ignores_budgets(pod: Pod) -> bool:
+    """Whether the Eviction API deletes a pod without asking any budget (``canIgnorePDB``)."""
+    return pod.finished or pod.phase == "Pending" or pod.terminating
+
+
+def _allowed(expected: int, desired: int, healthy: int) -> int:
+    return max(0, healthy - desired) if expected > 0 else 0
+
+
+def _recomputed(source: PodDisruptionBudget, pods: Sequence[Pod], scales: _Scales, now: datetime) -> Budget:
+    """Return ``trySync`` of the disruption controller; where it fails, ``failSafe``."""
+    under_way = _under_way(source, pods, now)
+    healthy = sum(_healthy(pod) and pod.name not in under_way for pod in pods)
+    status = source.status
+    try:
+        expected, desired = _expected(source, pods, scales)
+    except _Unknown as unknown:
+        if status is None:
+            return Budget(source, 0, 0, healthy, len(under_way), failure=str(unknown))
+        remark = f"taken from its status, since {unknown}"
+        return Budget(source, status.expected_pods, status.desired_healthy, healthy, len(under_way), remark=remark)
+    except _Failed as failed:
+        return Budget(source, 0, 0, healthy, len(under_way), failure=str(failed))
+    budget = Budget(source, expected, desired, healthy, len(under_way))
+    if status is not None and status.disruptions_allowed != budget.allowed:
+        remark = f"allows {budget.allowed} disruptions, its status says {status.disruptions_allowed}"
+        return Budget(source, expected, desired, healthy, len(under_way), remark=remark)
+    return budget
+
+
+def _under_way(source: PodDisruptionBudget, pods: Iterable[Pod], now: datetime) -> set[str]:
+    """Return ``buildDisruptedPodMap``: pods whose eviction was granted and is not seen yet."""
+    stated: Mapping[str, str] = source.status.disrupted_pods if source.status else {}
+    found = set()
+    for pod in pods:
+        since = _moment(stated[pod.name]) if pod.name in stated and not pod.terminating else None
+        if since is not None and since + DELETION_TIMEOUT > now:
+            found.add(pod.name)
+    return found
+
+
+def _healthy(pod: Pod) -> bool:
+    return pod.ready and not pod.terminating
+
+
+class _Failed(Exception):  # noqa: N818 - it is the controller that fails
+    """The controller's sync ends in an error, and the budget allows nothing."""
+
+
+class _Unknown(Exception):  # noqa: N818
+    """The snapshot lacks what the controller would read."""
+
+
+def _expected(source: PodDisruptionBudget, pods: Sequence[Pod], scales: _Scales) -> tuple[int, int]:
+    """Return ``getExpectedPodCount``: how many pods there should be, and how many of them healthy.
+
+    Both percentages round up: of 7 pods, 50 % available are 4, and 30 % unavailable are 3.
+    """
+    spec = source.spec
+    if spec is None:
+        return 0, 0
+    if spec.max_unavailable is not None:
+        expected = scales.total(pods)
+        return expected, max(0, expected - _scaled(spec.max_unavailable, expected))
+    if isinstance(spec.min_available, int):
+        return len(pods), spec.min_available
+    if spec.min_available is not None:
+        expected = scales.total(pods)
+        return expected, _scaled(spec.min_available, expected)
+    return 0, 0
+
+
+def _scaled(amount: int | str, total: int) -> int:
+    """Return ``GetScaledValueFromIntOrPercent``, rounding up."""
+    if isinstance(amount, int):
+        return amount
+    if not _PERCENT.fullmatch(amount):
+        raise _Failed(f"{amount!r} is neither a number nor a percentage")
+    return math.ceil(int(amount[:-1]) * total / 100)
+
+
+class _Scales:
+    """How many replicas controllers want (``getExpectedScale`` and its finders)."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._owners = {
+            kind: {((o.metadata.namespace or "default"), o.metadata.name): o for o in owners}
+            for kind, owners in (
+                ("ReplicationController", snapshot.replication_controllers),
+                ("ReplicaSet", snapshot.replica_sets),
+                ("StatefulSet", snapshot.stateful_sets),
+                ("Deployment", snapshot.deployments),
+            )
+        }
+
+    def total(self, pods: Iterable[Pod]) -> int:
+        """Add up the scales of the distinct controllers of some pods; pods without one count for nothing.
+
+        Raises
+        ------
+        _Failed
+            If a controller has no scale.
+        _Unknown
+            If the snapshot does not tell.
+        """
+        found: dict[tuple[str, str, str], int] = {}
+        asked: set[tuple[str, str, str, str]] = set()
+        for pod in pods:
+            controller = pod.metadata.controller
+            if controller is None:
+                continue
+            question = (pod.namespace, controller.kind, controller.name, controller.uid)
+            if question not in asked:
+                asked.add(question)
+                identity, scale = self._scale(controller, pod)
+                found[identity] = scale
+        return sum(found.values())
+
+    def _scale(self, controller: OwnerReference, pod: Pod) -> tuple[tuple[str, str, str], int]:
+        kind, group = controller.kind, controller.api_version.rpartition("/")[0]
+        if kind not in _GROUPS or (controller.api_version and group not in _GROUPS[kind]):
+            if kind in _WITHOUT_SCALE:
+                raise _Failed(f"{kind} {controller.name} has no scale")
+            raise _Unknown(f"the scale of {kind} {controller.name} is not in the snapshot")
+        owner = self._owners[kind].get((pod.namespace, controller.name))
+        if owner is None or owner.metadata.uid != controller.uid:
+            if self._owners[kind]:
+                raise _Failed(f"Pod {pod.name} names a {kind} that is not there, {controller.name}")
+            raise _Unknown(f"the snapshot has no {kind}s")
+        chief = owner.metadata.controller
+        if kind == "ReplicaSet" and chief is not None and chief.kind == "Deployment":
+            owner = self._deployment(pod, chief)
+            kind = "Deployment"
+        replicas = owner.spec.replicas if owner.spec and owner.spec.replicas is not None else 1
+        return (kind, pod.namespace, owner.metadata.name), replicas
+
+    def _deployment(self, pod: Pod, chief: OwnerReference) -> Workload:
+        found = self._owners["Deployment"].get((pod.namespace, chief.name))
+        if isinstance(found, Workload) and found.metadata.uid == chief.uid:
+            return found
+        if self._owners["Deployment"]:
+            raise _Failed(f"the ReplicaSet of Pod {pod.name} names a Deployment that is not there, {chief.name}")
+        raise _Unknown("the snapshot has no Deployments")
+
+
+def _namespace(source: PodDisruptionBudget) -> str:
+    return source.metadata.namespace or "default"
+
+
+def _moment(stamp: str) -> datetime | None:
+    try:
+        moment = datetime.fromisoformat(stamp)
+    except ValueError:
+        return None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
