@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import get_args
 
 import yaml
 from pydantic import ValidationError
@@ -13,9 +14,14 @@ from pydantic import ValidationError
 from models.errors import InputError
 from models.kubernetes import LabelSelector, LabelSelectorRequirement, Pod
 from models.objective import PRESETS, Objective
+from models.plan import Executor
 from models.quantity import parse_quantity
+from models.settings import SettingsDocument
 from models.snapshot import Snapshot
 from models.validation import refusal
+from plans.movability.causes import WAIVABLE, Cause
+from plans.movability.costs import has_costs, move_weight
+from plans.movability.movable import Movability
 from plugins_compat.compiler.compile import Compiled, compile_problem
 from plugins_compat.framework.profile import DEFAULT_SCHEDULER, Profile
 from plugins_compat.plugins.gpu_share import GpuShare
@@ -59,6 +65,12 @@ class Settings:
         The scheduler looks for as many feasible nodes as ``percentageOfNodesToScore`` says, not for all.
     metrics
         Measured load, for load-aware plugins: a file, or the address of a load-watcher or Prometheus server.
+    executor
+        Who evicts; pods that it cannot move stay where they are. Without one, whoever is not tied to its node may move.
+    may_move
+        Kinds of reasons for staying that shall not count.
+    move_costs
+        Annotations decide what a pod's move costs, beside the moves of others.
     """
 
     objective: str = "balance"
@@ -71,6 +83,9 @@ class Settings:
     preemption: str | None = None
     sample_nodes: bool = False
     metrics: str | None = None
+    executor: str | None = None
+    may_move: Sequence[str] = field(default_factory=tuple)
+    move_costs: bool = True
 
 
 def make_problem(snapshot: Snapshot, settings: Settings) -> Compiled:
@@ -84,12 +99,13 @@ def make_problem(snapshot: Snapshot, settings: Settings) -> Compiled:
     objective = read_objective(settings.objective)
     if settings.preemption is not None:
         objective = objective.model_copy(update={"preemption": settings.preemption})
-    freeze = Freeze(settings.freeze, settings.freeze_bare)
+    stays = who_stays(snapshot, settings)
+    weigh = move_weight if settings.move_costs and has_costs(snapshot) else None
     profile = make_profile(settings, snapshot)
     snapshot = with_metrics(snapshot, profile, settings.metrics)
     snapshot = with_device_note(snapshot, profile, settings.config)
     try:
-        return compile_problem(snapshot, profile, objective, freeze=freeze, max_moves=settings.max_moves)
+        return compile_problem(snapshot, profile, objective, freeze=stays, max_moves=settings.max_moves, weigh=weigh)
     except InputError as error:
         raise error.in_file(settings.objective) if error.obj == "objective" else error from None
 
@@ -146,6 +162,54 @@ def read_objective(name: str) -> Objective:
         raise InputError(f"cannot be read: {error}", file=name) from None
     except ValidationError as error:
         raise refusal(error, name) from None
+
+
+def who_stays(snapshot: Snapshot, settings: Settings | SettingsDocument) -> Callable[[Pod], str | None]:
+    """Return what says why a bound pod stays where it is: the user, or the executor.
+
+    Raises
+    ------
+    InputError
+        If a freeze, or a kind of reason to waive, is none.
+    """
+    frozen = Freeze(settings.freeze, settings.freeze_bare)
+    if settings.executor is None:
+        if settings.may_move:
+            raise InputError("waives a rule of an executor, so it needs --executor", field="--may-move")
+        return frozen
+    movability = Movability(
+        snapshot, parse_executor(settings.executor), waived=[parse_cause(word) for word in settings.may_move]
+    )
+    return lambda pod: frozen(pod) or movability(pod)
+
+
+def parse_executor(word: str) -> Executor:
+    """Return an executor by name.
+
+    Raises
+    ------
+    InputError
+        If there is none of that name.
+    """
+    names: tuple[Executor, ...] = get_args(Executor)
+    for name in names:
+        if name == word:
+            return name
+    raise InputError(f"{word!r} is none of {', '.join(names)}", field="--executor")
+
+
+def parse_cause(word: str) -> Cause:
+    """Return a kind of reason that can be waived, by name.
+
+    Raises
+    ------
+    InputError
+        If there is none of that name.
+    """
+    if word not in WAIVABLE:
+        names = ", ".join(cause.value for cause in Cause if cause in WAIVABLE)
+        raise InputError(f"{word!r} is no reason that can be waived; those are {names}", field="--may-move")
+    return Cause(word)
 
 
 class Freeze:

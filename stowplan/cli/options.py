@@ -25,6 +25,14 @@ class Preemption(StrEnum):
     BY_PRIORITY = "by-priority"
 
 
+class ExecutorName(StrEnum):
+    """Who evicts."""
+
+    EVICTION_API = "eviction-api"
+    DESCHEDULER = "descheduler"
+    KOORDINATOR = "koordinator"
+
+
 PROBLEM, SEARCH, OUTPUT = "Problem", "Search", "Output"
 
 Paths = Annotated[
@@ -87,6 +95,28 @@ PreemptionOption = Annotated[
         show_default=False,
         rich_help_panel=PROBLEM,
     ),
+]
+Executor = Annotated[
+    ExecutorName | None,
+    typer.Option(
+        "--executor",
+        help="Who will evict; pods that it cannot move stay where they are.",
+        show_default=False,
+        rich_help_panel=PROBLEM,
+    ),
+]
+MayMove = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--may-move",
+        metavar="REASON",
+        help="A kind of reason for staying that shall not count, such as local-storage; repeatable.",
+        rich_help_panel=PROBLEM,
+    ),
+]
+EqualMoves = Annotated[
+    bool,
+    typer.Option("--equal-moves", help="Every move costs the same, whatever annotations say.", rich_help_panel=PROBLEM),
 ]
 SampleNodes = Annotated[
     bool,

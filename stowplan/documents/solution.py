@@ -118,21 +118,29 @@ def snapshot_document(compiled: Compiled) -> SnapshotDocument:
     )
 
 
+def settings_document(compiled: Compiled, settings: Settings) -> SettingsDocument:
+    """Describe what decided what the problem was."""
+    return SettingsDocument(
+        objective=compiled.objective,
+        release=compiled.profile.release.name,
+        scheduler=compiled.profile.scheduler_name,
+        config=settings.config,
+        freeze=tuple(settings.freeze),
+        freeze_bare=settings.freeze_bare,
+        max_moves=settings.max_moves,
+        executor=settings.executor,
+        may_move=tuple(settings.may_move),
+        move_costs=settings.move_costs,
+    )
+
+
 def solution_document(solution: Solution, settings: Settings) -> SolutionDocument:
     """Describe a solution."""
     compiled, outcome = solution.compiled, solution.outcome
     waiting = {pod.key: message for pod, message in solution.waiting}
     return SolutionDocument(
         snapshot=snapshot_document(compiled),
-        settings=SettingsDocument(
-            objective=compiled.objective,
-            release=compiled.profile.release.name,
-            scheduler=compiled.profile.scheduler_name,
-            config=settings.config,
-            freeze=tuple(settings.freeze),
-            freeze_bare=settings.freeze_bare,
-            max_moves=settings.max_moves,
-        ),
+        settings=settings_document(compiled, settings),
         status=outcome.status,
         interrupted=outcome.interrupted,
         seconds=outcome.seconds,
