@@ -369,3 +369,56 @@ Patience = Annotated[
         help="With --mode filter: a pod that cannot have its node for so long may have any.",
     ),
 ]
+WAVES = "Waves"
+MaxPerOwner = Annotated[
+    str,
+    typer.Option(
+        "--max-per-owner",
+        metavar="NUMBER|PERCENT",
+        help="Evictions of one owner's pods in a wave: a number, a share of its pods such as 25%, or any.",
+        rich_help_panel=WAVES,
+    ),
+]
+MaxPerNode = Annotated[
+    int | None,
+    typer.Option(
+        "--max-per-node",
+        min=1,
+        help="Evictions from one node in a wave.",
+        show_default=False,
+        rich_help_panel=WAVES,
+    ),
+]
+MaxPerNamespace = Annotated[
+    int | None,
+    typer.Option(
+        "--max-per-namespace",
+        min=1,
+        help="Evictions in one namespace in a wave.",
+        show_default=False,
+        rich_help_panel=WAVES,
+    ),
+]
+MaxPerWave = Annotated[
+    int | None,
+    typer.Option("--max-per-wave", min=1, help="Evictions in a wave.", show_default=False, rich_help_panel=WAVES),
+]
+ExpiresIn = Annotated[
+    str,
+    typer.Option(
+        "--expires-in",
+        metavar="DURATION",
+        help="How long the plan may be begun, such as 30m, 2h, 1d.",
+        rich_help_panel=WAVES,
+    ),
+]
+SolutionFile = Annotated[
+    str | None,
+    typer.Option(
+        "--solution",
+        metavar="FILE",
+        help="The way to this solution, which solve -o json printed, instead of solving.",
+        show_default=False,
+        rich_help_panel=PROBLEM,
+    ),
+]
