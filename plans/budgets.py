@@ -101,23 +101,21 @@ class Budget:
         observed = (status.observed_generation or 0) if status else 0
         return observed < (self.source.metadata.generation or 0)
 
-    def admits(self, pod: Pod, *, ready: bool, healthy: int, disrupted: int) -> Verdict:
+    def admits(self, ready: bool, healthy: int, disrupted: int, allowed: int) -> Verdict:
         """Answer an eviction that falls to this budget alone.
 
         Parameters
         ----------
         ready
             Whether the pod is.
-        healthy, disrupted
+        healthy, disrupted, allowed
             Of the budget, at that moment.
         """
-        if not ready:
-            if self.always_allows_unhealthy or healthy >= self.desired > 0:
-                return Verdict.FREE
+        if not ready and (self.always_allows_unhealthy or healthy >= self.desired > 0):
+            return Verdict.FREE
         if disrupted > MOST_DISRUPTED:
             return Verdict.FORBIDDEN
-        left = 0 if self.failure else _allowed(self.expected, self.desired, healthy)
-        return Verdict.COUNTED if left > 0 else Verdict.EXHAUSTED
+        return Verdict.COUNTED if allowed > 0 else Verdict.EXHAUSTED
 
 
 class Budgets:
@@ -135,7 +133,7 @@ class Budgets:
         self._by_namespace: defaultdict[str, list[int]] = defaultdict(list)
         for i, source in enumerate(snapshot.pod_disruption_budgets):
             self._by_namespace[_namespace(source)].append(i)
-        self._covering: dict[tuple[str, int], tuple[int, ...]] = {}
+        self._covering: dict[tuple[str, Mapping[str, str]], tuple[int, ...]] = {}
         self._matched: list[list[Pod]] = [[] for _ in snapshot.pod_disruption_budgets]
         for pod in snapshot.pods:
             for i in self.covering(pod):
@@ -155,7 +153,7 @@ class Budgets:
         if not here:
             return ()
         labels = pod.metadata.labels
-        key = (pod.namespace, id(labels))  # the snapshot keeps the labels alive
+        key = (pod.namespace, labels)
         found = self._covering.get(key)
         if found is None:
             sources = self.snapshot.pod_disruption_budgets
@@ -187,15 +185,24 @@ class Ledger:
 
     A pod is named by its key; a replacement takes over the name of the pod it replaces, whatever it is called in the
     cluster.
+
+    Attributes
+    ----------
+    healthy, disrupted
+        Of each budget, in the order of ``budgets.all``.
+    reserved
+        Evictions of unhealthy pods that a budget counted: the API server takes them off what is allowed, until the
+        controller, which does not, has looked again. Here they count until the replacement is ready.
     """
 
     def __init__(self, budgets: Budgets) -> None:
         self.budgets = budgets
         self.healthy = [budget.healthy for budget in budgets.all]
         self.disrupted = [budget.disrupted for budget in budgets.all]
+        self.reserved = [0] * len(budgets.all)
         self._ready: dict[str, bool] = {}
         self._running: set[str] = set()
-        self._counted: set[str] = set()
+        self._counted: dict[str, bool] = {}
 
     def ready(self, pod: Pod) -> bool:
         """Whether the pod, or the replacement that has its name by now, is ready."""
@@ -213,36 +220,43 @@ class Ledger:
         if len(asked) > 1:
             return Verdict.SEVERAL
         (i,) = asked
-        return self.budgets.all[i].admits(
-            pod, ready=self.ready(pod), healthy=self.healthy[i], disrupted=self.disrupted[i]
-        )
+        budget = self.budgets.all[i]
+        return budget.admits(self.ready(pod), self.healthy[i], self.disrupted[i], self.allowed(i))
 
     def evict(self, pod: Pod) -> Verdict:
         """Ask for an eviction; if it is granted, the pod no longer counts."""
         verdict = self.verdict(pod)
-        if verdict.granted:
-            counted = self._counts(pod)
+        if verdict is Verdict.COUNTED:
+            unhealthy = not self._counts(pod)
+            self._counted[pod.key] = unhealthy
             for i in self.budgets.covering(pod):
-                self.healthy[i] -= counted
-                self.disrupted[i] += verdict is Verdict.COUNTED
-            self._ready[pod.key] = False
-            if verdict is Verdict.COUNTED:
-                self._counted.add(pod.key)
+                self.disrupted[i] += 1
+                self.reserved[i] += unhealthy
+        if verdict.granted:
+            self.lose(pod)
         return verdict
+
+    def lose(self, pod: Pod) -> None:
+        """Note that a pod terminates, whoever wanted it."""
+        for i in self.budgets.covering(pod):
+            self.healthy[i] -= self._counts(pod)
+        self._ready[pod.key] = False
 
     def restore(self, pod: Pod) -> None:
         """Note that the replacement of a pod, or a pod that waited for a node, has become ready."""
         for i in self.budgets.covering(pod):
             self.healthy[i] += not self._counts(pod)
             self.disrupted[i] -= pod.key in self._counted
+            self.reserved[i] -= self._counted.get(pod.key, False)
         self._ready[pod.key] = True
         self._running.add(pod.key)
-        self._counted.discard(pod.key)
+        self._counted.pop(pod.key, None)
 
     def allowed(self, i: int) -> int:
         """How many healthy pods of a budget may be evicted now."""
         budget = self.budgets.all[i]
-        return 0 if budget.failure else _allowed(budget.expected, budget.desired, self.healthy[i])
+        left = 0 if budget.failure else _allowed(budget.expected, budget.desired, self.healthy[i])
+        return max(0, left - self.reserved[i])
 
     def _counts(self, pod: Pod) -> bool:
         """Whether the pod is among the healthy ones."""
@@ -305,11 +319,11 @@ def _healthy(pod: Pod) -> bool:
     return pod.ready and not pod.terminating
 
 
-class _Failed(Exception):  # noqa: N818 - it is the controller that fails
+class _Failed(Exception):
     """The controller's sync ends in an error, and the budget allows nothing."""
 
 
-class _Unknown(Exception):  # noqa: N818
+class _Unknown(Exception):
     """The snapshot lacks what the controller would read."""
 
 

@@ -58,7 +58,7 @@ def verify(snapshot: Snapshot, document: SolutionDocument, profile: Profile) -> 
     problems, remarks = [], []
     if snapshot.fingerprint != document.snapshot.fingerprint:
         remarks.append("the snapshot is not the one the solution was made for")
-    where, drift = _resolve(compiled, document.placements)
+    where, drift = resolve(compiled, document.placements)
     problems += drift
     placement = compiled.placement(where)
     evaluation = Judge(compiled.problem).evaluate(placement)
@@ -80,7 +80,7 @@ def verify(snapshot: Snapshot, document: SolutionDocument, profile: Profile) -> 
     return Verification(compiled, evaluation, problems, remarks, refused)
 
 
-def _resolve(compiled: Compiled, placements: Sequence[PlacementDocument]) -> tuple[dict[str, str], list[str]]:
+def resolve(compiled: Compiled, placements: Sequence[PlacementDocument]) -> tuple[dict[str, str], list[str]]:
     """Match the solution's pods with the snapshot's; return where they stand, and what does not match."""
     free = {pod.key: pod for pod in compiled.pods}
     everyone = {pod.key: pod for pod in compiled.snapshot.pods}

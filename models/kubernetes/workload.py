@@ -89,7 +89,7 @@ class PodDisruptionBudgetSpec:
 
 @kube
 class PodDisruptionBudgetStatus:
-    """The disruption controller's own view; ``disrupted_pods`` says since when an eviction is under way, by pod name."""
+    """The disruption controller's own view; ``disrupted_pods`` says since when a pod's eviction is under way."""
 
     observed_generation: int | None = None
     disruptions_allowed: int = 0

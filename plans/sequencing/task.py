@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from models.kubernetes import Pod
@@ -32,6 +32,10 @@ class Task:
         Node name by pod key, of every unfinished pod that has a node today, fixed ones included.
     moves
         Pods whose node is to change.
+    alike
+        Names the pods that may take each other's targets: equal answers mean that it makes no difference which of the
+        pods goes where. By default pods that no plugin can tell apart. Of two such pods none may stand where another
+        is to go.
     may_park
         Whether a pod may be moved a second time, over a third node, to break a cycle.
     stopped
@@ -45,6 +49,7 @@ class Task:
     budgets: Budgets
     limits: LimitsDocument = field(default_factory=LimitsDocument)
     shapes: Shapes | None = None
+    alike: Callable[[Pod], Hashable] | None = None
     may_park: Callable[[Pod], bool] = lambda pod: True
     stopped: Callable[[], bool] = lambda: False
 
@@ -82,20 +87,21 @@ class Stuck:
 
     Parameters
     ----------
+    key
+        The pod, as ``namespace/name``.
     reason
         What keeps it from being made, in the words of the filters or of the budget.
     cycle
         Pod keys of the moves that wait for each other, beginning with this one; empty if there is no cycle.
     """
 
-    move: Relocation
+    key: str
     reason: str
     cycle: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        line = f"{self.move.pod.key} from {self.move.source or 'no node'} to {self.move.target or 'no node'}"
         ring = f" (waiting for each other: {', '.join(self.cycle)})" if self.cycle else ""
-        return f"{line}: {self.reason}{ring}"
+        return f"{self.key}: {self.reason}{ring}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any, Literal
+from typing import Literal
 
-import yaml
 from pydantic import ValidationError
 
-from instances.documents import read_documents
 from models.document import API_VERSION, Document
-from models.errors import InputError
 from models.result import TierOutcome
 from models.settings import SettingsDocument
 from models.snapshot import Standing
@@ -18,6 +14,7 @@ from models.validation import refusal
 from optimizer.evaluate import Breach
 from plugins_compat.admission import Rejection
 from plugins_compat.compiler.compile import Compiled
+from stowplan.documents.reading import another_kind, kind_of, read_content
 from stowplan.inputs import Settings
 from stowplan.solution import Solution
 
@@ -202,18 +199,12 @@ def read_solution(path: str) -> SolutionDocument:
     InputError
         With the field that cannot be used.
     """
-    (document, *_) = read_documents([path])
-    try:
-        text = document.data.decode("utf-8")
-        content: Any = json.loads(text) if text.lstrip().startswith("{") else yaml.safe_load(text)
-    except (UnicodeDecodeError, json.JSONDecodeError, yaml.YAMLError) as error:
-        raise InputError(f"is neither JSON nor YAML: {error}".partition("\n")[0], file=path) from None
-    kind = content.get("kind") if isinstance(content, dict) else None
+    content = read_content(path)
+    kind = kind_of(content)
     if kind == "Comparison":
         content = content.get("solution")
     elif kind != "Solution":
-        found = "is missing" if kind is None else f"is {kind!r}"
-        raise InputError(f"{found}; must be Solution or Comparison", file=path, field="kind")
+        raise another_kind(path, content, "Solution or Comparison")
     try:
         return SolutionDocument.model_validate(content)
     except ValidationError as error:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
+from typing import Annotated
+
 import typer
 
 from stowplan.cli import options as opt
@@ -9,10 +12,27 @@ from stowplan.cli.choices import INTERRUPTED
 from stowplan.cli.options import Format
 
 
+class Hand(StrEnum):
+    """Who decides where replacements land."""
+
+    NONE = "none"
+    EXTENDER = "extender"
+
+
+Steer = Annotated[
+    Hand,
+    typer.Option(
+        "--steer",
+        help="none: kube-scheduler alone decides. extender: it also asks the extender that prefers the planned nodes.",
+        rich_help_panel=opt.PROBLEM,
+    ),
+]
+
+
 def replay(
-    plan: opt.ReplayedPlan,
+    plan: opt.PlanPath,
     paths: opt.Paths,
-    steer: opt.Steer = opt.SteeredBy.NONE,
+    steer: Steer = Hand.NONE,
     profile: opt.OtherRelease = None,
     config: opt.OtherConfig = None,
     scheduler: opt.Scheduler = None,
@@ -48,7 +68,7 @@ def replay(
                 document,
                 snapshot,
                 make_profile(settings, snapshot),
-                steered=steer is opt.SteeredBy.EXTENDER,
+                steered=steer is Hand.EXTENDER,
                 seed=seed,
                 stop=stop,
             )
