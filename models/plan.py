@@ -105,6 +105,8 @@ class WaveDocument(Document):
     peak
         Largest share of each node that is taken while the wave is under way, as a fraction by resource name, for the
         nodes that take part.
+    cordon
+        Nodes that have to be cordoned for as long as the wave lasts, and no longer.
     """
 
     number: Positive
@@ -112,6 +114,7 @@ class WaveDocument(Document):
     barrier: BarrierDocument = BarrierDocument()
     tiers: tuple[float, ...] = ()
     peak: Annotated[dict[str, dict[str, float]], Field(default_factory=dict)]
+    cordon: tuple[str, ...] = ()
 
 
 class TokenDocument(Document):

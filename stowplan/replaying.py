@@ -11,7 +11,7 @@ from optimizer.control import Stop
 from optimizer.evaluate import Judge
 from plans.movability.costs import move_weight
 from plans.replay.carry_out import replay
-from plans.replay.outcome import Outcome, Worth
+from plans.replay.outcome import Outcome, Worth, share_kept
 from plugins_compat.compiler.compile import Compiled, compile_problem
 from plugins_compat.framework.profile import Profile
 from stowplan.inputs import who_stays
@@ -36,17 +36,8 @@ class Replay:
 
     @property
     def kept(self) -> float | None:
-        """Share of the gain that is there at the end, by the first tier that the plan improves; ``None`` without one.
-
-        It is negative where that tier ends worse than it began, and 0 where a tier before it ends worse than planned.
-        """
-        before, planned, actual = (w.values for w in (self.outcome.before, self.outcome.planned, self.outcome.actual))
-        for old, new, found in zip(before, planned, actual, strict=True):
-            if new < old:
-                return (old - found) / (old - new)
-            if found > new:
-                return 0.0
-        return None
+        """Share of the gain that is there at the end; see `share_kept`."""
+        return share_kept(self.outcome.before, self.outcome.planned, self.outcome.actual)
 
 
 def compiled_for(plan: Plan, snapshot: Snapshot, profile: Profile) -> Compiled:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from models.errors import InputError
@@ -26,7 +26,6 @@ def replay(
     steered: bool = False,
     seed: int = 0,
     shapes: Shapes | None = None,
-    cordoned: Mapping[int, Collection[str]] | None = None,
     stopped: Callable[[], bool] = lambda: False,
 ) -> Outcome:
     """Carry a plan out on a cluster whose scheduler is ours.
@@ -42,8 +41,6 @@ def replay(
         Says how good a placement is.
     steered
         Whether an extender prefers the nodes of the plan's tokens.
-    cordoned
-        By wave, nodes to which nothing may come while it lasts.
 
     Raises
     ------
@@ -51,7 +48,7 @@ def replay(
         If the snapshot is not one that the plan can begin in.
     """
     check(plan, snapshot)
-    return _Replay(plan, snapshot, profile, judge, steered, seed, shapes, cordoned or {}, stopped).run()
+    return _Replay(plan, snapshot, profile, judge, steered, seed, shapes, stopped).run()
 
 
 def check(plan: Plan, snapshot: Snapshot) -> None:
@@ -75,6 +72,11 @@ def check(plan: Plan, snapshot: Snapshot) -> None:
             raise InputError(f"is {move.source or 'no node'}; {move.pod.key} stands on {stands}", None, where, "source")
         if move.target is not None and move.target not in snapshot.node_index:
             raise InputError(f"node {move.target!r} is not in the snapshot", obj=where, field="target")
+    for wave in plan.waves:
+        for name in wave.cordon:
+            if name not in snapshot.node_index:
+                where = f"Plan {plan.id} wave {wave.number}"
+                raise InputError(f"node {name!r} is not in the snapshot", obj=where, field="cordon")
 
 
 class _Replay:
@@ -89,7 +91,6 @@ class _Replay:
         steered: bool,
         seed: int,
         shapes: Shapes | None,
-        cordoned: Mapping[int, Collection[str]],
         stopped: Callable[[], bool],
     ) -> None:
         self.plan = plan
@@ -98,7 +99,6 @@ class _Replay:
         self.pods = {pod.key: pod for pod in snapshot.pods}
         self.cluster = Cluster(snapshot, profile, shapes, seed)
         self.ledger = Budgets(snapshot).ledger()
-        self.cordoned = cordoned
         self.extender = TokenExtender(plan, self.cluster.framework) if steered else None
         if self.extender is not None:
             self.cluster.framework.extenders.all.append(self.extender)
@@ -133,7 +133,7 @@ class _Replay:
         """Carry a wave out; return where its moves land, and why it is the last one, if it is."""
         if self.extender is not None:
             self.extender.wave = wave.number
-        self.cluster.cordon(self.cordoned.get(wave.number, ()))
+        self.cluster.cordon(wave.cordon)
         refused = self._evict_all(wave)
         landings = self._land(wave, refused)
         if refused:

@@ -116,3 +116,17 @@ class Outcome:
     def by_itself(self) -> bool:
         """Whether every move lands as planned, or as good."""
         return all(landing.verdict in (Verdict.PLANNED, Verdict.AS_GOOD) for landing in self.landings)
+
+
+def share_kept(before: Worth, planned: Worth, actual: Worth) -> float | None:
+    """Return the share of a gain that is there at the end, by the first tier that is to improve.
+
+    It is negative where that tier ends worse than it began, 0 where a tier above it ends worse than planned, and
+    ``None`` where no tier is to improve.
+    """
+    for old, new, found in zip(before.values, planned.values, actual.values, strict=True):
+        if new < old:
+            return (old - found) / (old - new)
+        if found > new:
+            return 0.0
+    return None

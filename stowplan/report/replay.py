@@ -55,16 +55,25 @@ def show_replay(console: Console, replay: Replay, *, wide: bool = False) -> None
         console.print(f"note: {note}", markup=False, style="dim")
 
 
+WORDS = {
+    Verdict.PLANNED: "as planned",
+    Verdict.AS_GOOD: "elsewhere, as good",
+    Verdict.NEEDS_STEERING: "in need of steering",
+    Verdict.NOT_EVICTED: "not evicted",
+    Verdict.NOT_BEGUN: "not begun",
+}
+
+
 def headline(replay: Replay) -> str:
     """Say in one sentence what becomes of the plan."""
     outcome = replay.outcome
     moves = len(outcome.landings)
     if not moves:
         return "The plan has no moves."
-    counts = [f"{outcome.count(verdict)} {verdict.value}" for verdict in Verdict if outcome.count(verdict)]
+    counts = [f"{outcome.count(verdict)} {words}" for verdict, words in WORDS.items() if outcome.count(verdict)]
     hand = "Steered by the extender" if replay.steered else "Left to kube-scheduler"
     kept = "" if replay.kept is None else f"; {replay.kept:.0%} of the gain"
-    return f"{hand}, of {plural(moves, 'move')} {', '.join(counts)}{kept}."
+    return f"{hand}, {plural(moves, 'move')}: {', '.join(counts)}{kept}."
 
 
 def _landings(console: Console, landings: Sequence[Landing]) -> None:

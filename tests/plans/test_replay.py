@@ -85,8 +85,9 @@ def test_packing_needs_steering() -> None:
 def test_a_cordon_keeps_a_pod_from_coming_back() -> None:
     cluster = snapshot(nodes=[node("n1"), node("n2")], pods=[owned("web-a", "n1"), owned("db-a", "n2", cpu="3")])
     packing = plan([move("web-a", "n1", "n2")])
-    assert verdicts(played(cluster, packing, "pack", cordoned={1: ["n1"]})) == [PLANNED]
-    assert verdicts(played(cluster, packing, "pack", cordoned={2: ["n1"]})) == [STEER]
+    assert verdicts(played(cluster, packing, "pack")) == [STEER]
+    wave = packing.waves[0].model_copy(update={"cordon": ("n1",)})
+    assert verdicts(played(cluster, packing.model_copy(update={"waves": (wave,)}), "pack")) == [PLANNED]
 
 
 def test_like_pods_are_counted_and_not_named() -> None:

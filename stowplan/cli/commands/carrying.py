@@ -30,6 +30,8 @@ def emit(
     from stowplan.emitters.writing import as_text, write_folder
 
     document = read_plan(plan)
+    if any(wave.cordon for wave in document.waves):
+        warn("the plan cordons nodes while some of its waves last; that is left to you, or to stowplan apply")
     chosen = {"image": image, "namespace": namespace, "url": url, "config": config}
     given = {name: value for name, value in chosen.items() if value is not None}
     choices = Choices(snapshot=load(snapshot) if snapshot else None, **given)

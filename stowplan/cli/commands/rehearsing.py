@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-from typing import Annotated
-
 import typer
 
 from stowplan.cli import options as opt
@@ -12,27 +9,10 @@ from stowplan.cli.choices import INTERRUPTED
 from stowplan.cli.options import Format
 
 
-class Hand(StrEnum):
-    """Who decides where replacements land."""
-
-    NONE = "none"
-    EXTENDER = "extender"
-
-
-Steer = Annotated[
-    Hand,
-    typer.Option(
-        "--steer",
-        help="none: kube-scheduler alone decides. extender: it also asks the extender that prefers the planned nodes.",
-        rich_help_panel=opt.PROBLEM,
-    ),
-]
-
-
 def replay(
     plan: opt.PlanPath,
     paths: opt.Paths,
-    steer: Steer = Hand.NONE,
+    steer: opt.SteerReplay = opt.Hand.NONE,
     profile: opt.OtherRelease = None,
     config: opt.OtherConfig = None,
     scheduler: opt.Scheduler = None,
@@ -68,7 +48,7 @@ def replay(
                 document,
                 snapshot,
                 make_profile(settings, snapshot),
-                steered=steer is Hand.EXTENDER,
+                steered=steer is opt.Hand.EXTENDER,
                 seed=seed,
                 stop=stop,
             )
