@@ -142,6 +142,8 @@ def sequence_placement(
     settings: Settings,
     terms: Terms | None = None,
     notes: Sequence[str] = (),
+    *,
+    keep: bool = False,
 ) -> Planned:
     """Return the way to a given placement.
 
@@ -152,10 +154,12 @@ def sequence_placement(
     where
         Node name by pod key.
     tiers
-        What is known about the placement.
+        What is known about the placement; what is left out is not known.
+    keep
+        Go there even if it is worth no more than where pods stand today; otherwise the plan is empty then.
     """
     planning = _Planning(compiled, _with_executor(settings), terms or Terms())
-    planning.reach(compiled, where)
+    planning.reach(compiled, where, keep=keep)
     return planning.planned(tiers, notes)
 
 
@@ -175,7 +179,7 @@ class _Planning:
         self.stuck: list[str] = []
         self.given_up: dict[str, str] = {}
 
-    def reach(self, compiled: Compiled, where: Mapping[str, str]) -> None:
+    def reach(self, compiled: Compiled, where: Mapping[str, str], *, keep: bool = False) -> None:
         """Put the moves to a placement in order, and keep what comes of it if nothing better is known."""
         moves = []
         for pod in compiled.pods:
@@ -191,7 +195,7 @@ class _Planning:
         self.given_up |= {one.key: str(one) for one in sequencing.stuck}
         reached = _after(self.start, sequencing)
         values = self.values(reached)
-        if values < self.best_values:
+        if keep or values < self.best_values:
             self.best, self.where, self.best_values = sequencing, reached, values
 
     def _sequenced(self, compiled: Compiled, moves: Sequence[Relocation]) -> Sequencing:
@@ -228,7 +232,8 @@ class _Planning:
             What is known about the placement that was best if every move could be made.
         """
         compiled = self.compiled
-        outcomes = _bounded(tiers, self.best_values)
+        known = tiers or [TierOutcome(tier, 0, 0, NOT_NEGATIVE, 0.0) for tier in compiled.problem.tiers]
+        outcomes = _bounded(known, self.best_values)
         proven = all(outcome.status is Status.OPTIMAL for outcome in outcomes)
         moved = {step.pod.key for wave in self.best.waves for step in wave}
         order = Order(

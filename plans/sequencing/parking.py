@@ -135,16 +135,22 @@ class _Deadlock:
     # -- whom to park -----------------------------------------------------------------------------------------
 
     def _park_one(self, ring: set[int]) -> Parked | None:
-        """Return the least important pod of a cycle that has a third node to go to and whose leaving helps."""
-        for i in sorted(ring, key=self._importance):
-            pending = self.left[i]
-            helped = [j for j in self.graph.predecessors(i) if self._goes_without(self.left[j], [i])]
-            if pending.follows or self.barred[i] or not helped or not self.task.may_park(pending.part.pod):
-                continue
-            node = self._third_node(pending)
+        """Return the least important pod of a cycle that has a third node to go to.
+
+        One whose leaving lets another move at once comes first; else one that does so together with others.
+        """
+        open_to = [i for i in ring if self._may_park(i)]
+        helped = {i: [j for j in self.graph.predecessors(i) if self._goes_without(self.left[j], [i])] for i in open_to}
+        for i in sorted(open_to, key=lambda i: (not helped[i], self._importance(i))):
+            node = self._third_node(self.left[i])
             if node is not None:
-                return Parked(pending, node, self.left[helped[0]].part.pod.key)
+                waiting = [*helped[i], *self.graph.predecessors(i)][0]
+                return Parked(self.left[i], node, self.left[waiting].part.pod.key)
         return None
+
+    def _may_park(self, i: int) -> bool:
+        pending = self.left[i]
+        return not (pending.follows or self.barred[i]) and self.task.may_park(pending.part.pod)
 
     def _importance(self, i: int) -> tuple[int, float, int]:
         part = self.left[i].part

@@ -160,6 +160,8 @@ class _Attempt:
             place = (part.shape.index, part.source, target)
             if target in tried or place in self._closed or len(tried) >= MOST_TARGETS:
                 continue
+            if other is not pending and (target == part.source or part.target == other.part.source):
+                continue
             tried.add(target)
             there = replace(part, target=target)
             status, waits = self.stage.refusal(there)

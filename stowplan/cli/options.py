@@ -200,8 +200,13 @@ DetailedExit = Annotated[
 Everything = Annotated[
     bool, typer.Option("--all", help="Place every free pod anew, from an empty cluster.", rich_help_panel=PROBLEM)
 ]
-SolutionPath = Annotated[
-    str, typer.Argument(metavar="SOLUTION", help="What solve -o json (or compare -o json) printed.", show_default=False)
+VerifiedPath = Annotated[
+    str,
+    typer.Argument(
+        metavar="DOCUMENT",
+        help="What solve, compare or plan printed with -o json: a file, or - for standard input.",
+        show_default=False,
+    ),
 ]
 Nodes = Annotated[int, typer.Option("--nodes", min=1, max=100_000, help="Number of nodes.")]
 Pods = Annotated[int, typer.Option("--pods", min=0, max=1_000_000, help="Number of pods, DaemonSets not counted.")]

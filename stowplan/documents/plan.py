@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -22,7 +23,11 @@ def read_plan(path: str) -> Plan:
         With the field that cannot be used: another kind or version, a field that is unknown or missing, moves and
         tokens that do not belong together.
     """
-    content = read_content(path)
+    return parse_plan(read_content(path), path)
+
+
+def parse_plan(content: Any, path: str) -> Plan:
+    """Return the plan that a document holds; ``path`` is named in errors, which are those of `read_plan`."""
     if kind_of(content) != "Plan":
         raise another_kind(path, content, "Plan")
     if content.get("apiVersion") != API_VERSION:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import ValidationError
 
@@ -199,12 +199,16 @@ def read_solution(path: str) -> SolutionDocument:
     InputError
         With the field that cannot be used.
     """
-    content = read_content(path)
+    return parse_solution(read_content(path), path)
+
+
+def parse_solution(content: Any, path: str) -> SolutionDocument:
+    """Return the solution that a document holds; ``path`` is named in errors, which are those of `read_solution`."""
     kind = kind_of(content)
     if kind == "Comparison":
         content = content.get("solution")
     elif kind != "Solution":
-        raise another_kind(path, content, "Solution or Comparison")
+        raise another_kind(path, content, "Solution, Comparison or Plan")
     try:
         return SolutionDocument.model_validate(content)
     except ValidationError as error:

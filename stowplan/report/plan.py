@@ -11,12 +11,14 @@ from rich.text import Text
 
 from models.plan import MoveDocument, Plan, PlanTier, WaveDocument
 from plugins_compat.compiler.roll_call import RollCall
+from stowplan.plan_verification import PlanVerification
 from stowplan.report.words import figure, plural, roll_lines
 
 SHOWN_MOVES = 8
 """Moves of a wave that are shown; ``-o wide`` shows all."""
 SHOWN_WAVES = 12
 SHOWN_LINES = 10
+SHOWN_PROBLEMS = 20
 
 SIGNS = {"evict": ("~", "yellow"), "place": ("+", "green"), "remove": ("-", "red")}
 
@@ -47,6 +49,21 @@ def show_plan(console: Console, plan: Plan, roll: RollCall, *, wide: bool = Fals
     _listed(console, "Given up, since no order reaches it or the executor cannot:", plan.given_up, wide=wide)
     _immovable(console, plan, wide=wide)
     _lines(console, [f"note: {note}" for note in plan.notes])
+
+
+def show_plan_verification(console: Console, verification: PlanVerification) -> None:
+    """Print what a check of a plan found."""
+    drift = verification.drift
+    made = f"{len(drift.done)} of {plural(len(drift.done) + len(drift.open), 'move')} done"
+    if verification.holds:
+        rest = "nothing is left to do" if not drift.open else "what is left can be carried out in any order of a wave"
+        console.print(Text(f"Verified: {made}; {rest}.", style="bold green"))
+    else:
+        console.print(Text(f"Does not hold: {made}, {plural(len(drift.problems), 'problem')}.", style="bold red"))
+        _lines(console, [f"  {problem}" for problem in drift.problems[:SHOWN_PROBLEMS]])
+        if len(drift.problems) > SHOWN_PROBLEMS:
+            console.print(f"  and {len(drift.problems) - SHOWN_PROBLEMS} more; -o json shows all", style="dim")
+    _lines(console, [f"note: {remark}" for remark in drift.remarks])
 
 
 def headline(plan: Plan) -> str:

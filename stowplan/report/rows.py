@@ -62,8 +62,13 @@ def simulation_rows(simulation: Simulation, nodes: Sequence[str]) -> Iterator[Ro
 
 def verification_rows(verification: Verification) -> Iterator[Row]:
     """Yield one row for every problem."""
+    yield from problem_rows(verification.problems)
+
+
+def problem_rows(problems: Sequence[str]) -> Iterator[Row]:
+    """Yield one row for every problem."""
     yield ["problem"]
-    for problem in verification.problems:
+    for problem in problems:
         yield [problem]
 
 
