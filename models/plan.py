@@ -185,6 +185,8 @@ class Plan(Document):
         No plan for the same placement has fewer waves.
     given_up
         Moves of the best placement that no order reaches, one line each; the plan does without them.
+    cordon
+        Nodes to cordon before the first wave, and to leave so.
     """
 
     api_version: Literal["stowplan/v1"] = API_VERSION
@@ -203,6 +205,7 @@ class Plan(Document):
     tokens: tuple[TokenDocument, ...]
     immovable: tuple[ImmovableDocument, ...]
     given_up: tuple[str, ...] = ()
+    cordon: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property

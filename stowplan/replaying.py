@@ -9,12 +9,11 @@ from models.plan import Plan
 from models.snapshot import Snapshot
 from optimizer.control import Stop
 from optimizer.evaluate import Judge
-from plans.movability.costs import move_weight
 from plans.replay.carry_out import replay
 from plans.replay.outcome import Outcome, Worth, share_kept
-from plugins_compat.compiler.compile import Compiled, compile_problem
+from plugins_compat.compiler.compile import Compiled
 from plugins_compat.framework.profile import Profile
-from stowplan.inputs import who_stays
+from stowplan.inputs import same_problem
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,18 +37,6 @@ class Replay:
     def kept(self) -> float | None:
         """Share of the gain that is there at the end; see `share_kept`."""
         return share_kept(self.outcome.before, self.outcome.planned, self.outcome.actual)
-
-
-def compiled_for(plan: Plan, snapshot: Snapshot, profile: Profile) -> Compiled:
-    """Compile a snapshot as the plan's settings say; the limit on moves is left out, since nothing is solved."""
-    settings = plan.settings
-    return compile_problem(
-        snapshot,
-        profile,
-        settings.objective,
-        freeze=who_stays(snapshot, settings),
-        weigh=move_weight if settings.move_costs else None,
-    )
 
 
 class WorthOf:
@@ -82,7 +69,7 @@ def replay_plan(
         If the snapshot is not one that the plan can begin in.
     """
     stop = stop or Stop()
-    compiled = compiled_for(plan, snapshot, profile)
+    compiled = same_problem(snapshot, plan.settings, profile, limited=False)
     outcome = replay(
         plan,
         compiled.snapshot,

@@ -50,13 +50,6 @@ class Steering(StrEnum):
     FILTER = "filter"
 
 
-class Hand(StrEnum):
-    """Who decides where replacements land."""
-
-    NONE = "none"
-    EXTENDER = "extender"
-
-
 PROBLEM, SEARCH, OUTPUT = "Problem", "Search", "Output"
 
 Paths = Annotated[
@@ -433,23 +426,4 @@ SolutionFile = Annotated[
         show_default=False,
         rich_help_panel=PROBLEM,
     ),
-]
-SteerReplay = Annotated[
-    Hand,
-    typer.Option(
-        "--steer",
-        help="none: kube-scheduler alone decides. extender: it also asks the extender that prefers the planned nodes.",
-        rich_help_panel=PROBLEM,
-    ),
-]
-SteerPlan = Annotated[
-    Hand,
-    typer.Option(
-        "--steer",
-        help="none: arrange the plan so that kube-scheduler, left alone, does most of it; takes as long again.",
-        rich_help_panel=PROBLEM,
-    ),
-]
-NoCordons = Annotated[
-    bool, typer.Option("--no-cordons", help="With --steer none: cordon no nodes.", rich_help_panel=PROBLEM)
 ]

@@ -30,8 +30,10 @@ def emit(
     from stowplan.emitters.writing import as_text, write_folder
 
     document = read_plan(plan)
+    if document.cordon:
+        warn(f"cordon these nodes first, and leave them so: {', '.join(document.cordon)}")
     if any(wave.cordon for wave in document.waves):
-        warn("the plan cordons nodes while some of its waves last; that is left to you, or to stowplan apply")
+        warn("the plan needs nodes cordoned while some of its waves last; what is written here does not do that")
     chosen = {"image": image, "namespace": namespace, "url": url, "config": config}
     given = {name: value for name, value in chosen.items() if value is not None}
     choices = Choices(snapshot=load(snapshot) if snapshot else None, **given)

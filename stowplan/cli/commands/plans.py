@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from stowplan.cli import options as opt
+from stowplan.cli import trial_options as trial
 from stowplan.cli.choices import CHANGES, options_of, settings_of
 from stowplan.cli.options import Format
 
@@ -38,8 +39,8 @@ def plan(
     max_per_namespace: opt.MaxPerNamespace = None,
     max_per_wave: opt.MaxPerWave = None,
     expires_in: opt.ExpiresIn = "2h",
-    steer: opt.SteerPlan = opt.Hand.EXTENDER,
-    no_cordons: opt.NoCordons = False,
+    steer: trial.SteerPlan = trial.Hand.EXTENDER,
+    no_cordons: trial.NoCordons = False,
     time_limit: opt.TimeLimit = 20.0,
     deterministic: opt.Deterministic = False,
     seed: opt.Seed = 0,
@@ -79,7 +80,7 @@ def plan(
         planned = _sequenced(snapshot, solution, settings, terms)
     else:
         planned = _solved(snapshot, settings, options, terms, quiet)
-    if steer is opt.Hand.NONE:
+    if steer is trial.Hand.NONE:
         planned = _left_alone(planned, options, not no_cordons)
     document = planned.plan
     emit(
