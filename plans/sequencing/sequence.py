@@ -51,6 +51,7 @@ def _refused_in_random_orders(task: Task, waves: Sequence[Sequence[Step]], order
     for turn in range(orders):
         rng = random.Random(seed + turn)
         rehearsal = Rehearsal(task.snapshot, task.profile, where=task.where, shapes=task.shapes, budgets=task.budgets)
+        rehearsal.expect(step.pod.key for wave in waves for step in wave if step.source)
         for wave in waves:
             refused |= {trouble.key for trouble in rehearse(rehearsal, [movement(step) for step in wave], rng)}
     return refused

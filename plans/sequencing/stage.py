@@ -66,6 +66,7 @@ class Stage:
         self._monotone = Framework(task.profile, self.state)
         self._monotone.filters = [p for p in self._monotone.filters if not isinstance(p, PodTopologySpread)]
         self.wave: list[Part] = []
+        self._counting: list[Part] = []  # those of the wave whose filters count other pods
         self._by_shape: defaultdict[int, list[Part]] = defaultdict(list)
 
     def part(self, pod: Pod, source: int, target: int, *, gone_first: bool) -> Part:
@@ -96,6 +97,8 @@ class Stage:
         if part.target != NOWHERE:
             self.state.assume(part.shape, part.target)
         self.wave.append(part)
+        if part.target != NOWHERE and self._counts_others(part):
+            self._counting.append(part)
         self._by_shape[part.shape.index].append(part)
 
     def end_wave(self) -> None:
@@ -103,7 +106,7 @@ class Stage:
         for part in self.wave:
             if part.source != NOWHERE:
                 self.state.forget(part.shape, part.source)
-        self.wave = []
+        self.wave, self._counting = [], []
         self._by_shape.clear()
 
     def open_nodes(self, part: Part) -> Ints:
@@ -174,7 +177,7 @@ class Stage:
         Capacity, ports, volumes and anti-affinity need no second question: they refuse either of two pods in the
         presence of the other, or neither.
         """
-        touched = [other for other in self.wave if other.target != NOWHERE and self._counts(other, part)]
+        touched = [other for other in self._counting if self._counts(other, part)]
         if not touched:
             return None
         self.join(part)
@@ -186,6 +189,11 @@ class Stage:
             return None
         finally:
             self._leave(part)
+
+    def _counts_others(self, part: Part) -> bool:
+        """Whether the filters count any other pods when they look at this one."""
+        balanced = bool(self._spread and self._spread.balanced(part.shape))
+        return balanced or bool(self._affinity and self._affinity.sought(part.shape)[0])
 
     def _counts(self, part: Part, other: Part) -> bool:
         """Whether the filters count the pods of another move when they look at this one."""
@@ -241,6 +249,8 @@ class Stage:
 
     def _leave(self, part: Part) -> None:
         self.wave.pop()
+        if self._counting and self._counting[-1] is part:
+            self._counting.pop()
         self._by_shape[part.shape.index].pop()
         if part.target != NOWHERE:
             self.state.forget(part.shape, part.target)
