@@ -124,3 +124,9 @@ class Sequencing:
     stuck: Sequence[Stuck]
     least_waves: int
     least_because: str
+
+
+def keeps_name(move: Relocation | Step) -> bool:
+    """Whether a pod's replacement has its name: a StatefulSet makes it only when the pod is gone."""
+    controller = move.pod.metadata.controller
+    return bool(move.source) and controller is not None and controller.kind == "StatefulSet"
