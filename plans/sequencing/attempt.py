@@ -76,9 +76,6 @@ class Attempt:
     def run(self) -> Attempt:
         """Fill wave after wave, until nothing is left or nothing goes."""
         while self.left:
-            if self.task.stopped():
-                self.stuck = [Stuck(p.part.pod.key, "there was no time to put it in order") for p in self.left]
-                break
             wave = self._fill()
             if not wave:
                 parking = find_parking(self.task, self.stage, self.allowances, self.left)

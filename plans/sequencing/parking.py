@@ -152,9 +152,9 @@ class _Deadlock:
         pending = self.left[i]
         return not (pending.follows or self.barred[i]) and self.task.may_park(pending.part.pod)
 
-    def _importance(self, i: int) -> tuple[int, float, int]:
+    def _importance(self, i: int) -> tuple[int, float, float, int]:
         part = self.left[i].part
-        return part.pod.priority, self._share(part, part.source), i
+        return part.pod.priority, self.task.price(part.pod), self._share(part, part.source), i
 
     def _share(self, part: Part, node: int) -> float:
         """Return the largest share of a node that a pod takes."""

@@ -7,7 +7,7 @@ what is known of the filters; see "What a wave promises" in ``docs/plans.md``.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -26,6 +26,7 @@ from plugins_compat.plugins.inter_pod_affinity import InterPodAffinity
 from plugins_compat.plugins.pod_topology_spread import PodTopologySpread
 
 NOWHERE = -1
+VOLUME_ON_ITS_WAY = "another pod is on its way to the node with the same volume"
 FIRST_OF_ITS_KIND = "the first of its kind is on its way, and would have to stand with it"
 
 
@@ -86,6 +87,8 @@ class Stage:
         """
         if part.target == NOWHERE:
             return self._disturbs(part), False
+        if self._shares_a_volume(part):
+            return Status(Code.UNSCHEDULABLE, (VOLUME_ON_ITS_WAY,), "NodeVolumeLimits"), False
         status, waits = self._refused_among_all(part)
         if status is None:
             with self.without(part.shape, part.source):
@@ -123,6 +126,33 @@ class Stage:
                 return status, False
         with self.without(part.shape, part.source):
             return refusal(self._monotone, part.pod, part.target), not part.gone_first
+
+    def _shares_a_volume(self, part: Part) -> bool:
+        """Whether another move of the wave brings one of the pod's volumes to the same node.
+
+        Attach limits refuse neither of two such pods in the presence of the other, even where they refuse either alone.
+        """
+        brought = self._volumes(part.shape)
+        return bool(brought) and any(
+            other.target == part.target and not brought.isdisjoint(self._volumes(other.shape)) for other in self.wave
+        )
+
+    def _volumes(self, shape: Shape) -> frozenset[Hashable]:
+        def make() -> frozenset[Hashable]:
+            disks = (
+                disk
+                for volume in shape.pod.spec.volumes
+                for disk in (
+                    volume.gce_persistent_disk,
+                    volume.aws_elastic_block_store,
+                    volume.azure_disk,
+                    volume.cinder,
+                )
+                if disk is not None
+            )
+            return frozenset([*shape.claims, *disks])
+
+        return self.state.memo(("waves", "volumes", shape), make)
 
     def _refused_by_spread(self, part: Part) -> Status | None:
         """Ask PodTopologySpread, for each constraint, with the moves that touch the domain in it, the others nowhere.
