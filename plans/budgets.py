@@ -8,26 +8,19 @@ PodDisruptionBudget, how many pods there should be and how many are healthy
 
 from __future__ import annotations
 
-import math
-import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from enum import StrEnum
 from functools import cached_property
 
-from models.kubernetes import OwnerReference, Pod, PodDisruptionBudget, Workload
+from models.kubernetes import Pod, PodDisruptionBudget
 from models.snapshot import Snapshot
+from plans.disruption import NotInSnapshot, Scales, SyncFailed, expected_pods, moment, under_way
 
-DELETION_TIMEOUT = timedelta(minutes=2)
-"""How long an eviction that was granted counts before the pod's deletion is seen."""
 MOST_DISRUPTED = 2000
 """Evictions under way in one budget beyond which the API server refuses more."""
-
-_PERCENT = re.compile(r"[+-]?\d+%", re.ASCII)
-_GROUPS = {"ReplicationController": ("",), "ReplicaSet": ("apps", "extensions"), "StatefulSet": ("apps",)}
-_WITHOUT_SCALE = {"Job", "DaemonSet", "Node", "CronJob"}
 
 
 class Verdict(StrEnum):
@@ -38,7 +31,6 @@ class Verdict(StrEnum):
     COUNTED = "granted; the budget allows one disruption less"
     """Granted, and the budget allows one disruption less."""
     EXHAUSTED = "429: the budget allows no disruption"
-    STALE = "429: the budget's status is not of its newest generation"
     FORBIDDEN = "403: too many evictions are under way"
     SEVERAL = "500: more than one budget covers the pod"
 
@@ -138,7 +130,7 @@ class Budgets:
         for pod in snapshot.pods:
             for i in self.covering(pod):
                 self._matched[i].append(pod)
-        scales = _Scales(snapshot)
+        scales = Scales(snapshot)
         self.all: Sequence[Budget] = [
             _recomputed(source, pods, scales, self.now)
             for source, pods in zip(snapshot.pod_disruption_budgets, self._matched, strict=True)
@@ -171,6 +163,11 @@ class Budgets:
     def remarks(self) -> list[str]:
         """What a reader of a plan has to know of the budgets, one line each."""
         lines = [f"PodDisruptionBudget {b.key}: {b.remark}" for b in self.all if b.remark]
+        lines += [
+            f"PodDisruptionBudget {b.key}: its status is not of its newest generation; until it is, evictions get a 429"
+            for b in self.all
+            if b.stale
+        ]
         return lines + [
             f"PodDisruptionBudget {b.key}: allows nothing, since {b.failure}" for b in self.all if b.failure
         ]
@@ -270,7 +267,7 @@ def taken_at(snapshot: Snapshot) -> datetime:
     stamps += [pod.status.start_time for pod in snapshot.pods if pod.status]
     for budget in snapshot.pod_disruption_budgets:
         stamps += list(budget.status.disrupted_pods.values()) if budget.status else []
-    moments = [moment for stamp in set(stamps) if stamp and (moment := _moment(stamp))]
+    moments = [read for stamp in set(stamps) if stamp and (read := moment(stamp))]
     return max(moments, default=datetime(1970, 1, 1, tzinfo=UTC))
 
 
@@ -283,149 +280,30 @@ def _allowed(expected: int, desired: int, healthy: int) -> int:
     return max(0, healthy - desired) if expected > 0 else 0
 
 
-def _recomputed(source: PodDisruptionBudget, pods: Sequence[Pod], scales: _Scales, now: datetime) -> Budget:
+def _recomputed(source: PodDisruptionBudget, pods: Sequence[Pod], scales: Scales, now: datetime) -> Budget:
     """Return ``trySync`` of the disruption controller; where it fails, ``failSafe``."""
-    under_way = _under_way(source, pods, now)
-    healthy = sum(_healthy(pod) and pod.name not in under_way for pod in pods)
+    leaving = under_way(source, pods, now)
+    healthy = sum(_healthy(pod) and pod.name not in leaving for pod in pods)
     status = source.status
     try:
-        expected, desired = _expected(source, pods, scales)
-    except _Unknown as unknown:
+        expected, desired = expected_pods(source, pods, scales)
+    except NotInSnapshot as unknown:
         if status is None:
-            return Budget(source, 0, 0, healthy, len(under_way), failure=str(unknown))
+            return Budget(source, 0, 0, healthy, len(leaving), failure=str(unknown))
         remark = f"taken from its status, since {unknown}"
-        return Budget(source, status.expected_pods, status.desired_healthy, healthy, len(under_way), remark=remark)
-    except _Failed as failed:
-        return Budget(source, 0, 0, healthy, len(under_way), failure=str(failed))
-    budget = Budget(source, expected, desired, healthy, len(under_way))
+        return Budget(source, status.expected_pods, status.desired_healthy, healthy, len(leaving), remark=remark)
+    except SyncFailed as failed:
+        return Budget(source, 0, 0, healthy, len(leaving), failure=str(failed))
+    budget = Budget(source, expected, desired, healthy, len(leaving))
     if status is not None and status.disruptions_allowed != budget.allowed:
         remark = f"allows {budget.allowed} disruptions, its status says {status.disruptions_allowed}"
-        return Budget(source, expected, desired, healthy, len(under_way), remark=remark)
+        return Budget(source, expected, desired, healthy, len(leaving), remark=remark)
     return budget
-
-
-def _under_way(source: PodDisruptionBudget, pods: Iterable[Pod], now: datetime) -> set[str]:
-    """Return ``buildDisruptedPodMap``: pods whose eviction was granted and is not seen yet."""
-    stated: Mapping[str, str] = source.status.disrupted_pods if source.status else {}
-    found = set()
-    for pod in pods:
-        since = _moment(stated[pod.name]) if pod.name in stated and not pod.terminating else None
-        if since is not None and since + DELETION_TIMEOUT > now:
-            found.add(pod.name)
-    return found
 
 
 def _healthy(pod: Pod) -> bool:
     return pod.ready and not pod.terminating
 
 
-class _Failed(Exception):
-    """The controller's sync ends in an error, and the budget allows nothing."""
-
-
-class _Unknown(Exception):
-    """The snapshot lacks what the controller would read."""
-
-
-def _expected(source: PodDisruptionBudget, pods: Sequence[Pod], scales: _Scales) -> tuple[int, int]:
-    """Return ``getExpectedPodCount``: how many pods there should be, and how many of them healthy.
-
-    Both percentages round up: of 7 pods, 50 % available are 4, and 30 % unavailable are 3.
-    """
-    spec = source.spec
-    if spec is None:
-        return 0, 0
-    if spec.max_unavailable is not None:
-        expected = scales.total(pods)
-        return expected, max(0, expected - _scaled(spec.max_unavailable, expected))
-    if isinstance(spec.min_available, int):
-        return len(pods), spec.min_available
-    if spec.min_available is not None:
-        expected = scales.total(pods)
-        return expected, _scaled(spec.min_available, expected)
-    return 0, 0
-
-
-def _scaled(amount: int | str, total: int) -> int:
-    """Return ``GetScaledValueFromIntOrPercent``, rounding up."""
-    if isinstance(amount, int):
-        return amount
-    if not _PERCENT.fullmatch(amount):
-        raise _Failed(f"{amount!r} is neither a number nor a percentage")
-    return math.ceil(int(amount[:-1]) * total / 100)
-
-
-class _Scales:
-    """How many replicas controllers want (``getExpectedScale`` and its finders)."""
-
-    def __init__(self, snapshot: Snapshot) -> None:
-        self._owners = {
-            kind: {((o.metadata.namespace or "default"), o.metadata.name): o for o in owners}
-            for kind, owners in (
-                ("ReplicationController", snapshot.replication_controllers),
-                ("ReplicaSet", snapshot.replica_sets),
-                ("StatefulSet", snapshot.stateful_sets),
-                ("Deployment", snapshot.deployments),
-            )
-        }
-
-    def total(self, pods: Iterable[Pod]) -> int:
-        """Add up the scales of the distinct controllers of some pods; pods without one count for nothing.
-
-        Raises
-        ------
-        _Failed
-            If a controller has no scale.
-        _Unknown
-            If the snapshot does not tell.
-        """
-        found: dict[tuple[str, str, str], int] = {}
-        asked: set[tuple[str, str, str, str]] = set()
-        for pod in pods:
-            controller = pod.metadata.controller
-            if controller is None:
-                continue
-            question = (pod.namespace, controller.kind, controller.name, controller.uid)
-            if question not in asked:
-                asked.add(question)
-                identity, scale = self._scale(controller, pod)
-                found[identity] = scale
-        return sum(found.values())
-
-    def _scale(self, controller: OwnerReference, pod: Pod) -> tuple[tuple[str, str, str], int]:
-        kind, group = controller.kind, controller.api_version.rpartition("/")[0]
-        if kind not in _GROUPS or (controller.api_version and group not in _GROUPS[kind]):
-            if kind in _WITHOUT_SCALE:
-                raise _Failed(f"{kind} {controller.name} has no scale")
-            raise _Unknown(f"the scale of {kind} {controller.name} is not in the snapshot")
-        owner = self._owners[kind].get((pod.namespace, controller.name))
-        if owner is None or owner.metadata.uid != controller.uid:
-            if self._owners[kind]:
-                raise _Failed(f"Pod {pod.name} names a {kind} that is not there, {controller.name}")
-            raise _Unknown(f"the snapshot has no {kind}s")
-        chief = owner.metadata.controller
-        if kind == "ReplicaSet" and chief is not None and chief.kind == "Deployment":
-            owner = self._deployment(pod, chief)
-            kind = "Deployment"
-        replicas = owner.spec.replicas if owner.spec and owner.spec.replicas is not None else 1
-        return (kind, pod.namespace, owner.metadata.name), replicas
-
-    def _deployment(self, pod: Pod, chief: OwnerReference) -> Workload:
-        found = self._owners["Deployment"].get((pod.namespace, chief.name))
-        if isinstance(found, Workload) and found.metadata.uid == chief.uid:
-            return found
-        if self._owners["Deployment"]:
-            raise _Failed(f"the ReplicaSet of Pod {pod.name} names a Deployment that is not there, {chief.name}")
-        raise _Unknown("the snapshot has no Deployments")
-
-
 def _namespace(source: PodDisruptionBudget) -> str:
     return source.metadata.namespace or "default"
-
-
-def _moment(stamp: str) -> datetime | None:
-    try:
-        moment = datetime.fromisoformat(stamp)
-    except ValueError:
-        return None
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

@@ -28,8 +28,7 @@ from models.plan import (
 from models.settings import SettingsDocument
 from models.snapshot import Snapshot
 from plans.budgets import Budgets
-from plans.sequencing import Sequencing, Step
-from plans.sequencing.sequence import keeps_name
+from plans.sequencing import Sequencing, Step, keeps_name
 from plugins_compat.admission import standing
 from plugins_compat.framework.profile import Profile
 from plugins_compat.framework.shapes import Shapes

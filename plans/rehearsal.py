@@ -9,7 +9,7 @@ is bound (`Rehearsal.bind`), and it becomes ready (`Rehearsal.become_ready`).
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -69,6 +69,12 @@ class Rehearsal:
         self.framework: Framework = populated(snapshot, profile, self.where, shapes)
         self.ledger: Ledger = (budgets or Budgets(snapshot)).ledger()
 
+    def expect(self, keys: Iterable[str]) -> None:
+        """Get to know pods that are to be evicted, as they will be while they terminate; it is quicker at once."""
+        for key in keys:
+            self._leaving[key] = leaving(self.pods[key])
+            self.framework.state.shapes.of(self._leaving[key])
+
     # -- events -----------------------------------------------------------------------------------------------
 
     def evict(self, key: str) -> Verdict:
@@ -89,13 +95,14 @@ class Rehearsal:
         self.terminating[key] = node
         state, index = self.framework.state, self.snapshot.node_index[node]
         state.take(pod, index)
-        self._leaving[key] = leaving(pod)
+        if key not in self._leaving:
+            self._leaving[key] = leaving(pod)
         state.put(self._leaving[key], index)
 
     def vanish(self, key: str) -> None:
         """Let a terminating pod be gone: its room is free."""
         node = self.terminating.pop(key)
-        self.framework.state.take(self._leaving.pop(key), self.snapshot.node_index[node])
+        self.framework.state.take(self._leaving[key], self.snapshot.node_index[node])
 
     def refusal(self, key: str, node: str) -> Status | None:
         """Return why the filters would not admit a pod on a node now, or ``None`` if they would."""

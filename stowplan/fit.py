@@ -83,21 +83,23 @@ def pods_of(file: str) -> list[str]:
     return keys
 
 
-def admitting(settings: Settings, snapshot: Snapshot, keys: Sequence[str], file: str) -> Settings:
+def admitting(settings: Settings, snapshot: Snapshot, keys: Sequence[str]) -> Settings:
     """Return settings by which pods are got in.
 
     Raises
     ------
     InputError
-        If one of them is not waiting for a node.
+        If none is named, or one of them is not waiting for a node.
     """
+    if not keys:
+        raise InputError("name pods to fit in: a file of them with -f, or waiting ones of the dump with --pod")
     pods = {pod.key: pod for pod in snapshot.pods}
     for key in keys:
         if key not in pods:
-            raise InputError("is not in the snapshot", file, f"Pod {key}")
+            raise InputError("is not in the snapshot", obj=f"Pod {key}")
         if pods[key].node_name or pods[key].finished:
             state = f"is on node {pods[key].node_name}" if pods[key].node_name else "is over"
-            raise InputError(f"{state}; must be a pod that waits for one", file, f"Pod {key}", "spec.nodeName")
+            raise InputError(f"{state}; must be a pod that waits for one", obj=f"Pod {key}", field="spec.nodeName")
     return replace(settings, admit=tuple(dict.fromkeys(keys)))
 
 

@@ -17,6 +17,7 @@ from optimizer.portfolio import Options
 from optimizer.run import Progress, silent
 from plans.budgets import Budgets
 from plans.making import Order, make
+from plans.movability.costs import move_weight
 from plans.reasons import reasons
 from plans.sequencing import Relocation, Sequencing, Task, sequence
 from plugins_compat.compiler.compile import Compiled
@@ -209,6 +210,7 @@ class _Planning:
             limits=self.terms.limits,
             shapes=compiled.shapes,
             alike=lambda pod: kinds[pod.key],
+            price=move_weight if self.settings.move_costs else _equal,
         )
         return sequence(task)
 
@@ -265,6 +267,10 @@ class _Planning:
 
 def _with_executor(settings: Settings) -> Settings:
     return settings if settings.executor else replace(settings, executor=EXECUTOR)
+
+
+def _equal(pod: Pod) -> float:
+    return 1.0
 
 
 def _said(reasons: Mapping[str, str]) -> Callable[[Pod], str | None]:

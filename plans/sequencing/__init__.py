@@ -4,6 +4,6 @@ The contract that every wave keeps is written in ``docs/plans.md``.
 """
 
 from plans.sequencing.sequence import sequence
-from plans.sequencing.task import Relocation, Sequencing, Step, Stuck, Task
+from plans.sequencing.task import Relocation, Sequencing, Step, Stuck, Task, keeps_name
 
-__all__ = ["Relocation", "Sequencing", "Step", "Stuck", "Task", "sequence"]
+__all__ = ["Relocation", "Sequencing", "Step", "Stuck", "Task", "keeps_name", "sequence"]

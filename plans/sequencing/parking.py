@@ -15,7 +15,7 @@ from plans.sequencing.stage import NOWHERE, Part, Stage
 from plans.sequencing.task import Stuck, Task
 
 if TYPE_CHECKING:
-    from plans.sequencing.sequence import Pending
+    from plans.sequencing.attempt import Pending
 
 MOST_TRIED = 200
 """Moves of which each is asked whether it alone keeps another from being made, where room is not the reason."""
@@ -142,7 +142,7 @@ class _Deadlock:
         open_to = [i for i in ring if self._may_park(i)]
         helped = {i: [j for j in self.graph.predecessors(i) if self._goes_without(self.left[j], [i])] for i in open_to}
         for i in sorted(open_to, key=lambda i: (not helped[i], self._importance(i))):
-            node = self._third_node(self.left[i])
+            node = third_node(self.stage, self.left[i], self.left)
             if node is not None:
                 waiting = [*helped[i], *self.graph.predecessors(i)][0]
                 return Parked(self.left[i], node, self.left[waiting].part.pod.key)
@@ -152,26 +152,31 @@ class _Deadlock:
         pending = self.left[i]
         return not (pending.follows or self.barred[i]) and self.task.may_park(pending.part.pod)
 
-    def _importance(self, i: int) -> tuple[int, float, int]:
+    def _importance(self, i: int) -> tuple[int, float, float, int]:
         part = self.left[i].part
-        return part.pod.priority, self._share(part, part.source), i
+        return part.pod.priority, self.task.price(part.pod), self._share(part, part.source), i
 
     def _share(self, part: Part, node: int) -> float:
         """Return the largest share of a node that a pod takes."""
         offered = np.maximum(self.stage.state.allocatable[:, node], 1)
         return float((self.stage.state.vector(part.shape) / offered).max())
 
-    def _third_node(self, pending: Pending) -> int | None:
-        """Return the node with most room among those that would take the pod, and that nobody waits for if possible."""
-        part, state = pending.part, self.stage.state
-        awaited = {other.part.target for other in self.left}
-        nodes = [n for n in self.stage.open_nodes(part).tolist() if n not in (part.source, part.target)]
-        room = np.ones(state.size)
-        offered = state.allocatable > 0
-        if nodes:
-            share = np.where(offered, state.requested / np.maximum(state.allocatable, 1), 0.0)
-            room = 1.0 - share.max(axis=0)
-        for node in sorted(nodes, key=lambda n: (n in awaited, -room[n], n)):
-            if self.stage.refusal(replace(part, target=node))[0] is None:
-                return int(node)
+
+def third_node(stage: Stage, pending: Pending, left: Sequence[Pending]) -> int | None:
+    """Return the node with most room among those that would take a pod, and that nobody waits for if possible.
+
+    Parameters
+    ----------
+    left
+        The moves that are still to be made.
+    """
+    part, state = pending.part, stage.state
+    nodes = [n for n in stage.open_nodes(part).tolist() if n not in (part.source, part.target)]
+    if not nodes:
         return None
+    awaited = {other.part.target for other in left}
+    share = np.where(state.allocatable > 0, state.requested / np.maximum(state.allocatable, 1), 0.0).max(axis=0)
+    for node in sorted(nodes, key=lambda n: (n in awaited, share[n], n)):
+        if stage.refusal(replace(part, target=node))[0] is None:
+            return int(node)
+    return None

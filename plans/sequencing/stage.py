@@ -7,7 +7,7 @@ what is known of the filters; see "What a wave promises" in ``docs/plans.md``.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -26,6 +26,7 @@ from plugins_compat.plugins.inter_pod_affinity import InterPodAffinity
 from plugins_compat.plugins.pod_topology_spread import PodTopologySpread
 
 NOWHERE = -1
+VOLUME_ON_ITS_WAY = "another pod is on its way to the node with the same volume"
 FIRST_OF_ITS_KIND = "the first of its kind is on its way, and would have to stand with it"
 
 
@@ -66,6 +67,7 @@ class Stage:
         self._monotone = Framework(task.profile, self.state)
         self._monotone.filters = [p for p in self._monotone.filters if not isinstance(p, PodTopologySpread)]
         self.wave: list[Part] = []
+        self._counting: list[Part] = []  # those of the wave whose filters count other pods
         self._by_shape: defaultdict[int, list[Part]] = defaultdict(list)
 
     def part(self, pod: Pod, source: int, target: int, *, gone_first: bool) -> Part:
@@ -85,6 +87,8 @@ class Stage:
         """
         if part.target == NOWHERE:
             return self._disturbs(part), False
+        if self._shares_a_volume(part):
+            return Status(Code.UNSCHEDULABLE, (VOLUME_ON_ITS_WAY,), "NodeVolumeLimits"), False
         status, waits = self._refused_among_all(part)
         if status is None:
             with self.without(part.shape, part.source):
@@ -96,6 +100,8 @@ class Stage:
         if part.target != NOWHERE:
             self.state.assume(part.shape, part.target)
         self.wave.append(part)
+        if part.target != NOWHERE and self._counts_others(part):
+            self._counting.append(part)
         self._by_shape[part.shape.index].append(part)
 
     def end_wave(self) -> None:
@@ -103,7 +109,7 @@ class Stage:
         for part in self.wave:
             if part.source != NOWHERE:
                 self.state.forget(part.shape, part.source)
-        self.wave = []
+        self.wave, self._counting = [], []
         self._by_shape.clear()
 
     def open_nodes(self, part: Part) -> Ints:
@@ -120,6 +126,33 @@ class Stage:
                 return status, False
         with self.without(part.shape, part.source):
             return refusal(self._monotone, part.pod, part.target), not part.gone_first
+
+    def _shares_a_volume(self, part: Part) -> bool:
+        """Whether another move of the wave brings one of the pod's volumes to the same node.
+
+        Attach limits refuse neither of two such pods in the presence of the other, even where they refuse either alone.
+        """
+        brought = self._volumes(part.shape)
+        return bool(brought) and any(
+            other.target == part.target and not brought.isdisjoint(self._volumes(other.shape)) for other in self.wave
+        )
+
+    def _volumes(self, shape: Shape) -> frozenset[Hashable]:
+        def make() -> frozenset[Hashable]:
+            disks = (
+                disk
+                for volume in shape.pod.spec.volumes
+                for disk in (
+                    volume.gce_persistent_disk,
+                    volume.aws_elastic_block_store,
+                    volume.azure_disk,
+                    volume.cinder,
+                )
+                if disk is not None
+            )
+            return frozenset([*shape.claims, *disks])
+
+        return self.state.memo(("waves", "volumes", shape), make)
 
     def _refused_by_spread(self, part: Part) -> Status | None:
         """Ask PodTopologySpread, for each constraint, with the moves that touch the domain in it, the others nowhere.
@@ -174,7 +207,7 @@ class Stage:
         Capacity, ports, volumes and anti-affinity need no second question: they refuse either of two pods in the
         presence of the other, or neither.
         """
-        touched = [other for other in self.wave if other.target != NOWHERE and self._counts(other, part)]
+        touched = [other for other in self._counting if self._counts(other, part)]
         if not touched:
             return None
         self.join(part)
@@ -186,6 +219,11 @@ class Stage:
             return None
         finally:
             self._leave(part)
+
+    def _counts_others(self, part: Part) -> bool:
+        """Whether the filters count any other pods when they look at this one."""
+        balanced = bool(self._spread and self._spread.balanced(part.shape))
+        return balanced or bool(self._affinity and self._affinity.sought(part.shape)[0])
 
     def _counts(self, part: Part, other: Part) -> bool:
         """Whether the filters count the pods of another move when they look at this one."""
@@ -241,6 +279,8 @@ class Stage:
 
     def _leave(self, part: Part) -> None:
         self.wave.pop()
+        if self._counting and self._counting[-1] is part:
+            self._counting.pop()
         self._by_shape[part.shape.index].pop()
         if part.target != NOWHERE:
             self.state.forget(part.shape, part.target)

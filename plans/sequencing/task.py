@@ -38,8 +38,8 @@ class Task:
         is to go.
     may_park
         Whether a pod may be moved a second time, over a third node, to break a cycle.
-    stopped
-        Asked between waves; ``True`` makes the rest of the moves stuck.
+    price
+        What it costs to move a pod; of a cycle the cheapest is parked, after those of lower priority.
     """
 
     snapshot: Snapshot
@@ -51,7 +51,7 @@ class Task:
     shapes: Shapes | None = None
     alike: Callable[[Pod], Hashable] | None = None
     may_park: Callable[[Pod], bool] = lambda pod: True
-    stopped: Callable[[], bool] = lambda: False
+    price: Callable[[Pod], float] = lambda pod: 1.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -124,3 +124,9 @@ class Sequencing:
     stuck: Sequence[Stuck]
     least_waves: int
     least_because: str
+
+
+def keeps_name(move: Relocation | Step) -> bool:
+    """Whether a pod's replacement has its name: a StatefulSet makes it only when the pod is gone."""
+    controller = move.pod.metadata.controller
+    return bool(move.source) and controller is not None and controller.kind == "StatefulSet"

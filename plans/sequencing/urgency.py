@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING
@@ -14,7 +15,7 @@ from plans.sequencing.allowances import Allowances
 from plans.sequencing.stage import NOWHERE, Stage
 
 if TYPE_CHECKING:
-    from plans.sequencing.sequence import Pending
+    from plans.sequencing.attempt import Pending
 
 DEEPEST = 16
 """Links of a chain of moves, each of which makes room for the next, that are looked at."""
@@ -27,13 +28,20 @@ class Urgency:
     for all the moves that share it, and one for each link of the longest chain of moves that wait for its room.
     Among equals, pods of higher priority come first.
 
+    Parameters
+    ----------
+    rng
+        Disturbs the order by up to a link or two; without it, nothing is left to chance.
+
     Attributes
     ----------
     order
         The moves, the most urgent first.
     """
 
-    def __init__(self, stage: Stage, allowances: Allowances, left: Sequence[Pending]) -> None:
+    def __init__(
+        self, stage: Stage, allowances: Allowances, left: Sequence[Pending], rng: random.Random | None = None
+    ) -> None:
         self._stage = stage
         self._names = stage.state.nodes
         self._arriving: defaultdict[int, list[Pending]] = defaultdict(list)
@@ -42,7 +50,12 @@ class Urgency:
         self._short = _short(stage, self._arriving)
         chain, shared = self._chains(left), _shared(allowances, left)
         keys = [
-            (-(chain[i] + shared[i]), -pending.part.pod.priority, not pending.follows, i)
+            (
+                -(chain[i] + shared[i]) + (2 * rng.random() if rng else 0),
+                -pending.part.pod.priority,
+                not pending.follows,
+                i,
+            )
             for i, pending in enumerate(left)
         ]
         self.order = [left[key[-1]] for key in sorted(keys)]

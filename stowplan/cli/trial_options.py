@@ -44,9 +44,22 @@ From = Annotated[
     ),
 ]
 PendingFile = Annotated[
-    str,
+    str | None,
     typer.Option(
-        "--filename", "-f", metavar="FILE", help="Manifests of the pods to fit in, JSON or YAML.", show_default=False
+        "--filename",
+        "-f",
+        metavar="FILE",
+        help="Manifests of pods to fit in that the dump does not have, JSON or YAML.",
+        show_default=False,
+    ),
+]
+WaitingPods = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--pod",
+        metavar="NAMESPACE/NAME",
+        help="A pod of the dump that waits and is to be fitted in; repeatable.",
+        show_default=False,
     ),
 ]
 Limits = Annotated[

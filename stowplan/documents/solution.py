@@ -204,13 +204,19 @@ def read_solution(path: str) -> SolutionDocument:
     return parse_solution(read_content(path), path)
 
 
-def parse_solution(content: Any, path: str) -> SolutionDocument:
-    """Return the solution that a document holds; ``path`` is named in errors, which are those of `read_solution`."""
+def parse_solution(content: Any, path: str, wanted: str = "Solution or Comparison") -> SolutionDocument:
+    """Return the solution that a document holds, or raise as `read_solution` does.
+
+    Parameters
+    ----------
+    path, wanted
+        Named in errors: where the document was read, and which kinds would do.
+    """
     kind = kind_of(content)
     if kind == "Comparison":
         content = content.get("solution")
     elif kind != "Solution":
-        raise another_kind(path, content, "Solution, Comparison or Plan")
+        raise another_kind(path, content, wanted)
     try:
         return SolutionDocument.model_validate(content)
     except ValidationError as error:

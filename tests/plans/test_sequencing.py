@@ -14,7 +14,7 @@ from plans.rehearsal import standing_today
 from plans.sequencing import Relocation, Sequencing, Task, sequence
 from plugins_compat.profiles import default_profile
 from plugins_compat.release import K36
-from tests.support.clusters import HOSTNAME, ZONE, Manifest, claim, labels, node, pod, snapshot, using, volume
+from tests.support.clusters import HOSTNAME, ZONE, Manifest, claim, csi_node, labels, node, pod, snapshot, using, volume
 from tests.support.restless import READY
 
 PROFILE = default_profile(K36)
@@ -250,6 +250,19 @@ def test_company_that_is_on_its_way_is_no_company_yet() -> None:
     )
     found = ordered(cluster, web_0="b", db_0="b")
     assert steps(found) == [[("db-0", "a", "b")], [("web-0", "a", "b")]]
+
+
+def test_pods_that_bring_the_same_volume_come_one_after_the_other() -> None:
+    """One after the other each is asked with the volume on the node or not; both at once, neither would be asked."""
+    shared = {"accessModes": ["ReadWriteMany"], "csi": {"driver": "csi.x", "volumeHandle": "h"}}
+    cluster = snapshot(
+        nodes=[node("a"), node("b")],
+        pods=[running(f"web-{i}", "a", volumes=using("c")) for i in range(2)],
+        persistent_volumes=[volume("v", **shared)],
+        persistent_volume_claims=[claim("c", volume="v", accessModes=["ReadWriteMany"])],
+        csi_nodes=[csi_node("b", csi_x=1)],
+    )
+    assert [len(wave) for wave in ordered(cluster, web_0="b", web_1="b").waves] == [1, 1]
 
 
 # -- whose turn it is -----------------------------------------------------------------------------------------

@@ -34,7 +34,7 @@ def drained(cluster: Snapshot, *nodes: str, settings: Settings = SETTINGS) -> Dr
 
 
 def fitted(cluster: Snapshot, *keys: str, settings: Settings = SETTINGS) -> Fitted:
-    return fit(cluster, admitting(settings, cluster, keys, "pending.yaml"), QUICK, Terms())
+    return fit(cluster, admitting(settings, cluster, keys), QUICK, Terms())
 
 
 def moved(answer: Drained | Fitted) -> set[str]:
@@ -274,6 +274,16 @@ def test_fit_command(dump: str, tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert "it is impossible: at least 1 pods" in out(capsys, "fit", "-f", str(file), dump, code=3)
     document = json.loads(out(capsys, "fit", "-f", str(file), dump, "-o", "json", code=3))
     assert (document["kind"], document["possible"], len(document["shut"])) == ("Fit", False, 1)
+
+
+def test_fit_takes_pods_of_the_dump(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "dump.json"
+    path.write_text(json.dumps(listed(node("n1"), owned("web-a", "n1"), pod("new", cpu="2", namespace="shop"))))
+    assert out(capsys, "fit", str(path), "--pod", "shop/new").startswith("Fits 1 pod in with 0 moves of others.")
+    assert run(["fit", str(path), "--pod", "shop/old"]) == 1
+    assert "Pod shop/old: is not in the snapshot" in capsys.readouterr().err
+    assert run(["fit", str(path)]) == 1
+    assert "name pods to fit in" in capsys.readouterr().err
 
 
 def test_what_cannot_be_asked(dump: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

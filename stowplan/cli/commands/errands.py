@@ -85,7 +85,8 @@ def drain(
 
 def fit(
     paths: opt.Paths,
-    file: trial.PendingFile,
+    file: trial.PendingFile = None,
+    waiting: trial.WaitingPods = None,
     objective: opt.Objective = "balance",
     profile: opt.Release = "1.36",
     config: opt.Config = None,
@@ -111,7 +112,7 @@ def fit(
     output: opt.Output = Format.TABLE,
     quiet: opt.Quiet = False,
 ) -> None:
-    """Plan the cheapest way to get the pods of a file in; exit 3 if they do not all fit."""
+    """Plan the cheapest way to get waiting pods in, of a file or of the dump; exit 3 if they do not all fit."""
     from stowplan.cli.session import emit, load_snapshot, warn_of_idle_freezes
     from stowplan.documents.errands import fit_document
     from stowplan.fit import admitting, pods_of
@@ -133,11 +134,11 @@ def fit(
         equal_moves=equal_moves,
     )
     terms = _terms(max_per_owner, max_per_node, max_per_namespace, max_per_wave, expires_in)
-    keys = pods_of(file)
-    snapshot = load_snapshot([*paths, file], skip_unknown_nodes)
+    keys = [*(pods_of(file) if file else ()), *(waiting or ())]
+    snapshot = load_snapshot([*paths, file] if file else paths, skip_unknown_nodes)
     warn_of_idle_freezes(settings.freeze, snapshot)
     options = options_of(time_limit, deterministic, seed, workers, memory)
-    fitted = _fitted(snapshot, admitting(settings, snapshot, keys, file), options, terms, quiet)
+    fitted = _fitted(snapshot, admitting(settings, snapshot, keys), options, terms, quiet)
     emit(
         output,
         lambda console: show_fit(console, fitted, wide=output is Format.WIDE),

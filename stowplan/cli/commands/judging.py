@@ -89,8 +89,9 @@ def verify(
     from stowplan.inputs import Settings, make_profile
 
     content = read_content(document)
-    parse = parse_plan if kind_of(content) == "Plan" else parse_solution
-    read = parse(content, document)
+    wanted = "Solution, Comparison or Plan"
+    is_plan = kind_of(content) == "Plan"
+    read = parse_plan(content, document) if is_plan else parse_solution(content, document, wanted)
     made_with = read.settings
     snapshot = load_snapshot(paths, skip_unknown_nodes)
     if made_with.config is not None and config is None:
