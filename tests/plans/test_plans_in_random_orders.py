@@ -6,17 +6,17 @@ from benchmarks.plans import campaign, ratio, ways_to_random_placements
 
 
 def test_best_placements_are_reached_within_every_rule_and_are_at_rest() -> None:
-    tally = campaign(range(8), orders=2)
+    tally = campaign(range(6), orders=2)
     assert not tally.complaints
     assert not tally.restless
-    assert tally.moves > 5
+    assert tally.moves > 3
     assert ratio(tally) < 1.3
 
 
 def test_random_placements_are_reached_within_every_rule() -> None:
     tally = ways_to_random_placements(range(40), orders=2)
     assert not tally.complaints
-    assert tally.moves > 50
+    assert tally.moves > 30
     assert tally.parked
     assert ratio(tally) < 1.3
 
