@@ -73,7 +73,7 @@ def refused_somewhere(
 @pytest.mark.parametrize("release", [K24, K36], ids=lambda r: r.name)
 def test_a_wave_holds_in_every_state_and_is_refused_only_for_a_reason(release: Release) -> None:
     accepted = refused = needless = 0
-    for seed in range(60):
+    for seed in range(40):
         cluster = restless_cluster(seed, release=release)
         rng = random.Random(seed)
         task = Task(cluster, default_profile(release), standing_today(cluster), (), Budgets(cluster), LimitsDocument())
@@ -92,6 +92,6 @@ def test_a_wave_holds_in_every_state_and_is_refused_only_for_a_reason(release: R
                 needless += not any(refused_somewhere(cluster, release, [*wave, part], [*waits, late]))
         complaints = list(refused_somewhere(cluster, release, wave, waits))
         assert not complaints, (seed, complaints[:3])
-    assert accepted > 60
+    assert accepted > 40
     assert refused > 2
     assert needless == 0
