@@ -132,8 +132,9 @@ def unsteered(
     given = search.play(tuple(Part(wave, wave.moves, frozenset(wave.cordon)) for wave in plan.waves))
     search.order(given)
     search.mend(search.best)
-    search.play(())
+    nothing = search.play(())
     search.weed()
+    search.strike_idle(nothing)
     written = _written(plan, search.best, dict(_today(snapshot)), shown)
     outcome = replay(written, snapshot, profile, judge, seed=seed, shapes=shapes)
     kept = {move.id for part in search.best.arrangement for move in part.moves}
@@ -181,6 +182,13 @@ class _Search:
 
     def play(self, arrangement: Arrangement) -> _Played:
         """Replay an arrangement, and keep it if it is the best so far."""
+        played = self._played(arrangement)
+        if not self.tried or played.rank < self.best.rank:
+            self.best = played
+        self.tried += 1
+        return played
+
+    def _played(self, arrangement: Arrangement) -> _Played:
         arrangement = _coherent(arrangement)
         waves = tuple(
             _replaced(part.wave, number=number, moves=part.moves, cordon=tuple(sorted(part.cordon)))
@@ -188,11 +196,7 @@ class _Search:
         )
         plan = self.plan.model_copy(update={"waves": waves})
         outcome = replay(plan, self.snapshot, self.profile, self.judge, seed=self.seed, shapes=self.shapes)
-        played = _Played(arrangement, outcome)
-        if not self.tried or played.rank < self.best.rank:
-            self.best = played
-        self.tried += 1
-        return played
+        return _Played(arrangement, outcome)
 
     def order(self, given: _Played) -> None:
         """Try some orders of the moves inside their waves."""
@@ -211,7 +215,7 @@ class _Search:
 
     def weed(self) -> None:
         """Leave out moves that come to nothing, and moves without which the value is better."""
-        idle = {found.move.id for found in self.best.outcome.landings if found.node == (found.move.source or "")}
+        idle = _idle(self.best)
         if idle and not self.stopped():
             self.play(_but(self.best.arrangement, idle))
         doubtful = [f.move.id for f in self.best.outcome.landings if f.verdict not in WELL or f.move.id in idle]
@@ -219,6 +223,18 @@ class _Search:
             if self.stopped():
                 return
             self.play(_but(self.best.arrangement, {move}))
+
+    def strike_idle(self, nothing: _Played) -> None:
+        """Leave out moves that come to nothing, even where others profit from them: nobody is evicted for that.
+
+        Parameters
+        ----------
+        nothing
+            What comes of no move at all, which is the answer if the rest is worse.
+        """
+        while idle := _idle(self.best):
+            self.best = self._played(_but(self.best.arrangement, idle))
+        self.best = min(self.best, nothing, key=lambda played: played.rank)
 
     def _mended(self, part: Part, wrong: Sequence[Landing]) -> Sequence[Part]:
         """Return what to do instead of a part of which some moves land badly."""
@@ -241,6 +257,11 @@ def _first_wrong(outcome: Outcome) -> tuple[int, list[Landing]]:
     """Return the first wave in which a move does not land well, and all such moves of it."""
     number = min(landing.wave for landing in outcome.landings if landing.verdict not in WELL)
     return number, [found for found in outcome.landings if found.wave == number and found.verdict not in WELL]
+
+
+def _idle(played: _Played) -> set[str]:
+    """Return the moves whose pods come back to where they were, or that wait as they did."""
+    return {found.move.id for found in played.outcome.landings if found.node == (found.move.source or "")}
 
 
 def _but(arrangement: Arrangement, out: set[str]) -> Arrangement:
