@@ -12,6 +12,7 @@ from models.settings import SettingsDocument
 Number = Annotated[int, Field(ge=0)]
 Positive = Annotated[int, Field(ge=1)]
 Text = Annotated[str, Field(min_length=1)]
+Percent = Annotated[str, Field(pattern=r"^(100|[1-9][0-9]?)%$")]
 
 Executor = Literal["eviction-api", "descheduler", "koordinator"]
 """Who evicts; decides which pods can be moved at all."""
@@ -58,6 +59,9 @@ class MoveDocument(Document):
     same_name
         Whether the replacement has the name of the pod; then it comes up only after the pod is gone, and it takes no
         room on both nodes at once.
+    waits
+        Whether pod and replacement exclude each other (a volume, a port, anti-affinity in one zone): until the pod is
+        gone, the filters refuse its replacement on ``target``, which is pending for so long.
     template_hash
         ``pod-template-hash`` or ``controller-revision-hash`` of the pod, empty if it has neither.
     requests
@@ -75,6 +79,7 @@ class MoveDocument(Document):
     target: str | None
     follows: str | None = None
     same_name: bool = False
+    waits: bool = False
     owner: OwnerDocument | None = None
     template_hash: str = ""
     requests: Annotated[dict[str, str], Field(default_factory=dict)]
@@ -145,9 +150,12 @@ class PlanTier(Document):
 
 
 class LimitsDocument(Document):
-    """How many evictions a wave may hold: of one owner, from one node, in one namespace, in all; ``None`` is any."""
+    """How many evictions a wave may hold: of one owner, from one node, in one namespace, in all; ``None`` is any.
 
-    per_owner: Positive | None = None
+    ``per_owner`` may be a share of the owner's pods, such as ``25%``, rounded up.
+    """
+
+    per_owner: Positive | Percent | None = None
     per_node: Positive | None = None
     per_namespace: Positive | None = None
     total: Positive | None = None

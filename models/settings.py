@@ -7,7 +7,17 @@ from models.objective import Objective
 
 
 class SettingsDocument(Document):
-    """What the problem was."""
+    """What the problem was.
+
+    Parameters
+    ----------
+    executor
+        Whose rules decided who can be moved; with none, whoever is not tied to its node.
+    may_move
+        Kinds of reasons that were waived.
+    move_costs
+        Whether annotations decided what a pod's move costs, beside others.
+    """
 
     objective: Objective
     release: str
@@ -16,3 +26,6 @@ class SettingsDocument(Document):
     freeze: tuple[str, ...] = ()
     freeze_bare: bool = False
     max_moves: int | None = None
+    executor: str | None = None
+    may_move: tuple[str, ...] = ()
+    move_costs: bool = False

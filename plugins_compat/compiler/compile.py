@@ -13,7 +13,7 @@ from models.kubernetes import Pod
 from models.objective import Objective
 from models.problem import MoveBudget, Origin, Placement, Problem, Rule, Tier, Weighted, project, refine
 from models.snapshot import Snapshot
-from plugins_compat.compiler.goals import make_tiers
+from plugins_compat.compiler.goals import Weigh, make_tiers
 from plugins_compat.compiler.roll_call import Freeze, RollCall, call_roll
 from plugins_compat.compiler.view import View
 from plugins_compat.framework.framework import Framework
@@ -100,6 +100,7 @@ def compile_problem(
     *,
     freeze: Freeze | None = None,
     max_moves: int | None = None,
+    weigh: Weigh | None = None,
 ) -> Compiled:
     """Compile a snapshot into a problem.
 
@@ -111,6 +112,8 @@ def compile_problem(
         Returns why a bound pod is to stay where it is, or ``None``.
     max_moves
         At most so many pods leave their node.
+    weigh
+        Returns what a pod's move weighs, where the objective has a cost of moves; without it, each move weighs 1.
 
     Raises
     ------
@@ -118,7 +121,7 @@ def compile_problem(
         If the objective names a resource that the snapshot does not know, or if amounts add up to more than the
         scheduler's integers hold.
     """
-    known = Shapes()
+    known = Shapes(apart=weigh)
     standing = Counter(known.of(pod) for pod in snapshot.pods if not pod.finished)
     check_sums(snapshot.nodes, [(shape.pod, pods) for shape, pods in standing.items()], profile.release)
     state = ClusterState(snapshot, profile.release, known)
@@ -140,7 +143,7 @@ def compile_problem(
         rules.append(MoveBudget(Origin("--max-moves"), max_moves))
     losing = np.ones_like(waiting) if objective.preemption == "by-priority" else waiting
     pending = [shape for shape, loses in zip(pod_shapes, losing, strict=True) if loses]
-    tiers = make_tiers(view, objective, framework, pending, rules)
+    tiers = make_tiers(view, objective, framework, pending, rules, weigh)
 
     fine = refine(len(shapes), [*rules, *(weighted.term for tier in tiers for weighted in tier.terms)])
     _, representative = np.unique(fine, return_index=True)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from models.arrays import Ints
+from models.arrays import Floats, Ints
 from models.errors import InputError
+from models.kubernetes import Pod
 from models.objective import Objective, TierSettings
 from models.problem import (
     Curves,
@@ -54,8 +55,19 @@ MOST_LOAD = 1000.0
 """Load of a node, as a fraction of what it offers, of which squares are still taken."""
 
 
+Weigh = Callable[[Pod], float]
+"""Returns what a pod's move weighs, positive and in whole hundredths; pods that it tells apart have other shapes."""
+
+HUNDREDTHS = 100
+
+
 def make_tiers(
-    view: View, objective: Objective, framework: Framework, pending: Sequence[Shape], rules: Sequence[Rule]
+    view: View,
+    objective: Objective,
+    framework: Framework,
+    pending: Sequence[Shape],
+    rules: Sequence[Rule],
+    weigh: Weigh | None = None,
 ) -> tuple[Tier, ...]:
     """Return the tiers: repair, pending pods by priority, then what the objective asks for.
 
@@ -68,11 +80,14 @@ def make_tiers(
         Shapes of the pods that may stay without a node.
     rules
         Tell what pods take beside resources.
+    weigh
+        Tells what moves cost beside each other; without it, all cost the same.
     """
+    weights = np.array([weigh(shape.pod) if weigh else 1.0 for shape in view.shapes])
     repair = [Tier("repair", (Weighted(1, Excess(Origin("repair"))),), SEVERITY, "violations")]
     waiting = _pending_tiers(view, pending, rules)
     first = [*waiting, *repair] if objective.preemption == "by-priority" else [*repair, *waiting]
-    return (*first, *(_tier(view, settings, framework) for settings in objective.tiers))
+    return (*first, *(_tier(view, settings, framework, weights) for settings in objective.tiers))
 
 
 def _pending_tiers(view: View, pending: Sequence[Shape], rules: Sequence[Rule]) -> list[Tier]:
@@ -105,8 +120,9 @@ def _sizes(view: View, rules: Sequence[Rule]) -> Ints:
     return sizes
 
 
-def _tier(view: View, settings: TierSettings, framework: Framework) -> Tier:
-    scale = _scale(settings)
+def _tier(view: View, settings: TierSettings, framework: Framework, weights: Floats) -> Tier:
+    weighed = bool(np.any(weights != 1))
+    scale = _scale(settings, weighed)
 
     def whole(weight: float) -> int:
         return round(weight * scale)
@@ -116,7 +132,11 @@ def _tier(view: View, settings: TierSettings, framework: Framework) -> Tier:
         if weight:
             terms.append(Weighted(1, _variance(view, resource, weight * scale)))
     if settings.moves:
-        cost = np.full(len(view.shapes), whole(settings.moves), dtype=np.int64)
+        least = min(1, whole(settings.moves))
+        cost = np.maximum(least, np.rint(weights * settings.moves * scale)).astype(np.int64)
+        if weighed:
+            owners = int(view.counts[weights != 1].sum())
+            view.note(f"moves of {owners} pods cost more or less than others, as annotations of theirs say")
         terms.append(Weighted(1, Move(Origin("moves"), cost)))
     if settings.nodes:
         cost = np.full(view.state.size, whole(settings.nodes), dtype=np.int64)
@@ -135,10 +155,11 @@ def _tier(view: View, settings: TierSettings, framework: Framework) -> Tier:
     return Tier(settings.name, tuple(terms), scale, _unit(settings))
 
 
-def _scale(settings: TierSettings) -> int:
+def _scale(settings: TierSettings, weighed: bool) -> int:
     if settings.scores or any(settings.variance.values()):
         return FINE
-    weights = (settings.moves, settings.nodes, *settings.spread.values())
+    moves = settings.moves / HUNDREDTHS if weighed else settings.moves
+    weights = (moves, settings.nodes, *settings.spread.values())
     return next((s for s in (1, 10, 100, 1000) if all((w * s).is_integer() for w in map(float, weights))), FINE)
 
 

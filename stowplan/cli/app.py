@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from stowplan.cli.commands import judging, measuring, placing
+from stowplan.cli.commands import carrying, judging, measuring, placing, plans
 
 app = typer.Typer(
     name="stowplan",
@@ -35,7 +35,7 @@ def _root(
     """Take options that belong to no command."""
 
 
-ANSWERS, MATERIAL = "Answers", "Material"
+ANSWERS, PLANS, MATERIAL = "Answers", "Plans", "Material"
 
 app.command("compare", rich_help_panel=ANSWERS)(placing.compare)
 app.command("solve", rich_help_panel=ANSWERS)(placing.solve)
@@ -43,5 +43,8 @@ app.command("simulate", rich_help_panel=ANSWERS)(judging.simulate)
 app.command("verify", rich_help_panel=ANSWERS)(judging.verify)
 app.command("validate", rich_help_panel=ANSWERS)(judging.validate)
 app.command("bench", rich_help_panel=ANSWERS)(measuring.bench)
+app.command("plan", rich_help_panel=PLANS)(plans.plan)
+app.command("emit", rich_help_panel=PLANS)(carrying.emit)
+app.command("serve", rich_help_panel=PLANS)(carrying.serve)
 app.command("demo", rich_help_panel=MATERIAL)(placing.demo)
 app.command("generate", rich_help_panel=MATERIAL)(measuring.generate)

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any, Literal
 
-import yaml
 from pydantic import ValidationError
 
-from instances.documents import read_documents
 from models.document import API_VERSION, Document
-from models.errors import InputError
 from models.result import TierOutcome
 from models.settings import SettingsDocument
 from models.snapshot import Standing
@@ -18,6 +14,7 @@ from models.validation import refusal
 from optimizer.evaluate import Breach
 from plugins_compat.admission import Rejection
 from plugins_compat.compiler.compile import Compiled
+from stowplan.documents.reading import another_kind, kind_of, read_content
 from stowplan.inputs import Settings
 from stowplan.solution import Solution
 
@@ -118,21 +115,29 @@ def snapshot_document(compiled: Compiled) -> SnapshotDocument:
     )
 
 
+def settings_document(compiled: Compiled, settings: Settings) -> SettingsDocument:
+    """Describe what decided what the problem was."""
+    return SettingsDocument(
+        objective=compiled.objective,
+        release=compiled.profile.release.name,
+        scheduler=compiled.profile.scheduler_name,
+        config=settings.config,
+        freeze=tuple(settings.freeze),
+        freeze_bare=settings.freeze_bare,
+        max_moves=settings.max_moves,
+        executor=settings.executor,
+        may_move=tuple(settings.may_move),
+        move_costs=settings.move_costs,
+    )
+
+
 def solution_document(solution: Solution, settings: Settings) -> SolutionDocument:
     """Describe a solution."""
     compiled, outcome = solution.compiled, solution.outcome
     waiting = {pod.key: message for pod, message in solution.waiting}
     return SolutionDocument(
         snapshot=snapshot_document(compiled),
-        settings=SettingsDocument(
-            objective=compiled.objective,
-            release=compiled.profile.release.name,
-            scheduler=compiled.profile.scheduler_name,
-            config=settings.config,
-            freeze=tuple(settings.freeze),
-            freeze_bare=settings.freeze_bare,
-            max_moves=settings.max_moves,
-        ),
+        settings=settings_document(compiled, settings),
         status=outcome.status,
         interrupted=outcome.interrupted,
         seconds=outcome.seconds,
@@ -194,18 +199,22 @@ def read_solution(path: str) -> SolutionDocument:
     InputError
         With the field that cannot be used.
     """
-    (document, *_) = read_documents([path])
-    try:
-        text = document.data.decode("utf-8")
-        content: Any = json.loads(text) if text.lstrip().startswith("{") else yaml.safe_load(text)
-    except (UnicodeDecodeError, json.JSONDecodeError, yaml.YAMLError) as error:
-        raise InputError(f"is neither JSON nor YAML: {error}".partition("\n")[0], file=path) from None
-    kind = content.get("kind") if isinstance(content, dict) else None
+    return parse_solution(read_content(path), path)
+
+
+def parse_solution(content: Any, path: str, wanted: str = "Solution or Comparison") -> SolutionDocument:
+    """Return the solution that a document holds, or raise as `read_solution` does.
+
+    Parameters
+    ----------
+    path, wanted
+        Named in errors: where the document was read, and which kinds would do.
+    """
+    kind = kind_of(content)
     if kind == "Comparison":
         content = content.get("solution")
     elif kind != "Solution":
-        found = "is missing" if kind is None else f"is {kind!r}"
-        raise InputError(f"{found}; must be Solution or Comparison", file=path, field="kind")
+        raise another_kind(path, content, wanted)
     try:
         return SolutionDocument.model_validate(content)
     except ValidationError as error:

@@ -121,6 +121,8 @@ def with_metrics(what: str, metrics: str, content: Any = None, **args: Any) -> M
 OPENB_NODES = "sn,cpu_milli,memory_mib,gpu,model\nnode-0,64000,262144,2,P100\n"
 OPENB_PODS = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos\npod-0,1000,1024,1,500,,LS\n"
 
+PLAN = {"apiVersion": "stowplan/v1", "kind": "Plan", "id": "plan-1"}
+
 CASES = [
     one("a quantity with two points", changed(P, f"{REQUESTS}/cpu", "1.5.2")),
     one("a quantity with a blank", changed(P, f"{REQUESTS}/memory", "1 Gi")),
@@ -216,6 +218,10 @@ CASES = [
     Malformed(
         "a solution that lacks a field", "verify s.json dump.json", {"s.json": {"kind": "Solution"}, "dump.json": GOOD}
     ),
+    Malformed("a time to live that is a word", "plan dump.json --expires-in soon", {"dump.json": GOOD}),
+    Malformed("a limit of more than all", "plan dump.json --max-per-owner 110%", {"dump.json": GOOD}),
+    Malformed("a plan to a solution that is none", "plan dump.json --solution dump.json", {"dump.json": GOOD}),
+    Malformed("a plan that lacks its waves", "verify p.json dump.json", {"p.json": PLAN, "dump.json": GOOD}),
     Malformed("a dump packed with xz", "solve dump.json", {"dump.json": b"\xfd7zXZ\x00"}),
     Malformed("a trace that is not there", "validate nothing.jsonl"),
     Malformed("a trace with a line that is not JSON", "validate t.jsonl -q", {"t.jsonl": "{"}),

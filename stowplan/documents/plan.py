@@ -1,0 +1,87 @@
+"""The file format of a plan: how one is read."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from pydantic import ValidationError
+
+from models.document import API_VERSION
+from models.errors import InputError
+from models.plan import Plan
+from models.validation import refusal
+from stowplan.documents.reading import another_kind, kind_of, read_content
+
+
+def read_plan(path: str) -> Plan:
+    """Read a plan from JSON or YAML, plain or gzip; ``-`` is standard input.
+
+    Raises
+    ------
+    InputError
+        With the field that cannot be used: another kind or version, a field that is unknown or missing, moves and
+        tokens that do not belong together.
+    """
+    return parse_plan(read_content(path), path)
+
+
+def parse_plan(content: Any, path: str) -> Plan:
+    """Return the plan that a document holds; ``path`` is named in errors, which are those of `read_plan`."""
+    if kind_of(content) != "Plan":
+        raise another_kind(path, content, "Plan")
+    if content.get("apiVersion") != API_VERSION:
+        raise InputError(f"is {content.get('apiVersion')!r}; must be {API_VERSION}", file=path, field="apiVersion")
+    try:
+        plan = Plan.model_validate(content)
+        _coherent(plan)
+    except ValidationError as error:
+        raise refusal(error, path) from None
+    except InputError as error:
+        raise error.in_file(path) from None
+    return plan
+
+
+def _coherent(plan: Plan) -> None:
+    """Refuse a plan whose parts contradict each other."""
+    moment(plan.created_at, "createdAt")
+    moment(plan.expires_at, "expiresAt")
+    before: set[str] = set()
+    for i, wave in enumerate(plan.waves):
+        if wave.number != i + 1:
+            raise InputError(f"is {wave.number}, must be {i + 1}", field=f"waves[{i}].number")
+        ids: set[str] = set()
+        for j, move in enumerate(wave.moves):
+            field = f"waves[{i}].moves[{j}]"
+            if move.id in before | ids:
+                raise InputError(f"{move.id!r} appears twice", field=f"{field}.id")
+            if move.follows is not None and move.follows not in before:
+                raise InputError(f"{move.follows!r} is no move of an earlier wave", field=f"{field}.follows")
+            if (move.source is None) != (move.kind == "place"):
+                raise InputError("is for the pods that have a node", field=f"{field}.source")
+            if (move.target is None) != (move.kind == "remove"):
+                raise InputError("is for the pods that get a node", field=f"{field}.target")
+            ids.add(move.id)
+        before |= ids
+    for i, token in enumerate(plan.tokens):
+        if token.wave > len(plan.waves):
+            raise InputError(f"is {token.wave}; there are {len(plan.waves)} waves", field=f"tokens[{i}].wave")
+        if not token.owner_uid and token.pod is None:
+            raise InputError("names neither an owner nor a pod", field=f"tokens[{i}]")
+
+
+def moment(text: str, field: str) -> datetime:
+    """Read a time as RFC 3339 has it.
+
+    Raises
+    ------
+    InputError
+        If it is none, or has no time zone.
+    """
+    try:
+        made = datetime.fromisoformat(text)
+    except ValueError:
+        made = None
+    if made is None or made.tzinfo is None:
+        raise InputError(f"{text!r} is not a time such as 2026-01-31T12:00:00Z", field=field)
+    return made.astimezone(UTC)

@@ -1,0 +1,39 @@
+"""How documents of our own are read: JSON or YAML, plain or gzip, from a file or standard input."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import yaml
+
+from instances.documents import read_documents
+from models.errors import InputError
+
+
+def read_content(path: str) -> Any:
+    """Parse one document; ``-`` is standard input.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, or is neither JSON nor YAML.
+    """
+    (document, *_) = read_documents([path])
+    try:
+        text = document.data.decode("utf-8")
+        return json.loads(text) if text.lstrip().startswith("{") else yaml.safe_load(text)
+    except (UnicodeDecodeError, json.JSONDecodeError, yaml.YAMLError) as error:
+        raise InputError(f"is neither JSON nor YAML: {error}".partition("\n")[0], file=path) from None
+
+
+def kind_of(content: Any) -> str | None:
+    """Return what kind of document this says it is, if anything."""
+    return content.get("kind") if isinstance(content, dict) else None
+
+
+def another_kind(path: str, content: Any, wanted: str) -> InputError:
+    """Return what is said of a document of the wrong kind."""
+    kind = kind_of(content)
+    found = "is missing" if kind is None else f"is {kind!r}"
+    return InputError(f"{found}; must be {wanted}", file=path, field="kind")

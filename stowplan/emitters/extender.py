@@ -1,0 +1,92 @@
+"""A scheduler configuration that asks ``stowplan serve``."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlsplit
+
+import yaml
+
+from models.errors import InputError
+from models.plan import Plan
+from plugins_compat.framework.profile import DEFAULT_SCHEDULER, Profile
+from plugins_compat.profiles import GROUP, choose_release, make_profiles, read_configuration
+from plugins_compat.release import Release
+from stowplan.emitters.emission import Choices, Emission, File
+
+TIMEOUT = "1s"
+"""Long against a round trip, short against the patience of a scheduling cycle."""
+
+
+def emit_extender(plan: Plan, choices: Choices) -> Emission:
+    """Return a whole ``KubeSchedulerConfiguration``: the given one, or the release's default, with our extender added.
+
+    Its weight lets the plan's node win over every other feasible one: an extender's score of 10 counts
+    ``10 · weight · 10``, and all plugins of a profile together at most ``100 · Σ weights``.
+
+    Raises
+    ------
+    InputError
+        If the given configuration is none, or asks our extender already.
+    """
+    release = choose_release(plan.settings.release)
+    content = _base(plan, choices, release)
+    try:
+        profiles = make_profiles(content, release)
+        _refuse_twice(content, choices.url)
+    except InputError as error:
+        raise error.in_file(choices.config) if choices.config else error from None
+    if plan.settings.scheduler not in profiles:
+        raise InputError(f"has no profile {plan.settings.scheduler!r}", choices.config, None, "profiles")
+    weight = 1 + max(total_weight(profile) for profile in profiles.values())
+    extender: dict[str, Any] = {
+        "urlPrefix": choices.url.rstrip("/"),
+        "filterVerb": "filter",
+        "prioritizeVerb": "prioritize",
+        "weight": weight,
+        "nodeCacheCapable": True,
+        "ignorable": True,
+        "httpTimeout": TIMEOUT,
+    }
+    if urlsplit(choices.url).scheme == "https":
+        extender |= {"enableHTTPS": True, "tlsConfig": {"caFile": "/etc/kubernetes/stowplan/ca.crt"}}
+    # Above 100 nodes the scheduler looks at a sample otherwise, and the plan's node may not be in it.
+    content["percentageOfNodesToScore"] = 100
+    content["extenders"] = [*(content.get("extenders") or ()), extender]
+    make_profiles(content, release)  # read back: what we write is what the scheduler would take
+    text = yaml.safe_dump(content, sort_keys=False, allow_unicode=True)
+    notes = [f"the extender is asked at {choices.url}: run stowplan serve there"]
+    if "tlsConfig" in extender:
+        notes.append(
+            f"the scheduler trusts what {extender['tlsConfig']['caFile']} has signed; put the certificate there"
+        )
+    return Emission([File("scheduler.yaml", text)], notes)
+
+
+def total_weight(profile: Profile) -> int:
+    """Return the weights of all that may score in a profile, its extenders included.
+
+    Plugins that score upstream and not here count too. An extender's 10 points are stretched to 100, so its weight
+    counts like that of a plugin.
+    """
+    scoring = set(profile.at("score"))
+    plugins = sum(use.weight or int(use.plugin.name in scoring) for use in profile.uses)
+    return plugins + sum(extender.weight for extender in profile.extenders)
+
+
+def _base(plan: Plan, choices: Choices, release: Release) -> dict[str, Any]:
+    if choices.config is not None:
+        content = read_configuration(choices.config)
+        if not isinstance(content, dict):
+            raise InputError("must be a KubeSchedulerConfiguration", file=choices.config, field="kind")
+        return content
+    content = {"apiVersion": GROUP + release.config_versions[-1], "kind": "KubeSchedulerConfiguration"}
+    if plan.settings.scheduler != DEFAULT_SCHEDULER:
+        content["profiles"] = [{"schedulerName": plan.settings.scheduler}]
+    return content
+
+
+def _refuse_twice(content: dict[str, Any], url: str) -> None:
+    for i, other in enumerate(content.get("extenders") or ()):
+        if other["urlPrefix"].rstrip("/") == url.rstrip("/"):
+            raise InputError(f"asks {url} already", field=f"extenders[{i}].urlPrefix")

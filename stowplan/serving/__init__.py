@@ -1,0 +1,1 @@
+"""A scheduler extender that hands out a plan's tokens over HTTP."""

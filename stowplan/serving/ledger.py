@@ -1,0 +1,263 @@
+"""Who holds which token of a plan. Pure bookkeeping: no clock, no files, no network.
+
+A token says that one replacement of an owner belongs on a node. The first pod that fits takes it, and holds it under
+its uid from then on: it gets the same answer however often it asks. Nobody tells an extender what became of a pod, so
+what is known is what the scheduler asked last:
+
+- the token's node was among the nodes in question: the scheduler takes it, and if it never asks about the pod again,
+  the pod has landed there, and the token is used up;
+- the node was not among them: if the pod is not asked about again for `Ledger.lease` seconds, it is gone or stands
+  elsewhere, and the token goes back.
+
+Tokens of a wave are handed out once all of the waves before are held, or once somebody opens the wave. What is handed
+out is written down as `Record` first; a ledger is made again by replaying its records.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from models.plan import TokenDocument
+
+
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """A pod that the scheduler asks about.
+
+    Parameters
+    ----------
+    uid
+        Its identity; where the question has none, ``namespace/name`` stands in.
+    owner
+        Uid of its controller, or empty.
+    hashes
+        What its template hash may be.
+    """
+
+    uid: str
+    namespace: str
+    name: str
+    owner: str = ""
+    hashes: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """A token in somebody's hands.
+
+    Parameters
+    ----------
+    token
+        Its number in the plan.
+    granted, seen
+        When the pod got it, and was last asked about; seconds since 1970.
+    offered
+        Whether the token's node was among those in question then.
+    """
+
+    uid: str
+    pod: str
+    token: int
+    granted: float
+    seen: float
+    offered: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A change of the ledger, in the order of the changes.
+
+    Parameters
+    ----------
+    change
+        ``grant``, ``offer`` (the node of a lease came in sight or went out of it), ``release``, ``wave`` (opened).
+    why
+        Of a release.
+    """
+
+    change: Literal["grant", "offer", "release", "wave"]
+    at: float
+    uid: str = ""
+    pod: str = ""
+    token: int = -1
+    offered: bool = False
+    wave: int = 0
+    why: str = ""
+
+
+class Ledger:
+    """The books of one plan.
+
+    Parameters
+    ----------
+    lease
+        Seconds after which a pod whose node is not in sight, and that nobody asks about, loses its token.
+    patience
+        Seconds after which a pod whose node is not in sight loses its token although it is asked about, and gets no
+        other; ``None`` is never.
+    """
+
+    def __init__(
+        self, tokens: Sequence[TokenDocument], expires: float, lease: float = 360.0, patience: float | None = None
+    ) -> None:
+        self.tokens = tuple(tokens)
+        self.expires = expires
+        self.lease, self.patience = lease, patience
+        self.open = 1
+        self.leases: dict[str, Lease] = {}
+        self._holders: list[set[str]] = [set() for _ in self.tokens]
+        self._tired: dict[str, str] = {}
+        self._named: Mapping[tuple[str, str], list[int]] = defaultdict(list)
+        self._owned: Mapping[tuple[str, str], list[int]] = defaultdict(list)
+        for i, token in enumerate(self.tokens):
+            if token.pod is not None:
+                self._named[token.namespace, token.pod].append(i)
+            else:
+                self._owned[token.namespace, token.owner_uid].append(i)
+        self._missing: dict[int, int] = defaultdict(int)
+        for token in self.tokens:
+            self._missing[token.wave] += token.count
+
+    def ask(self, asker: Asker, nodes: Container[str], now: float) -> tuple[str | None, list[Record]]:
+        """Return the node a pod belongs on, if any, and what has to be written down before the answer is given."""
+        if now >= self.expires:
+            return None, []
+        lease = self.leases.get(asker.uid)
+        if lease is not None:
+            return self._again(lease, nodes, now)
+        if asker.uid in self._tired:
+            return None, []
+        records: list[Record] = []
+        choice = self._choose(asker, nodes)
+        if choice is None:
+            stale = next(self._reclaimable(asker, now), None)
+            if stale is None:
+                return None, []
+            records.append(self._do(Record("release", now, stale.uid, stale.pod, stale.token, why="handed on")))
+            choice = stale.token
+        target = self.tokens[choice].target
+        pod = f"{asker.namespace}/{asker.name}"
+        records.append(self._do(Record("grant", now, asker.uid, pod, choice, target in nodes)))
+        while self.open < self._last and not any(self._missing[wave] for wave in range(1, self.open + 1)):
+            records.append(self._do(Record("wave", now, wave=self.open + 1)))
+        return target, records
+
+    def open_wave(self, wave: int, now: float) -> list[Record]:
+        """Let tokens up to a wave be handed out."""
+        return [self._do(Record("wave", now, wave=wave))] if wave > self.open else []
+
+    def sweep(self, now: float) -> list[Record]:
+        """Take tokens back from pods that nobody asks about any more."""
+        stale = [lease for lease in self.leases.values() if self._overdue(lease, now)]
+        return [self._do(Record("release", now, s.uid, s.pod, s.token, why="not asked about")) for s in stale]
+
+    def replay(self, record: Record) -> None:
+        """Do again what was written down.
+
+        Raises
+        ------
+        ValueError
+            If it cannot follow on what is known.
+        """
+        known = record.uid in self.leases
+        if record.change != "wave" and known == (record.change == "grant"):
+            raise ValueError(f"pod {record.pod or record.uid!r} {'has a token already' if known else 'has no token'}")
+        if record.change == "grant" and not 0 <= record.token < len(self.tokens):
+            raise ValueError(f"token {record.token} is not in the plan")
+        if record.change == "grant" and self._free(record.token) <= 0:
+            raise ValueError(f"token {record.token} is handed out more often than the plan has it")
+        self._do(record)
+
+    def touch(self, now: float) -> None:
+        """Count the time without questions from now, as after a restart."""
+        self.leases = {uid: replace(lease, seen=max(lease.seen, now)) for uid, lease in self.leases.items()}
+
+    def landed(self, lease: Lease, now: float) -> bool:
+        """Whether a lease is taken for used up."""
+        return lease.offered and now - lease.seen > self.lease
+
+    def counts(self, now: float) -> dict[tuple[int, str], int]:
+        """Number of tokens by wave and state: ``free``, ``leased``, ``landed``."""
+        found: dict[tuple[int, str], int] = defaultdict(int)
+        for i, token in enumerate(self.tokens):
+            found[token.wave, "free"] += self._free(i)
+        for lease in self.leases.values():
+            found[self.tokens[lease.token].wave, "landed" if self.landed(lease, now) else "leased"] += 1
+        return dict(found)
+
+    @property
+    def _last(self) -> int:
+        return max(self._missing, default=1)
+
+    def _again(self, lease: Lease, nodes: Container[str], now: float) -> tuple[str | None, list[Record]]:
+        target = self.tokens[lease.token].target
+        offered = target in nodes
+        if not offered and self.patience is not None and now - lease.granted > self.patience:
+            return None, [self._do(Record("release", now, lease.uid, lease.pod, lease.token, why="out of patience"))]
+        if offered != lease.offered:
+            return target, [self._do(Record("offer", now, lease.uid, lease.pod, lease.token, offered))]
+        self.leases[lease.uid] = replace(lease, seen=now)
+        return target, []
+
+    def _choose(self, asker: Asker, nodes: Container[str]) -> int | None:
+        """Return the best free token: its node in sight, of an early wave, first in the plan."""
+        free = [i for i in self._fitting(asker) if self._free(i) > 0]
+        return min(free, key=lambda i: (self.tokens[i].target not in nodes, self.tokens[i].wave, i), default=None)
+
+    def _fitting(self, asker: Asker) -> Iterator[int]:
+        named = self._named.get((asker.namespace, asker.name), ())
+        owned = self._owned.get((asker.namespace, asker.owner), ()) if asker.owner else ()
+        for i in (*named, *owned):
+            token = self.tokens[i]
+            if (
+                token.wave <= self.open
+                and token.owner_uid in ("", asker.owner)
+                and (not token.template_hash or token.template_hash in asker.hashes)
+            ):
+                yield i
+
+    def _reclaimable(self, asker: Asker, now: float) -> Iterator[Lease]:
+        """Yield leases that a newcomer may take over: overdue ones, and those of a former pod of the same name."""
+        pod = f"{asker.namespace}/{asker.name}"
+        for token in self._fitting(asker):
+            for uid in sorted(self._holders[token]):
+                lease = self.leases[uid]
+                if lease.pod == pod or self._overdue(lease, now):
+                    yield lease
+
+    def _overdue(self, lease: Lease, now: float) -> bool:
+        return not lease.offered and now - lease.seen > self.lease
+
+    def _free(self, token: int) -> int:
+        return self.tokens[token].count - len(self._holders[token])
+
+    def _do(self, record: Record) -> Record:
+        match record.change:
+            case "grant":
+                self.leases[record.uid] = Lease(
+                    record.uid, record.pod, record.token, record.at, record.at, record.offered
+                )
+                self._holders[record.token].add(record.uid)
+                self._missing[self.tokens[record.token].wave] -= 1
+            case "offer":
+                lease = self.leases[record.uid]
+                self.leases[record.uid] = replace(lease, offered=record.offered, seen=record.at)
+            case "release":
+                token = self.leases.pop(record.uid).token
+                self._holders[token].remove(record.uid)
+                self._missing[self.tokens[token].wave] += 1
+                if record.why == "out of patience":
+                    self._tired[record.uid] = record.pod
+            case "wave":
+                self.open = max(self.open, record.wave)
+        return record
+
+
+def replayed(ledger: Ledger, records: Iterable[Record]) -> Ledger:
+    """Replay records on a new ledger, and return it; see `Ledger.replay`."""
+    for record in records:
+        ledger.replay(record)
+    return ledger

@@ -1,0 +1,227 @@
+"""The HTTP server: filter, prioritize, and what those who run it want to know."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import ssl
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from aiohttp import web
+
+from models.errors import InputError
+from models.plan import Plan
+from stowplan.documents.plan import moment
+from stowplan.serving.journal import Journal
+from stowplan.serving.ledger import Ledger
+from stowplan.serving.metrics import Metrics
+from stowplan.serving.protocol import BadRequest, Question, all_pass, only, read_question, scores
+
+Mode = Literal["prioritize", "filter"]
+JSON = "application/json"
+TEXT = "text/plain; version=0.0.4; charset=utf-8"
+
+BODY_SECONDS = 10.0
+"""How long a request may take to arrive."""
+GRACE_SECONDS = 5.0
+"""How long requests under way have when the server is asked to end."""
+SWEEP_SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class Serving:
+    """How a plan is served.
+
+    Parameters
+    ----------
+    mode
+        ``prioritize`` prefers a pod's node to all others; ``filter`` lets it have no other.
+    lease, patience
+        See `Ledger`; patience is for ``filter`` alone.
+    max_body
+        Bytes of the largest question. Nodes that are sent as objects take some 10 kB each.
+    """
+
+    mode: Mode = "prioritize"
+    lease: float = 360.0
+    patience: float = 300.0
+    max_body: int = 64 * 2**20
+
+
+class Server:
+    """One plan, its ledger, its journal."""
+
+    def __init__(
+        self, plan: Plan, journal: Journal, serving: Serving | None = None, clock: Callable[[], float] = time.time
+    ) -> None:
+        self.plan, self.journal, self.clock = plan, journal, clock
+        self.serving = serving = serving or Serving()
+        patience = serving.patience if serving.mode == "filter" else None
+        expires = moment(plan.expires_at, "expiresAt").timestamp()
+        self.ledger = Ledger(plan.tokens, expires, serving.lease, patience)
+        self.metrics = Metrics(plan, self.ledger, clock)
+        self.why = f"plan {plan.id} has another node for this pod"
+        self.ready = False
+
+    def restore(self) -> int:
+        """Take up what the journal holds; return how many records that were."""
+        records = self.journal.begin(self.plan, self.ledger)
+        self.ledger.touch(self.clock())
+        self.ready = True
+        return records
+
+    def app(self) -> web.Application:
+        """Return the application."""
+        app = web.Application(client_max_size=self.serving.max_body, middlewares=[self._measured])
+        app.router.add_post("/v1/filter", self.filter)
+        app.router.add_post("/v1/prioritize", self.prioritize)
+        app.router.add_post("/v1/waves/{number}", self.open_wave)
+        app.router.add_get("/v1/leases", self.leases)
+        app.router.add_get("/healthz", self.health)
+        app.router.add_get("/readyz", self.readiness)
+        app.router.add_get("/metrics", self.show_metrics)
+        return app
+
+    async def filter(self, request: web.Request) -> web.Response:
+        """Answer which nodes will do."""
+        question, target = await self._ask(request, "filter")
+        body = all_pass(question)
+        if target is not None and self.serving.mode == "filter":
+            body = only(question, target, self.why)
+        return web.Response(body=body, content_type=JSON)
+
+    async def prioritize(self, request: web.Request) -> web.Response:
+        """Answer how good each node is."""
+        question, target = await self._ask(request, "prioritize")
+        return web.Response(body=scores(question, target), content_type=JSON)
+
+    async def open_wave(self, request: web.Request) -> web.Response:
+        """Let the tokens of a wave be handed out, whatever became of the waves before."""
+        text = request.match_info["number"]
+        if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= len(self.plan.waves):
+            raise BadRequest("wave", f"{text!r} is no wave of the plan, which has {len(self.plan.waves)}")
+        await self.journal.write(self.ledger.open_wave(int(text), self.clock()))
+        return web.json_response({"open": self.ledger.open})
+
+    async def leases(self, request: web.Request) -> web.Response:
+        """Show who holds what."""
+        now, ledger = self.clock(), self.ledger
+        held = [
+            {
+                "pod": lease.pod,
+                "uid": lease.uid,
+                "wave": ledger.tokens[lease.token].wave,
+                "target": ledger.tokens[lease.token].target,
+                "granted": lease.granted,
+                "state": "landed" if ledger.landed(lease, now) else "leased",
+                "offered": lease.offered,
+            }
+            for lease in ledger.leases.values()
+        ]
+        return web.json_response({"plan": self.plan.id, "open": ledger.open, "leases": held})
+
+    async def health(self, request: web.Request) -> web.Response:
+        """Say that the process answers."""
+        return web.Response(text="ok\n")
+
+    async def readiness(self, request: web.Request) -> web.Response:
+        """Say whether tokens can be handed out."""
+        if self.journal.broken is not None:
+            return web.Response(status=503, text=f"the journal cannot be written: {self.journal.broken.strerror}\n")
+        return web.Response(text="ok\n") if self.ready else web.Response(status=503, text="ending\n")
+
+    async def show_metrics(self, request: web.Request) -> web.Response:
+        """Show the metrics."""
+        return web.Response(body=self.metrics.text(), headers={"Content-Type": TEXT})
+
+    async def sweep(self) -> None:
+        """Take tokens back from time to time."""
+        while True:
+            await asyncio.sleep(SWEEP_SECONDS)
+            records = self.ledger.sweep(self.clock())
+            self.metrics.count(records)
+            if self.journal.broken is None:
+                await self.journal.write(records)
+
+    async def _ask(self, request: web.Request, verb: str) -> tuple[Question, str | None]:
+        try:
+            async with asyncio.timeout(BODY_SECONDS):
+                body = await request.read()
+        except TimeoutError:
+            raise web.HTTPRequestTimeout(text="the body did not arrive in time\n") from None
+        question = read_question(body)
+        # From here to the records there is no await: one pod after the other.
+        target, records = self.ledger.ask(question.asker, question.nodes, self.clock())
+        self.metrics.count(records)
+        self.metrics.steered.labels(verb, "none" if target is None else "held").inc()
+        if records or target is not None:
+            await self.journal.write(records)
+        return question, target
+
+    @web.middleware
+    async def _measured(
+        self, request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+    ) -> web.StreamResponse:
+        begun = time.perf_counter()
+        answer = await self._answer(request, handler)
+        resource = request.match_info.route.resource
+        verb = "none" if resource is None else resource.canonical.rpartition("/v1/")[2].strip("/")
+        self.metrics.requests.labels(verb, str(answer.status)).inc()
+        self.metrics.seconds.labels(verb).observe(time.perf_counter() - begun)
+        return answer
+
+    async def _answer(
+        self, request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+    ) -> web.StreamResponse:
+        try:
+            return await handler(request)
+        except BadRequest as error:
+            self.metrics.bad.labels(error.reason).inc()
+            return web.Response(status=400, text=f"{error}\n")
+        except web.HTTPException as error:
+            self.metrics.bad.labels(f"http-{error.status}").inc()
+            return web.Response(status=error.status, text=f"{(error.text or error.reason).strip()}\n")
+        except OSError as error:
+            return web.Response(status=500, text=f"the journal cannot be written: {error.strerror}\n")
+
+
+async def serve(server: Server, host: str, port: int, tls: ssl.SSLContext | None, tell: Callable[[str], None]) -> None:
+    """Serve until SIGTERM or SIGINT; then answer what is under way, and end.
+
+    Parameters
+    ----------
+    tell
+        Is told the address when the server listens.
+
+    Raises
+    ------
+    InputError
+        If the address cannot be bound.
+    """
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    runner = web.AppRunner(server.app(), access_log=None, shutdown_timeout=GRACE_SECONDS)
+    await runner.setup()
+    sweeper = asyncio.create_task(server.sweep())
+    try:
+        site = web.TCPSite(runner, host, port, ssl_context=tls)
+        try:
+            await site.start()
+        except OSError as error:
+            raise InputError(f"{host}:{port}: {error.strerror or error}", field="--bind") from None
+        bound = runner.addresses[0]
+        shown = f"[{bound[0]}]" if ":" in bound[0] else bound[0]
+        tell(f"{'https' if tls else 'http'}://{shown}:{bound[1]}/v1")
+        await stop.wait()
+        server.ready = False
+        print("stowplan: ending", file=sys.stderr, flush=True)
+    finally:
+        sweeper.cancel()
+        await runner.cleanup()
+        server.journal.close()

@@ -1,0 +1,370 @@
+"""The kubectl script: clean to shellcheck, quoted, and carried out by a real shell and a real kubectl."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from models.errors import InputError
+from models.plan import MoveDocument, OwnerDocument, Plan, PodReference
+from stowplan.emitters.emission import Choices
+from stowplan.emitters.kubectl import emit_kubectl
+from tests.support.api_server import ApiServer, ByMap, ByTokens, Cluster, Pace, cut, hang, refuse
+from tests.support.api_server.errors import ApiError
+from tests.support.api_server.manifests import bare_pod, budget, deployment, namespace, node, stateful_set
+from tests.support.api_server.resources import PODS
+from tests.support.kubectl import needs_kubectl
+from tests.support.plans import move, plan, shop
+
+SHELLCHECK = shutil.which("shellcheck") or str(Path(sys.executable).with_name("shellcheck"))
+SHELLS = [name for name in ("sh", "bash", "busybox") if shutil.which(name)]
+
+Manifest = dict[str, Any]
+
+
+def cluster() -> list[Manifest]:
+    """Return three nodes, a Deployment with three pods on the first, a StatefulSet on the second."""
+    nodes = [node(f"n{i}") for i in (1, 2, 3)]
+    return [
+        namespace("shop"),
+        *nodes,
+        *deployment("shop", "web", ["n1", "n1", "n1"]),
+        *stateful_set("shop", "db", ["n2"]),
+    ]
+
+
+def of(manifests: list[Manifest], name: str, target: str | None, ident: str, **more: Any) -> MoveDocument:
+    """Return the move of a pod as the manifests have it."""
+    pod = next(m for m in manifests if m["kind"] == "Pod" and m["metadata"]["name"] == name)
+    meta = pod["metadata"]
+    (owner,) = meta.get("ownerReferences") or [None]
+    labels = meta["labels"]
+    kind = "remove" if target is None else "evict" if pod["spec"].get("nodeName") else "place"
+    content: dict[str, Any] = {
+        "id": ident,
+        "kind": kind,
+        "pod": PodReference(namespace=meta["namespace"], name=name, uid=meta["uid"]),
+        "source": pod["spec"].get("nodeName"),
+        "target": target,
+        "same_name": bool(owner and owner["kind"] == "StatefulSet"),
+        "owner": owner and OwnerDocument(kind=owner["kind"], name=owner["name"], uid=owner["uid"]),
+        "template_hash": labels.get("pod-template-hash") or labels.get("controller-revision-hash") or "",
+        "requests": {"cpu": "1"},
+        "why": "for balance",
+    }
+    return MoveDocument(**content | more)
+
+
+def two_waves(manifests: list[Manifest], **more: Any) -> Plan:
+    """Return a plan that parks a pod, moves a named one there and back, and has two waves."""
+    web, db = [m["metadata"]["name"] for m in manifests if m["kind"] == "Pod"][:3], "db-0"
+    return plan(
+        [of(manifests, web[0], "n2", "m0001"), of(manifests, db, "n3", "m0002")],
+        [
+            of(manifests, web[0], "n3", "m0003", source="n2", follows="m0001"),
+            of(manifests, db, "n1", "m0004", source="n3", follows="m0002"),
+            of(manifests, web[1], "n2", "m0005"),
+        ],
+        **more,
+    )
+
+
+Runner = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@contextmanager
+def served(manifests: list[Manifest], made: Plan, folder: Path, **more: Any) -> Iterator[tuple[ApiServer, Runner]]:
+    """Serve a cluster, and yield what runs the plan's script against it."""
+    (file,) = emit_kubectl(made, Choices()).files
+    script = folder / file.name
+    script.write_text(file.content)
+    living = Cluster(manifests, **{"scheduler": ByTokens(made.tokens), **more})
+    with ApiServer(living) as server:
+        settings = {
+            "PATH": "/usr/local/bin:/usr/bin:/bin",
+            "HOME": str(folder),
+            "KUBECONFIG": str(server.kubeconfig(folder)),
+            "INTERVAL": "0.1",
+            "PAUSE": "1",
+        }
+
+        def run(*arguments: str, shell: str = "sh") -> subprocess.CompletedProcess[str]:
+            words = ["busybox", "sh"] if shell == "busybox" else [shell]
+            return subprocess.run(
+                [*words, str(script), *arguments], cwd=folder, env=settings, capture_output=True, text=True, timeout=90
+            )
+
+        yield server, run
+
+
+def where(server: ApiServer) -> list[tuple[str, str]]:
+    """Return the owner and the node of every pod."""
+    return sorted(
+        (pod["metadata"]["ownerReferences"][0]["name"], pod["spec"].get("nodeName", ""))
+        for pod in server.store.all(PODS)
+        if pod["metadata"].get("ownerReferences")
+    )
+
+
+BEFORE = [("db", "n2"), ("web-5d5b", "n1"), ("web-5d5b", "n1"), ("web-5d5b", "n1")]
+AFTER = [("db", "n1"), ("web-5d5b", "n1"), ("web-5d5b", "n2"), ("web-5d5b", "n3")]
+
+
+@pytest.mark.skipif(not Path(SHELLCHECK).exists(), reason="shellcheck is not installed")
+def test_shellcheck_has_nothing_to_say(tmp_path: Path) -> None:
+    (file,) = emit_kubectl(shop(), Choices()).files
+    (tmp_path / "plan.sh").write_text(file.content)
+    done = subprocess.run([SHELLCHECK, str(tmp_path / "plan.sh")], capture_output=True, text=True)
+    assert done.stdout == ""
+    assert done.returncode == 0
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_whatever_a_reason_says_is_no_command(tmp_path: Path, shell: str) -> None:
+    """Every word of a move reaches the shell as the one word it was."""
+    evil = 'it\'s "so" $(touch hacked) `touch hacked`; touch hacked\ntouch hacked | * \\ é ~'
+    made = plan([move("shop/web-a", "n1", "n2", id="m0001", why=evil)])
+    (file,) = emit_kubectl(made, Choices()).files
+    lines = [line for line in file.content.splitlines() if line.startswith("move m0001")]
+    script = 'move() { printf "%s\\n" "$@"; }\n' + "\n".join(lines)
+    words = ["busybox", "sh"] if shell == "busybox" else [shell]
+    done = subprocess.run([*words, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == [
+        *["m0001", "evict", "shop", "web-a", "uid-web-a", "n1", "n2", "uid-web", "h1", "no", "-"],
+        'it\'s "so" $(touch hacked) `touch hacked`; touch hacked touch hacked / * \\ é ~',
+    ]
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("changed", "field"),
+    [
+        ({"name": "shop/web-$(x)-a"}, "waves[0].moves[0].pod.name"),
+        ({"name": "a b/web-a"}, "waves[0].moves[0].pod.namespace"),
+        ({"uid": "u u"}, "waves[0].moves[0].pod.uid"),
+        ({"target": "n2;ls"}, "waves[0].moves[0].target"),
+        ({"id": "m 1"}, "waves[0].moves[0].id"),
+        ({"hash": "a|b"}, "waves[0].moves[0].templateHash"),
+    ],
+)
+def test_a_name_that_no_cluster_has_is_refused(changed: dict[str, str], field: str) -> None:
+    words = {"name": "shop/web-a", "source": "n1", "target": "n2", "id": "m0001", **changed}
+    made = plan([move(words.pop("name"), words.pop("source"), words.pop("target"), **words)])
+    with pytest.raises(InputError) as caught:
+        emit_kubectl(made, Choices())
+    assert caught.value.field == field
+
+
+def test_a_move_without_a_uid_is_refused() -> None:
+    with pytest.raises(InputError, match="another pod of the same name could be evicted"):
+        emit_kubectl(plan([move("shop/web-a", "n1", "n2", uid="")]), Choices())
+    with pytest.raises(InputError, match="nobody makes it again"):
+        emit_kubectl(plan([move("alone", "n1", "n2", owner="")]), Choices())
+
+
+@needs_kubectl
+def test_without_yes_nothing_is_changed(tmp_path: Path) -> None:
+    manifests = cluster()
+    with served(manifests, two_waves(manifests), tmp_path) as (server, run):
+        done = run()
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.splitlines()[:3] == [
+            "wave 1:",
+            "  m0001: would evict shop/web-5d5b-aaaab from n1, for n2: for balance",
+            "  m0002: would evict shop/db-0 from n2, for n3: for balance",
+        ]
+        assert not server.evictions
+        assert {request.wish for request in server.requests} <= {"get", "list", "discover"}
+        assert where(server) == BEFORE
+    assert not list(tmp_path.glob("*.state"))
+
+
+@needs_kubectl
+@pytest.mark.parametrize("shell", SHELLS)
+def test_a_plan_is_carried_out_wave_by_wave(tmp_path: Path, shell: str) -> None:
+    manifests = cluster()
+    made = two_waves(manifests)
+    with served(manifests, made, tmp_path) as (server, run):
+        done = run("--yes", shell=shell)
+        assert done.returncode == 0, done.stderr
+        assert where(server) == AFTER
+        assert [eviction.code for eviction in server.evictions] == [201] * 5
+        assert len({eviction.uid for eviction in server.evictions}) == 5
+        planned = [m.pod.uid for m in made.moves if m.follows is None]
+        assert {e.uid for e in server.evictions[:2]} == set(planned[:2])
+        again = run("--yes", shell=shell)
+        assert again.returncode == 0, again.stderr
+        assert again.stdout.splitlines() == ["wave 1: done before", "wave 2: done before"]
+        assert len(server.evictions) == 5
+
+
+@needs_kubectl
+def test_a_pod_that_was_replaced_is_drift(tmp_path: Path) -> None:
+    manifests = cluster()
+    made = two_waves(manifests)
+    stale = made.model_copy(
+        update={
+            "waves": (
+                made.waves[0].model_copy(
+                    update={
+                        "moves": (
+                            made.waves[0].moves[0],
+                            made.waves[0]
+                            .moves[1]
+                            .model_copy(update={"pod": PodReference(namespace="shop", name="db-0", uid="of-old")}),
+                        )
+                    }
+                ),
+            )
+        }
+    )
+    with served(manifests, stale, tmp_path) as (server, run):
+        done = run("--yes")
+        assert done.returncode == 1
+        assert "stopped: m0002: shop/db-0 is another pod now: uid" in done.stderr
+        assert not server.evictions
+
+
+@needs_kubectl
+def test_a_budget_is_waited_for(tmp_path: Path) -> None:
+    """Two of a wave, one at a time: the second is refused with 429 until the first one's replacement is ready."""
+    manifests = [*cluster(), budget("shop", "web", "web", maxUnavailable=1)]
+    web = [m["metadata"]["name"] for m in manifests if m["kind"] == "Pod"]
+    made = plan([of(manifests, web[0], "n2", "m0001"), of(manifests, web[1], "n3", "m0002")])
+    with served(manifests, made, tmp_path, pace=Pace(ready=1.5)) as (server, run):
+        done = run("--yes")
+        assert done.returncode == 0, done.stderr
+        assert server.evictions[0].code == 201
+        assert 429 in {e.code for e in server.evictions}
+        assert where(server) == [("db", "n2"), ("web-5d5b", "n1"), ("web-5d5b", "n2"), ("web-5d5b", "n3")]
+
+
+@needs_kubectl
+def test_a_budget_that_never_gives_way_ends_it(tmp_path: Path) -> None:
+    manifests = [*cluster(), budget("shop", "web", "web", maxUnavailable=0)]
+    made = plan([of(manifests, "web-5d5b-aaaab", "n2", "m0001")], timeout=1)
+    with served(manifests, made, tmp_path) as (server, run):
+        done = run("--yes")
+        assert done.returncode == 1
+        assert "m0001: shop/web-5d5b-aaaab is held by its disruption budget" in done.stderr
+        assert where(server) == BEFORE
+
+
+@needs_kubectl
+def test_a_replacement_elsewhere_ends_it_unless_that_is_accepted(tmp_path: Path) -> None:
+    manifests = cluster()
+    made = plan([of(manifests, "web-5d5b-aaaab", "n2", "m0001")])
+    with served(manifests, made, tmp_path, scheduler=ByMap({"web-5d5b": ["n3"]})) as (server, run):
+        done = run("--yes")
+        assert done.returncode == 1
+        assert "m0001: 0 of 1 replacements of shop/web-5d5b-aaaab and its like stand on n2" in done.stderr
+        again = run("--yes", "--elsewhere")
+        assert again.returncode == 0, again.stderr
+        assert [e.code for e in server.evictions] == [201]
+
+
+@needs_kubectl
+def test_a_replacement_that_never_gets_ready_ends_it(tmp_path: Path) -> None:
+    manifests = cluster()
+    made = plan([of(manifests, "db-0", "n3", "m0001")], [of(manifests, "web-5d5b-aaaab", "n2", "m0002")], timeout=1)
+    with served(manifests, made, tmp_path, never_ready={"db"}) as (server, run):
+        done = run("--yes")
+        assert done.returncode == 1
+        assert "0 of 1 replacements of shop/db-0 and its like are ready" in done.stderr
+        assert len(server.evictions) == 1
+
+
+@needs_kubectl
+def test_a_pod_that_waits_for_its_room_and_one_that_goes(tmp_path: Path) -> None:
+    manifests = [*cluster(), bare_pod("shop", "new", None, cpu="3")]
+    made = plan(
+        [of(manifests, "web-5d5b-aaaab", "n3", "m0001"), of(manifests, "web-5d5b-aaaac", "n3", "m0002")],
+        [of(manifests, "new", "n1", "m0003")],
+    )
+    with served(manifests, made, tmp_path) as (server, run):
+        done = run("--yes")
+        assert done.returncode == 0, done.stderr
+        assert len(server.evictions) == 2
+
+
+@needs_kubectl
+@pytest.mark.parametrize("fault", ["500", "cut before", "cut after", "lists"])
+def test_a_fault_in_between_evicts_nobody_twice(tmp_path: Path, fault: str) -> None:
+    manifests = cluster()
+    made = two_waves(manifests)
+    with served(manifests, made, tmp_path) as (server, run):
+        match fault:
+            case "500":
+                server.faults.on("evict", refuse(ApiError(500, "InternalError", "out of luck")), times=2)
+            case "cut before":
+                server.faults.on("evict", cut())
+            case "cut after":
+                server.faults.on("evict", cut(), after=True, times=2)
+            case "lists":
+                server.faults.on("list", cut(0.5), after=True)
+                server.faults.on("get", hang(0.2))
+        done = run("--yes")
+        assert done.returncode == 0, done.stderr
+        assert where(server) == AFTER
+        accepted = [e.uid for e in server.evictions if e.code == 201]
+        assert len(accepted) == len(set(accepted)) == 5
+
+
+@needs_kubectl
+@pytest.mark.parametrize("answers", [1, 4])
+def test_a_run_that_was_killed_is_taken_up(tmp_path: Path, answers: int) -> None:
+    """Killed while the n-th eviction or wait is under way; the next run ends what it began."""
+    manifests = cluster()
+    made = two_waves(manifests)
+    with served(manifests, made, tmp_path) as (server, run):
+        server.faults.on("any", hang(30.0), matching="/pods", skip=4 * answers, after=True)
+        process = subprocess.Popen(
+            ["sh", str(tmp_path / "plan-7f3a.sh"), "--yes"],
+            cwd=tmp_path,
+            env={
+                "PATH": "/usr/local/bin:/usr/bin:/bin",
+                "HOME": str(tmp_path),
+                "KUBECONFIG": str(tmp_path / "kubeconfig"),
+                "INTERVAL": "0.1",
+            },
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            process_group=0,
+        )
+        time.sleep(0.4 + answers * 0.5)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        done = run("--yes")
+        assert done.returncode == 0, done.stderr
+        assert where(server) == AFTER
+        accepted = [e.uid for e in server.evictions if e.code == 201]
+        assert len(accepted) == len(set(accepted)) == 5
+
+
+@needs_kubectl
+def test_a_plan_that_has_expired_is_not_begun(tmp_path: Path) -> None:
+    manifests = cluster()
+    made = two_waves(manifests, expires_at="2026-01-01T00:00:00Z")
+    with served(manifests, made, tmp_path) as (server, run):
+        done = run("--yes")
+        assert done.returncode == 1
+        assert "stopped: the plan has expired" in done.stderr
+        assert not server.requests
+
+
+def test_a_word_that_is_no_option_is_told(tmp_path: Path) -> None:
+    (file,) = emit_kubectl(shop(), Choices()).files
+    (tmp_path / "plan.sh").write_text(file.content)
+    done = subprocess.run(["sh", "plan.sh", "--now"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stderr.startswith("usage: ")
