@@ -339,3 +339,7 @@ Patience = Annotated[
         help="With --mode filter: a pod that cannot have its node for so long may have any.",
     ),
 ]
+MaxBody = Annotated[
+    str,
+    typer.Option("--max-body", metavar="QUANTITY", help="A question of more bytes is refused."),
+]

@@ -66,6 +66,7 @@ class Server:
         self.metrics = Metrics(plan, self.ledger, clock)
         self.why = f"plan {plan.id} has another node for this pod"
         self.ready = False
+        self.under_way = 0
 
     def restore(self) -> int:
         """Take up what the journal holds; return how many records that were."""
@@ -167,7 +168,11 @@ class Server:
         self, request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
     ) -> web.StreamResponse:
         begun = time.perf_counter()
-        answer = await self._answer(request, handler)
+        self.under_way += 1
+        try:
+            answer = await self._answer(request, handler)
+        finally:
+            self.under_way -= 1
         resource = request.match_info.route.resource
         verb = "none" if resource is None else resource.canonical.rpartition("/v1/")[2].strip("/")
         self.metrics.requests.labels(verb, str(answer.status)).inc()
@@ -206,7 +211,7 @@ async def serve(server: Server, host: str, port: int, tls: ssl.SSLContext | None
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    runner = web.AppRunner(server.app(), access_log=None, shutdown_timeout=GRACE_SECONDS)
+    runner = web.AppRunner(server.app(), access_log=None, shutdown_timeout=1.0)
     await runner.setup()
     sweeper = asyncio.create_task(server.sweep())
     try:
@@ -221,6 +226,11 @@ async def serve(server: Server, host: str, port: int, tls: ssl.SSLContext | None
         await stop.wait()
         server.ready = False
         print("stowplan: ending", file=sys.stderr, flush=True)
+        await site.stop()
+        # The library closes a connection whose request has not arrived as a whole; so that is waited for here.
+        deadline = loop.time() + GRACE_SECONDS
+        while server.under_way and loop.time() < deadline:
+            await asyncio.sleep(0.01)
     finally:
         sweeper.cancel()
         await runner.cleanup()
