@@ -328,10 +328,24 @@ def test_a_journal_that_cannot_be_used(tmp_path: Path, capsys: pytest.CaptureFix
     state.write_bytes(whole + whole.splitlines()[1] + b"\n")
     assert run(start) == 1
     assert "leases: line 3: is damaged: pod 'shop/web-x' has a token already" in capsys.readouterr().err
-    state.write_text("hello\n")
-    assert run(start) == 1
-    assert "leases: holds no leases" in capsys.readouterr().err
-    assert state.read_text() == "hello\n"
+    for strange in ("hello\n", "hello", web_plan().model_dump_json(), "{}\n", "\n"):
+        state.write_text(strange)
+        assert run(start) == 1
+        assert "leases: holds no leases" in capsys.readouterr().err
+        assert state.read_text() == strange
+
+
+@pytest.mark.parametrize("length", [0, 1, 40, -1])
+def test_a_journal_whose_first_line_was_cut_short_is_begun_again(tmp_path: Path, length: int) -> None:
+    with serving(web_plan(), tmp_path) as server:
+        server.end()
+    state = tmp_path / "leases"
+    header = state.read_bytes()
+    state.write_bytes(header[:length])
+    with serving(web_plan(), tmp_path) as server:
+        ask(server, waiting("web-x", "web"))
+        server.end()
+    assert state.read_bytes().startswith(header + b'{"change":"grant"')
 
 
 # -- running it -----------------------------------------------------------------------------------------------
