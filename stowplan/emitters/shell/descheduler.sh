@@ -94,6 +94,9 @@ carry_out() {
     for step in $STEPS; do
         case $step in
         label)
+            unexpired "$EXPIRES"
+            before=$((WAVE - 1))
+            [ "$before" = 0 ] || noted "done $before" || stop "wave $before has not been checked: $0 check $before"
             say "wave $WAVE: labelling"
             each compare
             each take_stock
@@ -115,6 +118,7 @@ carry_out() {
             DEADLINE=$(($(date +%s) + SECONDS_LEFT))
             [ "$1" = no ] || each await_gone
             [ "$2" = no ] || each await_ready
+            note "done $WAVE"
             say "wave $WAVE: done"
             ;;
         unlabel)

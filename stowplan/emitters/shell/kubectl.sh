@@ -93,6 +93,7 @@ carry_out() {
         say "wave $WAVE: done before"
         return 0
     fi
+    unexpired "$EXPIRES"
     say "wave $WAVE:"
     each compare
     if [ "$ACT" = no ]; then

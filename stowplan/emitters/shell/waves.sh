@@ -5,7 +5,6 @@ ELSEWHERE=no # whether a replacement may come up on another node than planned
 
 # begin NUMBER SECONDS: a wave; its moves follow
 begin() {
-    unexpired "$EXPIRES"
     WAVE=$1 SECONDS_LEFT=$2 MOVES='' TOUCHED=''
 }
 

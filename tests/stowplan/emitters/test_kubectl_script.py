@@ -255,10 +255,10 @@ def test_a_run_that_was_killed_is_taken_up(tmp_path: Path, answers: int) -> None
             ["sh", str(tmp_path / "plan-7f3a-kubectl.sh"), "--yes"],
             cwd=tmp_path,
             env={
-                "PATH": "/usr/local/bin:/usr/bin:/bin",
+                "PATH": os.environ["PATH"],
                 "HOME": str(tmp_path),
                 "KUBECONFIG": str(tmp_path / "kubeconfig"),
-                "INTERVAL": "0.1",
+                "STOWPLAN_INTERVAL": "0.1",
             },
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -289,6 +289,7 @@ def test_a_configuration_of_ones_own_keeps_what_it_says(tmp_path: Path) -> None:
         "profiles": [
             {
                 "schedulerName": "default-scheduler",
+                "percentageOfNodesToScore": 30,
                 "plugins": {
                     "score": {
                         "disabled": [{"name": "NodeResourcesFit"}],
@@ -302,13 +303,21 @@ def test_a_configuration_of_ones_own_keeps_what_it_says(tmp_path: Path) -> None:
     path = tmp_path / "scheduler.yaml"
     path.write_text(yaml.safe_dump(own))
     content = configuration(simple(), config=str(path))
-    assert content["profiles"] == own["profiles"]
+    assert content["profiles"] == [{**own["profiles"][0], "percentageOfNodesToScore": 100}]
+    assert content["percentageOfNodesToScore"] == 100
     assert content["leaderElection"] == {"leaderElect": True}
     assert [e["urlPrefix"] for e in content["extenders"]] == ["http://other", "http://127.0.0.1:8888/v1"]
     assert content["extenders"][1]["weight"] > 50 + 7
     path.write_text(yaml.safe_dump(content))
     with pytest.raises(InputError, match=r"extenders\[1\]\.urlPrefix: asks .* already"):
         configuration(simple(), config=str(path))
+
+
+def test_a_plan_made_with_a_configuration_wants_it_again() -> None:
+    made = simple()
+    made = made.model_copy(update={"settings": made.settings.model_copy(update={"config": "mine.yaml"})})
+    with pytest.raises(InputError, match=r"was made with mine\.yaml; give it with --config"):
+        configuration(made)
 
 
 def test_https_has_somebody_to_trust() -> None:

@@ -102,6 +102,9 @@ def test_label_then_policy_wave_by_wave(tmp_path: Path) -> None:
     made = two_waves(manifests)
     script = emit_descheduler(made, Choices()).files[0]
     with served(manifests, made, script, tmp_path) as (server, run):
+        early = run("label", "2")
+        assert early.returncode == 1
+        assert "stopped: wave 1 has not been checked" in early.stderr
         for wave, number in ((1, 2), (2, 3)):
             done = run("label", str(wave))
             assert done.returncode == 0, done.stderr
@@ -157,6 +160,21 @@ def test_a_pod_that_changes_meanwhile_is_looked_at_again(tmp_path: Path) -> None
         done = run("label", "1")
         assert done.returncode == 0, done.stderr
         assert len(labelled(server)) == 2
+
+
+@needs_kubectl
+def test_an_expired_plan_can_be_cleared_away_and_no_more(tmp_path: Path) -> None:
+    manifests = gated()
+    made = two_waves(manifests, expires_at="2026-01-01T00:00:00Z")
+    for script, begin, clear in (
+        (emit_descheduler(made, Choices()).files[0], ["label", "1"], ["unlabel", "1"]),
+        (emit_pin(made, Choices()).files[0], ["--yes", "1"], ["--yes", "release"]),
+    ):
+        with served(manifests, made, script, tmp_path) as (_, run):
+            done = run(*begin)
+            assert done.returncode == 1
+            assert "stopped: the plan has expired" in done.stderr
+            assert run(*clear).returncode == 0
 
 
 def test_a_wave_has_to_be_named(tmp_path: Path) -> None:
