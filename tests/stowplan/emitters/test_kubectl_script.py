@@ -199,7 +199,7 @@ def test_a_replacement_elsewhere_ends_it_unless_that_is_accepted(tmp_path: Path)
 @needs_kubectl
 def test_a_replacement_that_never_gets_ready_ends_it(tmp_path: Path) -> None:
     manifests = cluster()
-    made = plan([of(manifests, "db-0", "n3", "m0001")], [of(manifests, "web-5d5b-aaaab", "n2", "m0002")], timeout=1)
+    made = plan([of(manifests, "db-0", "n3", "m0001")], [of(manifests, "web-5d5b-aaaab", "n2", "m0002")], timeout=4)
     with served(manifests, made, tmp_path, never_ready={"db"}) as (server, run):
         done = run("--yes")
         assert done.returncode == 1
