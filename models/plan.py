@@ -58,6 +58,9 @@ class MoveDocument(Document):
     same_name
         Whether the replacement has the name of the pod; then it comes up only after the pod is gone, and it takes no
         room on both nodes at once.
+    waits
+        Whether pod and replacement exclude each other (a volume, a port, anti-affinity in one zone): until the pod is
+        gone, the filters refuse its replacement on ``target``, which is pending for so long.
     template_hash
         ``pod-template-hash`` or ``controller-revision-hash`` of the pod, empty if it has neither.
     requests
@@ -75,6 +78,7 @@ class MoveDocument(Document):
     target: str | None
     follows: str | None = None
     same_name: bool = False
+    waits: bool = False
     owner: OwnerDocument | None = None
     template_hash: str = ""
     requests: Annotated[dict[str, str], Field(default_factory=dict)]

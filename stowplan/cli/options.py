@@ -336,7 +336,7 @@ Patience = Annotated[
         "--patience",
         min=1.0,
         metavar="SECONDS",
-        help="With --mode filter: a pod that cannot have its node for so long may have any.",
+        help="A pod that is held back for its node, and cannot have it for so long, may have any.",
     ),
 ]
 MaxBody = Annotated[

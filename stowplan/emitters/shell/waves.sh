@@ -2,10 +2,18 @@
 
 ACT=no       # whether anything may be changed
 ELSEWHERE=no # whether a replacement may come up on another node than planned
+SERVE=''     # where stowplan serve is told which wave begins
 
 # begin NUMBER SECONDS: a wave; its moves follow
 begin() {
     WAVE=$1 SECONDS_LEFT=$2 MOVES='' TOUCHED=''
+}
+
+# Tells stowplan serve that the wave begins, so that its tokens are handed out whatever became of the waves before.
+announce() {
+    [ -n "$SERVE" ] || return 0
+    curl --fail --silent --show-error --max-time 10 --request POST "${SERVE%/}/waves/$WAVE" >/dev/null ||
+        stop "$SERVE does not answer; nothing steers the replacements"
 }
 
 # move ID KIND NAMESPACE NAME UID SOURCE TARGET OWNER HASH SAME FOLLOWS WHY; - is none

@@ -14,16 +14,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import TypeAdapter
 
 from models.errors import InputError
+from models.kubernetes import Node, Pod
 from models.plan import Plan, PodReference
+from plugins_compat.extenders.client import HTTPExtender
 from stowplan.emitters.emission import Choices
 from stowplan.emitters.kubectl import emit_kubectl
 from tests.support import carrying
 from tests.support.api_server import ApiServer, ByMap, Pace, cut, hang, refuse
 from tests.support.api_server.errors import ApiError
-from tests.support.api_server.manifests import bare_pod, budget
+from tests.support.api_server.manifests import bare_pod, budget, node
+from tests.support.api_server.scheduling import feasible
+from tests.support.api_server.store import Store
 from tests.support.carrying import Manifest, Runner, cluster, of, two_waves, where
+from tests.support.extender import serving
 from tests.support.kubectl import needs_kubectl
 from tests.support.plans import move, plan, shop
 
@@ -272,6 +278,55 @@ def test_a_run_that_was_killed_is_taken_up(tmp_path: Path, answers: int) -> None
         assert where(server) == AFTER
         accepted = [e.uid for e in server.evictions if e.code == 201]
         assert len(accepted) == len(set(accepted)) == 5
+
+
+class ByExtender:
+    """Schedules where the extender scores best, among the nodes that have room; else wherever has the most room."""
+
+    def __init__(self) -> None:
+        self.client: HTTPExtender | None = None
+
+    def __call__(self, store: Store, pod: Manifest) -> str | None:
+        assert self.client is not None
+        asked = TypeAdapter(Pod).validate_python(pod)
+        nodes = [TypeAdapter(Node).validate_python(node(name)) for name in feasible(store, pod)]
+        passed = set(self.client.filter(asked, nodes).passed)
+        left = [found for found in nodes if found.name in passed]
+        scores = self.client.prioritize(asked, left) if len(left) > 1 else {}
+        return max((found.name for found in left), key=lambda name: scores.get(name, 0), default=None)
+
+
+@needs_kubectl
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
+@pytest.mark.parametrize("mode", ["prioritize", "filter"])
+def test_script_and_extender_together(tmp_path: Path, mode: str) -> None:
+    """Nothing but the two: the script evicts, the extender steers, and is told of each wave."""
+    manifests = cluster()
+    made = two_waves(manifests)
+    # A token that nobody takes would hold the second wave back.
+    idle = made.tokens[0].model_copy(update={"owner_uid": "scaled-away", "pod": None})
+    made = made.model_copy(update={"tokens": (*made.tokens, idle)})
+    scheduler = ByExtender()
+    with (
+        serving(made, tmp_path, "--mode", mode) as extender,
+        served(manifests, made, tmp_path, scheduler=scheduler) as (server, run),
+    ):
+        scheduler.client = extender.client()
+        done = run("--yes", "--serve", extender.url)
+        assert done.returncode == 0, done.stderr
+        assert where(server) == AFTER
+        scheduler.client.close()
+
+
+@needs_kubectl
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
+def test_without_the_extender_nobody_is_evicted(tmp_path: Path) -> None:
+    manifests = cluster()
+    with served(manifests, two_waves(manifests), tmp_path) as (server, run):
+        done = run("--yes", "--serve", "http://127.0.0.1:9/v1")
+        assert done.returncode == 1
+        assert "stopped: http://127.0.0.1:9/v1 does not answer" in done.stderr
+        assert not server.evictions
 
 
 @needs_kubectl

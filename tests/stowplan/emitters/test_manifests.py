@@ -219,6 +219,11 @@ def test_parked_pods_have_no_name_yet() -> None:
     assert "move m0005: follows: moves what m0003 parks" in str(caught.value)
 
 
+def test_a_pod_that_excludes_its_replacement_cannot_have_its_room_reserved() -> None:
+    with pytest.raises(InputError, match="move m0001: waits: excludes its own replacement"):
+        emit_koordinator(plan([move("shop/web-a", "n1", "n2", id="m0001", waits=True)]), Choices())
+
+
 @pytest.mark.parametrize(
     ("kind", "path", "value"),
     [

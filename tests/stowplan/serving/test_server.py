@@ -107,6 +107,20 @@ def test_filter_lets_one_node_pass(tmp_path: Path, cached: bool) -> None:
         assert not filtered.failed
 
 
+def test_a_replacement_that_has_to_wait_for_its_pod_waits(tmp_path: Path) -> None:
+    """Its node is closed while the old pod is there; any other node would be the wrong one."""
+    made = plan(
+        [move("shop/web-a", "n1", "n2", waits=True), move("shop/api-a", "n1", "n2")],
+    )
+    with serving(made, tmp_path) as server:
+        client = server.client()
+        elsewhere = [NODES[0], NODES[2]]
+        assert client.filter(_POD.validate_python(waiting("web-x", "web")), elsewhere).passed == []
+        assert client.filter(_POD.validate_python(waiting("api-x", "api")), elsewhere).passed == ["n1", "n3"]
+        assert client.filter(_POD.validate_python(waiting("web-x", "web")), NODES).passed == ["n2"]
+        client.close()
+
+
 @pytest.mark.parametrize("mode", ["prioritize", "filter"])
 def test_our_own_scheduler_puts_every_pod_where_the_plan_has_it(tmp_path: Path, mode: str) -> None:
     """Steered by the configuration that is emitted for it, against plugins that would rather have n1."""
