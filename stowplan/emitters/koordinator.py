@@ -89,6 +89,9 @@ def _notes(plan: Plan, choices: Choices, pods: dict[str, Pod]) -> list[str]:
             f"the pods are scheduled by {plan.settings.scheduler}; if that is not Koordinator's scheduler, they are "
             "evicted and never take what is reserved"
         )
+    cordoned = sorted({*plan.cordon, *(node for wave in plan.waves for node in wave.cordon)})
+    if cordoned:
+        notes.append(f"the plan has nodes cordoned, which manifests cannot do: {', '.join(cordoned)}")
     if plan.executor != "koordinator":
         notes.append(f"the plan was made for {plan.executor}, which can move other pods than Koordinator")
     return notes

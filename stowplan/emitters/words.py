@@ -24,6 +24,9 @@ def require_plain(plan: Plan) -> None:
     InputError
         With the field.
     """
+    for name in (*plan.cordon, *(name for wave in plan.waves for name in wave.cordon)):
+        if not _NAME.fullmatch(name):
+            raise InputError(f"{name!r} is not the name of a node", field="cordon")
     for i, wave in enumerate(plan.waves):
         for j, move in enumerate(wave.moves):
             for field, text, form, what in _words(move):

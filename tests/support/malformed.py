@@ -128,6 +128,8 @@ PLAN: Manifest = shop().model_dump(by_alias=True, mode="json")
 OPENB_NODES = "sn,cpu_milli,memory_mib,gpu,model\nnode-0,64000,262144,2,P100\n"
 OPENB_PODS = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos\npod-0,1000,1024,1,500,,LS\n"
 
+STUB = {"apiVersion": "stowplan/v1", "kind": "Plan", "id": "plan-1"}
+
 CASES = [
     one("a quantity with two points", changed(P, f"{REQUESTS}/cpu", "1.5.2")),
     one("a quantity with a blank", changed(P, f"{REQUESTS}/memory", "1 Gi")),
@@ -236,6 +238,10 @@ CASES = [
     Malformed("an address to serve at that is none", "serve p.json --bind 8888", {"p.json": PLAN}),
     Malformed("leases of something else", "serve p.json --state p.json", {"p.json": PLAN}),
     Malformed("a certificate without its key", "serve p.json --tls-cert c.pem", {"p.json": PLAN}),
+    Malformed("a time to live that is a word", "plan dump.json --expires-in soon", {"dump.json": GOOD}),
+    Malformed("a limit of more than all", "plan dump.json --max-per-owner 110%", {"dump.json": GOOD}),
+    Malformed("a plan to a solution that is none", "plan dump.json --solution dump.json", {"dump.json": GOOD}),
+    Malformed("a plan that lacks its waves", "verify p.json dump.json", {"p.json": STUB, "dump.json": GOOD}),
     Malformed("a dump packed with xz", "solve dump.json", {"dump.json": b"\xfd7zXZ\x00"}),
     Malformed("a trace that is not there", "validate nothing.jsonl"),
     Malformed("a trace with a line that is not JSON", "validate t.jsonl -q", {"t.jsonl": "{"}),

@@ -43,6 +43,16 @@ wave() {
     begin "$1" "$2"
 }
 
+# closed NODE...: nodes that are cordoned for good, before the first wave
+closed() {
+    case $CHOSEN.$STEPS in
+    1.label*)
+        WAVE=0
+        noted closed || { shut "$@" && note closed; }
+        ;;
+    esac
+}
+
 # mark NAMESPACE NAME UID WORD...: labels (or annotates) this very pod: it must have the uid, and must not change between
 # the look at it and the label.
 mark() {
@@ -101,6 +111,8 @@ carry_out() {
             say "wave $WAVE: labelling"
             each compare
             announce
+            # shellcheck disable=SC2086 # one word a node
+            shut $CORDON
             each take_stock
             each label
             ;;
@@ -120,10 +132,12 @@ carry_out() {
             DEADLINE=$(($(date +%s) + SECONDS_LEFT))
             [ "$1" = no ] || each await_gone
             [ "$2" = no ] || each await_ready
+            reopen
             note "done $WAVE"
             say "wave $WAVE: done"
             ;;
         unlabel)
+            reopen
             left=$(ask get pods --all-namespaces --selector "$SELECTED=$WAVE" \
                 --output 'jsonpath={range .items[*]}{.metadata.namespace} {.metadata.name}{"\n"}{end}') || exit 1
             printf '%s\n' "$left" | while read -r space called; do

@@ -41,6 +41,18 @@ wave() {
     begin "$1" "$2"
 }
 
+# closed NODE...: nodes that are cordoned for good, before the first wave
+closed() {
+    WAVE=0
+    if [ "$ACT" = no ]; then
+        say "would cordon $*, and leave that so"
+    elif ! noted "closed"; then
+        unexpired "$EXPIRES"
+        shut "$@"
+        note "closed"
+    fi
+}
+
 show() {
     case $kind in
     evict) say "  $id: would evict $ns/$name from $source, for $target: $why" ;;
@@ -102,15 +114,24 @@ carry_out() {
     say "wave $WAVE:"
     each compare
     if [ "$ACT" = no ]; then
+        [ -z "$CORDON" ] || say "  would cordon $CORDON while the wave lasts"
         each show
         return 0
     fi
     DEADLINE=$(($(date +%s) + SECONDS_LEFT))
     announce
+    # However it ends, nodes do not stay cordoned; what could not be undone is undone by the next run.
+    trap reopen EXIT
+    trap 'exit 130' INT
+    trap 'exit 143' TERM
+    # shellcheck disable=SC2086 # one word a node
+    shut $CORDON
     each take_stock
     each evict
     [ "$1" = no ] || each await_gone
     [ "$2" = no ] || each await_ready
+    reopen
+    trap - EXIT
     note "done $WAVE"
     say "wave $WAVE: done"
 }

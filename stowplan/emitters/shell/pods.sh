@@ -64,6 +64,11 @@ noted() {
     [ -f "$STATE" ] && grep -qxF -- "$*" "$STATE"
 }
 
+forget() {
+    grep -vxF -- "$*" "$STATE" >"$STATE.new" || :
+    mv -- "$STATE.new" "$STATE"
+}
+
 # recall WORD...: what follows these words in a line that was noted, one a line
 recall() {
     [ -f "$STATE" ] || return 0

@@ -16,7 +16,7 @@ import yaml
 from models.errors import InputError
 from models.plan import Plan
 from stowplan.cli import run
-from stowplan.cli.options import Target
+from stowplan.cli.carrying_options import Target
 from stowplan.documents.plan import read_plan
 from stowplan.emitters.registry import EMITTERS
 from tests.support.plans import move, plan, shop

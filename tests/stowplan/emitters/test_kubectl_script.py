@@ -26,6 +26,7 @@ from tests.support import carrying
 from tests.support.api_server import ApiServer, ByMap, Pace, cut, hang, refuse
 from tests.support.api_server.errors import ApiError
 from tests.support.api_server.manifests import bare_pod, budget, node
+from tests.support.api_server.resources import NODES
 from tests.support.api_server.scheduling import feasible
 from tests.support.api_server.store import Store
 from tests.support.carrying import Manifest, Runner, cluster, of, two_waves, where
@@ -327,6 +328,37 @@ def test_without_the_extender_nobody_is_evicted(tmp_path: Path) -> None:
         assert done.returncode == 1
         assert "stopped: http://127.0.0.1:9/v1 does not answer" in done.stderr
         assert not server.evictions
+
+
+def closed_nodes(server: ApiServer) -> list[str]:
+    """Return the names of the cordoned nodes."""
+    return [n["metadata"]["name"] for n in server.store.all(NODES) if n["spec"].get("unschedulable")]
+
+
+@needs_kubectl
+@pytest.mark.parametrize("fails", [False, True])
+def test_nodes_are_cordoned_while_a_wave_lasts(tmp_path: Path, fails: bool) -> None:
+    """The first node for good, the second for the first wave; the third one was cordoned by somebody else."""
+    manifests = [*cluster(), node("n0"), node("n4"), {**node("n5"), "spec": {"unschedulable": True}}]
+    made = two_waves(manifests, cordon=("n0",))
+    first, second = made.waves
+    made = made.model_copy(update={"waves": (first.model_copy(update={"cordon": ("n4", "n5")}), second)})
+    seen: list[list[str]] = []
+    with served(manifests, made, tmp_path) as (server, run):
+        shown = run()
+        assert shown.stdout.startswith("would cordon n0, and leave that so\nwave 1:\n  would cordon n4 n5 while")
+        assert closed_nodes(server) == ["n5"]
+        server.faults.on("evict", lambda request: seen.append(closed_nodes(server)), times=9)
+        if fails:
+            server.faults.on("evict", refuse(ApiError(404, "NotFound", "gone")))
+        done = run("--yes")
+        assert done.returncode == int(fails), done.stderr
+        assert closed_nodes(server) == ["n0", "n5"]
+        if fails:
+            assert run("--yes").returncode == 0
+            assert closed_nodes(server) == ["n0", "n5"]
+        waves = [["n0", "n4", "n5"]] * (3 if fails else 2) + [["n0", "n5"]] * 3
+        assert seen == waves
 
 
 @needs_kubectl

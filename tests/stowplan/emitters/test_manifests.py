@@ -49,7 +49,8 @@ def whole_pods() -> Choices:
     """Return a snapshot with a pod of the plan that has more than requests."""
     tolerations = [{"key": "gpu", "operator": "Exists", "effect": "NoSchedule"}]
     scratch = [{"name": "scratch", "emptyDir": {}}, {"name": "settings", "configMap": {"name": "x"}}]
-    web = pod("web-a", "n1", "1500m", namespace="shop", labels={"app": "web"}, tolerations=tolerations, volumes=scratch)
+    more = {"namespace": "shop", "labels": {"app": "web"}, "owner": "ReplicaSet/web"}
+    web = pod("web-a", "n1", "1500m", tolerations=tolerations, volumes=scratch, **more)
     return Choices(snapshot=snapshot(nodes=[node("n1")], pods=[web]))
 
 
