@@ -25,7 +25,7 @@ from stowplan.emitters.kubectl import emit_kubectl
 from tests.support import carrying
 from tests.support.api_server import ApiServer, ByMap, Pace, cut, hang, refuse
 from tests.support.api_server.errors import ApiError
-from tests.support.api_server.manifests import bare_pod, budget, node
+from tests.support.api_server.manifests import bare_pod, budget, deployment, namespace, node
 from tests.support.api_server.resources import NODES
 from tests.support.api_server.scheduling import feasible
 from tests.support.api_server.store import Store
@@ -136,6 +136,23 @@ def test_a_plan_is_carried_out_wave_by_wave(tmp_path: Path, shell: str) -> None:
         assert again.returncode == 0, again.stderr
         assert again.stdout.splitlines() == ["wave 1: done before", "wave 2: done before"]
         assert len(server.evictions) == 5
+
+
+@needs_kubectl
+def test_a_parked_pod_is_not_taken_for_one_with_a_move_of_its_own(tmp_path: Path) -> None:
+    """Both stand on one node and are of one owner; the one with its own move leaves a wave later."""
+    manifests = [namespace("shop"), *(node(f"n{i}") for i in (1, 2, 3)), *deployment("shop", "web", ["n1", "n2"])]
+    parked, named = (m["metadata"]["name"] for m in manifests if m["kind"] == "Pod")
+    made = plan(
+        [of(manifests, parked, "n2", "m0001")],
+        [of(manifests, parked, "n3", "m0002", source="n2", follows="m0001")],
+        [of(manifests, named, "n1", "m0003")],
+    )
+    with served(manifests, made, tmp_path) as (server, run):
+        done = run("--yes")
+        assert done.returncode == 0, done.stderr
+        assert where(server) == [("web-5d5b", "n1"), ("web-5d5b", "n3")]
+        assert server.evictions[2].uid == made.waves[2].moves[0].pod.uid
 
 
 @needs_kubectl
