@@ -105,6 +105,8 @@ class WaveDocument(Document):
     peak
         Largest share of each node that is taken while the wave is under way, as a fraction by resource name, for the
         nodes that take part.
+    cordon
+        Nodes that have to be cordoned for as long as the wave lasts, and no longer.
     """
 
     number: Positive
@@ -112,6 +114,7 @@ class WaveDocument(Document):
     barrier: BarrierDocument = BarrierDocument()
     tiers: tuple[float, ...] = ()
     peak: Annotated[dict[str, dict[str, float]], Field(default_factory=dict)]
+    cordon: tuple[str, ...] = ()
 
 
 class TokenDocument(Document):
@@ -182,6 +185,8 @@ class Plan(Document):
         No plan for the same placement has fewer waves.
     given_up
         Moves of the best placement that no order reaches, one line each; the plan does without them.
+    cordon
+        Nodes to cordon before the first wave, and to leave so.
     """
 
     api_version: Literal["stowplan/v1"] = API_VERSION
@@ -200,6 +205,7 @@ class Plan(Document):
     tokens: tuple[TokenDocument, ...]
     immovable: tuple[ImmovableDocument, ...]
     given_up: tuple[str, ...] = ()
+    cordon: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property

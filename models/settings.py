@@ -15,6 +15,10 @@ class SettingsDocument(Document):
         Whose rules decided who can be moved; with none, whoever is not tied to its node.
     may_move
         Kinds of reasons that were waived.
+    drain
+        Nodes that were cordoned, and that pods were to leave before all else.
+    admit
+        Pods that waited and were to get a node before all else, as ``namespace/name``.
     move_costs
         Whether annotations decided what a pod's move costs, beside others.
     """
@@ -29,3 +33,5 @@ class SettingsDocument(Document):
     executor: str | None = None
     may_move: tuple[str, ...] = ()
     move_costs: bool = False
+    drain: tuple[str, ...] = ()
+    admit: tuple[str, ...] = ()

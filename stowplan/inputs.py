@@ -20,10 +20,12 @@ from models.quantity import parse_quantity
 from models.settings import SettingsDocument
 from models.snapshot import Snapshot
 from models.validation import refusal
+from plans.cordons import cordon
 from plans.movability.causes import WAIVABLE, Cause
 from plans.movability.costs import has_costs, move_weight
 from plans.movability.movable import Movability
 from plugins_compat.compiler.compile import Compiled, compile_problem
+from plugins_compat.compiler.goals import Errand
 from plugins_compat.framework.profile import DEFAULT_SCHEDULER, Profile
 from plugins_compat.plugins.gpu_share import GpuShare
 from plugins_compat.profiles import choose_release, default_profile, read_profiles
@@ -78,6 +80,10 @@ class Settings:
         Kinds of reasons for staying that shall not count.
     move_costs
         Annotations decide what a pod's move costs, beside the moves of others.
+    drain
+        Nodes to cordon, and to get pods off before all else.
+    admit
+        Keys of waiting pods that are to get a node before all else.
     """
 
     objective: str = "balance"
@@ -93,6 +99,8 @@ class Settings:
     executor: str | None = None
     may_move: Sequence[str] = field(default_factory=tuple)
     move_costs: bool = True
+    drain: Sequence[str] = field(default_factory=tuple)
+    admit: Sequence[str] = field(default_factory=tuple)
 
 
 def make_problem(snapshot: Snapshot, settings: Settings, frozen: Callable[[Pod], str | None] | None = None) -> Compiled:
@@ -115,11 +123,47 @@ def make_problem(snapshot: Snapshot, settings: Settings, frozen: Callable[[Pod],
     weigh = move_weight if settings.move_costs and has_costs(snapshot) else None
     profile = make_profile(settings, snapshot)
     snapshot = with_metrics(snapshot, profile, settings.metrics)
-    snapshot = with_device_note(snapshot, profile, settings.config)
+    snapshot = cordon(with_device_note(snapshot, profile, settings.config), settings.drain)
     try:
-        return compile_problem(snapshot, profile, objective, freeze=stays, max_moves=settings.max_moves, weigh=weigh)
+        return compile_problem(
+            snapshot,
+            profile,
+            objective,
+            freeze=stays,
+            max_moves=settings.max_moves,
+            weigh=weigh,
+            errand=Errand(frozenset(settings.drain), frozenset(settings.admit)),
+        )
     except InputError as error:
         raise error.in_file(settings.objective) if error.obj == "objective" else error from None
+
+
+def same_problem(
+    snapshot: Snapshot,
+    settings: SettingsDocument,
+    profile: Profile,
+    *,
+    freeze: Callable[[Pod], str | None] | None = None,
+    limited: bool = True,
+) -> Compiled:
+    """Compile a snapshot as it was compiled for a document.
+
+    Parameters
+    ----------
+    freeze
+        Returns why a pod stays; by default it is worked out anew.
+    limited
+        Whether the limit on moves counts.
+    """
+    return compile_problem(
+        cordon(snapshot, settings.drain),
+        profile,
+        settings.objective,
+        freeze=freeze or who_stays(snapshot, settings),
+        max_moves=settings.max_moves if limited else None,
+        weigh=move_weight if settings.move_costs else None,
+        errand=Errand(frozenset(settings.drain), frozenset(settings.admit)),
+    )
 
 
 def _either(
@@ -182,8 +226,15 @@ def read_objective(name: str) -> Objective:
         raise refusal(error, name) from None
 
 
-def who_stays(snapshot: Snapshot, settings: Settings | SettingsDocument) -> Callable[[Pod], str | None]:
+def who_stays(
+    snapshot: Snapshot, settings: Settings | SettingsDocument, *, detailed: bool = False
+) -> Callable[[Pod], str | None]:
     """Return what says why a bound pod stays where it is: the user, or the executor.
+
+    Parameters
+    ----------
+    detailed
+        Name what is particular about the pod too, instead of the words that pods of one cause share.
 
     Raises
     ------
@@ -198,7 +249,14 @@ def who_stays(snapshot: Snapshot, settings: Settings | SettingsDocument) -> Call
     movability = Movability(
         snapshot, parse_executor(settings.executor), waived=[parse_cause(word) for word in settings.may_move]
     )
-    return lambda pod: frozen(pod) or movability(pod)
+
+    def stays(pod: Pod) -> str | None:
+        if reason := frozen(pod):
+            return reason
+        bond = movability.bond(pod)
+        return None if bond is None else str(bond) if detailed else bond.phrase
+
+    return stays
 
 
 def parse_executor(word: str) -> Executor:

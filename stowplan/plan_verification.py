@@ -12,10 +12,10 @@ from models.plan import Plan
 from models.snapshot import Snapshot
 from optimizer.evaluate import Judge
 from plans.drift import Drift, examine
-from plans.movability.costs import move_weight
-from plugins_compat.compiler.compile import Compiled, compile_problem
+from plugins_compat.compiler.compile import Compiled
 from plugins_compat.framework.profile import Profile
 from stowplan.documents.verification import PlanVerificationDocument
+from stowplan.inputs import same_problem
 from stowplan.solution import today
 
 CLOSE = 1e-6
@@ -103,20 +103,12 @@ def _differing(plan: Plan, when: str, claimed: list[float] | tuple[float, ...], 
 
 
 def _compiled(plan: Plan, snapshot: Snapshot, profile: Profile) -> Compiled:
-    settings = plan.settings
     stays = {entry.pod.key: entry.reason for entry in plan.immovable}
 
     def stay(pod: Pod) -> str | None:
         return stays.get(pod.key)
 
-    return compile_problem(
-        snapshot,
-        profile,
-        settings.objective,
-        freeze=stay,
-        max_moves=settings.max_moves,
-        weigh=move_weight if settings.move_costs else None,
-    )
+    return same_problem(snapshot, plan.settings, profile, freeze=stay)
 
 
 def plan_verification_document(verification: PlanVerification) -> PlanVerificationDocument:

@@ -221,7 +221,7 @@ class _Planning:
     @cached_property
     def immovable(self) -> Mapping[str, str]:
         """Why a pod stays that is bound and not tied to its node, by pod key."""
-        stays = who_stays(self.compiled.snapshot, self.settings)
+        stays = who_stays(self.compiled.snapshot, self.settings, detailed=True)
         bound = (pod for pod in self.compiled.snapshot.pods if pod.node_name and not pod.finished and not tied(pod))
         return {pod.key: reason for pod in bound if (reason := self.terms.frozen.get(pod.key) or stays(pod))}
 

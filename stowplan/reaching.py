@@ -9,10 +9,9 @@ from models.problem import Tier
 from models.result import NOT_NEGATIVE, TierOutcome
 from models.snapshot import Snapshot
 from optimizer.evaluate import Judge
-from plans.movability.costs import move_weight
-from plugins_compat.compiler.compile import Compiled, compile_problem
+from plugins_compat.compiler.compile import Compiled
 from stowplan.documents.solution import SolutionDocument
-from stowplan.inputs import Settings, make_profile, who_stays
+from stowplan.inputs import Settings, make_profile, same_problem
 from stowplan.planning import Planned, Terms, sequence_placement
 from stowplan.solution import fixed
 from stowplan.verification import resolve
@@ -41,14 +40,7 @@ def sequence_document(
     profile = make_profile(
         Settings(release=made_with.release, config=settings.config, scheduler=made_with.scheduler), snapshot
     )
-    compiled = compile_problem(
-        snapshot,
-        profile,
-        made_with.objective,
-        freeze=who_stays(snapshot, made_with),
-        max_moves=made_with.max_moves,
-        weigh=move_weight if made_with.move_costs else None,
-    )
+    compiled = same_problem(snapshot, made_with, profile)
     where, drift = resolve(compiled, document.placements)
     if drift:
         more = f", and {len(drift) - 1} more" if len(drift) > 1 else ""
@@ -59,6 +51,8 @@ def sequence_document(
         freeze_bare=made_with.freeze_bare,
         max_moves=made_with.max_moves,
         move_costs=made_with.move_costs,
+        drain=made_with.drain,
+        admit=made_with.admit,
     )
     return sequence_placement(
         compiled, fixed(compiled) | where, _outcomes(compiled, where, document), settings, terms, document.notes

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from models.result import Status
 from models.snapshot import Snapshot
 from optimizer.evaluate import Evaluation, Judge
-from plans.movability.costs import move_weight
 from plugins_compat.admission import Rejection, populated, rejections
-from plugins_compat.compiler.compile import Compiled, compile_problem
+from plugins_compat.compiler.compile import Compiled
 from plugins_compat.framework.profile import Profile
 from stowplan.documents.solution import PlacementDocument, SolutionDocument, refusal_document
 from stowplan.documents.verification import VerificationDocument
-from stowplan.inputs import who_stays
+from stowplan.inputs import same_problem
 from stowplan.solution import fixed, today
 
 
@@ -47,14 +46,7 @@ class Verification:
 def verify(snapshot: Snapshot, document: SolutionDocument, profile: Profile) -> Verification:
     """Check a solution against a snapshot, which may be a newer one than it was made for."""
     settings = document.settings
-    compiled = compile_problem(
-        snapshot,
-        profile,
-        settings.objective,
-        freeze=who_stays(snapshot, settings),
-        max_moves=settings.max_moves,
-        weigh=move_weight if settings.move_costs else None,
-    )
+    compiled = same_problem(snapshot, settings, profile)
     problems, remarks = [], []
     if snapshot.fingerprint != document.snapshot.fingerprint:
         remarks.append("the snapshot is not the one the solution was made for")

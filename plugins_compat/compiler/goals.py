@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from models.problem import (
     NodeCurve,
     Open,
     Origin,
+    Prefer,
     Rule,
     Tier,
     Unplaced,
@@ -61,6 +63,25 @@ Weigh = Callable[[Pod], float]
 HUNDREDTHS = 100
 
 
+@dataclass(frozen=True, slots=True)
+class Errand:
+    """Something that is to be done at the least cost of moves, before all that the objective asks for.
+
+    Parameters
+    ----------
+    leave
+        Names of the nodes that every pod that is free to move is to leave.
+    admit
+        Keys of waiting pods that are to get a node.
+    """
+
+    leave: frozenset[str] = frozenset()
+    admit: frozenset[str] = frozenset()
+
+    def __bool__(self) -> bool:
+        return bool(self.leave or self.admit)
+
+
 def make_tiers(
     view: View,
     objective: Objective,
@@ -68,8 +89,9 @@ def make_tiers(
     pending: Sequence[Shape],
     rules: Sequence[Rule],
     weigh: Weigh | None = None,
+    errand: Errand = Errand(),
 ) -> tuple[Tier, ...]:
-    """Return the tiers: repair, pending pods by priority, then what the objective asks for.
+    """Return the tiers: an errand and its cost, repair, pending pods by priority, then what the objective asks for.
 
     Where pods may lose their node for others, pending pods come before repair: no pod shall lose its node just to
     mend a rule.
@@ -84,10 +106,25 @@ def make_tiers(
         Tells what moves cost beside each other; without it, all cost the same.
     """
     weights = np.array([weigh(shape.pod) if weigh else 1.0 for shape in view.shapes])
+    errands = _errand_tiers(view, errand, weights) if errand else ()
     repair = [Tier("repair", (Weighted(1, Excess(Origin("repair"))),), SEVERITY, "violations")]
     waiting = _pending_tiers(view, pending, rules)
     first = [*waiting, *repair] if objective.preemption == "by-priority" else [*repair, *waiting]
-    return (*first, *(_tier(view, settings, framework, weights) for settings in objective.tiers))
+    return (*errands, *first, *(_tier(view, settings, framework, weights) for settings in objective.tiers))
+
+
+def _errand_tiers(view: View, errand: Errand, weights: Floats) -> Iterator[Tier]:
+    """Yield how far an errand is from being done, and the cost of the moves that it takes."""
+    if errand.leave:
+        named = np.array([[node.name in errand.leave for node in view.state.nodes]], dtype=np.int64)
+        term = Prefer(Origin("drain"), np.zeros(len(view.shapes), dtype=np.int64), named)
+        yield Tier("pods left to drain", (Weighted(1, term),), 1, "pods")
+    if errand.admit:
+        wanted = np.array([shape.pod.key in errand.admit for shape in view.shapes], dtype=np.int64)
+        yield Tier("pods not admitted", (Weighted(1, Unplaced(Origin("fit"), wanted)),), 1, "pods")
+    scale = HUNDREDTHS if np.any(weights != 1) else 1
+    cost = np.rint(weights * scale).astype(np.int64)
+    yield Tier("moves needed", (Weighted(1, Move(Origin("moves"), cost)),), scale, "moves")
 
 
 def _pending_tiers(view: View, pending: Sequence[Shape], rules: Sequence[Rule]) -> list[Tier]:

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 INTERRUPTED = 130
 CHANGES = 2
 """Exit code for an answer that differs from today, where it was asked for."""
+IMPOSSIBLE = 3
+"""Exit code for what was asked for and cannot be had, or was not found."""
 
 
 def settings_of(

@@ -13,9 +13,12 @@ from models.plan import Plan
 from models.validation import refusal
 from stowplan.documents.reading import another_kind, kind_of, read_content
 
+WITH_PLAN = ("Drain", "Fit")
+"""Kinds of documents that hold a plan."""
+
 
 def read_plan(path: str) -> Plan:
-    """Read a plan from JSON or YAML, plain or gzip; ``-`` is standard input.
+    """Read a plan, or the plan inside a drain or a fit, from JSON or YAML, plain or gzip; ``-`` is standard input.
 
     Raises
     ------
@@ -23,7 +26,8 @@ def read_plan(path: str) -> Plan:
         With the field that cannot be used: another kind or version, a field that is unknown or missing, moves and
         tokens that do not belong together.
     """
-    return parse_plan(read_content(path), path)
+    content = read_content(path)
+    return parse_plan(content.get("plan") if kind_of(content) in WITH_PLAN else content, path)
 
 
 def parse_plan(content: Any, path: str) -> Plan:

@@ -128,6 +128,8 @@ def settings_document(compiled: Compiled, settings: Settings) -> SettingsDocumen
         executor=settings.executor,
         may_move=tuple(settings.may_move),
         move_costs=settings.move_costs,
+        drain=tuple(settings.drain),
+        admit=tuple(settings.admit),
     )
 
 

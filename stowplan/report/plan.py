@@ -96,6 +96,10 @@ def _wave(console: Console, plan: Plan, wave: WaveDocument, before: Sequence[flo
     ]
     brings = f": {', '.join(changed)}" if changed else ""
     console.print(Text(f"Wave {wave.number} of {len(plan.waves)}, {plural(len(wave.moves), 'move')}{brings}", "bold"))
+    if wave.cordon:
+        named = wave.cordon if wide else wave.cordon[:SHOWN_MOVES]
+        more = f" and {len(wave.cordon) - len(named)} more" if len(named) < len(wave.cordon) else ""
+        console.print(f"  cordoned meanwhile: {', '.join(named)}{more}", style="dim", markup=False)
     shown = wave.moves if wide else wave.moves[:SHOWN_MOVES]
     for move in shown:
         console.print(_move(plan, move), soft_wrap=True)

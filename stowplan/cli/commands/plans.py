@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from stowplan.cli import options as opt
+from stowplan.cli import trial_options as trial
 from stowplan.cli.choices import CHANGES, options_of, settings_of
 from stowplan.cli.options import Format
 
@@ -38,6 +39,8 @@ def plan(
     max_per_namespace: opt.MaxPerNamespace = None,
     max_per_wave: opt.MaxPerWave = None,
     expires_in: opt.ExpiresIn = "2h",
+    steer: trial.SteerPlan = trial.Hand.EXTENDER,
+    no_cordons: trial.NoCordons = False,
     time_limit: opt.TimeLimit = 20.0,
     deterministic: opt.Deterministic = False,
     seed: opt.Seed = 0,
@@ -77,6 +80,8 @@ def plan(
         planned = _sequenced(snapshot, solution, settings, terms)
     else:
         planned = _solved(snapshot, settings, options, terms, quiet)
+    if steer is trial.Hand.NONE:
+        planned = _left_alone(planned, options, not no_cordons)
     document = planned.plan
     emit(
         output,
@@ -103,3 +108,11 @@ def _sequenced(snapshot: Snapshot, path: str, settings: Settings, terms: Terms) 
     from stowplan.reaching import sequence_document
 
     return sequence_document(snapshot, read_solution(path), path, settings, terms)
+
+
+def _left_alone(planned: Planned, options: Options, may_cordon: bool) -> Planned:
+    from stowplan.cli.session import stoppable
+    from stowplan.unsteered import leave_alone, planned_alone
+
+    with stoppable("with what is known to land well") as stop:
+        return planned_alone(planned, leave_alone(planned, options, may_cordon=may_cordon, stop=stop))
