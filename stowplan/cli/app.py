@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from stowplan.cli.commands import carrying, judging, measuring, placing
+from stowplan.cli.commands import carrying, clusters, judging, measuring, placing
 
 app = typer.Typer(
     name="stowplan",
@@ -43,7 +43,9 @@ app.command("simulate", rich_help_panel=ANSWERS)(judging.simulate)
 app.command("verify", rich_help_panel=ANSWERS)(judging.verify)
 app.command("validate", rich_help_panel=ANSWERS)(judging.validate)
 app.command("bench", rich_help_panel=ANSWERS)(measuring.bench)
+app.command("apply", rich_help_panel=PLANS)(clusters.apply)
 app.command("emit", rich_help_panel=PLANS)(carrying.emit)
 app.command("serve", rich_help_panel=PLANS)(carrying.serve)
+app.command("snapshot", rich_help_panel=MATERIAL)(clusters.snapshot)
 app.command("demo", rich_help_panel=MATERIAL)(placing.demo)
 app.command("generate", rich_help_panel=MATERIAL)(measuring.generate)
