@@ -148,21 +148,31 @@ class _Run:
 
     def _begin(self, wave: WaveDocument) -> None:
         """Check that the wave can still be carried out, and write down what was there before it."""
-        for attempt in range(LOOKS):
-            self.guard.may_begin()
-            view = look(self.kubectl)
-            problems = drift(self.plan, self.ledger, view, wave.number)
-            if not problems:
-                break
-            if attempt + 1 < LOOKS:
-                self.guard.rest(self.options.poll)
-        else:
+        view, problems = self._expect(wave)
+        if problems:
             more = f" (and {len(problems) - 5} more)" if len(problems) > 5 else ""
             raise Halt(f"the cluster has changed before wave {wave.number}: {'; '.join(problems[:5])}{more}")
         if wave.number not in self.ledger.known:
             owners = {move.owner.uid for move in wave.moves if move.owner is not None and move.owner.uid}
             known = {owner: tuple(sorted(pod.uid for pod in view.of_owner(owner))) for owner in sorted(owners)}
             self.ledger.write(WaveRecord(at=now(), wave=wave.number, known=known))
+
+    def _expect(self, wave: WaveDocument) -> tuple[View, list[str]]:
+        """Look at the cluster; look again if it is not as expected, or could not be seen."""
+        for left in reversed(range(LOOKS)):
+            self.guard.may_begin()
+            try:
+                view = look(self.kubectl)
+            except ClusterError as error:
+                if not left:
+                    raise
+                self.tell(str(error))
+            else:
+                problems = drift(self.plan, self.ledger, view, wave.number)
+                if not problems or not left:
+                    return view, problems
+            self.guard.rest(self.options.poll)
+        raise AssertionError("the last look returns or raises")
 
     def _check_refused(self, wave: WaveDocument) -> None:
         refused = [move for move in wave.moves if self.ledger.stage(move) == "refused"]

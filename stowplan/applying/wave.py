@@ -133,8 +133,9 @@ class WaveRun:
         strays = sorted(elsewhere | {move for move in sure if self.ledger.progress[move].landed is None})
         if len(strays) > self.options.elsewhere:
             limit = f"{self.options.elsewhere} may" if self.options.elsewhere else "none may"
+            count = "1 replacement" if len(strays) == 1 else f"{len(strays)} replacements"
             names = ", ".join(strays[:5]) + (", …" if len(strays) > 5 else "")
-            raise Halt(f"{len(strays)} replacements came up on another node than planned, {limit}: {names}")
+            raise Halt(f"{count} came up on another node than planned, {limit}: {names}")
 
     def _wait(self, matched: Match) -> None:
         """Stop if a pod is without a node, or missing, for too long."""

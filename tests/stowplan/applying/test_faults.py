@@ -1,0 +1,232 @@
+"""What goes wrong between us and the cluster, and inside it: the plan is carried out, or stops and says why."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from models.plan import Plan
+from stowplan.applying.journal import read_journal
+from stowplan.applying.records import AnswerRecord
+from tests.support.api_server import Cluster, Pace, Request, cut, emptiest, hang, refuse
+from tests.support.api_server.errors import ApiError, Object, too_many_requests
+from tests.support.api_server.manifests import budget, deployment, namespace, node
+from tests.support.api_server.resources import BUDGETS, PODS, REPLICA_SETS
+from tests.support.api_server.workloads import roll_out
+from tests.support.applying import Scene, scene
+from tests.support.applying import shop as shop_manifests
+from tests.support.kubectl import needs_kubectl
+from tests.support.moving import Moving
+from tests.support.plans import plan
+
+pytestmark = needs_kubectl
+FIRST = "web-5d5b-aaaab"
+
+
+def answers(shop: Scene, move: str) -> list[tuple[str, str]]:
+    """Return what became of each attempt at a move."""
+    records = read_journal(shop.journal)
+    return [(r.outcome, r.message) for r in records if isinstance(r, AnswerRecord) and r.move == move]
+
+
+class TestTheWay:
+    """Faults after which the plan is carried out all the same: every pod once."""
+
+    @pytest.mark.parametrize(
+        ("fault", "after", "outcomes"),
+        [
+            (refuse(too_many_requests("later", 1)), False, ["later", "evicted"]),
+            (refuse(ApiError(500, "InternalError", "etcd is sad")), False, ["later", "evicted"]),
+            (refuse(ApiError(503, "ServiceUnavailable", "not now")), False, ["later", "evicted"]),
+            (refuse(ApiError(504, "Timeout", "took too long")), True, ["later", "gone"]),
+            (cut(), False, ["unknown", "evicted"]),
+            (cut(), True, ["gone"]),
+            (cut(0.5), True, ["gone"]),
+        ],
+        ids=["429", "500", "503", "timeout-but-done", "cut-before", "cut-after", "cut-in-the-middle"],
+    )
+    def test_evictions_that_fail(
+        self, shop: Scene, fault: Callable[[Request], None], after: bool, outcomes: list[str]
+    ) -> None:
+        shop.server.faults.on("evict", fault, matching=FIRST, after=after)
+        assert shop.run().stopped == ""
+        assert [outcome for outcome, _ in answers(shop, "m0001")] == outcomes
+        shop.check_done()
+
+    def test_a_server_that_hangs(self, shop: Scene) -> None:
+        shop.server.faults.on("evict", hang(1.5), matching=FIRST)
+        kubectl = replace(shop.kubectl, timeout=0.7)
+        assert shop.run(kubectl=kubectl).stopped == ""
+        assert answers(shop, "m0001")[0][0] in {"unknown", "gone"}
+        shop.server.cluster.settle()
+        assert shop.standing() == shop.wanted()
+        assert len(shop.terminated()) == 4
+
+    @pytest.mark.parametrize("wish", ["list", "get"])
+    def test_reads_that_fail(self, shop: Scene, wish: str) -> None:
+        shop.server.faults.on(wish, cut(0.5), skip=1)
+        shop.server.faults.on(wish, refuse(ApiError(500, "InternalError", "etcd is sad")), matching="/pods", skip=4)
+        assert shop.run().stopped == ""
+        shop.check_done()
+
+    def test_retry_after_is_kept(self, shop: Scene) -> None:
+        shop.server.faults.on("evict", refuse(too_many_requests("later", 3)), matching=FIRST)
+        shop.run(pause_scale=0.5)
+        asked = [r for r in read_journal(shop.journal) if r.event == "intent" and r.move == "m0001"]
+        assert len(asked) == 2
+        assert "shop/web-5d5b-aaaab: refused for now: later; again in 1.5 s" in " ".join(shop.lines)
+
+    def test_a_budget_makes_pods_wait_for_each_other(self, home: Path) -> None:
+        """Two pods of one wave under a budget of one: the second is refused until the first is replaced."""
+        manifests = [
+            namespace("kube-system"),
+            *(node(name) for name in ("n1", "n2")),
+            *deployment("shop", "web", ["n1", "n1"]),
+            budget("shop", "web", "web", maxUnavailable=1),
+        ]
+
+        def make(objects: list[Object]) -> Plan:
+            m = Moving(objects)
+            return plan([m.move(pod, "n2", budgets=("web",)) for pod in sorted(m.pods)])
+
+        with scene(home, manifests, make, pace=Pace(ready=0.5)) as shop:
+            assert shop.run(pause_scale=0.2).stopped == ""
+            outcomes = answers(shop, "m0002")
+            assert outcomes[0][0] == "later"
+            assert "The disruption budget web needs 1 healthy pods and has 1 currently" in outcomes[0][1]
+            assert outcomes[-1][0] == "evicted"
+            shop.check_done()
+
+    def test_a_list_that_is_older_than_what_was_done(self, shop: Scene) -> None:
+        """The first looks at the second wave show the cluster before the first one."""
+        shop.run(stop_after=1)
+        faults, old = shop.server.faults, Cluster(shop_manifests()).store
+        faults.stale = old
+
+        def refresh(request: Request) -> None:
+            faults.stale = None
+
+        faults.on("list", refresh, matching="/api/v1/pods", skip=1)
+        assert shop.run().stopped == ""
+        shop.check_done()
+
+
+class TestSomebodyElse:
+    def test_a_pod_that_somebody_else_deletes_first_is_not_evicted(self, shop: Scene) -> None:
+        def delete(request: Request) -> None:
+            shop.server.store.delete(PODS, "shop", FIRST, {})
+
+        shop.server.faults.on("get", delete, matching=FIRST)
+        assert shop.run().stopped == ""
+        assert answers(shop, "m0001") == [("gone", "somebody else deleted the pod")]
+        assert shop.accepted().total() == 3
+        shop.server.cluster.settle()
+        assert shop.standing() == shop.wanted()
+
+    def test_a_pod_that_is_replaced_between_look_and_eviction(self, shop: Scene) -> None:
+        """The uid keeps the new pod of the old name safe."""
+
+        def replace(request: Request) -> None:
+            if not any(pod["metadata"].get("deletionTimestamp") for pod in shop.server.store.all(PODS)):
+                shop.server.store.remove(PODS, "shop", "db-0")
+                shop.server.cluster.settle()
+
+        shop.server.faults.on("evict", replace, matching="db-0")
+        shop.run()
+        assert answers(shop, "m0002")[0][0] == "gone"
+        assert "Precondition failed" in answers(shop, "m0002")[0][1]
+        assert shop.server.store.get(PODS, "shop", "db-0")["metadata"]["uid"] not in shop.terminated()
+
+    def test_a_rollout_in_the_middle_of_a_wave(self, shop: Scene) -> None:
+        def deploy(request: Request) -> None:
+            roll_out(shop.server.store, "shop", "web", "7f7f")
+
+        shop.server.faults.on("evict", deploy, matching=FIRST)
+        result = shop.run(pending=1)
+        assert "no replacement of pod shop/web-5d5b-aaaab" in result.stopped
+        assert "ReplicaSet web-5d5b wants 0 pods now" in result.stopped
+
+
+class TestStopRules:
+    def test_two_budgets_are_refused_for_good(self, shop: Scene) -> None:
+        shop.server.store.load([budget("shop", "web2", "web", maxUnavailable=2)])
+        shop.server.cluster.settle()
+        result = shop.run()
+        assert result.stopped.startswith("refused for good in wave 1: shop/web-5d5b-aaaab (This pod has more than one")
+        assert {name: p.stage for name, p in result.ledger.progress.items()}["m0002"] == "landed"
+        assert shop.accepted().total() == 1
+
+    def test_forbidden(self, shop: Scene) -> None:
+        no = ApiError(403, "Forbidden", 'pods "x" is forbidden: cannot create resource "pods/eviction"')
+        shop.server.faults.on("evict", refuse(no), times=9)
+        result = shop.run()
+        assert "refused for good in wave 1: shop/web-5d5b-aaaab, shop/db-0" in result.stopped
+        assert not shop.terminated()
+
+    def test_replacements_elsewhere(self, home: Path) -> None:
+        def make(objects: list[Object]) -> Plan:
+            m = Moving(objects)
+            return plan([m.move("shop/web-5d5b-aaaab", "n2")], [m.move("shop/db-0", "n2")])
+
+        with scene(home, make=make, scheduler=lambda plan: emptiest) as shop:
+            result = shop.run()
+            assert result.stopped == "1 replacement came up on another node than planned, none may: m0001"
+            assert shop.accepted().total() == 1
+
+    def test_some_may_be_elsewhere(self, home: Path) -> None:
+        def away(store: object, pod: Object) -> str:
+            return "n2"
+
+        def make(objects: list[Object]) -> Plan:
+            m = Moving(objects)
+            return plan([m.move("shop/web-5d5b-aaaab", "n3")], [m.move("shop/db-0", "n2")])
+
+        with scene(home, make=make, scheduler=lambda plan: away) as shop:
+            result = shop.run(elsewhere=1)
+            assert [p.stage for p in result.ledger.progress.values()] == ["elsewhere", "landed"]
+            assert result.ledger.done
+
+    def test_a_replacement_without_a_node(self, home: Path) -> None:
+        with scene(home, scheduler=lambda plan: lambda store, pod: None) as shop:
+            stopped = shop.run(pending=0.3).stopped
+            assert re.fullmatch(r"pod shop/(web-5d5b-\w+|db-0) is without a node for 0.3 s", stopped)
+
+    def test_a_replacement_that_does_not_become_ready(self, shop: Scene) -> None:
+        shop.server.cluster.never_ready.add("web")
+        result = shop.run(timeout=1)
+        assert result.stopped == ("wave 1 is not over after 1 s: the replacement of shop/web-5d5b-aaaab is not ready")
+        shop.server.cluster.heal()
+        assert shop.run().ledger.done
+        shop.check_done()
+
+    def test_a_budget_that_never_allows_it(self, shop: Scene) -> None:
+        shop.server.store.update(BUDGETS, "shop", "web", lambda found: found["spec"].update(maxUnavailable=0))
+        shop.server.cluster.settle()
+        result = shop.run(timeout=1)
+        assert "shop/web-5d5b-aaaab is not evicted (Cannot evict pod" in result.stopped
+
+    def test_a_disruption_controller_that_sleeps(self, shop: Scene) -> None:
+        shop.server.cluster.budgets_sleep = True
+        shop.server.store.update(BUDGETS, "shop", "web", lambda found: found["spec"].update(maxUnavailable=2))
+        result = shop.run()
+        assert "PodDisruptionBudget shop/web: its status is older than its spec" in result.stopped
+        assert not shop.server.evictions
+
+    def test_a_cluster_that_cannot_be_reached_any_more(self, shop: Scene) -> None:
+        sad = refuse(ApiError(500, "InternalError", "etcd is sad"))
+        shop.server.faults.on("any", sad, matching="/pods", skip=1, times=10_000)
+        result = shop.run(timeout=1, pause_scale=1)
+        assert result.stopped.startswith("wave 1 is not over after 1 s: shop/web-5d5b-aaaab is not evicted; ")
+        assert result.stopped.endswith("get pods: etcd is sad")
+        assert not shop.accepted()
+
+    def test_a_workload_that_is_scaled_down(self, shop: Scene) -> None:
+        def scale(request: Request) -> None:
+            shop.server.store.update(REPLICA_SETS, "shop", "web-5d5b", lambda found: found["spec"].update(replicas=1))
+
+        shop.server.faults.on("evict", scale, matching=FIRST)
+        assert "wants 1 pods now" in shop.run(pending=0.5).stopped
