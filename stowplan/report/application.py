@@ -11,9 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from stowplan.documents.application import ApplicationDocument, ProgressDocument
+from stowplan.report.figures import SHOWN_MOVES, plural
 from stowplan.report.rows import Row
-from stowplan.report.text import SHOWN_MOVES
-from stowplan.report.words import plural
 
 STAGES = {
     "waiting": "not begun",

@@ -5,13 +5,14 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from plugins_compat.simulate import Simulation
-from stowplan.comparison import Comparison
-from stowplan.solution import Solution
-from stowplan.validation import Validation
-from stowplan.verification import Verification
+if TYPE_CHECKING:
+    from plugins_compat.simulate import Simulation
+    from stowplan.comparison import Comparison
+    from stowplan.solution import Solution
+    from stowplan.validation import Validation
+    from stowplan.verification import Verification
 
 Row = Sequence[Any]
 
