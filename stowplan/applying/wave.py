@@ -140,8 +140,10 @@ class WaveRun:
     def _wait(self, matched: Match) -> None:
         """Stop if a pod is without a node, or missing, for too long."""
         move, pod = matched.move, matched.pod
+        if move.kind != "place" and self.ledger.uid(move) in self._present:
+            return  # the old pod may have to be gone first, to free its name or what only one of the two can have
         if pod is None and move.same_name:
-            return  # it comes when the old one is gone and those before it are ready: the barrier's time is its limit
+            return  # it may come when others before it are ready; the time for the wave is its limit
         since = self._waits.setdefault(move.id, time.monotonic())
         if time.monotonic() - since < self.options.pending:
             return

@@ -113,10 +113,14 @@ def _run_and_kill(stage: Scene, rng: random.Random) -> str:
     """Run, kill at a random moment, and say when; it may have come to its end before."""
     process = stage.start(*_arguments())
 
+    late = rng.uniform(0.3, 1.2)
+
     def kill(request: Request) -> None:
         process.kill()
+        if way == "late":
+            time.sleep(late)
 
-    way = rng.choice(["time", "request", "answer", "look"])
+    way = rng.choice(["time", "request", "late", "answer", "look"])
     if way == "time":
         seen, seconds = len(stage.server.requests), rng.uniform(0.0, 1.5)
         while process.poll() is None and len(stage.server.requests) == seen:
@@ -125,7 +129,7 @@ def _run_and_kill(stage: Scene, rng: random.Random) -> str:
         process.kill()
         said = f"after {seconds:.2f} s"
     else:
-        wish, after = {"request": ("evict", False), "answer": ("evict", True), "look": ("get", False)}[way]
+        wish, after = "get" if way == "look" else "evict", way == "answer"
         skip = rng.randrange(3)
         stage.server.faults.on(wish, kill, matching="/pods/", skip=skip, after=after)
         said = f"at {way} {skip + 1}"
