@@ -2,9 +2,10 @@
 
 ``python -m benchmarks.apply_crashes [--campaigns 50] [--seed 1000]``: each campaign carries a random plan out in a
 random cluster behind the API server of the tests, with the real kubectl. The run is killed with SIGKILL one to three
-times: at a random time, when an eviction arrives, when it has been carried out and is not answered yet, or when a pod
-is looked at. A request that is ``late`` is carried out up to 1.2 s after its sender was killed. Then it is started until it ends by itself. A campaign fails if a pod was evicted twice or lost, the
-journal cannot be read, or the end is not as planned.
+times: at a random time, when a pod is looked at, when an eviction arrives, or when it has been carried out and is not
+answered yet; a request that is ``late`` is carried out up to 1.2 s after its sender was killed. Then it is started
+until it ends by itself. A campaign fails if a pod was evicted twice or lost, the journal cannot be read, or the end is
+not as planned.
 """
 
 from __future__ import annotations
