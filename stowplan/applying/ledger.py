@@ -136,8 +136,38 @@ class Ledger:
         return parked.pod if parked is not None else move.pod.name
 
     def parked(self, move: MoveDocument) -> LandedRecord | None:
-        """Return where the pod came up that a move takes on from another one."""
-        return self.progress[move.follows].landed if move.follows is not None else None
+        """Return the pod that a move takes on from an earlier one, once it has landed.
+
+        If pods of one owner have exchanged their places, it is the one that stands where the move begins.
+        """
+        if move.follows is None:
+            return None
+        group = self._interchangeable(move.follows)
+        landed = {name: record for name in group if (record := self.progress[name].landed) is not None}
+        followers = [other for other in self.plan.moves if other.follows in group]
+        found: dict[str, str] = {}
+        for other in followers:
+            own = landed.get(other.follows or "")
+            if own is not None and own.node == other.source:
+                found[other.id] = other.follows or ""
+        for other in followers:
+            if other.id not in found:
+                free = (name for name, record in landed.items() if record.node == other.source)
+                name = next((name for name in free if name not in found.values()), None)
+                found[other.id] = name if name is not None else other.follows or ""
+        return landed.get(found[move.id])
+
+    def _interchangeable(self, name: str) -> list[str]:
+        """Return the ids of the moves of one wave whose replacements can stand for each other, this one included."""
+        for wave in self.plan.waves:
+            for move in wave.moves:
+                if move.id == name:
+                    if move.same_name or move.owner is None:
+                        return [name]
+                    same = (move.pod.namespace, move.owner.uid)
+                    others = [m for m in wave.moves if m.owner is not None and not m.same_name and m.kind == "evict"]
+                    return [m.id for m in others if (m.pod.namespace, m.owner.uid if m.owner else "") == same]
+        return [name]
 
     @property
     def elsewhere(self) -> int:

@@ -81,7 +81,11 @@ class AnswerRecord(Document):
 
 
 class LandedRecord(Document):
-    """A pod that a move is about has a node, and is ready there; ``pod`` is the replacement, or the pod itself."""
+    """A pod that a move is about has a node, and is ready there; ``pod`` is the replacement, or the pod itself.
+
+    ``planned`` is also true if it stands on the target of another move of its owner in the wave: they have exchanged
+    their places.
+    """
 
     event: Literal["landed"] = "landed"
     at: str

@@ -123,7 +123,7 @@ class WaveRun:
                 at=now(), move=move.id, pod=pod.metadata.name, uid=pod.uid, node=pod.node, planned=matched.planned
             )
         )
-        where = f"on {pod.node}" if matched.planned else f"on {pod.node}, planned for {move.target}"
+        where = f"on {pod.node}" if matched.planned else f"on {pod.node}, not as planned"
         self.tell(f"wave {self.wave.number}: {pod.key} ready {where}")
 
     def _check_strays(self) -> None:

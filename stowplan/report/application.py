@@ -82,6 +82,8 @@ def _state(move: ProgressDocument) -> str:
         words = "evicted, replacement not ready"
     if move.stage == "elsewhere":
         words = f"on {move.node}"
+    if move.stage == "landed" and move.node != move.target:
+        words = f"as planned, on {move.node} in exchange"
     if move.replacement and move.replacement != move.name:
         words += f", now {move.replacement}"
     return f"{words}: {move.message}" if move.message and move.stage in {"waiting", "asked", "refused"} else words

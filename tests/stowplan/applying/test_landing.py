@@ -57,6 +57,29 @@ def test_a_pod_counts_once() -> None:
     assert matched([A, twin], [pod("web-x", "n2")], set(), landed) == {"c": "-"}
 
 
+def test_a_pod_may_take_the_place_of_one_that_is_still_to_leave() -> None:
+    """Two places on n2 and one on n3; both pods that have left so far were replaced on n2."""
+    moves = [A, B, move("web-c", "n1", "n2", id="c")]
+    ledger = Ledger(plan(moves))
+    for m in moves[:2]:
+        ledger.take(IntentRecord(at=now(), move=m.id, namespace="default", name=m.pod.name, uid=m.pod.uid))
+        ledger.take(AnswerRecord(at=now(), move=m.id, outcome="evicted"))
+    pods = [pod("web-x", "n2"), pod("web-y", "n2")]
+    found = {m.move.id: (m.pod and m.pod.metadata.name, m.planned) for m in match(moves, ledger, {}, pods)}
+    assert found == {"a": ("web-x", True), "b": ("web-y", True)}
+    pods.append(pod("web-z", "n2"))
+    assert sum(m.planned for m in match(moves, ledger, {}, pods)) == 2
+
+
+def test_parked_pods_that_exchanged_their_places() -> None:
+    """What goes on from n3 is the pod that stands on n3, whichever move it was counted for."""
+    onward = move("web-b", "n3", "n1", id="b2", follows="b")
+    ledger = Ledger(plan([A, B], [onward]))
+    ledger.take(LandedRecord(at=now(), move="a", pod="web-x", uid="x", node="n3", planned=True))
+    ledger.take(LandedRecord(at=now(), move="b", pod="web-y", uid="y", node="n2", planned=True))
+    assert (ledger.name(onward), ledger.uid(onward)) == ("web-x", "x")
+
+
 def test_a_name_that_is_kept() -> None:
     db = move("db-0", "n1", "n2", id="d", same_name=True)
     assert matched([db], [pod("db-0", "n1", "db")]) == {"d": "-"}
