@@ -111,11 +111,17 @@ class Kubectl:
             raise ClusterError(f"{self.binary} is {name}; {'.'.join(map(str, OLDEST))} or newer is needed")
         return name
 
-    def get(self, kinds: Sequence[str], *, namespace: str | None = None, chunk: int = 500) -> Listing:
+    def get(
+        self, kinds: Sequence[str], *, namespace: str | None = None, chunk: int = 500, partial: bool = False
+    ) -> Listing:
         """List whole kinds, in one namespace or in all.
 
-        Kinds that the user may not list are left out, and named in the answer. A list that changed too much while it
-        was read in chunks is read again, the last time in one piece.
+        A list that changed too much while it was read in chunks is read again, the last time in one piece.
+
+        Parameters
+        ----------
+        partial
+            Leave out kinds that the user may not list, and name them in the answer.
 
         Raises
         ------
@@ -129,7 +135,8 @@ class Kubectl:
             if answer.returncode == 0:
                 return Listing(answer.stdout, ())
             errors = _errors(answer.stderr)
-            if all(isinstance(error, Refusal) and error.reason == "Forbidden" for error in errors) and answer.stdout:
+            barred = all(isinstance(error, Refusal) and error.reason == "Forbidden" for error in errors)
+            if partial and barred and answer.stdout:
                 return Listing(answer.stdout, tuple(error.message for error in errors))
             if not any(isinstance(error, Refusal) and error.reason == "Expired" for error in errors):
                 break

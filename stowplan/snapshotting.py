@@ -79,7 +79,7 @@ def take(kubectl: Kubectl, chunk: int = 500) -> Taken:
     kinds = [kind for kind in KINDS if kind in served]
     if lacking := [kind for kind in NEEDED if kind not in served]:
         raise ClusterError(f"the server does not serve {' and '.join(lacking)}")
-    listing = kubectl.get(kinds, chunk=chunk)
+    listing = kubectl.get(kinds, chunk=chunk, partial=True)
     if barred := [message for message in listing.forbidden if message.startswith(NEEDED)]:
         raise ClusterError(barred[0])
     notes = [f"the server does not serve {kind}" for kind in KINDS if kind not in served]

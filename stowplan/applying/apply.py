@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from models.errors import InputError
-from models.plan import Plan, WaveDocument
+from models.plan import MoveDocument, Plan, WaveDocument
 from optimizer.control import Stop
 from stowplan.applying.drift import drift
 from stowplan.applying.evicting import Evictor, eviction_version
@@ -24,6 +25,8 @@ from stowplan.kubectl import ClusterError, Kubectl
 
 LOOKS = 3
 """How often the cluster is looked at before drift is believed: a list can be older than what was just done."""
+NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
+"""What Kubernetes lets pods, namespaces and workloads be called."""
 SEEN = ("nodes", "pods", "poddisruptionbudgets.policy")
 
 
@@ -52,12 +55,24 @@ def check_plan(plan: Plan) -> None:
     Raises
     ------
     InputError
-        If it evicts a pod that nobody makes again.
+        If it evicts a pod that nobody makes again, or names something that no object can be called.
     """
     for move in plan.moves:
+        for field, name in _names(move):
+            if not NAME.fullmatch(name):
+                raise InputError(f"{name!r} is no name of an object", obj=f"move {move.id}", field=field)
         if move.kind == "evict" and (move.owner is None or (not move.owner.uid and not move.same_name)):
             what = "has no owner, so nobody would make it again" if move.owner is None else "has an owner without a uid"
             raise InputError(what, obj=f"move {move.id} of pod {move.pod.key}", field="owner")
+
+
+def _names(move: MoveDocument) -> Iterator[tuple[str, str]]:
+    """Yield what becomes a part of a command or of a path, with its field."""
+    yield "pod.namespace", move.pod.namespace
+    yield "pod.name", move.pod.name
+    if move.owner is not None:
+        yield "owner.name", move.owner.name
+        yield "owner.kind", move.owner.kind.lower()
 
 
 def cluster_uid(kubectl: Kubectl) -> str:
@@ -77,10 +92,7 @@ def look(kubectl: Kubectl) -> View:
     ClusterError
         If one of them cannot be listed.
     """
-    listing = kubectl.get(SEEN)
-    if listing.forbidden:
-        raise ClusterError("; ".join(listing.forbidden))
-    return View(listing.data)
+    return View(kubectl.get(SEEN).data)
 
 
 def apply(

@@ -80,11 +80,17 @@ class TestAnswers:
             yield
 
     def test_lists_in_chunks_and_what_is_forbidden(self) -> None:
-        listing = self.kubectl.get(["pods", "nodes", "poddisruptionbudgets.policy"], chunk=2)
+        kinds = ["pods", "nodes", "poddisruptionbudgets.policy"]
+        listing = self.kubectl.get(kinds, chunk=2, partial=True)
         assert listing.data.count(b'"kind": "Pod"') == 5
         assert listing.forbidden == (
             'nodes is forbidden: User "tester" cannot list resource "nodes" in API group "" at the cluster scope',
         )
+
+    def test_what_is_forbidden_is_not_taken_for_empty(self) -> None:
+        for kinds in (["nodes"], ["pods", "nodes"]):
+            with pytest.raises(Refusal, match="nodes is forbidden"):
+                self.kubectl.get(kinds)
 
     def test_a_list_that_expires_is_read_again(self) -> None:
         def expire(request: object) -> None:
@@ -102,7 +108,7 @@ class TestAnswers:
     def test_an_error_beside_a_forbidden_kind_is_an_error(self) -> None:
         self.server.faults.on("list", refuse(ApiError(500, "InternalError", "etcd is sad")), matching="pods")
         with pytest.raises(ClusterError):
-            self.kubectl.get(["nodes", "pods"])
+            self.kubectl.get(["nodes", "pods"], partial=True)
 
     def test_objects(self) -> None:
         assert b'"p1"' in (self.kubectl.find("pod", "p1", "shop") or b"")

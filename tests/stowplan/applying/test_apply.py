@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from optimizer.control import Stop
 from stowplan.applying.journal import read_journal
 from tests.support.api_server import Pace
 from tests.support.api_server.errors import Object
-from tests.support.api_server.manifests import bare_pod, daemon_set, deployment, namespace, node, stateful_set
+from tests.support.api_server.manifests import bare_pod, budget, daemon_set, deployment, namespace, node, stateful_set
 from tests.support.api_server.resources import NODES, PODS
 from tests.support.api_server.workloads import roll_out
 from tests.support.applying import FAST, Scene, scene
@@ -216,6 +217,13 @@ class TestCommand:
         assert found["dryRun"]
         assert found["stopped"] == ["pod shop/web-5d5b-aaaab is gone"]
 
+    def test_a_dry_run_asks_the_server(self, shop: Scene) -> None:
+        shop.server.store.load([budget("shop", "web2", "web", maxUnavailable=2)])
+        done = shop.command("apply", "plan.json", "--server-dry-run")
+        assert done.returncode == 1
+        assert "not begun: This pod has more than one PodDisruptionBudget" in done.stdout
+        assert not shop.terminated()
+
     def test_with_yes_it_is_carried_out(self, shop: Scene) -> None:
         done = shop.command("apply", "plan.json", "--yes", "--poll", "0.05", "-o", "json", "--journal", "j")
         assert done.returncode == 0, done.stderr
@@ -263,3 +271,29 @@ def test_moves_of_an_owner_without_uid_are_refused(home: Path) -> None:
     bad = type(plan([move("shop/web-a", "n1", "n2")])).model_validate(made)
     with scene(home, shop_manifests(), lambda o: bad) as shop, pytest.raises(InputError, match="owner without a uid"):
         shop.run()
+
+
+@pytest.mark.parametrize(("field", "name"), [("name", "--token=x"), ("name", "../secrets/x"), ("namespace", "a/b")])
+def test_names_that_no_pod_can_have(home: Path, field: str, name: str) -> None:
+    made = plan([move("shop/web-a", "n1", "n2")]).model_dump()
+    made["waves"][0]["moves"][0]["pod"][field] = name
+    bad = Plan.model_validate(made)
+    with (
+        scene(home, shop_manifests(), lambda o: bad) as shop,
+        pytest.raises(InputError, match="is no name of an object"),
+    ):
+        shop.run()
+    assert not shop.server.requests
+
+
+def test_two_people_with_two_journals(shop: Scene) -> None:
+    """They get in each other's way, and no pod is evicted twice."""
+    other = Scene(shop.server, shop.plan.model_copy(update={"id": "other"}), shop.home)
+    with ThreadPoolExecutor(2) as both:
+        results = [both.submit(scene.run) for scene in (shop, other)]
+        ends = [result.result().stopped for result in results]
+    assert all(end == "" or "the cluster has changed" in end for end in ends)
+    shop.server.cluster.settle()
+    gone = shop.terminated()
+    assert len(gone) == len(set(gone)) <= 4
+    assert set(shop.accepted()) == set(gone)
