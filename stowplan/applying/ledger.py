@@ -168,8 +168,3 @@ class Ledger:
                     others = [m for m in wave.moves if m.owner is not None and not m.same_name and m.kind == "evict"]
                     return [m.id for m in others if (m.pod.namespace, m.owner.uid if m.owner else "") == same]
         return [name]
-
-    @property
-    def elsewhere(self) -> int:
-        """How many replacements are on another node than planned."""
-        return sum(progress.stage == "elsewhere" for progress in self.progress.values())

@@ -42,7 +42,8 @@ class WaveRun:
     tell: Callable[[str], None]
     _due: dict[str, float] = field(default_factory=dict)
     _waits: dict[str, float] = field(default_factory=dict)
-    _strays: Counter[tuple[str, str]] = field(default_factory=Counter)
+    _sightings: Counter[tuple[str, str]] = field(default_factory=Counter)
+    _astray: set[str] = field(default_factory=set)
     _present: set[str] = field(default_factory=set)
     _trouble: str = ""
 
@@ -98,6 +99,7 @@ class WaveRun:
             return False
         self._trouble = ""
         self._present = {pod.uid for pod in pods}
+        self._astray = set()
         known = self.ledger.known.get(self.wave.number, {})
         for matched in match(self.wave.moves, self.ledger, known, pods):
             self._judge(matched)
@@ -113,9 +115,10 @@ class WaveRun:
         if move.template_hash and pod.template and pod.template != move.template_hash:
             raise Halt(f"pod {pod.key} came back from another template than planned (a rollout); make a new plan")
         if not matched.planned:
-            self._strays[(move.id, pod.uid)] += 1
-            if self._strays[(move.id, pod.uid)] < SURE:
+            self._sightings[(move.id, pod.uid)] += 1
+            if self._sightings[(move.id, pod.uid)] < SURE:
                 return
+            self._astray.add(move.id)
         if not pod.ready and self.wave.barrier.ready:
             return
         self.ledger.write(
@@ -128,9 +131,8 @@ class WaveRun:
 
     def _check_strays(self) -> None:
         """Stop if too many replacements are elsewhere, ready or not."""
-        sure = {move for (move, _), times in self._strays.items() if times >= SURE}
         elsewhere = {move.id for move in self.ledger.plan.moves if self.ledger.stage(move) == "elsewhere"}
-        strays = sorted(elsewhere | {move for move in sure if self.ledger.progress[move].landed is None})
+        strays = sorted(elsewhere | self._astray)
         if len(strays) > self.options.elsewhere:
             limit = f"{self.options.elsewhere} may" if self.options.elsewhere else "none may"
             count = "1 replacement" if len(strays) == 1 else f"{len(strays)} replacements"

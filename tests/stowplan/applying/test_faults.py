@@ -16,6 +16,7 @@ from tests.support.api_server import Cluster, Pace, Request, cut, emptiest, hang
 from tests.support.api_server.errors import ApiError, Object, too_many_requests
 from tests.support.api_server.manifests import budget, deployment, namespace, node
 from tests.support.api_server.resources import BUDGETS, PODS, REPLICA_SETS
+from tests.support.api_server.store import Store
 from tests.support.api_server.workloads import roll_out
 from tests.support.applying import Scene, scene
 from tests.support.applying import shop as shop_manifests
@@ -194,6 +195,18 @@ class TestStopRules:
         with scene(home, scheduler=lambda plan: lambda store, pod: None) as shop:
             stopped = shop.run(pending=0.3).stopped
             assert re.fullmatch(r"pod shop/(web-5d5b-\w+|db-0) is without a node for 0.3 s", stopped)
+
+    def test_a_replacement_that_has_to_wait_for_the_old_pod(self, home: Path) -> None:
+        """Two pods that exclude each other: as long as the old one is there, nobody expects the new one to stand."""
+
+        def when_gone(store: Store, pod: Object) -> str | None:
+            return None if any(p["metadata"].get("deletionTimestamp") for p in store.all(PODS)) else "n3"
+
+        def make(objects: list[Object]) -> Plan:
+            return plan([Moving(objects).move("shop/web-5d5b-aaaab", "n3")])
+
+        with scene(home, make=make, scheduler=lambda plan: when_gone, pace=Pace(grace=1.0)) as shop:
+            assert shop.run(pending=0.4).stopped == ""
 
     def test_a_replacement_that_does_not_become_ready(self, shop: Scene) -> None:
         shop.server.cluster.never_ready.add("web")
