@@ -11,7 +11,7 @@ from models.snapshot import Standing
 from optimizer.evaluate import Breach
 from plugins_compat.compiler.roll_call import RollCall
 from plugins_compat.requests import CPU, EPHEMERAL, MEMORY
-from stowplan.report.figures import plural
+from stowplan.report.figures import plural as plural
 from stowplan.solution import Solution
 
 BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi")
