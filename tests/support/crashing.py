@@ -62,8 +62,8 @@ def random_plan(rng: random.Random, manifests: list[Object]) -> Plan:
     return plan(*(wave for wave in waves if wave))
 
 
-def crash(home: Path, seed: int) -> Crash:
-    """Kill a run one to three times, each time at another moment, then let it come to its end, and judge.
+def crash(home: Path, seed: int, most: int = 3) -> Crash:
+    """Kill a run up to ``most`` times, each time at another moment, then let it come to its end, and judge.
 
     Raises
     ------
@@ -75,7 +75,7 @@ def crash(home: Path, seed: int) -> Crash:
     pace = Pace(grace=rng.uniform(0.02, 0.3), schedule=0.02, ready=rng.uniform(0.02, 0.3))
     home.mkdir(parents=True, exist_ok=True)
     with scene(home, manifests, lambda objects: random_plan(rng, objects), pace=pace) as stage:
-        kills = [_run_and_kill(stage, rng) for _ in range(rng.randint(1, 3))]
+        kills = [_run_and_kill(stage, rng) for _ in range(rng.randint(1, most))]
         runs = len(kills)
         while True:
             runs += 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,6 +26,19 @@ from tests.support.plans import plan
 
 pytestmark = needs_kubectl
 FIRST = "web-5d5b-aaaab"
+RUNNING = [manifest for manifest in shop_manifests() if manifest["metadata"]["name"] != "new"]
+
+
+def one_wave(manifests: list[Object]) -> Plan:
+    """Return a plan of a web server and a database."""
+    m = Moving(manifests)
+    return plan([m.move("shop/web-5d5b-aaaab", "n3", budgets=("web",)), m.move("shop/db-0", "n3")])
+
+
+@pytest.fixture
+def small(home: Path) -> Iterator[Scene]:
+    with scene(home, RUNNING, one_wave) as found:
+        yield found
 
 
 def answers(shop: Scene, move: str) -> list[tuple[str, str]]:
@@ -51,35 +64,35 @@ class TestTheWay:
         ids=["429", "500", "503", "timeout-but-done", "cut-before", "cut-after", "cut-in-the-middle"],
     )
     def test_evictions_that_fail(
-        self, shop: Scene, fault: Callable[[Request], None], after: bool, outcomes: list[str]
+        self, small: Scene, fault: Callable[[Request], None], after: bool, outcomes: list[str]
     ) -> None:
-        shop.server.faults.on("evict", fault, matching=FIRST, after=after)
-        assert shop.run().stopped == ""
-        assert [outcome for outcome, _ in answers(shop, "m0001")] == outcomes
-        shop.check_done()
+        small.server.faults.on("evict", fault, matching=FIRST, after=after)
+        assert small.run().stopped == ""
+        assert [outcome for outcome, _ in answers(small, "m0001")] == outcomes
+        small.check_done()
 
-    def test_a_server_that_hangs(self, shop: Scene) -> None:
-        shop.server.faults.on("evict", hang(1.5), matching=FIRST)
-        kubectl = replace(shop.kubectl, timeout=0.7)
-        assert shop.run(kubectl=kubectl).stopped == ""
-        assert answers(shop, "m0001")[0][0] in {"unknown", "gone"}
-        shop.server.cluster.settle()
-        assert shop.standing() == shop.wanted()
-        assert len(shop.terminated()) == 4
+    def test_a_server_that_hangs(self, small: Scene) -> None:
+        small.server.faults.on("evict", hang(1.5), matching=FIRST)
+        kubectl = replace(small.kubectl, timeout=0.7)
+        assert small.run(kubectl=kubectl).stopped == ""
+        assert answers(small, "m0001")[0][0] in {"unknown", "gone"}
+        small.server.cluster.settle()
+        assert small.standing() == small.wanted()
+        assert len(small.terminated()) == 2
 
     @pytest.mark.parametrize("wish", ["list", "get"])
-    def test_reads_that_fail(self, shop: Scene, wish: str) -> None:
-        shop.server.faults.on(wish, cut(0.5), skip=1)
-        shop.server.faults.on(wish, refuse(ApiError(500, "InternalError", "etcd is sad")), matching="/pods", skip=4)
-        assert shop.run().stopped == ""
-        shop.check_done()
+    def test_reads_that_fail(self, small: Scene, wish: str) -> None:
+        small.server.faults.on(wish, cut(0.5), skip=1)
+        small.server.faults.on(wish, refuse(ApiError(500, "InternalError", "etcd is sad")), matching="/pods", skip=4)
+        assert small.run().stopped == ""
+        small.check_done()
 
-    def test_retry_after_is_kept(self, shop: Scene) -> None:
-        shop.server.faults.on("evict", refuse(too_many_requests("later", 3)), matching=FIRST)
-        shop.run(pause_scale=0.5)
-        asked = [r for r in read_journal(shop.journal) if r.event == "intent" and r.move == "m0001"]
+    def test_retry_after_is_kept(self, small: Scene) -> None:
+        small.server.faults.on("evict", refuse(too_many_requests("later", 3)), matching=FIRST)
+        small.run(pause_scale=0.5)
+        asked = [r for r in read_journal(small.journal) if r.event == "intent" and r.move == "m0001"]
         assert len(asked) == 2
-        assert "shop/web-5d5b-aaaab: refused for now: later; again in 1.5 s" in " ".join(shop.lines)
+        assert "shop/web-5d5b-aaaab: refused for now: later; again in 1.5 s" in " ".join(small.lines)
 
     def test_a_budget_makes_pods_wait_for_each_other(self, home: Path) -> None:
         """Two pods of one wave under a budget of one: the second is refused until the first is replaced."""
@@ -117,37 +130,37 @@ class TestTheWay:
 
 
 class TestSomebodyElse:
-    def test_a_pod_that_somebody_else_deletes_first_is_not_evicted(self, shop: Scene) -> None:
+    def test_a_pod_that_somebody_else_deletes_first_is_not_evicted(self, small: Scene) -> None:
         def delete(request: Request) -> None:
-            shop.server.store.delete(PODS, "shop", FIRST, {})
+            small.server.store.delete(PODS, "shop", FIRST, {})
 
-        shop.server.faults.on("get", delete, matching=FIRST)
-        assert shop.run().stopped == ""
-        assert answers(shop, "m0001") == [("gone", "somebody else deleted the pod")]
-        assert shop.accepted().total() == 3
-        shop.server.cluster.settle()
-        assert shop.standing() == shop.wanted()
+        small.server.faults.on("get", delete, matching=FIRST)
+        assert small.run().stopped == ""
+        assert answers(small, "m0001") == [("gone", "somebody else deleted the pod")]
+        assert small.accepted().total() == 1
+        small.server.cluster.settle()
+        assert small.standing() == small.wanted()
 
-    def test_a_pod_that_is_replaced_between_look_and_eviction(self, shop: Scene) -> None:
+    def test_a_pod_that_is_replaced_between_look_and_eviction(self, small: Scene) -> None:
         """The uid keeps the new pod of the old name safe."""
 
         def replace(request: Request) -> None:
-            if not any(pod["metadata"].get("deletionTimestamp") for pod in shop.server.store.all(PODS)):
-                shop.server.store.remove(PODS, "shop", "db-0")
-                shop.server.cluster.settle()
+            if not any(pod["metadata"].get("deletionTimestamp") for pod in small.server.store.all(PODS)):
+                small.server.store.remove(PODS, "shop", "db-0")
+                small.server.cluster.settle()
 
-        shop.server.faults.on("evict", replace, matching="db-0")
-        shop.run()
-        assert answers(shop, "m0002")[0][0] == "gone"
-        assert "Precondition failed" in answers(shop, "m0002")[0][1]
-        assert shop.server.store.get(PODS, "shop", "db-0")["metadata"]["uid"] not in shop.terminated()
+        small.server.faults.on("evict", replace, matching="db-0")
+        small.run()
+        assert answers(small, "m0002")[0][0] == "gone"
+        assert "Precondition failed" in answers(small, "m0002")[0][1]
+        assert small.server.store.get(PODS, "shop", "db-0")["metadata"]["uid"] not in small.terminated()
 
-    def test_a_rollout_in_the_middle_of_a_wave(self, shop: Scene) -> None:
+    def test_a_rollout_in_the_middle_of_a_wave(self, small: Scene) -> None:
         def deploy(request: Request) -> None:
-            roll_out(shop.server.store, "shop", "web", "7f7f")
+            roll_out(small.server.store, "shop", "web", "7f7f")
 
-        shop.server.faults.on("evict", deploy, matching=FIRST)
-        result = shop.run(pending=1)
+        small.server.faults.on("evict", deploy, matching=FIRST)
+        result = small.run(pending=1)
         assert "no replacement of pod shop/web-5d5b-aaaab" in result.stopped
         assert "ReplicaSet web-5d5b wants 0 pods now" in result.stopped
 
@@ -192,7 +205,7 @@ class TestStopRules:
             assert result.ledger.done
 
     def test_a_replacement_without_a_node(self, home: Path) -> None:
-        with scene(home, scheduler=lambda plan: lambda store, pod: None) as shop:
+        with scene(home, RUNNING, one_wave, lambda plan: lambda store, pod: None) as shop:
             stopped = shop.run(pending=0.3).stopped
             assert re.fullmatch(r"pod shop/(web-5d5b-\w+|db-0) is without a node for 0.3 s", stopped)
 
@@ -208,38 +221,38 @@ class TestStopRules:
         with scene(home, make=make, scheduler=lambda plan: when_gone, pace=Pace(grace=1.0)) as shop:
             assert shop.run(pending=0.4).stopped == ""
 
-    def test_a_replacement_that_does_not_become_ready(self, shop: Scene) -> None:
-        shop.server.cluster.never_ready.add("web")
-        result = shop.run(timeout=1)
+    def test_a_replacement_that_does_not_become_ready(self, small: Scene) -> None:
+        small.server.cluster.never_ready.add("web")
+        result = small.run(timeout=1)
         assert result.stopped == ("wave 1 is not over after 1 s: the replacement of shop/web-5d5b-aaaab is not ready")
-        shop.server.cluster.heal()
-        assert shop.run().ledger.done
-        shop.check_done()
+        small.server.cluster.heal()
+        assert small.run().ledger.done
+        small.check_done()
 
-    def test_a_budget_that_never_allows_it(self, shop: Scene) -> None:
-        shop.server.store.update(BUDGETS, "shop", "web", lambda found: found["spec"].update(maxUnavailable=0))
-        shop.server.cluster.settle()
-        result = shop.run(timeout=1)
+    def test_a_budget_that_never_allows_it(self, small: Scene) -> None:
+        small.server.store.update(BUDGETS, "shop", "web", lambda found: found["spec"].update(maxUnavailable=0))
+        small.server.cluster.settle()
+        result = small.run(timeout=1)
         assert "shop/web-5d5b-aaaab is not evicted (Cannot evict pod" in result.stopped
 
-    def test_a_disruption_controller_that_sleeps(self, shop: Scene) -> None:
-        shop.server.cluster.budgets_sleep = True
-        shop.server.store.update(BUDGETS, "shop", "web", lambda found: found["spec"].update(maxUnavailable=2))
-        result = shop.run()
+    def test_a_disruption_controller_that_sleeps(self, small: Scene) -> None:
+        small.server.cluster.budgets_sleep = True
+        small.server.store.update(BUDGETS, "shop", "web", lambda found: found["spec"].update(maxUnavailable=2))
+        result = small.run()
         assert "PodDisruptionBudget shop/web: its status is older than its spec" in result.stopped
-        assert not shop.server.evictions
+        assert not small.server.evictions
 
-    def test_a_cluster_that_cannot_be_reached_any_more(self, shop: Scene) -> None:
+    def test_a_cluster_that_cannot_be_reached_any_more(self, small: Scene) -> None:
         sad = refuse(ApiError(500, "InternalError", "etcd is sad"))
-        shop.server.faults.on("any", sad, matching="/pods", skip=1, times=10_000)
-        result = shop.run(timeout=1, pause_scale=1)
+        small.server.faults.on("any", sad, matching="/pods", skip=1, times=10_000)
+        result = small.run(timeout=1, pause_scale=1)
         assert result.stopped.startswith("wave 1 is not over after 1 s: shop/web-5d5b-aaaab is not evicted; ")
         assert result.stopped.endswith("get pods: etcd is sad")
-        assert not shop.accepted()
+        assert not small.accepted()
 
-    def test_a_workload_that_is_scaled_down(self, shop: Scene) -> None:
+    def test_a_workload_that_is_scaled_down(self, small: Scene) -> None:
         def scale(request: Request) -> None:
-            shop.server.store.update(REPLICA_SETS, "shop", "web-5d5b", lambda found: found["spec"].update(replicas=1))
+            small.server.store.update(REPLICA_SETS, "shop", "web-5d5b", lambda found: found["spec"].update(replicas=1))
 
-        shop.server.faults.on("evict", scale, matching=FIRST)
-        assert "wants 1 pods now" in shop.run(pending=0.5).stopped
+        small.server.faults.on("evict", scale, matching=FIRST)
+        assert "wants 1 pods now" in small.run(pending=0.5).stopped
