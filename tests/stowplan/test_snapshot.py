@@ -13,7 +13,8 @@ from instances.load import load
 from instances.manifests import READ
 from stowplan.cli import run
 from stowplan.snapshotting import KINDS
-from tests.support.api_server import ApiServer, Cluster, cut
+from tests.support.api_server import ApiServer, Cluster, cut, refuse
+from tests.support.api_server.errors import ApiError
 from tests.support.api_server.resources import RESOURCES
 from tests.support.applying import shop
 from tests.support.kubectl import needs_kubectl
@@ -58,6 +59,12 @@ class TestSnapshot:
         assert "stowplan: warning: the server does not serve csidrivers.storage.k8s.io\n" in told
         assert "stowplan: warning: left out: persistentvolumes is forbidden: " in told
         assert len(load(["dump.json"]).nodes) == 3
+
+    def test_an_aggregated_api_that_is_down_costs_nothing_else(self) -> None:
+        down = refuse(ApiError(503, "ServiceUnavailable", "the server is currently unable to handle the request"))
+        self.server.faults.on("discover", down, matching="/apis/batch/v1", times=100)
+        assert run(["snapshot", "-o", "dump.json"]) == 0
+        assert len(load(["dump.json"]).pods) == 6
 
     def test_without_pods_there_is_none(self, capsys: pytest.CaptureFixture[str]) -> None:
         self.server.forbids.add("pods")
