@@ -231,10 +231,13 @@ def _with_rules(rng: random.Random, app: _App, kind: str, cache: str) -> _App:
 def _workload(rng: random.Random, app: _App) -> Iterator[Manifest]:
     labels = {"app": app.name}
     spec = {"replicas": app.replicas, "selector": {"matchLabels": labels}}
-    yield _object("apps/v1", app.kind, _meta(rng, app.name, app.namespace), spec=spec)
+    meta = _meta(rng, app.name, app.namespace) | {"uid": _uid(app.kind, app)}
+    yield _object("apps/v1", app.kind, meta, spec=spec)
     if app.kind == "Deployment":
         owner = {"apiVersion": "apps/v1", "kind": "Deployment", "name": app.name, "controller": True}
-        meta = _meta(rng, f"{app.name}-rs", app.namespace) | {"ownerReferences": [owner]}
+        owner["uid"] = _uid("Deployment", app)
+        meta = _meta(rng, f"{app.name}-rs", app.namespace)
+        meta |= {"uid": _uid("ReplicaSet", app), "ownerReferences": [owner]}
         yield _object("apps/v1", "ReplicaSet", meta, spec=spec)
     service = {"selector": labels, "ports": [{"port": 80}]}
     yield _object("v1", "Service", _meta(rng, app.name, app.namespace), spec=service)
@@ -319,7 +322,7 @@ def _pod(rng: random.Random, app: _App, name: str, spec: Manifest) -> Manifest:
     owner = f"{app.name}-rs" if app.kind == "Deployment" else app.name
     meta = _meta(rng, name, app.namespace, labels={"app": app.name})
     meta["ownerReferences"] = [
-        {"apiVersion": "apps/v1", "kind": kind, "name": owner, "uid": f"{kind}-{app.key}", "controller": True}
+        {"apiVersion": "apps/v1", "kind": kind, "name": owner, "uid": _uid(kind, app), "controller": True}
     ]
     bound = "nodeName" in spec
     status: Manifest = {"phase": "Running" if bound else "Pending"}
@@ -403,6 +406,11 @@ def _volume(rng: random.Random, app: _App, pod: str, zone: str | None) -> Iterat
     meta["annotations"] = {"pv.kubernetes.io/bind-completed": "yes"}
     yield _object("v1", "PersistentVolume", _meta(rng, name), spec=volume, status=bound)
     yield _object("v1", "PersistentVolumeClaim", meta, spec={**request, "volumeName": name}, status=bound)
+
+
+def _uid(kind: str, app: _App) -> str:
+    """Return the uid of a controller, by which its pods name it."""
+    return f"{kind}-{app.key}"
 
 
 def _object(version: str, kind: str, meta: Manifest, **rest: Any) -> Manifest:

@@ -12,6 +12,7 @@ from models.settings import SettingsDocument
 Number = Annotated[int, Field(ge=0)]
 Positive = Annotated[int, Field(ge=1)]
 Text = Annotated[str, Field(min_length=1)]
+Percent = Annotated[str, Field(pattern=r"^(100|[1-9][0-9]?)%$")]
 
 Executor = Literal["eviction-api", "descheduler", "koordinator"]
 """Who evicts; decides which pods can be moved at all."""
@@ -58,6 +59,9 @@ class MoveDocument(Document):
     same_name
         Whether the replacement has the name of the pod; then it comes up only after the pod is gone, and it takes no
         room on both nodes at once.
+    waits
+        Whether pod and replacement exclude each other (a volume, a port, anti-affinity in one zone): until the pod is
+        gone, the filters refuse its replacement on ``target``, which is pending for so long.
     template_hash
         ``pod-template-hash`` or ``controller-revision-hash`` of the pod, empty if it has neither.
     requests
@@ -75,6 +79,7 @@ class MoveDocument(Document):
     target: str | None
     follows: str | None = None
     same_name: bool = False
+    waits: bool = False
     owner: OwnerDocument | None = None
     template_hash: str = ""
     requests: Annotated[dict[str, str], Field(default_factory=dict)]
@@ -100,6 +105,8 @@ class WaveDocument(Document):
     peak
         Largest share of each node that is taken while the wave is under way, as a fraction by resource name, for the
         nodes that take part.
+    cordon
+        Nodes that have to be cordoned for as long as the wave lasts, and no longer.
     """
 
     number: Positive
@@ -107,6 +114,7 @@ class WaveDocument(Document):
     barrier: BarrierDocument = BarrierDocument()
     tiers: tuple[float, ...] = ()
     peak: Annotated[dict[str, dict[str, float]], Field(default_factory=dict)]
+    cordon: tuple[str, ...] = ()
 
 
 class TokenDocument(Document):
@@ -145,9 +153,12 @@ class PlanTier(Document):
 
 
 class LimitsDocument(Document):
-    """How many evictions a wave may hold: of one owner, from one node, in one namespace, in all; ``None`` is any."""
+    """How many evictions a wave may hold: of one owner, from one node, in one namespace, in all; ``None`` is any.
 
-    per_owner: Positive | None = None
+    ``per_owner`` may be a share of the owner's pods, such as ``25%``, rounded up.
+    """
+
+    per_owner: Positive | Percent | None = None
     per_node: Positive | None = None
     per_namespace: Positive | None = None
     total: Positive | None = None
@@ -174,6 +185,8 @@ class Plan(Document):
         No plan for the same placement has fewer waves.
     given_up
         Moves of the best placement that no order reaches, one line each; the plan does without them.
+    cordon
+        Nodes to cordon before the first wave, and to leave so.
     """
 
     api_version: Literal["stowplan/v1"] = API_VERSION
@@ -192,6 +205,7 @@ class Plan(Document):
     tokens: tuple[TokenDocument, ...]
     immovable: tuple[ImmovableDocument, ...]
     given_up: tuple[str, ...] = ()
+    cordon: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from instances.synthetic import synthetic_snapshot
     from models.errors import InputError, StowplanError
     from models.objective import PRESETS, Objective, TierSettings
+    from models.plan import LimitsDocument, Plan
     from models.result import Outcome, Status, TierOutcome
     from models.snapshot import Snapshot
     from optimizer.control import Stop
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from stowplan.documents.solution import SolutionDocument, solution_document
     from stowplan.inputs import Settings, make_problem, make_profile
     from stowplan.measures import Measures, measure
+    from stowplan.plan_verification import PlanVerification, verify_plan
+    from stowplan.planning import Planned, Terms, make_plan
     from stowplan.solution import Move, Solution, solve_snapshot
     from stowplan.verification import Verification, verify
 
@@ -35,6 +38,7 @@ _HOMES = {
     "instances.synthetic": ("synthetic_snapshot",),
     "models.errors": ("InputError", "StowplanError"),
     "models.objective": ("PRESETS", "Objective", "TierSettings"),
+    "models.plan": ("LimitsDocument", "Plan"),
     "models.result": ("Outcome", "Status", "TierOutcome"),
     "models.snapshot": ("Snapshot",),
     "optimizer.control": ("Stop",),
@@ -46,6 +50,8 @@ _HOMES = {
     "stowplan.documents.solution": ("SolutionDocument", "solution_document"),
     "stowplan.inputs": ("Settings", "make_problem", "make_profile"),
     "stowplan.measures": ("Measures", "measure"),
+    "stowplan.plan_verification": ("PlanVerification", "verify_plan"),
+    "stowplan.planning": ("Planned", "Terms", "make_plan"),
     "stowplan.solution": ("Move", "Solution", "solve_snapshot"),
     "stowplan.verification": ("Verification", "verify"),
 }
@@ -57,11 +63,15 @@ __all__ = [
     "ComparisonDocument",
     "Compiled",
     "InputError",
+    "LimitsDocument",
     "Measures",
     "Move",
     "Objective",
     "Options",
     "Outcome",
+    "Plan",
+    "PlanVerification",
+    "Planned",
     "Settings",
     "Simulation",
     "Snapshot",
@@ -70,12 +80,14 @@ __all__ = [
     "Status",
     "Stop",
     "StowplanError",
+    "Terms",
     "TierOutcome",
     "TierSettings",
     "Verification",
     "compare",
     "comparison_document",
     "load",
+    "make_plan",
     "make_problem",
     "make_profile",
     "measure",
@@ -84,6 +96,7 @@ __all__ = [
     "solve_snapshot",
     "synthetic_snapshot",
     "verify",
+    "verify_plan",
 ]
 
 

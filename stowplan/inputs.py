@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from pathlib import Path
+from typing import get_args
 
 import yaml
 from pydantic import ValidationError
@@ -13,10 +15,17 @@ from pydantic import ValidationError
 from models.errors import InputError
 from models.kubernetes import LabelSelector, LabelSelectorRequirement, Pod
 from models.objective import PRESETS, Objective
+from models.plan import Executor, LimitsDocument
 from models.quantity import parse_quantity
+from models.settings import SettingsDocument
 from models.snapshot import Snapshot
 from models.validation import refusal
+from plans.cordons import cordon
+from plans.movability.causes import WAIVABLE, Cause
+from plans.movability.costs import has_costs, move_weight
+from plans.movability.movable import Movability
 from plugins_compat.compiler.compile import Compiled, compile_problem
+from plugins_compat.compiler.goals import Errand
 from plugins_compat.framework.profile import DEFAULT_SCHEDULER, Profile
 from plugins_compat.plugins.gpu_share import GpuShare
 from plugins_compat.profiles import choose_release, default_profile, read_profiles
@@ -28,6 +37,12 @@ LATEST = "1.36"
 _SET_BASED = re.compile(r"^(?P<key>\S+)\s+(?P<operator>in|notin)\s*\((?P<values>[^()]*)\)$")
 _EQUALITY = re.compile(r"^(?P<key>[^\s=!()]+)\s*(?P<operator>==|=|!=)\s*(?P<value>[^\s=!()]*)$")
 _EXISTS = re.compile(r"^(?P<not>!?)\s*(?P<key>[^\s=!()]+)$")
+
+_DURATION_PART = re.compile(r"(\d{1,9})([smhd])", re.ASCII)
+_DURATION = re.compile(r"(\d{1,9}[smhd])+", re.ASCII)
+SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+LONGEST = timedelta(days=365)
+"""The longest time that a plan can be good for."""
 
 LEAST_MEMORY = 256 * 2**20
 """Bytes below which not even the solver fits."""
@@ -59,6 +74,16 @@ class Settings:
         The scheduler looks for as many feasible nodes as ``percentageOfNodesToScore`` says, not for all.
     metrics
         Measured load, for load-aware plugins: a file, or the address of a load-watcher or Prometheus server.
+    executor
+        Who evicts; pods that it cannot move stay where they are. Without one, whoever is not tied to its node may move.
+    may_move
+        Kinds of reasons for staying that shall not count.
+    move_costs
+        Annotations decide what a pod's move costs, beside the moves of others.
+    drain
+        Nodes to cordon, and to get pods off before all else.
+    admit
+        Keys of waiting pods that are to get a node before all else.
     """
 
     objective: str = "balance"
@@ -71,10 +96,20 @@ class Settings:
     preemption: str | None = None
     sample_nodes: bool = False
     metrics: str | None = None
+    executor: str | None = None
+    may_move: Sequence[str] = field(default_factory=tuple)
+    move_costs: bool = True
+    drain: Sequence[str] = field(default_factory=tuple)
+    admit: Sequence[str] = field(default_factory=tuple)
 
 
-def make_problem(snapshot: Snapshot, settings: Settings) -> Compiled:
+def make_problem(snapshot: Snapshot, settings: Settings, frozen: Callable[[Pod], str | None] | None = None) -> Compiled:
     """Compile a snapshot as the settings say.
+
+    Parameters
+    ----------
+    frozen
+        Returns why a pod is to stay that the settings would let go, or ``None``.
 
     Raises
     ------
@@ -84,14 +119,57 @@ def make_problem(snapshot: Snapshot, settings: Settings) -> Compiled:
     objective = read_objective(settings.objective)
     if settings.preemption is not None:
         objective = objective.model_copy(update={"preemption": settings.preemption})
-    freeze = Freeze(settings.freeze, settings.freeze_bare)
+    stays = _either(who_stays(snapshot, settings), frozen)
+    weigh = move_weight if settings.move_costs and has_costs(snapshot) else None
     profile = make_profile(settings, snapshot)
     snapshot = with_metrics(snapshot, profile, settings.metrics)
-    snapshot = with_device_note(snapshot, profile, settings.config)
+    snapshot = cordon(with_device_note(snapshot, profile, settings.config), settings.drain)
     try:
-        return compile_problem(snapshot, profile, objective, freeze=freeze, max_moves=settings.max_moves)
+        return compile_problem(
+            snapshot,
+            profile,
+            objective,
+            freeze=stays,
+            max_moves=settings.max_moves,
+            weigh=weigh,
+            errand=Errand(frozenset(settings.drain), frozenset(settings.admit)),
+        )
     except InputError as error:
         raise error.in_file(settings.objective) if error.obj == "objective" else error from None
+
+
+def same_problem(
+    snapshot: Snapshot,
+    settings: SettingsDocument,
+    profile: Profile,
+    *,
+    freeze: Callable[[Pod], str | None] | None = None,
+    limited: bool = True,
+) -> Compiled:
+    """Compile a snapshot as it was compiled for a document.
+
+    Parameters
+    ----------
+    freeze
+        Returns why a pod stays; by default it is worked out anew.
+    limited
+        Whether the limit on moves counts.
+    """
+    return compile_problem(
+        cordon(snapshot, settings.drain),
+        profile,
+        settings.objective,
+        freeze=freeze or who_stays(snapshot, settings),
+        max_moves=settings.max_moves if limited else None,
+        weigh=move_weight if settings.move_costs else None,
+        errand=Errand(frozenset(settings.drain), frozenset(settings.admit)),
+    )
+
+
+def _either(
+    first: Callable[[Pod], str | None], second: Callable[[Pod], str | None] | None
+) -> Callable[[Pod], str | None]:
+    return first if second is None else lambda pod: first(pod) or second(pod)
 
 
 def make_profile(settings: Settings, snapshot: Snapshot | None = None) -> Profile:
@@ -148,6 +226,68 @@ def read_objective(name: str) -> Objective:
         raise refusal(error, name) from None
 
 
+def who_stays(
+    snapshot: Snapshot, settings: Settings | SettingsDocument, *, detailed: bool = False
+) -> Callable[[Pod], str | None]:
+    """Return what says why a bound pod stays where it is: the user, or the executor.
+
+    Parameters
+    ----------
+    detailed
+        Name what is particular about the pod too, instead of the words that pods of one cause share.
+
+    Raises
+    ------
+    InputError
+        If a freeze, or a kind of reason to waive, is none.
+    """
+    frozen = Freeze(settings.freeze, settings.freeze_bare)
+    if settings.executor is None:
+        if settings.may_move:
+            raise InputError("waives a rule of an executor, so it needs --executor", field="--may-move")
+        return frozen
+    movability = Movability(
+        snapshot, parse_executor(settings.executor), waived=[parse_cause(word) for word in settings.may_move]
+    )
+
+    def stays(pod: Pod) -> str | None:
+        if reason := frozen(pod):
+            return reason
+        bond = movability.bond(pod)
+        return None if bond is None else str(bond) if detailed else bond.phrase
+
+    return stays
+
+
+def parse_executor(word: str) -> Executor:
+    """Return an executor by name.
+
+    Raises
+    ------
+    InputError
+        If there is none of that name.
+    """
+    names: tuple[Executor, ...] = get_args(Executor)
+    for name in names:
+        if name == word:
+            return name
+    raise InputError(f"{word!r} is none of {', '.join(names)}", field="--executor")
+
+
+def parse_cause(word: str) -> Cause:
+    """Return a kind of reason that can be waived, by name.
+
+    Raises
+    ------
+    InputError
+        If there is none of that name.
+    """
+    if word not in WAIVABLE:
+        names = ", ".join(cause.value for cause in Cause if cause in WAIVABLE)
+        raise InputError(f"{word!r} is no reason that can be waived; those are {names}", field="--may-move")
+    return Cause(word)
+
+
 class Freeze:
     """Decides which pods stay where they are, by namespace or by label selector.
 
@@ -180,6 +320,46 @@ class Freeze:
         namespaces = {pod.namespace for pod in snapshot.pods}
         idle = sorted(self.namespaces - namespaces)
         return idle + [w for w, s in self.selectors if not any(s.matches(pod.metadata.labels) for pod in snapshot.pods)]
+
+
+def read_limits(
+    per_owner: str = "any", per_node: int | None = None, per_namespace: int | None = None, total: int | None = None
+) -> LimitsDocument:
+    """Return how many evictions a wave may hold.
+
+    Parameters
+    ----------
+    per_owner
+        A number, a percentage such as ``25%``, or ``any``.
+
+    Raises
+    ------
+    InputError
+        If it is none of these.
+    """
+    word: int | str | None = None if per_owner == "any" else int(per_owner) if per_owner.isdecimal() else per_owner
+    try:
+        return LimitsDocument(per_owner=word, per_node=per_node, per_namespace=per_namespace, total=total)
+    except ValidationError:
+        raise InputError(
+            f"{per_owner!r} is neither a number from 1 on, nor a percentage such as 25%, nor any",
+            field="--max-per-owner",
+        ) from None
+
+
+def read_duration(word: str, option: str) -> timedelta:
+    """Return a length of time such as ``90s``, ``30m``, ``2h``, ``1d`` or ``1h30m``.
+
+    Raises
+    ------
+    InputError
+        If it is none, or nothing.
+    """
+    parts = _DURATION_PART.findall(word)
+    length = sum((timedelta(seconds=int(number) * SECONDS[unit]) for number, unit in parts), timedelta())
+    if not _DURATION.fullmatch(word) or not timedelta() < length <= LONGEST:
+        raise InputError(f"{word!r} is not a length of time such as 30m, 2h or 1d", field=option)
+    return length
 
 
 def memory_limit(word: str | None) -> int | None:

@@ -9,11 +9,11 @@ from models.result import Status
 from models.snapshot import Snapshot
 from optimizer.evaluate import Evaluation, Judge
 from plugins_compat.admission import Rejection, populated, rejections
-from plugins_compat.compiler.compile import Compiled, compile_problem
+from plugins_compat.compiler.compile import Compiled
 from plugins_compat.framework.profile import Profile
 from stowplan.documents.solution import PlacementDocument, SolutionDocument, refusal_document
 from stowplan.documents.verification import VerificationDocument
-from stowplan.inputs import Freeze
+from stowplan.inputs import same_problem
 from stowplan.solution import fixed, today
 
 
@@ -46,17 +46,11 @@ class Verification:
 def verify(snapshot: Snapshot, document: SolutionDocument, profile: Profile) -> Verification:
     """Check a solution against a snapshot, which may be a newer one than it was made for."""
     settings = document.settings
-    compiled = compile_problem(
-        snapshot,
-        profile,
-        settings.objective,
-        freeze=Freeze(settings.freeze, settings.freeze_bare),
-        max_moves=settings.max_moves,
-    )
+    compiled = same_problem(snapshot, settings, profile)
     problems, remarks = [], []
     if snapshot.fingerprint != document.snapshot.fingerprint:
         remarks.append("the snapshot is not the one the solution was made for")
-    where, drift = _resolve(compiled, document.placements)
+    where, drift = resolve(compiled, document.placements)
     problems += drift
     placement = compiled.placement(where)
     evaluation = Judge(compiled.problem).evaluate(placement)
@@ -78,7 +72,7 @@ def verify(snapshot: Snapshot, document: SolutionDocument, profile: Profile) -> 
     return Verification(compiled, evaluation, problems, remarks, refused)
 
 
-def _resolve(compiled: Compiled, placements: Sequence[PlacementDocument]) -> tuple[dict[str, str], list[str]]:
+def resolve(compiled: Compiled, placements: Sequence[PlacementDocument]) -> tuple[dict[str, str], list[str]]:
     """Match the solution's pods with the snapshot's; return where they stand, and what does not match."""
     free = {pod.key: pod for pod in compiled.pods}
     everyone = {pod.key: pod for pod in compiled.snapshot.pods}

@@ -59,6 +59,7 @@ class ObjectMeta:
     labels: StringMap = EMPTY
     annotations: Annotations = EMPTY
     owner_references: Many[OwnerReference] = ()
+    generation: int | None = None
     creation_timestamp: Name | None = None
     deletion_timestamp: str | None = None
 

@@ -302,6 +302,12 @@ class Pod:
         return self.phase in ("Succeeded", "Failed")
 
     @property
+    def ready(self) -> bool:
+        """Whether the pod's condition ``Ready`` is ``True``."""
+        conditions = self.status.conditions if self.status else ()
+        return any(condition.type == "Ready" and condition.status == "True" for condition in conditions)
+
+    @property
     def terminating(self) -> bool:
         """Whether the pod's deletion has been asked for."""
         return self.metadata.deletion_timestamp is not None

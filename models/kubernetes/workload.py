@@ -89,8 +89,9 @@ class PodDisruptionBudgetSpec:
 
 @kube
 class PodDisruptionBudgetStatus:
-    """The disruption controller's own view; ``disrupted_pods`` names pods whose eviction is under way."""
+    """The disruption controller's own view; ``disrupted_pods`` says since when a pod's eviction is under way."""
 
+    observed_generation: int | None = None
     disruptions_allowed: int = 0
     disrupted_pods: StringMap = EMPTY
     current_healthy: int = 0

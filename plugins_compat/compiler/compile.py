@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +13,7 @@ from models.kubernetes import Pod
 from models.objective import Objective
 from models.problem import MoveBudget, Origin, Placement, Problem, Rule, Tier, Weighted, project, refine
 from models.snapshot import Snapshot
-from plugins_compat.compiler.goals import make_tiers
+from plugins_compat.compiler.goals import Errand, Weigh, make_tiers
 from plugins_compat.compiler.roll_call import Freeze, RollCall, call_roll
 from plugins_compat.compiler.view import View
 from plugins_compat.framework.framework import Framework
@@ -100,6 +100,8 @@ def compile_problem(
     *,
     freeze: Freeze | None = None,
     max_moves: int | None = None,
+    weigh: Weigh | None = None,
+    errand: Errand | None = None,
 ) -> Compiled:
     """Compile a snapshot into a problem.
 
@@ -111,6 +113,10 @@ def compile_problem(
         Returns why a bound pod is to stay where it is, or ``None``.
     max_moves
         At most so many pods leave their node.
+    weigh
+        Returns what a pod's move weighs, where the objective has a cost of moves; without it, each move weighs 1.
+    errand
+        Something to be done before all that the objective asks for.
 
     Raises
     ------
@@ -118,7 +124,8 @@ def compile_problem(
         If the objective names a resource that the snapshot does not know, or if amounts add up to more than the
         scheduler's integers hold.
     """
-    known = Shapes()
+    errand = errand or Errand()
+    known = Shapes(apart=_apart(weigh, errand))
     standing = Counter(known.of(pod) for pod in snapshot.pods if not pod.finished)
     check_sums(snapshot.nodes, [(shape.pod, pods) for shape, pods in standing.items()], profile.release)
     state = ClusterState(snapshot, profile.release, known)
@@ -140,7 +147,7 @@ def compile_problem(
         rules.append(MoveBudget(Origin("--max-moves"), max_moves))
     losing = np.ones_like(waiting) if objective.preemption == "by-priority" else waiting
     pending = [shape for shape, loses in zip(pod_shapes, losing, strict=True) if loses]
-    tiers = make_tiers(view, objective, framework, pending, rules)
+    tiers = make_tiers(view, objective, framework, pending, rules, weigh, errand)
 
     fine = refine(len(shapes), [*rules, *(weighted.term for tier in tiers for weighted in tier.terms)])
     _, representative = np.unique(fine, return_index=True)
@@ -157,6 +164,13 @@ def compile_problem(
     )
     notes = tuple(dict.fromkeys([*view.notes, *_unmodelled(framework, objective)]))
     return Compiled(snapshot, profile, objective, state.shapes, problem, pods, class_of, roll, notes)
+
+
+def _apart(weigh: Weigh | None, errand: Errand) -> Callable[[Pod], Hashable] | None:
+    """Return what keeps look-alikes apart: what their moves weigh, and whether they are the pods of the errand."""
+    if not errand.admit:
+        return weigh
+    return lambda pod: (weigh and weigh(pod), pod.key in errand.admit)
 
 
 def _project_tier(tier: Tier, fine: Ints, representative: Ints) -> Tier:

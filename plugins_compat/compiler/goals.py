@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from models.arrays import Ints
+from models.arrays import Floats, Ints
 from models.errors import InputError
+from models.kubernetes import Pod
 from models.objective import Objective, TierSettings
 from models.problem import (
     Curves,
@@ -18,6 +20,7 @@ from models.problem import (
     NodeCurve,
     Open,
     Origin,
+    Prefer,
     Rule,
     Tier,
     Unplaced,
@@ -54,10 +57,41 @@ MOST_LOAD = 1000.0
 """Load of a node, as a fraction of what it offers, of which squares are still taken."""
 
 
+Weigh = Callable[[Pod], float]
+"""Returns what a pod's move weighs, positive and in whole hundredths; pods that it tells apart have other shapes."""
+
+HUNDREDTHS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Errand:
+    """Something that is to be done at the least cost of moves, before all that the objective asks for.
+
+    Parameters
+    ----------
+    leave
+        Names of the nodes that every pod that is free to move is to leave.
+    admit
+        Keys of waiting pods that are to get a node.
+    """
+
+    leave: frozenset[str] = frozenset()
+    admit: frozenset[str] = frozenset()
+
+    def __bool__(self) -> bool:
+        return bool(self.leave or self.admit)
+
+
 def make_tiers(
-    view: View, objective: Objective, framework: Framework, pending: Sequence[Shape], rules: Sequence[Rule]
+    view: View,
+    objective: Objective,
+    framework: Framework,
+    pending: Sequence[Shape],
+    rules: Sequence[Rule],
+    weigh: Weigh | None = None,
+    errand: Errand = Errand(),
 ) -> tuple[Tier, ...]:
-    """Return the tiers: repair, pending pods by priority, then what the objective asks for.
+    """Return the tiers: an errand and its cost, repair, pending pods by priority, then what the objective asks for.
 
     Where pods may lose their node for others, pending pods come before repair: no pod shall lose its node just to
     mend a rule.
@@ -68,11 +102,29 @@ def make_tiers(
         Shapes of the pods that may stay without a node.
     rules
         Tell what pods take beside resources.
+    weigh
+        Tells what moves cost beside each other; without it, all cost the same.
     """
+    weights = np.array([weigh(shape.pod) if weigh else 1.0 for shape in view.shapes])
+    errands = _errand_tiers(view, errand, weights) if errand else ()
     repair = [Tier("repair", (Weighted(1, Excess(Origin("repair"))),), SEVERITY, "violations")]
     waiting = _pending_tiers(view, pending, rules)
     first = [*waiting, *repair] if objective.preemption == "by-priority" else [*repair, *waiting]
-    return (*first, *(_tier(view, settings, framework) for settings in objective.tiers))
+    return (*errands, *first, *(_tier(view, settings, framework, weights) for settings in objective.tiers))
+
+
+def _errand_tiers(view: View, errand: Errand, weights: Floats) -> Iterator[Tier]:
+    """Yield how far an errand is from being done, and the cost of the moves that it takes."""
+    if errand.leave:
+        named = np.array([[node.name in errand.leave for node in view.state.nodes]], dtype=np.int64)
+        term = Prefer(Origin("drain"), np.zeros(len(view.shapes), dtype=np.int64), named)
+        yield Tier("pods left to drain", (Weighted(1, term),), 1, "pods")
+    if errand.admit:
+        wanted = np.array([shape.pod.key in errand.admit for shape in view.shapes], dtype=np.int64)
+        yield Tier("pods not admitted", (Weighted(1, Unplaced(Origin("fit"), wanted)),), 1, "pods")
+    scale = HUNDREDTHS if np.any(weights != 1) else 1
+    cost = np.rint(weights * scale).astype(np.int64)
+    yield Tier("moves needed", (Weighted(1, Move(Origin("moves"), cost)),), scale, "moves")
 
 
 def _pending_tiers(view: View, pending: Sequence[Shape], rules: Sequence[Rule]) -> list[Tier]:
@@ -105,8 +157,9 @@ def _sizes(view: View, rules: Sequence[Rule]) -> Ints:
     return sizes
 
 
-def _tier(view: View, settings: TierSettings, framework: Framework) -> Tier:
-    scale = _scale(settings)
+def _tier(view: View, settings: TierSettings, framework: Framework, weights: Floats) -> Tier:
+    weighed = bool(np.any(weights != 1))
+    scale = _scale(settings, weighed)
 
     def whole(weight: float) -> int:
         return round(weight * scale)
@@ -116,7 +169,11 @@ def _tier(view: View, settings: TierSettings, framework: Framework) -> Tier:
         if weight:
             terms.append(Weighted(1, _variance(view, resource, weight * scale)))
     if settings.moves:
-        cost = np.full(len(view.shapes), whole(settings.moves), dtype=np.int64)
+        least = min(1, whole(settings.moves))
+        cost = np.maximum(least, np.rint(weights * settings.moves * scale)).astype(np.int64)
+        if weighed:
+            owners = int(view.counts[weights != 1].sum())
+            view.note(f"moves of {owners} pods cost more or less than others, as annotations of theirs say")
         terms.append(Weighted(1, Move(Origin("moves"), cost)))
     if settings.nodes:
         cost = np.full(view.state.size, whole(settings.nodes), dtype=np.int64)
@@ -135,10 +192,11 @@ def _tier(view: View, settings: TierSettings, framework: Framework) -> Tier:
     return Tier(settings.name, tuple(terms), scale, _unit(settings))
 
 
-def _scale(settings: TierSettings) -> int:
+def _scale(settings: TierSettings, weighed: bool) -> int:
     if settings.scores or any(settings.variance.values()):
         return FINE
-    weights = (settings.moves, settings.nodes, *settings.spread.values())
+    moves = settings.moves / HUNDREDTHS if weighed else settings.moves
+    weights = (moves, settings.nodes, *settings.spread.values())
     return next((s for s in (1, 10, 100, 1000) if all((w * s).is_integer() for w in map(float, weights))), FINE)
 
 

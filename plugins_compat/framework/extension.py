@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 
 from models.arrays import Ints
-from models.kubernetes import Pod
+from models.kubernetes import Node, Pod
 from models.problem import POINTS
 from models.snapshot import Snapshot
-from plugins_compat.extenders.answers import ExtenderError
+from plugins_compat.extenders.answers import ExtenderError, Filtered
 from plugins_compat.extenders.config import ExtenderConfig
 from plugins_compat.framework.cycle import EXTENDED, Verdict
 from plugins_compat.framework.status import Code, Status
-
-if TYPE_CHECKING:
-    from plugins_compat.extenders.client import HTTPExtender
 
 MOST_POINTS = 10
 """Points an extender may give; they are stretched to those of plugins."""
@@ -25,6 +22,29 @@ MOST_POINTS = 10
 
 Proposal = tuple[Sequence[Pod], int]
 """Pods that would have to leave a node, and how many of them against a disruption budget."""
+
+
+class Extender(Protocol):
+    """One extender; its configuration says which of the verbs are ever called."""
+
+    @property
+    def config(self) -> ExtenderConfig:
+        """What it does."""
+
+    def is_interested(self, pod: Pod) -> bool:
+        """Whether it wants to be asked about a pod."""
+
+    def filter(self, pod: Pod, nodes: Sequence[Node]) -> Filtered:
+        """Return which nodes suit a pod."""
+
+    def prioritize(self, pod: Pod, nodes: Sequence[Node]) -> dict[str, int]:
+        """Return scores by node name, 0 to 10."""
+
+    def preempt(self, pod: Pod, victims: Mapping[str, Proposal]) -> dict[str, tuple[list[str], int]]:
+        """Return, by node name, uids of the pods that have to leave, and how many of them against a budget."""
+
+    def bind(self, pod: Pod, node: str) -> None:
+        """Bind a pod."""
 
 
 class Extenders:
@@ -37,7 +57,7 @@ class Extenders:
     """
 
     def __init__(self, configs: Sequence[ExtenderConfig], snapshot: Snapshot) -> None:
-        self.all: list[HTTPExtender] = []
+        self.all: list[Extender] = []
         if configs:
             # The HTTP library is for those who need it.
             from plugins_compat.extenders.client import HTTPExtender
@@ -128,7 +148,7 @@ class Extenders:
         """Whether any extender filters."""
         return any(extender.config.filter_verb for extender in self.all)
 
-    def binder(self, pod: Pod) -> HTTPExtender | None:
+    def binder(self, pod: Pod) -> Extender | None:
         """Return the extender that binds a pod, if one does."""
         return next((e for e in self.all if e.config.bind_verb and e.is_interested(pod)), None)
 

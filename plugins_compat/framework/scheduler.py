@@ -144,7 +144,7 @@ def schedule(framework: Framework, pods: Sequence[Pod]) -> Iterable[Decision]:
         decision = schedule_one(framework, pod)
         yield replace(decision, preempted_by=preemptor) if preemptor is not None else decision
         for victim in decision.victims:
-            if reason := _not_replaced(framework, victim):
+            if reason := not_replaced(framework, victim):
                 yield Decision(victim, None, f"preempted by {pod.key}; {reason}", preempted_by=pod)
             else:
                 heapq.heappush(queue, (key(victim), entered, victim, pod))
@@ -157,7 +157,7 @@ def in_turn(framework: Framework, pods: Sequence[Pod]) -> list[Pod]:
     return sorted(arrived, key=framework.queue_sort[0].queue_key)
 
 
-def _not_replaced(framework: Framework, victim: Pod) -> str | None:
+def not_replaced(framework: Framework, victim: Pod) -> str | None:
     """Return why nothing of a victim comes back to this queue, or ``None`` if its successor does."""
     controller = victim.metadata.controller
     if controller is None:

@@ -8,7 +8,7 @@ all other annotations are not part of it.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,9 +40,16 @@ class Shape:
 
 
 class Shapes:
-    """Finds the shape of a pod; grows as pods are met."""
+    """Finds the shape of a pod; grows as pods are met.
 
-    def __init__(self, pods: Iterable[Pod] = ()) -> None:
+    Parameters
+    ----------
+    apart
+        Says something more that look-alikes must have in common; no plugin may read it.
+    """
+
+    def __init__(self, pods: Iterable[Pod] = (), *, apart: Callable[[Pod], Hashable] | None = None) -> None:
+        self._apart = apart
         self.all: list[Shape] = []
         self._by_label: defaultdict[tuple[str, str], list[Shape]] = defaultdict(list)
         self._by_key: dict[Hashable, Shape] = {}
@@ -80,6 +87,7 @@ class Shapes:
             pod.priority,
             pod.gated,
             token.devices(meta.annotations),
+            self._apart and self._apart(pod),
         )
         shape = self._by_key.get(key)
         if shape is None:

@@ -13,7 +13,7 @@ from pydantic import Field
 from models.arrays import Ints
 from models.kubernetes import LabelSelector, LabelSelectorRequirement, Pod
 from models.kubernetes.pod import PodAffinity, PodAffinityTerm
-from models.problem import POINTS, Attract, Origin, Repel, Rule, Weighted
+from models.problem import POINTS, Attract, Origin, Repel, Rule, Topology, Weighted
 from plugins_compat.compiler.view import View
 from plugins_compat.framework.cycle import Cycle
 from plugins_compat.framework.plugin import Args, Plugin
@@ -173,6 +173,17 @@ class InterPodAffinity(Plugin):
         domain = topology.domain[nodes]
         there: np.ndarray = (domain >= 0) & (tally.total(topology)[domain] > 0)
         return there
+
+    def sought(self, shape: Shape) -> tuple[Sequence[Topology], Callable[[Shape], bool]]:
+        """Return the topologies of the required affinity of a shape, and the predicate of the shapes that it seeks."""
+        terms = self._terms(shape).affinity
+        return [self.state.topology(term.key) for term in terms], self._all_match(terms)
+
+    def finds_company(self, shape: Shape) -> bool:
+        """Whether any pod that the required affinity of a shape seeks stands anywhere."""
+        terms = self._terms(shape).affinity
+        company = self._company(terms)
+        return any(company.total(self.state.topology(term.key)).any() for term in terms)
 
     # -- rules ------------------------------------------------------------------------------------------------
 

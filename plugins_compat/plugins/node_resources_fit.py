@@ -182,6 +182,11 @@ class NodeResourcesFit(Plugin):
         amounts = requests(shape.pod, self.release)
         return {name for name, amount in amounts.items() if amount or name not in NATIVE}
 
+    @property
+    def compared_rows(self) -> Ints:
+        """Rows of the resources that the filter compares if a pod requests them."""
+        return np.array([row for name, row in self.state.resources.items() if not self._ignored(name)])
+
     def _ignored(self, name: str) -> bool:
         args = self.args
         return is_extended(name) and (

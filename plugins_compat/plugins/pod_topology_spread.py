@@ -164,6 +164,11 @@ class PodTopologySpread(Plugin):
             topology.total(view.held(counted)),
         )
 
+    def balanced(self, shape: Shape) -> Sequence[tuple[Constraint, Callable[[Shape], bool]]]:
+        """Return the hard constraints of a shape, each with the predicate of the shapes that it counts."""
+        namespace = shape.pod.namespace
+        return [(c, self._counts(namespace, c.selector)) for c in self._constraints(shape, HARD)]
+
     # -- score ------------------------------------------------------------------------------------------------
 
     def pre_score(self, cycle: Cycle, nodes: Ints) -> bool:

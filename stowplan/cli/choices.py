@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 INTERRUPTED = 130
 CHANGES = 2
 """Exit code for an answer that differs from today, where it was asked for."""
+IMPOSSIBLE = 3
+"""Exit code for what was asked for and cannot be had, or was not found."""
 
 
 def settings_of(
@@ -27,6 +29,9 @@ def settings_of(
     preemption: opt.Preemption | None,
     metrics: str | None,
     sample_nodes: bool = False,
+    executor: opt.ExecutorName | None = None,
+    may_move: list[str] | None = None,
+    equal_moves: bool = False,
 ) -> Settings:
     """Return what decides what the problem is."""
     from stowplan.inputs import Settings
@@ -42,6 +47,9 @@ def settings_of(
         preemption=preemption and preemption.value,
         sample_nodes=sample_nodes,
         metrics=metrics,
+        executor=executor and executor.value,
+        may_move=tuple(may_move or ()),
+        move_costs=not equal_moves,
     )
 
 

@@ -25,21 +25,12 @@ class Preemption(StrEnum):
     BY_PRIORITY = "by-priority"
 
 
-class Target(StrEnum):
-    """What a plan is written for."""
+class ExecutorName(StrEnum):
+    """Who evicts."""
 
-    KUBECTL = "kubectl"
+    EVICTION_API = "eviction-api"
     DESCHEDULER = "descheduler"
     KOORDINATOR = "koordinator"
-    EXTENDER = "extender"
-    PIN = "pin"
-
-
-class Steering(StrEnum):
-    """How firmly a pod is steered to its node."""
-
-    PRIORITIZE = "prioritize"
-    FILTER = "filter"
 
 
 PROBLEM, SEARCH, OUTPUT = "Problem", "Search", "Output"
@@ -105,6 +96,28 @@ PreemptionOption = Annotated[
         rich_help_panel=PROBLEM,
     ),
 ]
+Executor = Annotated[
+    ExecutorName | None,
+    typer.Option(
+        "--executor",
+        help="Who will evict; pods that it cannot move stay where they are.",
+        show_default=False,
+        rich_help_panel=PROBLEM,
+    ),
+]
+MayMove = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--may-move",
+        metavar="REASON",
+        help="A kind of reason for staying that shall not count, such as local-storage; repeatable.",
+        rich_help_panel=PROBLEM,
+    ),
+]
+EqualMoves = Annotated[
+    bool,
+    typer.Option("--equal-moves", help="Every move costs the same, whatever annotations say.", rich_help_panel=PROBLEM),
+]
 SampleNodes = Annotated[
     bool,
     typer.Option(
@@ -163,8 +176,13 @@ DetailedExit = Annotated[
 Everything = Annotated[
     bool, typer.Option("--all", help="Place every free pod anew, from an empty cluster.", rich_help_panel=PROBLEM)
 ]
-SolutionPath = Annotated[
-    str, typer.Argument(metavar="SOLUTION", help="What solve -o json (or compare -o json) printed.", show_default=False)
+VerifiedPath = Annotated[
+    str,
+    typer.Argument(
+        metavar="DOCUMENT",
+        help="What solve, compare or plan printed with -o json: a file, or - for standard input.",
+        show_default=False,
+    ),
 ]
 Nodes = Annotated[int, typer.Option("--nodes", min=1, max=100_000, help="Number of nodes.")]
 Pods = Annotated[int, typer.Option("--pods", min=0, max=1_000_000, help="Number of pods, DaemonSets not counted.")]
@@ -247,99 +265,62 @@ Solutions = Annotated[
         rich_help_panel=OUTPUT,
     ),
 ]
+WAVES = "Waves"
+MaxPerOwner = Annotated[
+    str,
+    typer.Option(
+        "--max-per-owner",
+        metavar="NUMBER|PERCENT",
+        help="Evictions of one owner's pods in a wave: a number, a share of its pods such as 25%, or any.",
+        rich_help_panel=WAVES,
+    ),
+]
+MaxPerNode = Annotated[
+    int | None,
+    typer.Option(
+        "--max-per-node",
+        min=1,
+        help="Evictions from one node in a wave.",
+        show_default=False,
+        rich_help_panel=WAVES,
+    ),
+]
+MaxPerNamespace = Annotated[
+    int | None,
+    typer.Option(
+        "--max-per-namespace",
+        min=1,
+        help="Evictions in one namespace in a wave.",
+        show_default=False,
+        rich_help_panel=WAVES,
+    ),
+]
+MaxPerWave = Annotated[
+    int | None,
+    typer.Option("--max-per-wave", min=1, help="Evictions in a wave.", show_default=False, rich_help_panel=WAVES),
+]
+ExpiresIn = Annotated[
+    str,
+    typer.Option(
+        "--expires-in",
+        metavar="DURATION",
+        help="How long the plan may be begun, such as 30m, 2h, 1d.",
+        rich_help_panel=WAVES,
+    ),
+]
+SolutionFile = Annotated[
+    str | None,
+    typer.Option(
+        "--solution",
+        metavar="FILE",
+        help="The way to this solution, which solve -o json printed, instead of solving.",
+        show_default=False,
+        rich_help_panel=PROBLEM,
+    ),
+]
 PlanPath = Annotated[
     str,
     typer.Argument(
         metavar="PLAN", help="What plan -o json printed: a file, or - for standard input.", show_default=False
     ),
-]
-To = Annotated[Target, typer.Option("--to", help="Who carries the plan out.", show_default=False)]
-Folder = Annotated[
-    str | None,
-    typer.Option(
-        "--directory",
-        "-d",
-        metavar="FOLDER",
-        help="Write files there instead of printing them.",
-        show_default=False,
-        rich_help_panel=OUTPUT,
-    ),
-]
-Force = Annotated[bool, typer.Option("--force", help="Write over files that are there.", rich_help_panel=OUTPUT)]
-PlanSnapshotPaths = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--snapshot",
-        metavar="SNAPSHOT",
-        help="The dump that the plan was made from, for whole pods (descheduler, koordinator); repeatable.",
-        show_default=False,
-    ),
-]
-Image = Annotated[
-    str | None, typer.Option("--image", help="Container image of the descheduler.", show_default="v0.36.0")
-]
-JobNamespace = Annotated[
-    str | None,
-    typer.Option("--namespace", "-n", help="Where the descheduler's Jobs run.", show_default="kube-system"),
-]
-ExtenderURL = Annotated[
-    str | None,
-    typer.Option("--url", help="Where the scheduler finds stowplan serve.", show_default="http://127.0.0.1:8888/v1"),
-]
-AddTo = Annotated[
-    str | None,
-    typer.Option(
-        "--config",
-        help="A KubeSchedulerConfiguration that the extender is added to.",
-        show_default=False,
-    ),
-]
-Bind = Annotated[str, typer.Option("--bind", metavar="HOST:PORT", help="Where to listen; port 0 is any free one.")]
-ServingMode = Annotated[
-    Steering,
-    typer.Option("--mode", help="prioritize: the node is preferred to all others. filter: the pod may have no other."),
-]
-State = Annotated[
-    str | None,
-    typer.Option(
-        "--state",
-        metavar="FILE",
-        help="Where it is kept who holds which token; PLAN-ID.leases in the working directory if not given.",
-        show_default=False,
-    ),
-]
-TLSCertificate = Annotated[
-    str | None, typer.Option("--tls-cert", metavar="FILE", help="Certificate, in PEM.", show_default=False)
-]
-TLSKey = Annotated[str | None, typer.Option("--tls-key", metavar="FILE", help="Its key, in PEM.", show_default=False)]
-TLSClientCA = Annotated[
-    str | None,
-    typer.Option(
-        "--tls-client-ca",
-        metavar="FILE",
-        help="Serve only clients whose certificate this authority has signed.",
-        show_default=False,
-    ),
-]
-LeaseSeconds = Annotated[
-    float,
-    typer.Option(
-        "--lease",
-        min=1.0,
-        metavar="SECONDS",
-        help="A pod that cannot have its node and is not asked about for so long loses its token.",
-    ),
-]
-Patience = Annotated[
-    float,
-    typer.Option(
-        "--patience",
-        min=1.0,
-        metavar="SECONDS",
-        help="With --mode filter: a pod that cannot have its node for so long may have any.",
-    ),
-]
-MaxBody = Annotated[
-    str,
-    typer.Option("--max-body", metavar="QUANTITY", help="A question of more bytes is refused."),
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -12,9 +13,12 @@ from models.plan import Plan
 from models.validation import refusal
 from stowplan.documents.reading import another_kind, kind_of, read_content
 
+WITH_PLAN = ("Drain", "Fit")
+"""Kinds of documents that hold a plan."""
+
 
 def read_plan(path: str) -> Plan:
-    """Read a plan from JSON or YAML, plain or gzip; ``-`` is standard input.
+    """Read a plan, or the plan inside a drain or a fit, from JSON or YAML, plain or gzip; ``-`` is standard input.
 
     Raises
     ------
@@ -23,6 +27,11 @@ def read_plan(path: str) -> Plan:
         tokens that do not belong together.
     """
     content = read_content(path)
+    return parse_plan(content.get("plan") if kind_of(content) in WITH_PLAN else content, path)
+
+
+def parse_plan(content: Any, path: str) -> Plan:
+    """Return the plan that a document holds; ``path`` is named in errors, which are those of `read_plan`."""
     if kind_of(content) != "Plan":
         raise another_kind(path, content, "Plan")
     if content.get("apiVersion") != API_VERSION:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import ValidationError
 
@@ -115,21 +115,31 @@ def snapshot_document(compiled: Compiled) -> SnapshotDocument:
     )
 
 
+def settings_document(compiled: Compiled, settings: Settings) -> SettingsDocument:
+    """Describe what decided what the problem was."""
+    return SettingsDocument(
+        objective=compiled.objective,
+        release=compiled.profile.release.name,
+        scheduler=compiled.profile.scheduler_name,
+        config=settings.config,
+        freeze=tuple(settings.freeze),
+        freeze_bare=settings.freeze_bare,
+        max_moves=settings.max_moves,
+        executor=settings.executor,
+        may_move=tuple(settings.may_move),
+        move_costs=settings.move_costs,
+        drain=tuple(settings.drain),
+        admit=tuple(settings.admit),
+    )
+
+
 def solution_document(solution: Solution, settings: Settings) -> SolutionDocument:
     """Describe a solution."""
     compiled, outcome = solution.compiled, solution.outcome
     waiting = {pod.key: message for pod, message in solution.waiting}
     return SolutionDocument(
         snapshot=snapshot_document(compiled),
-        settings=SettingsDocument(
-            objective=compiled.objective,
-            release=compiled.profile.release.name,
-            scheduler=compiled.profile.scheduler_name,
-            config=settings.config,
-            freeze=tuple(settings.freeze),
-            freeze_bare=settings.freeze_bare,
-            max_moves=settings.max_moves,
-        ),
+        settings=settings_document(compiled, settings),
         status=outcome.status,
         interrupted=outcome.interrupted,
         seconds=outcome.seconds,
@@ -191,12 +201,22 @@ def read_solution(path: str) -> SolutionDocument:
     InputError
         With the field that cannot be used.
     """
-    content = read_content(path)
+    return parse_solution(read_content(path), path)
+
+
+def parse_solution(content: Any, path: str, wanted: str = "Solution or Comparison") -> SolutionDocument:
+    """Return the solution that a document holds, or raise as `read_solution` does.
+
+    Parameters
+    ----------
+    path, wanted
+        Named in errors: where the document was read, and which kinds would do.
+    """
     kind = kind_of(content)
     if kind == "Comparison":
         content = content.get("solution")
     elif kind != "Solution":
-        raise another_kind(path, content, "Solution or Comparison")
+        raise another_kind(path, content, wanted)
     try:
         return SolutionDocument.model_validate(content)
     except ValidationError as error:

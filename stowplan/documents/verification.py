@@ -1,4 +1,4 @@
-"""What a check of a solution found."""
+"""What a check of a solution, or of a plan, found."""
 
 from __future__ import annotations
 
@@ -18,3 +18,16 @@ class VerificationDocument(Document):
     remarks: tuple[str, ...]
     tiers: dict[str, float]
     refused: tuple[RefusalDocument, ...]
+
+
+class PlanVerificationDocument(Document):
+    """What a check of a plan found; ``done`` and ``open`` are ids of moves."""
+
+    api_version: Literal["stowplan/v1"] = API_VERSION
+    kind: Literal["PlanVerification"] = "PlanVerification"
+    plan: str
+    holds: bool
+    problems: tuple[str, ...]
+    remarks: tuple[str, ...]
+    done: tuple[str, ...]
+    open: tuple[str, ...]

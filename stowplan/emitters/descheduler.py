@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import yaml
 
-from models.kubernetes import Pod
 from models.plan import Plan, WaveDocument
+from plans.movability.annotations import EVICT
+from plans.movability.causes import Cause
+from plans.movability.movable import Movability
 from stowplan.emitters.descheduler_policy import exact_list, written
 from stowplan.emitters.emission import PLAN_LABEL, WAVE_LABEL, Choices, Emission, File
 from stowplan.emitters.manifests import Manifest, stream
-from stowplan.emitters.script import script, wave_lines
+from stowplan.emitters.script import plan_lines, script
 from stowplan.emitters.words import require_plain, require_uids
 
-EVICT_ANNOTATION = "descheduler.alpha.kubernetes.io/evict"
-CRITICAL = 2_000_000_000
+PROTECTED = (Cause.LOCAL_STORAGE, Cause.CRITICAL)
 POLICY = "policy.yaml"
 ACCOUNT = "stowplan-descheduler"
 
@@ -36,12 +37,11 @@ def emit_descheduler(plan: Plan, choices: Choices) -> Emission:
         "NAMESPACE": choices.namespace,
         "PLAN_LABEL": PLAN_LABEL,
         "WAVE_LABEL": WAVE_LABEL,
-        "EVICT_ANNOTATION": EVICT_ANNOTATION,
+        "EVICT_ANNOTATION": EVICT,
         "PROTECTED": " ".join(_protected(plan, choices)),
     }
-    lines = [line for wave in plan.waves for line in wave_lines(wave)]
     files = [
-        script(plan, ("pods", "waves", "descheduler"), lines, **variables),
+        script(plan, ("pods", "waves", "descheduler"), plan_lines(plan), **variables),
         File("rbac.yaml", stream(_rights(choices.namespace))),
         *(
             File(f"wave-{wave.number}.yaml", stream(_wave(plan, wave, choices)))
@@ -62,18 +62,17 @@ def _evicted(wave: WaveDocument) -> int:
 
 
 def _protected(plan: Plan, choices: Choices) -> list[str]:
-    pods = {pod.key: pod for pod in choices.snapshot.pods} if choices.snapshot else {}
-    return [
-        move.id
+    """Return the moves of pods that the DefaultEvictor lets nobody evict, unless their annotation says so."""
+    if choices.snapshot is None:
+        return []
+    pods = {pod.key: pod for pod in choices.snapshot.pods}
+    movability = Movability(choices.snapshot, "descheduler")
+    bonds = {
+        move.id: movability.bond(pods[move.pod.key])
         for move in plan.moves
-        if move.kind != "place" and move.pod.key in pods and is_protected(pods[move.pod.key])
-    ]
-
-
-def is_protected(pod: Pod) -> bool:
-    """Whether the DefaultEvictor lets nobody evict a pod, unless its annotation says so."""
-    local = any(volume.empty_dir or volume.host_path for volume in pod.spec.volumes)
-    return (local or pod.priority >= CRITICAL) and EVICT_ANNOTATION not in pod.metadata.annotations
+        if move.kind != "place" and move.pod.key in pods
+    }
+    return [ident for ident, bond in bonds.items() if bond is not None and bond.cause in PROTECTED]
 
 
 def _wave(plan: Plan, wave: WaveDocument, choices: Choices) -> list[Manifest]:

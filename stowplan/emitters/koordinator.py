@@ -47,7 +47,8 @@ def emit_koordinator(plan: Plan, choices: Choices) -> Emission:
     ------
     InputError
         If a pod has no uid, a name is none, or a move follows another: the replacement that it would move has no name
-        until the first move is done, and a manifest needs one.
+        until the first move is done, and a manifest needs one. And if a pod excludes its own replacement: Koordinator
+        reserves first and evicts then.
     """
     require_plain(plan)
     require_uids(plan)
@@ -58,6 +59,13 @@ def emit_koordinator(plan: Plan, choices: Choices) -> Emission:
                 "kubectl or --to descheduler, or plan again after the wave before",
                 obj=f"move {move.id}",
                 field="follows",
+            )
+        if move.waits and move.kind == "evict":
+            raise InputError(
+                "excludes its own replacement (a volume, a port, anti-affinity), so that nothing can be reserved "
+                "for it while the pod is there; use --to kubectl",
+                obj=f"move {move.id}",
+                field="waits",
             )
     pods = {pod.key: pod for pod in choices.snapshot.pods} if choices.snapshot else {}
     try:
@@ -81,6 +89,9 @@ def _notes(plan: Plan, choices: Choices, pods: dict[str, Pod]) -> list[str]:
             f"the pods are scheduled by {plan.settings.scheduler}; if that is not Koordinator's scheduler, they are "
             "evicted and never take what is reserved"
         )
+    cordoned = sorted({*plan.cordon, *(node for wave in plan.waves for node in wave.cordon)})
+    if cordoned:
+        notes.append(f"the plan has nodes cordoned, which manifests cannot do: {', '.join(cordoned)}")
     if plan.executor != "koordinator":
         notes.append(f"the plan was made for {plan.executor}, which can move other pods than Koordinator")
     return notes

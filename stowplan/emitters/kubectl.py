@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from models.plan import Plan
 from stowplan.emitters.emission import Choices, Emission
-from stowplan.emitters.script import script, wave_lines
+from stowplan.emitters.script import plan_lines, script
 from stowplan.emitters.words import require_plain, require_uids
 
 
@@ -21,6 +21,5 @@ def emit_kubectl(plan: Plan, choices: Choices) -> Emission:
     """
     require_plain(plan)
     require_uids(plan)
-    lines = [line for wave in plan.waves for line in wave_lines(wave)]
     note = "replacements go where the scheduler puts them; run stowplan serve beside it, or pin them (emit --to pin)"
-    return Emission([script(plan, ("pods", "waves", "kubectl"), lines)], [note] if plan.moves else [])
+    return Emission([script(plan, ("pods", "waves", "kubectl"), plan_lines(plan))], [note] if plan.moves else [])

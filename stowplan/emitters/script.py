@@ -34,7 +34,7 @@ def script(plan: Plan, libraries: Sequence[str], lines: Iterable[str], **variabl
         "set -eu",
         "",
         *(f"{key}={shlex.quote(value)}" for key, value in known.items()),
-        f"STATE=${{STATE:-./{plan.id}-{libraries[-1]}.state}}",
+        f"STATE=${{STOWPLAN_STATE:-./{plan.id}-{libraries[-1]}.state}}",
         "",
     ]
     return File(name, "\n".join([*head, *map(_library, libraries), *lines]), executable=True)
@@ -44,11 +44,19 @@ def _library(name: str) -> str:
     return (files("stowplan.emitters") / "shell" / f"{name}.sh").read_text(encoding="utf-8")
 
 
-def wave_lines(wave: WaveDocument) -> list[str]:
-    """Return the lines that carry a wave out."""
+def plan_lines(plan: Plan) -> list[str]:
+    """Return the lines that carry a plan out."""
+    closed = [shlex.join(["closed", *plan.cordon]), ""] if plan.cordon else []
+    return [*closed, *(line for wave in plan.waves for line in _wave(wave))]
+
+
+def _wave(wave: WaveDocument) -> list[str]:
     barrier = wave.barrier
     waits = " ".join("yes" if wanted else "no" for wanted in (barrier.gone, barrier.ready))
-    return [f"wave {wave.number} {barrier.timeout_seconds}", *map(_move, wave.moves), f"carry_out {waits}", ""]
+    begin = [f"wave {wave.number} {barrier.timeout_seconds}"]
+    if wave.cordon:
+        begin.append(shlex.join(["cordon", *wave.cordon]))
+    return [*begin, *map(_move, wave.moves), f"carry_out {waits}", ""]
 
 
 def _move(move: MoveDocument) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from models.plan import Plan
     from plugins_compat.simulate import Simulation
     from stowplan.comparison import Comparison
     from stowplan.solution import Solution
@@ -62,8 +63,13 @@ def simulation_rows(simulation: Simulation, nodes: Sequence[str]) -> Iterator[Ro
 
 def verification_rows(verification: Verification) -> Iterator[Row]:
     """Yield one row for every problem."""
+    yield from problem_rows(verification.problems)
+
+
+def problem_rows(problems: Sequence[str]) -> Iterator[Row]:
+    """Yield one row for every problem."""
     yield ["problem"]
-    for problem in verification.problems:
+    for problem in problems:
         yield [problem]
 
 
@@ -73,3 +79,23 @@ def validation_rows(validation: Validation) -> Iterator[Row]:
     for found in validation.findings:
         d = found.difference
         yield [found.source, found.case, found.pod, d.stage, d.plugin, d.node, d.recorded, d.ours]
+
+
+def plan_rows(plan: Plan) -> Iterator[Row]:
+    """Yield one row for every move, in order."""
+    yield ["wave", "id", "kind", "namespace", "name", "uid", "source", "target", "follows", "why"]
+    for wave in plan.waves:
+        for move in wave.moves:
+            pod = move.pod
+            nodes = [move.source or "", move.target or ""]
+            yield [
+                wave.number,
+                move.id,
+                move.kind,
+                pod.namespace,
+                pod.name,
+                pod.uid,
+                *nodes,
+                move.follows or "",
+                move.why,
+            ]

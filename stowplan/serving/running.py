@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import ssl
 import sys
 from pathlib import Path
@@ -51,6 +52,7 @@ def run_server(
         f"{len(server.ledger.leases)} handed out, {known} records in {server.journal.path}",
         file=sys.stderr,
     )
+    gc.freeze()  # what is here stays; collections need not look at it
     try:
         asyncio.run(serve(server, host, port, tls, lambda url: _say(f"serving {url}")))
     finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -78,11 +79,11 @@ def served(
     living = Cluster(manifests, **{"scheduler": ByTokens(made.tokens), **more})
     with ApiServer(living) as server:
         settings = {
-            "PATH": "/usr/local/bin:/usr/bin:/bin",
+            "PATH": os.environ["PATH"],
             "HOME": str(folder),
             "KUBECONFIG": str(server.kubeconfig(folder)),
-            "INTERVAL": "0.1",
-            "PAUSE": "1",
+            "STOWPLAN_INTERVAL": "0.1",
+            "STOWPLAN_PAUSE": "1",
         }
 
         def run(*arguments: str, shell: str = "sh") -> subprocess.CompletedProcess[str]:

@@ -35,6 +35,8 @@ _FIELDS: dict[str, type[Any]] = {
     "namespaces": Namespace,
     "services": Service,
     "replica_sets": Workload,
+    "stateful_sets": Workload,
+    "deployments": Workload,
     "persistent_volumes": PersistentVolume,
     "persistent_volume_claims": PersistentVolumeClaim,
     "storage_classes": StorageClass,

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sys
 
-from stowplan.cli import options as opt
+from stowplan.cli import carrying_options as opt
+from stowplan.cli.options import PlanPath
 
 
 def emit(
-    plan: opt.PlanPath,
+    plan: PlanPath,
     to: opt.To,
     folder: opt.Folder = None,
     force: opt.Force = False,
@@ -48,7 +49,7 @@ def emit(
 
 
 def serve(
-    plan: opt.PlanPath,
+    plan: PlanPath,
     bind: opt.Bind = "127.0.0.1:8888",
     mode: opt.ServingMode = opt.Steering.PRIORITIZE,
     state: opt.State = None,

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import typer
 
 from stowplan.cli import options as opt
 from stowplan.cli.choices import INTERRUPTED, settings_of
 from stowplan.cli.options import Format
+
+if TYPE_CHECKING:
+    from models.plan import Plan
+    from models.snapshot import Snapshot
+    from plugins_compat.framework.profile import Profile
+    from stowplan.documents.solution import SolutionDocument
 
 
 def simulate(
@@ -66,36 +73,69 @@ def simulate(
 
 
 def verify(
-    solution: opt.SolutionPath,
+    document: opt.VerifiedPath,
     paths: opt.Paths,
     config: opt.Config = None,
     skip_unknown_nodes: opt.SkipUnknownNodes = False,
     output: opt.Output = Format.TABLE,
 ) -> None:
-    """Check a solution against a snapshot, the same or a newer one: rules, filters, claimed values."""
+    """Check a solution or a plan against a snapshot, the same or a newer one; exit 1 if it does not hold."""
     from models.errors import InputError
-    from stowplan.cli.session import emit, load_snapshot
-    from stowplan.documents.solution import read_solution
+    from models.plan import Plan
+    from stowplan.cli.session import load_snapshot
+    from stowplan.documents.plan import parse_plan
+    from stowplan.documents.reading import kind_of, read_content
+    from stowplan.documents.solution import parse_solution
     from stowplan.inputs import Settings, make_profile
+
+    content = read_content(document)
+    wanted = "Solution, Comparison or Plan"
+    is_plan = kind_of(content) == "Plan"
+    read = parse_plan(content, document) if is_plan else parse_solution(content, document, wanted)
+    made_with = read.settings
+    snapshot = load_snapshot(paths, skip_unknown_nodes)
+    if made_with.config is not None and config is None:
+        raise InputError(f"was made with {made_with.config}; give it with --config", document, None, "settings.config")
+    settings = Settings(release=made_with.release, config=config, scheduler=made_with.scheduler)
+    profile = make_profile(settings, snapshot)
+    if isinstance(read, Plan):
+        holds = _plan_holds(snapshot, read, profile, output)
+    else:
+        holds = _solution_holds(snapshot, read, profile, output)
+    if not holds:
+        raise typer.Exit(1)
+
+
+def _solution_holds(snapshot: Snapshot, document: SolutionDocument, profile: Profile, output: Format) -> bool:
+    from stowplan.cli.session import emit
     from stowplan.report.rows import verification_rows
     from stowplan.report.text import show_verification
     from stowplan.verification import verification_document, verify
 
-    document = read_solution(solution)
-    snapshot = load_snapshot(paths, skip_unknown_nodes)
-    made_with = document.settings
-    if made_with.config is not None and config is None:
-        raise InputError(f"was made with {made_with.config}; give it with --config", solution, None, "settings.config")
-    settings = Settings(release=made_with.release, config=config, scheduler=made_with.scheduler)
-    verification = verify(snapshot, document, make_profile(settings, snapshot))
+    verification = verify(snapshot, document, profile)
     emit(
         output,
         lambda console: show_verification(console, verification),
         lambda: verification_document(verification),
         lambda: verification_rows(verification),
     )
-    if not verification.holds:
-        raise typer.Exit(1)
+    return verification.holds
+
+
+def _plan_holds(snapshot: Snapshot, plan: Plan, profile: Profile, output: Format) -> bool:
+    from stowplan.cli.session import emit
+    from stowplan.plan_verification import plan_verification_document, verify_plan
+    from stowplan.report.plan import show_plan_verification
+    from stowplan.report.rows import problem_rows
+
+    verification = verify_plan(snapshot, plan, profile)
+    emit(
+        output,
+        lambda console: show_plan_verification(console, verification),
+        lambda: plan_verification_document(verification),
+        lambda: problem_rows(verification.drift.problems),
+    )
+    return verification.holds
 
 
 def validate(

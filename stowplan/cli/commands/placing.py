@@ -28,6 +28,9 @@ def compare(
     freeze_bare: opt.FreezeBare = False,
     max_moves: opt.MaxMoves = None,
     preemption: opt.PreemptionOption = None,
+    executor: opt.Executor = None,
+    may_move: opt.MayMove = None,
+    equal_moves: opt.EqualMoves = False,
     sample_nodes: opt.SampleNodes = False,
     skip_unknown_nodes: opt.SkipUnknownNodes = False,
     time_limit: opt.TimeLimit = 15.0,
@@ -43,7 +46,19 @@ def compare(
     from stowplan.cli.session import load_snapshot
 
     settings = settings_of(
-        objective, profile, config, scheduler, freeze, freeze_bare, max_moves, preemption, metrics, sample_nodes
+        objective,
+        profile,
+        config,
+        scheduler,
+        freeze,
+        freeze_bare,
+        max_moves,
+        preemption,
+        metrics,
+        sample_nodes,
+        executor,
+        may_move,
+        equal_moves,
     )
     snapshot = load_snapshot(paths, skip_unknown_nodes)
     changed = _compare(snapshot, settings, options_of(time_limit, deterministic, seed, workers, memory), output, quiet)
@@ -84,6 +99,9 @@ def solve(
     freeze_bare: opt.FreezeBare = False,
     max_moves: opt.MaxMoves = None,
     preemption: opt.PreemptionOption = None,
+    executor: opt.Executor = None,
+    may_move: opt.MayMove = None,
+    equal_moves: opt.EqualMoves = False,
     skip_unknown_nodes: opt.SkipUnknownNodes = False,
     time_limit: opt.TimeLimit = 20.0,
     deterministic: opt.Deterministic = False,
@@ -104,7 +122,20 @@ def solve(
     from stowplan.report.text import show_solution
     from stowplan.solution import solve_snapshot
 
-    settings = settings_of(objective, profile, config, scheduler, freeze, freeze_bare, max_moves, preemption, metrics)
+    settings = settings_of(
+        objective,
+        profile,
+        config,
+        scheduler,
+        freeze,
+        freeze_bare,
+        max_moves,
+        preemption,
+        metrics,
+        executor=executor,
+        may_move=may_move,
+        equal_moves=equal_moves,
+    )
     options = options_of(time_limit, deterministic, seed, workers, memory)
     snapshot = load_snapshot(paths, skip_unknown_nodes)
     warn_of_idle_freezes(settings.freeze, snapshot)

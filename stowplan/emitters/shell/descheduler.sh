@@ -1,7 +1,7 @@
 CHOSEN=0
 usage() {
     cat <<END
-usage: $0 label|apply|check|run|unlabel WAVE [--context NAME] [--elsewhere]
+usage: $0 label|apply|check|run|unlabel WAVE [--context NAME] [--serve URL] [--elsewhere]
 
 Carries out a wave of plan $PLAN with the descheduler. One wave after the other:
 
@@ -12,6 +12,7 @@ Carries out a wave of plan $PLAN with the descheduler. One wave after the other:
   unlabel WAVE  take the labels off again, where pods were refused
 
   --context NAME  a context of the kubeconfig
+  --serve URL     where stowplan serve is asked, such as http://127.0.0.1:8888/v1: it is told which wave begins
   --elsewhere     go on where a replacement came up on another node than planned
 
 What was done is kept in $STATE, so that a wave that was ended can be taken up again.
@@ -23,9 +24,9 @@ while [ $# -gt 0 ]; do
     label | apply | check | unlabel) STEPS=$1 ;;
     run) STEPS='label apply check' ;;
     --elsewhere) ELSEWHERE=yes ;;
-    --context)
+    --context | --serve)
         [ $# -gt 1 ] || { usage >&2; exit 2; }
-        CONTEXT=$2
+        if [ "$1" = --context ]; then CONTEXT=$2; else SERVE=$2; fi
         shift
         ;;
     -h | --help) usage; exit 0 ;;
@@ -40,6 +41,16 @@ ACT=yes
 
 wave() {
     begin "$1" "$2"
+}
+
+# closed NODE...: nodes that are cordoned for good, before the first wave
+closed() {
+    case $CHOSEN.$STEPS in
+    1.label*)
+        WAVE=0
+        noted closed || { shut "$@" && note closed; }
+        ;;
+    esac
 }
 
 # mark NAMESPACE NAME UID WORD...: labels (or annotates) this very pod: it must have the uid, and must not change between
@@ -94,8 +105,14 @@ carry_out() {
     for step in $STEPS; do
         case $step in
         label)
+            unexpired "$EXPIRES"
+            before=$((WAVE - 1))
+            [ "$before" = 0 ] || noted "done $before" || stop "wave $before has not been checked: $0 check $before"
             say "wave $WAVE: labelling"
             each compare
+            announce
+            # shellcheck disable=SC2086 # one word a node
+            shut $CORDON
             each take_stock
             each label
             ;;
@@ -115,9 +132,12 @@ carry_out() {
             DEADLINE=$(($(date +%s) + SECONDS_LEFT))
             [ "$1" = no ] || each await_gone
             [ "$2" = no ] || each await_ready
+            reopen
+            note "done $WAVE"
             say "wave $WAVE: done"
             ;;
         unlabel)
+            reopen
             left=$(ask get pods --all-namespaces --selector "$SELECTED=$WAVE" \
                 --output 'jsonpath={range .items[*]}{.metadata.namespace} {.metadata.name}{"\n"}{end}') || exit 1
             printf '%s\n' "$left" | while read -r space called; do

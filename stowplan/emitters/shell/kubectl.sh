@@ -1,13 +1,14 @@
 LAST=999999
 usage() {
     cat <<END
-usage: $0 [--yes] [--context NAME] [--last-wave NUMBER] [--elsewhere]
+usage: $0 [--yes] [--context NAME] [--serve URL] [--last-wave NUMBER] [--elsewhere]
 
 Carries out plan $PLAN with kubectl. Without --yes nothing is changed: the pods are compared with the plan, and what
 would be done is printed.
 
   --yes               evict
   --context NAME      a context of the kubeconfig
+  --serve URL         where stowplan serve is asked, such as http://127.0.0.1:8888/v1: it is told which wave begins
   --last-wave NUMBER  end after this wave; run again to go on
   --elsewhere         go on where a replacement came up on another node than planned
 
@@ -18,9 +19,13 @@ while [ $# -gt 0 ]; do
     case $1 in
     --yes) ACT=yes ;;
     --elsewhere) ELSEWHERE=yes ;;
-    --context | --last-wave)
+    --context | --last-wave | --serve)
         [ $# -gt 1 ] || { usage >&2; exit 2; }
-        if [ "$1" = --context ]; then CONTEXT=$2; else LAST=$2; fi
+        case $1 in
+        --context) CONTEXT=$2 ;;
+        --serve) SERVE=$2 ;;
+        *) LAST=$2 ;;
+        esac
         shift
         case $LAST in '' | *[!0-9]*) usage >&2; exit 2 ;; esac
         ;;
@@ -34,6 +39,18 @@ done
 wave() {
     [ "$1" -le "$LAST" ] || exit 0
     begin "$1" "$2"
+}
+
+# closed NODE...: nodes that are cordoned for good, before the first wave
+closed() {
+    WAVE=0
+    if [ "$ACT" = no ]; then
+        say "would cordon $*, and leave that so"
+    elif ! noted "closed"; then
+        unexpired "$EXPIRES"
+        shut "$@"
+        note "closed"
+    fi
 }
 
 show() {
@@ -93,17 +110,28 @@ carry_out() {
         say "wave $WAVE: done before"
         return 0
     fi
+    unexpired "$EXPIRES"
     say "wave $WAVE:"
     each compare
     if [ "$ACT" = no ]; then
+        [ -z "$CORDON" ] || say "  would cordon $CORDON while the wave lasts"
         each show
         return 0
     fi
     DEADLINE=$(($(date +%s) + SECONDS_LEFT))
+    announce
+    # However it ends, nodes do not stay cordoned; what could not be undone is undone by the next run.
+    trap reopen EXIT
+    trap 'exit 130' INT
+    trap 'exit 143' TERM
+    # shellcheck disable=SC2086 # one word a node
+    shut $CORDON
     each take_stock
     each evict
     [ "$1" = no ] || each await_gone
     [ "$2" = no ] || each await_ready
+    reopen
+    trap - EXIT
     note "done $WAVE"
     say "wave $WAVE: done"
 }

@@ -137,6 +137,7 @@ release() {
 
 finish() {
     while :; do
+        [ "$CHOSEN" = release ] || unexpired "$EXPIRES"
         SPACES='' MISSING=0
         tokens
         if [ "$CHOSEN" = release ]; then
@@ -147,7 +148,6 @@ finish() {
             return 0
         fi
         [ "$(date +%s)" -lt "$DEADLINE" ] || stop "$MISSING pods of wave $CHOSEN have not come; $0 release lets go of those that wait"
-        unexpired "$EXPIRES"
         sleep "$INTERVAL"
     done
 }

@@ -1,9 +1,9 @@
 # What every script of a plan needs: to ask kubectl, to know pods by uid, to remember what was done.
 
 KUBECTL=${KUBECTL:-kubectl}
-CONTEXT=${CONTEXT:-}
-INTERVAL=${INTERVAL:-2} # seconds between two looks at the cluster
-PAUSE=${PAUSE:-2} # whole seconds before an eviction is tried again; doubled each time
+CONTEXT=''
+INTERVAL=${STOWPLAN_INTERVAL:-2} # seconds between two looks at the cluster
+PAUSE=${STOWPLAN_PAUSE:-2} # whole seconds before an eviction is tried again; doubled each time
 
 say() {
     printf '%s\n' "$*"
@@ -62,6 +62,11 @@ note() {
 
 noted() {
     [ -f "$STATE" ] && grep -qxF -- "$*" "$STATE"
+}
+
+forget() {
+    grep -vxF -- "$*" "$STATE" >"$STATE.new" || :
+    mv -- "$STATE.new" "$STATE"
 }
 
 # recall WORD...: what follows these words in a line that was noted, one a line

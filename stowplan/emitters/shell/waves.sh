@@ -2,11 +2,43 @@
 
 ACT=no       # whether anything may be changed
 ELSEWHERE=no # whether a replacement may come up on another node than planned
+SERVE=''     # where stowplan serve is told which wave begins
 
 # begin NUMBER SECONDS: a wave; its moves follow
 begin() {
-    unexpired "$EXPIRES"
-    WAVE=$1 SECONDS_LEFT=$2 MOVES='' TOUCHED=''
+    WAVE=$1 SECONDS_LEFT=$2 MOVES='' TOUCHED='' CORDON=''
+}
+
+# cordon NODE...: nodes that nothing may come to while the wave lasts
+cordon() {
+    CORDON=$*
+}
+
+# shut NODE...: cordons those that are not cordoned already, and remembers which
+shut() {
+    for node in "$@"; do
+        shut=$(ask get node "$node" --output 'jsonpath={.spec.unschedulable}') || exit 1
+        [ "$shut" != true ] || continue
+        note "cordoned $WAVE $node"
+        kube cordon "$node" >/dev/null </dev/null || stop "node $node cannot be cordoned"
+        say "  cordoned $node"
+    done
+}
+
+# Uncordons what shut cordoned for this wave; may be called again.
+reopen() {
+    for node in $(recall "cordoned $WAVE" | sort -u); do
+        kube uncordon "$node" >/dev/null </dev/null || stop "node $node cannot be uncordoned"
+        forget "cordoned $WAVE $node"
+        say "  uncordoned $node"
+    done
+}
+
+# Tells stowplan serve that the wave begins, so that its tokens are handed out whatever became of the waves before.
+announce() {
+    [ -n "$SERVE" ] || return 0
+    curl --fail --silent --show-error --max-time 10 --request POST "${SERVE%/}/waves/$WAVE" >/dev/null ||
+        stop "$SERVE does not answer; nothing steers the replacements"
 }
 
 # move ID KIND NAMESPACE NAME UID SOURCE TARGET OWNER HASH SAME FOLLOWS WHY; - is none

@@ -14,16 +14,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import TypeAdapter
 
 from models.errors import InputError
+from models.kubernetes import Node, Pod
 from models.plan import Plan, PodReference
+from plugins_compat.extenders.client import HTTPExtender
 from stowplan.emitters.emission import Choices
 from stowplan.emitters.kubectl import emit_kubectl
 from tests.support import carrying
 from tests.support.api_server import ApiServer, ByMap, Pace, cut, hang, refuse
 from tests.support.api_server.errors import ApiError
-from tests.support.api_server.manifests import bare_pod, budget
+from tests.support.api_server.manifests import bare_pod, budget, node
+from tests.support.api_server.resources import NODES
+from tests.support.api_server.scheduling import feasible
+from tests.support.api_server.store import Store
 from tests.support.carrying import Manifest, Runner, cluster, of, two_waves, where
+from tests.support.extender import serving
 from tests.support.kubectl import needs_kubectl
 from tests.support.plans import move, plan, shop
 
@@ -199,7 +206,7 @@ def test_a_replacement_elsewhere_ends_it_unless_that_is_accepted(tmp_path: Path)
 @needs_kubectl
 def test_a_replacement_that_never_gets_ready_ends_it(tmp_path: Path) -> None:
     manifests = cluster()
-    made = plan([of(manifests, "db-0", "n3", "m0001")], [of(manifests, "web-5d5b-aaaab", "n2", "m0002")], timeout=1)
+    made = plan([of(manifests, "db-0", "n3", "m0001")], [of(manifests, "web-5d5b-aaaab", "n2", "m0002")], timeout=4)
     with served(manifests, made, tmp_path, never_ready={"db"}) as (server, run):
         done = run("--yes")
         assert done.returncode == 1
@@ -255,10 +262,10 @@ def test_a_run_that_was_killed_is_taken_up(tmp_path: Path, answers: int) -> None
             ["sh", str(tmp_path / "plan-7f3a-kubectl.sh"), "--yes"],
             cwd=tmp_path,
             env={
-                "PATH": "/usr/local/bin:/usr/bin:/bin",
+                "PATH": os.environ["PATH"],
                 "HOME": str(tmp_path),
                 "KUBECONFIG": str(tmp_path / "kubeconfig"),
-                "INTERVAL": "0.1",
+                "STOWPLAN_INTERVAL": "0.1",
             },
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -272,6 +279,86 @@ def test_a_run_that_was_killed_is_taken_up(tmp_path: Path, answers: int) -> None
         assert where(server) == AFTER
         accepted = [e.uid for e in server.evictions if e.code == 201]
         assert len(accepted) == len(set(accepted)) == 5
+
+
+class ByExtender:
+    """Schedules where the extender scores best, among the nodes that have room; else wherever has the most room."""
+
+    def __init__(self) -> None:
+        self.client: HTTPExtender | None = None
+
+    def __call__(self, store: Store, pod: Manifest) -> str | None:
+        assert self.client is not None
+        asked = TypeAdapter(Pod).validate_python(pod)
+        nodes = [TypeAdapter(Node).validate_python(node(name)) for name in feasible(store, pod)]
+        passed = set(self.client.filter(asked, nodes).passed)
+        left = [found for found in nodes if found.name in passed]
+        scores = self.client.prioritize(asked, left) if len(left) > 1 else {}
+        return max((found.name for found in left), key=lambda name: scores.get(name, 0), default=None)
+
+
+@needs_kubectl
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
+@pytest.mark.parametrize("mode", ["prioritize", "filter"])
+def test_script_and_extender_together(tmp_path: Path, mode: str) -> None:
+    """Nothing but the two: the script evicts, the extender steers, and is told of each wave."""
+    manifests = cluster()
+    made = two_waves(manifests)
+    # A token that nobody takes would hold the second wave back.
+    idle = made.tokens[0].model_copy(update={"owner_uid": "scaled-away", "pod": None})
+    made = made.model_copy(update={"tokens": (*made.tokens, idle)})
+    scheduler = ByExtender()
+    with (
+        serving(made, tmp_path, "--mode", mode) as extender,
+        served(manifests, made, tmp_path, scheduler=scheduler) as (server, run),
+    ):
+        scheduler.client = extender.client()
+        done = run("--yes", "--serve", extender.url)
+        assert done.returncode == 0, done.stderr
+        assert where(server) == AFTER
+        scheduler.client.close()
+
+
+@needs_kubectl
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
+def test_without_the_extender_nobody_is_evicted(tmp_path: Path) -> None:
+    manifests = cluster()
+    with served(manifests, two_waves(manifests), tmp_path) as (server, run):
+        done = run("--yes", "--serve", "http://127.0.0.1:9/v1")
+        assert done.returncode == 1
+        assert "stopped: http://127.0.0.1:9/v1 does not answer" in done.stderr
+        assert not server.evictions
+
+
+def closed_nodes(server: ApiServer) -> list[str]:
+    """Return the names of the cordoned nodes."""
+    return [n["metadata"]["name"] for n in server.store.all(NODES) if n["spec"].get("unschedulable")]
+
+
+@needs_kubectl
+@pytest.mark.parametrize("fails", [False, True])
+def test_nodes_are_cordoned_while_a_wave_lasts(tmp_path: Path, fails: bool) -> None:
+    """The first node for good, the second for the first wave; the third one was cordoned by somebody else."""
+    manifests = [*cluster(), node("n0"), node("n4"), {**node("n5"), "spec": {"unschedulable": True}}]
+    made = two_waves(manifests, cordon=("n0",))
+    first, second = made.waves
+    made = made.model_copy(update={"waves": (first.model_copy(update={"cordon": ("n4", "n5")}), second)})
+    seen: list[list[str]] = []
+    with served(manifests, made, tmp_path) as (server, run):
+        shown = run()
+        assert shown.stdout.startswith("would cordon n0, and leave that so\nwave 1:\n  would cordon n4 n5 while")
+        assert closed_nodes(server) == ["n5"]
+        server.faults.on("evict", lambda request: seen.append(closed_nodes(server)), times=9)
+        if fails:
+            server.faults.on("evict", refuse(ApiError(404, "NotFound", "gone")))
+        done = run("--yes")
+        assert done.returncode == int(fails), done.stderr
+        assert closed_nodes(server) == ["n0", "n5"]
+        if fails:
+            assert run("--yes").returncode == 0
+            assert closed_nodes(server) == ["n0", "n5"]
+        waves = [["n0", "n4", "n5"]] * (3 if fails else 2) + [["n0", "n5"]] * 3
+        assert seen == waves
 
 
 @needs_kubectl

@@ -49,7 +49,8 @@ def whole_pods() -> Choices:
     """Return a snapshot with a pod of the plan that has more than requests."""
     tolerations = [{"key": "gpu", "operator": "Exists", "effect": "NoSchedule"}]
     scratch = [{"name": "scratch", "emptyDir": {}}, {"name": "settings", "configMap": {"name": "x"}}]
-    web = pod("web-a", "n1", "1500m", namespace="shop", labels={"app": "web"}, tolerations=tolerations, volumes=scratch)
+    more = {"namespace": "shop", "labels": {"app": "web"}, "owner": "ReplicaSet/web"}
+    web = pod("web-a", "n1", "1500m", tolerations=tolerations, volumes=scratch, **more)
     return Choices(snapshot=snapshot(nodes=[node("n1")], pods=[web]))
 
 
@@ -219,6 +220,11 @@ def test_parked_pods_have_no_name_yet() -> None:
     assert "move m0005: follows: moves what m0003 parks" in str(caught.value)
 
 
+def test_a_pod_that_excludes_its_replacement_cannot_have_its_room_reserved() -> None:
+    with pytest.raises(InputError, match="move m0001: waits: excludes its own replacement"):
+        emit_koordinator(plan([move("shop/web-a", "n1", "n2", id="m0001", waits=True)]), Choices())
+
+
 @pytest.mark.parametrize(
     ("kind", "path", "value"),
     [
@@ -289,6 +295,7 @@ def test_a_configuration_of_ones_own_keeps_what_it_says(tmp_path: Path) -> None:
         "profiles": [
             {
                 "schedulerName": "default-scheduler",
+                "percentageOfNodesToScore": 30,
                 "plugins": {
                     "score": {
                         "disabled": [{"name": "NodeResourcesFit"}],
@@ -302,13 +309,21 @@ def test_a_configuration_of_ones_own_keeps_what_it_says(tmp_path: Path) -> None:
     path = tmp_path / "scheduler.yaml"
     path.write_text(yaml.safe_dump(own))
     content = configuration(simple(), config=str(path))
-    assert content["profiles"] == own["profiles"]
+    assert content["profiles"] == [{**own["profiles"][0], "percentageOfNodesToScore": 100}]
+    assert content["percentageOfNodesToScore"] == 100
     assert content["leaderElection"] == {"leaderElect": True}
     assert [e["urlPrefix"] for e in content["extenders"]] == ["http://other", "http://127.0.0.1:8888/v1"]
     assert content["extenders"][1]["weight"] > 50 + 7
     path.write_text(yaml.safe_dump(content))
     with pytest.raises(InputError, match=r"extenders\[1\]\.urlPrefix: asks .* already"):
         configuration(simple(), config=str(path))
+
+
+def test_a_plan_made_with_a_configuration_wants_it_again() -> None:
+    made = simple()
+    made = made.model_copy(update={"settings": made.settings.model_copy(update={"config": "mine.yaml"})})
+    with pytest.raises(InputError, match=r"was made with mine\.yaml; give it with --config"):
+        configuration(made)
 
 
 def test_https_has_somebody_to_trust() -> None:

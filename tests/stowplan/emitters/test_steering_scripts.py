@@ -16,13 +16,14 @@ import pytest
 import yaml
 
 from models.plan import Plan
+from plans.movability.annotations import EVICT
 from plugins_compat.framework.framework import Framework
 from plugins_compat.framework.scheduler import examine
 from plugins_compat.framework.shapes import Shapes
 from plugins_compat.framework.state import ClusterState
 from plugins_compat.profiles import default_profile
 from plugins_compat.release import K36
-from stowplan.emitters.descheduler import EVICT_ANNOTATION, emit_descheduler
+from stowplan.emitters.descheduler import emit_descheduler
 from stowplan.emitters.descheduler_policy import DeschedulerPolicy
 from stowplan.emitters.emission import PLAN_LABEL, Choices
 from stowplan.emitters.pin import GATE, emit_pin
@@ -30,7 +31,7 @@ from tests.support.api_server import ApiServer
 from tests.support.api_server.errors import ApiError
 from tests.support.api_server.faults import refuse
 from tests.support.api_server.manifests import budget
-from tests.support.api_server.resources import PODS
+from tests.support.api_server.resources import NODES, PODS
 from tests.support.carrying import Manifest, cluster, of, served, two_waves, where
 from tests.support.clusters import node, snapshot
 from tests.support.kubectl import needs_kubectl
@@ -67,7 +68,7 @@ def deschedule(server: ApiServer, policy: Manifest) -> list[int]:
             and pod["status"]["phase"] in life["states"]
             and len(codes) < policy["maxNoOfPodsToEvictTotal"]
             and (
-                EVICT_ANNOTATION in meta.get("annotations", {})
+                EVICT in meta.get("annotations", {})
                 or (labels >= {*evictor["labelSelector"]["matchLabels"].items()} and not protected)
             )
         ):
@@ -102,6 +103,9 @@ def test_label_then_policy_wave_by_wave(tmp_path: Path) -> None:
     made = two_waves(manifests)
     script = emit_descheduler(made, Choices()).files[0]
     with served(manifests, made, script, tmp_path) as (server, run):
+        early = run("label", "2")
+        assert early.returncode == 1
+        assert "stopped: wave 1 has not been checked" in early.stderr
         for wave, number in ((1, 2), (2, 3)):
             done = run("label", str(wave))
             assert done.returncode == 0, done.stderr
@@ -111,6 +115,25 @@ def test_label_then_policy_wave_by_wave(tmp_path: Path) -> None:
             assert done.returncode == 0, done.stderr
             assert labelled(server) == []
         assert where(server) == [("db", "n1"), ("web-5d5b", "n1"), ("web-5d5b", "n2"), ("web-5d5b", "n3")]
+
+
+@needs_kubectl
+def test_nodes_are_cordoned_from_the_label_to_the_check(tmp_path: Path) -> None:
+    manifests = cluster()
+    made = plan([of(manifests, "web-5d5b-aaaab", "n2", "m0001")])
+    made = made.model_copy(update={"cordon": ("n1",), "waves": (made.waves[0].model_copy(update={"cordon": ("n3",)}),)})
+    with served(manifests, made, emit_descheduler(made, Choices()).files[0], tmp_path) as (server, run):
+
+        def cordoned() -> list[str]:
+            return [n["metadata"]["name"] for n in server.store.all(NODES) if n["spec"].get("unschedulable")]
+
+        for step, nodes in (("label", ["n1", "n3"]), ("unlabel", ["n1"]), ("label", ["n1", "n3"])):
+            done = run(step, "1")
+            assert done.returncode == 0, done.stderr
+            assert cordoned() == nodes
+        assert deschedule(server, policy_of(made, 1)) == [201]
+        assert run("check", "1").returncode == 0
+        assert cordoned() == ["n1"]
 
 
 @needs_kubectl
@@ -157,6 +180,21 @@ def test_a_pod_that_changes_meanwhile_is_looked_at_again(tmp_path: Path) -> None
         done = run("label", "1")
         assert done.returncode == 0, done.stderr
         assert len(labelled(server)) == 2
+
+
+@needs_kubectl
+def test_an_expired_plan_can_be_cleared_away_and_no_more(tmp_path: Path) -> None:
+    manifests = gated()
+    made = two_waves(manifests, expires_at="2026-01-01T00:00:00Z")
+    for script, begin, clear in (
+        (emit_descheduler(made, Choices()).files[0], ["label", "1"], ["unlabel", "1"]),
+        (emit_pin(made, Choices()).files[0], ["--yes", "1"], ["--yes", "release"]),
+    ):
+        with served(manifests, made, script, tmp_path) as (_, run):
+            done = run(*begin)
+            assert done.returncode == 1
+            assert "stopped: the plan has expired" in done.stderr
+            assert run(*clear).returncode == 0
 
 
 def test_a_wave_has_to_be_named(tmp_path: Path) -> None:

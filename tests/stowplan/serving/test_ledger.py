@@ -24,7 +24,9 @@ def asker(uid: str, owner: str = "web", name: str = "", hashes: tuple[str, ...] 
 
 
 def ledger(*tokens: TokenDocument, lease: float = 100.0, patience: float | None = None) -> Ledger:
-    return Ledger(tokens, expires=1e6, lease=lease, patience=patience)
+    if patience is None:
+        return Ledger(tokens, expires=1e6, lease=lease)
+    return Ledger(tokens, expires=1e6, lease=lease, firm=range(len(tokens)), patience=patience)
 
 
 def test_as_many_pods_get_a_node_as_there_are_tokens() -> None:

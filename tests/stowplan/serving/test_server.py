@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import json
 import random
 import signal
@@ -17,6 +18,7 @@ import httpx
 import pytest
 import trustme
 import yaml
+from aiohttp.test_utils import TestClient, TestServer
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
@@ -34,7 +36,9 @@ from plugins_compat.release import K36
 from stowplan.cli import run
 from stowplan.emitters.emission import Choices
 from stowplan.emitters.extender import emit_extender
+from stowplan.serving.journal import Journal
 from stowplan.serving.protocol import BadRequest, read_question
+from stowplan.serving.server import Server
 from tests.support.clusters import Manifest, node, pod, snapshot
 from tests.support.extender import Running, serving, waiting
 from tests.support.plans import move, plan
@@ -101,6 +105,20 @@ def test_filter_lets_one_node_pass(tmp_path: Path, cached: bool) -> None:
         assert filtered.passed == ["n3"]  # a token whose node is in sight comes first
         assert filtered.unresolvable == {"n1": "plan plan-7f3a has another node for this pod"}
         assert not filtered.failed
+
+
+def test_a_replacement_that_has_to_wait_for_its_pod_waits(tmp_path: Path) -> None:
+    """Its node is closed while the old pod is there; any other node would be the wrong one."""
+    made = plan(
+        [move("shop/web-a", "n1", "n2", waits=True), move("shop/api-a", "n1", "n2")],
+    )
+    with serving(made, tmp_path) as server:
+        client = server.client()
+        elsewhere = [NODES[0], NODES[2]]
+        assert client.filter(_POD.validate_python(waiting("web-x", "web")), elsewhere).passed == []
+        assert client.filter(_POD.validate_python(waiting("api-x", "api")), elsewhere).passed == ["n1", "n3"]
+        assert client.filter(_POD.validate_python(waiting("web-x", "web")), NODES).passed == ["n2"]
+        client.close()
 
 
 @pytest.mark.parametrize("mode", ["prioritize", "filter"])
@@ -328,10 +346,53 @@ def test_a_journal_that_cannot_be_used(tmp_path: Path, capsys: pytest.CaptureFix
     state.write_bytes(whole + whole.splitlines()[1] + b"\n")
     assert run(start) == 1
     assert "leases: line 3: is damaged: pod 'shop/web-x' has a token already" in capsys.readouterr().err
-    state.write_text("hello\n")
-    assert run(start) == 1
-    assert "leases: holds no leases" in capsys.readouterr().err
-    assert state.read_text() == "hello\n"
+    for strange in ("hello\n", "hello", web_plan().model_dump_json(), "{}\n", "\n"):
+        state.write_text(strange)
+        assert run(start) == 1
+        assert "leases: holds no leases" in capsys.readouterr().err
+        assert state.read_text() == strange
+
+
+@pytest.mark.parametrize("length", [0, 1, 40, -1])
+def test_a_journal_whose_first_line_was_cut_short_is_begun_again(tmp_path: Path, length: int) -> None:
+    with serving(web_plan(), tmp_path) as server:
+        server.end()
+    state = tmp_path / "leases"
+    header = state.read_bytes()
+    state.write_bytes(header[:length])
+    with serving(web_plan(), tmp_path) as server:
+        ask(server, waiting("web-x", "web"))
+        server.end()
+    assert state.read_bytes().startswith(header + b'{"change":"grant"')
+
+
+def test_without_a_disk_nothing_is_promised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What cannot be written is not answered, for nobody who waits, and not later either."""
+
+    async def scenario() -> None:
+        server = Server(web_plan(), Journal(tmp_path / "leases"))
+        server.restore()
+        async with TestClient(TestServer(server.app())) as client:
+            assert (await client.post("/v1/filter", data=question())).status == 200
+
+            def full(lines: object) -> None:
+                raise OSError(errno.ENOSPC, "No space left on device")
+
+            monkeypatch.setattr(server.journal, "_write", full)
+            bodies = [question(Pod=waiting(f"web-{i}", "web")) for i in range(3)]
+            answers = await asyncio.gather(*(client.post("/v1/filter", data=body) for body in bodies))
+            # The third of them finds no token left, and nothing has to be written for it.
+            assert [answer.status for answer in answers] == [500, 500, 200]
+            assert await answers[0].text() == "the journal cannot be written: No space left on device\n"
+            assert (await client.post("/v1/filter", data=question())).status == 500
+            assert (await client.get("/readyz")).status == 503
+            assert (await client.get("/healthz")).status == 200
+            assert (await client.post("/v1/filter", data=question(Pod=waiting("new")))).status == 200
+        server.journal.close()
+
+    asyncio.run(scenario())
+    with serving(web_plan(), tmp_path) as server:
+        assert [lease["pod"] for lease in everything(server)["leases"]] == ["shop/web-x"]
 
 
 # -- running it -----------------------------------------------------------------------------------------------

@@ -1,0 +1,185 @@
+"""Plans for random clusters, carried out in random orders before an independent judge: ``python -m benchmarks.plans``.
+
+For each seed there is a cluster; a plan to the best placement found, and, which is harder, the way to a placement drawn
+at random. Every plan is carried out in several random orders of all events in a wave. The end state of the best is
+planned anew: nothing may move then.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from models.plan import LimitsDocument, Plan
+from models.snapshot import Snapshot
+from optimizer.portfolio import Options
+from plugins_compat.compiler.compile import Compiled
+from stowplan.inputs import Settings
+from stowplan.planning import Planned, Terms, make_plan, planning_problem, sequence_placement
+from stowplan.solution import fixed, today
+from tests.support.bystander import Bystander
+from tests.support.restless import bound, placed_at_random, restless_cluster, snapshot_with
+
+DRAWS = 50
+"""How often a random placement is drawn until every pod that has a node has one."""
+OBJECTIVES = ("balance", "pack", "spread")
+LIMITS = (
+    LimitsDocument(),
+    LimitsDocument(per_owner="50%"),
+    LimitsDocument(per_owner=1, per_node=1),
+    LimitsDocument(total=2),
+)
+
+
+@dataclass(slots=True)
+class Tally:
+    """What came of many plans.
+
+    Attributes
+    ----------
+    complaints
+        Whatever went wrong while a plan was carried out, with its seed.
+    restless
+        Seeds of the plans whose end state was planned to be left again.
+    """
+
+    plans: int = 0
+    moves: int = 0
+    waves: int = 0
+    least: int = 0
+    ratios: list[float] = field(default_factory=list)
+    parked: int = 0
+    given_up: int = 0
+    complaints: list[str] = field(default_factory=list)
+    replanned: int = 0
+    restless: list[int] = field(default_factory=list)
+
+    def add(self, seed: int, plan: Plan, complaints: Sequence[str], tell: bool) -> None:
+        """Count a plan."""
+        if tell and complaints:
+            print(f"seed {seed}: {complaints[0]}", file=sys.stderr)
+        self.plans += 1
+        self.moves += len(plan.moves)
+        self.waves += len(plan.waves)
+        self.least += plan.least_waves
+        self.parked += sum(move.follows is not None for move in plan.moves)
+        self.given_up += len(plan.given_up)
+        if plan.waves:
+            self.ratios.append(len(plan.waves) / plan.least_waves)
+        self.complaints += [f"seed {seed}: {complaint}" for complaint in complaints]
+
+
+def campaign(seeds: Sequence[int], orders: int = 3, *, tell: bool = False) -> Tally:
+    """Plan the best placement of random clusters, carry the plans out, and plan again."""
+    tally = Tally()
+    for seed in seeds:
+        cluster = restless_cluster(seed)
+        settings = Settings(objective=OBJECTIVES[seed % len(OBJECTIVES)])
+        options = Options(time_limit=1, deterministic=True, seed=seed)
+        terms = Terms(limits=LIMITS[seed % len(LIMITS)])
+        planned = make_plan(cluster, settings, options, terms)
+        tally.add(seed, planned.plan, watched(cluster, planned, orders, seed), tell)
+        if planned.plan.status == "OPTIMAL" and not planned.plan.given_up:
+            again = make_plan(after(cluster, planned), settings, options, terms)
+            tally.replanned += 1
+            tally.restless += [seed] if again.plan.waves else []
+    return tally
+
+
+def ways_to_random_placements(
+    seeds: Sequence[int], orders: int = 3, *, tell: bool = False, spoil: bool = False
+) -> Tally:
+    """Plan the way to random placements of random clusters, and carry the plans out.
+
+    Parameters
+    ----------
+    spoil
+        Throw all waves into one, which has to be noticed.
+    """
+    tally = Tally()
+    for seed in seeds:
+        cluster = restless_cluster(seed)
+        terms = Terms(limits=LIMITS[seed % len(LIMITS)])
+        planned = to_random(planning_problem(cluster, Settings(), terms), seed, terms)
+        if spoil:
+            planned = replace(planned, plan=spoilt(planned.plan))
+        tally.add(seed, planned.plan, watched(cluster, planned, orders, seed), tell)
+    return tally
+
+
+def spoilt(plan: Plan) -> Plan:
+    """Return a plan with all its moves in one wave, parked pods going where they are to stay at once."""
+    moves = [move for move in plan.moves if move.follows is None]
+    onward = {move.follows: move.target for move in plan.moves if move.follows}
+    if not moves:
+        return plan
+    straight = tuple(move.model_copy(update={"target": onward.get(move.id, move.target)}) for move in moves)
+    return plan.model_copy(update={"waves": (plan.waves[0].model_copy(update={"moves": straight}),)})
+
+
+def ratio(tally: Tally) -> float:
+    """Return how many times the waves that are needed at least the plans have, on average."""
+    return sum(tally.ratios) / max(1, len(tally.ratios))
+
+
+def to_random(compiled: Compiled, seed: int, terms: Terms) -> Planned:
+    """Return the way to a random placement that the filters admit, whatever it is worth.
+
+    No pod loses its node; if no such placement is found, pods stay.
+    """
+    rng = random.Random(f"elsewhere {seed}")
+    placed = {p.key for p in compiled.pods if p.node_name}
+    where = today(compiled)
+    for _ in range(DRAWS):
+        drawn = placed_at_random(rng, compiled.snapshot, compiled.profile.release, fixed(compiled))
+        if placed <= drawn.keys():
+            where = fixed(compiled) | compiled.assign(compiled.placement(drawn))
+            break
+    return sequence_placement(compiled, where, (), Settings(), terms, keep=True)
+
+
+def watched(cluster: Snapshot, planned: Planned, orders: int, seed: int) -> list[str]:
+    """Carry a plan out in random orders; return what went wrong."""
+    complaints: list[str] = []
+    for turn in range(orders):
+        judge = Bystander(cluster, planned.compiled.profile)
+        complaints += judge.watch(planned.plan, random.Random(f"{seed} {turn}"))
+    return complaints
+
+
+def after(cluster: Snapshot, planned: Planned) -> Snapshot:
+    """Return a cluster as it is when a plan is done."""
+    return snapshot_with(cluster, (bound(p, planned.where.get(p.key, "")) for p in cluster.pods))
+
+
+def main() -> None:
+    """Run the campaign and print its figures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--clusters", type=int, default=1000)
+    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--orders", type=int, default=3)
+    chosen = parser.parse_args()
+    seeds = range(chosen.first, chosen.first + chosen.clusters)
+    failed = False
+    for name, run in (("random placements", ways_to_random_placements), ("best placements", campaign)):
+        began = time.monotonic()
+        tally = run(seeds, chosen.orders, tell=True)
+        print(
+            f"{name}: {tally.plans} plans, {len(tally.ratios)} not empty, {tally.moves} moves, {tally.parked} parked, "
+            f"{tally.given_up} given up; {tally.waves} waves, at least {tally.least} needed, "
+            f"ratio {ratio(tally):.3f} on average, {max(tally.ratios, default=0):.2f} at worst; "
+            f"{len(tally.complaints)} complaints; "
+            f"{tally.replanned} planned again, {len(tally.restless)} of them not at rest {tally.restless[:10]}; "
+            f"{time.monotonic() - began:.0f} s",
+            flush=True,
+        )
+        failed |= bool(tally.complaints or tally.restless)
+    raise SystemExit(failed)
+
+
+if __name__ == "__main__":
+    main()

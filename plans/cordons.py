@@ -1,0 +1,38 @@
+"""Cordons: nodes that nothing may come to any more, while what is there stays."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+
+from models.errors import InputError
+from models.kubernetes import Node
+from models.kubernetes.node import NodeSpec
+from models.kubernetes.taints import Taint
+from models.snapshot import Snapshot
+
+CORDONED = Taint("node.kubernetes.io/unschedulable", "NoSchedule")
+"""The taint that the node lifecycle controller gives a node with ``spec.unschedulable``."""
+
+
+def cordon(snapshot: Snapshot, names: Collection[str]) -> Snapshot:
+    """Return a snapshot in which the named nodes are cordoned, as ``kubectl cordon`` leaves them.
+
+    Raises
+    ------
+    InputError
+        If the snapshot has no node of a name.
+    """
+    for name in names:
+        if name not in snapshot.node_index:
+            known = ", ".join(node.name for node in snapshot.nodes[:5])
+            more = ", …" if len(snapshot.nodes) > 5 else ""
+            raise InputError(f"node {name!r} is not in the snapshot, which has {known}{more}")
+    wanted = set(names)
+    return replace(snapshot, nodes=tuple(_cordoned(n) if n.name in wanted else n for n in snapshot.nodes))
+
+
+def _cordoned(node: Node) -> Node:
+    spec = node.spec or NodeSpec()
+    taints = spec.taints if any(taint.key == CORDONED.key for taint in spec.taints) else (*spec.taints, CORDONED)
+    return replace(node, spec=replace(spec, unschedulable=True, taints=taints))

@@ -1,0 +1,259 @@
+"""A plan against a snapshot, the same it was made for or a newer one: what is done, what drifted, what still holds."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from models.kubernetes import Pod
+from models.plan import MoveDocument, Plan
+from models.snapshot import Snapshot
+from plans.budgets import Budgets
+from plans.making import template_hash
+from plans.rehearsal import Movement, Rehearsal, rehearse
+from plans.sequencing.allowances import Allowances, Limit
+from plugins_compat.framework.profile import Profile
+from plugins_compat.framework.shapes import Shapes
+
+ORDERS = 3
+"""Random orders in which what is left of a plan is played through."""
+
+
+@dataclass(slots=True)
+class Drift:
+    """What has become of a plan.
+
+    Parameters
+    ----------
+    done
+        Ids of the moves that are made: the pod, or its replacement, stands where it should.
+    open
+        Ids of the moves that are still to be made.
+    problems
+        Whatever keeps the rest from being carried out as planned, one line each.
+    remarks
+        Whatever a reader should know and nothing depends on.
+    """
+
+    done: list[str] = field(default_factory=list)
+    open: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+
+    @property
+    def holds(self) -> bool:
+        """Whether the rest can be carried out as planned."""
+        return not self.problems
+
+
+def examine(
+    plan: Plan, snapshot: Snapshot, profile: Profile, *, shapes: Shapes | None = None, now: datetime | None = None
+) -> Drift:
+    """Hold a plan against a snapshot, and rehearse what is left of it in random orders.
+
+    Parameters
+    ----------
+    now
+        The present, by which a plan may have expired.
+    """
+    drift = Drift()
+    if (now or datetime.now(UTC)) > datetime.fromisoformat(plan.expires_at):
+        drift.problems.append(f"expired at {plan.expires_at}")
+    if snapshot.fingerprint != plan.snapshot.fingerprint:
+        drift.remarks.append("the snapshot is not the one the plan was made for")
+    whereabouts = _Whereabouts(plan, snapshot)
+    left: dict[int, list[Movement]] = defaultdict(list)
+    ids: dict[tuple[int, str], str] = {}
+    for wave in plan.waves:
+        for move in wave.moves:
+            finding = whereabouts.find(move)
+            drift.problems += [f"{move.id}, {move.pod.key}: {problem}" for problem in finding.problems]
+            (drift.done if finding.done else drift.open).append(move.id)
+            if not finding.done and not finding.problems:
+                left[wave.number].append(_movement(move, finding.key))
+                ids[wave.number, finding.key] = move.id
+    _look_at_nodes(plan, snapshot, drift)
+    drift.problems += broken_limits(plan, snapshot)
+    drift.problems += _rehearsed(snapshot, profile, shapes, left, ids)
+    return drift
+
+
+@dataclass(slots=True)
+class _Finding:
+    """Where a move has got to: made, or to be made of the pod ``key``, or impossible."""
+
+    key: str = ""
+    done: bool = False
+    problems: list[str] = field(default_factory=list)
+
+
+class _Whereabouts:
+    """Which pods of a snapshot are those of a plan, or their replacements."""
+
+    def __init__(self, plan: Plan, snapshot: Snapshot) -> None:
+        self.pods = {pod.key: pod for pod in snapshot.pods if not pod.finished}
+        self.moves = {move.id: move for move in plan.moves}
+        self.parking = {move.follows for move in plan.moves if move.follows}
+        self._fresh = self._replacements(plan)
+        self._found: dict[str, _Finding] = {}
+
+    def find(self, move: MoveDocument) -> _Finding:
+        """Return where a move has got to; moves are to be asked about in order."""
+        finding = self._follow(move) if move.follows else self._first(move)
+        self._found[move.id] = finding
+        return finding
+
+    def _first(self, move: MoveDocument) -> _Finding:
+        """Look for a pod under its own name, or for what replaced it."""
+        pod = self.pods.get(move.pod.key)
+        same = pod is not None and (not move.pod.uid or pod.metadata.uid == move.pod.uid)
+        if pod is None or not same:
+            return self._replaced(move)
+        if move.kind == "place" and pod.node_name:
+            if pod.node_name == move.target:
+                return _Finding(done=True)
+            return _Finding(problems=[f"was bound to {pod.node_name}, not to {move.target}"])
+        problems = list(_changes(move, pod))
+        if pod.terminating:
+            problems.append("is terminating; wait until it is gone")
+        return _Finding(pod.key, problems=problems)
+
+    def _replaced(self, move: MoveDocument) -> _Finding:
+        """Look for the replacement of a pod that is gone."""
+        if move.kind == "remove":
+            return _Finding(done=True)
+        successor = self._take(move, move.target)
+        if successor is not None:
+            return _Finding(successor.key, done=True)
+        if move.id in self.parking and (onward := self._onward(move)) and self._peek(onward, onward.target):
+            return _Finding(done=True)  # it has left its third node already
+        elsewhere = self._peek(move, None)
+        if elsewhere is None:
+            return _Finding(problems=["is gone, and nothing has replaced it"])
+        where = f"on {elsewhere.node_name}" if elsewhere.node_name else "without a node"
+        return _Finding(problems=[f"is gone, and {elsewhere.name}, which may be its replacement, is {where}"])
+
+    def _follow(self, move: MoveDocument) -> _Finding:
+        """Look for a pod that was parked: before, on, or after its third node."""
+        assert move.follows is not None
+        before = self._found[move.follows]
+        if before.problems:
+            return _Finding(problems=[f"follows {move.follows}, which cannot be made"])
+        if not before.done:
+            return _Finding(before.key)
+        if self._take(move, move.target) is not None:
+            return _Finding(done=True)
+        if not before.key:
+            return _Finding(problems=[f"is neither on {move.source} nor on {move.target}"])
+        return _Finding(before.key)
+
+    def _onward(self, move: MoveDocument) -> MoveDocument | None:
+        return next((other for other in self.moves.values() if other.follows == move.id), None)
+
+    # -- replacements -----------------------------------------------------------------------------------------
+
+    def _replacements(self, plan: Plan) -> dict[tuple[str, str, str, str], list[Pod]]:
+        """Return the pods that were made since the plan was, by owner and template, or by name where it is kept."""
+        named = {move.pod.uid for move in plan.moves if move.pod.uid}
+        made = datetime.fromisoformat(plan.created_at)
+        fresh: dict[tuple[str, str, str, str], list[Pod]] = defaultdict(list)
+        for pod in self.pods.values():
+            created = pod.metadata.creation_timestamp
+            if pod.metadata.uid in named or pod.terminating or (created and datetime.fromisoformat(created) < made):
+                continue
+            controller = pod.metadata.controller
+            if controller is not None:
+                name = pod.name if controller.kind == "StatefulSet" else ""
+                owner = controller.uid or controller.name
+                fresh[pod.namespace, owner, "" if name else template_hash(pod), name].append(pod)
+        return fresh
+
+    def _candidates(self, move: MoveDocument) -> list[Pod]:
+        if move.owner is None:
+            return []
+        named = move.pod.name if move.same_name or move.owner.kind == "StatefulSet" else ""
+        owner = move.owner.uid or move.owner.name
+        return self._fresh.get((move.pod.namespace, owner, "" if named else move.template_hash, named), [])
+
+    def _peek(self, move: MoveDocument, node: str | None) -> Pod | None:
+        return next((pod for pod in self._candidates(move) if node is None or pod.node_name == node), None)
+
+    def _take(self, move: MoveDocument, node: str | None) -> Pod | None:
+        """Return a replacement on a node; each stands for one move."""
+        found = self._peek(move, node)
+        if found is not None:
+            self._candidates(move).remove(found)
+        return found
+
+
+def _changes(move: MoveDocument, pod: Pod) -> Iterator[str]:
+    """Say what about a pod is no longer as the plan has it."""
+    if pod.node_name != (move.source or ""):
+        yield f"stands on {pod.node_name or 'no node'}, not on {move.source or 'no node'}"
+    controller = pod.metadata.controller
+    now = (controller.kind, controller.name, controller.uid) if controller else None
+    then = (move.owner.kind, move.owner.name, move.owner.uid) if move.owner else None
+    if now != then:
+        yield f"is owned by {' '.join(now[:2]) if now else 'nobody'}, not by {' '.join(then[:2]) if then else 'nobody'}"
+    if template_hash(pod) != move.template_hash:
+        yield f"is of template {template_hash(pod) or 'unknown'}, not of {move.template_hash or 'unknown'}"
+
+
+def _look_at_nodes(plan: Plan, snapshot: Snapshot, drift: Drift) -> None:
+    """Note which nodes that are still needed are gone or cordoned; whom a cordon keeps out, the filters say."""
+    nodes = {node.name: node for node in snapshot.nodes}
+    left = set(drift.open)
+    for name in dict.fromkeys(move.target for move in plan.moves if move.id in left and move.target):
+        if name not in nodes:
+            drift.problems.append(f"node {name} is gone")
+        elif nodes[name].unschedulable:
+            drift.remarks.append(f"node {name} is cordoned")
+
+
+def _movement(move: MoveDocument, key: str) -> Movement:
+    return Movement(key, move.source or "", move.target or "", same_name=move.same_name, waits=move.waits)
+
+
+def _rehearsed(
+    snapshot: Snapshot,
+    profile: Profile,
+    shapes: Shapes | None,
+    left: dict[int, list[Movement]],
+    ids: dict[tuple[int, str], str],
+) -> list[str]:
+    """Play what is left through in random orders; return what went wrong, each thing once."""
+    known = snapshot.node_index
+    waves = {
+        number: [m for m in wave if (not m.target or m.target in known) and (not m.source or m.source in known)]
+        for number, wave in left.items()
+    }
+    if not any(waves.values()):
+        return []
+    found: dict[str, None] = {}
+    for turn in range(ORDERS):
+        rehearsal = Rehearsal(snapshot, profile, shapes=shapes)
+        rng = random.Random(turn)
+        for number, wave in sorted(waves.items()):
+            for trouble in rehearse(rehearsal, wave, rng):
+                found[f"wave {number}, {ids[number, trouble.key]}, {trouble.key}: {trouble.problem}"] = None
+    return list(found)
+
+
+def broken_limits(plan: Plan, snapshot: Snapshot) -> list[str]:
+    """Return the waves that hold more evictions than the plan's own limits allow."""
+    allowances = Allowances(snapshot, Budgets(snapshot), plan.limits)
+    pods = {pod.key: pod for pod in snapshot.pods}
+    lines = []
+    for wave in plan.waves:
+        used: Counter[Limit] = Counter()
+        for move in wave.moves:
+            if move.source and move.pod.key in pods:
+                node = snapshot.node_index.get(move.source, -1)
+                for limit in allowances.limits_on(pods[move.pod.key], node):
+                    used[limit] += 1
+                    if used[limit] == limit.most + 1:
+                        lines.append(f"wave {wave.number} has more than {limit.most} evictions {limit.kind}")
+    return lines

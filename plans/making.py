@@ -1,0 +1,247 @@
+"""From waves to the plan document: ids, tokens, what each wave brings, and how full nodes get on the way."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+
+from models.kubernetes import Pod
+from models.plan import (
+    Executor,
+    ImmovableDocument,
+    LimitsDocument,
+    MoveDocument,
+    OwnerDocument,
+    Plan,
+    PlanSnapshot,
+    PlanTier,
+    PodReference,
+    TokenDocument,
+    WaveDocument,
+)
+from models.settings import SettingsDocument
+from models.snapshot import Snapshot
+from plans.budgets import Budgets
+from plans.sequencing import Sequencing, Step, keeps_name
+from plugins_compat.admission import standing
+from plugins_compat.framework.profile import Profile
+from plugins_compat.framework.shapes import Shapes
+from plugins_compat.framework.state import ClusterState
+from plugins_compat.release import Release
+from plugins_compat.requests import CPU, requests
+
+TEMPLATE_LABELS = ("pod-template-hash", "controller-revision-hash")
+BINARY = ("Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
+
+Values = Callable[[Mapping[str, str]], Sequence[float]]
+"""Value of each tier, in displayed units, of a placement given as node names by pod key."""
+
+
+@dataclass(frozen=True, eq=False)
+class Order:
+    """Everything a plan is made of.
+
+    Parameters
+    ----------
+    where
+        Node name by pod key at the beginning.
+    values
+        Says what a wave is worth.
+    reasons
+        What a move is for, by pod key, where it makes room for nobody.
+    immovable
+        Why the executor cannot move a pod, by pod key.
+    """
+
+    snapshot: Snapshot
+    profile: Profile
+    shapes: Shapes | None
+    where: Mapping[str, str]
+    sequencing: Sequencing
+    budgets: Budgets
+    settings: SettingsDocument
+    executor: Executor
+    limits: LimitsDocument
+    created_at: datetime
+    expires_in: timedelta
+    status: str
+    tiers: Sequence[PlanTier]
+    values: Values
+    reasons: Mapping[str, str]
+    immovable: Mapping[str, str]
+    given_up: Sequence[str]
+    notes: Sequence[str]
+
+
+def make(order: Order) -> Plan:
+    """Write the plan down."""
+    snapshot, sequencing = order.snapshot, order.sequencing
+    waves = _waves(order)
+    settings = order.settings
+    pods = {pod.key: pod for pod in snapshot.pods}
+    return Plan(
+        id=_identity(snapshot, settings, order.executor, order.limits, waves),
+        created_at=stamp(order.created_at),
+        expires_at=stamp(order.created_at + order.expires_in),
+        snapshot=PlanSnapshot(fingerprint=snapshot.fingerprint, nodes=len(snapshot.nodes), pods=len(snapshot.pods)),
+        settings=settings,
+        executor=order.executor,
+        limits=order.limits,
+        status=order.status,
+        tiers=tuple(order.tiers),
+        waves=tuple(waves),
+        least_waves=sequencing.least_waves,
+        tokens=tuple(_tokens(sequencing.waves)),
+        immovable=tuple(
+            ImmovableDocument(pod=reference(pods[key]), node=pods[key].node_name, reason=reason)
+            for key, reason in order.immovable.items()
+        ),
+        given_up=tuple(order.given_up),
+        notes=tuple(order.notes),
+    )
+
+
+def stamp(moment: datetime) -> str:
+    """Write a time as RFC 3339 in UTC, to the second."""
+    return moment.astimezone(UTC).replace(microsecond=0).isoformat().replace("+00:00", "Z")
+
+
+def reference(pod: Pod) -> PodReference:
+    """Name a pod."""
+    return PodReference(namespace=pod.namespace, name=pod.name, uid=pod.metadata.uid)
+
+
+def template_hash(pod: Pod) -> str:
+    """Return what tells the template a pod was made from, empty if nothing does."""
+    return next((pod.metadata.labels[key] for key in TEMPLATE_LABELS if key in pod.metadata.labels), "")
+
+
+# -- waves ----------------------------------------------------------------------------------------------------
+
+
+def _waves(order: Order) -> list[WaveDocument]:
+    state = ClusterState(order.snapshot, order.profile.release, order.shapes)
+    for pod, node in standing(order.snapshot, order.where):
+        state.assume(state.shapes.of(pod), node)
+    where = dict(order.where)
+    ids: dict[int, str] = {}
+    documents = []
+    for number, wave in enumerate(order.sequencing.waves, 1):
+        moves = []
+        for step in wave:
+            ids[id(step)] = f"m{len(ids) + 1:04d}"
+            moves.append(_move(order, step, ids))
+        peak = _pass(state, wave)
+        for step in wave:
+            where.pop(step.pod.key, None)
+            if step.target:
+                where[step.pod.key] = step.target
+        documents.append(WaveDocument(number=number, moves=tuple(moves), tiers=tuple(order.values(where)), peak=peak))
+    return documents
+
+
+def _move(order: Order, step: Step, ids: Mapping[int, str]) -> MoveDocument:
+    pod = step.pod
+    controller = pod.metadata.controller
+    owner = controller and OwnerDocument(
+        api_version=controller.api_version, kind=controller.kind, name=controller.name, uid=controller.uid
+    )
+    asked = () if not step.source else order.budgets.covering(pod) if step.follows else order.budgets.asked(pod)
+    return MoveDocument(
+        id=ids[id(step)],
+        kind="place" if not step.source else "evict" if step.target else "remove",
+        pod=reference(pod),
+        source=step.source or None,
+        target=step.target or None,
+        follows=ids[id(step.follows)] if step.follows else None,
+        same_name=keeps_name(step),
+        waits=step.waits,
+        owner=owner,
+        template_hash=template_hash(pod),
+        requests=_quantities(pod, order.profile.release),
+        budgets=tuple(order.budgets.all[i].name for i in asked),
+        why=step.why or order.reasons.get(pod.key, ""),
+    )
+
+
+def _pass(state: ClusterState, wave: Sequence[Step]) -> dict[str, dict[str, float]]:
+    """Let a wave pass over the state; return how full its nodes are while every move counts at both ends."""
+    index = state.snapshot.node_index
+    for step in wave:
+        if step.target:
+            state.assume(state.shapes.of(step.pod), index[step.target])
+    peak = {}
+    asked = np.logical_or.reduce([state.vector(state.shapes.of(step.pod)) > 0 for step in wave])
+    for name in dict.fromkeys(name for step in wave for name in (step.source, step.target) if name):
+        node = index[name]
+        peak[name] = {
+            resource: round(float(state.requested[row, node] / state.allocatable[row, node]), 4)
+            for resource, row in state.resources.items()
+            if asked[row] and state.allocatable[row, node] > 0
+        }
+    for step in wave:
+        if step.source:
+            state.forget(state.shapes.of(step.pod), index[step.source])
+    return peak
+
+
+def _quantities(pod: Pod, release: Release) -> dict[str, str]:
+    return {name: quantity(name, amount) for name, amount in requests(pod, release).items() if amount}
+
+
+def quantity(resource: str, amount: int) -> str:
+    """Write an amount in scheduler units exactly, as a quantity."""
+    if resource == CPU:
+        return f"{amount}m" if amount % 1000 else str(amount // 1000)
+    for power in range(len(BINARY), 0, -1):
+        if amount and amount % 1024**power == 0:
+            return f"{amount // 1024**power}{BINARY[power - 1]}"
+    return str(amount)
+
+
+# -- tokens ---------------------------------------------------------------------------------------------------
+
+
+def _tokens(waves: Sequence[Sequence[Step]]) -> list[TokenDocument]:
+    """Say how many replacements of whom belong where, wave by wave."""
+    counted: Counter[tuple[int, str, str, str, str | None, str]] = Counter()
+    for number, wave in enumerate(waves, 1):
+        for step in wave:
+            if not step.target:
+                continue
+            pod, controller = step.pod, step.pod.metadata.controller
+            uid = controller.uid if controller else ""
+            named = pod.name if not uid or (controller and controller.kind == "StatefulSet") else None
+            counted[number, pod.namespace, uid, template_hash(pod), named, step.target] += 1
+    return [
+        TokenDocument(
+            wave=number, namespace=namespace, owner_uid=uid, template_hash=template, pod=pod, target=target, count=count
+        )
+        for (number, namespace, uid, template, pod, target), count in counted.items()
+    ]
+
+
+def _identity(
+    snapshot: Snapshot,
+    settings: SettingsDocument,
+    executor: Executor,
+    limits: LimitsDocument,
+    waves: Sequence[WaveDocument],
+) -> str:
+    content = json.dumps(
+        [
+            snapshot.fingerprint,
+            settings.model_dump(mode="json"),
+            executor,
+            limits.model_dump(mode="json"),
+            [[(move.id, move.pod.key, move.source, move.target) for move in wave.moves] for wave in waves],
+        ],
+        sort_keys=True,
+    )
+    return f"plan-{hashlib.sha256(content.encode()).hexdigest()[:12]}"

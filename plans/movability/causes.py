@@ -1,0 +1,61 @@
+"""Why a pod cannot be moved."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Cause(StrEnum):
+    """A kind of reason; its value is what ``--may-move`` takes."""
+
+    TIED = "tied"
+    """Static, of a DaemonSet, or terminating already."""
+    BARE = "bare"
+    """No controller makes the pod again: an eviction deletes it for good."""
+    TWO_BUDGETS = "two-budgets"
+    """The API server refuses to evict a pod that several budgets select."""
+    BUDGET = "budget"
+    """A budget allows no disruption, and never will while the workload is of this size."""
+    NOT_RUNNING = "not-running"
+    """Bound and not running yet; the descheduler is asked for running pods."""
+    SCHEDULER = "scheduler"
+    """koordinator's reservations are heeded by koordinator's scheduler only."""
+    LOCAL_STORAGE = "local-storage"
+    """An ``emptyDir`` or ``hostPath`` volume, which the descheduler and koordinator protect by default."""
+    CRITICAL = "critical"
+    """A priority of 2,000,000,000 or more, which the descheduler and koordinator protect by default."""
+    REPLICAS = "replicas"
+    """The workload has so few replicas that koordinator's arbiter lets none of them go."""
+    EVICTION_COST = "eviction-cost"
+    """``scheduling.koordinator.sh/eviction-cost`` is the largest there is: never evict."""
+    SAFE_TO_EVICT = "safe-to-evict"
+    """``cluster-autoscaler.kubernetes.io/safe-to-evict`` says no."""
+    DO_NOT_DISRUPT = "do-not-disrupt"
+    """``karpenter.sh/do-not-disrupt`` says yes, or has not run out."""
+    PREFER_NO_EVICTION = "prefer-no-eviction"
+    """``descheduler.alpha.kubernetes.io/prefer-no-eviction`` is set."""
+
+
+WAIVABLE = frozenset(Cause) - {Cause.TIED, Cause.BARE, Cause.TWO_BUDGETS, Cause.BUDGET}
+"""Causes that somebody can waive: an owner's word, or a default of an executor that its settings can change."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bond:
+    """What keeps one pod where it is.
+
+    Parameters
+    ----------
+    phrase
+        The reason as pods share it, for counts.
+    detail
+        What is particular about this pod, if anything.
+    """
+
+    cause: Cause
+    phrase: str
+    detail: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.phrase}: {self.detail}" if self.detail else self.phrase

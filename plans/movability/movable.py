@@ -1,0 +1,160 @@
+"""Who can be moved by an executor, and one reason for each pod that cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from datetime import datetime
+from functools import cached_property
+
+from models.kubernetes import Pod
+from models.plan import Executor
+from models.snapshot import Snapshot, tied
+from plans.budgets import Budgets
+from plans.movability.annotations import (
+    DO_NOT_DISRUPT,
+    EVICT,
+    EVICTION_COST,
+    NEVER,
+    PREFER_NO_EVICTION,
+    SAFE_TO_EVICT,
+    cost,
+    moment,
+    undisturbed,
+)
+from plans.movability.budgets import Lasting
+from plans.movability.causes import Bond, Cause
+from plans.movability.workloads import Workloads, may_migrate
+
+CRITICAL = 2_000_000_000
+"""The lowest priority that the descheduler takes for critical."""
+
+KOORD_SCHEDULER = "koord-scheduler"
+
+
+class Movability:
+    """Decides which pods an executor can move. Call it as a `Freeze` of the compiler.
+
+    The causes are looked for in the order of `Cause`, and the first one is the reason. The annotation
+    ``descheduler.alpha.kubernetes.io/evict``, whatever its value, lifts what the tools that read it check themselves:
+    everything of the descheduler's and koordinator's own, and ``prefer-no-eviction``. What other tools' annotations
+    say stands: they are the owner's word, whoever evicts.
+
+    Parameters
+    ----------
+    waived
+        Causes that shall not count.
+    budgets
+        The disruption budgets of the snapshot, if somebody has worked them out already.
+    now
+        The present, for protections that run out. By default the latest moment that the snapshot names, so that equal
+        snapshots have equal answers; a protection is then rather taken for too long than for too short.
+    """
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        executor: Executor,
+        *,
+        waived: Collection[Cause] = (),
+        budgets: Budgets | None = None,
+        now: datetime | None = None,
+    ) -> None:
+        self.snapshot = snapshot
+        self.executor = executor
+        self.waived = frozenset(waived)
+        self._lasting = Lasting(budgets or Budgets(snapshot)) if snapshot.pod_disruption_budgets else None
+        self._now = now
+        self._workloads = Workloads(snapshot)
+
+    @cached_property
+    def now(self) -> datetime | None:
+        """The moment at which protections are asked whether they have run out."""
+        return self._now or _latest(self.snapshot)
+
+    def __call__(self, pod: Pod) -> str | None:
+        """Return the reason why a pod stays, in the words that pods of the same cause share, or ``None``."""
+        bond = self.bond(pod)
+        return None if bond is None else bond.phrase
+
+    def bond(self, pod: Pod) -> Bond | None:
+        """Return what keeps a bound pod where it is, or ``None`` if the executor can move it."""
+        return next((bond for bond in self._bonds(pod) if bond.cause not in self.waived), None)
+
+    def _bonds(self, pod: Pod) -> Iterator[Bond]:
+        annotations = pod.metadata.annotations
+        if reason := tied(pod):
+            yield Bond(Cause.TIED, reason)
+        if any(owner.kind == "DaemonSet" for owner in pod.metadata.owner_references):
+            yield Bond(Cause.TIED, "DaemonSet")
+        if pod.metadata.controller is None:
+            yield Bond(Cause.BARE, "no controller")
+        if self._lasting is not None and (bond := self._lasting.bond(pod)):
+            yield bond
+        if self.executor == "koordinator" and pod.spec.scheduler_name != KOORD_SCHEDULER:
+            yield Bond(Cause.SCHEDULER, f"not of {KOORD_SCHEDULER}", pod.spec.scheduler_name)
+        if self.executor == "descheduler" and pod.phase == "Pending":
+            yield Bond(Cause.NOT_RUNNING, "not running yet")
+        if EVICT not in annotations:
+            if self.executor != "eviction-api":
+                yield from _protected_by_default(pod)
+            if self.executor == "koordinator":
+                yield from self._too_few(pod)
+        if not annotations:
+            return
+        if cost(annotations, EVICTION_COST) == NEVER and not (self.executor == "koordinator" and EVICT in annotations):
+            yield Bond(Cause.EVICTION_COST, "eviction cost: never")
+        if (said := annotations.get(SAFE_TO_EVICT)) in ("false", "on-completion"):
+            yield Bond(Cause.SAFE_TO_EVICT, f"safe-to-evict: {said}")
+        if DO_NOT_DISRUPT in annotations and undisturbed(annotations[DO_NOT_DISRUPT], pod, self.now):
+            yield Bond(Cause.DO_NOT_DISRUPT, "do-not-disrupt")
+        if PREFER_NO_EVICTION in annotations and EVICT not in annotations:
+            yield Bond(Cause.PREFER_NO_EVICTION, "prefer-no-eviction")
+
+    def _too_few(self, pod: Pod) -> Iterator[Bond]:
+        """Refuse what koordinator's arbiter refuses for good: one replica, none, or all of them at once."""
+        replicas = self._workloads.replicas(pod)
+        if replicas in (0, 1, may_migrate(replicas)):
+            yield Bond(Cause.REPLICAS, "too few replicas", str(replicas))
+
+
+def immovable(
+    snapshot: Snapshot,
+    executor: Executor,
+    *,
+    waived: Collection[Cause] = (),
+    budgets: Budgets | None = None,
+    now: datetime | None = None,
+) -> Mapping[str, str]:
+    """Return the reason for each bound pod that an executor cannot move, by pod key; finished pods are left out.
+
+    Parameters
+    ----------
+    waived, budgets, now
+        As for `Movability`.
+    """
+    movability = Movability(snapshot, executor, waived=waived, budgets=budgets, now=now)
+    return {
+        pod.key: str(bond)
+        for pod in snapshot.pods
+        if pod.node_name and not pod.finished and (bond := movability.bond(pod))
+    }
+
+
+def _protected_by_default(pod: Pod) -> Iterator[Bond]:
+    """Yield what the DefaultEvictor of the descheduler protects; koordinator's descheduler asks the same plugin."""
+    local = [volume.name for volume in pod.spec.volumes if volume.empty_dir or volume.host_path]
+    if local:
+        yield Bond(Cause.LOCAL_STORAGE, "local storage", local[0])
+    if pod.priority >= CRITICAL:
+        yield Bond(Cause.CRITICAL, "critical priority")
+
+
+def _latest(snapshot: Snapshot) -> datetime | None:
+    """Return the latest moment that a snapshot names: it was taken no earlier."""
+    stamps = {
+        stamp
+        for pod in snapshot.pods
+        for stamp in (pod.metadata.creation_timestamp, pod.status.start_time if pod.status else None)
+        if stamp
+    }
+    return max((read for stamp in stamps if (read := moment(stamp))), default=None)

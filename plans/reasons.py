@@ -1,0 +1,59 @@
+"""What a move is for where it makes room for nobody: what is wrong with where the pod stands."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from models.arrays import Floats, Ints
+from models.snapshot import Snapshot, tied
+from plugins_compat.admission import populated, rejections
+from plugins_compat.framework.profile import Profile
+from plugins_compat.framework.shapes import Shapes
+
+
+def reasons(
+    snapshot: Snapshot,
+    profile: Profile,
+    shapes: Shapes | None,
+    before: Mapping[str, str],
+    after: Mapping[str, str],
+) -> dict[str, str]:
+    """Return a few words for every pod whose node changes, by pod key.
+
+    In this order: what the filters have against the pod where it stands; that its node is emptied; else how full, in
+    the resource in which they differ most, its node and its target are before anything moves.
+    """
+    framework = populated(snapshot, profile, before, shapes)
+    state = framework.state
+    refused = {r.pod.key: r.status.plugin for r in rejections(framework, before)}
+    loose = [pod for pod in snapshot.pods if not pod.finished and not tied(pod)]
+    kept = {after[pod.key] for pod in loose if pod.key in after}
+    share = _shares(state.requested, state.allocatable)
+    names = list(state.resources)
+    index = snapshot.node_index
+    found: dict[str, str] = {}
+    for pod in loose:
+        source, target = before.get(pod.key), after.get(pod.key)
+        if source == target:
+            continue
+        if source is None:
+            found[pod.key] = "has no node yet"
+        elif target is None:
+            found[pod.key] = "gives its node to a pod of higher priority, or to more of its own"
+        elif pod.key in refused:
+            found[pod.key] = f"{refused[pod.key]} would not admit it on {source}"
+        elif source not in kept:
+            found[pod.key] = f"empties {source}"
+        else:
+            here, there = index[source], index[target]
+            row = int(np.abs(share[:, here] - share[:, there]).argmax())
+            found[pod.key] = f"{names[row]} {share[row, here]:.0%} on {source}, {share[row, there]:.0%} on {target}"
+    return found
+
+
+def _shares(requested: Ints, allocatable: Ints) -> Floats:
+    """``[r, n]`` what is requested of what nodes offer; 0 where they offer nothing."""
+    shares: Floats = np.where(allocatable > 0, requested / np.maximum(allocatable, 1), 0.0)
+    return shares

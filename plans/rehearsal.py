@@ -1,0 +1,226 @@
+"""A cluster on which moves are carried out one event at a time, by the real filters and the budgets' maths.
+
+This is what a plan is checked against: it shares with the sequencing of moves nothing but the scheduler framework and
+the budgets, and it knows no waves. Four things can happen to a move: its pod is evicted (`Rehearsal.evict`) and then
+terminates while it still holds its room, its pod is gone (`Rehearsal.vanish`), its replacement or the pod that waited
+is bound (`Rehearsal.bind`), and it becomes ready (`Rehearsal.become_ready`).
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from models.kubernetes import Pod
+from models.snapshot import Snapshot
+from plans.budgets import Budgets, Ledger, Verdict
+from plugins_compat.admission import populated
+from plugins_compat.framework.framework import Framework
+from plugins_compat.framework.profile import Profile
+from plugins_compat.framework.shapes import Shapes
+from plugins_compat.framework.status import Code, Status
+
+GONE = "1970-01-01T00:00:00Z"
+"""Deletion timestamp of a pod that was evicted in a rehearsal; only its presence is read."""
+
+
+class Rehearsal:
+    """A cluster in motion.
+
+    A pod is named by its key throughout; its replacement goes by the same key, whatever its name will be. While both
+    are there, the old one is ``terminating``.
+
+    Parameters
+    ----------
+    where
+        Node name by pod key at the beginning; by default where the snapshot has them.
+
+    Attributes
+    ----------
+    framework
+        The profile's plugins on the cluster as it is now, terminating pods included. For whoever wants to know where
+        the scheduler would put a pod: ``examine(rehearsal.framework, pod)``.
+    ledger
+        The budgets as they are now.
+    where
+        Node name by pod key of the pods that are bound and not terminating.
+    terminating
+        Node name by pod key of the pods that were evicted and are not gone yet.
+    """
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        profile: Profile,
+        *,
+        where: Mapping[str, str] | None = None,
+        shapes: Shapes | None = None,
+        budgets: Budgets | None = None,
+    ) -> None:
+        self.snapshot = snapshot
+        self.profile = profile
+        self.pods: dict[str, Pod] = {pod.key: pod for pod in snapshot.pods if not pod.finished}
+        self.where: dict[str, str] = dict(where) if where is not None else standing_today(snapshot)
+        self.terminating: dict[str, str] = {}
+        self._leaving: dict[str, Pod] = {}
+        self.framework: Framework = populated(snapshot, profile, self.where, shapes)
+        self.ledger: Ledger = (budgets or Budgets(snapshot)).ledger()
+
+    def expect(self, keys: Iterable[str]) -> None:
+        """Get to know pods that are to be evicted, as they will be while they terminate; it is quicker at once."""
+        for key in keys:
+            self._leaving[key] = leaving(self.pods[key])
+            self.framework.state.shapes.of(self._leaving[key])
+
+    # -- events -----------------------------------------------------------------------------------------------
+
+    def evict(self, key: str) -> Verdict:
+        """Ask the Eviction API; if it grants, the pod terminates, and still holds its room."""
+        pod = self.pods[key]
+        verdict = self.ledger.evict(pod)
+        if verdict.granted:
+            self._terminate(key)
+        return verdict
+
+    def force(self, key: str) -> None:
+        """Delete a pod without asking any budget."""
+        self.ledger.lose(self.pods[key])
+        self._terminate(key)
+
+    def _terminate(self, key: str) -> None:
+        pod, node = self.pods[key], self.where.pop(key)
+        self.terminating[key] = node
+        state, index = self.framework.state, self.snapshot.node_index[node]
+        state.take(pod, index)
+        if key not in self._leaving:
+            self._leaving[key] = leaving(pod)
+        state.put(self._leaving[key], index)
+
+    def vanish(self, key: str) -> None:
+        """Let a terminating pod be gone: its room is free."""
+        node = self.terminating.pop(key)
+        self.framework.state.take(self._leaving[key], self.snapshot.node_index[node])
+
+    def refusal(self, key: str, node: str) -> Status | None:
+        """Return why the filters would not admit a pod on a node now, or ``None`` if they would."""
+        return refusal(self.framework, self.pods[key], self.snapshot.node_index[node])
+
+    def bind(self, key: str, node: str) -> None:
+        """Put a pod, or the replacement that goes by its key, on a node, whatever the filters say of it."""
+        self.framework.state.put(self.pods[key], self.snapshot.node_index[node], new=True)
+        self.where[key] = node
+
+    def become_ready(self, key: str) -> None:
+        """Let a pod that was bound become ready: budgets count it."""
+        self.ledger.restore(self.pods[key])
+
+
+@dataclass(frozen=True, slots=True)
+class Movement:
+    """A move to rehearse.
+
+    Parameters
+    ----------
+    key
+        The pod, as it is named in the rehearsal.
+    source, target
+        Node names; no source is a pod that waits, no target one that loses its node.
+    same_name
+        The replacement is made only when the pod is gone.
+    waits
+        The filters may refuse the replacement until the pod is gone.
+    """
+
+    key: str
+    source: str
+    target: str
+    same_name: bool = False
+    waits: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """Something that went wrong in a rehearsal: the pod it happened to, and what."""
+
+    key: str
+    problem: str
+
+
+def rehearse(rehearsal: Rehearsal, wave: Sequence[Movement], rng: random.Random) -> list[Trouble]:
+    """Carry out a wave in a random order of all its events, and wait until it is over.
+
+    A replacement is offered to the filters as soon as it exists: while the pod it replaces may still be there, and
+    others of the wave may have come, gone, both or neither. Where the filters refuse it, or the Eviction API its pod,
+    that is trouble; the move is then made all the same, so that what follows can be looked at.
+    """
+    troubles: list[Trouble] = []
+    under_way = [_UnderWay(movement) for movement in wave]
+    while under_way:
+        position = rng.randrange(len(under_way))
+        chosen = under_way[position]
+        troubles += chosen.advance(rehearsal, rng)
+        if chosen.over:
+            under_way[position] = under_way[-1]
+            under_way.pop()
+    for movement in wave:
+        if movement.target:
+            rehearsal.become_ready(movement.key)
+    return troubles
+
+
+class _UnderWay:
+    """One move of a wave: what has happened, and what may happen next."""
+
+    def __init__(self, movement: Movement) -> None:
+        self.movement = movement
+        self.evicted = self.gone = not movement.source
+        self.bound = not movement.target
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing more will happen."""
+        return self.evicted and self.gone and self.bound
+
+    def advance(self, rehearsal: Rehearsal, rng: random.Random) -> list[Trouble]:
+        """Let one of the next events happen."""
+        movement, key = self.movement, self.movement.key
+        if not self.evicted:
+            self.evicted = True
+            verdict = rehearsal.evict(key)
+            if verdict.granted:
+                return []
+            rehearsal.force(key)
+            return [Trouble(key, f"the eviction is refused: {verdict}")]
+        may_bind = not self.bound and (self.gone or not (movement.same_name or movement.waits))
+        if may_bind and (self.gone or rng.random() < 0.5):
+            self.bound = True
+            status = rehearsal.refusal(key, movement.target)
+            rehearsal.bind(key, movement.target)
+            if status is None:
+                return []
+            return [Trouble(key, f"{status.plugin} refuses it on {movement.target}: {', '.join(status.reasons)}")]
+        if not self.gone:
+            self.gone = True
+            rehearsal.vanish(key)
+        return []
+
+
+def refusal(framework: Framework, pod: Pod, node: int) -> Status | None:
+    """Return why the filters would not admit a pod on a node, by its index, or ``None`` if they would."""
+    verdict = framework.run_filters(framework.cycle(pod), np.array([node]))
+    if verdict.rejected is not None:
+        return verdict.rejected
+    return None if verdict.codes[0] == Code.SUCCESS else verdict.why(0)
+
+
+def leaving(pod: Pod) -> Pod:
+    """Return a pod as it is while it terminates."""
+    return replace(pod, metadata=replace(pod.metadata, deletion_timestamp=GONE))
+
+
+def standing_today(snapshot: Snapshot) -> dict[str, str]:
+    """Return node names by pod key of the unfinished pods that have a node."""
+    return {pod.key: pod.node_name for pod in snapshot.pods if not pod.finished and pod.node_name}

@@ -1,0 +1,245 @@
+"""Carries a plan out on a `Cluster`, wave by wave, and judges where its pods land."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from models.errors import InputError
+from models.plan import MoveDocument, Plan, WaveDocument
+from models.snapshot import Snapshot
+from plans.budgets import Budgets
+from plans.replay.cluster import Cluster
+from plans.replay.outcome import INTERRUPTED, Judge, Landing, Outcome, Verdict, WaveOutcome, Worth
+from plans.replay.steering import TokenExtender
+from plugins_compat.framework.profile import Profile
+from plugins_compat.framework.shapes import Shapes
+
+
+def replay(
+    plan: Plan,
+    snapshot: Snapshot,
+    profile: Profile,
+    judge: Judge,
+    *,
+    steered: bool = False,
+    seed: int = 0,
+    shapes: Shapes | None = None,
+    stopped: Callable[[], bool] = lambda: False,
+) -> Outcome:
+    """Carry a plan out on a cluster whose scheduler is ours.
+
+    Before the first wave, kube-scheduler has its turn with the pods that wait. In a wave, all evictions are asked for,
+    in order; those that a budget refuses are asked for again when others have come back. Replacements are placed
+    greedily while the old pods still hold their room, and again when they are gone. A wave whose replacements do not
+    all find a node is the last one.
+
+    Parameters
+    ----------
+    judge
+        Says how good a placement is.
+    steered
+        Whether an extender prefers the nodes of the plan's tokens.
+
+    Raises
+    ------
+    InputError
+        If the snapshot is not one that the plan can begin in.
+    """
+    check(plan, snapshot)
+    return _Replay(plan, snapshot, profile, judge, steered, seed, shapes, stopped).run()
+
+
+def check(plan: Plan, snapshot: Snapshot) -> None:
+    """Refuse a plan whose pods the snapshot does not have where the plan has them.
+
+    Raises
+    ------
+    InputError
+        With the first move that cannot be made.
+    """
+    pods = {pod.key: pod for pod in snapshot.pods if not pod.finished}
+    for move in plan.moves:
+        where = f"Plan {plan.id} move {move.id}"
+        pod = pods.get(move.pod.key)
+        if pod is None:
+            raise InputError(f"is not in the snapshot: {move.pod.key}", obj=where, field="pod")
+        if move.pod.uid and pod.metadata.uid and move.pod.uid != pod.metadata.uid:
+            raise InputError(f"{move.pod.key} is another pod in the snapshot, by its uid", obj=where, field="pod.uid")
+        if move.follows is None and pod.node_name != (move.source or ""):
+            stands = pod.node_name or "no node"
+            raise InputError(f"is {move.source or 'no node'}; {move.pod.key} stands on {stands}", None, where, "source")
+        if move.target is not None and move.target not in snapshot.node_index:
+            raise InputError(f"node {move.target!r} is not in the snapshot", obj=where, field="target")
+    for wave in plan.waves:
+        for name in wave.cordon:
+            if name not in snapshot.node_index:
+                where = f"Plan {plan.id} wave {wave.number}"
+                raise InputError(f"node {name!r} is not in the snapshot", obj=where, field="cordon")
+
+
+class _Replay:
+    """One run."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        snapshot: Snapshot,
+        profile: Profile,
+        judge: Judge,
+        steered: bool,
+        seed: int,
+        shapes: Shapes | None,
+        stopped: Callable[[], bool],
+    ) -> None:
+        self.plan = plan
+        self.judge = judge
+        self.stopped = stopped
+        self.pods = {pod.key: pod for pod in snapshot.pods}
+        self.cluster = Cluster(snapshot, profile, shapes, seed)
+        self.ledger = Budgets(snapshot).ledger()
+        self.extender = TokenExtender(plan, self.cluster.framework) if steered else None
+        if self.extender is not None:
+            self.cluster.framework.extenders.all.append(self.extender)
+
+    def run(self) -> Outcome:
+        """Carry the plan out."""
+        cluster = self.cluster
+        intended = dict(cluster.where)
+        before = self.judge(intended)
+        cluster.settle()
+        landings: list[Landing] = []
+        waves: list[WaveOutcome] = []
+        halted = ""
+        for wave in self.plan.waves:
+            _intend(intended, wave)
+            if halted or self.stopped():
+                halted = halted or INTERRUPTED
+                landings += [Landing(wave.number, move, Verdict.NOT_BEGUN) for move in wave.moves]
+                continue
+            found, halted = self._carry_out(wave)
+            landings += found
+            waves.append(WaveOutcome(wave.number, self.judge(intended), self.judge(cluster.where)))
+        planned = self.judge(intended)
+        actual = self.judge(cluster.where)
+        judged = self._judged(landings, intended, planned, actual.as_good_as(planned))
+        waiting = {place: cluster.messages.get(place, "") for place in cluster.waiting}
+        waiting |= {place: said for place, said in cluster.messages.items() if place not in cluster.where}
+        where = dict(cluster.where)
+        return Outcome(judged, before, planned, actual, waves, halted, where, waiting, tuple(cluster.driven))
+
+    def _carry_out(self, wave: WaveDocument) -> tuple[list[Landing], str]:
+        """Carry a wave out; return where its moves land, and why it is the last one, if it is."""
+        if self.extender is not None:
+            self.extender.wave = wave.number
+        self.cluster.cordon(wave.cordon)
+        refused = self._evict_all(wave)
+        landings = self._land(wave, refused)
+        if refused:
+            return landings, f"wave {wave.number}: a disruption budget refuses {next(iter(refused))}"
+        for landing in landings:
+            if not landing.node and landing.move.kind == "evict":
+                return landings, f"wave {wave.number}: {landing.move.pod.key} finds no node"
+        return landings, ""
+
+    def _evict_all(self, wave: WaveDocument) -> dict[str, str]:
+        """Evict the pods of a wave as far as budgets let; return the others, with what the API server says."""
+        left = [move for move in wave.moves if move.kind != "place" and move.pod.key in self.cluster.where]
+        while True:
+            refused: dict[str, str] = {}
+            same_name: list[str] = []
+            for move in left:
+                verdict = self.ledger.evict(self.pods[move.pod.key])
+                if not verdict.granted:
+                    refused[move.pod.key] = str(verdict.value)
+                    continue
+                same_name += [move.pod.key] if move.same_name else []
+                self.cluster.evict(move.pod.key, same_name=move.same_name)
+            self.cluster.settle()
+            self.cluster.vanish(same_name=same_name)
+            self.cluster.settle()
+            for move in left:
+                if move.pod.key not in refused and move.pod.key in self.cluster.where:
+                    self.ledger.restore(self.pods[move.pod.key])
+            if len(refused) in (0, len(left)):
+                return refused
+            left = [move for move in left if move.pod.key in refused]
+
+    # -- verdicts ---------------------------------------------------------------------------------------------
+
+    def _land(self, wave: WaveDocument, refused: Mapping[str, str]) -> list[Landing]:
+        """Say where the moves of a wave land; of interchangeable replacements, each takes a token of its owner."""
+        groups: defaultdict[tuple[str, ...], list[MoveDocument]] = defaultdict(list)
+        for move in wave.moves:
+            if move.pod.key not in refused:
+                groups[_group(move)].append(move)
+        node_of = {
+            move.id: node
+            for moves in groups.values()
+            for move, node in _assigned(moves, [self.cluster.where.get(move.pod.key, "") for move in moves])
+        }
+        landings = []
+        for move in wave.moves:
+            if move.pod.key in refused:
+                said = refused[move.pod.key]
+                landings.append(Landing(wave.number, move, Verdict.NOT_EVICTED, move.source or "", said))
+                continue
+            node = node_of[move.id]
+            message = "" if node else self.cluster.messages.get(move.pod.key, "")
+            verdict = Verdict.PLANNED if node == (move.target or "") else Verdict.NEEDS_STEERING
+            landings.append(Landing(wave.number, move, verdict, node, message))
+        return landings
+
+    def _judged(
+        self, landings: Sequence[Landing], intended: Mapping[str, str], planned: Worth, as_good: bool
+    ) -> list[Landing]:
+        """Tell those apart that landed elsewhere: some are as good.
+
+        That is so if all that came of the plan is as good as the plan, if the plan would be as good with this move
+        alone ending where it did, and for a stop on the way.
+        """
+        last = {landing.move.pod.key: landing.move.id for landing in landings}
+
+        def judged(landing: Landing) -> Landing:
+            move = landing.move
+            if landing.verdict is not Verdict.NEEDS_STEERING or not landing.node:
+                return landing
+            on_the_way = last[move.pod.key] != move.id
+            alone = {**intended, move.pod.key: landing.node}
+            if as_good or on_the_way or self.judge(alone).as_good_as(planned):
+                return replace(landing, verdict=Verdict.AS_GOOD)
+            return landing
+
+        return [judged(landing) for landing in landings]
+
+
+def _intend(intended: dict[str, str], wave: WaveDocument) -> None:
+    for move in wave.moves:
+        if move.target is None:
+            intended.pop(move.pod.key, None)
+        else:
+            intended[move.pod.key] = move.target
+
+
+def _group(move: MoveDocument) -> tuple[str, ...]:
+    """Name those whose replacements cannot be told from each other."""
+    if move.same_name or move.owner is None:
+        return (move.pod.key,)
+    return (move.pod.namespace, move.owner.kind, move.owner.name, move.owner.uid, move.template_hash, move.kind)
+
+
+def _assigned(moves: Sequence[MoveDocument], nodes: Sequence[str]) -> list[tuple[MoveDocument, str]]:
+    """Give each move one of the nodes on which replacements stand, as many as possible their own target."""
+    free = Counter(nodes)
+    assigned: list[tuple[MoveDocument, str]] = []
+    others: list[MoveDocument] = []
+    for move in moves:
+        target = move.target or ""
+        if free[target] > 0:
+            free[target] -= 1
+            assigned.append((move, target))
+        else:
+            others.append(move)
+    left = list(free.elements())
+    return assigned + list(zip(others, left, strict=True))

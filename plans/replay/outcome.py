@@ -1,0 +1,132 @@
+"""What became of a plan, move by move and wave by wave."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from models.plan import MoveDocument
+from plans.replay.cluster import Driven
+
+INTERRUPTED = "it was interrupted"
+"""Why a replay halted that somebody stopped."""
+
+
+class Verdict(StrEnum):
+    """What became of a move."""
+
+    PLANNED = "lands as planned"
+    """So many replacements of its owner and template stand on the planned node as are to."""
+    AS_GOOD = "lands elsewhere, as good"
+    """No worse by the objective once the plan is done, and no rule exceeded anew."""
+    NEEDS_STEERING = "needs steering"
+    """Elsewhere and worse, or nowhere."""
+    NOT_EVICTED = "not evicted"
+    """A disruption budget refused the eviction for as long as the wave lasted."""
+    NOT_BEGUN = "not begun"
+    """The plan had come to a halt before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Worth:
+    """How good a placement is.
+
+    Parameters
+    ----------
+    values
+        Of each tier, lower is better, the first tier first.
+    legal
+        Whether no rule is exceeded that was not before.
+    """
+
+    values: tuple[int, ...]
+    legal: bool
+
+    def as_good_as(self, other: Worth) -> bool:
+        """Whether this is legal and no worse."""
+        return self.legal and self.values <= other.values
+
+
+Judge = Callable[[Mapping[str, str]], Worth]
+"""Says how good a placement is, given as node names by pod key."""
+
+
+@dataclass(frozen=True, slots=True)
+class Landing:
+    """What became of one move.
+
+    Parameters
+    ----------
+    node
+        Where its replacement stands after the wave; empty if nowhere.
+    message
+        Why it stands nowhere, or was not evicted.
+    """
+
+    wave: int
+    move: MoveDocument
+    verdict: Verdict
+    node: str = ""
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class WaveOutcome:
+    """What a wave came to: the worth that was planned, and the worth that it has."""
+
+    number: int
+    planned: Worth
+    actual: Worth
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a plan.
+
+    Parameters
+    ----------
+    before, planned, actual
+        Worth of the snapshot, of what the plan is for, and of what came of it.
+    halted
+        Why not all waves were carried out; empty if they were.
+    where
+        Node name by pod key at the end; a replacement goes by the key of the pod it replaces.
+    waiting
+        Pod key to the reason, of everything that has no node at the end and had one, or waits for one.
+    driven
+        Pods that kube-scheduler preempted.
+    """
+
+    landings: Sequence[Landing]
+    before: Worth
+    planned: Worth
+    actual: Worth
+    waves: Sequence[WaveOutcome]
+    halted: str
+    where: Mapping[str, str]
+    waiting: Mapping[str, str]
+    driven: Sequence[Driven]
+
+    def count(self, verdict: Verdict) -> int:
+        """Return how many moves came to this."""
+        return sum(1 for landing in self.landings if landing.verdict is verdict)
+
+    @property
+    def by_itself(self) -> bool:
+        """Whether every move lands as planned, or as good."""
+        return all(landing.verdict in (Verdict.PLANNED, Verdict.AS_GOOD) for landing in self.landings)
+
+
+def share_kept(before: Worth, planned: Worth, actual: Worth) -> float | None:
+    """Return the share of a gain that is there at the end, by the first tier that is to improve.
+
+    It is negative where that tier ends worse than it began, 0 where a tier above it ends worse than planned, and
+    ``None`` where no tier is to improve.
+    """
+    for old, new, found in zip(before.values, planned.values, actual.values, strict=True):
+        if new < old:
+            return (old - found) / (old - new)
+        if found > new:
+            return 0.0
+    return None

@@ -1,0 +1,134 @@
+"""Extenders that have a say while a plan is replayed: one prefers the nodes of its tokens, one keeps nodes closed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from models.kubernetes import Node, Pod
+from models.kubernetes.taints import tolerated
+from models.plan import Plan, TokenDocument
+from plans.cordons import CORDONED
+from plugins_compat.extenders.answers import Filtered
+from plugins_compat.extenders.config import ExtenderConfig
+from plugins_compat.framework.extension import MOST_POINTS, Proposal
+from plugins_compat.framework.framework import Framework
+
+TEMPLATE_HASHES = ("pod-template-hash", "controller-revision-hash")
+"""Labels that say from which template a controller made a pod."""
+
+
+class TokenExtender:
+    """An extender that gives the node of a pod's token all points and every other node none.
+
+    It answers as ``stowplan serve`` does: a pod gets one token of its own, or of its owner and template, and keeps it;
+    a token whose node is among those in question goes first. Tokens of waves to come are not given out.
+
+    Parameters
+    ----------
+    framework
+        Its score plugins decide how much weight makes the points count more than all others together.
+    """
+
+    def __init__(self, plan: Plan, framework: Framework) -> None:
+        most = sum(weight for _, weight in framework.scores)
+        self.config = ExtenderConfig.model_validate(
+            {"urlPrefix": "http://plan", "prioritizeVerb": "prioritize", "weight": most + 1}
+        )
+        self._tokens = plan.tokens
+        self._left = Counter({i: token.count for i, token in enumerate(plan.tokens)})
+        self._held: dict[str, int] = {}
+        self.wave = 0
+
+    def is_interested(self, pod: Pod) -> bool:
+        """Every pod may have a token."""
+        return True
+
+    def prioritize(self, pod: Pod, nodes: Sequence[Node]) -> dict[str, int]:
+        """Return scores by node name."""
+        names = [node.name for node in nodes]
+        token = self._token(pod, names)
+        target = None if token is None else self._tokens[token].target
+        return {name: MOST_POINTS if name == target else 0 for name in names}
+
+    def _token(self, pod: Pod, names: Sequence[str]) -> int | None:
+        held = self._held.get(pod.key)
+        if held is not None and self._tokens[held].target in names:
+            return held
+        if held is not None:
+            self._left[held] += 1
+            del self._held[pod.key]
+        fitting = [
+            i
+            for i, token in enumerate(self._tokens)
+            if self._left[i] and token.wave <= self.wave and _fits(token, pod) and token.target in names
+        ]
+        if not fitting:
+            return None
+        self._left[fitting[0]] -= 1
+        self._held[pod.key] = fitting[0]
+        return fitting[0]
+
+    def filter(self, pod: Pod, nodes: Sequence[Node]) -> Filtered:
+        """Turn no node down."""
+        return Filtered([node.name for node in nodes])
+
+    def preempt(self, pod: Pod, victims: Mapping[str, Proposal]) -> dict[str, tuple[list[str], int]]:
+        """Agree to everything."""
+        return _agree(victims)
+
+    def bind(self, pod: Pod, node: str) -> None:
+        """Bind nothing: that is the business of the binder."""
+
+
+def _fits(token: TokenDocument, pod: Pod) -> bool:
+    if token.namespace != pod.namespace:
+        return False
+    if token.pod is not None:
+        return token.pod == pod.name
+    controller = pod.metadata.controller
+    return (controller.uid if controller else "") == token.owner_uid and template_hash(pod) == token.template_hash
+
+
+def template_hash(pod: Pod) -> str:
+    """Return the hash of the template that a pod was made from, or an empty string."""
+    labels = pod.metadata.labels
+    return next((labels[key] for key in TEMPLATE_HASHES if key in labels), "")
+
+
+class CordonExtender:
+    """An extender that turns cordoned nodes down, as the plugin NodeUnschedulable does.
+
+    Unlike a cordon, it leaves the taints of nodes as they are. Only pods that spread over nodes whose taints they
+    tolerate, and no others (``nodeTaintsPolicy: Honor``), could tell the difference.
+    """
+
+    config = ExtenderConfig.model_validate({"urlPrefix": "http://cordons", "filterVerb": "filter"})
+
+    def __init__(self) -> None:
+        self.nodes: frozenset[str] = frozenset()
+
+    def is_interested(self, pod: Pod) -> bool:
+        """Whether a cordon keeps the pod away."""
+        return bool(self.nodes) and not tolerated(CORDONED, pod.spec.tolerations)
+
+    def filter(self, pod: Pod, nodes: Sequence[Node]) -> Filtered:
+        """Turn cordoned nodes down for good."""
+        passed = [node.name for node in nodes if node.name not in self.nodes]
+        refused = {node.name: "node(s) were unschedulable" for node in nodes if node.name in self.nodes}
+        return Filtered(passed, unresolvable=refused)
+
+    def prioritize(self, pod: Pod, nodes: Sequence[Node]) -> dict[str, int]:
+        """Prefer nothing."""
+        return {}
+
+    def preempt(self, pod: Pod, victims: Mapping[str, Proposal]) -> dict[str, tuple[list[str], int]]:
+        """Agree to everything."""
+        return _agree(victims)
+
+    def bind(self, pod: Pod, node: str) -> None:
+        """Bind nothing: that is the business of the binder."""
+
+
+def _agree(victims: Mapping[str, Proposal]) -> dict[str, tuple[list[str], int]]:
+    return {name: ([v.metadata.uid for v in pods], violations) for name, (pods, violations) in victims.items()}

@@ -1,0 +1,9 @@
+"""The order of moves: waves that are admissible in any order, as few as can be found.
+
+The contract that every wave keeps is written in ``docs/plans.md``.
+"""
+
+from plans.sequencing.sequence import sequence
+from plans.sequencing.task import Relocation, Sequencing, Step, Stuck, Task, keeps_name
+
+__all__ = ["Relocation", "Sequencing", "Step", "Stuck", "Task", "keeps_name", "sequence"]

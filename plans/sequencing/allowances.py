@@ -1,0 +1,85 @@
+"""How many evictions a wave may hold, by budget and by the user's limits."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+
+from models.kubernetes import Pod
+from models.plan import LimitsDocument
+from models.snapshot import Snapshot
+from plans.budgets import Budgets, Ledger
+
+Owner = tuple[str, str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """At most so many evictions a wave, of what ``of`` names."""
+
+    kind: str
+    of: Hashable
+    most: int
+
+
+class Allowances:
+    """What is left in the wave under way.
+
+    Budgets are charged as if no replacement became ready before the wave is over: then any order will do.
+    """
+
+    def __init__(self, snapshot: Snapshot, budgets: Budgets, limits: LimitsDocument) -> None:
+        self.budgets = budgets
+        self.limits = limits
+        self.ledger: Ledger = budgets.ledger()
+        self._sizes = Counter(owner_of(pod) for pod in snapshot.pods if not pod.finished)
+        self._used: Counter[Limit] = Counter()
+
+    def refusal(self, pod: Pod, source: int) -> str | None:
+        """Return what keeps a pod from being evicted in this wave, or ``None``."""
+        for limit in self.limits_on(pod, source):
+            if self._used[limit] >= limit.most:
+                return f"the limit of {limit.most} evictions {limit.kind} is reached"
+        verdict = self.ledger.verdict(pod)
+        if verdict.granted:
+            return None
+        names = ", ".join(self.budgets.all[i].name for i in self.budgets.covering(pod))
+        return f"PodDisruptionBudget {names}: {verdict}"
+
+    def charge(self, pod: Pod, source: int) -> None:
+        """Note that a pod is evicted in this wave."""
+        self._used.update(self.limits_on(pod, source))
+        self.ledger.evict(pod)
+
+    def end_wave(self, ready: Iterable[Pod]) -> None:
+        """Begin the next wave: limits are fresh, and some pods or their replacements have become ready."""
+        self._used.clear()
+        for pod in ready:
+            self.ledger.restore(pod)
+
+    def limits_on(self, pod: Pod, source: int) -> list[Limit]:
+        """Return every limit that an eviction of a pod from a node falls under."""
+        limits, owner = self.limits, owner_of(pod)
+        found = []
+        if limits.per_owner is not None and owner is not None:
+            found.append(Limit("of one owner", owner, share_of(limits.per_owner, self._sizes[owner])))
+        if limits.per_node is not None:
+            found.append(Limit("from one node", source, limits.per_node))
+        if limits.per_namespace is not None:
+            found.append(Limit("in one namespace", pod.namespace, limits.per_namespace))
+        if limits.total is not None:
+            found.append(Limit("in a wave", None, limits.total))
+        return found
+
+
+def owner_of(pod: Pod) -> Owner | None:
+    """Return namespace, kind and name of the pod's controller, if it has one."""
+    controller = pod.metadata.controller
+    return (pod.namespace, controller.kind, controller.name) if controller else None
+
+
+def share_of(limit: int | str, total: int) -> int:
+    """Return a limit as a number; a percentage rounds up."""
+    return limit if isinstance(limit, int) else math.ceil(int(limit.removesuffix("%")) * total / 100)

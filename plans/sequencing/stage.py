@@ -1,0 +1,286 @@
+"""The cluster while a wave is under way, and whether one more move may join the wave.
+
+What has to hold for a wave is a statement about every order of its events. It is checked without trying orders, from
+what is known of the filters; see "What a wave promises" in ``docs/plans.md``.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+
+from models.arrays import Ints
+from models.kubernetes import Pod
+from plans.rehearsal import refusal
+from plans.sequencing.task import Task
+from plugins_compat.admission import standing
+from plugins_compat.framework.framework import Framework
+from plugins_compat.framework.shapes import Shape
+from plugins_compat.framework.state import ClusterState
+from plugins_compat.framework.status import Code, Status
+from plugins_compat.plugins.inter_pod_affinity import InterPodAffinity
+from plugins_compat.plugins.pod_topology_spread import PodTopologySpread
+
+NOWHERE = -1
+VOLUME_ON_ITS_WAY = "another pod is on its way to the node with the same volume"
+FIRST_OF_ITS_KIND = "the first of its kind is on its way, and would have to stand with it"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """A move as the stage sees it; nodes are indices, or `NOWHERE`.
+
+    Parameters
+    ----------
+    gone_first
+        Whether the replacement comes up only after the pod is gone.
+    """
+
+    pod: Pod
+    shape: Shape
+    source: int
+    target: int
+    gone_first: bool
+
+    @property
+    def ends(self) -> list[int]:
+        """The nodes at which the move counts while it is under way."""
+        return [node for node in (self.source, self.target) if node != NOWHERE]
+
+
+class Stage:
+    """A cluster state in which every move of the wave under way counts at both of its ends."""
+
+    def __init__(self, task: Task) -> None:
+        self.state = ClusterState(task.snapshot, task.profile.release, task.shapes)
+        for pod, node in standing(task.snapshot, task.where):
+            self.state.assume(self.state.shapes.of(pod), node)
+        self.framework = Framework(task.profile, self.state)
+        plugins = self.framework.filters
+        self._spread = next((plugin for plugin in plugins if isinstance(plugin, PodTopologySpread)), None)
+        self._affinity = next((plugin for plugin in plugins if isinstance(plugin, InterPodAffinity)), None)
+        # Spreading is asked about arrangements of its own: pods count at both ends only where more is stricter.
+        self._monotone = Framework(task.profile, self.state)
+        self._monotone.filters = [p for p in self._monotone.filters if not isinstance(p, PodTopologySpread)]
+        self.wave: list[Part] = []
+        self._counting: list[Part] = []  # those of the wave whose filters count other pods
+        self._by_shape: defaultdict[int, list[Part]] = defaultdict(list)
+
+    def part(self, pod: Pod, source: int, target: int, *, gone_first: bool) -> Part:
+        """Describe a move."""
+        return Part(pod, self.state.shapes.of(pod), source, target, gone_first)
+
+    # -- the wave ---------------------------------------------------------------------------------------------
+
+    def refusal(self, part: Part) -> tuple[Status | None, bool]:
+        """Say why a move may not join the wave, or ``None``; and whether its replacement has to wait.
+
+        Returns
+        -------
+        tuple
+            The status of the filter that refuses, and whether the filters refuse the replacement only for as long as
+            the pod is there.
+        """
+        if part.target == NOWHERE:
+            return self._disturbs(part), False
+        if self._shares_a_volume(part):
+            return Status(Code.UNSCHEDULABLE, (VOLUME_ON_ITS_WAY,), "NodeVolumeLimits"), False
+        status, waits = self._refused_among_all(part)
+        if status is None:
+            with self.without(part.shape, part.source):
+                status = self._refused_by_spread(part) or self._refused_by_affinity(part)
+        return status or self._disturbs(part), waits
+
+    def join(self, part: Part) -> None:
+        """Let a move be under way."""
+        if part.target != NOWHERE:
+            self.state.assume(part.shape, part.target)
+        self.wave.append(part)
+        if part.target != NOWHERE and self._counts_others(part):
+            self._counting.append(part)
+        self._by_shape[part.shape.index].append(part)
+
+    def end_wave(self) -> None:
+        """Let the moves under way be over: what stood at their sources is gone."""
+        for part in self.wave:
+            if part.source != NOWHERE:
+                self.state.forget(part.shape, part.source)
+        self.wave, self._counting = [], []
+        self._by_shape.clear()
+
+    def open_nodes(self, part: Part) -> Ints:
+        """Return the nodes that would admit the pod of a move now, while it is still there."""
+        return self.framework.run_filters(self.framework.cycle(part.pod)).feasible
+
+    # -- what a wave promises ---------------------------------------------------------------------------------
+
+    def _refused_among_all(self, part: Part) -> tuple[Status | None, bool]:
+        """Ask the filters with every other move at both ends: where more pods are stricter, nothing is stricter."""
+        if not part.gone_first:
+            status = refusal(self._monotone, part.pod, part.target)
+            if status is None or part.source == NOWHERE:
+                return status, False
+        with self.without(part.shape, part.source):
+            return refusal(self._monotone, part.pod, part.target), not part.gone_first
+
+    def _shares_a_volume(self, part: Part) -> bool:
+        """Whether another move of the wave brings one of the pod's volumes to the same node.
+
+        Attach limits refuse neither of two such pods in the presence of the other, even where they refuse either alone.
+        """
+        brought = self._volumes(part.shape)
+        return bool(brought) and any(
+            other.target == part.target and not brought.isdisjoint(self._volumes(other.shape)) for other in self.wave
+        )
+
+    def _volumes(self, shape: Shape) -> frozenset[Hashable]:
+        def make() -> frozenset[Hashable]:
+            disks = (
+                disk
+                for volume in shape.pod.spec.volumes
+                for disk in (
+                    volume.gce_persistent_disk,
+                    volume.aws_elastic_block_store,
+                    volume.azure_disk,
+                    volume.cinder,
+                )
+                if disk is not None
+            )
+            return frozenset([*shape.claims, *disks])
+
+        return self.state.memo(("waves", "volumes", shape), make)
+
+    def _refused_by_spread(self, part: Part) -> Status | None:
+        """Ask PodTopologySpread, for each constraint, with the moves that touch the domain in it, the others nowhere.
+
+        Both ends of the move itself must be off the state.
+        """
+        plugin = self._spread
+        if plugin is None or not (constraints := plugin.balanced(part.shape)):
+            return None
+        others = self._others(part, [counts for _, counts in constraints])
+        here = np.array([part.target])
+        for constraint, _ in constraints:
+            domain, eligible = constraint.topology.domain, constraint.eligible.mask
+            kept = {node for other in others for node in other.ends if domain[node] == domain[part.target]}
+            with self._arranged(others, {node for node in kept if eligible[node]}):
+                cycle = self.framework.cycle(part.pod)
+                code = int(plugin.filter(cycle, here)[0])
+                if code != Code.SUCCESS:
+                    return Status(Code(code), tuple(plugin.reasons(cycle, part.target)), plugin.name)
+        return None
+
+    def _refused_by_affinity(self, part: Part) -> Status | None:
+        """Ask InterPodAffinity with no other move there at all: company that is only on its way is no company.
+
+        A pod that is the first of its kind may stand anywhere, but only until another is there: then both must stand
+        together. So each other move that it seeks must begin and end in the domains of the target.
+        """
+        plugin = self._affinity
+        if plugin is None:
+            return None
+        topologies, seeks = plugin.sought(part.shape)
+        if not topologies:
+            return None
+        others = self._others(part, [seeks])
+        with self._arranged(others, set()):
+            cycle = self.framework.cycle(part.pod)
+            code = int(plugin.filter(cycle, np.array([part.target]))[0])
+            refused = Status(Code(code), tuple(plugin.reasons(cycle, part.target)), plugin.name) if code else None
+            if refused is not None or plugin.finds_company(part.shape):
+                return refused
+        apart = any(
+            topology.domain[node] != topology.domain[part.target]
+            for other in others
+            for node in other.ends
+            for topology in topologies
+        )
+        return Status(Code.UNRESOLVABLE, (FIRST_OF_ITS_KIND,), plugin.name) if apart else None
+
+    def _disturbs(self, part: Part) -> Status | None:
+        """Ask again for the moves of the wave that count this one: with it under way, do they still hold?
+
+        Capacity, ports, volumes and anti-affinity need no second question: they refuse either of two pods in the
+        presence of the other, or neither.
+        """
+        touched = [other for other in self._counting if self._counts(other, part)]
+        if not touched:
+            return None
+        self.join(part)
+        try:
+            for other in touched:
+                with self.without(other.shape, other.source), self.without(other.shape, other.target):
+                    if status := self._refused_by_spread(other) or self._refused_by_affinity(other):
+                        return status
+            return None
+        finally:
+            self._leave(part)
+
+    def _counts_others(self, part: Part) -> bool:
+        """Whether the filters count any other pods when they look at this one."""
+        balanced = bool(self._spread and self._spread.balanced(part.shape))
+        return balanced or bool(self._affinity and self._affinity.sought(part.shape)[0])
+
+    def _counts(self, part: Part, other: Part) -> bool:
+        """Whether the filters count the pods of another move when they look at this one."""
+
+        def counts() -> bool:
+            balanced = self._spread.balanced(part.shape) if self._spread else ()
+            topologies, seeks = self._affinity.sought(part.shape) if self._affinity else ((), None)
+            return any(counted(other.shape) for _, counted in balanced) or bool(
+                topologies and seeks and seeks(other.shape)
+            )
+
+        return self.state.memo(("waves", part.shape, other.shape), counts)
+
+    # -- arrangements -----------------------------------------------------------------------------------------
+
+    def _others(self, part: Part, counted: Sequence[Callable[[Shape], bool]]) -> list[Part]:
+        """Return the other moves under way whose pods are counted."""
+        shapes = self.state.shapes.all
+        return [
+            other
+            for index, parts in self._by_shape.items()
+            if any(counts(shapes[index]) for counts in counted)
+            for other in parts
+            if other is not part
+        ]
+
+    @contextmanager
+    def _arranged(self, others: Sequence[Part], kept: set[int]) -> Iterator[None]:
+        """Let other moves under way stand once, on a node of ``kept`` if they touch one, or nowhere."""
+        off = []
+        for other in others:
+            here = next((node for node in other.ends if node in kept), NOWHERE)
+            off += [(other.shape, node) for node in other.ends if node != here]
+        for shape, node in off:
+            self.state.forget(shape, node)
+        try:
+            yield
+        finally:
+            for shape, node in off:
+                self.state.assume(shape, node)
+
+    @contextmanager
+    def without(self, shape: Shape, node: int) -> Iterator[None]:
+        """Take a pod of a shape off a node for a while."""
+        if node == NOWHERE:
+            yield
+            return
+        self.state.forget(shape, node)
+        try:
+            yield
+        finally:
+            self.state.assume(shape, node)
+
+    def _leave(self, part: Part) -> None:
+        self.wave.pop()
+        if self._counting and self._counting[-1] is part:
+            self._counting.pop()
+        self._by_shape[part.shape.index].pop()
+        if part.target != NOWHERE:
+            self.state.forget(part.shape, part.target)

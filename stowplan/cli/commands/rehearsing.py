@@ -1,0 +1,133 @@
+"""Commands that try things out: replay, frontier."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from stowplan.cli import options as opt
+from stowplan.cli import trial_options as trial
+from stowplan.cli.choices import INTERRUPTED, options_of, settings_of
+from stowplan.cli.options import Format
+
+
+def replay(
+    plan: opt.PlanPath,
+    paths: opt.Paths,
+    steer: trial.SteerReplay = trial.Hand.NONE,
+    profile: opt.OtherRelease = None,
+    config: opt.OtherConfig = None,
+    scheduler: opt.Scheduler = None,
+    sample_nodes: opt.SampleNodes = False,
+    skip_unknown_nodes: opt.SkipUnknownNodes = False,
+    seed: opt.Seed = 0,
+    output: opt.Output = Format.TABLE,
+) -> None:
+    """Carry a plan out on a simulated cluster: where do its pods land, with kube-scheduler left alone, or steered?"""
+    from models.errors import InputError
+    from plans.replay.outcome import INTERRUPTED as INTERRUPTED_REPLAY
+    from stowplan.cli.session import emit, load_snapshot, stoppable
+    from stowplan.documents.plan import read_plan
+    from stowplan.documents.replay import replay_document
+    from stowplan.inputs import Settings, make_profile
+    from stowplan.replaying import replay_plan
+    from stowplan.report.replay import replay_rows, show_replay
+
+    document = read_plan(plan)
+    made_with = document.settings
+    if made_with.config is not None and config is None and profile is None:
+        raise InputError(f"was made with {made_with.config}; give it with --config", plan, None, "settings.config")
+    snapshot = load_snapshot(paths, skip_unknown_nodes)
+    settings = Settings(
+        release=profile or made_with.release,
+        config=config,
+        scheduler=scheduler or (made_with.scheduler if profile is None else None),
+        sample_nodes=sample_nodes,
+    )
+    with stoppable("after the wave under way") as stop:
+        try:
+            replay = replay_plan(
+                document,
+                snapshot,
+                make_profile(settings, snapshot),
+                steered=steer is trial.Hand.EXTENDER,
+                seed=seed,
+                stop=stop,
+            )
+        except InputError as error:
+            raise error.in_file(plan) from None
+    emit(
+        output,
+        lambda console: show_replay(console, replay, wide=output is Format.WIDE),
+        lambda: replay_document(replay),
+        lambda: replay_rows(replay),
+    )
+    if replay.outcome.halted == INTERRUPTED_REPLAY:
+        raise typer.Exit(INTERRUPTED)
+
+
+def frontier(
+    paths: opt.Paths,
+    limits: trial.Limits = None,
+    objective: opt.Objective = "balance",
+    profile: opt.Release = "1.36",
+    config: opt.Config = None,
+    scheduler: opt.Scheduler = None,
+    metrics: opt.Metrics = None,
+    freeze: opt.Freeze = None,
+    freeze_bare: opt.FreezeBare = False,
+    preemption: opt.PreemptionOption = None,
+    executor: opt.Executor = None,
+    may_move: opt.MayMove = None,
+    equal_moves: opt.EqualMoves = False,
+    skip_unknown_nodes: opt.SkipUnknownNodes = False,
+    time_limit: opt.TimeLimit = 60.0,
+    deterministic: opt.Deterministic = False,
+    seed: opt.Seed = 0,
+    workers: opt.Workers = None,
+    memory: opt.Memory = None,
+    drawing: trial.Drawing = None,
+    output: opt.Output = Format.TABLE,
+    quiet: opt.Quiet = False,
+) -> None:
+    """Show what each further move brings: the best placement for 0, 1, 2, 5, 10, … moves, and for any number."""
+    from stowplan.cli.session import emit, load_snapshot, stoppable, warn_of_idle_freezes
+    from stowplan.documents.frontier import frontier_document
+    from stowplan.frontier import Point, climb
+    from stowplan.inputs import make_problem
+    from stowplan.report.frontier import draw, frontier_rows, point_line, show_frontier
+
+    settings = settings_of(
+        objective,
+        profile,
+        config,
+        scheduler,
+        freeze,
+        freeze_bare,
+        None,
+        preemption,
+        metrics,
+        executor=executor,
+        may_move=may_move,
+        equal_moves=equal_moves,
+    )
+    options = options_of(time_limit, deterministic, seed, workers, memory)
+    snapshot = load_snapshot(paths, skip_unknown_nodes)
+    warn_of_idle_freezes(settings.freeze, snapshot)
+    compiled = make_problem(snapshot, settings)
+
+    def tell(point: Point) -> None:
+        if not quiet:
+            print(f"stowplan: {point_line(point)}", file=sys.stderr, flush=True)
+
+    with stoppable("with the points found so far") as stop:
+        found = climb(compiled, options, limits=limits, stop=stop, tell=tell)
+    if drawing is not None:
+        draw(found, drawing)
+    emit(
+        output,
+        lambda console: show_frontier(console, found),
+        lambda: frontier_document(found, settings),
+        lambda: frontier_rows(found),
+    )

@@ -1,0 +1,78 @@
+"""The documents of ``drain`` and ``fit``: an answer, and the plan."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from models.document import API_VERSION, Document
+from models.plan import Plan, PodReference
+from plans.making import reference
+from stowplan.drain import Drained
+from stowplan.fit import Fitted
+
+
+class StaysDocument(Document):
+    """A pod that stays on a node that is to be drained; ``by_rule`` if no room would change that."""
+
+    pod: PodReference
+    node: str
+    reason: str
+    by_rule: bool
+
+
+class DrainDocument(Document):
+    """A drain: whether the nodes are empty when the plan is done, what stays, and what proves that it must."""
+
+    api_version: Literal["stowplan/v1"] = API_VERSION
+    kind: Literal["Drain"] = "Drain"
+    nodes: tuple[str, ...]
+    possible: bool
+    proof: str | None
+    stays: tuple[StaysDocument, ...]
+    ignored: dict[str, int]
+    plan: Plan
+
+
+class ShutDocument(Document):
+    """A pod that is not got in, and why."""
+
+    pod: PodReference
+    reason: str
+
+
+class FitDocument(Document):
+    """A fit: whether all pods are got in, which are not, and what proves that they cannot be."""
+
+    api_version: Literal["stowplan/v1"] = API_VERSION
+    kind: Literal["Fit"] = "Fit"
+    wanted: tuple[PodReference, ...]
+    possible: bool
+    proof: str | None
+    shut: tuple[ShutDocument, ...]
+    plan: Plan
+
+
+def drain_document(drained: Drained) -> DrainDocument:
+    """Describe a drain."""
+    return DrainDocument(
+        nodes=tuple(drained.nodes),
+        possible=drained.possible,
+        proof=None if drained.possible else drained.proof or None,
+        stays=tuple(
+            StaysDocument(pod=reference(s.pod), node=s.pod.node_name, reason=s.reason, by_rule=s.by_rule)
+            for s in drained.stays
+        ),
+        ignored=dict(drained.ignored),
+        plan=drained.planned.plan,
+    )
+
+
+def fit_document(fitted: Fitted) -> FitDocument:
+    """Describe a fit."""
+    return FitDocument(
+        wanted=tuple(reference(pod) for pod in fitted.wanted),
+        possible=fitted.possible,
+        proof=None if fitted.possible else fitted.proof or None,
+        shut=tuple(ShutDocument(pod=reference(shut.pod), reason=shut.reason) for shut in fitted.shut),
+        plan=fitted.planned.plan,
+    )

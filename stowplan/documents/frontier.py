@@ -1,0 +1,66 @@
+"""The document of a frontier."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from models.document import API_VERSION, Document
+from models.settings import SettingsDocument
+from stowplan.documents.solution import (
+    SnapshotDocument,
+    TierDocument,
+    settings_document,
+    snapshot_document,
+    tier_document,
+)
+from stowplan.frontier import Frontier
+from stowplan.inputs import Settings
+
+
+class PointDocument(Document):
+    """The best placement found for a limit on moves; ``limit`` is null where there is none."""
+
+    limit: int | None
+    moves: int
+    share: float | None
+    proven: bool
+    tiers: tuple[TierDocument, ...]
+
+
+class FrontierDocument(Document):
+    """Moves against gain: points by rising limit, none worse than the one before.
+
+    Parameters
+    ----------
+    before
+        Value of each tier today.
+    """
+
+    api_version: Literal["stowplan/v1"] = API_VERSION
+    kind: Literal["Frontier"] = "Frontier"
+    snapshot: SnapshotDocument
+    settings: SettingsDocument
+    complete: bool
+    before: dict[str, float]
+    points: tuple[PointDocument, ...]
+
+
+def frontier_document(frontier: Frontier, settings: Settings) -> FrontierDocument:
+    """Describe a frontier."""
+    compiled = frontier.compiled
+    return FrontierDocument(
+        snapshot=snapshot_document(compiled),
+        settings=settings_document(compiled, settings),
+        complete=frontier.complete,
+        before={t.name: t.shown(v) for t, v in zip(compiled.problem.tiers, frontier.before, strict=True)},
+        points=tuple(
+            PointDocument(
+                limit=point.limit,
+                moves=point.moves,
+                share=point.share,
+                proven=point.proven,
+                tiers=tuple(tier_document(tier) for tier in point.tiers),
+            )
+            for point in frontier.points
+        ),
+    )

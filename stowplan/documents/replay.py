@@ -1,0 +1,118 @@
+"""The document of a replayed plan."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from models.document import API_VERSION, Document
+from models.plan import PodReference
+from plans.replay.outcome import Verdict
+from stowplan.replaying import Replay
+
+
+class LandingDocument(Document):
+    """What became of one move: ``node`` is where its replacement stands, ``message`` why nowhere."""
+
+    id: str
+    wave: int
+    pod: PodReference
+    source: str | None
+    target: str | None
+    node: str | None
+    verdict: Verdict
+    message: str = ""
+
+
+class ReplayTier(Document):
+    """A tier: today, as planned, and as it came."""
+
+    name: str
+    unit: str
+    before: float
+    planned: float
+    actual: float
+
+
+class WaitingDocument(Document):
+    """A pod without a node at the end, and why."""
+
+    pod: str
+    message: str
+
+
+class DrivenDocument(Document):
+    """A pod that kube-scheduler preempted."""
+
+    pod: str
+    node: str
+    preemptor: str
+
+
+class ReplayDocument(Document):
+    """A plan that was carried out on a simulated cluster.
+
+    Parameters
+    ----------
+    kept
+        Share of the gain that is there at the end, by the first tier that the plan improves.
+    halted
+        Why not all waves were carried out.
+    """
+
+    api_version: Literal["stowplan/v1"] = API_VERSION
+    kind: Literal["Replay"] = "Replay"
+    plan: str
+    steer: Literal["none", "extender"]
+    seed: int
+    by_itself: bool
+    legal: bool
+    kept: float | None
+    halted: str | None
+    verdicts: dict[Verdict, int]
+    tiers: tuple[ReplayTier, ...]
+    landings: tuple[LandingDocument, ...]
+    waiting: tuple[WaitingDocument, ...]
+    preempted: tuple[DrivenDocument, ...]
+    notes: tuple[str, ...]
+
+
+def replay_document(replay: Replay) -> ReplayDocument:
+    """Describe a replay."""
+    outcome = replay.outcome
+    worths = (outcome.before.values, outcome.planned.values, outcome.actual.values)
+    return ReplayDocument(
+        plan=replay.plan.id,
+        steer="extender" if replay.steered else "none",
+        seed=replay.seed,
+        by_itself=outcome.by_itself,
+        legal=outcome.actual.legal,
+        kept=replay.kept,
+        halted=outcome.halted or None,
+        verdicts={verdict: outcome.count(verdict) for verdict in Verdict},
+        tiers=tuple(
+            ReplayTier(
+                name=tier.name,
+                unit=tier.unit,
+                before=tier.shown(before),
+                planned=tier.shown(planned),
+                actual=tier.shown(actual),
+            )
+            for tier, before, planned, actual in zip(replay.compiled.problem.tiers, *worths, strict=True)
+        ),
+        landings=tuple(
+            LandingDocument(
+                id=landing.move.id,
+                wave=landing.wave,
+                pod=landing.move.pod,
+                source=landing.move.source,
+                target=landing.move.target,
+                node=landing.node or None,
+                verdict=landing.verdict,
+                message=landing.message,
+            )
+            for landing in outcome.landings
+        ),
+        waiting=tuple(WaitingDocument(pod=key, message=said) for key, said in outcome.waiting.items()),
+        preempted=tuple(DrivenDocument(pod=d.key, node=d.node, preemptor=d.preemptor) for d in outcome.driven),
+        notes=replay.notes,
+    )

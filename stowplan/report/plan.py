@@ -1,0 +1,161 @@
+"""The report of a plan: what it brings, then wave by wave what is done and what for."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from rich.console import Console
+from rich.markup import escape
+from rich.text import Text
+
+from models.plan import MoveDocument, Plan, PlanTier, WaveDocument
+from plugins_compat.compiler.roll_call import RollCall
+from stowplan.plan_verification import PlanVerification
+from stowplan.report.words import figure, plural, roll_lines
+
+SHOWN_MOVES = 8
+"""Moves of a wave that are shown; ``-o wide`` shows all."""
+SHOWN_WAVES = 12
+SHOWN_LINES = 10
+SHOWN_PROBLEMS = 20
+
+SIGNS = {"evict": ("~", "yellow"), "place": ("+", "green"), "remove": ("-", "red")}
+
+
+def show_plan(console: Console, plan: Plan, roll: RollCall, *, wide: bool = False) -> None:
+    """Print a plan."""
+    _lines(console, roll_lines(roll, plan.snapshot.nodes))
+    console.print()
+    console.print(Text(headline(plan), style="bold"))
+    if plan.waves:
+        console.print(Text(_subtitle(plan), style="dim"))
+    before: Sequence[float] = [tier.before for tier in plan.tiers]
+    waves = plan.waves if wide else plan.waves[:SHOWN_WAVES]
+    for wave in waves:
+        console.print()
+        _wave(console, plan, wave, before, wide=wide)
+        before = wave.tiers
+    if len(waves) < len(plan.waves):
+        console.print()
+        rest = sum(len(wave.moves) for wave in plan.waves[SHOWN_WAVES:])
+        console.print(
+            f"… and {plural(len(plan.waves) - SHOWN_WAVES, 'wave')} more, with {plural(rest, 'move')}; "
+            "-o wide shows all",
+            style="dim",
+        )
+    console.print()
+    _lines(console, [_known(tier) for tier in plan.tiers if tier.before or tier.after])
+    _listed(console, "Given up, since no order reaches it or the executor cannot:", plan.given_up, wide=wide)
+    _immovable(console, plan, wide=wide)
+    _lines(console, [f"note: {note}" for note in plan.notes])
+
+
+def show_plan_verification(console: Console, verification: PlanVerification) -> None:
+    """Print what a check of a plan found."""
+    drift = verification.drift
+    made = f"{len(drift.done)} of {plural(len(drift.done) + len(drift.open), 'move')} done"
+    if verification.holds:
+        rest = "nothing is left to do" if not drift.open else "what is left can be carried out in any order of a wave"
+        console.print(Text(f"Verified: {made}; {rest}.", style="bold green"))
+    else:
+        console.print(Text(f"Does not hold: {made}, {plural(len(drift.problems), 'problem')}.", style="bold red"))
+        _lines(console, [f"  {problem}" for problem in drift.problems[:SHOWN_PROBLEMS]])
+        if len(drift.problems) > SHOWN_PROBLEMS:
+            console.print(f"  and {len(drift.problems) - SHOWN_PROBLEMS} more; -o json shows all", style="dim")
+    _lines(console, [f"note: {remark}" for remark in drift.remarks])
+
+
+def headline(plan: Plan) -> str:
+    """Say in one sentence what a plan does and brings."""
+    known = "proven optimal" if plan.status == "OPTIMAL" else "not proven"
+    if not plan.waves:
+        what = "no better placement can be reached" if plan.given_up else "no better placement was found"
+        return f"Nothing to do: {what}; {known}."
+    kinds = Counter("park" if _parked(plan, move) else move.kind for move in plan.moves)
+    does = [
+        f"{plural(kinds[kind], noun)}"
+        for kind, noun in (("evict", "move"), ("place", "placement"), ("remove", "removal"), ("park", "detour"))
+        if kinds[kind]
+    ]
+    changed = [_change(tier.name, tier.before, tier.after) for tier in plan.tiers if tier.before != tier.after]
+    brings = ", ".join(changed) or "nothing changes in value"
+    return f"Plan: {', '.join(does)} in {plural(len(plan.waves), 'wave')}: {brings}; {known}."
+
+
+def _subtitle(plan: Plan) -> str:
+    least = "no order has fewer waves" if plan.least_waves >= len(plan.waves) else f"at least {plan.least_waves} needed"
+    return f"{plan.id}, for {plan.executor}; good until {plan.expires_at}; {least}"
+
+
+def _wave(console: Console, plan: Plan, wave: WaveDocument, before: Sequence[float], *, wide: bool) -> None:
+    changed = [
+        _change(tier.name, then, now)
+        for tier, then, now in zip(plan.tiers, before, wave.tiers, strict=True)
+        if then != now
+    ]
+    brings = f": {', '.join(changed)}" if changed else ""
+    console.print(Text(f"Wave {wave.number} of {len(plan.waves)}, {plural(len(wave.moves), 'move')}{brings}", "bold"))
+    if wave.cordon:
+        named = wave.cordon if wide else wave.cordon[:SHOWN_MOVES]
+        more = f" and {len(wave.cordon) - len(named)} more" if len(named) < len(wave.cordon) else ""
+        console.print(f"  cordoned meanwhile: {', '.join(named)}{more}", style="dim", markup=False)
+    shown = wave.moves if wide else wave.moves[:SHOWN_MOVES]
+    for move in shown:
+        console.print(_move(plan, move), soft_wrap=True)
+    if len(shown) < len(wave.moves):
+        console.print(f"  … and {len(wave.moves) - len(shown)} more", style="dim")
+
+
+def _move(plan: Plan, move: MoveDocument) -> Text:
+    sign, style = SIGNS[move.kind]
+    line = Text(f"  {sign} ", style=style)
+    line.append(move.pod.key)
+    line.append(f"  {move.source or '(pending)'} → {move.target or '(none)'}", style="default")
+    about = [move.why] if move.why else []
+    about += [f"budget {name}" for name in move.budgets]
+    about += ["comes up only when the old pod is gone"] if move.same_name or move.waits else []
+    if about:
+        line.append(f"  # {'; '.join(about)}", style="dim")
+    del plan
+    return line
+
+
+def _parked(plan: Plan, move: MoveDocument) -> bool:
+    return any(other.follows == move.id for other in plan.moves)
+
+
+def _change(name: str, then: float, now: float) -> str:
+    return f"{name} {figure(then)} → {figure(now)}"
+
+
+def _known(tier: PlanTier) -> str:
+    unit = f" [{tier.unit}]" if tier.unit else ""
+    if tier.after <= tier.bound:
+        return f"{tier.name}{unit}: {figure(tier.after)}, proven optimal by {tier.bound_by}"
+    return f"{tier.name}{unit}: {figure(tier.after)}, at least {figure(tier.bound)} ({tier.bound_by})"
+
+
+def _immovable(console: Console, plan: Plan, *, wide: bool) -> None:
+    if not plan.immovable:
+        return
+    counts = Counter(entry.reason for entry in plan.immovable)
+    words = ", ".join(f"{count} {reason}" for reason, count in counts.most_common(SHOWN_LINES))
+    more = f", and {len(counts) - SHOWN_LINES} more reasons" if len(counts) > SHOWN_LINES else ""
+    console.print(f"{plan.executor} cannot move {plural(len(plan.immovable), 'pod')}: {words}{more}", markup=False)
+    if wide:
+        _lines(console, (f"  {e.pod.key} on {e.node}: {e.reason}" for e in plan.immovable))
+
+
+def _listed(console: Console, title: str, lines: Sequence[str], *, wide: bool) -> None:
+    if not lines:
+        return
+    console.print(title)
+    _lines(console, (f"  {line}" for line in (lines if wide else lines[:SHOWN_LINES])))
+    if not wide and len(lines) > SHOWN_LINES:
+        console.print(f"  and {len(lines) - SHOWN_LINES} more; -o wide shows all", style="dim")
+
+
+def _lines(console: Console, lines: Sequence[str] | Iterator[str]) -> None:
+    for line in lines:
+        console.print(escape(line), soft_wrap=True)

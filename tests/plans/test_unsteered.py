@@ -1,0 +1,139 @@
+"""Plans arranged for a cluster where nobody steers."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from itertools import pairwise
+
+import pytest
+
+from models.objective import PRESETS
+from models.plan import Plan
+from models.snapshot import Snapshot
+from plans.replay.carry_out import replay
+from plans.replay.outcome import Verdict
+from plans.unsteered import Unsteered, unsteered
+from plugins_compat.compiler.compile import compile_problem
+from plugins_compat.profiles import default_profile
+from plugins_compat.release import K36
+from stowplan.replaying import WorthOf
+from tests.plans.test_replay import owned
+from tests.support.clusters import node, snapshot
+from tests.support.plans import move, plan
+
+PROFILE = default_profile(K36)
+
+
+def alone(
+    cluster: Snapshot,
+    given: Plan,
+    objective: str = "pack",
+    may_cordon: bool = True,
+    stopped: Callable[[], bool] = lambda: False,
+) -> Unsteered:
+    compiled = compile_problem(cluster, PROFILE, PRESETS[objective])
+    worth = WorthOf(compiled)
+    tiers = compiled.problem.tiers
+    given = given.model_copy(
+        update={"tiers": tuple(given.tiers[0].model_copy(update={"name": tier.name}) for tier in tiers)}
+    )
+    return unsteered(
+        given,
+        cluster,
+        PROFILE,
+        worth,
+        lambda where: [t.shown(v) for t, v in zip(tiers, worth(where).values, strict=True)],
+        may_cordon=may_cordon,
+        stopped=stopped,
+    )
+
+
+def packable() -> Snapshot:
+    """Two nodes that one could do without, to which kube-scheduler would send the pod back."""
+    return snapshot(
+        nodes=[node("n1"), node("n2"), node("n3")],
+        pods=[owned("web-a", "n1"), owned("db-a", "n2", cpu="2"), owned("db-b", "n3", cpu="1500m")],
+    )
+
+
+def test_a_cordon_does_what_steering_would() -> None:
+    found = alone(packable(), plan([move("web-a", "n1", "n2")]))
+    assert found.given.landings[0].verdict is Verdict.NEEDS_STEERING
+    (wave,) = found.plan.waves
+    assert "n1" in wave.cordon
+    assert not set(wave.cordon) & {m.target for m in wave.moves}
+    assert found.outcome.by_itself
+    assert (found.kept_as_given, found.kept) == (0, 1)
+
+
+def test_without_cordons_a_move_that_comes_to_nothing_is_left_out() -> None:
+    found = alone(packable(), plan([move("web-a", "n1", "n2")]), may_cordon=False)
+    assert not found.plan.waves
+    assert not found.plan.tokens
+    assert [m.pod.name for m in found.given_up] == ["web-a"]
+    assert found.plan.given_up == ("default/web-a: left out, since nobody steers it",)
+    assert found.kept == 0
+
+
+def test_the_order_can_do_it_without_a_cordon() -> None:
+    """Each node takes one of two pods; the small one fits both, and takes the wrong one if it comes first."""
+    pods = [owned("small-a", "n1", cpu="1"), owned("big-a", "n1", cpu="3")]
+    cluster = snapshot(nodes=[node("n1", unschedulable=True), node("n2", cpu="3"), node("n3", cpu="1")], pods=pods)
+    small = move("small-a", "n1", "n3").model_copy(update={"requests": {"cpu": "1"}})
+    big = move("big-a", "n1", "n2").model_copy(update={"requests": {"cpu": "3"}})
+    found = alone(cluster, plan([small, big]), may_cordon=False)
+    assert not found.given.by_itself
+    assert found.outcome.by_itself
+    assert found.kept == 1
+    assert [m.pod.name for m in found.plan.moves] == ["big-a", "small-a"]
+
+
+def test_the_plan_aims_at_where_pods_land() -> None:
+    nodes = [node(f"n{i}") for i in range(1, 5)]
+    cluster = snapshot(nodes=nodes, pods=[owned(f"web-{c}", "n1") for c in "abc"])
+    found = alone(cluster, plan([move("web-a", "n1", "n4"), move("web-b", "n1", "n3")]), "balance")
+    assert all(landing.verdict is Verdict.PLANNED for landing in found.outcome.landings)
+    assert sorted(str(m.target) for m in found.plan.moves) == sorted(
+        found.outcome.where[m.pod.key] for m in found.plan.moves
+    )
+    assert sum(token.count for token in found.plan.tokens) == len(found.plan.moves)
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("may_cordon", [True, False])
+def test_whatever_is_left_comes_true(seed: int, may_cordon: bool) -> None:
+    rng = random.Random(seed)
+    names = [f"n{i}" for i in range(4)]
+    pods = [owned(f"{rng.choice('abc')}-{i}", rng.choice(names), cpu=f"{rng.randint(3, 12)}00m") for i in range(8)]
+    cluster = snapshot(nodes=[node(name) for name in names], pods=pods)
+    moves = [
+        move(p.name, p.node_name, rng.choice([name for name in names if name != p.node_name]))
+        for p in rng.sample(cluster.pods, 4)
+    ]
+    given = plan(moves[:2], moves[2:])
+    found = alone(cluster, given, "balance", may_cordon)
+    assert found.outcome.by_itself
+    assert not found.outcome.halted
+    assert found.outcome.actual.legal
+    assert found.outcome.actual.values <= min(found.given.before.values, found.given.actual.values)
+    assert may_cordon or not any(wave.cordon for wave in found.plan.waves)
+    assert {m.id for m in found.plan.moves} | {m.id for m in found.given_up} == {m.id for m in given.moves}
+    _in_order(found.plan, given)
+    compiled = compile_problem(cluster, PROFILE, PRESETS["balance"])
+    again = replay(found.plan, cluster, PROFILE, WorthOf(compiled))
+    assert again.where == found.outcome.where
+
+
+def _in_order(found: Plan, given: Plan) -> None:
+    """A move of an earlier wave never comes after one of a later wave: only inside a wave any order is safe."""
+    wave_of = {m.id: wave.number for wave in given.waves for m in wave.moves}
+    order = [wave_of[m.id] for m in found.moves]
+    assert all(a <= b for a, b in pairwise(order))
+    assert [wave.number for wave in found.waves] == list(range(1, len(found.waves) + 1))
+
+
+def test_when_it_is_stopped_the_best_so_far_is_the_answer() -> None:
+    found = alone(packable(), plan([move("web-a", "n1", "n2")]), stopped=lambda: True)
+    assert found.outcome.by_itself
+    assert not found.plan.waves

@@ -1,0 +1,161 @@
+"""``--executor``, ``--may-move`` and ``--equal-moves``: nobody moves who cannot, and reports and documents say why."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+
+from models.plan import Executor
+from models.snapshot import Snapshot
+from optimizer.portfolio import Options
+from plans.movability.causes import WAIVABLE
+from plans.movability.movable import immovable
+from stowplan.cli import run
+from stowplan.cli.options import ExecutorName
+from stowplan.inputs import Settings, make_problem
+from stowplan.solution import solve_snapshot
+from tests.support.clusters import node, pod, snapshot
+from tests.support.malformed import listed
+
+QUICK = ("-q", "-t", "2")
+ON_DISK: dict[str, Any] = {"volumes": [{"name": "cache", "emptyDir": {}}], "owner": "ReplicaSet/web"}
+
+
+def manifests() -> list[dict[str, Any]]:
+    """One node is crowded, and each pod on it has another reason to stay, or none."""
+    reasons: list[dict[str, Any]] = [
+        ON_DISK,
+        {},
+        {"owner": "StatefulSet/db", "annotations": {"karpenter.sh/do-not-disrupt": "true"}},
+        {"owner": "ReplicaSet/web"},
+    ]
+    pods = [pod(f"p{i}", "n1", cpu="1", **spec) for i, spec in enumerate(reasons)]
+    return [node("n1", cpu="4"), node("n2", cpu="4"), *pods]
+
+
+@pytest.fixture
+def dump(tmp_path: Path) -> str:
+    path = tmp_path / "dump.json"
+    path.write_text(json.dumps(listed(*manifests())))
+    return str(path)
+
+
+def solve(capsys: pytest.CaptureFixture[str], dump: str, *options: str) -> dict[str, Any]:
+    assert run(["solve", dump, *QUICK, "-o", "json", *options]) == 0
+    answer: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return answer
+
+
+def test_the_roll_call_counts_reasons(dump: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["compare", dump, *QUICK, "--executor", "descheduler"]) == 0
+    text = capsys.readouterr().out
+    assert "2 nodes, 4 pods = 1 placed + 0 pending + 3 fixed + 0 finished" in text
+    assert "fixed: 1 local storage, 1 no controller, 1 do-not-disrupt" in text
+
+
+def test_each_executor_frees_its_own(dump: str, capsys: pytest.CaptureFixture[str]) -> None:
+    def free(*options: str) -> set[str]:
+        return {p["name"] for p in solve(capsys, dump, *options)["placements"]}
+
+    assert free() == {"p0", "p1", "p2", "p3"}
+    assert free("--executor", "eviction-api") == {"p0", "p3"}
+    assert free("--executor", "descheduler") == {"p3"}
+    assert free("--executor", "koordinator") == set()
+    assert free("--executor", "descheduler", "--may-move", "local-storage", "--may-move", "do-not-disrupt") == {
+        "p0",
+        "p2",
+        "p3",
+    }
+
+
+def test_the_solution_says_so_and_verify_keeps_to_it(
+    dump: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answer = solve(capsys, dump, "--executor", "descheduler", "--may-move", "local-storage", "--equal-moves")
+    settings = answer["settings"]
+    assert (settings["executor"], settings["mayMove"], settings["moveCosts"]) == (
+        "descheduler",
+        ["local-storage"],
+        False,
+    )
+    path = tmp_path / "solution.json"
+    path.write_text(json.dumps(answer))
+    assert run(["verify", str(path), dump]) == 0
+    settings["mayMove"] = []
+    path.write_text(json.dumps(answer))
+    assert run(["verify", str(path), dump]) == 1
+    assert "Pod default/p0: is not free to be placed" in capsys.readouterr().out
+
+
+def test_prices_are_in_the_value_and_verified(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    price = {"controller.kubernetes.io/pod-deletion-cost": "-2147483648"}
+    pods = [pod(f"p{i}", "n1", cpu="1", owner="ReplicaSet/web", annotations=price) for i in range(2)]
+    dump = tmp_path / "dump.json"
+    dump.write_text(json.dumps(listed(node("n1", cpu="1"), node("n2", cpu="1"), *pods)))
+    solution = tmp_path / "solution.json"
+    for options, value in (((), 0.1), (("--equal-moves",), 1)):
+        answer = solve(capsys, str(dump), "--objective", "repair", *options)
+        assert answer["tiers"][-1]["value"] == value
+        solution.write_text(json.dumps(answer))
+        assert run(["verify", str(solution), str(dump)]) == 0
+        capsys.readouterr()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--executor", "kubectl"], "'kubectl' is not one of 'eviction-api', 'descheduler', 'koordinator'"),
+        (["--may-move", "local-storage"], "--may-move: waives a rule of an executor, so it needs --executor"),
+        (["--executor", "descheduler", "--may-move", "bare"], "'bare' is no reason that can be waived; those are "),
+    ],
+)
+def test_bad_words_are_refused(dump: str, options: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["solve", dump, *QUICK, *options]) == 1
+    printed = capsys.readouterr()
+    assert said in printed.err
+    assert not printed.out
+
+
+def test_the_option_names_every_executor() -> None:
+    assert [name.value for name in ExecutorName] == list(get_args(Executor))
+
+
+def random_snapshot(seed: int) -> Snapshot:
+    """Pods with every reason to stay, and every combination, on one crowded node of three."""
+    import random
+
+    rng = random.Random(seed)
+    annotations = {
+        "karpenter.sh/do-not-disrupt": "true",
+        "cluster-autoscaler.kubernetes.io/safe-to-evict": "false",
+        "scheduling.koordinator.sh/eviction-cost": "2147483647",
+        "descheduler.alpha.kubernetes.io/evict": "",
+    }
+    pods = []
+    for i in range(12):
+        owner = rng.choice(["ReplicaSet/a", "ReplicaSet/b", "StatefulSet/c", "Job/d", None])
+        spec: dict[str, Any] = {"volumes": [{"name": "x", "emptyDir": {}}]} if rng.random() < 0.3 else {}
+        spec["annotations"] = {key: value for key, value in annotations.items() if rng.random() < 0.15}
+        spec["priority"] = rng.choice([0, 0, 2_000_000_000])
+        spec["schedulerName"] = rng.choice(["koord-scheduler", "koord-scheduler", "default-scheduler"])
+        pods.append(pod(f"p{i}", "n1", cpu="500m", memory="100Mi", owner=owner, **spec))
+    return snapshot(nodes=[node(f"n{i}", cpu="6") for i in (1, 2, 3)], pods=pods)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("executor", get_args(Executor))
+def test_nobody_moves_who_cannot(seed: int, executor: str) -> None:
+    cluster = random_snapshot(seed)
+    waived = [cause.value for cause in sorted(WAIVABLE)[: seed % 3]]
+    compiled = make_problem(cluster, Settings(executor=executor, may_move=waived))
+    solution = solve_snapshot(compiled, Options(time_limit=1, deterministic=True))
+    stuck = immovable(cluster, executor, waived=[c for c in WAIVABLE if c.value in waived])  # type: ignore[arg-type]
+    assert not {move.pod.key for move in solution.moves} & set(stuck)
+    assert {pod.key for pod in compiled.pods} == {
+        pod.key
+        for pod in cluster.pods
+        if pod.key not in stuck and pod.spec.scheduler_name == compiled.profile.scheduler_name
+    }

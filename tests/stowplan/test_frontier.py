@@ -1,0 +1,133 @@
+"""Moves against gain: no point is worse than the one before, and none is worse than enumeration."""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+import json
+import random
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Mapping
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from instances.synthetic import synthetic_snapshot
+from models.errors import InputError
+from models.snapshot import Snapshot
+from optimizer.control import Stop
+from optimizer.evaluate import Judge
+from optimizer.portfolio import Options
+from plugins_compat.compiler.compile import Compiled
+from stowplan.cli import run
+from stowplan.frontier import Frontier, climb, ladder
+from stowplan.inputs import Settings, make_problem
+from stowplan.report.frontier import bar, drawing, headline
+from tests.plans.test_replay import owned
+from tests.support.clusters import node, snapshot
+from tests.support.malformed import listed
+
+
+def problem(cluster: Snapshot, objective: str = "balance") -> Compiled:
+    return make_problem(cluster, Settings(objective=objective))
+
+
+def climbed(cluster: Snapshot, objective: str = "balance", limits: list[int] | None = None) -> Frontier:
+    compiled = problem(cluster, objective)
+    return climb(compiled, Options(time_limit=3, deterministic=True), limits=limits)
+
+
+def crowd(seed: int = 0, pods: int = 6, nodes: int = 3) -> Snapshot:
+    rng = random.Random(seed)
+    made = [owned(f"{rng.choice('abc')}{i}-x", "n0", cpu=f"{rng.randint(1, 6)}00m") for i in range(pods)]
+    return snapshot(nodes=[node(f"n{i}") for i in range(nodes)], pods=made)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_every_point_is_the_best_there_is(seed: int) -> None:
+    cluster = crowd(seed)
+    found = climbed(cluster, limits=[0, 1, 2, 3])
+    judge = Judge(found.compiled.problem)
+    names = [n.name for n in cluster.nodes]
+    everything: list[tuple[int, tuple[int, ...]]] = []
+    for chosen in itertools.product(names, repeat=len(cluster.pods)):
+        where: Mapping[str, str] = {p.key: at for p, at in zip(cluster.pods, chosen, strict=True)}
+        evaluation = judge.evaluate(found.compiled.placement(where))
+        if evaluation.legal:
+            everything.append((evaluation.moves, evaluation.values))
+    for point in found.points:
+        best = min(values for moves, values in everything if point.limit is None or moves <= point.limit)
+        assert point.values == best
+        assert point.limit is None or point.moves <= point.limit
+        assert all(tier.bound <= tier.value for tier in point.tiers)
+
+
+def test_values_never_rise_and_shares_never_fall() -> None:
+    found = climbed(synthetic_snapshot(6, 30, seed=3))
+    assert found.complete
+    assert found.points[-1].limit is None
+    assert all(a.values >= b.values for a, b in pairwise(found.points))
+    shares = [point.share for point in found.points if point.share is not None]
+    assert shares == sorted(shares)
+    assert shares[-1] == 1
+    assert found.points[0].limit == 0
+
+
+def test_where_no_move_helps() -> None:
+    cluster = snapshot(nodes=[node("n1"), node("n2")], pods=[owned("a-x", "n1"), owned("b-x", "n2")])
+    found = climbed(cluster)
+    assert {point.share for point in found.points} == {None}
+    assert headline(found) == "No move helps."
+
+
+def test_the_ladder() -> None:
+    compiled = problem(crowd(pods=6))
+    assert ladder(compiled) == [0, 1, 2, 5, None]
+    assert ladder(compiled, [4, 2, 2, 99]) == [2, 4, None]
+    with pytest.raises(InputError, match="--moves: is -1"):
+        ladder(compiled, [-1])
+
+
+def test_a_stop_leaves_what_is_known() -> None:
+    stop = Stop()
+    found = climb(problem(crowd()), Options(time_limit=3, deterministic=True), stop=stop, tell=lambda point: stop.set())
+    assert len(found.points) == 1
+    assert not found.complete
+    assert "Interrupted" in headline(found)
+
+
+def test_bars_are_as_long_as_shares() -> None:
+    assert [len(bar(share)) for share in (-1.0, 0.0, 0.5, 1.0, 2.0)] == [0, 0, 12, 24, 24]
+    assert bar(1 / 24 / 8) == "▏"
+
+
+def test_the_drawing_is_a_stair_through_the_points() -> None:
+    found = climbed(crowd(1))
+    svg = ElementTree.fromstring(drawing(found))
+    dots = svg.findall(".//{*}circle")
+    assert len(dots) == len(found.points)
+    heights = [float(dot.attrib["cy"]) for dot in dots]
+    assert heights == sorted(heights, reverse=True)
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, svg = tmp_path / "dump.json", tmp_path / "curve.svg"
+    pods = [owned(f"web-{c}", "n1") for c in "abc"]
+    path.write_text(json.dumps(listed(node("n1"), node("n2"), *pods)))
+    common = ["frontier", str(path), "-t", "2", "--deterministic"]
+    assert run([*common, "--svg", str(svg)]) == 0
+    printed = capsys.readouterr()
+    assert "The whole gain takes 1 move." in printed.out
+    assert printed.err.splitlines()[0].startswith("stowplan: at most 0 moves: balance ")
+    assert svg.read_text().startswith("<svg")
+    assert run([*common, "-q", "-o", "json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert [point["limit"] for point in document["points"]] == [0, 1, 2, None]
+    assert [point["moves"] for point in document["points"]] == [0, 1, 1, 1]
+    assert [point["share"] for point in document["points"]] == [0, 1, 1, 1]
+    assert run([*common, "-q", "-o", "csv", "--moves", "2"]) == 0
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert [row["limit"] for row in rows] == ["2", ""]
+    assert run([*common, "-q", "--svg", str(tmp_path / "no" / "such.svg")]) == 1

@@ -1,0 +1,218 @@
+"""plan and verify on the command line: what they print, what they refuse, and the schema that is published."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from models.plan import Plan
+from stowplan.cli import run
+from stowplan.documents.plan import read_plan
+from stowplan.documents.schemas import FOLDER, schemas
+from tests.support.clusters import labels, node, pod
+from tests.support.restless import READY
+
+QUICK = ("-q", "-t", "1", "--deterministic")
+
+
+def cluster() -> dict[str, Any]:
+    """Build a dump: seven pods on one node, of which a budget lets two leave at a time, and an idle node."""
+    items = [{"kind": "Node", **node("a")}, {"kind": "Node", **node("b")}]
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "uid-web", "controller": True}
+    for i in range(8):
+        made = pod(f"web-{i}", "a", cpu="400m", memory="512Mi", labels={"app": "web", "pod-template-hash": "h1"})
+        made["metadata"] |= {"uid": f"uid-web-{i}", "ownerReferences": [owner]}
+        made["status"]["conditions"] = READY
+        items.append({"kind": "Pod", **made})
+    meta = {"name": "web", "namespace": "default", "uid": "uid-web"}
+    items.append({"kind": "ReplicaSet", "apiVersion": "apps/v1", "metadata": meta, "spec": {"replicas": 8}})
+    spec = {"selector": labels(app="web"), "maxUnavailable": 2}
+    budget = {"metadata": {"name": "pdb", "namespace": "default"}, "spec": spec}
+    items.append({"kind": "PodDisruptionBudget", "apiVersion": "policy/v1", **budget})
+    return {"kind": "List", "apiVersion": "v1", "items": items}
+
+
+@pytest.fixture
+def dump(tmp_path: Path) -> str:
+    path = tmp_path / "dump.json"
+    path.write_text(json.dumps(cluster()), encoding="utf-8")
+    return str(path)
+
+
+def out(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> str:
+    assert run(list(arguments)) == code, capsys.readouterr().err
+    return capsys.readouterr().out
+
+
+def planned(capsys: pytest.CaptureFixture[str], dump: str, *more: str) -> Plan:
+    return Plan.model_validate_json(out(capsys, "plan", dump, *QUICK, "-o", "json", *more))
+
+
+def test_a_plan_comes_in_waves_within_budgets(dump: str, capsys: pytest.CaptureFixture[str]) -> None:
+    plan = planned(capsys, dump)
+    assert [len(wave.moves) for wave in plan.waves] == [2, 2]
+    assert plan.least_waves == 2
+    assert (plan.executor, plan.limits.per_owner) == ("eviction-api", "25%")
+    move = plan.moves[0]
+    assert move.owner is not None
+    assert (move.owner.uid, move.template_hash, move.budgets) == ("uid-web", "h1", ("pdb",))
+    assert (move.source, move.target, move.requests) == ("a", "b", {"cpu": "400m", "memory": "512Mi"})
+    assert [(t.wave, t.owner_uid, t.pod, t.target, t.count) for t in plan.tokens] == [
+        (1, "uid-web", None, "b", 2),
+        (2, "uid-web", None, "b", 2),
+    ]
+    assert plan.waves[0].peak["b"]["cpu"] == 0.2
+    tier = plan.tiers[-1]
+    assert tier.before > plan.waves[0].tiers[-1] > plan.waves[1].tiers[-1] == tier.after
+
+
+def test_the_same_plan_has_the_same_id(dump: str, capsys: pytest.CaptureFixture[str]) -> None:
+    first, second = planned(capsys, dump), planned(capsys, dump)
+    assert first.id == second.id
+    assert planned(capsys, dump, "--max-per-wave", "1").id != first.id
+
+
+@pytest.mark.parametrize(
+    ("options", "sizes"),
+    [
+        (("--max-per-owner", "1"), [1, 1, 1, 1]),
+        (("--max-per-wave", "1"), [1, 1, 1, 1]),
+        (("--max-per-node", "1"), [1, 1, 1, 1]),
+        (("--max-per-namespace", "1"), [1, 1, 1, 1]),
+        (("--max-per-owner", "any"), [2, 2]),
+        (("--max-moves", "1"), [1]),
+        (("--freeze", "default"), []),
+    ],
+)
+def test_limits_and_freezes(
+    dump: str, capsys: pytest.CaptureFixture[str], options: tuple[str, ...], sizes: list[int]
+) -> None:
+    assert [len(wave.moves) for wave in planned(capsys, dump, *options).waves] == sizes
+
+
+def test_the_text_says_what_each_wave_brings(dump: str, capsys: pytest.CaptureFixture[str]) -> None:
+    text = out(capsys, "plan", dump, *QUICK)
+    assert "Plan: 4 moves in 2 waves: balance" in text
+    assert "Wave 1 of 2, 2 moves: balance" in text
+    assert re.search(r"^  ~ default/web-\d  a → b  # cpu 80% on a, 0% on b; budget pdb$", text, re.MULTILINE)
+    assert "no order has fewer waves" in text
+
+
+def test_all_forms_hold_the_same_moves(dump: str, capsys: pytest.CaptureFixture[str]) -> None:
+    plan = planned(capsys, dump)
+    content = yaml.safe_load(out(capsys, "plan", dump, *QUICK, "-o", "yaml"))
+    assert [m["id"] for wave in content["waves"] for m in wave["moves"]] == [m.id for m in plan.moves]
+    rows = list(csv.DictReader(io.StringIO(out(capsys, "plan", dump, *QUICK, "-o", "csv"))))
+    assert [(row["id"], row["name"], row["target"]) for row in rows] == [
+        (m.id, m.pod.name, m.target) for m in plan.moves
+    ]
+
+
+def test_an_empty_plan_is_a_good_answer(dump: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = out(capsys, "plan", dump, *QUICK, "--max-moves", "0", "--detailed-exitcode")
+    assert "Nothing to do" in text
+    out(capsys, "plan", dump, *QUICK, "--detailed-exitcode", code=2)
+
+
+def test_a_plan_is_verified(dump: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "plan.json"
+    path.write_text(out(capsys, "plan", dump, *QUICK, "-o", "json"), encoding="utf-8")
+    assert "Verified: 0 of 4 moves done" in out(capsys, "verify", str(path), dump)
+    content = json.loads(path.read_text(encoding="utf-8"))
+    content["waves"][0]["moves"] += content["waves"].pop()["moves"]
+    content["tokens"][1]["wave"] = 1
+    path.write_text(json.dumps(content), encoding="utf-8")
+    assert run(["verify", str(path), dump]) == 1
+    capsys.readouterr()
+    found = json.loads(out(capsys, "verify", str(path), dump, "-o", "json", code=1))
+    assert found["kind"] == "PlanVerification"
+    assert not found["holds"]
+
+
+def test_a_solution_is_put_in_order(dump: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "solution.json"
+    path.write_text(out(capsys, "solve", dump, *QUICK, "-o", "json"), encoding="utf-8")
+    assert "Verified" in out(capsys, "verify", str(path), dump)
+    plan = planned(capsys, dump, "--solution", str(path))
+    assert [len(wave.moves) for wave in plan.waves] == [2, 2]
+    assert plan.status == "OPTIMAL"
+
+
+def test_a_solution_of_another_cluster_is_refused(
+    dump: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "solution.json"
+    path.write_text(out(capsys, "solve", dump, *QUICK, "-o", "json"), encoding="utf-8")
+    content = cluster()
+    del content["items"][3]
+    Path(dump).write_text(json.dumps(content), encoding="utf-8")
+    assert run(["plan", dump, "--solution", str(path), "-q"]) == 1
+    said = capsys.readouterr()
+    assert not said.out
+    assert "does not fit the snapshot: Pod default/web-1: is not in the snapshot" in said.err
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (("--expires-in", "soon"), "--expires-in: 'soon' is not a length of time"),
+        (("--expires-in", "0s"), "--expires-in: '0s' is not a length of time"),
+        (("--max-per-owner", "110%"), "--max-per-owner: '110%' is neither a number"),
+        (("--max-per-owner", "0"), "--max-per-owner: '0' is neither a number"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(
+    dump: str, capsys: pytest.CaptureFixture[str], options: tuple[str, ...], problem: str
+) -> None:
+    assert run(["plan", dump, *QUICK, *options]) == 1
+    said = capsys.readouterr()
+    assert problem in said.err
+    assert not said.out
+
+
+def test_the_published_schema_is_up_to_date() -> None:
+    for name, text in schemas().items():
+        assert (FOLDER / name).read_text(encoding="utf-8") == text, "run python -m stowplan.documents.schemas"
+
+
+def test_a_printed_plan_can_be_read(dump: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for form in ("json", "yaml"):
+        path = tmp_path / f"plan.{form}"
+        path.write_text(out(capsys, "plan", dump, *QUICK, "-o", form), encoding="utf-8")
+        assert len(read_plan(str(path)).waves) == 2
+
+
+def test_an_interrupt_yields_a_plan_of_the_best_so_far() -> None:
+    """The demonstration has minutes of search left in it; what is found in the first seconds becomes the plan."""
+    from instances.catalog import demo_path
+
+    code = "from stowplan.cli import main; main()"
+    arguments = ["plan", str(demo_path()), "-t", "300", "-o", "json"]
+    started = subprocess.Popen(
+        [sys.executable, "-c", code, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ,
+    )
+    assert started.stderr is not None
+    for line in started.stderr:
+        if "balance" in line:
+            break
+    time.sleep(1)
+    started.send_signal(signal.SIGINT)
+    text, _ = started.communicate(timeout=60)
+    assert started.returncode == 0
+    assert Plan.model_validate_json(text).waves
