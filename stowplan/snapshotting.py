@@ -6,6 +6,7 @@ import gzip
 import os
 import tempfile
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -64,8 +65,14 @@ class _List(msgspec.Struct):
     items: list[_Item]
 
 
-def take(kubectl: Kubectl, chunk: int = 500) -> Taken:
-    """Dump all kinds that the cluster serves and the user may see.
+def kinds_served(kubectl: Kubectl) -> tuple[str, ...]:
+    """Return those of our kinds that the server serves."""
+    served = kubectl.served()
+    return tuple(kind for kind in KINDS if kind in served)
+
+
+def take(kubectl: Kubectl, kinds: Sequence[str], *, needed: Sequence[str] = NEEDED, chunk: int = 500) -> Taken:
+    """Dump kinds, as far as the user may see them.
 
     All are asked for by one kubectl, one after the other. Each kind is consistent in itself; between the first and the
     last, the cluster may have moved on.
@@ -73,16 +80,14 @@ def take(kubectl: Kubectl, chunk: int = 500) -> Taken:
     Raises
     ------
     ClusterError
-        If nodes or pods cannot be listed, or any list could not be read to its end.
+        If one of the kinds that are needed cannot be listed, or any list could not be read to its end.
     """
-    served = kubectl.served()
-    kinds = [kind for kind in KINDS if kind in served]
-    if lacking := [kind for kind in NEEDED if kind not in served]:
+    if lacking := [kind for kind in needed if kind not in kinds]:
         raise ClusterError(f"the server does not serve {' and '.join(lacking)}")
     listing = kubectl.get(kinds, chunk=chunk, partial=True)
-    if barred := [message for message in listing.forbidden if message.startswith(NEEDED)]:
+    if barred := [message for message in listing.forbidden if message.startswith(tuple(needed))]:
         raise ClusterError(barred[0])
-    notes = [f"the server does not serve {kind}" for kind in KINDS if kind not in served]
+    notes = [f"the server does not serve {kind}" for kind in KINDS if kind not in kinds]
     notes += [f"left out: {message}" for message in listing.forbidden]
     try:
         items = msgspec.json.decode(listing.data, type=_List).items

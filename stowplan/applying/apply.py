@@ -13,10 +13,11 @@ from pathlib import Path
 from models.errors import InputError
 from models.plan import MoveDocument, Plan, WaveDocument
 from optimizer.control import Stop
-from stowplan.applying.drift import drift
+from plugins_compat.framework.profile import Profile
 from stowplan.applying.evicting import Evictor, eviction_version
 from stowplan.applying.journal import Journal, check_header, now, plan_hash
 from stowplan.applying.ledger import Ledger
+from stowplan.applying.looking import Lookout
 from stowplan.applying.observing import View
 from stowplan.applying.options import ApplyOptions, Guard, Halt, Interrupted
 from stowplan.applying.records import DoneRecord, PlanRecord, StartRecord, StopRecord, WaveRecord
@@ -27,7 +28,6 @@ LOOKS = 3
 """How often the cluster is looked at before drift is believed: a list can be older than what was just done."""
 NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 """What Kubernetes lets pods, namespaces and workloads be called."""
-SEEN = ("nodes", "pods", "poddisruptionbudgets.policy")
 
 
 @dataclass(frozen=True)
@@ -84,27 +84,24 @@ def cluster_uid(kubectl: Kubectl) -> str:
     return str(json.loads(data)["metadata"].get("uid", "")) if data is not None else ""
 
 
-def look(kubectl: Kubectl) -> View:
-    """Look at nodes, pods and budgets.
-
-    Raises
-    ------
-    ClusterError
-        If one of them cannot be listed.
-    """
-    return View(kubectl.get(SEEN).data)
-
-
 def apply(
     plan: Plan,
     kubectl: Kubectl,
     journal: Path,
+    profile: Profile,
     options: ApplyOptions,
     *,
     stop: Stop | None = None,
     tell: Callable[[str], None] = lambda line: None,
 ) -> Applied:
     """Carry a plan out, or go on with it.
+
+    Parameters
+    ----------
+    profile
+        Of the scheduler that places the replacements; its filters are asked before each wave.
+    tell
+        Takes lines about what happens.
 
     Raises
     ------
@@ -123,7 +120,8 @@ def apply(
         ledger.fold(book.records)
         if not book.records:
             ledger.write(PlanRecord(at=now(), plan=plan.id, plan_hash=plan_hash(plan), cluster=cluster))
-        run = _Run(plan, kubectl, ledger, version, options, Guard(plan, stop or Stop()), tell)
+        lookout = Lookout(plan, ledger, kubectl, profile)
+        run = _Run(plan, kubectl, ledger, lookout, version, options, Guard(plan, stop or Stop()), tell)
         why, interrupted = "", False
         if not ledger.done:
             try:
@@ -139,6 +137,7 @@ class _Run:
     plan: Plan
     kubectl: Kubectl
     ledger: Ledger
+    lookout: Lookout
     version: str
     options: ApplyOptions
     guard: Guard
@@ -174,13 +173,12 @@ class _Run:
         for left in reversed(range(LOOKS)):
             self.guard.may_begin()
             try:
-                view = look(self.kubectl)
+                view, problems = self.lookout.look(wave)
             except ClusterError as error:
                 if not left:
                     raise
                 self.tell(str(error))
             else:
-                problems = drift(self.plan, self.ledger, view, wave.number)
                 if not problems or not left:
                     return view, problems
             self.guard.rest(self.options.poll)

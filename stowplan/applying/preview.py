@@ -7,11 +7,12 @@ from pathlib import Path
 
 from models.plan import Plan, WaveDocument
 from optimizer.control import Stop
-from stowplan.applying.apply import check_plan, cluster_uid, look
-from stowplan.applying.drift import drift
+from plugins_compat.framework.profile import Profile
+from stowplan.applying.apply import check_plan, cluster_uid
 from stowplan.applying.evicting import eviction, eviction_path, eviction_version
 from stowplan.applying.journal import check_header, read_journal
 from stowplan.applying.ledger import Ledger
+from stowplan.applying.looking import Lookout
 from stowplan.applying.options import Guard, Halt
 from stowplan.kubectl import ClusterError, Kubectl, Refusal
 
@@ -37,7 +38,7 @@ class Preview:
     asked: bool
 
 
-def preview(plan: Plan, kubectl: Kubectl, journal: Path, *, ask_server: bool, stop: Stop) -> Preview:
+def preview(plan: Plan, kubectl: Kubectl, journal: Path, profile: Profile, *, ask_server: bool, stop: Stop) -> Preview:
     """Check a plan against the live cluster; with ``ask_server``, also send the next wave's evictions as dry runs.
 
     A dry run checks one eviction at a time and reserves nothing, so that pods which pass one by one may still have to
@@ -58,7 +59,7 @@ def preview(plan: Plan, kubectl: Kubectl, journal: Path, *, ask_server: bool, st
     following = next((wave for wave in plan.waves if wave.number not in ledger.ended), None)
     if following is None:
         return Preview(ledger, journal, (), {}, False)
-    problems = drift(plan, ledger, look(kubectl), following.number)
+    problems = Lookout(plan, ledger, kubectl, profile).look(following)[1]
     try:
         Guard(plan, stop).may_begin()
     except Halt as error:

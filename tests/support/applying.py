@@ -17,6 +17,7 @@ from models.plan import Plan
 from optimizer.control import Stop
 from stowplan.applying.apply import Applied, apply
 from stowplan.applying.options import ApplyOptions
+from stowplan.applying.rehearsing import profile_of
 from stowplan.kubectl import Kubectl
 from tests.support.api_server import ApiServer, ByTokens, Cluster, Pace
 from tests.support.api_server.errors import Object
@@ -86,7 +87,8 @@ class Scene:
         """Carry the plan out in this process."""
         kubectl = changes.pop("kubectl", self.kubectl)
         chosen = replace(options, **changes)
-        return apply(self.plan, kubectl, self.journal, chosen, stop=stop, tell=self.lines.append)
+        profile = profile_of(self.plan, None)
+        return apply(self.plan, kubectl, self.journal, profile, chosen, stop=stop, tell=self.lines.append)
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
         """Start the command in a process of its own."""

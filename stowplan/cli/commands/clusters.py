@@ -25,9 +25,10 @@ def snapshot(
 
     from stowplan.cli.session import warn
     from stowplan.kubectl import Kubectl
-    from stowplan.snapshotting import save, take
+    from stowplan.snapshotting import kinds_served, save, take
 
-    taken = take(Kubectl(context, kubeconfig, request_timeout), chunk_size)
+    kubectl = Kubectl(context, kubeconfig, request_timeout)
+    taken = take(kubectl, kinds_served(kubectl), chunk=chunk_size)
     for note in taken.notes:
         warn(note)
     if output == "-":
@@ -52,6 +53,7 @@ def apply(
     pending_limit: on.PendingLimit = 120.0,
     allow_elsewhere: on.AllowElsewhere = 0,
     stop_after_wave: on.StopAfter = None,
+    config: opt.Config = None,
     output: opt.Output = Format.TABLE,
     quiet: opt.Quiet = False,
 ) -> None:
@@ -62,6 +64,7 @@ def apply(
     from stowplan.applying.apply import Applied, apply
     from stowplan.applying.options import ApplyOptions
     from stowplan.applying.preview import preview
+    from stowplan.applying.rehearsing import profile_of
     from stowplan.cli.session import emit, stoppable
     from stowplan.documents.application import application_document
     from stowplan.documents.plan import read_plan
@@ -80,10 +83,11 @@ def apply(
     options = ApplyOptions(timeout, pending_limit, allow_elsewhere, stop_after_wave, poll)
     with stoppable("when the request under way is answered") as stop:
         try:
+            profile = profile_of(document, config)
             result = (
-                apply(document, kubectl, place, options, stop=stop, tell=tell)
+                apply(document, kubectl, place, profile, options, stop=stop, tell=tell)
                 if yes
-                else preview(document, kubectl, place, ask_server=server_dry_run, stop=stop)
+                else preview(document, kubectl, place, profile, ask_server=server_dry_run, stop=stop)
             )
         except InputError as error:
             raise error.in_file(plan) from None

@@ -183,6 +183,14 @@ class TestDrift:
             assert said in result.stopped
             assert not shop.server.evictions
 
+    def test_room_that_somebody_else_has_taken(self, shop: Scene) -> None:
+        """The scheduler's filters are asked before the wave, not after its pods are gone."""
+        shop.server.store.load([bare_pod("kube-system", "large", "n3", cpu="3500m")])
+        stopped = shop.run().stopped
+        assert stopped.startswith("the cluster has changed before wave 1: pod shop/")
+        assert "NodeResourcesFit refuses it on n3: Insufficient cpu" in stopped
+        assert not shop.server.evictions
+
     def test_an_expired_plan_begins_nothing(self, home: Path) -> None:
         with scene(home, make=lambda o: make_shop_plan(o, expires_at="2026-01-01T00:00:00Z")) as shop:
             assert shop.run().stopped == "the plan expired at 2026-01-01T00:00:00Z; make a new one"
@@ -297,3 +305,19 @@ def test_two_people_with_two_journals(shop: Scene) -> None:
     gone = shop.terminated()
     assert len(gone) == len(set(gone)) <= 4
     assert set(shop.accepted()) == set(gone)
+
+
+def test_a_plan_that_was_made_with_a_configuration_needs_it(home: Path) -> None:
+    def make(objects: list[Object]) -> Plan:
+        made = make_shop_plan(objects)
+        return made.model_copy(update={"settings": made.settings.model_copy(update={"config": "scheduler.yaml"})})
+
+    with scene(home, make=make) as shop:
+        done = shop.command("apply", "plan.json")
+        assert done.stderr == (
+            "stowplan: plan.json: settings.config: was made with scheduler.yaml; give it with --config\n"
+        )
+        kind = "KubeSchedulerConfiguration"
+        config = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": kind}
+        (home / "scheduler.yaml").write_text(json.dumps(config))
+        assert shop.command("apply", "plan.json", "--config", "scheduler.yaml").returncode == 0
