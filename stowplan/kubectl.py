@@ -176,6 +176,16 @@ class Kubectl:
         if answer.returncode:
             raise _placed(_errors(answer.stderr)[0], what)
 
+    def cordon(self, node: str, closed: bool) -> None:
+        """Cordon a node, or open it again.
+
+        ``kubectl cordon`` exits with 0 even if the server said no, so the node is patched.
+        """
+        content = json.dumps({"spec": {"unschedulable": True if closed else None}})
+        answer = self._ask(["patch", "node", node, "--type=merge", "-p", content], None, self.timeout)
+        if answer.returncode:
+            raise _placed(_errors(answer.stderr)[0], f"{'cordon' if closed else 'uncordon'} {node}")
+
     def served(self) -> frozenset[str]:
         """Return the kinds that the server lets be listed, as ``plural.group``."""
         answer = self._ask(["api-resources", "--verbs=list", "-o", "name"], None, self.timeout)

@@ -14,6 +14,7 @@ from models.errors import InputError
 from models.plan import MoveDocument, Plan, WaveDocument
 from optimizer.control import Stop
 from plugins_compat.framework.profile import Profile
+from stowplan.applying.cordoning import Cordons
 from stowplan.applying.evicting import Evictor, eviction_version
 from stowplan.applying.journal import Journal, check_header, now, plan_hash
 from stowplan.applying.ledger import Ledger
@@ -21,6 +22,7 @@ from stowplan.applying.looking import Lookout
 from stowplan.applying.observing import View
 from stowplan.applying.options import ApplyOptions, Guard, Halt, Interrupted
 from stowplan.applying.records import DoneRecord, PlanRecord, StartRecord, StopRecord, WaveRecord
+from stowplan.applying.steering import tell_extender
 from stowplan.applying.wave import WaveRun
 from stowplan.kubectl import ClusterError, Kubectl
 
@@ -57,6 +59,9 @@ def check_plan(plan: Plan) -> None:
     InputError
         If it evicts a pod that nobody makes again, or names something that no object can be called.
     """
+    for field, node in _nodes(plan):
+        if not NAME.fullmatch(node):
+            raise InputError(f"{node!r} is no name of a node", field=field)
     for move in plan.moves:
         for field, name in _names(move):
             if not NAME.fullmatch(name):
@@ -64,6 +69,12 @@ def check_plan(plan: Plan) -> None:
         if move.kind == "evict" and (move.owner is None or (not move.owner.uid and not move.same_name)):
             what = "has no owner, so nobody would make it again" if move.owner is None else "has an owner without a uid"
             raise InputError(what, obj=f"move {move.id} of pod {move.pod.key}", field="owner")
+
+
+def _nodes(plan: Plan) -> Iterator[tuple[str, str]]:
+    """Yield the nodes that commands name, with their fields."""
+    yield from (("cordon", node) for node in plan.cordon)
+    yield from ((f"waves[{i}].cordon", node) for i, wave in enumerate(plan.waves) for node in wave.cordon)
 
 
 def _names(move: MoveDocument) -> Iterator[tuple[str, str]]:
@@ -120,8 +131,17 @@ def apply(
         ledger.fold(book.records)
         if not book.records:
             ledger.write(PlanRecord(at=now(), plan=plan.id, plan_hash=plan_hash(plan), cluster=cluster))
-        lookout = Lookout(plan, ledger, kubectl, profile)
-        run = _Run(plan, kubectl, ledger, lookout, version, options, Guard(plan, stop or Stop()), tell)
+        run = _Run(
+            plan,
+            kubectl,
+            ledger,
+            Lookout(plan, ledger, kubectl, profile),
+            Evictor(kubectl, ledger, version, options.pause_scale),
+            Cordons(kubectl, ledger, tell),
+            options,
+            Guard(plan, stop or Stop()),
+            tell,
+        )
         why, interrupted = "", False
         if not ledger.done:
             try:
@@ -138,24 +158,44 @@ class _Run:
     kubectl: Kubectl
     ledger: Ledger
     lookout: Lookout
-    version: str
+    evictor: Evictor
+    cordons: Cordons
     options: ApplyOptions
     guard: Guard
     tell: Callable[[str], None]
 
     def carry_out(self) -> None:
         self.ledger.write(StartRecord(at=now(), process=os.getpid()))
-        evictor = Evictor(self.kubectl, self.ledger, self.version, self.options.pause_scale)
         for wave in self.plan.waves:
-            if wave.number not in self.ledger.ended:
-                self._begin(wave)
-                args = (self.ledger, self.kubectl, evictor, self.options, self.guard, self.tell)
-                WaveRun(wave, *args).carry_out()
+            if wave.number in self.ledger.ended:
+                self._open(wave)
+            else:
+                self._carry_out(wave)
                 self.tell(f"wave {wave.number} of {len(self.plan.waves)} is over")
             self._check_refused(wave)
             if self.options.stop_after is not None and wave.number >= self.options.stop_after:
                 return
         self.ledger.write(DoneRecord(at=now()))
+
+    def _carry_out(self, wave: WaveDocument) -> None:
+        """Bring a wave to its end; however it ends, its nodes do not stay cordoned."""
+        self._begin(wave)
+        try:
+            self.cordons.close_for_good()
+            self.cordons.close(wave)
+            if self.options.serve is not None:
+                tell_extender(self.options.serve, wave.number)
+            args = (self.ledger, self.kubectl, self.evictor, self.options, self.guard, self.tell)
+            WaveRun(wave, *args).carry_out()
+        except (Halt, ClusterError) as error:
+            if problems := self.cordons.open(wave.number):
+                raise type(error)(f"{error}; {'; '.join(problems)}") from None
+            raise
+        self._open(wave)
+
+    def _open(self, wave: WaveDocument) -> None:
+        if problems := self.cordons.open(wave.number):
+            raise Halt("; ".join(problems))
 
     def _begin(self, wave: WaveDocument) -> None:
         """Check that the wave can still be carried out, and write down what was there before it."""

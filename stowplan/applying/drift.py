@@ -26,7 +26,8 @@ def drift(plan: Plan, ledger: Ledger, view: View, wave: int) -> list[str]:
                 problems += _budgets(move, view)
         if move.target is not None and not ledger.settled(move):
             targets.add(move.target)
-    problems += [problem for target in sorted(targets) for problem in _node(target, view)]
+    ours = {node for _, node in ledger.closed}
+    problems += [problem for target in sorted(targets) for problem in _node(target, view, target in ours)]
     return list(dict.fromkeys(problems))
 
 
@@ -51,11 +52,11 @@ def _pod(move: MoveDocument, ledger: Ledger, view: View) -> Iterator[str]:
         yield f"pod {key} is of template {pod.template or 'unknown'}, planned with {move.template_hash} (a rollout)"
 
 
-def _node(name: str, view: View) -> Iterator[str]:
+def _node(name: str, view: View, ours: bool) -> Iterator[str]:
     node = view.nodes.get(name)
     if node is None:
         yield f"node {name} is gone"
-    elif node.spec.unschedulable:
+    elif node.spec.unschedulable and not ours:
         yield f"node {name} is cordoned"
     elif any(c.type == "Ready" and c.status != "True" for c in node.status.conditions or ()):
         yield f"node {name} is not ready"

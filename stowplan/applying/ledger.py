@@ -9,6 +9,7 @@ from typing import Literal, assert_never
 from models.plan import MoveDocument, Plan
 from stowplan.applying.records import (
     AnswerRecord,
+    CordonRecord,
     DoneRecord,
     IntentRecord,
     LandedRecord,
@@ -16,6 +17,7 @@ from stowplan.applying.records import (
     Record,
     StartRecord,
     StopRecord,
+    UncordonRecord,
     WaveEndRecord,
     WaveRecord,
 )
@@ -56,6 +58,8 @@ class Ledger:
         Writes a record down for good; a ledger that is only read has none.
     known
         By number of the wave and uid of the owner: uids of the pods that were there when the wave was begun.
+    cordons
+        By wave and node, whether a node is cordoned by us; wave 0 is for good.
     ended
         Numbers of the waves that are over.
     """
@@ -64,6 +68,7 @@ class Ledger:
     keep: Callable[[Record], None] | None = None
     progress: dict[str, Progress] = field(init=False)
     known: dict[int, dict[str, frozenset[str]]] = field(default_factory=dict)
+    cordons: dict[tuple[int, str], bool] = field(default_factory=dict)
     ended: set[int] = field(default_factory=set)
     done: bool = False
     stopped: str = ""
@@ -93,6 +98,10 @@ class Ledger:
                 self.stopped = ""
             case WaveRecord():
                 self.known[record.wave] = {owner: frozenset(uids) for owner, uids in record.known.items()}
+            case CordonRecord():
+                self.cordons[(record.wave, record.node)] = True
+            case UncordonRecord():
+                self.cordons[(record.wave, record.node)] = False
             case IntentRecord():
                 progress = self.progress[record.move]
                 progress.intent, progress.answer = record, None
@@ -109,6 +118,11 @@ class Ledger:
                 self.done = True
             case _:
                 assert_never(record)
+
+    @property
+    def closed(self) -> list[tuple[int, str]]:
+        """Waves and nodes of the cordons that are ours, and not lifted."""
+        return [key for key, closed in self.cordons.items() if closed]
 
     def stage(self, move: MoveDocument) -> Stage:
         """How far a move is."""

@@ -27,6 +27,8 @@ class ApplyOptions:
         Number of the wave after which to stop.
     poll
         Seconds between two looks at the cluster.
+    serve
+        Where ``stowplan serve`` is told which wave begins, if it is to be.
     pause_scale
         Factor on the pauses between two attempts at one pod.
     """
@@ -36,6 +38,7 @@ class ApplyOptions:
     elsewhere: int = 0
     stop_after: int | None = None
     poll: float = 2.0
+    serve: str | None = None
     pause_scale: float = 1.0
 
 

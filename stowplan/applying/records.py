@@ -51,6 +51,24 @@ class WaveRecord(Document):
     known: dict[str, tuple[str, ...]]
 
 
+class CordonRecord(Document):
+    """A node that was open is about to be cordoned for a wave; for wave 0, it is to be cordoned for good."""
+
+    event: Literal["cordon"] = "cordon"
+    at: str
+    wave: int
+    node: str
+
+
+class UncordonRecord(Document):
+    """A node that was cordoned for a wave is open again."""
+
+    event: Literal["uncordon"] = "uncordon"
+    at: str
+    wave: int
+    node: str
+
+
 class IntentRecord(Document):
     """A pod is about to be evicted. From here on, a pod that is gone counts as evicted by us."""
 
@@ -123,6 +141,8 @@ Record = Annotated[
     PlanRecord
     | StartRecord
     | WaveRecord
+    | CordonRecord
+    | UncordonRecord
     | IntentRecord
     | AnswerRecord
     | LandedRecord

@@ -44,6 +44,15 @@ ServerDryRun = Annotated[
     bool,
     typer.Option("--server-dry-run", help="Without --yes: also ask the server whether it would evict the next wave."),
 ]
+ServeURL = Annotated[
+    str | None,
+    typer.Option(
+        "--serve",
+        metavar="URL",
+        help="Where stowplan serve is told which wave begins, such as http://127.0.0.1:8888/v1.",
+        show_default=False,
+    ),
+]
 WaveTimeout = Annotated[
     float | None,
     typer.Option(

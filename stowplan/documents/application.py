@@ -43,6 +43,8 @@ class ApplicationDocument(Document):
 
     Parameters
     ----------
+    cordons
+        What the plan has cordoned, such as ``n1, while wave 2 lasts``.
     dry_run
         Whether nothing was to be changed.
     complete
@@ -62,6 +64,7 @@ class ApplicationDocument(Document):
     seconds: float
     waves: int
     waves_over: int
+    cordons: tuple[str, ...]
     moves: tuple[ProgressDocument, ...]
 
 
@@ -79,6 +82,10 @@ def application_document(result: Applied | Preview) -> ApplicationDocument:
         seconds=result.seconds if isinstance(result, Applied) else 0.0,
         waves=len(ledger.plan.waves),
         waves_over=len(ledger.ended),
+        cordons=(
+            *(f"{node}, for good" for node in ledger.plan.cordon),
+            *(f"{node}, while wave {wave.number} lasts" for wave in ledger.plan.waves for node in wave.cordon),
+        ),
         moves=tuple(_progress(ledger, result.refusals if isinstance(result, Preview) else {})),
     )
 

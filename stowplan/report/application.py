@@ -30,6 +30,8 @@ def show_application(console: Console, found: ApplicationDocument, *, wide: bool
     for reason in found.stopped:
         console.print(Text(f"{'Would stop' if found.dry_run else 'Stopped'}: {reason}"))
     if found.dry_run and not found.complete:
+        for cordon in found.cordons:
+            console.print(Text(f"Would cordon {cordon}"))
         console.print(Text("Nothing was changed; --yes carries the plan out."))
     elif not found.complete:
         console.print(Text(f"The same command goes on from here; the journal is {found.journal}"))

@@ -45,6 +45,7 @@ def apply(
     yes: on.Yes = False,
     journal: on.JournalFile = None,
     server_dry_run: on.ServerDryRun = False,
+    serve: on.ServeURL = None,
     context: on.Context = None,
     kubeconfig: on.Kubeconfig = None,
     request_timeout: on.RequestTimeout = 60.0,
@@ -80,7 +81,7 @@ def apply(
     document = read_plan(plan)
     kubectl = Kubectl(context, kubeconfig, request_timeout)
     place = Path(journal if journal is not None else f"{document.id}.journal")
-    options = ApplyOptions(timeout, pending_limit, allow_elsewhere, stop_after_wave, poll)
+    options = ApplyOptions(timeout, pending_limit, allow_elsewhere, stop_after_wave, poll, serve)
     with stoppable("when the request under way is answered") as stop:
         try:
             profile = profile_of(document, config)

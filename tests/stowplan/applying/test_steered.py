@@ -47,5 +47,12 @@ def test_steered_pods_land_as_planned(home: Path) -> None:
         serving(make(MANIFESTS), home) as extender,
         scene(home, MANIFESTS, make, lambda plan: ByFramework(steered(plan, extender.url))) as shop,
     ):
-        assert shop.run().stopped == ""
+        assert shop.run(serve=extender.url).stopped == ""
         shop.check_done()
+
+
+def test_nothing_is_begun_without_the_extender(home: Path) -> None:
+    with scene(home, MANIFESTS, make) as shop:
+        stopped = shop.run(serve="http://127.0.0.1:1/v1").stopped
+        assert stopped.startswith("http://127.0.0.1:1/v1 does not answer, so nothing steers the replacements: ")
+        assert not shop.server.evictions
