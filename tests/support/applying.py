@@ -105,7 +105,7 @@ class Scene:
     def command(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run the command."""
         process = self.start(*arguments)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=300)
         return subprocess.CompletedProcess(arguments, process.returncode, out, err)
 
     def standing(self) -> Counter[tuple[str, str]]:
