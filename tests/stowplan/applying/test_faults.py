@@ -199,7 +199,7 @@ class TestStopRules:
             m = Moving(objects)
             return plan([m.move("shop/web-5d5b-aaaab", "n3")], [m.move("shop/db-0", "n2")])
 
-        with scene(home, make=make, scheduler=lambda plan: away) as shop:
+        with scene(home, RUNNING, make, lambda plan: away) as shop:
             result = shop.run(elsewhere=1)
             assert [p.stage for p in result.ledger.progress.values()] == ["elsewhere", "landed"]
             assert result.ledger.done
