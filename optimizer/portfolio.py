@@ -20,6 +20,7 @@ from optimizer.neighbourhoods.improve import Practice, improve
 from optimizer.patterns.engine import PatternEngine
 from optimizer.run import Progress, Run, silent
 from optimizer.search.annealing import anneal
+from optimizer.search.temperature import Race
 
 LARGEST_MODEL = 60_000
 """(class, node) variables up to which the exact model is built; beyond, it would spend its time in presolve."""
@@ -102,6 +103,7 @@ class _Portfolio:
         self.tiers = range(len(run.values))
         self.exact = run.variables <= options.largest_model
         self.rounds = 0
+        self.races: dict[int, Race] = {}
 
     @cached_property
     def practice(self) -> Practice:
@@ -137,7 +139,7 @@ class _Portfolio:
                 deadline,
                 self.options.seed + self.rounds,
                 floor=run.bounds,
-                rounds_before=self.rounds,
+                races=self.races,
                 found=lambda placement: run.offer(placement, "search"),
             )
             self.rounds += 1

@@ -26,7 +26,7 @@ def script(plan: Plan, libraries: Sequence[str], lines: Iterable[str], **variabl
         Shell variables of that name, beside those that all scripts have.
     """
     name = f"{plan.id}-{libraries[-1]}.sh"
-    known = {"PLAN": plan.id, "EXPIRES": expiry(plan), **variables}
+    known = {"PLAN": plan.id, "EXPIRES": expiry(plan), "NAMED": " ".join(_named(plan)), **variables}
     head = [
         "#!/bin/sh",
         f"# Plan {plan.id}: {len(plan.moves)} moves in {len(plan.waves)} waves. Made by stowplan; see {name} --help.",
@@ -38,6 +38,12 @@ def script(plan: Plan, libraries: Sequence[str], lines: Iterable[str], **variabl
         "",
     ]
     return File(name, "\n".join([*head, *map(_library, libraries), *lines]), executable=True)
+
+
+def _named(plan: Plan) -> list[str]:
+    """Return the uids of pods that have moves of their own, where other moves have to find theirs."""
+    owners = {move.owner.uid for move in plan.moves if move.follows is not None and move.owner is not None}
+    return [m.pod.uid for m in plan.moves if m.follows is None and m.owner is not None and m.owner.uid in owners]
 
 
 def _library(name: str) -> str:

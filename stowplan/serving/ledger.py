@@ -138,20 +138,18 @@ class Ledger:
             return self._again(lease, nodes, now)
         if asker.uid in self._tired:
             return None, []
-        records: list[Record] = []
+        records = self._advance(now)  # waves that only take pods away have no tokens
         choice = self._choose(asker, nodes)
         if choice is None:
-            stale = next(self._reclaimable(asker, now), None)
+            stale = self._reclaimable(asker, now)
             if stale is None:
-                return None, []
+                return None, records
             records.append(self._do(Record("release", now, stale.uid, stale.pod, stale.token, why="handed on")))
             choice = stale.token
         target = self.tokens[choice].target
         pod = f"{asker.namespace}/{asker.name}"
         records.append(self._do(Record("grant", now, asker.uid, pod, choice, target in nodes)))
-        while self.open < self._last and not any(self._missing[wave] for wave in range(1, self.open + 1)):
-            records.append(self._do(Record("wave", now, wave=self.open + 1)))
-        return target, records
+        return target, records + self._advance(now)
 
     def is_firm(self, asker: Asker) -> bool:
         """Whether a pod that holds a token may have no other node."""
@@ -204,6 +202,13 @@ class Ledger:
     def _last(self) -> int:
         return max(self._missing, default=1)
 
+    def _advance(self, now: float) -> list[Record]:
+        """Open the waves whose turn it is."""
+        records = []
+        while self.open < self._last and not any(self._missing[wave] for wave in range(1, self.open + 1)):
+            records.append(self._do(Record("wave", now, wave=self.open + 1)))
+        return records
+
     def _again(self, lease: Lease, nodes: Container[str], now: float) -> tuple[str | None, list[Record]]:
         target = self.tokens[lease.token].target
         offered = target in nodes
@@ -231,14 +236,14 @@ class Ledger:
             ):
                 yield i
 
-    def _reclaimable(self, asker: Asker, now: float) -> Iterator[Lease]:
-        """Yield leases that a newcomer may take over: overdue ones, and those of a former pod of the same name."""
+    def _reclaimable(self, asker: Asker, now: float) -> Lease | None:
+        """Return a lease that a newcomer may take over: the latest of a former pod of its name, or an overdue one."""
+        held = [self.leases[uid] for token in self._fitting(asker) for uid in sorted(self._holders[token])]
         pod = f"{asker.namespace}/{asker.name}"
-        for token in self._fitting(asker):
-            for uid in sorted(self._holders[token]):
-                lease = self.leases[uid]
-                if lease.pod == pod or self._overdue(lease, now):
-                    yield lease
+        same = [lease for lease in held if lease.pod == pod]
+        if same:
+            return max(same, key=lambda lease: (self.tokens[lease.token].wave, lease.granted))
+        return next((lease for lease in held if self._overdue(lease, now)), None)
 
     def _overdue(self, lease: Lease, now: float) -> bool:
         return not lease.offered and now - lease.seen > self.lease

@@ -83,10 +83,12 @@ stranger() {
 }
 
 # replacement NAMESPACE OWNER HASH NODE SAME NAME: the line of a pod that an earlier wave parked on a node. Pods of one
-# owner and template are interchangeable, so any one there will do, if no other move has chosen it.
+# owner and template are interchangeable, so any one there will do that no other move has chosen, and that has no move
+# of its own.
 replacement() {
     found=$(replicas "$1" "$2" "$3") || exit 1
-    printf '%s\n' "$found" | stranger "$(recall chosen)" |
+    taken=$(recall chosen && printf '%s' "$NAMED" | tr ' ' '\n')
+    printf '%s\n' "$found" | stranger "$taken" |
         awk -F '|' -v node="$4" -v same="$5" -v name="$6" '$3 == node && (same == "no" || $2 == name)' | head -n 1
 }
 

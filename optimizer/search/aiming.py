@@ -1,0 +1,48 @@
+"""Where a walk begins its steps: with pods that take part in something exceeded, and with pods on costly nodes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from models.arrays import Ints
+from optimizer.search.kernel import layout as at
+from optimizer.search.kernel.image import Image
+
+PODS = 1000
+"""Pods that are aimed at until the next look."""
+
+STEEP = (1.0, 2.0)
+"""A node's chance is its cost to one of these powers: hardly better than chance, and almost the worst alone."""
+
+
+def aimed_pods(image: Image, tier: int, troubled: Ints, rng: np.random.Generator) -> Ints:
+    """Return pods worth moving, some several times; the last entry is not one of them.
+
+    Parameters
+    ----------
+    troubled
+        Pods that take part in something exceeded. If there are any, they are half of the answer.
+    """
+    pods = np.zeros(PODS + 1, dtype=np.int64)
+    mine = PODS // 2 if len(troubled) else 0
+    pods[:mine] = rng.choice(troubled, mine) if mine else 0
+    costs = np.maximum(0, _node_costs(image, tier))
+    costs[image.width[: len(costs)] == 0] = 0
+    if not costs.any():
+        return np.append(troubled, 0)
+    for share, power in zip(np.array_split(pods[mine:PODS], len(STEEP)), STEEP, strict=True):
+        chance = (costs / costs.max()) ** power
+        nodes = rng.choice(len(costs), len(share), p=chance / chance.sum())
+        slots = (rng.random(len(share)) * image.width[nodes]).astype(np.int64)
+        share[:] = image.on[image.on_at[nodes] + slots]
+    return pods
+
+
+def _node_costs(image: Image, tier: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """``[N]`` what each node adds to a tier by what is on it."""
+    nodes = int(image.head[at.H_NODES])
+    costs = np.zeros(nodes)
+    for groups, first in ((image.curve, at.H_V_VALUE), (image.score, at.H_V_SCORE)):
+        for i in np.flatnonzero(groups[:, 0] == tier):
+            costs += float(groups[i, 1]) * image.live[:nodes, image.head[first] + i]
+    return costs
