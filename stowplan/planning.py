@@ -28,7 +28,7 @@ from stowplan.solution import Solution, solve_snapshot, today
 EXPIRES_IN = timedelta(hours=2)
 ROUNDS = 3
 """How often the problem is solved anew without the moves that no order reached."""
-LATER_SHARE = 0.3
+LATER_SHARE = 1 / 3
 """Share of the time limit that a later round has."""
 EXECUTOR = "eviction-api"
 

@@ -11,14 +11,14 @@ from plans.sequencing.least import least_waves
 from plans.sequencing.task import Relocation, Sequencing, Step, Stuck, Task, keeps_name
 
 ORDERS = 2
-"""Random orders in which a finished sequence is played through."""
+"""Random orders in which a finished sequence is played through; one, if there are many moves."""
 TRIES = 4
 """Shuffled tries, where the plain one leaves moves out."""
 FEW = 400
-"""Moves up to which shuffled tries cost next to nothing."""
+"""Moves up to which further tries cost next to nothing."""
 
 
-def sequence(task: Task, *, orders: int = ORDERS, seed: int = 0) -> Sequencing:
+def sequence(task: Task, *, orders: int | None = None, seed: int = 0) -> Sequencing:
     """Put moves in order; see `Task` and `Sequencing`.
 
     Moves that no try reaches are left out, and what depended on them with them. The result is played through in
@@ -35,7 +35,8 @@ def sequence(task: Task, *, orders: int = ORDERS, seed: int = 0) -> Sequencing:
             left_out = {one.key for one in attempt.stuck}
             moves = [move for move in moves if move.pod.key not in left_out]
             continue
-        refused = _refused_in_random_orders(task, attempt.waves, orders, seed) - alone
+        turns = orders if orders is not None else ORDERS if len(moves) <= FEW else 1
+        refused = _refused_in_random_orders(task, attempt.waves, turns, seed) - alone
         if not refused:
             least, because = least_waves(task, _reached(attempt.waves))
             return Sequencing(attempt.waves, stuck, least, because)

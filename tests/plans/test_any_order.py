@@ -1,0 +1,97 @@
+"""What the stage says of a wave, held against every state that the wave can be in."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Iterator, Sequence
+
+import pytest
+
+from models.plan import LimitsDocument
+from models.snapshot import Snapshot
+from plans.budgets import Budgets
+from plans.rehearsal import leaving, refusal, standing_today
+from plans.sequencing import Task
+from plans.sequencing.stage import Part, Stage
+from plugins_compat.admission import populated
+from plugins_compat.profiles import default_profile
+from plugins_compat.release import K24, K36, Release
+from tests.support.restless import restless_cluster
+
+OLD, LEAVING, BOTH, GONE, NEW = range(5)
+
+
+def some_moves(cluster: Snapshot, stage: Stage, rng: random.Random) -> list[Part]:
+    """Return up to three moves to random nodes that would admit the pods alone."""
+    parts = []
+    index = cluster.node_index
+    for p in rng.sample(cluster.pods, min(3, len(cluster.pods))):
+        source = index[p.node_name] if p.node_name else -1
+        same_name = p.metadata.controller is not None and p.metadata.controller.kind == "StatefulSet"
+        targets = [n for n in range(len(cluster.nodes)) if n != source]
+        rng.shuffle(targets)
+        for target in targets:
+            part = stage.part(p, source, target, gone_first=same_name and bool(p.node_name))
+            if stage.refusal(part)[0] is None:
+                parts.append(part)
+                break
+    return parts
+
+
+def states(part: Part, waits: bool) -> list[int]:
+    """Return the states in which a move may be."""
+    if part.source == -1:
+        return [GONE, NEW]
+    return [OLD, LEAVING, GONE, NEW] if waits or part.gone_first else [OLD, LEAVING, BOTH, GONE, NEW]
+
+
+def refused_somewhere(
+    cluster: Snapshot, release: Release, parts: Sequence[Part], waits: Sequence[bool]
+) -> Iterator[str]:
+    """Try every state of the other moves, and say where a replacement is refused."""
+    profile = default_profile(release)
+    where = standing_today(cluster)
+    stay = {key: node for key, node in where.items() if key not in {part.pod.key for part in parts}}
+    for i, part in enumerate(parts):
+        own = [GONE] if waits[i] or part.gone_first or part.source == -1 else [LEAVING, GONE]
+        choices = [own if j == i else states(other, waits[j]) for j, other in enumerate(parts)]
+        for chosen in itertools.product(*choices):
+            framework = populated(cluster, profile, stay)
+            state = framework.state
+            for other, now in zip(parts, chosen, strict=True):
+                if now == OLD:
+                    state.put(other.pod, other.source)
+                if now in (LEAVING, BOTH):
+                    state.put(leaving(other.pod), other.source)
+                if now in (BOTH, NEW):
+                    state.put(other.pod, other.target)
+            if status := refusal(framework, part.pod, part.target):
+                yield f"{part.pod.key} on {part.target} while {chosen}: {status}"
+
+
+@pytest.mark.parametrize("release", [K24, K36], ids=lambda r: r.name)
+def test_a_wave_holds_in_every_state_and_is_refused_only_for_a_reason(release: Release) -> None:
+    accepted = refused = needless = 0
+    for seed in range(40):
+        cluster = restless_cluster(seed, release=release)
+        rng = random.Random(seed)
+        task = Task(cluster, default_profile(release), standing_today(cluster), (), Budgets(cluster), LimitsDocument())
+        stage = Stage(task)
+        wave: list[Part] = []
+        waits: list[bool] = []
+        for part in some_moves(cluster, stage, rng):
+            status, late = stage.refusal(part)
+            if status is None:
+                stage.join(part)
+                wave.append(part)
+                waits.append(late)
+                accepted += 1
+            else:
+                refused += 1
+                needless += not any(refused_somewhere(cluster, release, [*wave, part], [*waits, late]))
+        complaints = list(refused_somewhere(cluster, release, wave, waits))
+        assert not complaints, (seed, complaints[:3])
+    assert accepted > 40
+    assert refused > 2
+    assert needless == 0

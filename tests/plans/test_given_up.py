@@ -1,0 +1,80 @@
+"""What is given up cannot be reached: of small clusters every placement is looked at that moves lead to."""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+
+import pytest
+
+from benchmarks.plans import DRAWS
+from models.plan import LimitsDocument
+from plugins_compat.admission import populated
+from plugins_compat.compiler.compile import Compiled
+from stowplan.inputs import Settings
+from stowplan.planning import Terms, planning_problem, sequence_placement
+from stowplan.solution import fixed, today
+from tests.support.restless import placed_at_random, restless_cluster
+
+GIVING_UP = (3, 10, 19, 34, 39, 62, 69, 91, 106, 121, 126, 128, 129, 167, 195)
+"""Of 200 seeds those where not budgets but room or company keep up to five pods from a random placement."""
+
+
+def random_target(compiled: Compiled, seed: int) -> dict[str, str]:
+    """Return a placement at random that keeps a node for every pod that has one."""
+    rng = random.Random(f"elsewhere {seed}")
+    placed = {p.key for p in compiled.pods if p.node_name}
+    for _ in range(DRAWS):
+        drawn = placed_at_random(rng, compiled.snapshot, compiled.profile.release, fixed(compiled))
+        if placed <= drawn.keys():
+            return fixed(compiled) | compiled.assign(compiled.placement(drawn))
+    return today(compiled)
+
+
+def reachable(compiled: Compiled, target: dict[str, str]) -> bool:
+    """Whether moves of those pods that are to move lead there, one at a time, over any nodes that admit them."""
+    start = today(compiled)
+    kinds = dict(zip((p.key for p in compiled.pods), compiled.class_of.tolist(), strict=True))
+    movers = [p for p in compiled.pods if target.get(p.key, "") != p.node_name]
+    nodes, index = compiled.snapshot.nodes, compiled.snapshot.node_index
+
+    def alike(at: tuple[str, ...]) -> tuple[tuple[int, str], ...]:
+        return tuple(sorted((kinds[p.key], node) for p, node in zip(movers, at, strict=True)))
+
+    stay = {key: node for key, node in start.items() if key not in {p.key for p in movers}}
+    state = (framework := populated(compiled.snapshot, compiled.profile, stay, compiled.shapes)).state
+    shapes = [state.shapes.of(p) for p in movers]
+    first = tuple(start.get(p.key, "") for p in movers)
+    goal = alike(tuple(target.get(p.key, "") for p in movers))
+    seen, queue = {alike(first)}, deque([first])
+    while queue:
+        at = queue.popleft()
+        if alike(at) == goal:
+            return True
+        here = [(shape, index[node]) for shape, node in zip(shapes, at, strict=True) if node]
+        for shape, node in here:
+            state.assume(shape, node)
+        for i, p in enumerate(movers):
+            for gone in (False, True):  # a replacement that waits for its own pod may come too
+                if gone and at[i]:
+                    state.forget(shapes[i], index[at[i]])
+                for n in framework.run_filters(framework.cycle(p)).feasible.tolist():
+                    then = (*at[:i], nodes[n].name, *at[i + 1 :])
+                    if alike(then) not in seen:
+                        seen.add(alike(then))
+                        queue.append(then)
+                if gone and at[i]:
+                    state.assume(shapes[i], index[at[i]])
+        for shape, node in here:
+            state.forget(shape, node)
+    return False
+
+
+@pytest.mark.parametrize("seed", GIVING_UP)
+def test_what_is_given_up_cannot_be_reached(seed: int) -> None:
+    terms = Terms(limits=LimitsDocument())
+    compiled = planning_problem(restless_cluster(seed), Settings(), terms)
+    target = random_target(compiled, seed)
+    planned = sequence_placement(compiled, target, (), Settings(), terms, keep=True)
+    assert planned.plan.given_up
+    assert not reachable(compiled, target)
