@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.api_server import ApiServer, Cluster, cut, first_fit, hang, refuse
+from tests.support.api_server import ApiServer, Cluster, Pace, cut, first_fit, hang, refuse
 from tests.support.api_server.errors import ApiError, expired, too_many_requests
 from tests.support.api_server.eviction import evict
 from tests.support.api_server.manifests import (
@@ -44,7 +44,7 @@ def manifests() -> list[dict[str, Any]]:
 
 @pytest.fixture
 def server() -> Iterator[ApiServer]:
-    with ApiServer(Cluster(manifests(), scheduler=first_fit)) as server:
+    with ApiServer(Cluster(manifests(), scheduler=first_fit, pace=Pace(grace=0.4))) as server:
         yield server
 
 

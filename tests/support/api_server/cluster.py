@@ -75,6 +75,11 @@ class Cluster:
         if self.failure is not None:
             raise self.failure
 
+    def heal(self) -> None:
+        """Let pods become ready that were never to."""
+        self.never_ready.clear()
+        self._seen = -1
+
     def settle(self, seconds: float = 10.0) -> None:
         """Wait until nothing changes any more."""
         deadline = time.monotonic() + seconds
@@ -111,7 +116,7 @@ class Cluster:
 
     def _advance(self, pod: Object, now: float) -> None:
         """Take a pod one step further if its time has come."""
-        meta, spec, status = pod["metadata"], pod["spec"], pod.setdefault("status", {})
+        meta, spec, status = pod["metadata"], pod["spec"], pod.get("status", {})
         if meta.get("deletionTimestamp"):
             if self._due(meta["uid"], "deleted", now, self.pace.grace):
                 self.store.remove(PODS, meta["namespace"], meta["name"])

@@ -21,6 +21,8 @@ def sync_budgets(store: Store) -> None:
         for budget in store.all(BUDGETS):
             meta = budget["metadata"]
             status = _status(store, budget)
+            if status == budget.get("status"):
+                continue
             store.update(BUDGETS, meta["namespace"], meta["name"], lambda found, s=status: found.update(status=s))
 
 

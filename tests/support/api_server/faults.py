@@ -71,6 +71,11 @@ class Faults:
         with self._lock:
             self._faults.append(_Fault(wish, matching, skip, times, after, deed))
 
+    def clear(self) -> None:
+        """Forget all faults that have not struck."""
+        with self._lock:
+            self._faults.clear()
+
     def strike(self, request: Request, *, after: bool) -> None:
         """Let those faults strike whose turn it is."""
         due: list[Deed] = []

@@ -24,7 +24,7 @@ def timestamp(moment: datetime | None = None) -> str:
 class Store:
     """All objects, under one lock; ``changed`` is notified of every change.
 
-    Objects that are handed out are copies.
+    An object that is in here is never changed, but replaced: whoever is handed one may keep it, and must not touch it.
     """
 
     def __init__(self) -> None:
@@ -57,12 +57,12 @@ class Store:
             meta.setdefault("generation", 1)
             objects[key] = found
             self._record("ADDED", resource, found)
-            return copy.deepcopy(found)
+            return found
 
     def find(self, resource: Resource, namespace: str, name: str) -> Object | None:
         """Return an object, or ``None``."""
         with self.changed:
-            return copy.deepcopy(self._objects.get(resource.name, {}).get((namespace, name)))
+            return self._objects.get(resource.name, {}).get((namespace, name))
 
     def get(self, resource: Resource, namespace: str, name: str) -> Object:
         """Return an object, or raise a 404."""
@@ -75,7 +75,7 @@ class Store:
         """Return all objects of a kind, by namespace and name."""
         with self.changed:
             objects = self._objects.get(resource.name, {})
-            return [copy.deepcopy(objects[key]) for key in sorted(objects) if namespace in (None, key[0])]
+            return [objects[key] for key in sorted(objects) if namespace in (None, key[0])]
 
     def update(self, resource: Resource, namespace: str, name: str, change: Callable[[Object], None]) -> Object:
         """Change an object in place; a change of its ``spec`` is a new generation."""
@@ -84,15 +84,15 @@ class Store:
             found = objects.get((namespace, name))
             if found is None:
                 raise not_found(resource.name, name)
-            before = copy.deepcopy(found)
             changed = copy.deepcopy(found)
             change(changed)
-            if changed != before:
-                if changed.get("spec") != before.get("spec"):
-                    changed["metadata"]["generation"] = before["metadata"].get("generation", 1) + 1
-                objects[(namespace, name)] = changed
-                self._record("MODIFIED", resource, changed)
-            return copy.deepcopy(changed)
+            if changed == found:
+                return found
+            if changed.get("spec") != found.get("spec"):
+                changed["metadata"]["generation"] = found["metadata"].get("generation", 1) + 1
+            objects[(namespace, name)] = changed
+            self._record("MODIFIED", resource, changed)
+            return changed
 
     def remove(self, resource: Resource, namespace: str, name: str) -> Object:
         """Take an object out for good."""
@@ -100,8 +100,9 @@ class Store:
             found = self._objects.get(resource.name, {}).pop((namespace, name), None)
             if found is None:
                 raise not_found(resource.name, name)
-            self._record("DELETED", resource, found)
-            return found
+            last = copy.deepcopy(found)
+            self._record("DELETED", resource, last)
+            return last
 
     def delete(self, resource: Resource, namespace: str, name: str, options: Object) -> Object:
         """Delete as a client asks for it: a pod on a node first terminates, all else is gone at once."""
@@ -127,7 +128,7 @@ class Store:
     def _record(self, kind: str, resource: Resource, found: Object) -> None:
         self.revision += 1
         found["metadata"]["resourceVersion"] = str(self.revision)
-        self.events.append((self.revision, kind, resource.name, copy.deepcopy(found)))
+        self.events.append((self.revision, kind, resource.name, found))
         self.changed.notify_all()
 
 
