@@ -22,7 +22,7 @@ MAY_IMPORT = {
 SOLVERS = {"ortools", "pulp", "highspy", "numba"}
 GRAPHS = {"networkx"}
 HEAVY = {*SOLVERS, *GRAPHS, "numpy", "yaml", "msgspec", "models.kubernetes", "optimizer", "plugins_compat", "plans"}
-HEAVY |= {"instances"}
+HEAVY |= {"instances", "aiohttp", "prometheus_client"}
 
 
 def imports(file: Path) -> set[str]:

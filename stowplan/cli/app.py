@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from stowplan.cli.commands import carrying, errands, judging, measuring, placing, plans, rehearsing
+from stowplan.cli.commands import carrying, clusters, errands, judging, measuring, placing, plans, rehearsing
 
 app = typer.Typer(
     name="stowplan",
@@ -50,5 +50,7 @@ app.command("serve", rich_help_panel=PLANS)(carrying.serve)
 app.command("drain", rich_help_panel=PLANS)(errands.drain)
 app.command("fit", rich_help_panel=PLANS)(errands.fit)
 app.command("replay", rich_help_panel=PLANS)(rehearsing.replay)
+app.command("apply", rich_help_panel=PLANS)(clusters.apply)
+app.command("snapshot", rich_help_panel=MATERIAL)(clusters.snapshot)
 app.command("demo", rich_help_panel=MATERIAL)(placing.demo)
 app.command("generate", rich_help_panel=MATERIAL)(measuring.generate)

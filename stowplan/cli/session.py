@@ -9,18 +9,18 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
-from typing import assert_never
+from typing import TYPE_CHECKING, assert_never
 
 import yaml
 from pydantic import BaseModel
 from rich.console import Console
 
-from instances.load import load
-from models.snapshot import Snapshot
 from optimizer.control import Stop
 from stowplan.cli.options import Format
-from stowplan.inputs import Freeze
 from stowplan.report.rows import Row, write_csv
+
+if TYPE_CHECKING:
+    from models.snapshot import Snapshot
 
 PIPE_WIDTH = 10_000
 """Columns that a table may take where nobody's terminal limits it."""
@@ -28,6 +28,8 @@ PIPE_WIDTH = 10_000
 
 def load_snapshot(paths: Sequence[str], skip_unknown_nodes: bool = False) -> Snapshot:
     """Load a snapshot, and keep the garbage collector off it for good: it lives as long as the process."""
+    from instances.load import load
+
     snapshot = load(paths, skip_unknown_nodes=skip_unknown_nodes)
     gc.freeze()
     return snapshot
@@ -40,6 +42,8 @@ def warn(message: str) -> None:
 
 def warn_of_idle_freezes(words: Sequence[str], snapshot: Snapshot) -> None:
     """Warn of freezes that match no pod."""
+    from stowplan.inputs import Freeze
+
     for word in Freeze(words).unmatched(snapshot):
         warn(f"--freeze {word} matches no pod")
 

@@ -10,7 +10,7 @@ import yaml
 from models.errors import InputError
 from models.plan import Plan
 from plugins_compat.framework.profile import DEFAULT_SCHEDULER, Profile
-from plugins_compat.profiles import GROUP, choose_release, make_profiles, read_configuration
+from plugins_compat.profiles import GROUP, PERCENTAGE, choose_release, make_profiles, read_configuration
 from plugins_compat.release import Release
 from stowplan.emitters.emission import Choices, Emission, File
 
@@ -27,8 +27,11 @@ def emit_extender(plan: Plan, choices: Choices) -> Emission:
     Raises
     ------
     InputError
-        If the given configuration is none, or asks our extender already.
+        If the given configuration is none, or asks our extender already; if none is given and the plan was made
+        with one.
     """
+    if plan.settings.config is not None and choices.config is None:
+        raise InputError(f"was made with {plan.settings.config}; give it with --config", field="settings.config")
     release = choose_release(plan.settings.release)
     content = _base(plan, choices, release)
     try:
@@ -51,7 +54,9 @@ def emit_extender(plan: Plan, choices: Choices) -> Emission:
     if urlsplit(choices.url).scheme == "https":
         extender |= {"enableHTTPS": True, "tlsConfig": {"caFile": "/etc/kubernetes/stowplan/ca.crt"}}
     # Above 100 nodes the scheduler looks at a sample otherwise, and the plan's node may not be in it.
-    content["percentageOfNodesToScore"] = 100
+    for place in (content, *(content.get("profiles") or ())):
+        if place is content or place.get(PERCENTAGE) is not None:
+            place[PERCENTAGE] = 100
     content["extenders"] = [*(content.get("extenders") or ()), extender]
     make_profiles(content, release)  # read back: what we write is what the scheduler would take
     text = yaml.safe_dump(content, sort_keys=False, allow_unicode=True)

@@ -5,13 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from models.plan import Plan
+from stowplan.emitters.descheduler import emit_descheduler
 from stowplan.emitters.emission import Choices, Emission
 from stowplan.emitters.extender import emit_extender
+from stowplan.emitters.koordinator import emit_koordinator
 from stowplan.emitters.kubectl import emit_kubectl
+from stowplan.emitters.pin import emit_pin
 
 Emitter = Callable[[Plan, Choices], Emission]
 
 EMITTERS: Mapping[str, Emitter] = {
     "kubectl": emit_kubectl,
+    "descheduler": emit_descheduler,
+    "koordinator": emit_koordinator,
     "extender": emit_extender,
+    "pin": emit_pin,
 }

@@ -12,7 +12,7 @@ from stowplan.documents.plan import moment
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _MOVE = re.compile(r"[a-z0-9]([-a-z0-9]{0,18}[a-z0-9])?")
-_UID = re.compile(r"[A-Za-z0-9][-A-Za-z0-9._:]{0,127}")
+_UID = re.compile(r"[A-Za-z0-9][-A-Za-z0-9._:/]{0,127}")
 _HASH = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
 
 
@@ -24,6 +24,9 @@ def require_plain(plan: Plan) -> None:
     InputError
         With the field.
     """
+    for name in (*plan.cordon, *(name for wave in plan.waves for name in wave.cordon)):
+        if not _NAME.fullmatch(name):
+            raise InputError(f"{name!r} is not the name of a node", field="cordon")
     for i, wave in enumerate(plan.waves):
         for j, move in enumerate(wave.moves):
             for field, text, form, what in _words(move):

@@ -13,7 +13,8 @@ from rich.text import Text
 from stowplan.bench.bench import Bench
 from stowplan.bench.row import Row
 from stowplan.bench.totals import Figure
-from stowplan.report.words import figure, plural
+from stowplan.report.figures import plural
+from stowplan.report.words import figure
 
 SHOWN = 60
 """Instances up to which a table shows each of them; ``-o wide`` shows all."""

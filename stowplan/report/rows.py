@@ -5,14 +5,15 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from models.plan import Plan
-from plugins_compat.simulate import Simulation
-from stowplan.comparison import Comparison
-from stowplan.solution import Solution
-from stowplan.validation import Validation
-from stowplan.verification import Verification
+if TYPE_CHECKING:
+    from models.plan import Plan
+    from plugins_compat.simulate import Simulation
+    from stowplan.comparison import Comparison
+    from stowplan.solution import Solution
+    from stowplan.validation import Validation
+    from stowplan.verification import Verification
 
 Row = Sequence[Any]
 

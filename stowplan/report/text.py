@@ -18,13 +18,11 @@ from plugins_compat.compiler.roll_call import RollCall
 from plugins_compat.simulate import Simulation
 from stowplan.comparison import BEST, TODAY, Comparison
 from stowplan.measures import Measures
-from stowplan.report.words import breach_lines, figure, headline, plural, roll_lines, tier_label
+from stowplan.report.figures import SHOWN_MOVES, plural
+from stowplan.report.words import breach_lines, figure, headline, roll_lines, tier_label
 from stowplan.solution import Move, Solution
 from stowplan.validation import FileTally, PluginTally, Validation
 from stowplan.verification import Verification
-
-SHOWN_MOVES = 20
-"""Moves that a table shows; ``-o wide`` shows all."""
 
 
 def show_comparison(console: Console, comparison: Comparison, *, wide: bool = False) -> None:

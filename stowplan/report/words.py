@@ -11,6 +11,7 @@ from models.snapshot import Standing
 from optimizer.evaluate import Breach
 from plugins_compat.compiler.roll_call import RollCall
 from plugins_compat.requests import CPU, EPHEMERAL, MEMORY
+from stowplan.report.figures import plural as plural
 from stowplan.solution import Solution
 
 BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi")
@@ -111,8 +112,3 @@ def breach_lines(breaches: Sequence[Breach], most: int = 10) -> list[str]:
         change = f"was {then}" if breach.amount != breach.before else "as before"
         lines.append(f"{breach.origin} at {breach.place}: {now} over ({change})")
     return lines + ([f"and {len(breaches) - most} more places"] if len(breaches) > most else [])
-
-
-def plural(number: int, noun: str) -> str:
-    """Write a number with its noun."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

@@ -63,14 +63,14 @@ class Journal:
             raise self._refused("is in use by another server; name another file with --state") from None
         except OSError as error:
             raise self._refused(f"cannot be opened: {error.strerror}") from None
-        whole = data[: data.rfind(b"\n") + 1]
-        if not whole:
+        header = msgspec.json.encode(Header(FORMAT, plan.id, plan.created_at)) + b"\n"
+        if header.startswith(data) and data != header:  # new, or begun and cut short
             os.ftruncate(self._file, 0)
-            header = Header(FORMAT, plan.id, plan.created_at)
-            self._write([msgspec.json.encode(header) + b"\n"])
+            self._write([header])
             self._sync_folder()
             return 0
-        lines = whole.splitlines()
+        whole = data[: data.rfind(b"\n") + 1]
+        lines = whole.splitlines() or [data]
         self._check_header(lines[0], plan)
         decoder = msgspec.json.Decoder(Record)
         for number, line in enumerate(lines[1:], 2):

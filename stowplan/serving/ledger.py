@@ -16,7 +16,7 @@ out is written down as `Record` first; a ledger is made again by replaying its r
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -95,17 +95,25 @@ class Ledger:
     ----------
     lease
         Seconds after which a pod whose node is not in sight, and that nobody asks about, loses its token.
+    firm
+        Numbers of the tokens whose pods may have no other node.
     patience
-        Seconds after which a pod whose node is not in sight loses its token although it is asked about, and gets no
-        other; ``None`` is never.
+        Seconds after which such a pod, if its node is not in sight, loses its token although it is asked about, and
+        gets no other.
     """
 
     def __init__(
-        self, tokens: Sequence[TokenDocument], expires: float, lease: float = 360.0, patience: float | None = None
+        self,
+        tokens: Sequence[TokenDocument],
+        expires: float,
+        lease: float = 360.0,
+        firm: Collection[int] = (),
+        patience: float = 300.0,
     ) -> None:
         self.tokens = tuple(tokens)
         self.expires = expires
         self.lease, self.patience = lease, patience
+        self.firm = frozenset(firm)
         self.open = 1
         self.leases: dict[str, Lease] = {}
         self._holders: list[set[str]] = [set() for _ in self.tokens]
@@ -130,20 +138,22 @@ class Ledger:
             return self._again(lease, nodes, now)
         if asker.uid in self._tired:
             return None, []
-        records: list[Record] = []
+        records = self._advance(now)  # waves that only take pods away have no tokens
         choice = self._choose(asker, nodes)
         if choice is None:
-            stale = next(self._reclaimable(asker, now), None)
+            stale = self._reclaimable(asker, now)
             if stale is None:
-                return None, []
+                return None, records
             records.append(self._do(Record("release", now, stale.uid, stale.pod, stale.token, why="handed on")))
             choice = stale.token
         target = self.tokens[choice].target
         pod = f"{asker.namespace}/{asker.name}"
         records.append(self._do(Record("grant", now, asker.uid, pod, choice, target in nodes)))
-        while self.open < self._last and not any(self._missing[wave] for wave in range(1, self.open + 1)):
-            records.append(self._do(Record("wave", now, wave=self.open + 1)))
-        return target, records
+        return target, records + self._advance(now)
+
+    def is_firm(self, asker: Asker) -> bool:
+        """Whether a pod that holds a token may have no other node."""
+        return asker.uid in self.leases and self.leases[asker.uid].token in self.firm
 
     def open_wave(self, wave: int, now: float) -> list[Record]:
         """Let tokens up to a wave be handed out."""
@@ -192,10 +202,17 @@ class Ledger:
     def _last(self) -> int:
         return max(self._missing, default=1)
 
+    def _advance(self, now: float) -> list[Record]:
+        """Open the waves whose turn it is."""
+        records = []
+        while self.open < self._last and not any(self._missing[wave] for wave in range(1, self.open + 1)):
+            records.append(self._do(Record("wave", now, wave=self.open + 1)))
+        return records
+
     def _again(self, lease: Lease, nodes: Container[str], now: float) -> tuple[str | None, list[Record]]:
         target = self.tokens[lease.token].target
         offered = target in nodes
-        if not offered and self.patience is not None and now - lease.granted > self.patience:
+        if not offered and lease.token in self.firm and now - lease.granted > self.patience:
             return None, [self._do(Record("release", now, lease.uid, lease.pod, lease.token, why="out of patience"))]
         if offered != lease.offered:
             return target, [self._do(Record("offer", now, lease.uid, lease.pod, lease.token, offered))]
@@ -219,14 +236,14 @@ class Ledger:
             ):
                 yield i
 
-    def _reclaimable(self, asker: Asker, now: float) -> Iterator[Lease]:
-        """Yield leases that a newcomer may take over: overdue ones, and those of a former pod of the same name."""
+    def _reclaimable(self, asker: Asker, now: float) -> Lease | None:
+        """Return a lease that a newcomer may take over: the latest of a former pod of its name, or an overdue one."""
+        held = [self.leases[uid] for token in self._fitting(asker) for uid in sorted(self._holders[token])]
         pod = f"{asker.namespace}/{asker.name}"
-        for token in self._fitting(asker):
-            for uid in sorted(self._holders[token]):
-                lease = self.leases[uid]
-                if lease.pod == pod or self._overdue(lease, now):
-                    yield lease
+        same = [lease for lease in held if lease.pod == pod]
+        if same:
+            return max(same, key=lambda lease: (self.tokens[lease.token].wave, lease.granted))
+        return next((lease for lease in held if self._overdue(lease, now)), None)
 
     def _overdue(self, lease: Lease, now: float) -> bool:
         return not lease.offered and now - lease.seen > self.lease

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import ssl
 import sys
 from pathlib import Path
 
 from models.errors import InputError
 from models.plan import Plan
+from models.quantity import parse_quantity
 from stowplan.serving.journal import Journal
 from stowplan.serving.server import Server, Serving, serve
 
@@ -50,6 +52,7 @@ def run_server(
         f"{len(server.ledger.leases)} handed out, {known} records in {server.journal.path}",
         file=sys.stderr,
     )
+    gc.freeze()  # what is here stays; collections need not look at it
     try:
         asyncio.run(serve(server, host, port, tls, lambda url: _say(f"serving {url}")))
     finally:
@@ -90,3 +93,14 @@ def context(certificate: str | None, key: str | None, client_ca: str | None) -> 
 
 def _no_password() -> str:
     raise ValueError("the key is encrypted, which is not supported")
+
+
+def byte_count(word: str, option: str) -> int:
+    """Read a positive quantity of bytes, such as ``64Mi``."""
+    try:
+        amount = parse_quantity(word) // parse_quantity("1")
+    except ValueError:
+        amount = 0
+    if amount < 1:
+        raise InputError(f"{option} {word}: must be a quantity of bytes, such as 64Mi")
+    return amount

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import signal
 import ssl
 import sys
@@ -39,9 +40,10 @@ class Serving:
     Parameters
     ----------
     mode
-        ``prioritize`` prefers a pod's node to all others; ``filter`` lets it have no other.
+        ``prioritize`` prefers a pod's node to all others, and lets it have no other only where the pod that it
+        replaces has to be gone first; ``filter`` never lets it have another.
     lease, patience
-        See `Ledger`; patience is for ``filter`` alone.
+        See `Ledger`.
     max_body
         Bytes of the largest question. Nodes that are sent as objects take some 10 kB each.
     """
@@ -60,12 +62,13 @@ class Server:
     ) -> None:
         self.plan, self.journal, self.clock = plan, journal, clock
         self.serving = serving = serving or Serving()
-        patience = serving.patience if serving.mode == "filter" else None
         expires = moment(plan.expires_at, "expiresAt").timestamp()
-        self.ledger = Ledger(plan.tokens, expires, serving.lease, patience)
+        firm = range(len(plan.tokens)) if serving.mode == "filter" else waiting_tokens(plan)
+        self.ledger = Ledger(plan.tokens, expires, serving.lease, firm, serving.patience)
         self.metrics = Metrics(plan, self.ledger, clock)
         self.why = f"plan {plan.id} has another node for this pod"
         self.ready = False
+        self.under_way = 0
 
     def restore(self) -> int:
         """Take up what the journal holds; return how many records that were."""
@@ -90,7 +93,7 @@ class Server:
         """Answer which nodes will do."""
         question, target = await self._ask(request, "filter")
         body = all_pass(question)
-        if target is not None and self.serving.mode == "filter":
+        if target is not None and self.ledger.is_firm(question.asker):
             body = only(question, target, self.why)
         return web.Response(body=body, content_type=JSON)
 
@@ -144,7 +147,7 @@ class Server:
             await asyncio.sleep(SWEEP_SECONDS)
             records = self.ledger.sweep(self.clock())
             self.metrics.count(records)
-            if self.journal.broken is None:
+            with contextlib.suppress(OSError):  # told by /readyz
                 await self.journal.write(records)
 
     async def _ask(self, request: web.Request, verb: str) -> tuple[Question, str | None]:
@@ -167,7 +170,11 @@ class Server:
         self, request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
     ) -> web.StreamResponse:
         begun = time.perf_counter()
-        answer = await self._answer(request, handler)
+        self.under_way += 1
+        try:
+            answer = await self._answer(request, handler)
+        finally:
+            self.under_way -= 1
         resource = request.match_info.route.resource
         verb = "none" if resource is None else resource.canonical.rpartition("/v1/")[2].strip("/")
         self.metrics.requests.labels(verb, str(answer.status)).inc()
@@ -189,6 +196,21 @@ class Server:
             return web.Response(status=500, text=f"the journal cannot be written: {error.strerror}\n")
 
 
+def waiting_tokens(plan: Plan) -> set[int]:
+    """Return the numbers of the tokens whose pods find their node closed at first, and must not go elsewhere."""
+    wait = {
+        (wave.number, move.pod.namespace, move.owner.uid if move.owner else "", move.template_hash, move.target)
+        for wave in plan.waves
+        for move in wave.moves
+        if move.waits
+    }
+    return {
+        i
+        for i, token in enumerate(plan.tokens)
+        if (token.wave, token.namespace, token.owner_uid, token.template_hash, token.target) in wait
+    }
+
+
 async def serve(server: Server, host: str, port: int, tls: ssl.SSLContext | None, tell: Callable[[str], None]) -> None:
     """Serve until SIGTERM or SIGINT; then answer what is under way, and end.
 
@@ -206,7 +228,7 @@ async def serve(server: Server, host: str, port: int, tls: ssl.SSLContext | None
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    runner = web.AppRunner(server.app(), access_log=None, shutdown_timeout=GRACE_SECONDS)
+    runner = web.AppRunner(server.app(), access_log=None, shutdown_timeout=1.0)
     await runner.setup()
     sweeper = asyncio.create_task(server.sweep())
     try:
@@ -221,6 +243,11 @@ async def serve(server: Server, host: str, port: int, tls: ssl.SSLContext | None
         await stop.wait()
         server.ready = False
         print("stowplan: ending", file=sys.stderr, flush=True)
+        await site.stop()
+        # The library closes a connection whose request has not arrived as a whole; so that is waited for here.
+        deadline = loop.time() + GRACE_SECONDS
+        while server.under_way and loop.time() < deadline:
+            await asyncio.sleep(0.01)
     finally:
         sweeper.cancel()
         await runner.cleanup()

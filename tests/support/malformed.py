@@ -15,6 +15,7 @@ from typing import Any
 
 from stowplan.cli import run
 from tests.support.clusters import Manifest, node, pod
+from tests.support.plans import shop
 
 DOCUMENT = Path(__file__).parent.parent.parent / "docs" / "bad-input.md"
 
@@ -118,10 +119,16 @@ def with_metrics(what: str, metrics: str, content: Any = None, **args: Any) -> M
     )
 
 
+def planned(what: str, content: Any, to: str = "kubectl") -> Malformed:
+    """Make a case of a plan that cannot be written as asked."""
+    return Malformed(what, f"emit p.json --to {to}", {"p.json": content})
+
+
+PLAN: Manifest = shop().model_dump(by_alias=True, mode="json")
 OPENB_NODES = "sn,cpu_milli,memory_mib,gpu,model\nnode-0,64000,262144,2,P100\n"
 OPENB_PODS = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos\npod-0,1000,1024,1,500,,LS\n"
 
-PLAN = {"apiVersion": "stowplan/v1", "kind": "Plan", "id": "plan-1"}
+STUB = {"apiVersion": "stowplan/v1", "kind": "Plan", "id": "plan-1"}
 
 CASES = [
     one("a quantity with two points", changed(P, f"{REQUESTS}/cpu", "1.5.2")),
@@ -218,10 +225,23 @@ CASES = [
     Malformed(
         "a solution that lacks a field", "verify s.json dump.json", {"s.json": {"kind": "Solution"}, "dump.json": GOOD}
     ),
+    planned("a plan of another kind", {"kind": "Solution"}),
+    planned("a plan of a version to come", {**PLAN, "apiVersion": "stowplan/v2"}),
+    planned("a plan that lacks a field", {k: v for k, v in PLAN.items() if k != "tokens"}),
+    planned("a plan that expires some time", {**PLAN, "expiresAt": "soon"}),
+    planned("a plan with a name that is none", changed(PLAN, "waves/0/moves/0/pod/name", "web-$(reboot)-a")),
+    planned("a plan of pods without uids", changed(PLAN, "waves/0/moves/0/pod/uid", "")),
+    planned("a move that follows nobody", changed(PLAN, "waves/0/moves/0/follows", "m9")),
+    planned("a plan that parks, for Koordinator", PLAN, "koordinator"),
+    planned("several files and no folder", PLAN, "descheduler"),
+    planned("an executor that is not known", PLAN, "helm"),
+    Malformed("an address to serve at that is none", "serve p.json --bind 8888", {"p.json": PLAN}),
+    Malformed("leases of something else", "serve p.json --state p.json", {"p.json": PLAN}),
+    Malformed("a certificate without its key", "serve p.json --tls-cert c.pem", {"p.json": PLAN}),
     Malformed("a time to live that is a word", "plan dump.json --expires-in soon", {"dump.json": GOOD}),
     Malformed("a limit of more than all", "plan dump.json --max-per-owner 110%", {"dump.json": GOOD}),
     Malformed("a plan to a solution that is none", "plan dump.json --solution dump.json", {"dump.json": GOOD}),
-    Malformed("a plan that lacks its waves", "verify p.json dump.json", {"p.json": PLAN, "dump.json": GOOD}),
+    Malformed("a plan that lacks its waves", "verify p.json dump.json", {"p.json": STUB, "dump.json": GOOD}),
     Malformed(
         "a reason that nobody can waive", "solve dump.json --executor descheduler --may-move bare", {"dump.json": GOOD}
     ),

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sys
 
-from stowplan.cli import options as opt
+from stowplan.cli import carrying_options as opt
+from stowplan.cli.options import PlanPath
 
 
 def emit(
-    plan: opt.PlanPath,
+    plan: PlanPath,
     to: opt.To,
     folder: opt.Folder = None,
     force: opt.Force = False,
@@ -30,10 +31,6 @@ def emit(
     from stowplan.emitters.writing import as_text, write_folder
 
     document = read_plan(plan)
-    if document.cordon:
-        warn(f"cordon these nodes first, and leave them so: {', '.join(document.cordon)}")
-    if any(wave.cordon for wave in document.waves):
-        warn("the plan needs nodes cordoned while some of its waves last; what is written here does not do that")
     chosen = {"image": image, "namespace": namespace, "url": url, "config": config}
     given = {name: value for name, value in chosen.items() if value is not None}
     choices = Choices(snapshot=load(snapshot) if snapshot else None, **given)
@@ -52,7 +49,7 @@ def emit(
 
 
 def serve(
-    plan: opt.PlanPath,
+    plan: PlanPath,
     bind: opt.Bind = "127.0.0.1:8888",
     mode: opt.ServingMode = opt.Steering.PRIORITIZE,
     state: opt.State = None,
@@ -61,12 +58,14 @@ def serve(
     client_ca: opt.TLSClientCA = None,
     lease: opt.LeaseSeconds = 360.0,
     patience: opt.Patience = 300.0,
+    max_body: opt.MaxBody = "64Mi",
 ) -> None:
     """Steer replacements to their nodes: a scheduler extender that hands out the plan's tokens over HTTP."""
     from stowplan.documents.plan import read_plan
-    from stowplan.serving.running import run_server
+    from stowplan.serving.running import byte_count, run_server
     from stowplan.serving.server import Serving
 
     document = read_plan(plan)
-    serving = Serving("filter" if mode is opt.Steering.FILTER else "prioritize", lease, patience)
+    largest = byte_count(max_body, "--max-body")
+    serving = Serving("filter" if mode is opt.Steering.FILTER else "prioritize", lease, patience, largest)
     run_server(document, bind, serving, state, certificate, key, client_ca)

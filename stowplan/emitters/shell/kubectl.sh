@@ -1,13 +1,14 @@
-ACT=no LAST=999999 ELSEWHERE=no
+LAST=999999
 usage() {
     cat <<END
-usage: $0 [--yes] [--context NAME] [--last-wave NUMBER] [--elsewhere]
+usage: $0 [--yes] [--context NAME] [--serve URL] [--last-wave NUMBER] [--elsewhere]
 
 Carries out plan $PLAN with kubectl. Without --yes nothing is changed: the pods are compared with the plan, and what
 would be done is printed.
 
   --yes               evict
   --context NAME      a context of the kubeconfig
+  --serve URL         where stowplan serve is asked, such as http://127.0.0.1:8888/v1: it is told which wave begins
   --last-wave NUMBER  end after this wave; run again to go on
   --elsewhere         go on where a replacement came up on another node than planned
 
@@ -18,10 +19,15 @@ while [ $# -gt 0 ]; do
     case $1 in
     --yes) ACT=yes ;;
     --elsewhere) ELSEWHERE=yes ;;
-    --context | --last-wave)
+    --context | --last-wave | --serve)
         [ $# -gt 1 ] || { usage >&2; exit 2; }
-        if [ "$1" = --context ]; then CONTEXT=$2; else LAST=$2; fi
+        case $1 in
+        --context) CONTEXT=$2 ;;
+        --serve) SERVE=$2 ;;
+        *) LAST=$2 ;;
+        esac
         shift
+        case $LAST in '' | *[!0-9]*) usage >&2; exit 2 ;; esac
         ;;
     -h | --help) usage; exit 0 ;;
     *) usage >&2; exit 2 ;;
@@ -32,58 +38,18 @@ done
 # wave NUMBER SECONDS: moves follow, then carry_out
 wave() {
     [ "$1" -le "$LAST" ] || exit 0
-    unexpired "$EXPIRES"
-    WAVE=$1 SECONDS_LEFT=$2 MOVES='' TOUCHED=''
+    begin "$1" "$2"
 }
 
-# move ID KIND NAMESPACE NAME UID SOURCE TARGET OWNER HASH SAME FOLLOWS WHY; - is none
-move() {
-    MOVES="$MOVES$1|$2|$3|$4|$5|$6|$7|$8|$9"
-    shift 9
-    MOVES="$MOVES|$1|$2|$3
-"
-}
-
-# Reads the moves of this wave one by one, and does something with each.
-each() {
-    while IFS='|' read -r id kind ns name uid source target owner hash same follows why; do
-        [ -z "$id" ] || "$1"
-    done <<END
-$MOVES
-END
-}
-
-drifted() {
-    stop "$id: $ns/$name $1; nothing more is done. Make a new plan"
-}
-
-# The pod that a move is about: for one that an earlier wave parked, its replacement.
-identify() {
-    [ "$follows" != - ] || return 0
-    chosen=$(recall "move $id")
-    if [ -z "$chosen" ]; then
-        line=$(replacement "$ns" "$owner" "$hash" "$source" "$same" "$name") || exit 1
-        [ -n "$line" ] || drifted "was parked on $source, and its replacement is not there"
-        chosen="$(printf '%s' "$line" | column 1) $(printf '%s' "$line" | column 2)"
-        note "move $id $chosen"
-        note "chosen ${chosen%% *}"
-    fi
-    uid=${chosen%% *} name=${chosen#* }
-}
-
-compare() {
-    if [ "$follows" != - ] && [ "$ACT" = no ]; then return 0; fi
-    identify
-    line=$(pod "$ns" "$name") || exit 1
-    is=$(printf '%s' "$line" | column 1) on=$(printf '%s' "$line" | column 3) leaving=$(printf '%s' "$line" | column 4)
-    if noted "begun $uid"; then return 0; fi
-    [ -n "$is" ] || drifted "is gone"
-    [ "$is" = "$uid" ] || drifted "is another pod now: uid $is instead of $uid"
-    [ -z "$leaving" ] || drifted "is being deleted"
-    if [ "$kind" = place ]; then
-        [ -z "$on" ] || [ "$on" = "$target" ] || [ "$ELSEWHERE" = yes ] || drifted "stands on $on instead of $target"
-    else
-        [ "$on" = "$source" ] || drifted "stands on ${on:-no node} instead of $source"
+# closed NODE...: nodes that are cordoned for good, before the first wave
+closed() {
+    WAVE=0
+    if [ "$ACT" = no ]; then
+        say "would cordon $*, and leave that so"
+    elif ! noted "closed"; then
+        unexpired "$EXPIRES"
+        shut "$@"
+        note "closed"
     fi
 }
 
@@ -93,16 +59,6 @@ show() {
     remove) say "  $id: would evict $ns/$name from $source, for good: $why" ;;
     place) say "  $id: would wait for $ns/$name to come up on $target: $why" ;;
     esac
-}
-
-# Notes which pods an owner has before the wave: those that come later are the replacements.
-take_stock() {
-    if [ "$kind" != evict ] || noted "stock $WAVE $ns $owner $hash"; then return 0; fi
-    lines=$(replicas "$ns" "$owner" "$hash") || exit 1
-    printf '%s\n' "$lines" | column 1 | while read -r known; do
-        [ -z "$known" ] || note "before $WAVE $ns $owner $known"
-    done
-    note "stock $WAVE $ns $owner $hash"
 }
 
 evict() {
@@ -148,88 +104,34 @@ evict() {
     say "  $id: evicted $ns/$name from $source"
 }
 
-overdue() {
-    [ "$(date +%s)" -ge "$DEADLINE" ]
-}
-
-await_gone() {
-    [ "$kind" != place ] || return 0
-    identify
-    while line=$(pod "$ns" "$name") || exit 1 && [ "$(printf '%s' "$line" | column 1)" = "$uid" ]; do
-        ! overdue || stop "$id: $ns/$name is still there"
-        sleep "$INTERVAL"
-    done
-}
-
-# Waits until as many new pods of an owner are ready as were evicted, and looks where they stand.
-await_ready() {
-    case $kind in
-    evict) await_replacements ;;
-    place) await_placed ;;
-    esac
-}
-
-await_replacements() {
-    case $TOUCHED in *"<$ns $owner $hash>"*) return 0 ;; esac
-    TOUCHED="$TOUCHED<$ns $owner $hash>"
-    wanted=$(printf '%s' "$MOVES" | awk -F '|' -v ns="$ns" -v owner="$owner" -v hash="$hash" \
-        '$2 == "evict" && $3 == ns && $8 == owner && $9 == hash { print $7 }' | sort)
-    while :; do
-        lines=$(replicas "$ns" "$owner" "$hash") || exit 1
-        ready=$(printf '%s\n' "$lines" | stranger "$(recall "before $WAVE $ns $owner")" | awk -F '|' '$5 == "True"')
-        [ "$(count "$ready")" -lt "$(count "$wanted")" ] || break
-        if overdue; then
-            stop "$id: $(count "$ready") of $(count "$wanted") replacements of $ns/$name and its like are ready"
-        fi
-        sleep "$INTERVAL"
-    done
-    for node in $(printf '%s\n' "$wanted" | uniq); do
-        due=$(printf '%s\n' "$wanted" | grep -cxF -- "$node") || :
-        there=$(printf '%s\n' "$ready" | column 3 | grep -cxF -- "$node") || :
-        if [ "$there" -lt "$due" ]; then
-            elsewhere "$there of $due replacements of $ns/$name and its like stand on $node"
-        fi
-    done
-}
-
-await_placed() {
-    while :; do
-        line=$(pod "$ns" "$name") || exit 1
-        [ "$(printf '%s' "$line" | column 1)" = "$uid" ] || drifted "is gone"
-        [ "$(printf '%s' "$line" | column 5)" != True ] || break
-        ! overdue || stop "$id: $ns/$name is not ready"
-        sleep "$INTERVAL"
-    done
-    on=$(printf '%s' "$line" | column 3)
-    [ "$on" = "$target" ] || elsewhere "$ns/$name stands on $on instead of $target"
-}
-
-elsewhere() {
-    [ "$ELSEWHERE" = yes ] || stop "$id: $1. Make a new plan, or go on with --elsewhere"
-    say "  $id: $1"
-}
-
-count() {
-    printf '%s' "$1" | grep -c . || :
-}
-
 # carry_out GONE READY: whether to wait for the old pods to be gone, and for the new ones to be ready
 carry_out() {
     if noted "done $WAVE"; then
         say "wave $WAVE: done before"
         return 0
     fi
+    unexpired "$EXPIRES"
     say "wave $WAVE:"
     each compare
     if [ "$ACT" = no ]; then
+        [ -z "$CORDON" ] || say "  would cordon $CORDON while the wave lasts"
         each show
         return 0
     fi
     DEADLINE=$(($(date +%s) + SECONDS_LEFT))
+    announce
+    # However it ends, nodes do not stay cordoned; what could not be undone is undone by the next run.
+    trap reopen EXIT
+    trap 'exit 130' INT
+    trap 'exit 143' TERM
+    # shellcheck disable=SC2086 # one word a node
+    shut $CORDON
     each take_stock
     each evict
     [ "$1" = no ] || each await_gone
     [ "$2" = no ] || each await_ready
+    reopen
+    trap - EXIT
     note "done $WAVE"
     say "wave $WAVE: done"
 }

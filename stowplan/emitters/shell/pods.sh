@@ -1,9 +1,9 @@
 # What every script of a plan needs: to ask kubectl, to know pods by uid, to remember what was done.
 
 KUBECTL=${KUBECTL:-kubectl}
-CONTEXT=${CONTEXT:-}
-INTERVAL=${INTERVAL:-2} # seconds between two looks at the cluster
-PAUSE=${PAUSE:-2} # whole seconds before an eviction is tried again; doubled each time
+CONTEXT=''
+INTERVAL=${STOWPLAN_INTERVAL:-2} # seconds between two looks at the cluster
+PAUSE=${STOWPLAN_PAUSE:-2} # whole seconds before an eviction is tried again; doubled each time
 
 say() {
     printf '%s\n' "$*"
@@ -64,6 +64,11 @@ noted() {
     [ -f "$STATE" ] && grep -qxF -- "$*" "$STATE"
 }
 
+forget() {
+    grep -vxF -- "$*" "$STATE" >"$STATE.new" || :
+    mv -- "$STATE.new" "$STATE"
+}
+
 # recall WORD...: what follows these words in a line that was noted, one a line
 recall() {
     [ -f "$STATE" ] || return 0
@@ -78,10 +83,12 @@ stranger() {
 }
 
 # replacement NAMESPACE OWNER HASH NODE SAME NAME: the line of a pod that an earlier wave parked on a node. Pods of one
-# owner and template are interchangeable, so any one there will do, if no other move has chosen it.
+# owner and template are interchangeable, so any one there will do that no other move has chosen, and that has no move
+# of its own.
 replacement() {
     found=$(replicas "$1" "$2" "$3") || exit 1
-    printf '%s\n' "$found" | stranger "$(recall chosen)" |
+    taken=$(recall chosen && printf '%s' "$NAMED" | tr ' ' '\n')
+    printf '%s\n' "$found" | stranger "$taken" |
         awk -F '|' -v node="$4" -v same="$5" -v name="$6" '$3 == node && (same == "no" || $2 == name)' | head -n 1
 }
 

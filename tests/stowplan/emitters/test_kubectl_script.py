@@ -7,113 +7,43 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import TypeAdapter
 
 from models.errors import InputError
-from models.plan import MoveDocument, OwnerDocument, Plan, PodReference
+from models.kubernetes import Node, Pod
+from models.plan import Plan, PodReference
+from plugins_compat.extenders.client import HTTPExtender
 from stowplan.emitters.emission import Choices
 from stowplan.emitters.kubectl import emit_kubectl
-from tests.support.api_server import ApiServer, ByMap, ByTokens, Cluster, Pace, cut, hang, refuse
+from tests.support import carrying
+from tests.support.api_server import ApiServer, ByMap, Pace, Request, cut, hang, refuse
 from tests.support.api_server.errors import ApiError
-from tests.support.api_server.manifests import bare_pod, budget, deployment, namespace, node, stateful_set
-from tests.support.api_server.resources import PODS
+from tests.support.api_server.manifests import bare_pod, budget, deployment, namespace, node
+from tests.support.api_server.resources import NODES
+from tests.support.api_server.scheduling import feasible
+from tests.support.api_server.store import Store
+from tests.support.carrying import Manifest, Runner, cluster, of, two_waves, where
+from tests.support.extender import serving
 from tests.support.kubectl import needs_kubectl
 from tests.support.plans import move, plan, shop
 
 SHELLCHECK = shutil.which("shellcheck") or str(Path(sys.executable).with_name("shellcheck"))
 SHELLS = [name for name in ("sh", "bash", "busybox") if shutil.which(name)]
 
-Manifest = dict[str, Any]
-
-
-def cluster() -> list[Manifest]:
-    """Return three nodes, a Deployment with three pods on the first, a StatefulSet on the second."""
-    nodes = [node(f"n{i}") for i in (1, 2, 3)]
-    return [
-        namespace("shop"),
-        *nodes,
-        *deployment("shop", "web", ["n1", "n1", "n1"]),
-        *stateful_set("shop", "db", ["n2"]),
-    ]
-
-
-def of(manifests: list[Manifest], name: str, target: str | None, ident: str, **more: Any) -> MoveDocument:
-    """Return the move of a pod as the manifests have it."""
-    pod = next(m for m in manifests if m["kind"] == "Pod" and m["metadata"]["name"] == name)
-    meta = pod["metadata"]
-    (owner,) = meta.get("ownerReferences") or [None]
-    labels = meta["labels"]
-    kind = "remove" if target is None else "evict" if pod["spec"].get("nodeName") else "place"
-    content: dict[str, Any] = {
-        "id": ident,
-        "kind": kind,
-        "pod": PodReference(namespace=meta["namespace"], name=name, uid=meta["uid"]),
-        "source": pod["spec"].get("nodeName"),
-        "target": target,
-        "same_name": bool(owner and owner["kind"] == "StatefulSet"),
-        "owner": owner and OwnerDocument(kind=owner["kind"], name=owner["name"], uid=owner["uid"]),
-        "template_hash": labels.get("pod-template-hash") or labels.get("controller-revision-hash") or "",
-        "requests": {"cpu": "1"},
-        "why": "for balance",
-    }
-    return MoveDocument(**content | more)
-
-
-def two_waves(manifests: list[Manifest], **more: Any) -> Plan:
-    """Return a plan that parks a pod, moves a named one there and back, and has two waves."""
-    web, db = [m["metadata"]["name"] for m in manifests if m["kind"] == "Pod"][:3], "db-0"
-    return plan(
-        [of(manifests, web[0], "n2", "m0001"), of(manifests, db, "n3", "m0002")],
-        [
-            of(manifests, web[0], "n3", "m0003", source="n2", follows="m0001"),
-            of(manifests, db, "n1", "m0004", source="n3", follows="m0002"),
-            of(manifests, web[1], "n2", "m0005"),
-        ],
-        **more,
-    )
-
-
-Runner = Callable[..., subprocess.CompletedProcess[str]]
-
 
 @contextmanager
 def served(manifests: list[Manifest], made: Plan, folder: Path, **more: Any) -> Iterator[tuple[ApiServer, Runner]]:
     """Serve a cluster, and yield what runs the plan's script against it."""
     (file,) = emit_kubectl(made, Choices()).files
-    script = folder / file.name
-    script.write_text(file.content)
-    living = Cluster(manifests, **{"scheduler": ByTokens(made.tokens), **more})
-    with ApiServer(living) as server:
-        settings = {
-            "PATH": "/usr/local/bin:/usr/bin:/bin",
-            "HOME": str(folder),
-            "KUBECONFIG": str(server.kubeconfig(folder)),
-            "INTERVAL": "0.1",
-            "PAUSE": "1",
-        }
-
-        def run(*arguments: str, shell: str = "sh") -> subprocess.CompletedProcess[str]:
-            words = ["busybox", "sh"] if shell == "busybox" else [shell]
-            return subprocess.run(
-                [*words, str(script), *arguments], cwd=folder, env=settings, capture_output=True, text=True, timeout=90
-            )
-
-        yield server, run
-
-
-def where(server: ApiServer) -> list[tuple[str, str]]:
-    """Return the owner and the node of every pod."""
-    return sorted(
-        (pod["metadata"]["ownerReferences"][0]["name"], pod["spec"].get("nodeName", ""))
-        for pod in server.store.all(PODS)
-        if pod["metadata"].get("ownerReferences")
-    )
+    with carrying.served(manifests, made, file, folder, **more) as both:
+        yield both
 
 
 BEFORE = [("db", "n2"), ("web-5d5b", "n1"), ("web-5d5b", "n1"), ("web-5d5b", "n1")]
@@ -190,7 +120,7 @@ def test_without_yes_nothing_is_changed(tmp_path: Path) -> None:
 
 
 @needs_kubectl
-@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize("shell", ["sh", *(name for name in SHELLS if name == "busybox")])
 def test_a_plan_is_carried_out_wave_by_wave(tmp_path: Path, shell: str) -> None:
     manifests = cluster()
     made = two_waves(manifests)
@@ -206,6 +136,23 @@ def test_a_plan_is_carried_out_wave_by_wave(tmp_path: Path, shell: str) -> None:
         assert again.returncode == 0, again.stderr
         assert again.stdout.splitlines() == ["wave 1: done before", "wave 2: done before"]
         assert len(server.evictions) == 5
+
+
+@needs_kubectl
+def test_a_parked_pod_is_not_taken_for_one_with_a_move_of_its_own(tmp_path: Path) -> None:
+    """Both stand on one node and are of one owner; the one with its own move leaves a wave later."""
+    manifests = [namespace("shop"), *(node(f"n{i}") for i in (1, 2, 3)), *deployment("shop", "web", ["n1", "n2"])]
+    parked, named = (m["metadata"]["name"] for m in manifests if m["kind"] == "Pod")
+    made = plan(
+        [of(manifests, parked, "n2", "m0001")],
+        [of(manifests, parked, "n3", "m0002", source="n2", follows="m0001")],
+        [of(manifests, named, "n1", "m0003")],
+    )
+    with served(manifests, made, tmp_path) as (server, run):
+        done = run("--yes")
+        assert done.returncode == 0, done.stderr
+        assert where(server) == [("web-5d5b", "n1"), ("web-5d5b", "n3")]
+        assert server.evictions[2].uid == made.waves[2].moves[0].pod.uid
 
 
 @needs_kubectl
@@ -276,7 +223,7 @@ def test_a_replacement_elsewhere_ends_it_unless_that_is_accepted(tmp_path: Path)
 @needs_kubectl
 def test_a_replacement_that_never_gets_ready_ends_it(tmp_path: Path) -> None:
     manifests = cluster()
-    made = plan([of(manifests, "db-0", "n3", "m0001")], [of(manifests, "web-5d5b-aaaab", "n2", "m0002")], timeout=1)
+    made = plan([of(manifests, "db-0", "n3", "m0001")], [of(manifests, "web-5d5b-aaaab", "n2", "m0002")], timeout=4)
     with served(manifests, made, tmp_path, never_ready={"db"}) as (server, run):
         done = run("--yes")
         assert done.returncode == 1
@@ -298,21 +245,18 @@ def test_a_pod_that_waits_for_its_room_and_one_that_goes(tmp_path: Path) -> None
 
 
 @needs_kubectl
-@pytest.mark.parametrize("fault", ["500", "cut before", "cut after", "lists"])
+@pytest.mark.parametrize("fault", ["errors", "cuts"])
 def test_a_fault_in_between_evicts_nobody_twice(tmp_path: Path, fault: str) -> None:
     manifests = cluster()
     made = two_waves(manifests)
     with served(manifests, made, tmp_path) as (server, run):
-        match fault:
-            case "500":
-                server.faults.on("evict", refuse(ApiError(500, "InternalError", "out of luck")), times=2)
-            case "cut before":
-                server.faults.on("evict", cut())
-            case "cut after":
-                server.faults.on("evict", cut(), after=True, times=2)
-            case "lists":
-                server.faults.on("list", cut(0.5), after=True)
-                server.faults.on("get", hang(0.2))
+        if fault == "errors":
+            server.faults.on("evict", refuse(ApiError(500, "InternalError", "out of luck")), times=2)
+            server.faults.on("get", hang(0.2))
+        else:
+            server.faults.on("evict", cut())
+            server.faults.on("evict", cut(), skip=1, after=True, times=2)
+            server.faults.on("list", cut(0.5), after=True)
         done = run("--yes")
         assert done.returncode == 0, done.stderr
         assert where(server) == AFTER
@@ -321,34 +265,115 @@ def test_a_fault_in_between_evicts_nobody_twice(tmp_path: Path, fault: str) -> N
 
 
 @needs_kubectl
-@pytest.mark.parametrize("answers", [1, 4])
-def test_a_run_that_was_killed_is_taken_up(tmp_path: Path, answers: int) -> None:
-    """Killed while the n-th eviction or wait is under way; the next run ends what it began."""
+@pytest.mark.parametrize(("wish", "number"), [("evict", 0), ("evict", 3), ("list", 2)])
+def test_a_run_that_was_killed_is_taken_up(tmp_path: Path, wish: str, number: int) -> None:
+    """Killed while the answer to a request is on its way: the cluster has done it, and the script does not know."""
     manifests = cluster()
     made = two_waves(manifests)
+    struck, over = threading.Event(), threading.Event()
+
+    def strike(request: Request) -> None:
+        struck.set()
+        over.wait(30)
+
     with served(manifests, made, tmp_path) as (server, run):
-        server.faults.on("any", hang(30.0), matching="/pods", skip=4 * answers, after=True)
+        server.faults.on(wish, strike, matching="/pods", skip=number, after=True)
         process = subprocess.Popen(
-            ["sh", str(tmp_path / "plan-7f3a.sh"), "--yes"],
+            ["sh", str(tmp_path / "plan-7f3a-kubectl.sh"), "--yes"],
             cwd=tmp_path,
-            env={
-                "PATH": "/usr/local/bin:/usr/bin:/bin",
-                "HOME": str(tmp_path),
-                "KUBECONFIG": str(tmp_path / "kubeconfig"),
-                "INTERVAL": "0.1",
-            },
+            env={**os.environ, "HOME": str(tmp_path), "KUBECONFIG": str(tmp_path / "kubeconfig")},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             process_group=0,
         )
-        time.sleep(0.4 + answers * 0.5)
+        assert struck.wait(30)
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
+        over.set()
         done = run("--yes")
         assert done.returncode == 0, done.stderr
         assert where(server) == AFTER
         accepted = [e.uid for e in server.evictions if e.code == 201]
         assert len(accepted) == len(set(accepted)) == 5
+
+
+class ByExtender:
+    """Schedules where the extender scores best, among the nodes that have room; else wherever has the most room."""
+
+    def __init__(self) -> None:
+        self.client: HTTPExtender | None = None
+
+    def __call__(self, store: Store, pod: Manifest) -> str | None:
+        assert self.client is not None
+        asked = TypeAdapter(Pod).validate_python(pod)
+        nodes = [TypeAdapter(Node).validate_python(node(name)) for name in feasible(store, pod)]
+        passed = set(self.client.filter(asked, nodes).passed)
+        left = [found for found in nodes if found.name in passed]
+        scores = self.client.prioritize(asked, left) if len(left) > 1 else {}
+        return max((found.name for found in left), key=lambda name: scores.get(name, 0), default=None)
+
+
+@needs_kubectl
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
+def test_script_and_extender_together(tmp_path: Path) -> None:
+    """Nothing but the two: the script evicts, the extender steers, and is told of each wave."""
+    manifests = cluster()
+    made = two_waves(manifests)
+    # A token that nobody takes would hold the second wave back.
+    idle = made.tokens[0].model_copy(update={"owner_uid": "scaled-away", "pod": None})
+    made = made.model_copy(update={"tokens": (*made.tokens, idle)})
+    scheduler = ByExtender()
+    with (
+        serving(made, tmp_path) as extender,
+        served(manifests, made, tmp_path, scheduler=scheduler) as (server, run),
+    ):
+        scheduler.client = extender.client()
+        done = run("--yes", "--serve", extender.url)
+        assert done.returncode == 0, done.stderr
+        assert where(server) == AFTER
+        scheduler.client.close()
+
+
+@needs_kubectl
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
+def test_without_the_extender_nobody_is_evicted(tmp_path: Path) -> None:
+    manifests = cluster()
+    with served(manifests, two_waves(manifests), tmp_path) as (server, run):
+        done = run("--yes", "--serve", "http://127.0.0.1:9/v1")
+        assert done.returncode == 1
+        assert "stopped: http://127.0.0.1:9/v1 does not answer" in done.stderr
+        assert not server.evictions
+
+
+def closed_nodes(server: ApiServer) -> list[str]:
+    """Return the names of the cordoned nodes."""
+    return [n["metadata"]["name"] for n in server.store.all(NODES) if n["spec"].get("unschedulable")]
+
+
+@needs_kubectl
+@pytest.mark.parametrize("fails", [False, True])
+def test_nodes_are_cordoned_while_a_wave_lasts(tmp_path: Path, fails: bool) -> None:
+    """The first node for good, the second for the first wave; the third one was cordoned by somebody else."""
+    manifests = [*cluster(), node("n0"), node("n4"), {**node("n5"), "spec": {"unschedulable": True}}]
+    made = two_waves(manifests, cordon=("n0",))
+    first, second = made.waves
+    made = made.model_copy(update={"waves": (first.model_copy(update={"cordon": ("n4", "n5")}), second)})
+    seen: list[list[str]] = []
+    with served(manifests, made, tmp_path) as (server, run):
+        shown = run()
+        assert shown.stdout.startswith("would cordon n0, and leave that so\nwave 1:\n  would cordon n4 n5 while")
+        assert closed_nodes(server) == ["n5"]
+        server.faults.on("evict", lambda request: seen.append(closed_nodes(server)), times=9)
+        if fails:
+            server.faults.on("evict", refuse(ApiError(404, "NotFound", "gone")))
+        done = run("--yes")
+        assert done.returncode == int(fails), done.stderr
+        assert closed_nodes(server) == ["n0", "n5"]
+        if fails:
+            assert run("--yes").returncode == 0
+            assert closed_nodes(server) == ["n0", "n5"]
+        waves = [["n0", "n4", "n5"]] * (3 if fails else 2) + [["n0", "n5"]] * 3
+        assert seen == waves
 
 
 @needs_kubectl

@@ -1,0 +1,233 @@
+"""A plan carried out wave by wave, from the beginning or from where a journal says it stands."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from models.errors import InputError
+from models.plan import MoveDocument, Plan, WaveDocument
+from optimizer.control import Stop
+from plugins_compat.framework.profile import Profile
+from stowplan.applying.cordoning import Cordons
+from stowplan.applying.evicting import Evictor, eviction_version
+from stowplan.applying.journal import Journal, check_header, now, plan_hash
+from stowplan.applying.ledger import Ledger
+from stowplan.applying.looking import Lookout
+from stowplan.applying.observing import View
+from stowplan.applying.options import ApplyOptions, Guard, Halt, Interrupted
+from stowplan.applying.records import DoneRecord, PlanRecord, StartRecord, StopRecord, WaveRecord
+from stowplan.applying.steering import tell_extender
+from stowplan.applying.wave import WaveRun
+from stowplan.kubectl import ClusterError, Kubectl
+
+LOOKS = 3
+"""How often the cluster is looked at before drift is believed: a list can be older than what was just done."""
+NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
+"""What Kubernetes lets pods, namespaces and workloads be called."""
+
+
+@dataclass(frozen=True)
+class Applied:
+    """How a run ended.
+
+    Parameters
+    ----------
+    stopped
+        Why it ended before the plan did; empty if all waves are over, or those that were asked for.
+    interrupted
+        Whether somebody asked to stop.
+    """
+
+    ledger: Ledger
+    journal: Path
+    stopped: str
+    interrupted: bool
+    seconds: float
+
+
+def check_plan(plan: Plan) -> None:
+    """Check that a plan can be carried out by evictions at all.
+
+    Raises
+    ------
+    InputError
+        If it evicts a pod that nobody makes again, or names something that no object can be called.
+    """
+    for field, node in _nodes(plan):
+        if not NAME.fullmatch(node):
+            raise InputError(f"{node!r} is no name of a node", field=field)
+    for move in plan.moves:
+        for field, name in _names(move):
+            if not NAME.fullmatch(name):
+                raise InputError(f"{name!r} is no name of an object", obj=f"move {move.id}", field=field)
+        if move.kind == "evict" and (move.owner is None or (not move.owner.uid and not move.same_name)):
+            what = "has no owner, so nobody would make it again" if move.owner is None else "has an owner without a uid"
+            raise InputError(what, obj=f"move {move.id} of pod {move.pod.key}", field="owner")
+
+
+def _nodes(plan: Plan) -> Iterator[tuple[str, str]]:
+    """Yield the nodes that commands name, with their fields."""
+    yield from (("cordon", node) for node in plan.cordon)
+    yield from ((f"waves[{i}].cordon", node) for i, wave in enumerate(plan.waves) for node in wave.cordon)
+
+
+def _names(move: MoveDocument) -> Iterator[tuple[str, str]]:
+    """Yield what becomes a part of a command or of a path, with its field."""
+    yield "pod.namespace", move.pod.namespace
+    yield "pod.name", move.pod.name
+    if move.owner is not None:
+        yield "owner.name", move.owner.name
+        yield "owner.kind", move.owner.kind.lower()
+
+
+def cluster_uid(kubectl: Kubectl) -> str:
+    """Return what tells a cluster from others: the uid of its namespace ``kube-system``; empty if it is hidden."""
+    try:
+        data = kubectl.find("namespace", "kube-system")
+    except ClusterError:
+        return ""
+    return str(json.loads(data)["metadata"].get("uid", "")) if data is not None else ""
+
+
+def apply(
+    plan: Plan,
+    kubectl: Kubectl,
+    journal: Path,
+    profile: Profile,
+    options: ApplyOptions,
+    *,
+    stop: Stop | None = None,
+    tell: Callable[[str], None] = lambda line: None,
+) -> Applied:
+    """Carry a plan out, or go on with it.
+
+    Parameters
+    ----------
+    profile
+        Of the scheduler that places the replacements; its filters are asked before each wave.
+    tell
+        Takes lines about what happens.
+
+    Raises
+    ------
+    InputError
+        If the plan cannot be carried out, or the journal is not its own.
+    ClusterError
+        If the cluster cannot be reached at the beginning.
+    """
+    check_plan(plan)
+    began = time.monotonic()
+    cluster = cluster_uid(kubectl)
+    version = eviction_version(kubectl)
+    with Journal(journal) as book:
+        check_header(book.records, plan, cluster, journal)
+        ledger = Ledger(plan, book.append)
+        ledger.fold(book.records)
+        if not book.records:
+            ledger.write(PlanRecord(at=now(), plan=plan.id, plan_hash=plan_hash(plan), cluster=cluster))
+        run = _Run(
+            plan,
+            kubectl,
+            ledger,
+            Lookout(plan, ledger, kubectl, profile),
+            Evictor(kubectl, ledger, version, options.pause_scale),
+            Cordons(kubectl, ledger, tell),
+            options,
+            Guard(plan, stop or Stop()),
+            tell,
+        )
+        why, interrupted = "", False
+        if not ledger.done:
+            try:
+                run.carry_out()
+            except (Halt, ClusterError) as error:
+                why, interrupted = str(error), isinstance(error, Interrupted)
+                ledger.write(StopRecord(at=now(), why=why))
+        return Applied(ledger, journal, why, interrupted, time.monotonic() - began)
+
+
+@dataclass
+class _Run:
+    plan: Plan
+    kubectl: Kubectl
+    ledger: Ledger
+    lookout: Lookout
+    evictor: Evictor
+    cordons: Cordons
+    options: ApplyOptions
+    guard: Guard
+    tell: Callable[[str], None]
+
+    def carry_out(self) -> None:
+        self.ledger.write(StartRecord(at=now(), process=os.getpid()))
+        for wave in self.plan.waves:
+            if wave.number in self.ledger.ended:
+                self._open(wave)
+            else:
+                self._carry_out(wave)
+                self.tell(f"wave {wave.number} of {len(self.plan.waves)} is over")
+            self._check_refused(wave)
+            if self.options.stop_after is not None and wave.number >= self.options.stop_after:
+                return
+        self.ledger.write(DoneRecord(at=now()))
+
+    def _carry_out(self, wave: WaveDocument) -> None:
+        """Bring a wave to its end; however it ends, its nodes do not stay cordoned."""
+        self._begin(wave)
+        try:
+            self.cordons.close_for_good()
+            self.cordons.close(wave)
+            if self.options.serve is not None:
+                tell_extender(self.options.serve, wave.number)
+            args = (self.ledger, self.kubectl, self.evictor, self.options, self.guard, self.tell)
+            WaveRun(wave, *args).carry_out()
+        except (Halt, ClusterError) as error:
+            if problems := self.cordons.open(wave.number):
+                raise type(error)(f"{error}; {'; '.join(problems)}") from None
+            raise
+        self._open(wave)
+
+    def _open(self, wave: WaveDocument) -> None:
+        if problems := self.cordons.open(wave.number):
+            raise Halt("; ".join(problems))
+
+    def _begin(self, wave: WaveDocument) -> None:
+        """Check that the wave can still be carried out, and write down what was there before it."""
+        view, problems = self._expect(wave)
+        if problems:
+            more = f" (and {len(problems) - 5} more)" if len(problems) > 5 else ""
+            raise Halt(f"the cluster has changed before wave {wave.number}: {'; '.join(problems[:5])}{more}")
+        if wave.number not in self.ledger.known:
+            owners = {move.owner.uid for move in wave.moves if move.owner is not None and move.owner.uid}
+            known = {owner: tuple(sorted(pod.uid for pod in view.of_owner(owner))) for owner in sorted(owners)}
+            self.ledger.write(WaveRecord(at=now(), wave=wave.number, known=known))
+
+    def _expect(self, wave: WaveDocument) -> tuple[View, list[str]]:
+        """Look at the cluster; look again if it is not as expected, or could not be seen."""
+        for left in reversed(range(LOOKS)):
+            self.guard.may_begin()
+            try:
+                view, problems = self.lookout.look(wave)
+            except ClusterError as error:
+                if not left:
+                    raise
+                self.tell(str(error))
+            else:
+                if not problems or not left:
+                    return view, problems
+            self.guard.rest(self.options.poll)
+        raise AssertionError("the last look returns or raises")
+
+    def _check_refused(self, wave: WaveDocument) -> None:
+        refused = [move for move in wave.moves if self.ledger.stage(move) == "refused"]
+        if refused and wave.number < len(self.plan.waves):
+            answer = self.ledger.progress[refused[0].id].answer
+            because = f" ({answer.message})" if answer is not None else ""
+            names = ", ".join(move.pod.key for move in refused[:5]) + (", …" if len(refused) > 5 else "")
+            raise Halt(f"refused for good in wave {wave.number}: {names}{because}; what follows may need their room")

@@ -1,0 +1,64 @@
+"""Nodes that a plan wants cordoned: some for good, some for as long as a wave lasts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from models.plan import WaveDocument
+from stowplan.applying.journal import now
+from stowplan.applying.ledger import Ledger
+from stowplan.applying.observing import look_at
+from stowplan.applying.options import Halt
+from stowplan.applying.records import CordonRecord, UncordonRecord
+from stowplan.kubectl import ClusterError, Kubectl
+
+FOR_GOOD = 0
+"""Stands for the wave of cordons that stay."""
+
+
+@dataclass
+class Cordons:
+    """Cordons nodes and opens them again; a node that somebody else has cordoned stays so."""
+
+    kubectl: Kubectl
+    ledger: Ledger
+    tell: Callable[[str], None]
+    _closed_for_good: bool = False
+
+    def close_for_good(self) -> None:
+        """Cordon what the plan wants cordoned from its beginning on; once a run, whatever was done before."""
+        for node in () if self._closed_for_good else self.ledger.plan.cordon:
+            self._close(FOR_GOOD, node)
+        self._closed_for_good = True
+
+    def close(self, wave: WaveDocument) -> None:
+        """Cordon what a wave wants cordoned."""
+        for node in wave.cordon:
+            self._close(wave.number, node)
+
+    def open(self, wave: int) -> list[str]:
+        """Open the nodes that were cordoned for a wave; return what went wrong, one line each."""
+        problems: list[str] = []
+        for number, node in self.ledger.closed:
+            if number == wave:
+                try:
+                    self.kubectl.cordon(node, False)
+                except ClusterError as error:
+                    problems.append(str(error))
+                    continue
+                self.ledger.write(UncordonRecord(at=now(), wave=wave, node=node))
+                self.tell(f"wave {wave}: uncordoned {node}")
+        return problems
+
+    def _close(self, wave: int, node: str) -> None:
+        """Write down that a node is going to be cordoned, unless it is, and do it."""
+        found = look_at(self.kubectl, "node", node)
+        if found is None:
+            raise Halt(f"node {node}, which is to be cordoned, is gone")
+        if found.spec.unschedulable:
+            return
+        if (wave, node) not in self.ledger.closed:
+            self.ledger.write(CordonRecord(at=now(), wave=wave, node=node))
+        self.kubectl.cordon(node, True)
+        self.tell(f"wave {wave}: cordoned {node}" if wave else f"cordoned {node}, for good")

@@ -1,0 +1,142 @@
+"""The journal: a file to which every step is written before it is taken and after it was answered."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+
+from pydantic import ValidationError
+
+from models.errors import InputError
+from models.plan import Plan
+from stowplan.applying.records import RECORD, PlanRecord, Record
+
+
+def now() -> str:
+    """Return this moment as records carry it."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def plan_hash(plan: Plan) -> str:
+    """Return the SHA-256 of a plan's content, whatever form it was read from."""
+    return hashlib.sha256(plan.model_dump_json(by_alias=True).encode()).hexdigest()
+
+
+def read_journal(path: Path) -> list[Record]:
+    """Read what a journal holds, without touching it; a last line that was cut off is left out."""
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", str(path)) from None
+    return _parse(data, path)[0]
+
+
+class Journal:
+    """A journal that is being written. Use it as a context manager: nobody else can write it meanwhile.
+
+    Every record is on the disk when `append` returns. What a killed process left is read on opening; of a last line
+    that it did not finish, nothing was done that the line speaks of, so it is cut off.
+
+    Attributes
+    ----------
+    records
+        What it held when it was opened.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be written, is in use, or holds something else than a journal.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            fresh = not path.exists()
+            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+            if fresh:
+                _sync_folder(path)
+        except OSError as error:
+            raise InputError(f"cannot be written: {error.strerror}", str(path)) from None
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(self._file)
+            raise InputError("is in use: another apply is carrying out this plan", str(path)) from None
+        try:
+            self.records = self._recover()
+        except BaseException:
+            os.close(self._file)
+            raise
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        os.close(self._file)
+
+    def append(self, record: Record) -> None:
+        """Write a record, and return when it is on the disk."""
+        line = record.model_dump_json(by_alias=True).encode() + b"\n"
+        try:
+            while line:
+                line = line[os.write(self._file, line) :]
+            os.fsync(self._file)
+        except OSError as error:
+            raise InputError(f"cannot be written: {error.strerror}", str(self.path)) from None
+
+    def _recover(self) -> list[Record]:
+        records, whole = _parse(self.path.read_bytes(), self.path)
+        if whole < os.fstat(self._file).st_size:
+            os.ftruncate(self._file, whole)
+            os.fsync(self._file)
+        return records
+
+
+def check_header(records: Sequence[Record], plan: Plan, cluster: str, path: Path) -> None:
+    """Check that a journal is about this plan and this cluster.
+
+    Raises
+    ------
+    InputError
+        If it is not.
+    """
+    if not records:
+        return
+    head = records[0]
+    if not isinstance(head, PlanRecord):
+        raise InputError("does not begin with the plan it is about", str(path), "line 1")
+    if head.plan_hash != plan_hash(plan):
+        of = "another version of this plan" if head.plan == plan.id else f"plan {head.plan}"
+        raise InputError(f"is the journal of {of}; name another file with --journal", str(path))
+    if head.cluster and cluster and head.cluster != cluster:
+        raise InputError("was written in another cluster; check --context, or name another file", str(path))
+
+
+def _parse(data: bytes, path: Path) -> tuple[list[Record], int]:
+    """Return the records, and how many bytes they take."""
+    records: list[Record] = []
+    whole = data.rfind(b"\n") + 1
+    for number, line in enumerate(data[:whole].splitlines(), 1):
+        try:
+            records.append(RECORD.validate_json(line))
+        except ValidationError:
+            raise InputError("is no record of a journal", str(path), f"line {number}") from None
+    return records, whole
+
+
+def _sync_folder(path: Path) -> None:
+    """Make the name of a new file as lasting as its content."""
+    folder = os.open(path.resolve().parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

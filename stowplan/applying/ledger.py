@@ -1,0 +1,184 @@
+"""Where a plan stands: the records of its journal, folded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Literal, assert_never
+
+from models.plan import MoveDocument, Plan
+from stowplan.applying.records import (
+    AnswerRecord,
+    CordonRecord,
+    DoneRecord,
+    IntentRecord,
+    LandedRecord,
+    PlanRecord,
+    Record,
+    StartRecord,
+    StopRecord,
+    UncordonRecord,
+    WaveEndRecord,
+    WaveRecord,
+)
+
+Stage = Literal["waiting", "asked", "leaving", "landed", "elsewhere", "refused"]
+"""Of a move: not begun; asked for, without an answer that settles it; the pod leaves or has left (of a pod that has
+no node: never); the replacement is ready on the target; it is ready on another node; refused for good."""
+
+
+@dataclass
+class Progress:
+    """How far a move is."""
+
+    intent: IntentRecord | None = None
+    answer: AnswerRecord | None = None
+    landed: LandedRecord | None = None
+    attempts: int = 0
+
+    @property
+    def stage(self) -> Stage:
+        """How far the move is."""
+        if self.landed is not None:
+            return "landed" if self.landed.planned else "elsewhere"
+        if self.answer is not None and self.answer.outcome in {"evicted", "gone"}:
+            return "leaving"
+        if self.answer is not None and self.answer.outcome == "refused":
+            return "refused"
+        return "asked" if self.intent is not None else "waiting"
+
+
+@dataclass
+class Ledger:
+    """What is known of a plan under way.
+
+    Parameters
+    ----------
+    keep
+        Writes a record down for good; a ledger that is only read has none.
+    known
+        By number of the wave and uid of the owner: uids of the pods that were there when the wave was begun.
+    cordons
+        By wave and node, whether a node is cordoned by us; wave 0 is for good.
+    ended
+        Numbers of the waves that are over.
+    """
+
+    plan: Plan
+    keep: Callable[[Record], None] | None = None
+    progress: dict[str, Progress] = field(init=False)
+    known: dict[int, dict[str, frozenset[str]]] = field(default_factory=dict)
+    cordons: dict[tuple[int, str], bool] = field(default_factory=dict)
+    ended: set[int] = field(default_factory=set)
+    done: bool = False
+    stopped: str = ""
+    runs: int = 0
+
+    def __post_init__(self) -> None:
+        self.progress = {move.id: Progress() for move in self.plan.moves}
+
+    def write(self, record: Record) -> None:
+        """Write a record down, then take it in."""
+        if self.keep is not None:
+            self.keep(record)
+        self.take(record)
+
+    def fold(self, records: Iterable[Record]) -> None:
+        """Take in records, in their order."""
+        for record in records:
+            self.take(record)
+
+    def take(self, record: Record) -> None:
+        """Take in one record."""
+        match record:
+            case PlanRecord():
+                pass
+            case StartRecord():
+                self.runs += 1
+                self.stopped = ""
+            case WaveRecord():
+                self.known[record.wave] = {owner: frozenset(uids) for owner, uids in record.known.items()}
+            case CordonRecord():
+                self.cordons[(record.wave, record.node)] = True
+            case UncordonRecord():
+                self.cordons[(record.wave, record.node)] = False
+            case IntentRecord():
+                progress = self.progress[record.move]
+                progress.intent, progress.answer = record, None
+                progress.attempts += 1
+            case AnswerRecord():
+                self.progress[record.move].answer = record
+            case LandedRecord():
+                self.progress[record.move].landed = record
+            case WaveEndRecord():
+                self.ended.add(record.wave)
+            case StopRecord():
+                self.stopped = record.why
+            case DoneRecord():
+                self.done = True
+            case _:
+                assert_never(record)
+
+    @property
+    def closed(self) -> list[tuple[int, str]]:
+        """Waves and nodes of the cordons that are ours, and not lifted."""
+        return [key for key, closed in self.cordons.items() if closed]
+
+    def stage(self, move: MoveDocument) -> Stage:
+        """How far a move is."""
+        return self.progress[move.id].stage
+
+    def settled(self, move: MoveDocument) -> bool:
+        """Whether nothing more is to be done or awaited for a move, but that its old pod is gone."""
+        stage = self.stage(move)
+        return stage in {"landed", "elsewhere", "refused"} or (move.kind == "remove" and stage == "leaving")
+
+    def uid(self, move: MoveDocument) -> str:
+        """Return the uid of the pod that a move is about: what was seen before what the plan says; empty if open."""
+        intent = self.progress[move.id].intent
+        if intent is not None:
+            return intent.uid
+        parked = self.parked(move)
+        return parked.uid if parked is not None else ("" if move.follows else move.pod.uid)
+
+    def name(self, move: MoveDocument) -> str:
+        """Return the name of the pod that a move is about."""
+        intent = self.progress[move.id].intent
+        if intent is not None:
+            return intent.name
+        parked = self.parked(move)
+        return parked.pod if parked is not None else move.pod.name
+
+    def parked(self, move: MoveDocument) -> LandedRecord | None:
+        """Return the pod that a move takes on from an earlier one, once it has landed.
+
+        If pods of one owner have exchanged their places, it is the one that stands where the move begins.
+        """
+        if move.follows is None:
+            return None
+        group = self._interchangeable(move.follows)
+        landed = {name: record for name in group if (record := self.progress[name].landed) is not None}
+        followers = [other for other in self.plan.moves if other.follows in group]
+        found: dict[str, str] = {}
+        for other in followers:
+            own = landed.get(other.follows or "")
+            if own is not None and own.node == other.source:
+                found[other.id] = other.follows or ""
+        for other in followers:
+            if other.id not in found:
+                free = (name for name, record in landed.items() if record.node == other.source)
+                name = next((name for name in free if name not in found.values()), None)
+                found[other.id] = name if name is not None else other.follows or ""
+        return landed.get(found[move.id])
+
+    def _interchangeable(self, name: str) -> list[str]:
+        """Return the ids of the moves of one wave whose replacements can stand for each other, this one included."""
+        for wave in self.plan.waves:
+            for move in wave.moves:
+                if move.id == name:
+                    if move.same_name or move.owner is None:
+                        return [name]
+                    same = (move.pod.namespace, move.owner.uid)
+                    others = [m for m in wave.moves if m.owner is not None and not m.same_name and m.kind == "evict"]
+                    return [m.id for m in others if (m.pod.namespace, m.owner.uid if m.owner else "") == same]
+        return [name]

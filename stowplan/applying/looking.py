@@ -1,0 +1,49 @@
+"""A look at the whole cluster before a wave: is it still what the plan expects?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from instances.documents import Document
+from instances.manifests import read_snapshot
+from models.plan import Plan, WaveDocument
+from plugins_compat.framework.profile import Profile
+from stowplan.applying.drift import drift
+from stowplan.applying.ledger import Ledger
+from stowplan.applying.observing import View
+from stowplan.applying.rehearsing import rehearsed
+from stowplan.kubectl import Kubectl
+from stowplan.snapshotting import kinds_served, take
+
+NEEDED = ("nodes", "pods", "poddisruptionbudgets.policy")
+"""Kinds that have to be seen; of all others, what is not seen is taken for not there."""
+
+
+@dataclass
+class Lookout:
+    """Looks at a cluster, and holds it against a plan."""
+
+    plan: Plan
+    ledger: Ledger
+    kubectl: Kubectl
+    profile: Profile
+    _kinds: tuple[str, ...] = field(default=(), init=False)
+
+    def look(self, wave: WaveDocument) -> tuple[View, list[str]]:
+        """Return what is seen, and what of it keeps the plan from going on with a wave, one line each.
+
+        A wave that was begun already is not rehearsed: the cluster is in the midst of it.
+
+        Raises
+        ------
+        ClusterError
+            If the cluster cannot be seen.
+        """
+        self._kinds = self._kinds or kinds_served(self.kubectl)
+        data = take(self.kubectl, self._kinds, needed=NEEDED).data
+        view = View(data)
+        problems = drift(self.plan, self.ledger, view, wave.number)
+        if not problems and wave.number not in self.ledger.known:
+            snapshot = read_snapshot(iter([Document("kubectl get", data)]), skip_unknown_nodes=True)
+            problems = rehearsed(wave, self.ledger, snapshot, self.profile)
+        return view, problems

@@ -1,0 +1,165 @@
+"""What is read of a live cluster between two steps: as little as the steps need."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import msgspec
+
+from models.errors import InputError
+from stowplan.kubectl import Kubectl
+
+T = TypeVar("T")
+
+HASHES = ("pod-template-hash", "controller-revision-hash")
+
+
+class _Part(msgspec.Struct, rename="camel"):
+    """A part of an object; fields that are not named here pass."""
+
+
+class Owner(_Part):
+    """Who owns an object."""
+
+    uid: str = ""
+    kind: str = ""
+    name: str = ""
+    controller: bool | None = None
+
+
+class Metadata(_Part):
+    """Names, and who made the object."""
+
+    name: str
+    namespace: str = ""
+    uid: str = ""
+    generation: int = 0
+    labels: dict[str, str] | None = None
+    owner_references: tuple[Owner, ...] | None = None
+    deletion_timestamp: str | None = None
+
+
+class Condition(_Part):
+    """One entry of ``status.conditions``."""
+
+    type: str = ""
+    status: str = ""
+    reason: str = ""
+    message: str = ""
+
+
+class Spec(_Part):
+    """Where a pod stands; whether a node is cordoned; how many pods a controller wants."""
+
+    node_name: str = ""
+    unschedulable: bool | None = None
+    replicas: int | None = None
+
+
+class Status(_Part):
+    """How an object fares."""
+
+    phase: str = ""
+    conditions: tuple[Condition, ...] | None = None
+    observed_generation: int = 0
+
+
+class Seen(_Part):
+    """A pod, a node, a budget or a controller, as it was seen."""
+
+    metadata: Metadata
+    kind: str = ""
+    spec: Spec = msgspec.field(default_factory=Spec)
+    status: Status = msgspec.field(default_factory=Status)
+
+    @property
+    def key(self) -> str:
+        """``namespace/name``."""
+        return f"{self.metadata.namespace}/{self.metadata.name}"
+
+    @property
+    def uid(self) -> str:
+        """The object's uid."""
+        return self.metadata.uid
+
+    @property
+    def node(self) -> str:
+        """The node of a pod; empty while it has none."""
+        return self.spec.node_name
+
+    @property
+    def leaving(self) -> bool:
+        """Whether the object is being deleted."""
+        return self.metadata.deletion_timestamp is not None
+
+    @property
+    def finished(self) -> bool:
+        """Whether a pod is over."""
+        return self.status.phase in {"Succeeded", "Failed"}
+
+    @property
+    def ready(self) -> bool:
+        """Whether the condition ``Ready`` holds."""
+        return any(c.type == "Ready" and c.status == "True" for c in self.status.conditions or ())
+
+    @property
+    def owner(self) -> str:
+        """The uid of the controller; empty if there is none."""
+        return next((o.uid for o in self.metadata.owner_references or () if o.controller), "")
+
+    @property
+    def template(self) -> str:
+        """The hash of the template that a pod was made from; empty if it carries none."""
+        labels = self.metadata.labels or {}
+        return next((labels[key] for key in HASHES if key in labels), "")
+
+    @property
+    def waits_for(self) -> str:
+        """Why a pod has no node, in the scheduler's words."""
+        return next((c.message or c.reason for c in self.status.conditions or () if c.type == "PodScheduled"), "")
+
+
+class _List(_Part):
+    items: tuple[Seen, ...]
+
+
+_list = msgspec.json.Decoder(_List)
+_one = msgspec.json.Decoder(Seen)
+
+
+class View:
+    """Pods, nodes and budgets as one look at the cluster showed them."""
+
+    def __init__(self, data: bytes) -> None:
+        items = _decode(_list, data).items
+        self.pods = {f"{o.metadata.namespace}/{o.metadata.name}": o for o in items if o.kind == "Pod"}
+        self.nodes = {o.metadata.name: o for o in items if o.kind == "Node"}
+        self.budgets = {o.key: o for o in items if o.kind == "PodDisruptionBudget"}
+
+    def of_owner(self, uid: str) -> list[Seen]:
+        """Return the pods of a controller."""
+        return [pod for pod in self.pods.values() if pod.owner == uid]
+
+
+def seen_pods(data: bytes) -> list[Seen]:
+    """Return the pods of a ``List``."""
+    return list(_decode(_list, data).items)
+
+
+def look_at_pod(kubectl: Kubectl, namespace: str, name: str) -> Seen | None:
+    """Return a pod as it is now, or ``None`` if there is none of the name."""
+    data = kubectl.find("pod", name, namespace)
+    return None if data is None else _decode(_one, data)
+
+
+def look_at(kubectl: Kubectl, kind: str, name: str, namespace: str | None = None) -> Seen | None:
+    """Return an object as it is now, or ``None`` if there is none of the name."""
+    data = kubectl.find(kind, name, namespace)
+    return None if data is None else _decode(_one, data)
+
+
+def _decode(decoder: msgspec.json.Decoder[T], data: bytes) -> T:
+    try:
+        return decoder.decode(data)
+    except msgspec.DecodeError as error:
+        raise InputError(f"is not what a cluster prints: {error}", "kubectl get") from None

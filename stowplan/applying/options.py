@@ -1,0 +1,79 @@
+"""How carefully and how patiently a plan is carried out; how a run ends early."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from models.errors import StowplanError
+from models.plan import Plan
+from optimizer.control import Stop
+from stowplan.documents.plan import moment
+
+
+@dataclass(frozen=True)
+class ApplyOptions:
+    """Limits on a run.
+
+    Parameters
+    ----------
+    timeout
+        Seconds that each wave may take; what the plan says of its barrier if not given.
+    pending
+        Seconds that a replacement may be missing or without a node.
+    elsewhere
+        How many replacements may come up on another node than planned.
+    stop_after
+        Number of the wave after which to stop.
+    poll
+        Seconds between two looks at the cluster.
+    serve
+        Where ``stowplan serve`` is told which wave begins, if it is to be.
+    pause_scale
+        Factor on the pauses between two attempts at one pod.
+    """
+
+    timeout: float | None = None
+    pending: float = 120.0
+    elsewhere: int = 0
+    stop_after: int | None = None
+    poll: float = 2.0
+    serve: str | None = None
+    pause_scale: float = 1.0
+
+
+@dataclass
+class Halt(StowplanError):
+    """A rule says to stop: in one line, what was seen."""
+
+    why: str
+
+    def __str__(self) -> str:
+        return self.why
+
+
+class Interrupted(Halt):
+    """Somebody asked to stop."""
+
+
+@dataclass(frozen=True)
+class Guard:
+    """Says whether a run may go on."""
+
+    plan: Plan
+    stop: Stop
+
+    def may_go_on(self) -> None:
+        """Raise if somebody asked to stop."""
+        if self.stop.is_set():
+            raise Interrupted("interrupted")
+
+    def may_begin(self) -> None:
+        """Raise if nothing new may be begun."""
+        self.may_go_on()
+        if datetime.now(UTC) >= moment(self.plan.expires_at, "expiresAt"):
+            raise Halt(f"the plan expired at {self.plan.expires_at}; make a new one")
+
+    def rest(self, seconds: float) -> None:
+        """Sleep, unless somebody asks to stop."""
+        self.stop.wait(seconds)

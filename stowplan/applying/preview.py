@@ -1,0 +1,85 @@
+"""What a run would do: where the plan stands, what has changed in the cluster, what the server says to dry runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from models.plan import Plan, WaveDocument
+from optimizer.control import Stop
+from plugins_compat.framework.profile import Profile
+from stowplan.applying.apply import check_plan, cluster_uid
+from stowplan.applying.evicting import eviction, eviction_path, eviction_version
+from stowplan.applying.journal import check_header, read_journal
+from stowplan.applying.ledger import Ledger
+from stowplan.applying.looking import Lookout
+from stowplan.applying.options import Guard, Halt
+from stowplan.kubectl import ClusterError, Kubectl, Refusal
+
+
+@dataclass(frozen=True)
+class Preview:
+    """What was found without changing anything.
+
+    Parameters
+    ----------
+    problems
+        What would stop a run at once.
+    refusals
+        By move of the next wave: what the server would not let happen, if it was asked.
+    asked
+        Whether it was asked.
+    """
+
+    ledger: Ledger
+    journal: Path
+    problems: tuple[str, ...]
+    refusals: dict[str, str]
+    asked: bool
+
+
+def preview(plan: Plan, kubectl: Kubectl, journal: Path, profile: Profile, *, ask_server: bool, stop: Stop) -> Preview:
+    """Check a plan against the live cluster; with ``ask_server``, also send the next wave's evictions as dry runs.
+
+    A dry run checks one eviction at a time and reserves nothing, so that pods which pass one by one may still have to
+    wait for each other.
+
+    Raises
+    ------
+    InputError
+        If the plan cannot be carried out, or the journal is not its own.
+    ClusterError
+        If the cluster cannot be reached.
+    """
+    check_plan(plan)
+    records = read_journal(journal)
+    check_header(records, plan, cluster_uid(kubectl), journal)
+    ledger = Ledger(plan)
+    ledger.fold(records)
+    following = next((wave for wave in plan.waves if wave.number not in ledger.ended), None)
+    if following is None:
+        return Preview(ledger, journal, (), {}, False)
+    problems = Lookout(plan, ledger, kubectl, profile).look(following)[1]
+    try:
+        Guard(plan, stop).may_begin()
+    except Halt as error:
+        problems.insert(0, str(error))
+    refusals = _ask(following, ledger, kubectl) if ask_server else {}
+    return Preview(ledger, journal, tuple(problems), refusals, ask_server)
+
+
+def _ask(wave: WaveDocument, ledger: Ledger, kubectl: Kubectl) -> dict[str, str]:
+    version = eviction_version(kubectl)
+    refusals: dict[str, str] = {}
+    for move in wave.moves:
+        uid, name, namespace = ledger.uid(move), ledger.name(move), move.pod.namespace
+        if move.kind == "place" or ledger.stage(move) not in {"waiting", "asked"} or not uid:
+            continue
+        body = eviction(version, namespace, name, uid, dry_run=True)
+        try:
+            kubectl.post(eviction_path(namespace, name), body, "")
+        except Refusal as error:
+            refusals[move.id] = error.message
+        except ClusterError as error:
+            raise ClusterError(error.message, f"dry run of the eviction of pod {namespace}/{name}") from None
+    return refusals

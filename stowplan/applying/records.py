@@ -1,0 +1,154 @@
+"""What a journal holds: one record a line, in the order in which things were begun and seen."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, TypeAdapter
+
+from models.document import Document
+
+
+class PlanRecord(Document):
+    """First line of a journal: which plan is carried out, and in which cluster.
+
+    Parameters
+    ----------
+    plan, plan_hash
+        The plan's id, and the SHA-256 of its content.
+    cluster
+        The uid of the namespace ``kube-system``; empty if it could not be read.
+    """
+
+    event: Literal["plan"] = "plan"
+    at: str
+    version: Literal[1] = 1
+    plan: str
+    plan_hash: str
+    cluster: str
+
+
+class StartRecord(Document):
+    """A process began, or went on where another one had stopped."""
+
+    event: Literal["start"] = "start"
+    at: str
+    process: int
+
+
+class WaveRecord(Document):
+    """A wave was begun; nothing of it had been evicted.
+
+    Parameters
+    ----------
+    known
+        By uid of the owner, the uids of the pods that it had: what comes later are replacements.
+    """
+
+    event: Literal["wave"] = "wave"
+    at: str
+    wave: int
+    known: dict[str, tuple[str, ...]]
+
+
+class CordonRecord(Document):
+    """A node that was open is about to be cordoned for a wave; for wave 0, it is to be cordoned for good."""
+
+    event: Literal["cordon"] = "cordon"
+    at: str
+    wave: int
+    node: str
+
+
+class UncordonRecord(Document):
+    """A node that was cordoned for a wave is open again."""
+
+    event: Literal["uncordon"] = "uncordon"
+    at: str
+    wave: int
+    node: str
+
+
+class IntentRecord(Document):
+    """A pod is about to be evicted. From here on, a pod that is gone counts as evicted by us."""
+
+    event: Literal["intent"] = "intent"
+    at: str
+    move: str
+    namespace: str
+    name: str
+    uid: str
+
+
+class AnswerRecord(Document):
+    """What became of an eviction.
+
+    Parameters
+    ----------
+    outcome
+        ``evicted``: the pod leaves. ``gone``: it had left, or was leaving, when we looked: after a lost answer, or by
+        somebody else's hand. ``later``: refused for the time being. ``unknown``: no answer was seen, and the pod is
+        still there. ``refused``: refused for good.
+    """
+
+    event: Literal["answer"] = "answer"
+    at: str
+    move: str
+    outcome: Literal["evicted", "gone", "later", "unknown", "refused"]
+    message: str = ""
+
+
+class LandedRecord(Document):
+    """A pod that a move is about has a node, and is ready there; ``pod`` is the replacement, or the pod itself.
+
+    ``planned`` is also true if it stands on the target of another move of its owner in the wave: they have exchanged
+    their places.
+    """
+
+    event: Literal["landed"] = "landed"
+    at: str
+    move: str
+    pod: str
+    uid: str
+    node: str
+    planned: bool
+
+
+class WaveEndRecord(Document):
+    """A wave is over: nothing of it is under way any more."""
+
+    event: Literal["wave-end"] = "wave-end"
+    at: str
+    wave: int
+
+
+class StopRecord(Document):
+    """The run came to an end before the plan did."""
+
+    event: Literal["stop"] = "stop"
+    at: str
+    why: str
+
+
+class DoneRecord(Document):
+    """All waves are over."""
+
+    event: Literal["done"] = "done"
+    at: str
+
+
+Record = Annotated[
+    PlanRecord
+    | StartRecord
+    | WaveRecord
+    | CordonRecord
+    | UncordonRecord
+    | IntentRecord
+    | AnswerRecord
+    | LandedRecord
+    | WaveEndRecord
+    | StopRecord
+    | DoneRecord,
+    Field(discriminator="event"),
+]
+RECORD: TypeAdapter[Record] = TypeAdapter(Record)

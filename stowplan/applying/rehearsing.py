@@ -1,0 +1,66 @@
+"""Whether the scheduler's filters would admit a wave in the cluster as it is now."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+from models.errors import InputError
+from models.plan import Plan, WaveDocument
+from models.snapshot import Snapshot
+from plans.budgets import Budgets
+from plans.rehearsal import Movement, Rehearsal, rehearse
+from plugins_compat.framework.profile import Profile
+from plugins_compat.profiles import choose_release, default_profile, read_profiles
+from stowplan.applying.ledger import Ledger
+
+ORDERS = 3
+"""Random orders of evictions, ends and arrivals in which a wave is played through."""
+
+
+def profile_of(plan: Plan, config: str | None) -> Profile:
+    """Return the scheduler profile that a plan was made for.
+
+    Parameters
+    ----------
+    config
+        The configuration that the plan was made with, if it was made with one.
+
+    Raises
+    ------
+    InputError
+        If the plan was made with a configuration that is not given, or that has no such profile.
+    """
+    made_with = plan.settings
+    release = choose_release(made_with.release)
+    if config is None:
+        if made_with.config is not None:
+            raise InputError(f"was made with {made_with.config}; give it with --config", field="settings.config")
+        return default_profile(release)
+    profiles = read_profiles(config, release)
+    if made_with.scheduler not in profiles:
+        raise InputError(f"has no profile {made_with.scheduler!r}", config, None, "profiles")
+    return profiles[made_with.scheduler]
+
+
+def rehearsed(wave: WaveDocument, ledger: Ledger, snapshot: Snapshot, profile: Profile) -> list[str]:
+    """Play a wave that was not begun through, in random orders; return what the filters refuse, one line each.
+
+    Budgets are left out: what they refuse now they may allow when others of the wave are ready again.
+    """
+    there = {pod.key for pod in snapshot.pods if not pod.finished}
+    moves: dict[str, Movement] = {}
+    for move in wave.moves:
+        key = f"{move.pod.namespace}/{ledger.name(move)}"
+        if key in there and ledger.stage(move) == "waiting":
+            nodes = (move.source or "", move.target or "")
+            moves[key] = Movement(key, *nodes, same_name=move.same_name, waits=move.waits)
+    bound = {pod.key for pod in snapshot.pods if pod.node_name}
+    moves = {key: movement for key, movement in moves.items() if movement.source or key not in bound}
+    unlimited = Budgets(replace(snapshot, pod_disruption_budgets=()))
+    found: dict[str, None] = {}
+    for order in range(ORDERS):
+        rehearsal = Rehearsal(snapshot, profile, budgets=unlimited)
+        for trouble in rehearse(rehearsal, list(moves.values()), random.Random(order)):
+            found[f"pod {trouble.key}: {trouble.problem}"] = None
+    return list(found)

@@ -1,0 +1,205 @@
+"""One wave: evict its pods, wait until they are gone and their replacements are ready, look where those are."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from models.plan import MoveDocument, WaveDocument
+from stowplan.applying.evicting import Evictor
+from stowplan.applying.journal import now
+from stowplan.applying.landing import Match, match
+from stowplan.applying.ledger import Ledger
+from stowplan.applying.observing import Seen, look_at, seen_pods
+from stowplan.applying.options import ApplyOptions, Guard, Halt
+from stowplan.applying.records import LandedRecord, WaveEndRecord
+from stowplan.kubectl import ClusterError, Kubectl
+
+SURE = 2
+"""How often a replacement must be seen on another node than planned before it counts as landed there."""
+
+
+@dataclass
+class WaveRun:
+    """A wave under way, begun by this process or by one before it.
+
+    Parameters
+    ----------
+    guard
+        Asked before every step.
+    tell
+        Takes lines about what happens.
+    """
+
+    wave: WaveDocument
+    ledger: Ledger
+    kubectl: Kubectl
+    evictor: Evictor
+    options: ApplyOptions
+    guard: Guard
+    tell: Callable[[str], None]
+    _due: dict[str, float] = field(default_factory=dict)
+    _waits: dict[str, float] = field(default_factory=dict)
+    _sightings: Counter[tuple[str, str]] = field(default_factory=Counter)
+    _astray: set[str] = field(default_factory=set)
+    _present: set[str] = field(default_factory=set)
+    _trouble: str = ""
+
+    def carry_out(self) -> None:
+        """Bring the wave to its end.
+
+        Raises
+        ------
+        Halt
+            If it has to stop before; what is under way in the cluster then goes on by itself.
+        """
+        timeout = self.options.timeout if self.options.timeout is not None else self.wave.barrier.timeout_seconds
+        deadline = time.monotonic() + timeout
+        while True:
+            self._evict()
+            if self._observe() and self._over():
+                break
+            if time.monotonic() >= deadline:
+                raise Halt(f"wave {self.wave.number} is not over after {timeout:g} s: {self._unsettled()}")
+            self.guard.may_go_on()
+            self.guard.rest(self._pause(deadline))
+        self.ledger.write(WaveEndRecord(at=now(), wave=self.wave.number))
+
+    def _evict(self) -> None:
+        for move in self.wave.moves:
+            if move.kind == "place" or self.ledger.stage(move) not in {"waiting", "asked"}:
+                continue
+            if self._due.get(move.id, 0.0) > time.monotonic():
+                continue
+            self.guard.may_begin()
+            pause = self.evictor.evict(move)
+            if pause is not None:
+                self._due[move.id] = time.monotonic() + pause
+            self._tell_eviction(move, pause)
+
+    def _tell_eviction(self, move: MoveDocument, pause: float | None) -> None:
+        answer = self.ledger.progress[move.id].answer
+        words = {"evicted": "evicted", "gone": "gone", "later": "refused for now", "unknown": "no answer"}
+        word = words.get(answer.outcome, "refused for good") if answer is not None else "not reached"
+        message = f": {answer.message}" if answer is not None and answer.message else ""
+        again = "" if pause is None else f"; again in {pause:.3g} s"
+        self.tell(f"wave {self.wave.number}: {move.pod.namespace}/{self.ledger.name(move)}: {word}{message}{again}")
+
+    def _observe(self) -> bool:
+        """Look at the cluster and write down what has landed; say whether it could be seen."""
+        pods: list[Seen] = []
+        try:
+            for namespace in sorted({move.pod.namespace for move in self.wave.moves}):
+                pods += seen_pods(self.kubectl.get(["pods"], namespace=namespace).data)
+        except ClusterError as error:
+            self._trouble = str(error)
+            self.tell(f"wave {self.wave.number}: {error}")
+            return False
+        self._trouble = ""
+        self._present = {pod.uid for pod in pods}
+        self._astray = set()
+        known = self.ledger.known.get(self.wave.number, {})
+        for matched in match(self.wave.moves, self.ledger, known, pods):
+            self._judge(matched)
+        self._check_strays()
+        return True
+
+    def _judge(self, matched: Match) -> None:
+        move, pod = matched.move, matched.pod
+        if pod is None or not matched.bound:
+            self._wait(matched)
+            return
+        self._waits.pop(move.id, None)
+        if move.template_hash and pod.template and pod.template != move.template_hash:
+            raise Halt(f"pod {pod.key} came back from another template than planned (a rollout); make a new plan")
+        if not matched.planned:
+            self._sightings[(move.id, pod.uid)] += 1
+            if self._sightings[(move.id, pod.uid)] < SURE:
+                return
+            self._astray.add(move.id)
+        if not pod.ready and self.wave.barrier.ready:
+            return
+        self.ledger.write(
+            LandedRecord(
+                at=now(), move=move.id, pod=pod.metadata.name, uid=pod.uid, node=pod.node, planned=matched.planned
+            )
+        )
+        where = f"on {pod.node}" if matched.planned else f"on {pod.node}, not as planned"
+        self.tell(f"wave {self.wave.number}: {pod.key} ready {where}")
+
+    def _check_strays(self) -> None:
+        """Stop if too many replacements are elsewhere, ready or not."""
+        elsewhere = {move.id for move in self.ledger.plan.moves if self.ledger.stage(move) == "elsewhere"}
+        strays = sorted(elsewhere | self._astray)
+        if len(strays) > self.options.elsewhere:
+            limit = f"{self.options.elsewhere} may" if self.options.elsewhere else "none may"
+            count = "1 replacement" if len(strays) == 1 else f"{len(strays)} replacements"
+            names = ", ".join(strays[:5]) + (", …" if len(strays) > 5 else "")
+            raise Halt(f"{count} came up on another node than planned, {limit}: {names}")
+
+    def _wait(self, matched: Match) -> None:
+        """Stop if a pod is without a node, or missing, for too long."""
+        move, pod = matched.move, matched.pod
+        if move.kind != "place" and self.ledger.uid(move) in self._present:
+            return  # the old pod may have to be gone first, to free its name or what only one of the two can have
+        if pod is None and move.same_name:
+            return  # it may come when others before it are ready; the time for the wave is its limit
+        since = self._waits.setdefault(move.id, time.monotonic())
+        if time.monotonic() - since < self.options.pending:
+            return
+        for_so_long = f"for {self.options.pending:g} s"
+        if pod is not None:
+            because = f": {pod.waits_for}" if pod.waits_for else ""
+            raise Halt(f"pod {pod.key} is without a node {for_so_long}{because}")
+        if move.kind == "place":
+            raise Halt(f"pod {move.pod.key} is gone")
+        raise Halt(f"no replacement of pod {move.pod.key} {for_so_long}{self._owner_says(move)}")
+
+    def _owner_says(self, move: MoveDocument) -> str:
+        if move.owner is None:
+            return ""
+        name = f"{move.owner.kind} {move.owner.name}"
+        try:
+            owner = look_at(self.kubectl, move.owner.kind, move.owner.name, move.pod.namespace)
+        except ClusterError:
+            return ""
+        if owner is None or owner.leaving or owner.uid != (move.owner.uid or owner.uid):
+            return f": {name} is gone"
+        return f": {name} wants {owner.spec.replicas} pods now" if owner.spec.replicas is not None else ""
+
+    def _over(self) -> bool:
+        return all(self.ledger.settled(move) for move in self.wave.moves) and not self._lingering()
+
+    def _lingering(self) -> list[MoveDocument]:
+        """Return moves whose old pods are still there, if that matters."""
+        if not self.wave.barrier.gone:
+            return []
+        moved = [m for m in self.wave.moves if m.kind != "place" and self.ledger.stage(m) != "refused"]
+        return [move for move in moved if self.ledger.uid(move) in self._present]
+
+    def _unsettled(self) -> str:
+        """Say what is still open, and why."""
+        parts: list[str] = []
+        for move in self.wave.moves:
+            answer = self.ledger.progress[move.id].answer
+            if self.ledger.settled(move):
+                continue
+            stage = self.ledger.stage(move)
+            if stage == "leaving":
+                parts.append(f"the replacement of {move.pod.key} is not ready")
+            elif move.kind == "place":
+                parts.append(f"{move.pod.key} is not ready on {move.target}")
+            else:
+                parts.append(f"{move.pod.key} is not evicted" + (f" ({answer.message})" if answer else ""))
+        parts += [f"{move.pod.key} is not gone" for move in self._lingering() if self.ledger.settled(move)]
+        if self._trouble:
+            parts.append(self._trouble)
+        return "; ".join(parts[:5]) + ("; …" if len(parts) > 5 else "")
+
+    def _pause(self, deadline: float) -> float:
+        """Return how long to wait before the next look or attempt."""
+        present = time.monotonic()
+        due = [at - present for move, at in self._due.items() if self.ledger.progress[move].stage == "asked"]
+        return max(0.0, min([self.options.poll, deadline - present, *due]))

@@ -1,0 +1,114 @@
+"""How far a plan is carried out."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from models.document import API_VERSION, Document
+from stowplan.applying.apply import Applied
+from stowplan.applying.ledger import Ledger
+from stowplan.applying.preview import Preview
+
+
+class ProgressDocument(Document):
+    """A move, and what has become of it.
+
+    Parameters
+    ----------
+    stage
+        ``waiting``: not begun. ``asked``: the eviction was asked for, and is not settled. ``leaving``: the pod leaves
+        or has left. ``landed``: the replacement is ready on the target. ``elsewhere``: it is ready on another node.
+        ``refused``: the eviction was refused for good.
+    replacement, node
+        The pod that stands for the moved one now, and its node; empty as long as it is not ready.
+    message
+        What the cluster said last; of a dry run, what it would say.
+    """
+
+    wave: int
+    move: str
+    kind: str
+    namespace: str
+    name: str
+    source: str | None
+    target: str | None
+    stage: str
+    replacement: str = ""
+    node: str = ""
+    message: str = ""
+
+
+class ApplicationDocument(Document):
+    """How far a plan is carried out.
+
+    Parameters
+    ----------
+    cordons
+        What the plan has cordoned, such as ``n1, while wave 2 lasts``.
+    dry_run
+        Whether nothing was to be changed.
+    complete
+        Whether all waves are over.
+    stopped
+        Why the run ended before that; of a dry run, what would stop it, one reason after the other.
+    """
+
+    api_version: Literal["stowplan/v1"] = API_VERSION
+    kind: Literal["Application"] = "Application"
+    plan: str
+    journal: str
+    dry_run: bool
+    complete: bool
+    stopped: tuple[str, ...]
+    interrupted: bool
+    seconds: float
+    waves: int
+    waves_over: int
+    cordons: tuple[str, ...]
+    moves: tuple[ProgressDocument, ...]
+
+
+def application_document(result: Applied | Preview) -> ApplicationDocument:
+    """Describe how a run ended, or what one would do."""
+    ledger, dry = result.ledger, isinstance(result, Preview)
+    stopped = result.problems if isinstance(result, Preview) else (result.stopped,) if result.stopped else ()
+    return ApplicationDocument(
+        plan=ledger.plan.id,
+        journal=str(result.journal),
+        dry_run=dry,
+        complete=len(ledger.ended) == len(ledger.plan.waves),
+        stopped=stopped,
+        interrupted=isinstance(result, Applied) and result.interrupted,
+        seconds=result.seconds if isinstance(result, Applied) else 0.0,
+        waves=len(ledger.plan.waves),
+        waves_over=len(ledger.ended),
+        cordons=(
+            *(f"{node}, for good" for node in ledger.plan.cordon),
+            *(f"{node}, while wave {wave.number} lasts" for wave in ledger.plan.waves for node in wave.cordon),
+        ),
+        moves=tuple(_progress(ledger, result.refusals if isinstance(result, Preview) else {})),
+    )
+
+
+def _progress(ledger: Ledger, refusals: dict[str, str]) -> list[ProgressDocument]:
+    found: list[ProgressDocument] = []
+    for wave in ledger.plan.waves:
+        for move in wave.moves:
+            progress = ledger.progress[move.id]
+            landed, answer = progress.landed, progress.answer
+            found.append(
+                ProgressDocument(
+                    wave=wave.number,
+                    move=move.id,
+                    kind=move.kind,
+                    namespace=move.pod.namespace,
+                    name=ledger.name(move),
+                    source=move.source,
+                    target=move.target,
+                    stage=progress.stage,
+                    replacement=landed.pod if landed is not None else "",
+                    node=landed.node if landed is not None else "",
+                    message=refusals.get(move.id, answer.message if answer is not None else ""),
+                )
+            )
+    return found

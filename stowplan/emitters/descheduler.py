@@ -1,0 +1,142 @@
+"""The descheduler: labels on the pods of a wave, and for each wave a policy and a Job that evict exactly these."""
+
+from __future__ import annotations
+
+import yaml
+
+from models.plan import Plan, WaveDocument
+from plans.movability.annotations import EVICT
+from plans.movability.causes import Cause
+from plans.movability.movable import Movability
+from stowplan.emitters.descheduler_policy import exact_list, written
+from stowplan.emitters.emission import PLAN_LABEL, WAVE_LABEL, Choices, Emission, File
+from stowplan.emitters.manifests import Manifest, stream
+from stowplan.emitters.script import plan_lines, script
+from stowplan.emitters.words import require_plain, require_uids
+
+PROTECTED = (Cause.LOCAL_STORAGE, Cause.CRITICAL)
+POLICY = "policy.yaml"
+ACCOUNT = "stowplan-descheduler"
+
+
+def emit_descheduler(plan: Plan, choices: Choices) -> Emission:
+    """Return a script that labels and checks, the descheduler's rights, and a policy with its Job for each wave.
+
+    Parked pods are found when they are labelled. A pod that the descheduler protects by default, for its local storage
+    or its priority, is annotated; which ones these are is seen in the snapshot.
+
+    Raises
+    ------
+    InputError
+        If a pod has no uid, or a name is none.
+    """
+    require_plain(plan)
+    require_uids(plan)
+    variables = {
+        "WAVES": str(len(plan.waves)),
+        "NAMESPACE": choices.namespace,
+        "PLAN_LABEL": PLAN_LABEL,
+        "WAVE_LABEL": WAVE_LABEL,
+        "EVICT_ANNOTATION": EVICT,
+        "PROTECTED": " ".join(_protected(plan, choices)),
+    }
+    files = [
+        script(plan, ("pods", "waves", "descheduler"), plan_lines(plan), **variables),
+        File("rbac.yaml", stream(_rights(choices.namespace))),
+        *(
+            File(f"wave-{wave.number}.yaml", stream(_wave(plan, wave, choices)))
+            for wave in plan.waves
+            if _evicted(wave)
+        ),
+    ]
+    notes = ["the descheduler picks no nodes: run stowplan serve beside it, or pin replacements (emit --to pin)"]
+    if choices.snapshot is None:
+        notes.append("without --snapshot no pod is annotated that the descheduler protects (local storage, priority)")
+    if plan.executor == "koordinator":
+        notes.append("the plan was made for koordinator, which can move other pods than the descheduler")
+    return Emission(files, notes)
+
+
+def _evicted(wave: WaveDocument) -> int:
+    return sum(move.kind != "place" for move in wave.moves)
+
+
+def _protected(plan: Plan, choices: Choices) -> list[str]:
+    """Return the moves of pods that the DefaultEvictor lets nobody evict, unless their annotation says so."""
+    if choices.snapshot is None:
+        return []
+    pods = {pod.key: pod for pod in choices.snapshot.pods}
+    movability = Movability(choices.snapshot, "descheduler")
+    bonds = {
+        move.id: movability.bond(pods[move.pod.key])
+        for move in plan.moves
+        if move.kind != "place" and move.pod.key in pods
+    }
+    return [ident for ident, bond in bonds.items() if bond is not None and bond.cause in PROTECTED]
+
+
+def _wave(plan: Plan, wave: WaveDocument, choices: Choices) -> list[Manifest]:
+    name = f"{plan.id}-wave-{wave.number}"
+    labels = {PLAN_LABEL: plan.id, WAVE_LABEL: str(wave.number)}
+    namespaces = sorted({move.pod.namespace for move in wave.moves if move.kind != "place"})
+    policy = exact_list(name, labels, {PLAN_LABEL: plan.id}, namespaces, _evicted(wave))
+    meta = {"name": name, "namespace": choices.namespace, "labels": labels}
+    text = yaml.safe_dump(written(policy), sort_keys=False)
+    container = {
+        "name": "descheduler",
+        "image": choices.image,
+        "command": ["/bin/descheduler"],
+        "args": [f"--policy-config-file=/policy/{POLICY}", "--v=3"],
+        "resources": {"requests": {"cpu": "100m", "memory": "256Mi"}},
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "capabilities": {"drop": ["ALL"]},
+            "readOnlyRootFilesystem": True,
+            "runAsNonRoot": True,
+            "runAsUser": 1000,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+        "volumeMounts": [{"name": "policy", "mountPath": "/policy", "readOnly": True}],
+    }
+    pod = {
+        "serviceAccountName": ACCOUNT,
+        "restartPolicy": "Never",
+        "containers": [container],
+        "volumes": [{"name": "policy", "configMap": {"name": name}}],
+    }
+    job = {
+        "backoffLimit": 0,
+        "activeDeadlineSeconds": wave.barrier.timeout_seconds,
+        # The labels of the plan stand on the Job and not on its pod, which would be evicted with the others.
+        "template": {"metadata": {"labels": {"app.kubernetes.io/name": "descheduler"}}, "spec": pod},
+    }
+    return [
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {POLICY: text}},
+        {"apiVersion": "batch/v1", "kind": "Job", "metadata": meta, "spec": job},
+    ]
+
+
+def _rights(namespace: str) -> list[Manifest]:
+    """Return the rights that the descheduler needs: to read what it looks at, and to evict."""
+    reads = ["get", "list", "watch"]
+    rules = [
+        {"apiGroups": [""], "resources": ["nodes", "namespaces", "pods", "persistentvolumeclaims"], "verbs": reads},
+        {"apiGroups": [""], "resources": ["pods/eviction"], "verbs": ["create"]},
+        {"apiGroups": ["", "events.k8s.io"], "resources": ["events"], "verbs": ["create", "update", "patch"]},
+        {"apiGroups": ["scheduling.k8s.io"], "resources": ["priorityclasses"], "verbs": reads},
+        {"apiGroups": ["policy"], "resources": ["poddisruptionbudgets"], "verbs": reads},
+    ]
+    rbac = "rbac.authorization.k8s.io"
+    subject = {"kind": "ServiceAccount", "name": ACCOUNT, "namespace": namespace}
+    reference = {"apiGroup": rbac, "kind": "ClusterRole", "name": ACCOUNT}
+    return [
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": ACCOUNT, "namespace": namespace}},
+        {"apiVersion": f"{rbac}/v1", "kind": "ClusterRole", "metadata": {"name": ACCOUNT}, "rules": rules},
+        {
+            "apiVersion": f"{rbac}/v1",
+            "kind": "ClusterRoleBinding",
+            "metadata": {"name": ACCOUNT},
+            "roleRef": reference,
+            "subjects": [subject],
+        },
+    ]

@@ -1,0 +1,100 @@
+"""Nodes are cordoned as long as the plan says, whatever happens in between."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from models.plan import Plan
+from tests.support.api_server import refuse
+from tests.support.api_server.errors import ApiError, Object
+from tests.support.api_server.resources import NODES
+from tests.support.applying import Scene, scene
+from tests.support.applying import shop as shop_manifests
+from tests.support.kubectl import needs_kubectl
+from tests.support.moving import Moving
+from tests.support.plans import plan
+
+pytestmark = needs_kubectl
+MANIFESTS = [manifest for manifest in shop_manifests() if manifest["metadata"]["name"] != "new"]
+
+
+def make(manifests: list[Object]) -> Plan:
+    """Return a plan of two waves: n1 is to be cordoned for good, n2 while the first wave lasts."""
+    m = Moving(manifests)
+    made = plan([m.move("shop/db-0", "n3")], [m.move("shop/web-5d5b-aaaab", "n2")], cordon=("n1",))
+    first, second = made.waves
+    return made.model_copy(update={"waves": (first.model_copy(update={"cordon": ("n2",)}), second)})
+
+
+@pytest.fixture
+def shop(home: Path) -> Iterator[Scene]:
+    with scene(home, MANIFESTS, make) as found:
+        yield found
+
+
+def cordoned(shop: Scene) -> set[str]:
+    return {node["metadata"]["name"] for node in shop.server.store.all(NODES) if node["spec"].get("unschedulable")}
+
+
+def history(shop: Scene) -> list[tuple[str, bool]]:
+    """Return each change of a cordon."""
+    now = dict.fromkeys(("n1", "n2", "n3"), False)
+    story = []
+    for _, _, resource, node in shop.server.store.events:
+        name, closed = node["metadata"]["name"], bool(node.get("spec", {}).get("unschedulable"))
+        if resource == "nodes" and now[name] != closed:
+            now[name] = closed
+            story.append((name, closed))
+    return story
+
+
+def test_one_for_good_and_one_for_a_wave(shop: Scene) -> None:
+    assert shop.run().stopped == ""
+    assert history(shop) == [("n1", True), ("n2", True), ("n2", False)]
+    shop.check_done()
+
+
+def test_what_somebody_else_has_cordoned_stays_so(shop: Scene) -> None:
+    shop.server.store.update(NODES, "", "n2", lambda node: node["spec"].update(unschedulable=True))
+    result = shop.run(stop_after=1)
+    assert result.stopped == "the cluster has changed before wave 1: node n2 is cordoned"  # wave 2 needs it
+    assert cordoned(shop) == {"n2"}
+
+
+def test_a_wave_that_does_not_end_leaves_no_cordon(shop: Scene) -> None:
+    shop.server.cluster.never_ready.add("db-0")
+    assert "is not over after 1 s" in shop.run(timeout=1).stopped
+    assert cordoned(shop) == {"n1"}
+    shop.server.cluster.heal()
+    assert shop.run().ledger.done
+    assert history(shop)[1:] == [("n2", True), ("n2", False)] * 2
+
+
+def test_a_node_that_cannot_be_opened_is_opened_by_the_next_run(shop: Scene) -> None:
+    sad = refuse(ApiError(500, "InternalError", "etcd is sad"))
+    shop.server.faults.on("patch", sad, matching="nodes/n2", skip=1)
+    assert shop.run().stopped == "uncordon n2: etcd is sad"
+    assert cordoned(shop) == {"n1", "n2"}
+    assert shop.run().ledger.done
+    assert cordoned(shop) == {"n1"}
+    shop.check_done()
+
+
+@pytest.mark.parametrize("skip", [0, 1, 2])
+def test_a_run_that_is_killed_at_a_cordon(shop: Scene, skip: int) -> None:
+    process = shop.start("apply", "plan.json", "--yes", "-q", "--poll", "0.1")
+    shop.server.faults.on("patch", lambda request: process.kill(), matching="nodes/", skip=skip, after=skip == 1)
+    process.communicate(timeout=60)
+    assert process.returncode == -9
+    assert shop.run().ledger.done
+    assert cordoned(shop) == {"n1"}
+    shop.check_done()
+
+
+def test_a_dry_run_says_so(shop: Scene) -> None:
+    told = shop.command("apply", "plan.json").stdout
+    assert "Would cordon n1, for good\nWould cordon n2, while wave 1 lasts\n" in told
+    assert not cordoned(shop)

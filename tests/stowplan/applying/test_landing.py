@@ -1,0 +1,92 @@
+"""Which new pod replaces which old one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from models.plan import MoveDocument
+from stowplan.applying.journal import now
+from stowplan.applying.landing import match
+from stowplan.applying.ledger import Ledger
+from stowplan.applying.observing import Metadata, Owner, Seen, Spec
+from stowplan.applying.records import AnswerRecord, IntentRecord, LandedRecord
+from tests.support.plans import move, plan
+
+
+def pod(name: str, node: str = "", owner: str = "web", **meta: Any) -> Seen:
+    owners = (Owner(uid=f"uid-{owner}", controller=True),)
+    return Seen(
+        Metadata(name, "default", meta.pop("uid", f"uid-{name}"), owner_references=owners, **meta), "Pod", Spec(node)
+    )
+
+
+def matched(moves: list[MoveDocument], pods: list[Seen], known: set[str] = frozenset(), *more: Any) -> dict[str, str]:
+    """Return the pod that stands for each move, and its node."""
+    ledger = Ledger(plan(moves))
+    for m in moves:
+        if m.kind != "place":
+            ledger.take(IntentRecord(at=now(), move=m.id, namespace="default", name=m.pod.name, uid=m.pod.uid))
+            ledger.take(AnswerRecord(at=now(), move=m.id, outcome="evicted"))
+    ledger.fold(more)
+    found = match(moves, ledger, {"uid-web": frozenset(known)}, pods)
+    return {m.move.id: f"{m.pod.metadata.name}@{m.pod.node}" if m.pod else "-" for m in found}
+
+
+A, B = move("web-a", "n1", "n2", id="a"), move("web-b", "n1", "n3", id="b")
+
+
+def test_a_pod_on_a_target_counts_for_the_move_that_wants_it() -> None:
+    assert matched([A, B], [pod("web-x", "n3"), pod("web-y", "n2")]) == {"a": "web-y@n2", "b": "web-x@n3"}
+
+
+def test_a_pod_that_waits_comes_before_one_that_is_elsewhere() -> None:
+    assert matched([A], [pod("web-x", "n9"), pod("web-y")]) == {"a": "web-y@"}
+    assert matched([A], [pod("web-x", "n9")]) == {"a": "web-x@n9"}
+
+
+def test_old_leaving_finished_and_foreign_pods_do_not_count() -> None:
+    leaving = pod("web-l", "n2", deletion_timestamp="2026-01-01T00:00:00Z")
+    pods = [pod("web-o", "n2"), leaving, pod("api-x", "n2", owner="api")]
+    assert matched([A], pods, {"uid-web-o"}) == {"a": "-"}
+
+
+def test_a_pod_counts_once() -> None:
+    twin = move("web-c", "n1", "n2", id="c")
+    assert matched([A, twin], [pod("web-x", "n2")]) == {"a": "web-x@n2", "c": "-"}
+    landed = LandedRecord(at=now(), move="a", pod="web-x", uid="uid-web-x", node="n2", planned=True)
+    assert matched([A, twin], [pod("web-x", "n2")], set(), landed) == {"c": "-"}
+
+
+def test_a_pod_may_take_the_place_of_one_that_is_still_to_leave() -> None:
+    """Two places on n2 and one on n3; both pods that have left so far were replaced on n2."""
+    moves = [A, B, move("web-c", "n1", "n2", id="c")]
+    ledger = Ledger(plan(moves))
+    for m in moves[:2]:
+        ledger.take(IntentRecord(at=now(), move=m.id, namespace="default", name=m.pod.name, uid=m.pod.uid))
+        ledger.take(AnswerRecord(at=now(), move=m.id, outcome="evicted"))
+    pods = [pod("web-x", "n2"), pod("web-y", "n2")]
+    found = {m.move.id: (m.pod and m.pod.metadata.name, m.planned) for m in match(moves, ledger, {}, pods)}
+    assert found == {"a": ("web-x", True), "b": ("web-y", True)}
+    pods.append(pod("web-z", "n2"))
+    assert sum(m.planned for m in match(moves, ledger, {}, pods)) == 2
+
+
+def test_parked_pods_that_exchanged_their_places() -> None:
+    """What goes on from n3 is the pod that stands on n3, whichever move it was counted for."""
+    onward = move("web-b", "n3", "n1", id="b2", follows="b")
+    ledger = Ledger(plan([A, B], [onward]))
+    ledger.take(LandedRecord(at=now(), move="a", pod="web-x", uid="x", node="n3", planned=True))
+    ledger.take(LandedRecord(at=now(), move="b", pod="web-y", uid="y", node="n2", planned=True))
+    assert (ledger.name(onward), ledger.uid(onward)) == ("web-x", "x")
+
+
+def test_a_name_that_is_kept() -> None:
+    db = move("db-0", "n1", "n2", id="d", same_name=True)
+    assert matched([db], [pod("db-0", "n1", "db")]) == {"d": "-"}
+    assert matched([db], [pod("db-0", "n2", "db", uid="new")]) == {"d": "db-0@n2"}
+
+
+def test_a_pod_that_waits_is_itself() -> None:
+    waits = move("new", None, "n2", id="p", owner="")
+    assert matched([waits], [pod("new", uid="uid-new")]) == {"p": "new@"}
+    assert matched([waits], [pod("new", "n2", uid="another")]) == {"p": "-"}

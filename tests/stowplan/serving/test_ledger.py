@@ -1,0 +1,204 @@
+"""Who holds which token: by hand, and at random against what must always hold."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+import pytest
+
+from models.plan import TokenDocument
+from stowplan.serving.ledger import Asker, Ledger, Record, replayed
+
+NODES = ("n1", "n2", "n3", "n4")
+
+
+def token(target: str, count: int = 1, wave: int = 1, owner: str = "web", pod: str | None = None) -> TokenDocument:
+    return TokenDocument(
+        wave=wave, namespace="shop", owner_uid=owner, template_hash="h", pod=pod, target=target, count=count
+    )
+
+
+def asker(uid: str, owner: str = "web", name: str = "", hashes: tuple[str, ...] = ("h",)) -> Asker:
+    return Asker(uid, "shop", name or uid, owner, frozenset(hashes))
+
+
+def ledger(*tokens: TokenDocument, lease: float = 100.0, patience: float | None = None) -> Ledger:
+    if patience is None:
+        return Ledger(tokens, expires=1e6, lease=lease)
+    return Ledger(tokens, expires=1e6, lease=lease, firm=range(len(tokens)), patience=patience)
+
+
+def test_as_many_pods_get_a_node_as_there_are_tokens() -> None:
+    books = ledger(token("n1", 2), token("n2", 1))
+    given = [books.ask(asker(uid), NODES, 0.0)[0] for uid in "abcd"]
+    assert given == ["n1", "n1", "n2", None]
+
+
+@pytest.mark.parametrize(
+    "stranger",
+    [
+        asker("x", owner="other"),
+        asker("x", owner=""),
+        asker("x", hashes=("h2",)),
+        asker("x", hashes=()),
+        Asker("x", "pay", "x", "web", frozenset({"h"})),
+    ],
+)
+def test_a_pod_of_another_owner_template_or_namespace_gets_none(stranger: Asker) -> None:
+    assert ledger(token("n1")).ask(stranger, NODES, 0.0) == (None, [])
+
+
+def test_a_token_with_a_name_is_for_that_pod_alone() -> None:
+    books = ledger(token("n1", owner="db", pod="db-0"), token("n2", owner="", pod="alone"))
+    assert books.ask(asker("x", owner="db", name="db-1"), NODES, 0.0)[0] is None
+    assert books.ask(asker("y", owner="db", name="db-0"), NODES, 0.0)[0] == "n1"
+    assert books.ask(asker("z", owner="", name="alone"), NODES, 0.0)[0] == "n2"
+
+
+def test_the_same_pod_gets_the_same_answer_and_writes_nothing_more() -> None:
+    books = ledger(token("n1"), token("n2"))
+    target, records = books.ask(asker("a"), NODES, 0.0)
+    assert [record.change for record in records] == ["grant"]
+    for now in (1.0, 50.0, 5000.0):
+        assert books.ask(asker("a"), NODES, now) == (target, [])
+
+
+def test_a_node_in_sight_comes_first() -> None:
+    books = ledger(token("n1"), token("n2"))
+    assert books.ask(asker("a"), ("n2", "n3"), 0.0)[0] == "n2"
+    assert books.ask(asker("b"), ("n2", "n3"), 0.0)[0] == "n1"  # out of sight, but its own
+
+
+def test_a_wave_is_opened_when_the_one_before_is_handed_out_or_by_hand() -> None:
+    tokens = (token("n1", 2), token("n2", 1, wave=2), token("n3", 1, wave=3))
+    books = ledger(*tokens)
+    given = [books.ask(asker(uid), NODES, 0.0)[0] for uid in "abcd"]
+    assert given == ["n1", "n1", "n2", "n3"]
+    books = ledger(*tokens)
+    assert books.ask(asker("a"), ("n2", "n3"), 0.0)[0] == "n1"  # not a later wave's, though that is in sight
+    assert books.open == 1
+    assert [record.wave for record in books.open_wave(2, 0.0)] == [2]
+    assert books.ask(asker("b"), ("n2", "n3"), 0.0)[0] == "n2"
+    assert books.open_wave(1, 0.0) == []
+    assert books.open == 2
+
+
+def test_waves_without_tokens_hold_nobody_back() -> None:
+    books = ledger(token("n2", wave=2), token("n3", wave=4))
+    assert [books.ask(asker(uid), NODES, 0.0)[0] for uid in "abc"] == ["n2", "n3", None]
+
+
+def test_a_token_comes_back_from_a_pod_that_could_not_have_its_node() -> None:
+    books = ledger(token("n1"), lease=100.0)
+    assert books.ask(asker("a"), ("n2",), 0.0)[0] == "n1"
+    assert books.ask(asker("b"), NODES, 99.0)[0] is None
+    target, records = books.ask(asker("b"), NODES, 101.0)
+    assert target == "n1"
+    assert [(record.change, record.uid) for record in records] == [("release", "a"), ("grant", "b")]
+    assert books.ask(asker("a"), NODES, 102.0)[0] is None
+
+
+def test_a_pod_that_goes_on_asking_keeps_its_token() -> None:
+    books = ledger(token("n1"), lease=100.0)
+    for now in range(0, 1000, 90):
+        assert books.ask(asker("a"), ("n2",), float(now))[0] == "n1"
+        assert books.sweep(float(now)) == []
+    assert books.ask(asker("b"), NODES, 991.0)[0] is None
+    (record,) = books.sweep(2000.0)
+    assert (record.change, record.uid, record.why) == ("release", "a", "not asked about")
+
+
+def test_a_token_that_was_used_never_comes_back() -> None:
+    books = ledger(token("n1"), lease=100.0)
+    books.ask(asker("a"), NODES, 0.0)
+    assert books.sweep(1e5) == []
+    assert books.ask(asker("b"), NODES, 1e5)[0] is None
+    assert books.counts(50.0) == {(1, "free"): 0, (1, "leased"): 1}
+    assert books.counts(1e5) == {(1, "free"): 0, (1, "landed"): 1}
+
+
+def test_a_pod_of_the_same_name_takes_over() -> None:
+    """A name is given to one pod at a time: the former one is gone."""
+    books = ledger(token("n1", owner="db", pod="db-0"), token("n2", owner="db", pod="db-0", wave=2))
+    assert books.ask(asker("a", "db", "db-0"), NODES, 0.0)[0] == "n1"
+    assert books.ask(asker("b", "db", "db-0"), NODES, 1.0)[0] == "n2"  # evicted by the second wave
+    assert books.ask(asker("c", "db", "db-0"), NODES, 2.0)[0] == "n2"  # where it belongs in the end
+    assert len(books.leases) == 2
+
+
+def test_patience_ends_for_a_pod_without_its_node() -> None:
+    books = ledger(token("n1"), patience=30.0)
+    assert books.ask(asker("a"), ("n2",), 0.0)[0] == "n1"
+    assert books.ask(asker("a"), ("n2",), 29.0)[0] == "n1"
+    assert books.ask(asker("a"), ("n2",), 31.0)[0] is None
+    assert books.ask(asker("a"), NODES, 32.0)[0] is None  # and never again
+    assert books.ask(asker("b"), NODES, 33.0)[0] == "n1"
+
+
+def test_nothing_is_handed_out_when_the_plan_has_expired() -> None:
+    books = ledger(token("n1"))
+    assert books.ask(asker("a"), NODES, 999_999.0)[0] == "n1"
+    assert books.ask(asker("a"), NODES, 1e6) == (None, [])
+
+
+@pytest.mark.parametrize("patience", [None, 40.0])
+@pytest.mark.parametrize("seed", range(20))
+def test_what_always_holds(seed: int, patience: float | None) -> None:
+    """No token is held twice; equal pods get equal answers; what was written down says all of it."""
+    rng = random.Random(seed)
+    tokens = [
+        token(rng.choice(NODES), rng.randint(1, 2), rng.randint(1, 3), rng.choice(["web", "api"]))
+        for _ in range(rng.randint(1, 6))
+    ] + [token(rng.choice(NODES), wave=rng.randint(1, 3), owner="db", pod="db-0")]
+    books = ledger(*tokens, lease=50.0, patience=patience)
+    written: list[Record] = []
+    now, alive = 0.0, dict[str, Asker]()
+    for step in range(300):
+        now += rng.choice([0.0, 1.0, 5.0, 60.0])
+        if not alive or rng.random() < 0.3:
+            owner = rng.choice(["web", "api", "db", "none"])
+            made = asker(f"pod-{step}", owner, "db-0" if owner == "db" else "", ("h",) if rng.random() < 0.9 else ())
+            alive[made.uid] = made
+        if rng.random() < 0.02:
+            written += books.open_wave(rng.randint(1, 3), now)
+        if rng.random() < 0.05:
+            written += books.sweep(now)
+        one = rng.choice(list(alive.values()))
+        held = books.leases.get(one.uid)
+        nodes = rng.sample(NODES, rng.randint(1, 4))
+        target, records = books.ask(one, nodes, now)
+        written += records
+        if target is not None:
+            lease = books.leases[one.uid]
+            given = books.tokens[lease.token]
+            assert given.target == target
+            assert given.owner_uid == one.owner
+            assert given.wave <= books.open
+            assert given.pod in (None, one.name)
+            assert "h" in one.hashes
+        if held is not None and target is not None:
+            assert target == books.tokens[held.token].target
+        holders = Counter(lease.token for lease in books.leases.values())
+        assert all(holders[i] <= t.count for i, t in enumerate(tokens))
+        assert sum(books.counts(now).values()) == sum(t.count for t in tokens)
+    again = replayed(ledger(*tokens, lease=50.0, patience=patience), written)
+    assert again.open == books.open
+    assert {u: (x.token, x.offered) for u, x in again.leases.items()} == {
+        u: (x.token, x.offered) for u, x in books.leases.items()
+    }
+    assert again.counts(0.0).keys() >= {(t.wave, "free") for t in tokens}
+
+
+@pytest.mark.parametrize(
+    ("records", "said"),
+    [
+        ([Record("release", 0.0, "a", "shop/a", 0)], "has no token"),
+        ([Record("grant", 0.0, "a", "shop/a", 7)], "token 7 is not in the plan"),
+        ([Record("grant", 0.0, "a", "shop/a", 0)] * 2, "has a token already"),
+        ([Record("grant", 0.0, u, f"shop/{u}", 0) for u in "ab"], "more often than the plan has it"),
+    ],
+)
+def test_records_that_cannot_be(records: list[Record], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        replayed(ledger(token("n1")), records)

@@ -1,0 +1,84 @@
+"""``snapshot`` writes what every other command reads."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from instances.load import load
+from instances.manifests import READ
+from stowplan.cli import run
+from stowplan.snapshotting import KINDS
+from tests.support.api_server import ApiServer, Cluster, cut, refuse
+from tests.support.api_server.errors import ApiError
+from tests.support.api_server.resources import RESOURCES
+from tests.support.applying import shop
+from tests.support.kubectl import needs_kubectl
+
+
+def test_all_kinds_that_are_read_are_asked_for() -> None:
+    names = {resource.name: resource.kind for resource in RESOURCES}
+    assert {names[kind] for kind in KINDS} == set(READ)
+
+
+@needs_kubectl
+class TestSnapshot:
+    @pytest.fixture(autouse=True)
+    def _serve(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+        monkeypatch.setenv("HOME", str(tmp_path))
+        monkeypatch.chdir(tmp_path)
+        self.server = ApiServer(Cluster(shop()))
+        with self.server:
+            self.server.cluster.settle()
+            monkeypatch.setenv("KUBECONFIG", str(self.server.kubeconfig(tmp_path, ("test", "other"))))
+            yield
+
+    @pytest.mark.parametrize("name", ["dump.json", "dump.json.gz"])
+    def test_a_dump_is_written_and_read(self, name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert run(["snapshot", "-o", name, "--context", "other", "--chunk-size", "2"]) == 0
+        assert "stowplan: " + name + ": 6 Pod, 3 Node" in capsys.readouterr().err
+        read = load([name])
+        assert (len(read.nodes), len(read.pods), len(read.pod_disruption_budgets)) == (3, 6, 1)
+        if name.endswith(".gz"):
+            assert json.loads(gzip.decompress(Path(name).read_bytes()))["kind"] == "List"
+        assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".dump")] == []
+
+    def test_on_standard_output(self, capfd: pytest.CaptureFixture[str]) -> None:
+        assert run(["snapshot", "-o", "-"]) == 0
+        assert json.loads(capfd.readouterr().out)["kind"] == "List"
+
+    def test_kinds_that_are_missing_are_named(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self.server.discovery.resources = tuple(r for r in self.server.discovery.resources if r.plural != "csidrivers")
+        self.server.forbids.add("persistentvolumes")
+        assert run(["snapshot", "-o", "dump.json"]) == 0
+        told = capsys.readouterr().err
+        assert "stowplan: warning: the server does not serve csidrivers.storage.k8s.io\n" in told
+        assert "stowplan: warning: left out: persistentvolumes is forbidden: " in told
+        assert len(load(["dump.json"]).nodes) == 3
+
+    def test_an_aggregated_api_that_is_down_costs_nothing_else(self) -> None:
+        down = refuse(ApiError(503, "ServiceUnavailable", "the server is currently unable to handle the request"))
+        self.server.faults.on("discover", down, matching="/apis/batch/v1", times=100)
+        assert run(["snapshot", "-o", "dump.json"]) == 0
+        assert len(load(["dump.json"]).pods) == 6
+
+    def test_without_pods_there_is_none(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self.server.forbids.add("pods")
+        assert run(["snapshot", "-o", "dump.json"]) == 1
+        assert capsys.readouterr().err.startswith("stowplan: pods is forbidden: ")
+        assert not Path("dump.json").exists()
+
+    def test_never_half_a_file(self, capsys: pytest.CaptureFixture[str]) -> None:
+        Path("dump.json").write_text("what was there")
+        self.server.faults.on("list", cut(0.5), matching="pods", skip=1)
+        assert run(["snapshot", "-o", "dump.json", "--chunk-size", "2"]) == 1
+        assert "EOF" in capsys.readouterr().err
+        assert Path("dump.json").read_text() == "what was there"
+
+    def test_a_place_that_cannot_be_written(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert run(["snapshot", "-o", "nowhere/dump.json"]) == 1
+        assert capsys.readouterr().err == "stowplan: nowhere/dump.json: cannot be written: No such file or directory\n"

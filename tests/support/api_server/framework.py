@@ -1,0 +1,38 @@
+"""The scheduler that decides as kube-scheduler does, extenders included."""
+
+from __future__ import annotations
+
+import json
+
+from instances.documents import Document
+from instances.manifests import READ, read_snapshot
+from plugins_compat.admission import populated
+from plugins_compat.framework.profile import Profile
+from plugins_compat.framework.scheduler import schedule
+from tests.support.api_server.errors import Object
+from tests.support.api_server.resources import BY_KIND
+from tests.support.api_server.store import Store
+
+
+class ByFramework:
+    """Runs one cycle of the re-implemented framework for each pending pod."""
+
+    def __init__(self, profile: Profile) -> None:
+        self.profile = profile
+
+    def __call__(self, store: Store, pod: Object) -> str | None:
+        """Return the node that the profile chooses now."""
+        items = [found for kind in READ if kind in BY_KIND for found in store.all(BY_KIND[kind])]
+        data = json.dumps({"kind": "List", "apiVersion": "v1", "items": items}).encode()
+        snapshot = read_snapshot(iter([Document("store", data)]))
+        standing = {p.key: p.node_name for p in snapshot.pods if p.node_name and not p.finished}
+        key = f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
+        queue = [p for p in snapshot.pods if p.key == key]
+        framework = populated(snapshot, self.profile, standing)
+        framework.post_filters = []
+        try:
+            chosen = [decision.node for decision in schedule(framework, queue)]
+        finally:
+            for extender in framework.extenders.all:
+                extender.close()
+        return snapshot.nodes[chosen[0]].name if chosen and chosen[0] is not None else None

@@ -1,0 +1,106 @@
+"""Controllers that make pods again: ReplicaSet, StatefulSet, DaemonSet, and the rollout of a Deployment."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+from typing import Any
+
+from tests.support.api_server.errors import Object
+from tests.support.api_server.eviction import is_ready
+from tests.support.api_server.resources import DAEMON_SETS, DEPLOYMENTS, NODES, PODS, REPLICA_SETS, STATEFUL_SETS
+from tests.support.api_server.store import Store
+
+HASH = "pod-template-hash"
+_letters = itertools.count()
+
+
+def sync_workloads(store: Store) -> None:
+    """Create the pods that controllers miss and delete those they have too many of."""
+    with store.changed:
+        pods: dict[str, list[Object]] = {}
+        for pod in store.all(PODS):
+            for owner in pod["metadata"].get("ownerReferences") or ():
+                pods.setdefault(owner["uid"], []).append(pod)
+        for replica_set in store.all(REPLICA_SETS):
+            _sync_replica_set(store, replica_set, pods.get(replica_set["metadata"]["uid"], []))
+        for stateful_set in store.all(STATEFUL_SETS):
+            _sync_stateful_set(store, stateful_set, pods.get(stateful_set["metadata"]["uid"], []))
+        for daemon_set in store.all(DAEMON_SETS):
+            _sync_daemon_set(store, daemon_set, pods.get(daemon_set["metadata"]["uid"], []))
+
+
+def roll_out(store: Store, namespace: str, deployment: str, template_hash: str) -> None:
+    """Replace a Deployment's ReplicaSets by one of a new template, all at once."""
+    with store.changed:
+        owner = store.get(DEPLOYMENTS, namespace, deployment)["metadata"]["uid"]
+        for old in store.all(REPLICA_SETS, namespace):
+            references = old["metadata"].get("ownerReferences") or [{}]
+            if references[0].get("uid") != owner or not old["spec"]["replicas"]:
+                continue
+            new = copy.deepcopy(old)
+            new["metadata"] = {
+                **{key: old["metadata"][key] for key in ("namespace", "ownerReferences")},
+                "name": f"{deployment}-{template_hash}",
+                "labels": {**old["metadata"].get("labels", {}), HASH: template_hash},
+            }
+            for labels in (new["spec"]["selector"]["matchLabels"], new["spec"]["template"]["metadata"]["labels"]):
+                labels[HASH] = template_hash
+            store.create(REPLICA_SETS, new)
+            store.update(REPLICA_SETS, namespace, old["metadata"]["name"], lambda rs: rs["spec"].update(replicas=0))
+
+
+def _sync_replica_set(store: Store, owner: Object, pods: list[Object]) -> None:
+    """A pod that terminates is not counted, so its replacement comes at once, under a new name."""
+    active = [pod for pod in pods if _active(pod)]
+    wanted = owner["spec"].get("replicas", 1)
+    name = owner["metadata"]["name"]
+    for _ in range(wanted - len(active)):
+        _create(store, owner, "ReplicaSet", f"{name}-{_suffix()}")
+    unassigned_first = sorted(active, key=lambda pod: (bool(pod["spec"].get("nodeName")), is_ready(pod)))
+    for pod in unassigned_first[: max(0, len(active) - wanted)]:
+        store.delete(PODS, owner["metadata"]["namespace"], pod["metadata"]["name"], {})
+
+
+def _sync_stateful_set(store: Store, owner: Object, pods: list[Object]) -> None:
+    """A pod keeps its name, so its replacement comes when it is gone; in order, one waits for those before it."""
+    by_name = {pod["metadata"]["name"]: pod for pod in pods}
+    in_order = owner["spec"].get("podManagementPolicy", "OrderedReady") == "OrderedReady"
+    for ordinal in range(owner["spec"].get("replicas", 1)):
+        name = f"{owner['metadata']['name']}-{ordinal}"
+        if name not in by_name:
+            _create(store, owner, "StatefulSet", name)
+        if in_order and not (name in by_name and _active(by_name[name]) and is_ready(by_name[name])):
+            return
+
+
+def _sync_daemon_set(store: Store, owner: Object, pods: list[Object]) -> None:
+    covered = {pod["spec"].get("nodeName") for pod in pods}
+    for node in store.all(NODES):
+        if node["metadata"]["name"] not in covered:
+            name = f"{owner['metadata']['name']}-{_suffix()}"
+            _create(store, owner, "DaemonSet", name, nodeName=node["metadata"]["name"])
+
+
+def _active(pod: Object) -> bool:
+    over = pod.get("status", {}).get("phase") in {"Succeeded", "Failed"}
+    return not over and not pod["metadata"].get("deletionTimestamp")
+
+
+def _create(store: Store, owner: Object, kind: str, name: str, **spec: Any) -> None:
+    template, meta = owner["spec"]["template"], owner["metadata"]
+    reference = {"apiVersion": "apps/v1", "kind": kind, "name": meta["name"], "uid": meta["uid"], "controller": True}
+    labels = copy.deepcopy(template.get("metadata", {}).get("labels", {}))
+    pod = {
+        "metadata": {"name": name, "namespace": meta["namespace"], "labels": labels, "ownerReferences": [reference]},
+        "spec": {**copy.deepcopy(template["spec"]), **spec},
+        "status": {"phase": "Pending"},
+    }
+    store.create(PODS, pod)
+
+
+def _suffix() -> str:
+    """Return five letters that no pod had before."""
+    number = next(_letters) + 37
+    letters = "bcdfghjklmnpqrstvwxz"
+    return "".join(letters[number // len(letters) ** place % len(letters)] for place in range(5))
