@@ -188,7 +188,7 @@ def test_only_pods_that_wait_can_be_fitted_in(key: str) -> None:
         fitted(fragmented(), key)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(4))
 def test_no_fit_is_cheaper(seed: int) -> None:
     cluster = tiny(seed, wanted=2)
     wanted = [p.key for p in cluster.pods if not p.node_name]

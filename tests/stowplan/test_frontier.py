@@ -65,7 +65,7 @@ def test_every_point_is_the_best_there_is(seed: int) -> None:
 
 
 def test_values_never_rise_and_shares_never_fall() -> None:
-    found = climbed(synthetic_snapshot(6, 30, seed=3))
+    found = climbed(synthetic_snapshot(6, 30, seed=3), limits=[0, 1, 3, 8])
     assert found.complete
     assert found.points[-1].limit is None
     assert all(a.values >= b.values for a, b in pairwise(found.points))
