@@ -122,9 +122,12 @@ class Budgets:
     def __init__(self, snapshot: Snapshot, now: datetime | None = None) -> None:
         self.snapshot = snapshot
         self.now = now or taken_at(snapshot)
-        self._by_namespace: defaultdict[str, list[int]] = defaultdict(list)
+        # By namespace and a label that the selector demands, so that a pod is held against few of thousands.
+        self._demanding: defaultdict[tuple[str, tuple[str, str] | None], list[int]] = defaultdict(list)
         for i, source in enumerate(snapshot.pod_disruption_budgets):
-            self._by_namespace[_namespace(source)].append(i)
+            selector = source.spec.selector if source.spec else None
+            if selector is not None:
+                self._demanding[_namespace(source), next(iter(selector.match_labels.items()), None)].append(i)
         self._covering: dict[tuple[str, Mapping[str, str]], tuple[int, ...]] = {}
         self._matched: list[list[Pod]] = [[] for _ in snapshot.pod_disruption_budgets]
         for pod in snapshot.pods:
@@ -141,16 +144,18 @@ class Budgets:
 
         An empty selector selects every pod of the namespace, a missing one none.
         """
-        here = self._by_namespace.get(pod.namespace)
-        if not here:
+        if not self._demanding:
             return ()
         labels = pod.metadata.labels
         key = (pod.namespace, labels)
         found = self._covering.get(key)
         if found is None:
             sources = self.snapshot.pod_disruption_budgets
+            near = (i for item in (None, *labels.items()) for i in self._demanding.get((pod.namespace, item), ()))
             found = tuple(
-                i for i in here if (spec := sources[i].spec) and spec.selector and spec.selector.matches(labels)
+                i
+                for i in sorted(near)
+                if (spec := sources[i].spec) and spec.selector is not None and spec.selector.matches(labels)
             )
             self._covering[key] = found
         return found

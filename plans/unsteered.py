@@ -23,6 +23,9 @@ from plugins_compat.framework.shapes import Shapes
 
 WELL = (Verdict.PLANNED, Verdict.AS_GOOD)
 
+BY_ITSELF = "kube-scheduler puts it there"
+"""What a move is for that ends on another node than was planned."""
+
 MOST_CORDONED = 0.5
 """Share of the nodes that may be cordoned while a wave lasts."""
 
@@ -318,7 +321,8 @@ def _landed(move: MoveDocument, node_of: Mapping[str, str]) -> MoveDocument:
     target = node_of[move.id] or None
     source = move.source if move.follows is None else node_of[move.follows]
     kind = "place" if move.source is None else "evict" if target else "remove"
-    return move.model_copy(update={"kind": kind, "source": source, "target": target})
+    why = move.why if target == move.target else BY_ITSELF
+    return move.model_copy(update={"kind": kind, "source": source, "target": target, "why": why})
 
 
 def _replaced(wave: WaveDocument, **changes: object) -> WaveDocument:

@@ -16,8 +16,10 @@ from optimizer.run import Progress, silent
 from plugins_compat.admission import populated
 from plugins_compat.compiler.compile import Compiled
 from plugins_compat.framework.scheduler import failure
+from plugins_compat.simulate import simulate
 from stowplan.inputs import Settings
-from stowplan.planning import Planned, Terms, make_plan
+from stowplan.planning import Planned, Terms, make_plan, planning_problem
+from stowplan.solution import today
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +102,12 @@ def drain(
     InputError
         If a node is not in the snapshot, or a setting cannot be used.
     """
-    settings = draining(settings, nodes)
-    planned = make_plan(snapshot, settings, options, terms, compiled=compiled, stop=stop, progress=progress)
+    settings, terms, stop = draining(settings, nodes), terms or Terms(), stop or Stop()
+    compiled = compiled or planning_problem(snapshot, settings, terms)
+    start = _greedy(compiled, set(nodes), options, stop)
+    planned = make_plan(
+        snapshot, settings, options, terms, compiled=compiled, candidates=[start], stop=stop, progress=progress
+    )
     fresh = tuple(name for name in nodes if not snapshot.nodes[snapshot.node_index[name]].unschedulable)
     planned = replace(planned, plan=planned.plan.model_copy(update={"cordon": fresh}))
     return Drained(planned, tuple(nodes), *_left(planned, set(nodes)))
@@ -118,6 +124,24 @@ def draining(settings: Settings, nodes: Sequence[str]) -> Settings:
     if not nodes:
         raise InputError("names no node", field="NODE")
     return replace(settings, drain=tuple(dict.fromkeys(nodes)))
+
+
+def _greedy(compiled: Compiled, nodes: set[str], options: Options, stop: Stop) -> Mapping[str, str]:
+    """Return where pods stand once kube-scheduler has placed those that leave; who finds no node stays."""
+    now = today(compiled)
+    leaving = [pod for pod in compiled.pods if pod.node_name in nodes]
+    staying = {key: node for key, node in now.items() if key not in {pod.key for pod in leaving}}
+    run = simulate(
+        compiled.snapshot,
+        compiled.profile,
+        leaving,
+        staying,
+        shapes=compiled.shapes,
+        seed=options.seed,
+        preempts=False,
+        stopped=stop.is_set,
+    )
+    return {**now, **run.where}
 
 
 def _left(planned: Planned, nodes: set[str]) -> tuple[list[Stays], Mapping[str, int]]:

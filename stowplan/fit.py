@@ -19,7 +19,8 @@ from plugins_compat.compiler.compile import Compiled
 from plugins_compat.framework.scheduler import failure
 from stowplan.drain import proof
 from stowplan.inputs import Settings
-from stowplan.planning import Planned, Terms, make_plan
+from stowplan.making_room import make_room
+from stowplan.planning import Planned, Terms, make_plan, planning_problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,9 +130,15 @@ def fit(
     InputError
         If a setting cannot be used.
     """
-    planned = make_plan(snapshot, settings, options, terms, compiled=compiled, stop=stop, progress=progress)
+    terms, stop = terms or Terms(), stop or Stop()
+    compiled = compiled or planning_problem(snapshot, settings, terms)
     wanted = set(settings.admit)
-    compiled = planned.compiled
+    guess = make_room(
+        compiled, [pod for pod in compiled.pods if pod.key in wanted], seed=options.seed, stopped=stop.is_set
+    )
+    planned = make_plan(
+        snapshot, settings, options, terms, compiled=compiled, candidates=[guess], stop=stop, progress=progress
+    )
     framework = populated(compiled.snapshot, compiled.profile, planned.where, compiled.shapes)
     shut = []
     for pod, standing, reason in zip(compiled.snapshot.pods, compiled.roll.standing, compiled.roll.reason, strict=True):

@@ -11,6 +11,7 @@ from optimizer.portfolio import Options
 from plans.unsteered import Unsteered, unsteered
 from stowplan.planning import Planned
 from stowplan.replaying import WorthOf
+from stowplan.report.words import plural
 
 REPLAYS_A_SECOND = 5
 """Replays that stand for a second of the time limit, where nothing may depend on the clock."""
@@ -67,7 +68,6 @@ def remark(found: Unsteered) -> str:
     cordons = sum(len(wave.cordon) for wave in found.plan.waves)
     if found.kept is None or found.kept_as_given is None:
         return "kube-scheduler is left alone"
-    return (
-        f"kube-scheduler is left alone: {found.kept:.0%} of the gain is left, with {len(found.given_up)} moves given up"
-        f" and {cordons} cordons; carried out as it was, the plan would keep {found.kept_as_given:.0%}"
-    )
+    left = f"{found.kept:.0%} of the gain is left, with {plural(len(found.given_up), 'move')} given up"
+    given = f"carried out as it was, the plan would keep {found.kept_as_given:.0%}"
+    return f"kube-scheduler is left alone: {left} and {plural(cordons, 'cordon')}; {given}"

@@ -52,22 +52,18 @@ class TokenExtender:
         return {name: MOST_POINTS if name == target else 0 for name in names}
 
     def _token(self, pod: Pod, names: Sequence[str]) -> int | None:
-        held = self._held.get(pod.key)
-        if held is not None and self._tokens[held].target in names:
-            return held
-        if held is not None:
-            self._left[held] += 1
-            del self._held[pod.key]
+        holder = f"{pod.key} {pod.metadata.uid}"
+        if holder in self._held:
+            return self._held[holder]
         fitting = [
-            i
-            for i, token in enumerate(self._tokens)
-            if self._left[i] and token.wave <= self.wave and _fits(token, pod) and token.target in names
+            i for i, token in enumerate(self._tokens) if self._left[i] and token.wave <= self.wave and _fits(token, pod)
         ]
         if not fitting:
             return None
-        self._left[fitting[0]] -= 1
-        self._held[pod.key] = fitting[0]
-        return fitting[0]
+        token = min(fitting, key=lambda i: (self._tokens[i].target not in names, self._tokens[i].wave, i))
+        self._left[token] -= 1
+        self._held[holder] = token
+        return token
 
     def filter(self, pod: Pod, nodes: Sequence[Node]) -> Filtered:
         """Turn no node down."""
@@ -82,12 +78,13 @@ class TokenExtender:
 
 
 def _fits(token: TokenDocument, pod: Pod) -> bool:
-    if token.namespace != pod.namespace:
+    controller = pod.metadata.controller
+    owner = controller.uid if controller else ""
+    if token.namespace != pod.namespace or token.template_hash not in ("", template_hash(pod)):
         return False
     if token.pod is not None:
-        return token.pod == pod.name
-    controller = pod.metadata.controller
-    return (controller.uid if controller else "") == token.owner_uid and template_hash(pod) == token.template_hash
+        return token.pod == pod.name and token.owner_uid in ("", owner)
+    return bool(owner) and token.owner_uid == owner
 
 
 def template_hash(pod: Pod) -> str:

@@ -19,7 +19,8 @@ from plans.cordons import cordon
 from stowplan.cli import run
 from stowplan.drain import Drained, drain
 from stowplan.fit import Fitted, admitting, fit
-from stowplan.inputs import Settings
+from stowplan.inputs import Settings, make_problem
+from stowplan.making_room import make_room
 from stowplan.planning import Terms
 from tests.plans.test_replay import owned
 from tests.support.clusters import node, pod, snapshot
@@ -202,6 +203,26 @@ def test_no_fit_is_cheaper(seed: int) -> None:
     tiers = answer.planned.plan.tiers
     assert (tiers[0].bound, tiers[0].after) == (best[0], best[0]) or answer.planned.plan.given_up
     assert (len(answer.shut), len(moved(answer))) == best or answer.planned.plan.given_up
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_first_guess_is_a_placement(seed: int) -> None:
+    """Whatever it finds, the filters admit everybody, nobody has lost a node, and what was tried is undone."""
+    cluster = tiny(seed, wanted=2)
+    compiled = make_problem(cluster, Settings(admit=[p.key for p in cluster.pods if not p.node_name]))
+    guess = make_room(compiled, [p for p in cluster.pods if not p.node_name])
+    assert guess in [{key: at for key, at in where.items() if at} for where in placements(cluster)]
+
+
+def test_the_first_guess_clears_the_cheapest_node() -> None:
+    pods = [owned("a-x", "n1", cpu="1"), owned("b-x", "n1", cpu="1"), owned("c-x", "n2", cpu="1500m")]
+    cluster = snapshot(
+        nodes=[node(f"n{i}") for i in (1, 2, 3)], pods=[*pods, owned("d-x", "n3"), owned("gpu-x", cpu="4")]
+    )
+    compiled = make_problem(cluster, Settings(admit=["default/gpu-x"]))
+    guess = make_room(compiled, [cluster.pods[-1]])
+    assert guess["default/gpu-x"] in {"n2", "n3"}
+    assert sum(guess[p.key] != p.node_name for p in cluster.pods) == 2
 
 
 def tiny(seed: int, wanted: int = 0) -> Snapshot:

@@ -36,7 +36,7 @@ def problem(cluster: Snapshot, objective: str = "balance") -> Compiled:
 
 def climbed(cluster: Snapshot, objective: str = "balance", limits: list[int] | None = None) -> Frontier:
     compiled = problem(cluster, objective)
-    return climb(compiled, Options(time_limit=3, deterministic=True), limits=limits)
+    return climb(compiled, Options(time_limit=1, deterministic=True), limits=limits)
 
 
 def crowd(seed: int = 0, pods: int = 6, nodes: int = 3) -> Snapshot:
@@ -45,7 +45,7 @@ def crowd(seed: int = 0, pods: int = 6, nodes: int = 3) -> Snapshot:
     return snapshot(nodes=[node(f"n{i}") for i in range(nodes)], pods=made)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_every_point_is_the_best_there_is(seed: int) -> None:
     cluster = crowd(seed)
     found = climbed(cluster, limits=[0, 1, 2, 3])

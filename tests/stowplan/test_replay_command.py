@@ -86,3 +86,21 @@ def test_what_is_no_plan(dump: str, capsys: pytest.CaptureFixture[str]) -> None:
 def test_another_scheduler_can_be_tried(packing: str, dump: str, capsys: pytest.CaptureFixture[str]) -> None:
     document = json.loads(out(capsys, packing, dump, "-o", "json", "--profile", "1.24", "--seed", "3"))
     assert document["seed"] == 3
+
+
+def test_a_plan_for_nobody_who_steers_comes_true(dump: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["plan", dump, "-q", "-t", "2", "--deterministic", "--objective", "pack", "-o", "json"]
+    assert run(asked) == 0
+    steered = tmp_path / "steered.json"
+    steered.write_text(capsys.readouterr().out)
+    assert not json.loads(out(capsys, str(steered), dump, "-o", "json"))["byItself"]
+    assert run([*asked, "--steer", "none"]) == 0
+    alone = tmp_path / "alone.json"
+    alone.write_text(capsys.readouterr().out)
+    document = json.loads(alone.read_text())
+    assert document["id"].endswith("-alone")
+    assert any(note.startswith("kube-scheduler is left alone: ") for note in document["notes"])
+    replayed = json.loads(out(capsys, str(alone), dump, "-o", "json"))
+    assert replayed["byItself"]
+    assert replayed["verdicts"]["lands as planned"] == len(replayed["landings"])
+    assert run(["verify", str(alone), dump]) == 0

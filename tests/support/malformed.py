@@ -242,6 +242,16 @@ CASES = [
     Malformed("a limit of more than all", "plan dump.json --max-per-owner 110%", {"dump.json": GOOD}),
     Malformed("a plan to a solution that is none", "plan dump.json --solution dump.json", {"dump.json": GOOD}),
     Malformed("a plan that lacks its waves", "verify p.json dump.json", {"p.json": STUB, "dump.json": GOOD}),
+    Malformed(
+        "a reason that nobody can waive", "solve dump.json --executor descheduler --may-move bare", {"dump.json": GOOD}
+    ),
+    Malformed("a waiver without an executor", "solve dump.json --may-move critical", {"dump.json": GOOD}),
+    Malformed("a drain of an unknown node", "drain n9 --from dump.json", {"dump.json": GOOD}),
+    Malformed("a fit of nothing", "fit dump.json", {"dump.json": GOOD}),
+    Malformed("a fit of a pod that has a node", "fit dump.json --pod default/web-1", {"dump.json": GOOD}),
+    Malformed("a fit of a file without pods", "fit dump.json -f n.json", {"dump.json": GOOD, "n.json": listed(N)}),
+    Malformed("a replay of what is no plan", "replay dump.json dump.json", {"dump.json": GOOD}),
+    Malformed("a limit on moves below zero", "frontier dump.json --moves -1", {"dump.json": GOOD}),
     Malformed("a dump packed with xz", "solve dump.json", {"dump.json": b"\xfd7zXZ\x00"}),
     Malformed("a trace that is not there", "validate nothing.jsonl"),
     Malformed("a trace with a line that is not JSON", "validate t.jsonl -q", {"t.jsonl": "{"}),
