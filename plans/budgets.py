@@ -173,9 +173,12 @@ class Budgets:
             for b in self.all
             if b.stale
         ]
-        return lines + [
-            f"PodDisruptionBudget {b.key}: allows nothing, since {b.failure}" for b in self.all if b.failure
-        ]
+        failed = [b for b in self.all if b.failure]
+        if failed:
+            others = f" and {len(failed) - 1} more" if len(failed) > 1 else ""
+            verb = "allow" if others else "allows"
+            lines.append(f"PodDisruptionBudget {failed[0].key}{others}: {verb} nothing, since {failed[0].failure}")
+        return lines
 
     def ledger(self) -> Ledger:
         """Return a ledger that starts at this snapshot."""

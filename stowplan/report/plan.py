@@ -139,11 +139,14 @@ def _known(tier: PlanTier) -> str:
 def _immovable(console: Console, plan: Plan, *, wide: bool) -> None:
     if not plan.immovable:
         return
-    counts = Counter(entry.reason for entry in plan.immovable)
+    # What follows a colon is particular to a pod.
+    counts = Counter(entry.reason.partition(": ")[0] for entry in plan.immovable)
     words = ", ".join(f"{count} {reason}" for reason, count in counts.most_common(SHOWN_LINES))
     more = f", and {len(counts) - SHOWN_LINES} more reasons" if len(counts) > SHOWN_LINES else ""
     console.print(f"{plan.executor} cannot move {plural(len(plan.immovable), 'pod')}: {words}{more}", markup=False)
-    if wide:
+    if not wide:
+        console.print("  -o wide says of each pod why", style="dim")
+    else:
         _lines(console, (f"  {e.pod.key} on {e.node}: {e.reason}" for e in plan.immovable))
 
 
