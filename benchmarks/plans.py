@@ -93,7 +93,7 @@ def best_placement(seed: int, tally: Tally, orders: int = 3, *, tell: bool = Fal
     """Plan the best placement of a random cluster, carry the plan out, and plan again."""
     cluster = restless_cluster(seed)
     settings = Settings(objective=OBJECTIVES[seed % len(OBJECTIVES)])
-    options = Options(time_limit=1, deterministic=True, seed=seed)
+    options = Options(time_limit=0.2, deterministic=True, seed=seed)
     terms = Terms(limits=LIMITS[seed % len(LIMITS)])
     planned = make_plan(cluster, settings, options, terms)
     tally.add(seed, planned.plan, watched(cluster, planned, orders, seed), tell)

@@ -11,6 +11,7 @@ from models.snapshot import Snapshot, tied
 from plugins_compat.admission import populated, rejections
 from plugins_compat.framework.profile import Profile
 from plugins_compat.framework.shapes import Shapes
+from plugins_compat.requests import EPHEMERAL, PODS
 
 
 def reasons(
@@ -22,8 +23,8 @@ def reasons(
 ) -> dict[str, str]:
     """Return a few words for every pod whose node changes, by pod key.
 
-    In this order: what the filters have against the pod where it stands; that its node is emptied; else how full, in
-    the resource in which they differ most, its node and its target are before anything moves.
+    In this order: what the filters have against the pod where it stands; that its node is emptied; else how full its
+    node and its target are before anything moves, in CPU, memory or the extended resource in which they differ most.
     """
     framework = populated(snapshot, profile, before, shapes)
     state = framework.state
@@ -32,6 +33,7 @@ def reasons(
     kept = {after[pod.key] for pod in loose if pod.key in after}
     share = _shares(state.requested, state.allocatable)
     names = list(state.resources)
+    rows = [row for name, row in state.resources.items() if name not in (PODS, EPHEMERAL)]
     index = snapshot.node_index
     found: dict[str, str] = {}
     for pod in loose:
@@ -48,7 +50,7 @@ def reasons(
             found[pod.key] = f"empties {source}"
         else:
             here, there = index[source], index[target]
-            row = int(np.abs(share[:, here] - share[:, there]).argmax())
+            row = rows[int(np.abs(share[rows, here] - share[rows, there]).argmax())]
             found[pod.key] = f"{names[row]} {share[row, here]:.0%} on {source}, {share[row, there]:.0%} on {target}"
     return found
 
