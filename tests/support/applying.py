@@ -22,13 +22,15 @@ from stowplan.kubectl import Kubectl
 from tests.support.api_server import ApiServer, ByTokens, Cluster, Pace
 from tests.support.api_server.errors import Object
 from tests.support.api_server.manifests import bare_pod, budget, deployment, namespace, node, stateful_set
-from tests.support.api_server.resources import PODS
+from tests.support.api_server.resources import PODS, RESOURCES
 from tests.support.api_server.scheduling import Scheduler
 from tests.support.moving import Moving
 from tests.support.plans import plan
 
+USED = {"Node", "Pod", "Namespace", "ReplicaSet", "StatefulSet", "DaemonSet", "Deployment", "PodDisruptionBudget"}
+UNUSED = tuple(resource.plural for resource in RESOURCES if resource.kind not in USED)
 ROOT = Path(__file__).parent.parent.parent
-FAST = ApplyOptions(timeout=20, pending=5, poll=0.15, pause_scale=0.05)
+FAST = ApplyOptions(timeout=20, pending=5, poll=0.25, pause_scale=0.05)
 
 
 def shop() -> list[Object]:
@@ -162,9 +164,14 @@ def scene(
     scheduler: Callable[[Plan], Scheduler] = lambda plan: ByTokens(plan.tokens),
     **server: Any,
 ) -> Iterator[Scene]:
-    """Set a scene: a cluster of these manifests, and the plan that ``make`` makes for it."""
+    """Set a scene: a cluster of these manifests, and the plan that ``make`` makes for it.
+
+    The server knows only the kinds that matter here, which saves every look at the cluster a dozen requests.
+    """
     objects = shop() if manifests is None else manifests
     made = make(objects)
     pace = server.pop("pace", Pace())
-    with ApiServer(Cluster(objects, scheduler=scheduler(made), pace=pace), **server) as running:
-        yield Scene(running, made, home)
+    running = ApiServer(Cluster(objects, scheduler=scheduler(made), pace=pace), **{"without": UNUSED, **server})
+    found = Scene(running, made, home)  # what stands where is counted before the cluster comes to life
+    with running:
+        yield found
