@@ -14,13 +14,19 @@ cordon() {
     CORDON=$*
 }
 
+# schedulable NODE yes|no: opens or cordons a node. kubectl cordon does the same, but exits 0 where the server refuses.
+schedulable() {
+    case $2 in yes) closed=false ;; *) closed=true ;; esac
+    kube patch node "$1" --type=merge --patch "{\"spec\":{\"unschedulable\":$closed}}" >/dev/null </dev/null
+}
+
 # shut NODE...: cordons those that are not cordoned already, and remembers which
 shut() {
     for node in "$@"; do
         shut=$(ask get node "$node" --output 'jsonpath={.spec.unschedulable}') || exit 1
         [ "$shut" != true ] || continue
         note "cordoned $WAVE $node"
-        kube cordon "$node" >/dev/null </dev/null || stop "node $node cannot be cordoned"
+        schedulable "$node" no || stop "node $node cannot be cordoned"
         say "  cordoned $node"
     done
 }
@@ -28,7 +34,7 @@ shut() {
 # Uncordons what shut cordoned for this wave; may be called again.
 reopen() {
     for node in $(recall "cordoned $WAVE" | sort -u); do
-        kube uncordon "$node" >/dev/null </dev/null || stop "node $node cannot be uncordoned"
+        schedulable "$node" yes || stop "node $node cannot be uncordoned"
         forget "cordoned $WAVE $node"
         say "  uncordoned $node"
     done

@@ -377,6 +377,18 @@ def test_nodes_are_cordoned_while_a_wave_lasts(tmp_path: Path, fails: bool) -> N
 
 
 @needs_kubectl
+def test_a_node_that_cannot_be_cordoned_stops_the_script(tmp_path: Path) -> None:
+    """Kubectl's own cordon would say nothing of it in its exit code."""
+    manifests = [*cluster(), node("n0")]
+    with served(manifests, two_waves(manifests, cordon=("n0",)), tmp_path) as (server, run):
+        server.faults.on("patch", refuse(ApiError(403, "Forbidden", "no")), times=9)
+        done = run("--yes")
+        assert done.returncode == 1
+        assert "node n0 cannot be cordoned" in done.stderr
+        assert not server.evictions
+
+
+@needs_kubectl
 def test_a_plan_that_has_expired_is_not_begun(tmp_path: Path) -> None:
     manifests = cluster()
     made = two_waves(manifests, expires_at="2026-01-01T00:00:00Z")
