@@ -174,7 +174,7 @@ class _Portfolio:
         run = self.run
         if run.is_open(tier) and not run.stop.is_set() and run.affords("bounds"):
             # The first bound is made in any case, so that there is one.
-            with run.stage("bounds", 0.3, tier) as deadline:
+            with run.stage("bounds", 0.3 if self.exact else 0.45, tier) as deadline:
                 found = best_bound(run.judge, run.upper, tier, run.values[:tier], run.values[tier], deadline)
             run.raise_bound(tier, *found)
 
