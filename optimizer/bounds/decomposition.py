@@ -27,6 +27,9 @@ NAME = "node decomposition"
 LARGEST = 4_000_000
 """Kinds times nodes above which this is not tried."""
 
+KINDS = 2_000
+"""Kinds of pods above which this is not tried: a step towards multipliers solves dense equations over them."""
+
 CLOSENESS = (5e-3, CLOSE)
 """How close to solved the linear relaxation is when its multipliers are tried.
 
@@ -62,7 +65,7 @@ def decomposition_bound(
     value
         A value of this tier that is known to be reachable: a bound that meets it ends the search.
     """
-    programs = node_programs(judge, upper, tier, reached, LARGEST)
+    programs = node_programs(judge, upper, tier, reached, LARGEST, KINDS)
     if programs is None or deadline.over:
         return None
     linear = LinearProgram(programs)

@@ -128,9 +128,11 @@ class Programs:
 
 
 def node_programs(
-    judge: Judge, upper: NDArray[np.int32], tier: int, reached: Sequence[int], largest: int
+    judge: Judge, upper: NDArray[np.int32], tier: int, reached: Sequence[int], largest: int, kinds: int
 ) -> Programs | None:
-    """Take one tier of a problem apart; ``None`` if there would be more than ``largest`` kinds times programs.
+    """Take one tier of a problem apart; ``None`` if there would be more than that many ``kinds`` of pods.
+
+    There are not more than ``largest`` kinds times nodes either.
 
     Parameters
     ----------
@@ -144,7 +146,7 @@ def node_programs(
     charged = [term for part, _ in charges for _, term in part]
     kind = _kinds(problem, terms, charged, upper)
     representative = np.unique(kind, return_index=True)[1]
-    if len(representative) * len(problem.nodes) > largest:
+    if len(representative) > kinds or len(representative) * len(problem.nodes) > largest:
         return None
     # From here on, arrays run over kinds k, and nodes are rows: [n, k].
     most = _merge(upper, kind).T

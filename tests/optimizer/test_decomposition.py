@@ -73,7 +73,7 @@ def never_above(problem: Problem, seed: int) -> None:
         bound = decomposition_bound(judge, upper, tier, values[:tier], WORK)
         assert bound is not None
         assert bound <= value, problem.tiers[tier].name
-        programs = node_programs(judge, upper, tier, values[:tier], 10**6)
+        programs = node_programs(judge, upper, tier, values[:tier], 10**6, 10**3)
         assert programs is not None
         scale = programs.grain * rng.choice([0.1, 10.0, 1e4])
         earned = rng.normal(size=len(programs.size)) * scale
@@ -156,7 +156,7 @@ def balanced(nodes: int, pods: int) -> Problem:
 
 def programs_of(problem: Problem) -> Programs:
     last = len(problem.tiers) - 1
-    programs = node_programs(Judge(problem), most(problem), last, [0] * last, 10**6)
+    programs = node_programs(Judge(problem), most(problem), last, [0] * last, 10**6, 10**3)
     assert programs is not None
     return programs
 
@@ -201,3 +201,14 @@ def test_multipliers_and_prices_of_any_size_cannot_overflow() -> None:
     assert int(np.abs(pricing.prices).max(initial=0)) < ENDLESS
     pricing.search(100, WORK)
     assert pricing.bound == 0
+
+
+def test_too_many_kinds_of_pods_are_left_alone() -> None:
+    """Equations over kinds are dense: 40,000 of them would take all the memory there is."""
+    problem = problem_of(1)
+    last = len(problem.tiers) - 1
+    programs = node_programs(Judge(problem), most(problem), last, [0] * last, 10**6, 10**3)
+    assert programs is not None
+    kinds = programs.tables.upper.shape[1]
+    assert node_programs(Judge(problem), most(problem), last, [0] * last, 10**6, kinds) is not None
+    assert node_programs(Judge(problem), most(problem), last, [0] * last, 10**6, kinds - 1) is None
