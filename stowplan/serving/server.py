@@ -8,17 +8,19 @@ import signal
 import ssl
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from aiohttp import web
+from aiohttp import ClientPayloadError, web
+from aiohttp.http_exceptions import HttpProcessingError
 
 from models.errors import InputError
 from models.plan import Plan
 from stowplan.documents.plan import moment
+from stowplan.serving.connection import Connection
 from stowplan.serving.journal import Journal
-from stowplan.serving.ledger import Ledger
+from stowplan.serving.ledger import Ledger, Record
 from stowplan.serving.metrics import Metrics
 from stowplan.serving.protocol import BadRequest, Question, all_pass, only, read_question, scores
 
@@ -31,6 +33,8 @@ BODY_SECONDS = 10.0
 GRACE_SECONDS = 5.0
 """How long requests under way have when the server is asked to end."""
 SWEEP_SECONDS = 5.0
+DIGITS = 9
+"""Of the number of a wave."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,10 @@ class Serving:
     lease: float = 360.0
     patience: float = 300.0
     max_body: int = 64 * 2**20
+
+
+class Unwritten(Exception):
+    """What would have to be on the disk before the answer is not."""
 
 
 class Server:
@@ -105,9 +113,12 @@ class Server:
     async def open_wave(self, request: web.Request) -> web.Response:
         """Let the tokens of a wave be handed out, whatever became of the waves before."""
         text = request.match_info["number"]
-        if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= len(self.plan.waves):
-            raise BadRequest("wave", f"{text!r} is no wave of the plan, which has {len(self.plan.waves)}")
-        await self.journal.write(self.ledger.open_wave(int(text), self.clock()))
+        # Python refuses to read numbers of some thousand digits, so their length comes first.
+        short = text.isascii() and text.isdigit() and len(text) <= DIGITS
+        if not short or not 1 <= int(text) <= len(self.plan.waves):
+            shown = text if len(text) <= DIGITS else f"{text[:DIGITS]}…"
+            raise BadRequest("wave", f"{shown!r} is no wave of the plan, which has {len(self.plan.waves)}")
+        await self._write(self.ledger.open_wave(int(text), self.clock()))
         return web.json_response({"open": self.ledger.open})
 
     async def leases(self, request: web.Request) -> web.Response:
@@ -141,6 +152,11 @@ class Server:
         """Show the metrics."""
         return web.Response(body=self.metrics.text(), headers={"Content-Type": TEXT})
 
+    def refused(self) -> None:
+        """Count a request that was not even HTTP."""
+        self.metrics.bad.labels("http").inc()
+        self.metrics.requests.labels("none", "400").inc()
+
     async def sweep(self) -> None:
         """Take tokens back from time to time."""
         while True:
@@ -156,14 +172,24 @@ class Server:
                 body = await request.read()
         except TimeoutError:
             raise web.HTTPRequestTimeout(text="the body did not arrive in time\n") from None
+        except ConnectionError:
+            raise BadRequest("body", "the connection ended before the body did") from None
+        except (web.RequestPayloadError, HttpProcessingError, ClientPayloadError) as error:
+            raise BadRequest("body", f"the body cannot be read: {error}") from None
         question = read_question(body)
         # From here to the records there is no await: one pod after the other.
         target, records = self.ledger.ask(question.asker, question.nodes, self.clock())
         self.metrics.count(records)
         self.metrics.steered.labels(verb, "none" if target is None else "held").inc()
         if records or target is not None:
-            await self.journal.write(records)
+            await self._write(records)
         return question, target
+
+    async def _write(self, records: Sequence[Record]) -> None:
+        try:
+            await self.journal.write(records)
+        except OSError as error:
+            raise Unwritten(f"the journal cannot be written: {error.strerror}") from None
 
     @web.middleware
     async def _measured(
@@ -176,7 +202,7 @@ class Server:
         finally:
             self.under_way -= 1
         resource = request.match_info.route.resource
-        verb = "none" if resource is None else resource.canonical.rpartition("/v1/")[2].strip("/")
+        verb = "none" if resource is None else resource.canonical.removeprefix("/v1").split("/")[1]
         self.metrics.requests.labels(verb, str(answer.status)).inc()
         self.metrics.seconds.labels(verb).observe(time.perf_counter() - begun)
         return answer
@@ -192,8 +218,8 @@ class Server:
         except web.HTTPException as error:
             self.metrics.bad.labels(f"http-{error.status}").inc()
             return web.Response(status=error.status, text=f"{(error.text or error.reason).strip()}\n")
-        except OSError as error:
-            return web.Response(status=500, text=f"the journal cannot be written: {error.strerror}\n")
+        except Unwritten as error:
+            return web.Response(status=500, text=f"{error}\n")
 
 
 def waiting_tokens(plan: Plan) -> set[int]:
@@ -232,18 +258,19 @@ async def serve(server: Server, host: str, port: int, tls: ssl.SSLContext | None
     await runner.setup()
     sweeper = asyncio.create_task(server.sweep())
     try:
-        site = web.TCPSite(runner, host, port, ssl_context=tls)
         try:
-            await site.start()
+            listener = await loop.create_server(
+                lambda: Connection(runner.server, server.refused, loop=loop, access_log=None), host, port, ssl=tls
+            )
         except OSError as error:
             raise InputError(f"{host}:{port}: {error.strerror or error}", field="--bind") from None
-        bound = runner.addresses[0]
+        bound = listener.sockets[0].getsockname()
         shown = f"[{bound[0]}]" if ":" in bound[0] else bound[0]
         tell(f"{'https' if tls else 'http'}://{shown}:{bound[1]}/v1")
         await stop.wait()
         server.ready = False
         print("stowplan: ending", file=sys.stderr, flush=True)
-        await site.stop()
+        listener.close()
         # The library closes a connection whose request has not arrived as a whole; so that is waited for here.
         deadline = loop.time() + GRACE_SECONDS
         while server.under_way and loop.time() < deadline:

@@ -9,6 +9,8 @@ import json
 import random
 import signal
 import socket
+import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -251,6 +253,63 @@ def test_broken_http_is_answered_too(tmp_path: Path) -> None:
         assert best(ask(server, waiting("web-z", "web"))[1]) == "n2"
 
 
+BREAKING = [
+    (b"POST /v1/waves/" + b"1" * 5000 + b" HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", "wave"),
+    (b"POST /v1/filter HTTP/1.1\r\nHost: x\r\nContent-Encoding: gzip\r\nContent-Length: 8\r\n\r\nnonsense", "body"),
+    (b"POST /v1/filter HTTP/1.1\r\nHost: x\r\nContent-Encoding: deflate\r\nContent-Length: 8\r\n\r\nnonsense", "body"),
+    (b"POST /v1/filter HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nabc\r\n", "http"),
+    (b"POST /v1/filter HTTP/1.1\r\nHost: x\r\nContent-Length: -3\r\n\r\nabc", "http"),
+    (b"P@ST /v1/filter HTTP/1.1\r\nHost: x\r\n\r\n", "http"),
+    (b"\x16\x03\x01\x02\x00", "http"),
+]
+
+
+@pytest.mark.parametrize(("sent", "reason"), BREAKING, ids=range(len(BREAKING)))
+def test_what_breaks_below_the_question_is_a_bad_request(hardy: Running, sent: bytes, reason: str) -> None:
+    counted = f'stowplan_bad_requests_total{{reason="{reason}"}}'
+    with httpx.Client() as http:
+        before = metrics(http, hardy).get(counted, 0)
+        answer = raw(hardy, sent)
+        assert answer.startswith((b"HTTP/1.1 400 ", b"HTTP/1.0 400 "))
+        text = answer.partition(b"\r\n\r\n")[2].decode()
+        assert text.count("\n") == 1
+        assert len(text) < 300
+        assert metrics(http, hardy)[counted] == before + 1
+    assert not any("Traceback" in line for line in hardy.said)
+
+
+@pytest.mark.parametrize("length", [b"Content-Length: 300", b"Transfer-Encoding: chunked"])
+def test_a_client_that_leaves_within_its_body_is_no_trouble_of_ours(hardy: Running, length: bytes) -> None:
+    counted = 'stowplan_bad_requests_total{reason="body"}'
+    with httpx.Client() as http:
+        before = metrics(http, hardy).get(counted, 0)
+        raw(hardy, b"POST /v1/filter HTTP/1.1\r\nHost: x\r\n" + length + b"\r\n\r\n80\r\n{")
+        deadline = time.monotonic() + 5
+        while (after := metrics(http, hardy)).get(counted, 0) == before and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert after[counted] == before + 1
+        assert not [name for name in after if 'code="500"' in name]
+    assert not any("Traceback" in line for line in hardy.said)
+
+
+@pytest.fixture(scope="module")
+def hardy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """Serve a plan to clients that behave badly."""
+    with serving(web_plan(), tmp_path_factory.mktemp("hardy")) as server:
+        yield server
+
+
+def raw(server: Running, sent: bytes) -> bytes:
+    """Send bytes and nothing more; return what comes back."""
+    host, port = server.url.split("/")[2].split(":")
+    with socket.create_connection((host, int(port)), timeout=10) as peer:
+        peer.sendall(sent)
+        if sent.endswith(b"{"):
+            return b""
+        peer.settimeout(5)
+        return b"".join(iter(lambda: peer.recv(65536), b""))
+
+
 def metrics(http: httpx.Client, server: Running) -> dict[str, float]:
     """Return the metrics by name and labels."""
     text = http.get(server.url.removesuffix("/v1") + "/metrics").text
@@ -414,6 +473,7 @@ def test_health_and_metrics(tmp_path: Path) -> None:
         assert counted['stowplan_answers_total{token="none",verb="filter"}'] == 1
         assert counted["stowplan_wave_open"] == 1
         assert http.post(f"{base}/v1/waves/2").json() == {"open": 2}
+        assert metrics(http, server)['stowplan_requests_total{code="200",verb="waves"}'] == 1
         assert metrics(http, server)["stowplan_wave_open"] == 2
         assert counted['stowplan_plan_expires_timestamp_seconds{plan="plan-7f3a"}'] > 4e9
 
