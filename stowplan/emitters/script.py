@@ -26,7 +26,13 @@ def script(plan: Plan, libraries: Sequence[str], lines: Iterable[str], **variabl
         Shell variables of that name, beside those that all scripts have.
     """
     name = f"{plan.id}-{libraries[-1]}.sh"
-    known = {"PLAN": plan.id, "EXPIRES": expiry(plan), "NAMED": " ".join(_named(plan)), **variables}
+    known = {
+        "PLAN": plan.id,
+        "CREATED": plan.created_at,
+        "EXPIRES": expiry(plan),
+        "NAMED": " ".join(_named(plan)),
+        **variables,
+    }
     head = [
         "#!/bin/sh",
         f"# Plan {plan.id}: {len(plan.moves)} moves in {len(plan.waves)} waves. Made by stowplan; see {name} --help.",

@@ -41,6 +41,6 @@ class Connection(web.RequestHandler):
         return answer
 
     def log_exception(self, *args: Any, **more: Any) -> None:
-        """Log what is our error: a body that cannot be read was answered for, and only fails again when it is drained."""
+        """Log what is our error; a body that cannot be read was answered for, and only fails again when drained."""
         if not isinstance(more.get("exc_info"), web.RequestPayloadError):
             super().log_exception(*args, **more)

@@ -52,6 +52,8 @@ def run_server(
         f"{len(server.ledger.leases)} handed out, {known} records in {server.journal.path}",
         file=sys.stderr,
     )
+    if server.expired:
+        _say(f"warning: {server.why_expired}: no pod is steered; make a new one")
     gc.freeze()  # what is here stays; collections need not look at it
     try:
         asyncio.run(serve(server, host, port, tls, lambda url: _say(f"serving {url}")))

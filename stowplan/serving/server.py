@@ -75,6 +75,7 @@ class Server:
         self.ledger = Ledger(plan.tokens, expires, serving.lease, firm, serving.patience)
         self.metrics = Metrics(plan, self.ledger, clock)
         self.why = f"plan {plan.id} has another node for this pod"
+        self.why_expired = f"plan {plan.id} expired at {plan.expires_at}"
         self.ready = False
         self.under_way = 0
 
@@ -84,6 +85,11 @@ class Server:
         self.ledger.touch(self.clock())
         self.ready = True
         return records
+
+    @property
+    def expired(self) -> bool:
+        """Whether no pod is steered any more."""
+        return self.clock() >= self.ledger.expires
 
     def app(self) -> web.Application:
         """Return the application."""
@@ -111,13 +117,24 @@ class Server:
         return web.Response(body=scores(question, target), content_type=JSON)
 
     async def open_wave(self, request: web.Request) -> web.Response:
-        """Let the tokens of a wave be handed out, whatever became of the waves before."""
+        """Let the tokens of a wave be handed out, whatever became of the waves before.
+
+        Whoever names a plan (``?plan=ID&createdAt=TIME``) is refused if it is not this one; nobody has to.
+        """
         text = request.match_info["number"]
         # Python refuses to read numbers of some thousand digits, so their length comes first.
         short = text.isascii() and text.isdigit() and len(text) <= DIGITS
         if not short or not 1 <= int(text) <= len(self.plan.waves):
             shown = text if len(text) <= DIGITS else f"{text[:DIGITS]}…"
             raise BadRequest("wave", f"{shown!r} is no wave of the plan, which has {len(self.plan.waves)}")
+        own = self.plan.id, self.plan.created_at
+        named = request.query.get("plan", own[0]), request.query.get("createdAt", own[1])
+        if named != own:
+            raise web.HTTPConflict(
+                text=f"plan {own[0]} of {own[1]} is served here, not {named[0]} of {named[1]}; serve that one"
+            )
+        if self.expired:
+            raise web.HTTPConflict(text=f"{self.why_expired}; make a new one")
         await self._write(self.ledger.open_wave(int(text), self.clock()))
         return web.json_response({"open": self.ledger.open})
 
@@ -146,6 +163,8 @@ class Server:
         """Say whether tokens can be handed out."""
         if self.journal.broken is not None:
             return web.Response(status=503, text=f"the journal cannot be written: {self.journal.broken.strerror}\n")
+        if self.expired:
+            return web.Response(status=503, text=f"{self.why_expired}\n")
         return web.Response(text="ok\n") if self.ready else web.Response(status=503, text="ending\n")
 
     async def show_metrics(self, request: web.Request) -> web.Response:

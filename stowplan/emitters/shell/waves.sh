@@ -40,11 +40,14 @@ reopen() {
     done
 }
 
-# Tells stowplan serve that the wave begins, so that its tokens are handed out whatever became of the waves before.
+# Tells stowplan serve that the wave begins, so that its tokens are handed out whatever became of the waves before. The
+# plan is named: a server of another one refuses.
 announce() {
     [ -n "$SERVE" ] || return 0
-    curl --fail --silent --show-error --max-time 10 --request POST "${SERVE%/}/waves/$WAVE" >/dev/null ||
+    answer=$(curl --silent --show-error --max-time 10 --request POST --get --data-urlencode "plan=$PLAN" \
+        --data-urlencode "createdAt=$CREATED" --write-out 'HTTP %{http_code}' "${SERVE%/}/waves/$WAVE") ||
         stop "$SERVE does not answer; nothing steers the replacements"
+    case $answer in *'HTTP 200') ;; *) stop "$SERVE does not open wave $WAVE: $(printf '%s' "$answer" | tr '\n' ' ')" ;; esac
 }
 
 # move ID KIND NAMESPACE NAME UID SOURCE TARGET OWNER HASH SAME FOLLOWS WHY; - is none

@@ -51,6 +51,16 @@ def test_steered_pods_land_as_planned(home: Path) -> None:
         shop.check_done()
 
 
+def test_nothing_is_begun_with_the_extender_of_another_plan(home: Path) -> None:
+    other = make(MANIFESTS).model_copy(update={"created_at": "2026-11-20T10:00:00+00:00"})
+    with serving(other, home) as extender, scene(home, MANIFESTS, make) as shop:
+        stopped = shop.run(serve=extender.url).stopped
+        assert stopped.startswith(
+            f"{extender.url} does not open wave 1: HTTP 409 plan plan-7f3a of 2026-11-20T10:00:00+0"
+        )
+        assert not shop.server.evictions
+
+
 def test_nothing_is_begun_without_the_extender(home: Path) -> None:
     with scene(home, MANIFESTS, make) as shop:
         stopped = shop.run(serve="http://127.0.0.1:1/v1").stopped

@@ -345,6 +345,22 @@ def test_without_the_extender_nobody_is_evicted(tmp_path: Path) -> None:
         assert not server.evictions
 
 
+@needs_kubectl
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
+def test_with_the_extender_of_another_plan_nobody_is_evicted(tmp_path: Path) -> None:
+    manifests = cluster()
+    made = two_waves(manifests)
+    other = made.model_copy(update={"created_at": "2026-11-20T10:00:00+00:00"})
+    with serving(other, tmp_path) as extender, served(manifests, made, tmp_path) as (server, run):
+        done = run("--yes", "--serve", extender.url)
+        assert done.returncode == 1
+        assert (
+            f"{extender.url} does not open wave 1: plan plan-7f3a of 2026-11-20T10:00:00+00:00 is served" in done.stderr
+        )
+        assert done.stderr.rstrip().endswith("HTTP 409")
+        assert not server.evictions
+
+
 def closed_nodes(server: ApiServer) -> list[str]:
     """Return the names of the cordoned nodes."""
     return [n["metadata"]["name"] for n in server.store.all(NODES) if n["spec"].get("unschedulable")]

@@ -478,6 +478,31 @@ def test_health_and_metrics(tmp_path: Path) -> None:
         assert counted['stowplan_plan_expires_timestamp_seconds{plan="plan-7f3a"}'] > 4e9
 
 
+def test_a_wave_of_another_plan_is_not_opened(tmp_path: Path) -> None:
+    with serving(web_plan(), tmp_path) as server, httpx.Client() as http:
+        at = f"{server.url}/waves/2"
+        for named, said in (
+            ({"plan": "plan-1"}, "not plan-1 of 2026-11-21T10:00:00Z"),
+            ({"plan": "plan-7f3a", "createdAt": "2026-11-20T10:00:00Z"}, "not plan-7f3a of 2026-11-20T10:00:00Z"),
+        ):
+            answer = http.post(at, params=named)
+            assert answer.status_code == 409
+            told = f"plan plan-7f3a of 2026-11-21T10:00:00Z is served here, {said}; serve that one\n"
+            assert answer.text == told
+        assert everything(server)["open"] == 1
+        assert http.post(at, params={"plan": "plan-7f3a", "createdAt": "2026-11-21T10:00:00Z"}).json() == {"open": 2}
+
+
+def test_an_expired_plan_is_served_to_nobody(tmp_path: Path) -> None:
+    with serving(web_plan(expires_at="2026-11-21T10:00:01Z"), tmp_path) as server, httpx.Client() as http:
+        why = "plan plan-7f3a expired at 2026-11-21T10:00:01Z"
+        assert f"stowplan: warning: {why}: no pod is steered; make a new one" in server.said
+        answer = http.post(f"{server.url}/waves/1")
+        assert (answer.status_code, answer.text) == (409, f"{why}; make a new one\n")
+        answer = http.get(f"{server.url.removesuffix('/v1')}/readyz")
+        assert (answer.status_code, answer.text) == (503, f"{why}\n")
+
+
 def test_a_request_under_way_is_answered_before_the_end(tmp_path: Path) -> None:
     with serving(web_plan(), tmp_path) as server:
         host, port = server.url.split("/")[2].split(":")
