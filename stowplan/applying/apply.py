@@ -184,7 +184,7 @@ class _Run:
             self.cordons.close_for_good()
             self.cordons.close(wave)
             if self.options.serve is not None:
-                tell_extender(self.options.serve, self.plan, wave.number)
+                tell_extender(self.options.serve, self.plan, wave.number, self.options.tls)
             args = (self.ledger, self.kubectl, self.evictor, self.options, self.guard, self.tell)
             WaveRun(wave, *args).carry_out()
         except (Halt, ClusterError) as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -29,6 +30,8 @@ class ApplyOptions:
         Seconds between two looks at the cluster.
     serve
         Where ``stowplan serve`` is told which wave begins, if it is to be.
+    tls
+        How the connection to it is secured, if not as connections usually are.
     pause_scale
         Factor on the pauses between two attempts at one pod.
     """
@@ -39,6 +42,7 @@ class ApplyOptions:
     stop_after: int | None = None
     poll: float = 2.0
     serve: str | None = None
+    tls: ssl.SSLContext | None = None
     pause_scale: float = 1.0
 
 

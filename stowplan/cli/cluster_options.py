@@ -53,6 +53,24 @@ ServeURL = Annotated[
         show_default=False,
     ),
 ]
+ServeCA = Annotated[
+    str | None,
+    typer.Option(
+        "--serve-ca",
+        metavar="FILE",
+        help="Who has signed the certificate of stowplan serve, in PEM.",
+        show_default=False,
+    ),
+]
+ServeCertificate = Annotated[
+    str | None,
+    typer.Option(
+        "--serve-cert", metavar="FILE", help="Certificate that is shown to stowplan serve, in PEM.", show_default=False
+    ),
+]
+ServeKey = Annotated[
+    str | None, typer.Option("--serve-key", metavar="FILE", help="Its key, in PEM.", show_default=False)
+]
 WaveTimeout = Annotated[
     float | None,
     typer.Option(

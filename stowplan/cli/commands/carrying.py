@@ -29,7 +29,10 @@ def emit(
     from stowplan.emitters.emission import Choices
     from stowplan.emitters.registry import EMITTERS
     from stowplan.emitters.writing import as_text, write_folder
+    from stowplan.serving.url import read_url
 
+    if url is not None:
+        url = read_url(url, "--url")
     document = read_plan(plan)
     chosen = {"image": image, "namespace": namespace, "url": url, "config": config}
     given = {name: value for name, value in chosen.items() if value is not None}

@@ -46,6 +46,9 @@ def apply(
     journal: on.JournalFile = None,
     server_dry_run: on.ServerDryRun = False,
     serve: on.ServeURL = None,
+    serve_ca: on.ServeCA = None,
+    serve_cert: on.ServeCertificate = None,
+    serve_key: on.ServeKey = None,
     context: on.Context = None,
     kubeconfig: on.Kubeconfig = None,
     request_timeout: on.RequestTimeout = 60.0,
@@ -66,11 +69,13 @@ def apply(
     from stowplan.applying.options import ApplyOptions
     from stowplan.applying.preview import preview
     from stowplan.applying.rehearsing import profile_of
+    from stowplan.applying.steering import trust
     from stowplan.cli.session import emit, stoppable
     from stowplan.documents.application import application_document
     from stowplan.documents.plan import read_plan
     from stowplan.kubectl import Kubectl
     from stowplan.report.application import application_rows, show_application
+    from stowplan.serving.url import read_url
 
     def tell(line: str) -> None:
         if not quiet:
@@ -78,10 +83,15 @@ def apply(
 
     if yes and server_dry_run:
         raise InputError("says what would be done; leave out --yes", field="--server-dry-run")
+    if serve is not None:
+        serve = read_url(serve, "--serve")
+    elif (serve_ca, serve_cert, serve_key) != (None, None, None):
+        raise InputError("is missing; --serve-ca, --serve-cert and --serve-key are for it", field="--serve")
+    tls = trust(serve_ca, serve_cert, serve_key)
     document = read_plan(plan)
     kubectl = Kubectl(context, kubeconfig, request_timeout)
     place = Path(journal if journal is not None else f"{document.id}.journal")
-    options = ApplyOptions(timeout, pending_limit, allow_elsewhere, stop_after_wave, poll, serve)
+    options = ApplyOptions(timeout, pending_limit, allow_elsewhere, stop_after_wave, poll, serve, tls)
     with stoppable("when the request under way is answered") as stop:
         try:
             profile = profile_of(document, config)

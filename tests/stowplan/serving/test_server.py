@@ -35,6 +35,8 @@ from plugins_compat.framework.shapes import Shapes
 from plugins_compat.framework.state import ClusterState
 from plugins_compat.profiles import make_profiles
 from plugins_compat.release import K36
+from stowplan.applying.options import Halt
+from stowplan.applying.steering import tell_extender, trust
 from stowplan.cli import run
 from stowplan.emitters.emission import Choices
 from stowplan.emitters.extender import emit_extender
@@ -544,6 +546,54 @@ def test_tls(authority: Path) -> None:
         assert best(ask(server, waiting("web-x", "web"), tlsConfig=own)[1]) == "n2"
         with pytest.raises(Exception, match=r"(?i)certificate required|disconnected|reset"):
             ask(server, waiting("web-x", "web"), tlsConfig=trust)
+
+
+def test_apply_shows_a_certificate(authority: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names = ("ca.crt", "server.crt", "server.key", "client.crt", "client.key")
+    ca, server_crt, server_key, crt, key = (str(authority / name) for name in names)
+    options = ("--tls-cert", server_crt, "--tls-key", server_key, "--tls-client-ca", ca)
+    with serving(web_plan(), authority, *options) as server:
+        with pytest.raises(Halt, match=r"does not answer.*(?i:certificate required|disconnected|reset)"):
+            tell_extender(server.url, web_plan(), 2, trust(ca, None, None))
+        with pytest.raises(Halt, match="certificate verify failed"):
+            tell_extender(server.url, web_plan(), 2, trust(None, crt, key))
+        tell_extender(server.url, web_plan(), 2, trust(ca, crt, key))
+        shown = httpx.get(f"{server.url}/leases", verify=trust(ca, crt, key) or True).json()
+        assert shown["open"] == 2
+    start = ["apply", str(authority / "plan.json")]
+    for more, said in (
+        (["--serve-ca", ca], "--serve: is missing; --serve-ca, --serve-cert and --serve-key are for it"),
+        (["--serve", server.url, "--serve-key", key], "--serve-cert: is missing; --serve-key is its key"),
+        (["--serve", server.url, "--serve-ca", "x"], "x: no such file"),
+        (["--serve", server.url, "--serve-ca", ca, "--serve-cert", key], "client.key: cannot be used: "),
+        (["--serve", server.url, "--serve-ca", key], "client.key: cannot be used: "),
+    ):
+        assert run([*start, *more]) == 1, more
+        assert said in capsys.readouterr().err
+
+
+NO_SERVER = ["foo", "foo:1/v1", "ftp://h/v1", "http:///v1", "http://h", "http://h/v2", "http://h/v1/filter"]
+NO_SERVER += [
+    "http://h:x/v1",
+    "http://h:99999/v1",
+    "http://[::1/v1",
+    "http://h/v1?x",
+    "http://u@h/v1",
+    "http://h /v1",
+    "",
+]
+
+
+@pytest.mark.parametrize("url", NO_SERVER)
+def test_an_address_where_no_server_can_be(url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "plan.json"
+    path.write_text(web_plan().model_dump_json(by_alias=True))
+    for command, option in ((["emit", "--to", "extender"], "--url"), (["apply"], "--serve")):
+        assert run([*command, str(path), option, url]) == 1
+        printed = capsys.readouterr()
+        told = f"{option}: {url!r} is no address of stowplan serve, such as http://127.0.0.1:8888/v1"
+        assert told in printed.err
+        assert not printed.out
 
 
 def test_options_that_cannot_be_used(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
