@@ -17,6 +17,7 @@ from optimizer.search.imaging import image_of, placement_of
 from optimizer.search.kernel import layout as at
 from optimizer.search.kernel.chance import State, start_of
 from optimizer.search.kernel.image import Image
+from optimizer.search.kernel.moves import place_all
 from optimizer.search.kernel.walk import CHAIN, EVACUATE, GROUP, HOME, INSERT, KINDS, LONGEST, SHIFT, SWAP, Walker, walk
 from optimizer.search.temperature import Race
 from optimizer.search.trouble import troubled
@@ -104,7 +105,10 @@ def anneal(
 
 
 class _Walk:
-    """One walker: the best placement it has seen, where its last walk ended, and random numbers of its own."""
+    """One walker: the best placement it has seen, where its last walk ended, and random numbers of its own.
+
+    Its image is drawn once, since that takes as long as a million steps; afterwards pods are put where they belong.
+    """
 
     def __init__(self, judge: Judge, start: Placement, values: tuple[int, ...], seed: int) -> None:
         self.judge = judge
@@ -112,14 +116,16 @@ class _Walk:
         self.values = self.ended = values
         self.chance = start_of(seed)
         self.rng = np.random.default_rng(seed)
+        self._image: Image | None = None
+        self._best: Ints | None = None
 
     def follow(self, other: _Walk) -> None:
-        """Go on from where another walker was best."""
-        self.placement, self.values = other.placement, other.values
+        """Go on from where another walker was best. Both began with the same placement, so their pods are the same."""
+        self.placement, self.values, self._best = other.placement, other.values, other._best
 
     def uphill(self, tier: int) -> Ints:
         """Return, sorted, by how much steps of one pod alone would worsen a tier; none of them is taken."""
-        image = image_of(self.judge, self.placement)
+        image = self._drawn()
         pods, nodes = int(image.head[at.H_PODS]), int(image.head[at.H_NODES])
         walker = _walker(image, self.chance.copy(), np.ones(KINDS))
         walk(image, walker, min(10 * SAMPLES, 10 * pods * nodes), tier, 0.0, 0.0)
@@ -130,7 +136,7 @@ class _Walk:
         """Walk once from hot to cold."""
         if deadline.over:
             return
-        image = image_of(self.judge, self.placement)
+        image = self._drawn()
         trouble = troubled(self.judge, self.placement, image) if self.values[0] else np.zeros(0, dtype=np.int64)
         walker = _walker(image, self.chance, _mix(self.judge.problem.tiers[tier], image))
         pull = _pulls(self.judge.problem.tiers[tier])
@@ -148,7 +154,17 @@ class _Walk:
             walk(image, walker, batch, tier, heat, pull * (1 - spent) + 1e-3 if pull else 0.0)
             done += batch
         self.ended = tuple(image.value[: len(self.values)].tolist())
+        self._best = walker.best
         self.placement, self.values = placement_of(image, walker.best), tuple(walker.best_value.tolist())
+
+    def _drawn(self) -> Image:
+        """Return the image, with every pod where it is in the best placement."""
+        if self._image is None:
+            self._image = image_of(self.judge, self.placement)
+        if self._best is None:
+            self._best = self._image.pod[:, at.P_NODE].copy()
+        place_all(self._image, self._best)
+        return self._image
 
 
 def _walker(image: Image, chance: State, mix: Floats) -> Walker:
