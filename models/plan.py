@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from models.document import API_VERSION, Document
 from models.settings import SettingsDocument
@@ -85,6 +85,12 @@ class MoveDocument(Document):
     requests: Annotated[dict[str, str], Field(default_factory=dict)]
     budgets: tuple[str, ...] = ()
     why: str = ""
+
+    @model_validator(mode="after")
+    def _goes_somewhere(self) -> Self:
+        if self.target is not None and self.target == self.source:
+            raise ValueError(f"target {self.target!r} is where the pod stands; must be another node")
+        return self
 
 
 class BarrierDocument(Document):
