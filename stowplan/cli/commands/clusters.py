@@ -71,6 +71,7 @@ def apply(
     from stowplan.documents.plan import read_plan
     from stowplan.kubectl import Kubectl
     from stowplan.report.application import application_rows, show_application
+    from stowplan.report.figures import plural
 
     def tell(line: str) -> None:
         if not quiet:
@@ -79,6 +80,10 @@ def apply(
     if yes and server_dry_run:
         raise InputError("says what would be done; leave out --yes", field="--server-dry-run")
     document = read_plan(plan)
+    if stop_after_wave is not None and stop_after_wave > len(document.waves):
+        raise InputError(
+            f"is {stop_after_wave}; {plan} has {plural(len(document.waves), 'wave')}", field="--stop-after-wave"
+        )
     kubectl = Kubectl(context, kubeconfig, request_timeout)
     place = Path(journal if journal is not None else f"{document.id}.journal")
     options = ApplyOptions(timeout, pending_limit, allow_elsewhere, stop_after_wave, poll, serve)
