@@ -261,7 +261,10 @@ def _first_wrong(outcome: Outcome) -> tuple[int, list[Landing]]:
 
 def _idle(played: _Played) -> set[str]:
     """Return the moves whose pods come back to where they were, or that wait as they did."""
-    return {found.move.id for found in played.outcome.landings if found.node == (found.move.source or "")}
+    landings = played.outcome.landings
+    node_of = {found.move.id: found.node for found in landings}
+    source = {f.move.id: node_of.get(f.move.follows or "", f.move.source or "") for f in landings}
+    return {found.move.id for found in landings if found.node == source[found.move.id]}
 
 
 def _but(arrangement: Arrangement, out: set[str]) -> Arrangement:
