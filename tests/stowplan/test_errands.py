@@ -277,7 +277,7 @@ def out(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> s
 def test_drain_command(dump: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert out(capsys, "drain", "n1", "--from", dump).startswith("Drains 1 node with 1 move.")
     text = out(capsys, "drain", "n2", "--from", dump, code=3)
-    assert text.startswith("Does not empty 1 node: 1 pod left after 1 move; it is impossible: 1 pods cannot be moved.")
+    assert text.startswith("Does not empty 1 node: 1 pod left after 1 move; it is impossible: 1 pod cannot be moved.")
     assert "  default/bare on n2: no controller" in text.splitlines()
     document = json.loads(out(capsys, "drain", "n2", "--from", dump, "-o", "json", code=3))
     assert (document["kind"], document["possible"]) == ("Drain", False)

@@ -14,6 +14,7 @@ from models.kubernetes.node import NodeCondition
 from models.plan import MoveDocument, Plan
 from models.snapshot import Snapshot
 from plans.cordons import cordon
+from plans.rehearsal import Rehearsal
 from stowplan.cli import run
 from stowplan.plan_verification import verify_plan
 from tests.plans.test_drift import PROFILE, SINCE, SOON, cluster, edited, moved, owned, plan
@@ -76,6 +77,25 @@ def test_cordons_of_a_wave_are_checked_while_it_lasts(plan: Plan, cluster: Snaps
     assert problems(closing("b", "c"), cluster) == []
     assert "wave 3, m0003, default/api-0: goes to a, which the plan cordons" in problems(closing("a"), cluster)
     assert "node nope, to be cordoned in wave 3, is gone" in problems(closing("nope"), cluster)
+
+
+def test_cordons_are_rehearsed(cluster: Snapshot) -> None:
+    rehearsal = Rehearsal(cluster, PROFILE)
+    rehearsal.evict("default/db-0")
+    rehearsal.vanish("default/db-0")
+    rehearsal.cordon(["c"])
+    refused = rehearsal.refusal("default/db-0", "c")
+    assert refused is not None
+    assert refused.plugin == "NodeUnschedulable"
+    rehearsal.cordon([])
+    assert rehearsal.refusal("default/db-0", "c") is None
+
+
+def test_a_move_follows_one_of_its_own_pod(plan: Plan, cluster: Snapshot) -> None:
+    astray = with_move(plan, 4, pod=plan.moves[2].pod)
+    assert "m0004, default/api-0: follows m0002, which moves default/web-0" in problems(astray, cluster)
+    parted = with_move(plan, 4, source="a")
+    assert "m0004, default/web-0: leaves a, and m0002 takes it to c" in problems(parted, cluster)
 
 
 def test_what_is_drained_is_cordoned(plan: Plan, cluster: Snapshot) -> None:
@@ -167,7 +187,9 @@ def test_a_drain_and_a_fit_are_verified(tmp_path: Path, capsys: pytest.CaptureFi
     assert run(["drain", "a", "--from", dump, *quick]) == 0
     answer.write_text(capsys.readouterr().out, encoding="utf-8")
     assert run(["verify", str(answer), dump]) == 0
-    assert "Verified: 0 of 2 moves done" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "Verified: 0 of 2 moves done" in said
+    assert "the snapshot is not the one" not in said
 
     waiting = {"kind": "Pod", "apiVersion": "v1", **owned("big-0", "", cpu="3")}
     del waiting["metadata"]["creationTimestamp"]
