@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+import re
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
 
 from models.document import API_VERSION, Document
 from models.settings import SettingsDocument
@@ -13,6 +14,20 @@ Number = Annotated[int, Field(ge=0)]
 Positive = Annotated[int, Field(ge=1)]
 Text = Annotated[str, Field(min_length=1)]
 Percent = Annotated[str, Field(pattern=r"^(100|[1-9][0-9]?)%$")]
+
+LABEL = r"^[a-z0-9]([-a-z0-9]{0,50}[a-z0-9])?$"
+
+
+def _label(text: str) -> str:
+    if not re.fullmatch(LABEL, text):
+        raise ValueError(
+            f"is {text!r}, must be a name of at most 52 lower-case letters, digits and dashes that begins and ends "
+            "with a letter or digit"
+        )
+    return text
+
+
+PlanId = Annotated[str, AfterValidator(_label), WithJsonSchema({"type": "string", "pattern": LABEL})]
 
 Executor = Literal["eviction-api", "descheduler", "koordinator"]
 """Who evicts; decides which pods can be moved at all."""
@@ -85,6 +100,12 @@ class MoveDocument(Document):
     requests: Annotated[dict[str, str], Field(default_factory=dict)]
     budgets: tuple[str, ...] = ()
     why: str = ""
+
+    @model_validator(mode="after")
+    def _goes_somewhere(self) -> Self:
+        if self.kind == "evict" and self.target == self.source and self.target is not None:
+            raise ValueError(f"target {self.target!r} is where the pod stands; must be another node")
+        return self
 
 
 class BarrierDocument(Document):
@@ -191,7 +212,7 @@ class Plan(Document):
 
     api_version: Literal["stowplan/v1"] = API_VERSION
     kind: Literal["Plan"] = "Plan"
-    id: Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9]{0,50}[a-z0-9])?$")]
+    id: PlanId
     created_at: Text
     expires_at: Text
     snapshot: PlanSnapshot

@@ -136,9 +136,11 @@ class Snapshot:
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 of which nodes there are and which pod stands where."""
+        """SHA-256 of which nodes there are and which pod stands where, of cordons, and of pods that terminate."""
         lines = [f"node {node.name}" for node in self.nodes]
         lines += [f"pod {pod.key} {pod.metadata.uid} {pod.node_name} {pod.finished}" for pod in self.pods]
+        lines += [f"cordon {node.name}" for node in self.nodes if node.unschedulable]
+        lines += [f"terminating {pod.key}" for pod in self.pods if pod.terminating]
         return hashlib.sha256("\n".join(sorted(lines)).encode()).hexdigest()
 
     def check(self) -> None:

@@ -12,6 +12,8 @@ from models.kubernetes import Pod
 from models.plan import MoveDocument, Plan
 from models.snapshot import Snapshot
 from plans.budgets import Budgets
+from plans.consistency import contradictions, misdescribed, wrong_cordons
+from plans.cordons import cordon
 from plans.making import template_hash
 from plans.rehearsal import Movement, Rehearsal, rehearse
 from plans.sequencing.allowances import Allowances, Limit
@@ -62,23 +64,36 @@ def examine(
     drift = Drift()
     if (now or datetime.now(UTC)) > datetime.fromisoformat(plan.expires_at):
         drift.problems.append(f"expired at {plan.expires_at}")
-    if snapshot.fingerprint != plan.snapshot.fingerprint:
+    if not same_snapshot(plan, snapshot):
         drift.remarks.append("the snapshot is not the one the plan was made for")
+    drift.problems += contradictions(plan)
     whereabouts = _Whereabouts(plan, snapshot)
+    budgets = Budgets(snapshot)
     left: dict[int, list[Movement]] = defaultdict(list)
     ids: dict[tuple[int, str], str] = {}
     for wave in plan.waves:
         for move in wave.moves:
             finding = whereabouts.find(move)
+            pod = whereabouts.pods.get(finding.key)
+            if pod is not None and not finding.done and not finding.problems:
+                wrong = misdescribed(move, pod, budgets, profile.release)
+                drift.problems += [f"{move.id}, {move.pod.key}: {problem}" for problem in wrong]
             drift.problems += [f"{move.id}, {move.pod.key}: {problem}" for problem in finding.problems]
             (drift.done if finding.done else drift.open).append(move.id)
             if not finding.done and not finding.problems:
                 left[wave.number].append(_movement(move, finding.key))
                 ids[wave.number, finding.key] = move.id
     _look_at_nodes(plan, snapshot, drift)
+    drift.problems += wrong_cordons(plan, snapshot)
     drift.problems += broken_limits(plan, snapshot)
-    drift.problems += _rehearsed(snapshot, profile, shapes, left, ids)
+    drift.problems += _rehearsed(plan, snapshot, profile, shapes, left, ids)
     return drift
+
+
+def same_snapshot(plan: Plan, snapshot: Snapshot) -> bool:
+    """Whether a plan was made for a snapshot, but for the cordons of what it drains."""
+    drained = [name for name in plan.settings.drain if name in snapshot.node_index]
+    return cordon(snapshot, drained).fingerprint == plan.snapshot.fingerprint
 
 
 @dataclass(slots=True)
@@ -131,6 +146,10 @@ class _Whereabouts:
         if move.id in self.parking and (onward := self._onward(move)) and self._peek(onward, onward.target):
             return _Finding(done=True)  # it has left its third node already
         elsewhere = self._peek(move, None)
+        if elsewhere is None and (twin := self.pods.get(move.pod.key)) is not None:
+            uid = twin.metadata.uid or "none"
+            said = f"is another pod of the same name (uid {uid}, planned with {move.pod.uid})"
+            return _Finding(problems=[said])
         if elsewhere is None:
             return _Finding(problems=["is gone, and nothing has replaced it"])
         where = f"on {elsewhere.node_name}" if elsewhere.node_name else "without a node"
@@ -196,7 +215,9 @@ def _changes(move: MoveDocument, pod: Pod) -> Iterator[str]:
     controller = pod.metadata.controller
     now = (controller.kind, controller.name, controller.uid) if controller else None
     then = (move.owner.kind, move.owner.name, move.owner.uid) if move.owner else None
-    if now != then:
+    if now and then and now[:2] == then[:2] and now[2] != then[2]:
+        yield f"is owned by another {' '.join(now[:2])} (uid {now[2] or 'unknown'}, planned with {then[2] or 'none'})"
+    elif now != then:
         yield f"is owned by {' '.join(now[:2]) if now else 'nobody'}, not by {' '.join(then[:2]) if then else 'nobody'}"
     if template_hash(pod) != move.template_hash:
         yield f"is of template {template_hash(pod) or 'unknown'}, not of {move.template_hash or 'unknown'}"
@@ -209,7 +230,10 @@ def _look_at_nodes(plan: Plan, snapshot: Snapshot, drift: Drift) -> None:
     for name in dict.fromkeys(move.target for move in plan.moves if move.id in left and move.target):
         if name not in nodes:
             drift.problems.append(f"node {name} is gone")
-        elif nodes[name].unschedulable:
+            continue
+        if nodes[name].not_ready:
+            drift.problems.append(f"node {name} is not ready")
+        if nodes[name].unschedulable:
             drift.remarks.append(f"node {name} is cordoned")
 
 
@@ -218,13 +242,14 @@ def _movement(move: MoveDocument, key: str) -> Movement:
 
 
 def _rehearsed(
+    plan: Plan,
     snapshot: Snapshot,
     profile: Profile,
     shapes: Shapes | None,
     left: dict[int, list[Movement]],
     ids: dict[tuple[int, str], str],
 ) -> list[str]:
-    """Play what is left through in random orders; return what went wrong, each thing once."""
+    """Play what is left through in random orders and with the plan's cordons; return what went wrong, once each."""
     known = snapshot.node_index
     waves = {
         number: [m for m in wave if (not m.target or m.target in known) and (not m.source or m.source in known)]
@@ -232,11 +257,13 @@ def _rehearsed(
     }
     if not any(waves.values()):
         return []
+    closed = {wave.number: {*plan.cordon, *wave.cordon} & known.keys() for wave in plan.waves}
     found: dict[str, None] = {}
     for turn in range(ORDERS):
         rehearsal = Rehearsal(snapshot, profile, shapes=shapes)
         rng = random.Random(turn)
         for number, wave in sorted(waves.items()):
+            rehearsal.cordon(closed[number])
             for trouble in rehearse(rehearsal, wave, rng):
                 found[f"wave {number}, {ids[number, trouble.key]}, {trouble.key}: {trouble.problem}"] = None
     return list(found)

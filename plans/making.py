@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -22,13 +21,13 @@ from models.plan import (
     PlanSnapshot,
     PlanTier,
     PodReference,
-    TokenDocument,
     WaveDocument,
 )
 from models.settings import SettingsDocument
 from models.snapshot import Snapshot
 from plans.budgets import Budgets
 from plans.sequencing import Sequencing, Step, keeps_name
+from plans.tokens import tokens
 from plugins_compat.admission import standing
 from plugins_compat.framework.profile import Profile
 from plugins_compat.framework.shapes import Shapes
@@ -97,7 +96,7 @@ def make(order: Order) -> Plan:
         tiers=tuple(order.tiers),
         waves=tuple(waves),
         least_waves=sequencing.least_waves,
-        tokens=tuple(_tokens(sequencing.waves)),
+        tokens=tokens(waves),
         immovable=tuple(
             ImmovableDocument(pod=reference(pods[key]), node=pods[key].node_name, reason=reason)
             for key, reason in order.immovable.items()
@@ -164,7 +163,7 @@ def _move(order: Order, step: Step, ids: Mapping[int, str]) -> MoveDocument:
         waits=step.waits,
         owner=owner,
         template_hash=template_hash(pod),
-        requests=_quantities(pod, order.profile.release),
+        requests=quantities(pod, order.profile.release),
         budgets=tuple(order.budgets.all[i].name for i in asked),
         why=step.why or order.reasons.get(pod.key, ""),
     )
@@ -191,7 +190,8 @@ def _pass(state: ClusterState, wave: Sequence[Step]) -> dict[str, dict[str, floa
     return peak
 
 
-def _quantities(pod: Pod, release: Release) -> dict[str, str]:
+def quantities(pod: Pod, release: Release) -> dict[str, str]:
+    """Write down what a pod takes, by resource."""
     return {name: quantity(name, amount) for name, amount in requests(pod, release).items() if amount}
 
 
@@ -205,26 +205,7 @@ def quantity(resource: str, amount: int) -> str:
     return str(amount)
 
 
-# -- tokens ---------------------------------------------------------------------------------------------------
-
-
-def _tokens(waves: Sequence[Sequence[Step]]) -> list[TokenDocument]:
-    """Say how many replacements of whom belong where, wave by wave."""
-    counted: Counter[tuple[int, str, str, str, str | None, str]] = Counter()
-    for number, wave in enumerate(waves, 1):
-        for step in wave:
-            if not step.target:
-                continue
-            pod, controller = step.pod, step.pod.metadata.controller
-            uid = controller.uid if controller else ""
-            named = pod.name if not uid or (controller and controller.kind == "StatefulSet") else None
-            counted[number, pod.namespace, uid, template_hash(pod), named, step.target] += 1
-    return [
-        TokenDocument(
-            wave=number, namespace=namespace, owner_uid=uid, template_hash=template, pod=pod, target=target, count=count
-        )
-        for (number, namespace, uid, template, pod, target), count in counted.items()
-    ]
+# -- identity ------------------------------------------------------------------------------------------------
 
 
 def _identity(

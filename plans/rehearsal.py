@@ -17,6 +17,7 @@ import numpy as np
 from models.kubernetes import Pod
 from models.snapshot import Snapshot
 from plans.budgets import Budgets, Ledger, Verdict
+from plans.cordons import cordon
 from plugins_compat.admission import populated
 from plugins_compat.framework.framework import Framework
 from plugins_compat.framework.profile import Profile
@@ -60,8 +61,9 @@ class Rehearsal:
         shapes: Shapes | None = None,
         budgets: Budgets | None = None,
     ) -> None:
-        self.snapshot = snapshot
+        self.snapshot = self._uncordoned = snapshot
         self.profile = profile
+        self._closed: frozenset[str] = frozenset()
         self.pods: dict[str, Pod] = {pod.key: pod for pod in snapshot.pods if not pod.finished}
         self.where: dict[str, str] = dict(where) if where is not None else standing_today(snapshot)
         self.terminating: dict[str, str] = {}
@@ -74,6 +76,20 @@ class Rehearsal:
         for key in keys:
             self._leaving[key] = leaving(self.pods[key])
             self.framework.state.shapes.of(self._leaving[key])
+
+    def cordon(self, nodes: Iterable[str]) -> None:
+        """Cordon these nodes and no others of those that the snapshot has open; nothing may be under way.
+
+        Raises
+        ------
+        InputError
+            If the snapshot has no node of a name.
+        """
+        closed = frozenset(nodes)
+        if closed != self._closed:
+            self._closed = closed
+            self.snapshot = cordon(self._uncordoned, closed)
+            self.framework = populated(self.snapshot, self.profile, self.where, self.framework.state.shapes)
 
     # -- events -----------------------------------------------------------------------------------------------
 

@@ -9,15 +9,15 @@ then what it plans.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from models.plan import MoveDocument, Plan, TokenDocument, WaveDocument
+from models.plan import MoveDocument, Plan, WaveDocument
 from models.quantity import parse_quantity
 from models.snapshot import Snapshot
 from plans.replay.carry_out import replay
 from plans.replay.outcome import Judge, Landing, Outcome, Verdict, share_kept
+from plans.tokens import tokens
 from plugins_compat.framework.profile import Profile
 from plugins_compat.framework.shapes import Shapes
 
@@ -261,7 +261,10 @@ def _first_wrong(outcome: Outcome) -> tuple[int, list[Landing]]:
 
 def _idle(played: _Played) -> set[str]:
     """Return the moves whose pods come back to where they were, or that wait as they did."""
-    return {found.move.id for found in played.outcome.landings if found.node == (found.move.source or "")}
+    landings = played.outcome.landings
+    node_of = {found.move.id: found.node for found in landings}
+    source = {f.move.id: node_of.get(f.move.follows or "", f.move.source or "") for f in landings}
+    return {found.move.id for found in landings if found.node == source[found.move.id]}
 
 
 def _but(arrangement: Arrangement, out: set[str]) -> Arrangement:
@@ -328,7 +331,7 @@ def _written(plan: Plan, best: _Played, where: dict[str, str], shown: Shown) -> 
     changes = {
         "id": f"{plan.id[:44]}-alone",
         "waves": tuple(waves),
-        "tokens": tuple(_tokens(waves)),
+        "tokens": tokens(waves),
         "tiers": tiers,
         "status": plan.status if after == tuple(tier.after for tier in plan.tiers) else "FEASIBLE",
         "least_waves": min(1, len(waves)),
@@ -349,23 +352,3 @@ def _landed(move: MoveDocument, node_of: Mapping[str, str]) -> MoveDocument:
 def _replaced(wave: WaveDocument, **changes: object) -> WaveDocument:
     """Return a wave with some fields changed."""
     return wave.model_copy(update=changes)
-
-
-def _tokens(waves: Sequence[WaveDocument]) -> Iterator[TokenDocument]:
-    counts: Counter[tuple[int, str, str, str, str | None, str]] = Counter()
-    for wave in waves:
-        for move in wave.moves:
-            if move.target is not None:
-                owner = "" if move.owner is None else move.owner.uid
-                own = move.pod.name if move.same_name or not owner else None
-                counts[wave.number, move.pod.namespace, owner, move.template_hash, own, move.target] += 1
-    for (number, namespace, owner, template, own, target), count in counts.items():
-        yield TokenDocument(
-            wave=number,
-            namespace=namespace,
-            owner_uid=owner,
-            template_hash=template,
-            pod=own,
-            target=target,
-            count=count,
-        )

@@ -19,6 +19,7 @@ from plugins_compat.framework.scheduler import failure
 from plugins_compat.simulate import simulate
 from stowplan.inputs import Settings
 from stowplan.planning import Planned, Terms, make_plan, planning_problem
+from stowplan.report.figures import plural
 from stowplan.solution import today
 
 
@@ -66,7 +67,7 @@ class Drained:
         """What proves that the nodes cannot be emptied; empty if nothing does."""
         stuck = sum(1 for stays in self.stays if stays.by_rule)
         if stuck:
-            return f"{stuck} pods cannot be moved"
+            return f"{plural(stuck, 'pod')} cannot be moved"
         return proof(self.planned.plan.tiers[0])
 
 
@@ -103,6 +104,7 @@ def drain(
         If a node is not in the snapshot, or a setting cannot be used.
     """
     settings, terms, stop = draining(settings, nodes), terms or Terms(), stop or Stop()
+    nodes = settings.drain
     compiled = compiled or planning_problem(snapshot, settings, terms)
     start = _greedy(compiled, set(nodes), options, stop)
     planned = make_plan(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,7 +10,8 @@ from models.kubernetes import Pod
 from models.plan import Plan
 from models.snapshot import Snapshot
 from optimizer.evaluate import Judge
-from plans.drift import Drift, examine
+from plans.consistency import miscounted_tokens
+from plans.drift import Drift, examine, same_snapshot
 from plugins_compat.compiler.compile import Compiled
 from plugins_compat.framework.profile import Profile
 from stowplan.documents.verification import PlanVerificationDocument
@@ -44,25 +44,12 @@ class PlanVerification:
 def verify_plan(snapshot: Snapshot, plan: Plan, profile: Profile, *, now: datetime | None = None) -> PlanVerification:
     """Check a plan against a snapshot, which may be a newer one than it was made for."""
     drift = examine(plan, snapshot, profile, now=now)
-    drift.problems += _miscounted_tokens(plan)
-    if snapshot.fingerprint == plan.snapshot.fingerprint:
+    as_planned = same_snapshot(plan, snapshot) and drift.holds
+    drift.problems += miscounted_tokens(plan)
+    if as_planned:  # values are claimed of that snapshot alone, and of moves that can be made
         drift.problems += _false_claims(plan, snapshot, profile)
         drift.remarks.append("bounds and proofs are the solver's word; they are not checked again")
     return PlanVerification(plan, drift)
-
-
-def _miscounted_tokens(plan: Plan) -> Iterator[str]:
-    """Compare the tokens with the moves, wave by wave and node by node."""
-    promised = Counter[tuple[int, str, str]]()
-    for token in plan.tokens:
-        promised[token.wave, token.namespace, token.target] += token.count
-    needed = Counter(
-        (wave.number, move.pod.namespace, move.target) for wave in plan.waves for move in wave.moves if move.target
-    )
-    for number, namespace, target in sorted(promised.keys() | needed.keys()):
-        has, wants = promised[number, namespace, target], needed[number, namespace, target]
-        if has != wants:
-            yield f"wave {number}: {has} tokens for {target} in namespace {namespace}, and {wants} moves go there"
 
 
 def _false_claims(plan: Plan, snapshot: Snapshot, profile: Profile) -> Iterator[str]:

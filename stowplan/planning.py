@@ -56,6 +56,18 @@ class Terms:
     rounds: int = ROUNDS
 
 
+@dataclass(frozen=True, slots=True)
+class Troubles:
+    """At how many places a placement exceeds rules, and how many pods wait in it; false if there are none."""
+
+    exceeded: int
+    waiting: int
+
+    def __bool__(self) -> bool:
+        """Whether there are any."""
+        return bool(self.exceeded or self.waiting)
+
+
 @dataclass(frozen=True, eq=False)
 class Planned:
     """A plan, and what it was made from.
@@ -71,6 +83,13 @@ class Planned:
     plan: Plan
     compiled: Compiled
     where: Mapping[str, str]
+
+    @property
+    def troubles(self) -> Troubles:
+        """What is wrong with the placement when the plan is done."""
+        problem = self.compiled
+        breaches = Judge(problem.problem).evaluate(problem.placement(self.where)).breaches
+        return Troubles(len(breaches), sum(not self.where.get(pod.key) for pod in problem.pods))
 
 
 def planning_problem(snapshot: Snapshot, settings: Settings, terms: Terms) -> Compiled:

@@ -9,6 +9,7 @@ from models.plan import Plan
 from models.snapshot import Snapshot
 from optimizer.control import Stop
 from optimizer.evaluate import Judge
+from plans.drift import same_snapshot
 from plans.replay.carry_out import replay
 from plans.replay.outcome import Outcome, Worth, share_kept
 from plugins_compat.compiler.compile import Compiled
@@ -81,6 +82,6 @@ def replay_plan(
         stopped=stop.is_set,
     )
     notes = list(compiled.notes)
-    if snapshot.fingerprint != plan.snapshot.fingerprint:
+    if not same_snapshot(plan, snapshot):
         notes.append("the snapshot is not the one the plan was made for")
     return Replay(plan, compiled, outcome, steered, seed, tuple(notes))

@@ -31,6 +31,14 @@ class NodeAddress:
 
 
 @kube
+class NodeCondition:
+    """One entry of ``status.conditions``."""
+
+    type: Name
+    status: Name = ""
+
+
+@kube
 class NodeStatus:
     """The part of a node's ``status`` that placement reads; amounts in nanos by resource name."""
 
@@ -38,6 +46,7 @@ class NodeStatus:
     capacity: ResourceList = EMPTY
     addresses: Many[NodeAddress] = ()
     images: Many[ContainerImage] = ()
+    conditions: Many[NodeCondition] = ()
 
 
 @kube
@@ -67,6 +76,12 @@ class Node:
     def unschedulable(self) -> bool:
         """Whether the node is cordoned."""
         return bool(self.spec and self.spec.unschedulable)
+
+    @property
+    def not_ready(self) -> bool:
+        """Whether the node says of itself that it is not ready; one that says nothing counts as ready."""
+        conditions = self.status.conditions if self.status else ()
+        return any(condition.type == "Ready" and condition.status != "True" for condition in conditions)
 
     @property
     def allocatable(self) -> dict[str, int]:

@@ -8,6 +8,10 @@ from typing import TYPE_CHECKING
 from stowplan.cli import options as opt
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import typer
+
     from optimizer.portfolio import Options
     from stowplan.inputs import Settings
 
@@ -16,6 +20,16 @@ CHANGES = 2
 """Exit code for an answer that differs from today, where it was asked for."""
 IMPOSSIBLE = 3
 """Exit code for what was asked for and cannot be had, or was not found."""
+
+
+def given(context: typer.Context, names: Iterable[str]) -> list[str]:
+    """Return those of some parameters that were given on the command line, as options."""
+    said = []
+    for name in names:
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            said.append("--" + name.replace("_", "-"))
+    return said
 
 
 def settings_of(

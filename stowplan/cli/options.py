@@ -180,7 +180,7 @@ VerifiedPath = Annotated[
     str,
     typer.Argument(
         metavar="DOCUMENT",
-        help="What solve, compare or plan printed with -o json: a file, or - for standard input.",
+        help="What solve, compare, plan, drain or fit printed with -o json: a file, or - for standard input.",
         show_default=False,
     ),
 ]

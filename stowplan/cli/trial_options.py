@@ -43,13 +43,13 @@ From = Annotated[
         "--from", "-s", metavar="SNAPSHOT", help="The dump: files, directories, or -; repeatable.", show_default=False
     ),
 ]
-PendingFile = Annotated[
-    str | None,
+PendingFiles = Annotated[
+    list[str] | None,
     typer.Option(
         "--filename",
         "-f",
         metavar="FILE",
-        help="Manifests of pods to fit in that the dump does not have, JSON or YAML.",
+        help="Manifests of pods to fit in that the dump does not have, JSON or YAML; repeatable.",
         show_default=False,
     ),
 ]

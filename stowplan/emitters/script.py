@@ -9,6 +9,7 @@ from importlib.resources import files
 from models.plan import MoveDocument, Plan, WaveDocument
 from stowplan.emitters.emission import File
 from stowplan.emitters.words import expiry, one_line
+from stowplan.report.figures import plural
 
 NONE = "-"
 
@@ -33,9 +34,10 @@ def script(plan: Plan, libraries: Sequence[str], lines: Iterable[str], **variabl
         "NAMED": " ".join(_named(plan)),
         **variables,
     }
+    does = f"{plural(len(plan.moves), 'move')} in {plural(len(plan.waves), 'wave')}"
     head = [
         "#!/bin/sh",
-        f"# Plan {plan.id}: {len(plan.moves)} moves in {len(plan.waves)} waves. Made by stowplan; see {name} --help.",
+        f"# Plan {plan.id}: {does}. Made by stowplan; see {name} --help.",
         "# shellcheck disable=SC2016,SC2034 # a reason may hold any sign; a library is here as a whole",
         "set -eu",
         "",

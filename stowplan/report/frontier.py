@@ -117,7 +117,7 @@ def drawing(frontier: Frontier) -> str:
         for moves in sorted({round(most * tick / 4) for tick in range(5)})
     )
     dots = "".join(
-        f'<circle cx="{x(moves)}" cy="{y(share)}" r="3"><title>{moves:,} moves: {share:.1%}</title></circle>'
+        f'<circle cx="{x(moves)}" cy="{y(share)}" r="3"><title>{plural(moves, "move")}: {share:.1%}</title></circle>'
         for moves, share in points
     )
     title = escape_xml(headline(frontier))

@@ -12,7 +12,8 @@ from rich.text import Text
 from models.plan import MoveDocument, Plan, PlanTier, WaveDocument
 from plugins_compat.compiler.roll_call import RollCall
 from stowplan.plan_verification import PlanVerification
-from stowplan.report.words import figure, plural, roll_lines
+from stowplan.planning import Troubles
+from stowplan.report.words import figure, plural, roll_lines, trouble_words
 
 SHOWN_MOVES = 8
 """Moves of a wave that are shown; ``-o wide`` shows all."""
@@ -23,11 +24,13 @@ SHOWN_PROBLEMS = 20
 SIGNS = {"evict": ("~", "yellow"), "place": ("+", "green"), "remove": ("-", "red")}
 
 
-def show_plan(console: Console, plan: Plan, roll: RollCall, *, wide: bool = False) -> None:
-    """Print a plan."""
+def show_plan(
+    console: Console, plan: Plan, roll: RollCall, troubles: Troubles | None = None, *, wide: bool = False
+) -> None:
+    """Print a plan; ``troubles`` are those that are left when it is done."""
     _lines(console, roll_lines(roll, plan.snapshot.nodes))
     console.print()
-    console.print(Text(headline(plan), style="bold"))
+    console.print(Text(headline(plan, troubles), style="bold"))
     if plan.waves:
         console.print(Text(_subtitle(plan), style="dim"))
     before: Sequence[float] = [tier.before for tier in plan.tiers]
@@ -66,11 +69,13 @@ def show_plan_verification(console: Console, verification: PlanVerification) -> 
     _lines(console, [f"note: {remark}" for remark in drift.remarks])
 
 
-def headline(plan: Plan) -> str:
+def headline(plan: Plan, troubles: Troubles | None = None) -> str:
     """Say in one sentence what a plan does and brings."""
     known = "proven optimal" if plan.status == "OPTIMAL" else "not proven"
     if not plan.waves:
         what = "no better placement can be reached" if plan.given_up else "no better placement was found"
+        if troubles:
+            return f"Nothing helps: {trouble_words(troubles)}, and {what}; {known}."
         return f"Nothing to do: {what}; {known}."
     kinds = Counter("park" if _parked(plan, move) else move.kind for move in plan.moves)
     does = [

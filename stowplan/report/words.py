@@ -11,6 +11,7 @@ from models.snapshot import Standing
 from optimizer.evaluate import Breach
 from plugins_compat.compiler.roll_call import RollCall
 from plugins_compat.requests import CPU, EPHEMERAL, MEMORY
+from stowplan.planning import Troubles
 from stowplan.report.figures import plural as plural
 from stowplan.solution import Solution
 
@@ -71,13 +72,9 @@ def headline(solution: Solution, before: Sequence[int]) -> str:
     ]
     if not solution.moves:
         known = "proven optimal" if outcome.status is Status.OPTIMAL else "the best found"
-        troubles = []
-        if solution.evaluation.breaches:
-            troubles.append(f"rules are exceeded at {plural(len(solution.evaluation.breaches), 'place')}")
-        if solution.waiting:
-            troubles.append(f"{plural(len(solution.waiting), 'pod')} cannot be placed")
+        troubles = Troubles(len(solution.evaluation.breaches), len(solution.waiting))
         if troubles:
-            return f"Nothing helps: {', '.join(troubles)}, and today's placement is {known}{_gap(outcome)}."
+            return f"Nothing helps: {trouble_words(troubles)}, and today's placement is {known}{_gap(outcome)}."
         return f"Nothing to do: today's placement is {known}{_gap(outcome)}."
     moved = solution.evaluation.moves
     placed = sum(1 for move in solution.moves if not move.source)
@@ -89,6 +86,13 @@ def headline(solution: Solution, before: Sequence[int]) -> str:
     proof = "proven optimal" if outcome.status is Status.OPTIMAL else "not proven"
     sentence = " and ".join(does)
     return f"{sentence[0].upper()}{sentence[1:]}: {brings}; {proof}{_gap(outcome)}."
+
+
+def trouble_words(troubles: Troubles) -> str:
+    """Say what is wrong with a placement."""
+    words = [f"rules are exceeded at {plural(troubles.exceeded, 'place')}"] if troubles.exceeded else []
+    words += [f"{plural(troubles.waiting, 'pod')} cannot be placed"] if troubles.waiting else []
+    return ", ".join(words)
 
 
 def _gap(outcome: Outcome) -> str:

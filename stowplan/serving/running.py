@@ -11,6 +11,7 @@ from pathlib import Path
 from models.errors import InputError
 from models.plan import Plan
 from models.quantity import parse_quantity
+from stowplan.report.figures import plural
 from stowplan.serving.journal import Journal
 from stowplan.serving.server import Server, Serving, serve
 
@@ -48,7 +49,8 @@ def run_server(
     known = server.restore()
     tokens = sum(token.count for token in plan.tokens)
     print(
-        f"stowplan: plan {plan.id}: {tokens} tokens in {len(plan.waves)} waves, until {plan.expires_at}; "
+        f"stowplan: plan {plan.id}: {plural(tokens, 'token')} in {plural(len(plan.waves), 'wave')}, "
+        f"until {plan.expires_at}; "
         f"{len(server.ledger.leases)} handed out, {known} records in {server.journal.path}",
         file=sys.stderr,
     )

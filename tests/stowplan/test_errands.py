@@ -22,6 +22,7 @@ from stowplan.fit import Fitted, admitting, fit
 from stowplan.inputs import Settings, make_problem
 from stowplan.making_room import make_room
 from stowplan.planning import Terms
+from stowplan.report.errands import drain_headline
 from tests.plans.test_replay import owned
 from tests.support.clusters import node, pod, snapshot
 from tests.support.malformed import listed
@@ -276,7 +277,7 @@ def out(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> s
 def test_drain_command(dump: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert out(capsys, "drain", "n1", "--from", dump).startswith("Drains 1 node with 1 move.")
     text = out(capsys, "drain", "n2", "--from", dump, code=3)
-    assert text.startswith("Does not empty 1 node: 1 pod left after 1 move; it is impossible: 1 pods cannot be moved.")
+    assert text.startswith("Does not empty 1 node: 1 pod left after 1 move; it is impossible: 1 pod cannot be moved.")
     assert "  default/bare on n2: no controller" in text.splitlines()
     document = json.loads(out(capsys, "drain", "n2", "--from", dump, "-o", "json", code=3))
     assert (document["kind"], document["possible"]) == ("Drain", False)
@@ -314,3 +315,33 @@ def test_what_cannot_be_asked(dump: str, tmp_path: Path, capsys: pytest.CaptureF
     file.write_text(json.dumps({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}}))
     assert run(["fit", "-f", str(file), dump]) == 1
     assert "holds Deployment and no Pod; give the pods themselves" in capsys.readouterr().err
+
+
+def test_a_node_named_twice_is_drained_once() -> None:
+    pods = [owned("web-a", "n1")]
+    answer = drained(snapshot(nodes=[node("n1"), node("n2")], pods=pods), "n1", "n1")
+    assert tuple(answer.nodes) == answer.planned.plan.cordon == ("n1",)
+    assert drain_headline(answer) == "Drains 1 node with 1 move."
+
+
+def test_one_pod_that_cannot_be_moved_is_one() -> None:
+    answer = drained(snapshot(nodes=[node("n1"), node("n2")], pods=[pod("bare", "n1")]), "n1")
+    assert answer.proof == "1 pod cannot be moved"
+
+
+def test_files_of_pods_are_all_fitted_in(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def written(name: str, *items: Any) -> str:
+        path = tmp_path / name
+        path.write_text(json.dumps(listed(*items)), encoding="utf-8")
+        return str(path)
+
+    dump = written("dump.json", node("n1"), owned("web-a", "n1", cpu="1"))
+    first, second = (written(f"{name}.json", owned(f"{name}-x", cpu="1")) for name in ("one", "two"))
+    assert run(["fit", dump, "-f", first, "-f", second, "-q", "-t", "1", "-o", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [pod["name"] for pod in found["wanted"]] == ["one-x", "two-x"]
+    again = written("again.json", owned("one-x", cpu="2"))
+    assert run(["fit", dump, "-f", first, "-f", again, "-q", "-t", "1"]) == 1
+    said = capsys.readouterr()
+    assert not said.out
+    assert "one-x" in said.err

@@ -21,6 +21,7 @@ from models.plan import Plan
 from stowplan.cli import run
 from stowplan.documents.plan import read_plan
 from stowplan.documents.schemas import FOLDER, schemas
+from tests.plans.test_drift import owned
 from tests.support.clusters import labels, node, pod
 from tests.support.restless import READY
 
@@ -216,3 +217,58 @@ def test_an_interrupt_yields_a_plan_of_the_best_so_far() -> None:
     text, _ = started.communicate(timeout=60)
     assert started.returncode == 0
     assert Plan.model_validate_json(text).waves
+
+
+@pytest.mark.parametrize(
+    ("options", "option"),
+    [
+        (("--max-moves", "1"), "--max-moves"),
+        (("--objective", "balance"), "--objective"),
+        (("--freeze", "default"), "--freeze"),
+        (("--equal-moves",), "--equal-moves"),
+        (("--preemption", "never"), "--preemption"),
+    ],
+)
+def test_options_that_the_solution_decides_are_refused(
+    dump: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], options: tuple[str, ...], option: str
+) -> None:
+    path = tmp_path / "solution.json"
+    path.write_text(out(capsys, "solve", dump, *QUICK, "-o", "json"), encoding="utf-8")
+    assert run(["plan", dump, "--solution", str(path), *QUICK, *options]) == 1
+    said = capsys.readouterr()
+    assert not said.out
+    assert said.err == f"stowplan: {option}: is the solution's own; leave it out with --solution\n"
+
+
+def test_no_cordons_is_for_plans_that_nobody_steers(dump: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["plan", dump, *QUICK, "--no-cordons"]) == 1
+    assert "--no-cordons: changes nothing without --steer none" in capsys.readouterr().err
+    assert run(["plan", dump, *QUICK, "--no-cordons", "--steer", "none"]) == 0
+
+
+def test_a_plan_that_mends_nothing_does_not_say_that_nothing_is_to_do(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    content = {"kind": "List", "apiVersion": "v1", "items": []}
+    content["items"] = [{"kind": "Node", **node("a", cpu="1")}, {"kind": "Pod", **owned("web-0", "a", cpu="2")}]
+    path = tmp_path / "full.json"
+    path.write_text(json.dumps(content), encoding="utf-8")
+    assert "Nothing helps: rules are exceeded at 1 place, and no" in out(capsys, "plan", str(path), *QUICK)
+    content["items"][1] = {"kind": "Pod", **owned("web-0", "", cpu="2")}
+    path.write_text(json.dumps(content), encoding="utf-8")
+    assert "Nothing helps: 1 pod cannot be placed, and no" in out(capsys, "plan", str(path), *QUICK)
+
+
+def test_a_wave_to_stop_after_is_one_of_the_plan(dump: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "plan.json"
+    path.write_text(out(capsys, "plan", dump, *QUICK, "-o", "json"), encoding="utf-8")
+    assert run(["apply", str(path), "--stop-after-wave", "77"]) == 1
+    assert f"--stop-after-wave: is 77; {path} has 2 waves" in capsys.readouterr().err
+
+
+def test_a_name_of_a_plan_is_explained_in_words(dump: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "plan.json"
+    content = json.loads(out(capsys, "plan", dump, *QUICK, "-o", "json")) | {"id": "My Plan"}
+    path.write_text(json.dumps(content), encoding="utf-8")
+    assert run(["verify", str(path), dump]) == 1
+    assert "id: is 'My Plan', must be a name of at most 52 lower-case letters" in capsys.readouterr().err

@@ -75,6 +75,7 @@ def apply(
     from stowplan.documents.plan import read_plan
     from stowplan.kubectl import Kubectl
     from stowplan.report.application import application_rows, show_application
+    from stowplan.report.figures import plural
     from stowplan.serving.url import read_url
 
     def tell(line: str) -> None:
@@ -89,6 +90,10 @@ def apply(
         raise InputError("is missing; --serve-ca, --serve-cert and --serve-key are for it", field="--serve")
     tls = trust(serve_ca, serve_cert, serve_key)
     document = read_plan(plan)
+    if stop_after_wave is not None and stop_after_wave > len(document.waves):
+        raise InputError(
+            f"is {stop_after_wave}; {plan} has {plural(len(document.waves), 'wave')}", field="--stop-after-wave"
+        )
     kubectl = Kubectl(context, kubeconfig, request_timeout)
     place = Path(journal if journal is not None else f"{document.id}.journal")
     options = ApplyOptions(timeout, pending_limit, allow_elsewhere, stop_after_wave, poll, serve, tls)

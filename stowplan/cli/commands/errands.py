@@ -85,7 +85,7 @@ def drain(
 
 def fit(
     paths: opt.Paths,
-    file: trial.PendingFile = None,
+    files: trial.PendingFiles = None,
     waiting: trial.WaitingPods = None,
     objective: opt.Objective = "balance",
     profile: opt.Release = "1.36",
@@ -134,8 +134,9 @@ def fit(
         equal_moves=equal_moves,
     )
     terms = _terms(max_per_owner, max_per_node, max_per_namespace, max_per_wave, expires_in)
-    keys = [*(pods_of(file) if file else ()), *(waiting or ())]
-    snapshot = load_snapshot([*paths, file] if file else paths, skip_unknown_nodes)
+    files = files or []
+    keys = [*(key for file in files for key in pods_of(file)), *(waiting or ())]
+    snapshot = load_snapshot([*paths, *files], skip_unknown_nodes)
     warn_of_idle_freezes(settings.freeze, snapshot)
     options = options_of(time_limit, deterministic, seed, workers, memory)
     fitted = _fitted(snapshot, admitting(settings, snapshot, keys), options, terms, quiet)

@@ -83,14 +83,18 @@ def verify(
     from models.errors import InputError
     from models.plan import Plan
     from stowplan.cli.session import load_snapshot
-    from stowplan.documents.plan import parse_plan
+    from stowplan.documents.plan import WITH_PLAN, parse_plan
     from stowplan.documents.reading import kind_of, read_content
     from stowplan.documents.solution import parse_solution
     from stowplan.inputs import Settings, make_profile
 
     content = read_content(document)
-    wanted = "Solution, Comparison or Plan"
-    is_plan = kind_of(content) == "Plan"
+    wanted = "Solution, Comparison, Plan, Drain or Fit"
+    if kind_of(content) in WITH_PLAN:
+        content = content.get("plan")
+        is_plan = True
+    else:
+        is_plan = kind_of(content) == "Plan"
     read = parse_plan(content, document) if is_plan else parse_solution(content, document, wanted)
     made_with = read.settings
     snapshot = load_snapshot(paths, skip_unknown_nodes)

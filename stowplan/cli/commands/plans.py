@@ -8,7 +8,7 @@ import typer
 
 from stowplan.cli import options as opt
 from stowplan.cli import trial_options as trial
-from stowplan.cli.choices import CHANGES, options_of, settings_of
+from stowplan.cli.choices import CHANGES, given, options_of, settings_of
 from stowplan.cli.options import Format
 
 if TYPE_CHECKING:
@@ -18,7 +18,22 @@ if TYPE_CHECKING:
     from stowplan.planning import Planned, Terms
 
 
+OF_THE_SOLUTION = (
+    "objective",
+    "profile",
+    "scheduler",
+    "metrics",
+    "freeze",
+    "freeze_bare",
+    "max_moves",
+    "preemption",
+    "equal_moves",
+)
+"""What decides what the problem is; a solution was found for one, and its plan is measured by the same."""
+
+
 def plan(
+    context: typer.Context,
     paths: opt.Paths,
     solution: opt.SolutionFile = None,
     objective: opt.Objective = "balance",
@@ -51,12 +66,17 @@ def plan(
     detailed_exitcode: opt.DetailedExit = False,
 ) -> None:
     """Find the best placement that can be reached, and the way there, wave by wave; -o json is for executors."""
+    from models.errors import InputError
     from stowplan.cli.session import emit, load_snapshot, warn_of_idle_freezes
     from stowplan.inputs import read_duration, read_limits
     from stowplan.planning import Terms
     from stowplan.report.plan import show_plan
     from stowplan.report.rows import plan_rows
 
+    if solution is not None and (idle := given(context, OF_THE_SOLUTION)):
+        raise InputError("is the solution's own; leave it out with --solution", field=idle[0])
+    if no_cordons and steer is not trial.Hand.NONE:
+        raise InputError("changes nothing without --steer none; give both or neither", field="--no-cordons")
     limits = read_limits(max_per_owner, max_per_node, max_per_namespace, max_per_wave)
     terms = Terms(limits=limits, expires_in=read_duration(expires_in, "--expires-in"))
     settings = settings_of(
@@ -85,7 +105,9 @@ def plan(
     document = planned.plan
     emit(
         output,
-        lambda console: show_plan(console, document, planned.compiled.roll, wide=output is Format.WIDE),
+        lambda console: show_plan(
+            console, document, planned.compiled.roll, planned.troubles, wide=output is Format.WIDE
+        ),
         lambda: document,
         lambda: plan_rows(document),
     )

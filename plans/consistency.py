@@ -1,0 +1,81 @@
+"""Whether what a plan says of its moves, cordons and numbers agrees with itself and with a snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from models.kubernetes import Pod
+from models.plan import MoveDocument, Plan
+from models.snapshot import Snapshot
+from plans.budgets import Budgets
+from plans.making import quantities
+from plans.tokens import needed, promised
+from plugins_compat.release import Release
+
+
+def contradictions(plan: Plan) -> Iterator[str]:
+    """Say where a plan contradicts itself: its executor, its number of waves, moves that follow others."""
+    if plan.settings.executor is not None and plan.executor != plan.settings.executor:
+        yield f"the plan is for {plan.executor}, and was made with the settings of {plan.settings.executor}"
+    if plan.waves and plan.least_waves > len(plan.waves):
+        yield f"leastWaves is {plan.least_waves}, and the plan has {len(plan.waves)}"
+    moves = {move.id: move for move in plan.moves}
+    for move in plan.moves:
+        before = moves.get(move.follows) if move.follows else None
+        if before is not None and before.pod != move.pod:
+            yield f"{move.id}, {move.pod.key}: follows {before.id}, which moves {before.pod.key}"
+        elif before is not None and before.target != move.source:
+            yield f"{move.id}, {move.pod.key}: leaves {move.source}, and {before.id} takes it to {before.target}"
+
+
+def miscounted_tokens(plan: Plan) -> Iterator[str]:
+    """Compare the tokens with the moves, by wave, node, and who may take them."""
+    has, wants = promised(plan.tokens), needed(plan.waves)
+    for claim in sorted(has.keys() | wants.keys()):
+        if has[claim] != wants[claim]:
+            said = "1 token" if has[claim] == 1 else f"{has[claim]} tokens"
+            goes = "1 move goes" if wants[claim] == 1 else f"{wants[claim]} moves go"
+            yield f"wave {claim.wave}: {said} for {claim}, and {goes} there"
+
+
+def wrong_cordons(plan: Plan, snapshot: Snapshot) -> Iterator[str]:
+    """Say which cordons cannot be, keep out what the plan itself brings, or are lacking."""
+    for name in plan.cordon:
+        if name not in snapshot.node_index:
+            yield f"node {name}, to be cordoned, is gone"
+    for wave in plan.waves:
+        for name in wave.cordon:
+            if name not in snapshot.node_index:
+                yield f"node {name}, to be cordoned in wave {wave.number}, is gone"
+        closed = {*plan.cordon, *wave.cordon}
+        for move in wave.moves:
+            if move.target in closed:
+                yield f"wave {wave.number}, {move.id}, {move.pod.key}: goes to {move.target}, which the plan cordons"
+    for name in plan.settings.drain:
+        if name not in snapshot.node_index:
+            yield f"node {name}, to be drained, is gone"
+        elif name not in plan.cordon and not snapshot.nodes[snapshot.node_index[name]].unschedulable:
+            yield f"node {name} is to be drained, and the plan does not cordon it"
+
+
+def misdescribed(move: MoveDocument, pod: Pod, budgets: Budgets, release: Release) -> Iterator[str]:
+    """Say what a plan has wrong about a pod: whether it keeps its name, its requests, its budgets."""
+    controller = pod.metadata.controller
+    keeps = move.source is not None and controller is not None and controller.kind == "StatefulSet"
+    if move.same_name != keeps:
+        yield "its replacement has its name" if keeps else "its replacement does not have its name"
+    asked = quantities(pod, release)
+    if move.requests != asked:
+        yield f"requests {_listed(asked)}, not {_listed(move.requests)}"
+    positions = () if move.source is None else budgets.covering(pod) if move.follows else budgets.asked(pod)
+    names = {budgets.all[i].name for i in positions}
+    if set(move.budgets) != names:
+        yield f"draws on {_budgets(names)}, not on {_budgets(set(move.budgets))}"
+
+
+def _listed(amounts: dict[str, str]) -> str:
+    return ", ".join(f"{name} {amount}" for name, amount in sorted(amounts.items())) or "nothing"
+
+
+def _budgets(names: set[str]) -> str:
+    return f"PodDisruptionBudget {', '.join(sorted(names))}" if names else "no PodDisruptionBudget"

@@ -1,0 +1,63 @@
+"""How many replacements of whom belong where: the tokens of a plan, which follow from its moves."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from models.plan import MoveDocument, TokenDocument, WaveDocument
+
+
+class Claim(NamedTuple):
+    """Who may take a token, when, and where it leads; ``pod`` is empty where pods of the owner are interchangeable."""
+
+    wave: int
+    namespace: str
+    owner_uid: str
+    template_hash: str
+    pod: str
+    target: str
+
+    def __str__(self) -> str:
+        """Say so in a line."""
+        who = f"pod {self.pod}" if self.pod else f"owner {self.owner_uid or 'nobody'}"
+        template = f", template {self.template_hash}" if self.template_hash else ""
+        return f"{self.target} in namespace {self.namespace} ({who}{template})"
+
+
+def needed(waves: Iterable[WaveDocument]) -> Counter[Claim]:
+    """Count the tokens that the moves of waves need."""
+    return Counter(_claim(wave.number, move, move.target) for wave in waves for move in wave.moves if move.target)
+
+
+def _claim(wave: int, move: MoveDocument, target: str) -> Claim:
+    owner = move.owner
+    uid = owner.uid if owner else ""
+    alone = move.same_name or not uid or (owner is not None and owner.kind == "StatefulSet")
+    return Claim(wave, move.pod.namespace, uid, move.template_hash, move.pod.name if alone else "", target)
+
+
+def promised(tokens: Iterable[TokenDocument]) -> Counter[Claim]:
+    """Count tokens that a plan has."""
+    counts: Counter[Claim] = Counter()
+    for token in tokens:
+        claim = Claim(token.wave, token.namespace, token.owner_uid, token.template_hash, token.pod or "", token.target)
+        counts[claim] += token.count
+    return counts
+
+
+def tokens(waves: Iterable[WaveDocument]) -> tuple[TokenDocument, ...]:
+    """Return the tokens of waves, in the order of the moves."""
+    return tuple(
+        TokenDocument(
+            wave=claim.wave,
+            namespace=claim.namespace,
+            owner_uid=claim.owner_uid,
+            template_hash=claim.template_hash,
+            pod=claim.pod or None,
+            target=claim.target,
+            count=count,
+        )
+        for claim, count in needed(waves).items()
+    )
