@@ -33,11 +33,16 @@ shut() {
 
 # Uncordons what shut cordoned for this wave; may be called again.
 reopen() {
+    shut=''
     for node in $(recall "cordoned $WAVE" | sort -u); do
-        schedulable "$node" yes || stop "node $node cannot be uncordoned"
-        forget "cordoned $WAVE $node"
-        say "  uncordoned $node"
+        if schedulable "$node" yes; then
+            forget "cordoned $WAVE $node"
+            say "  uncordoned $node"
+        else
+            shut="${shut:+$shut, }$node"
+        fi
     done
+    [ -z "$shut" ] || stop "cannot be uncordoned: $shut"
 }
 
 # Tells stowplan serve that the wave begins, so that its tokens are handed out whatever became of the waves before.
