@@ -87,6 +87,12 @@ identify() {
     uid=${chosen%% *} name=${chosen#* }
 }
 
+# Whether the pod that is there is the one of the plan; a pod that only waits for a node may have had no uid yet.
+same_pod() {
+    [ -n "$is" ] || return 1
+    [ "$is" = "$uid" ] || { [ -z "$uid" ] && [ "$kind" = place ]; }
+}
+
 compare() {
     if [ "$follows" != - ] && [ "$ACT" = no ]; then return 0; fi
     identify
@@ -94,7 +100,7 @@ compare() {
     is=$(printf '%s' "$line" | column 1) on=$(printf '%s' "$line" | column 3) leaving=$(printf '%s' "$line" | column 4)
     if noted "begun $uid"; then return 0; fi
     [ -n "$is" ] || drifted "is gone"
-    [ "$is" = "$uid" ] || drifted "is another pod now: uid $is instead of $uid"
+    same_pod || drifted "is another pod now: uid $is instead of $uid"
     [ -z "$leaving" ] || drifted "is being deleted"
     if [ "$kind" = place ]; then
         [ -z "$on" ] || [ "$on" = "$target" ] || [ "$ELSEWHERE" = yes ] || drifted "stands on $on instead of $target"
@@ -160,7 +166,8 @@ await_replacements() {
 await_placed() {
     while :; do
         line=$(pod "$ns" "$name") || exit 1
-        [ "$(printf '%s' "$line" | column 1)" = "$uid" ] || drifted "is gone"
+        is=$(printf '%s' "$line" | column 1)
+        same_pod || drifted "is gone"
         [ "$(printf '%s' "$line" | column 5)" != True ] || break
         ! overdue || stop "$id: $ns/$name is not ready"
         sleep "$INTERVAL"

@@ -98,6 +98,8 @@ def test_a_name_that_no_cluster_has_is_refused(changed: dict[str, str], field: s
 def test_a_move_without_a_uid_is_refused() -> None:
     with pytest.raises(InputError, match="another pod of the same name could be evicted"):
         emit_kubectl(plan([move("shop/web-a", "n1", "n2", uid="")]), Choices())
+    with pytest.raises(InputError, match="another pod of the same name could be evicted"):
+        emit_kubectl(plan([move("shop/web-a", "n1", None, uid="")]), Choices())
     with pytest.raises(InputError, match="nobody makes it again"):
         emit_kubectl(plan([move("alone", "n1", "n2", owner="")]), Choices())
 
@@ -242,6 +244,34 @@ def test_a_pod_that_waits_for_its_room_and_one_that_goes(tmp_path: Path) -> None
         done = run("--yes")
         assert done.returncode == 0, done.stderr
         assert len(server.evictions) == 2
+
+
+@needs_kubectl
+def test_a_pod_that_has_no_uid_yet_is_waited_for(tmp_path: Path) -> None:
+    """A plan of ``fit`` is made before its pods are in the cluster."""
+    manifests = [*cluster(), bare_pod("shop", "new", None)]
+    placed = of(manifests, "new", "n3", "m0001", pod=PodReference(namespace="shop", name="new"))
+    with served(manifests, plan([placed]), tmp_path) as (server, run):
+        done = run("--yes")
+        assert done.returncode == 0, done.stderr
+        assert "done" in done.stdout
+        assert not server.evictions
+
+
+@needs_kubectl
+def test_what_was_done_is_known_from_wherever_the_script_is_run(tmp_path: Path) -> None:
+    manifests = cluster()
+    with served(manifests, plan([of(manifests, "db-0", "n3", "m0001")]), tmp_path) as (_, run):
+        assert run("--yes").returncode == 0
+        (tmp_path / "elsewhere").mkdir()
+        again = subprocess.run(
+            ["sh", "../plan-7f3a-kubectl.sh", "--yes"],
+            cwd=tmp_path / "elsewhere",
+            env={**os.environ, "HOME": str(tmp_path), "KUBECONFIG": str(tmp_path / "kubeconfig")},
+            capture_output=True,
+            text=True,
+        )
+        assert (again.returncode, again.stdout) == (0, "wave 1: done before\n"), again.stderr
 
 
 @needs_kubectl
