@@ -208,6 +208,8 @@ class Plan(Document):
         Moves of the best placement that no order reaches, one line each; the plan does without them.
     cordon
         Nodes to cordon before the first wave, and to leave so.
+    steered
+        Whether the plan counts on somebody who steers replacements to their nodes.
     """
 
     api_version: Literal["stowplan/v1"] = API_VERSION
@@ -227,6 +229,7 @@ class Plan(Document):
     immovable: tuple[ImmovableDocument, ...]
     given_up: tuple[str, ...] = ()
     cordon: tuple[str, ...] = ()
+    steered: bool = True
     notes: tuple[str, ...] = ()
 
     @property

@@ -12,6 +12,7 @@ import numpy as np
 
 from models.kubernetes import Pod
 from models.plan import (
+    BarrierDocument,
     Executor,
     ImmovableDocument,
     LimitsDocument,
@@ -36,6 +37,8 @@ from plugins_compat.release import Release
 from plugins_compat.requests import CPU, requests
 
 TEMPLATE_LABELS = ("pod-template-hash", "controller-revision-hash")
+COMING_UP = 300
+"""Seconds that replacements have to be scheduled, started and ready, beside the time that the old pods take to end."""
 BINARY = ("Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 
 Values = Callable[[Mapping[str, str]], Sequence[float]]
@@ -54,6 +57,8 @@ class Order:
         Says what a wave is worth.
     reasons
         What a move is for, by pod key, where it makes room for nobody.
+    wave_timeout
+        How long a wave may take; one whose pods may take long to end has more.
     immovable
         Why the executor cannot move a pod, by pod key.
     """
@@ -69,6 +74,7 @@ class Order:
     limits: LimitsDocument
     created_at: datetime
     expires_in: timedelta
+    wave_timeout: timedelta
     status: str
     tiers: Sequence[PlanTier]
     values: Values
@@ -141,8 +147,22 @@ def _waves(order: Order) -> list[WaveDocument]:
             where.pop(step.pod.key, None)
             if step.target:
                 where[step.pod.key] = step.target
-        documents.append(WaveDocument(number=number, moves=tuple(moves), tiers=tuple(order.values(where)), peak=peak))
+        documents.append(
+            WaveDocument(
+                number=number,
+                moves=tuple(moves),
+                barrier=BarrierDocument(timeout_seconds=_timeout(order, wave)),
+                tiers=tuple(order.values(where)),
+                peak=peak,
+            )
+        )
     return documents
+
+
+def _timeout(order: Order, wave: Sequence[Step]) -> int:
+    """Return the seconds that a wave may take: its old pods end in their time, then the new ones come up."""
+    longest = max((step.pod.grace for step in wave if step.source), default=0)
+    return max(int(order.wave_timeout.total_seconds()), longest + COMING_UP if longest else 1)
 
 
 def _move(order: Order, step: Step, ids: Mapping[int, str]) -> MoveDocument:

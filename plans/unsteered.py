@@ -336,6 +336,7 @@ def _written(plan: Plan, best: _Played, where: dict[str, str], shown: Shown) -> 
         "status": plan.status if after == tuple(tier.after for tier in plan.tiers) else "FEASIBLE",
         "least_waves": min(1, len(waves)),
         "given_up": (*plan.given_up, *lost),
+        "steered": False,
     }
     return plan.model_copy(update=changes)
 

@@ -26,6 +26,7 @@ from stowplan.inputs import Settings, make_problem, parse_executor, who_stays
 from stowplan.solution import Solution, solve_snapshot, today
 
 EXPIRES_IN = timedelta(hours=2)
+WAVE_TIMEOUT = timedelta(minutes=10)
 ROUNDS = 3
 """How often the problem is solved anew without the moves that no order reached."""
 LATER_SHARE = 1 / 3
@@ -43,6 +44,8 @@ class Terms:
         How many evictions a wave may hold.
     created_at
         When the plan is made; nothing of it may be begun later than ``expires_in`` after that.
+    wave_timeout
+        How long a wave may take, unless its pods may take longer to end.
     frozen
         Why a pod is to stay where it is, by pod key, beside what the settings freeze and the executor cannot move.
     rounds
@@ -52,6 +55,7 @@ class Terms:
     limits: LimitsDocument = field(default_factory=LimitsDocument)
     created_at: datetime = field(default_factory=lambda: datetime.now(UTC))
     expires_in: timedelta = EXPIRES_IN
+    wave_timeout: timedelta = WAVE_TIMEOUT
     frozen: Mapping[str, str] = field(default_factory=dict)
     rounds: int = ROUNDS
 
@@ -269,6 +273,7 @@ class _Planning:
             limits=self.terms.limits,
             created_at=self.terms.created_at,
             expires_in=self.terms.expires_in,
+            wave_timeout=self.terms.wave_timeout,
             status=Status.OPTIMAL if proven else Status.FEASIBLE,
             tiers=[_tier(outcome, value) for outcome, value in zip(outcomes, self.values(self.start), strict=True)],
             values=self._shown,

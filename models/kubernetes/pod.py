@@ -11,6 +11,9 @@ from models.kubernetes.meta import ObjectMeta
 from models.kubernetes.selectors import LabelSelector, NodeSelector, NodeSelectorTerm
 from models.kubernetes.taints import Toleration
 
+GRACE = 30
+"""Seconds that a pod may take to end if it does not say how many."""
+
 
 @kube
 class ContainerPort:
@@ -218,7 +221,7 @@ class NamedReference:
 
 @kube
 class PodSpec:
-    """The part of a pod's ``spec`` that placement reads."""
+    """The part of a pod's ``spec`` that placement and plans read."""
 
     containers: Many[Container] = ()
     init_containers: Many[Container] = ()
@@ -237,6 +240,7 @@ class PodSpec:
     host_network: bool | None = None
     scheduling_gates: Many[NamedReference] = ()
     resource_claims: Many[NamedReference] = ()
+    termination_grace_period_seconds: int | None = None
 
 
 @kube
@@ -295,6 +299,12 @@ class Pod:
     def node_name(self) -> str:
         """The node the pod is bound to; empty while it waits for one."""
         return self.spec.node_name or ""
+
+    @property
+    def grace(self) -> int:
+        """Seconds that the pod may take to end once it is deleted."""
+        seconds = self.spec.termination_grace_period_seconds
+        return GRACE if seconds is None else max(1, seconds)
 
     @property
     def finished(self) -> bool:

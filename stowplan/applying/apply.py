@@ -146,7 +146,7 @@ def apply(
         if not ledger.done:
             try:
                 run.carry_out()
-            except (Halt, ClusterError) as error:
+            except (Halt, ClusterError, InputError) as error:
                 why, interrupted = str(error), isinstance(error, Interrupted)
                 ledger.write(StopRecord(at=now(), why=why))
         return Applied(ledger, journal, why, interrupted, time.monotonic() - began)
@@ -165,36 +165,44 @@ class _Run:
     tell: Callable[[str], None]
 
     def carry_out(self) -> None:
+        """Carry the waves out; however it ends, nodes do not stay cordoned for a wave, by an earlier run either."""
         self.ledger.write(StartRecord(at=now(), process=os.getpid()))
+        try:
+            over = self._carry_out_waves()
+        except BaseException as error:
+            problems = [problem for problem in self.cordons.open() if problem not in str(error)]
+            if problems and isinstance(error, Halt | ClusterError | InputError):
+                raise type(error)(f"{error}; {'; '.join(problems)}") from None
+            raise
+        self._open()
+        if over:
+            self.ledger.write(DoneRecord(at=now()))
+
+    def _carry_out_waves(self) -> bool:
+        """Carry the waves out that are left; say whether none is left then."""
         for wave in self.plan.waves:
             if wave.number in self.ledger.ended:
-                self._open(wave)
+                self._open(wave.number)
             else:
                 self._carry_out(wave)
                 self.tell(f"wave {wave.number} of {len(self.plan.waves)} is over")
             self._check_refused(wave)
             if self.options.stop_after is not None and wave.number >= self.options.stop_after:
-                return
-        self.ledger.write(DoneRecord(at=now()))
+                return False
+        return True
 
     def _carry_out(self, wave: WaveDocument) -> None:
-        """Bring a wave to its end; however it ends, its nodes do not stay cordoned."""
         self._begin(wave)
-        try:
-            self.cordons.close_for_good()
-            self.cordons.close(wave)
-            if self.options.serve is not None:
-                tell_extender(self.options.serve, self.plan, wave.number, self.options.tls)
-            args = (self.ledger, self.kubectl, self.evictor, self.options, self.guard, self.tell)
-            WaveRun(wave, *args).carry_out()
-        except (Halt, ClusterError) as error:
-            if problems := self.cordons.open(wave.number):
-                raise type(error)(f"{error}; {'; '.join(problems)}") from None
-            raise
-        self._open(wave)
+        self.cordons.close_for_good()
+        self.cordons.close(wave)
+        if self.options.serve is not None:
+            tell_extender(self.options.serve, self.plan, wave.number, self.options.tls)
+        args = (self.ledger, self.kubectl, self.evictor, self.options, self.guard, self.tell)
+        WaveRun(wave, *args).carry_out()
+        self._open(wave.number)
 
-    def _open(self, wave: WaveDocument) -> None:
-        if problems := self.cordons.open(wave.number):
+    def _open(self, wave: int | None = None) -> None:
+        if problems := self.cordons.open(wave):
             raise Halt("; ".join(problems))
 
     def _begin(self, wave: WaveDocument) -> None:

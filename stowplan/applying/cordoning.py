@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from models.errors import InputError
 from models.plan import WaveDocument
 from stowplan.applying.journal import now
 from stowplan.applying.ledger import Ledger
@@ -37,18 +38,19 @@ class Cordons:
         for node in wave.cordon:
             self._close(wave.number, node)
 
-    def open(self, wave: int) -> list[str]:
-        """Open the nodes that were cordoned for a wave; return what went wrong, one line each."""
+    def open(self, wave: int | None = None) -> list[str]:
+        """Open the nodes that were cordoned for a wave, or for any wave; return what went wrong, one line each."""
         problems: list[str] = []
         for number, node in self.ledger.closed:
-            if number == wave:
-                try:
-                    self.kubectl.cordon(node, False)
-                except ClusterError as error:
-                    problems.append(str(error))
-                    continue
-                self.ledger.write(UncordonRecord(at=now(), wave=wave, node=node))
-                self.tell(f"wave {wave}: uncordoned {node}")
+            if number == FOR_GOOD or wave not in (None, number):
+                continue
+            try:
+                self.kubectl.cordon(node, False)
+                self.ledger.write(UncordonRecord(at=now(), wave=number, node=node))
+            except (ClusterError, InputError) as error:
+                problems.append(str(error))
+            else:
+                self.tell(f"wave {number}: uncordoned {node}")
         return problems
 
     def _close(self, wave: int, node: str) -> None:

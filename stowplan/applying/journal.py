@@ -6,6 +6,7 @@ import fcntl
 import hashlib
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -84,13 +85,16 @@ class Journal:
         os.close(self._file)
 
     def append(self, record: Record) -> None:
-        """Write a record, and return when it is on the disk."""
+        """Write a record, and return when it is on the disk; of one that cannot be written whole, nothing stays."""
         line = record.model_dump_json(by_alias=True).encode() + b"\n"
+        whole = os.fstat(self._file).st_size
         try:
             while line:
                 line = line[os.write(self._file, line) :]
             os.fsync(self._file)
         except OSError as error:
+            with suppress(OSError):
+                os.ftruncate(self._file, whole)
             raise InputError(f"cannot be written: {error.strerror}", str(self.path)) from None
 
     def _recover(self) -> list[Record]:

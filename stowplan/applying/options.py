@@ -67,6 +67,12 @@ class Guard:
     plan: Plan
     stop: Stop
 
+    @property
+    def expired(self) -> str:
+        """What is to be said of a plan that has expired; empty if it has not."""
+        late = datetime.now(UTC) >= moment(self.plan.expires_at, "expiresAt")
+        return f"the plan expired at {self.plan.expires_at}; make a new one" if late else ""
+
     def may_go_on(self) -> None:
         """Raise if somebody asked to stop."""
         if self.stop.is_set():
@@ -75,8 +81,8 @@ class Guard:
     def may_begin(self) -> None:
         """Raise if nothing new may be begun."""
         self.may_go_on()
-        if datetime.now(UTC) >= moment(self.plan.expires_at, "expiresAt"):
-            raise Halt(f"the plan expired at {self.plan.expires_at}; make a new one")
+        if self.expired:
+            raise Halt(self.expired)
 
     def rest(self, seconds: float) -> None:
         """Sleep, unless somebody asks to stop."""

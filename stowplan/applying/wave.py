@@ -58,26 +58,33 @@ class WaveRun:
         timeout = self.options.timeout if self.options.timeout is not None else self.wave.barrier.timeout_seconds
         deadline = time.monotonic() + timeout
         while True:
-            self._evict()
-            if self._observe() and self._over():
-                break
+            expired = self._evict()
+            if self._observe():
+                if self._over():
+                    break
+                if expired and not self._under_way():
+                    raise Halt(expired)
             if time.monotonic() >= deadline:
                 raise Halt(f"wave {self.wave.number} is not over after {timeout:g} s: {self._unsettled()}")
             self.guard.may_go_on()
             self.guard.rest(self._pause(deadline))
         self.ledger.write(WaveEndRecord(at=now(), wave=self.wave.number))
 
-    def _evict(self) -> None:
+    def _evict(self) -> str:
+        """Evict what is due; say why no more if the plan has expired meanwhile: what is under way is then awaited."""
         for move in self.wave.moves:
             if move.kind == "place" or self.ledger.stage(move) not in {"waiting", "asked"}:
                 continue
             if self._due.get(move.id, 0.0) > time.monotonic():
                 continue
-            self.guard.may_begin()
+            self.guard.may_go_on()
+            if expired := self.guard.expired:
+                return expired
             pause = self.evictor.evict(move)
             if pause is not None:
                 self._due[move.id] = time.monotonic() + pause
             self._tell_eviction(move, pause)
+        return ""
 
     def _tell_eviction(self, move: MoveDocument, pause: float | None) -> None:
         answer = self.ledger.progress[move.id].answer
@@ -178,6 +185,12 @@ class WaveRun:
             return []
         moved = [m for m in self.wave.moves if m.kind != "place" and self.ledger.stage(m) != "refused"]
         return [move for move in moved if self.ledger.uid(move) in self._present]
+
+    def _under_way(self) -> bool:
+        """Whether a pod that was evicted is not gone yet, or its replacement is not where it belongs."""
+        lingering = {move.id for move in self._lingering()}
+        evicted = [m for m in self.wave.moves if m.kind != "place" and self.ledger.stage(m) not in {"waiting", "asked"}]
+        return any(not self.ledger.settled(move) or move.id in lingering for move in evicted)
 
     def _unsettled(self) -> str:
         """Say what is still open, and why."""

@@ -308,6 +308,15 @@ ExpiresIn = Annotated[
         rich_help_panel=WAVES,
     ),
 ]
+WaveTimeout = Annotated[
+    str,
+    typer.Option(
+        "--wave-timeout",
+        metavar="DURATION",
+        help="How long a wave may take; more, where pods may take long to end.",
+        rich_help_panel=WAVES,
+    ),
+]
 SolutionFile = Annotated[
     str | None,
     typer.Option(

@@ -49,11 +49,18 @@ def emit_descheduler(plan: Plan, choices: Choices) -> Emission:
             if _evicted(wave)
         ),
     ]
-    notes = ["the descheduler picks no nodes: run stowplan serve beside it, or pin replacements (emit --to pin)"]
+    notes = []
+    if plan.steered:
+        notes.append(
+            "the descheduler picks no nodes: run stowplan serve beside it, or pin replacements (emit --to pin)"
+        )
     if choices.snapshot is None:
         notes.append("without --snapshot no pod is annotated that the descheduler protects (local storage, priority)")
-    if plan.executor == "koordinator":
-        notes.append("the plan was made for koordinator, which can move other pods than the descheduler")
+    if plan.executor != "descheduler":
+        passed = "it evicts running pods only, and protects some"
+        notes.append(f"the plan was made for {plan.executor}, which can move other pods than the descheduler: {passed}")
+    if waiting := _not_running(plan, choices):
+        notes.append(f"the descheduler passes over pods that do not run: {', '.join(waiting)}")
     return Emission(files, notes)
 
 
@@ -73,6 +80,13 @@ def _protected(plan: Plan, choices: Choices) -> list[str]:
         if move.kind != "place" and move.pod.key in pods
     }
     return [ident for ident, bond in bonds.items() if bond is not None and bond.cause in PROTECTED]
+
+
+def _not_running(plan: Plan, choices: Choices) -> list[str]:
+    """Return the pods that move and do not run, though they have a node."""
+    phases = {pod.key: pod.phase for pod in choices.snapshot.pods} if choices.snapshot is not None else {}
+    moved = dict.fromkeys(move.pod.key for move in plan.moves if move.kind != "place")
+    return [key for key in moved if phases.get(key, "Running") not in ("", "Running")]
 
 
 def _wave(plan: Plan, wave: WaveDocument, choices: Choices) -> list[Manifest]:

@@ -21,5 +21,9 @@ def emit_kubectl(plan: Plan, choices: Choices) -> Emission:
     """
     require_plain(plan)
     require_uids(plan)
-    note = "replacements go where the scheduler puts them; run stowplan serve beside it, or pin them (emit --to pin)"
-    return Emission([script(plan, ("pods", "waves", "kubectl"), plan_lines(plan))], [note] if plan.moves else [])
+    notes = []
+    if plan.moves and plan.steered:
+        notes.append(
+            "replacements go where the scheduler puts them; run stowplan serve beside it, or pin them (emit --to pin)"
+        )
+    return Emission([script(plan, ("pods", "waves", "kubectl"), plan_lines(plan))], notes)

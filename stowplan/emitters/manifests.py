@@ -11,7 +11,10 @@ Manifest = dict[str, Any]
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes text of several lines as it is."""
+    """Writes text of several lines as it is, and what stands in several places once for each."""
+
+    def ignore_aliases(self, data: object) -> bool:
+        return True
 
 
 def _text(dumper: _Dumper, text: str) -> yaml.ScalarNode:

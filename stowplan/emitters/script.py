@@ -42,7 +42,7 @@ def script(plan: Plan, libraries: Sequence[str], lines: Iterable[str], **variabl
         "set -eu",
         "",
         *(f"{key}={shlex.quote(value)}" for key, value in known.items()),
-        f"STATE=${{STOWPLAN_STATE:-./{plan.id}-{libraries[-1]}.state}}",
+        f'STATE=${{STOWPLAN_STATE:-$(dirname -- "$0")/{plan.id}-{libraries[-1]}.state}}',
         "",
     ]
     return File(name, "\n".join([*head, *map(_library, libraries), *lines]), executable=True)

@@ -62,7 +62,7 @@ def _words(move: MoveDocument) -> Iterator[tuple[str, str, re.Pattern[str], str]
 
 
 def require_uids(plan: Plan) -> None:
-    """Refuse moves that could hit another pod of the same name, or whose replacement nobody could tell.
+    """Refuse evictions that could hit another pod of the same name, or whose replacement nobody could tell.
 
     Raises
     ------
@@ -70,7 +70,7 @@ def require_uids(plan: Plan) -> None:
         With the move.
     """
     for move in plan.moves:
-        if not move.pod.uid:
+        if move.kind != "place" and not move.pod.uid:
             raise InputError(
                 "has no uid, so that another pod of the same name could be evicted; make the plan from a dump of a "
                 "cluster, where pods have uids",

@@ -20,6 +20,7 @@ def emit(
     config: opt.AddTo = None,
 ) -> None:
     """Write a plan as what carries it out: a script, manifests, a scheduler configuration."""
+    from datetime import UTC, datetime
     from pathlib import Path
 
     from instances.load import load
@@ -28,6 +29,7 @@ def emit(
     from stowplan.documents.plan import read_plan
     from stowplan.emitters.emission import Choices
     from stowplan.emitters.registry import EMITTERS
+    from stowplan.emitters.remarks import remarks
     from stowplan.emitters.writing import as_text, write_folder
     from stowplan.serving.url import read_url
 
@@ -46,7 +48,7 @@ def emit(
     else:
         for path in write_folder(emission, Path(folder), force):
             print(path)
-    for note in emission.notes:
+    for note in (*remarks(document, to.value, choices, datetime.now(UTC)), *emission.notes):
         warn(note)
     sys.stdout.flush()
 

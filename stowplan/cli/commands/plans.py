@@ -54,6 +54,7 @@ def plan(
     max_per_namespace: opt.MaxPerNamespace = None,
     max_per_wave: opt.MaxPerWave = None,
     expires_in: opt.ExpiresIn = "2h",
+    wave_timeout: opt.WaveTimeout = "10m",
     steer: trial.SteerPlan = trial.Hand.EXTENDER,
     no_cordons: trial.NoCordons = False,
     time_limit: opt.TimeLimit = 20.0,
@@ -78,7 +79,11 @@ def plan(
     if no_cordons and steer is not trial.Hand.NONE:
         raise InputError("changes nothing without --steer none; give both or neither", field="--no-cordons")
     limits = read_limits(max_per_owner, max_per_node, max_per_namespace, max_per_wave)
-    terms = Terms(limits=limits, expires_in=read_duration(expires_in, "--expires-in"))
+    terms = Terms(
+        limits=limits,
+        expires_in=read_duration(expires_in, "--expires-in"),
+        wave_timeout=read_duration(wave_timeout, "--wave-timeout"),
+    )
     settings = settings_of(
         objective,
         profile,

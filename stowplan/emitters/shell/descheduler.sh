@@ -9,7 +9,7 @@ Carries out a wave of plan $PLAN with the descheduler. One wave after the other:
   apply WAVE    create the wave's policy and Job, and wait for the Job; rbac.yaml has to be applied before
   check WAVE    see that no labelled pod is left, and wait for the replacements
   run WAVE      all three
-  unlabel WAVE  take the labels off again, where pods were refused
+  unlabel WAVE  take labels and annotations off again, where pods were refused
 
   --context NAME  a context of the kubeconfig
   --serve URL     where stowplan serve is asked, such as http://127.0.0.1:8888/v1: it is told which wave begins
@@ -82,10 +82,11 @@ label() {
             return 0 # gone already, since the label was there before
         fi
     fi
+    # The label first: by it unlabel finds what has to be taken off again.
+    mark "$ns" "$name" "$uid" label "$PLAN_LABEL=$PLAN" "$WAVE_LABEL=$WAVE"
     case " $PROTECTED " in
     *" $id "*) mark "$ns" "$name" "$uid" annotate "$EVICT_ANNOTATION=plan $PLAN wave $WAVE" ;;
     esac
-    mark "$ns" "$name" "$uid" label "$PLAN_LABEL=$PLAN" "$WAVE_LABEL=$WAVE"
     note "begun $uid"
     say "  $id: labelled $ns/$name"
 }
@@ -98,6 +99,21 @@ refused() {
         --output 'jsonpath={range .items[*]}{.metadata.deletionTimestamp}|{.metadata.namespace}/{.metadata.name}{"\n"}{end}') ||
         exit 1
     printf '%s\n' "$left" | awk -F '|' '$1 == "" && $2 != "" { print $2 }' | tr '\n' ' '
+}
+
+# await_job NAME: until it is complete; kubectl wait would not see that it has failed
+await_job() {
+    DEADLINE=$(($(date +%s) + SECONDS_LEFT))
+    while :; do
+        conditions=$(ask get job --namespace "$NAMESPACE" "$1" \
+            --output 'jsonpath={range .status.conditions[?(@.status=="True")]}{.type} {end}') || exit 1
+        case " $conditions " in
+        *' Complete '*) return 0 ;;
+        *' Failed '*) stop "the descheduler's Job has failed: $KUBECTL logs --namespace $NAMESPACE job/$1" ;;
+        esac
+        ! overdue || stop "the descheduler's Job did not complete"
+        sleep "$INTERVAL"
+    done
 }
 
 carry_out() {
@@ -122,8 +138,7 @@ carry_out() {
                 # A Job runs once; what an earlier one left over is for a new one.
                 kube delete job --namespace "$NAMESPACE" --ignore-not-found "$PLAN-wave-$WAVE"
                 kube apply --filename "$file"
-                kube wait --namespace "$NAMESPACE" --for=condition=complete --timeout="${SECONDS_LEFT}s" "job/$PLAN-wave-$WAVE" ||
-                    stop "the descheduler's Job did not complete"
+                await_job "$PLAN-wave-$WAVE"
             fi
             ;;
         check)
@@ -138,9 +153,14 @@ carry_out() {
             ;;
         unlabel)
             reopen
+            key=$(printf '%s' "$EVICT_ANNOTATION" | sed 's/\./\\./g')
             left=$(ask get pods --all-namespaces --selector "$SELECTED=$WAVE" \
-                --output 'jsonpath={range .items[*]}{.metadata.namespace} {.metadata.name}{"\n"}{end}') || exit 1
-            printf '%s\n' "$left" | while read -r space called; do
+                --output "jsonpath={range .items[*]}{.metadata.namespace} {.metadata.name} {.metadata.annotations.$key}{\"\\n\"}{end}") ||
+                exit 1
+            printf '%s\n' "$left" | while read -r space called value; do
+                case $value in
+                "plan $PLAN wave "*) kube annotate pod --namespace "$space" "$called" "$EVICT_ANNOTATION-" </dev/null ;;
+                esac
                 [ -z "$called" ] ||
                     kube label pod --namespace "$space" "$called" "$PLAN_LABEL-" "$WAVE_LABEL-" </dev/null
             done

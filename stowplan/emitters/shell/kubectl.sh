@@ -35,6 +35,21 @@ while [ $# -gt 0 ]; do
     shift
 done
 
+# However it ends, nodes do not stay cordoned for a wave, this one or one that was cut short in an earlier run; what could
+# not be undone is undone by the next run.
+if [ "$ACT" = yes ]; then
+    trap reopen_all EXIT
+    trap 'exit 130' INT
+    trap 'exit 143' TERM
+fi
+
+reopen_all() {
+    for WAVE in $(recall cordoned | cut -d ' ' -f 1 | sort -u); do
+        [ "$WAVE" = 0 ] || (reopen) || failed=yes
+    done
+    [ -z "${failed:-}" ] || exit 1
+}
+
 # wave NUMBER SECONDS: moves follow, then carry_out
 wave() {
     [ "$1" -le "$LAST" ] || exit 0
@@ -120,10 +135,6 @@ carry_out() {
     fi
     DEADLINE=$(($(date +%s) + SECONDS_LEFT))
     announce
-    # However it ends, nodes do not stay cordoned; what could not be undone is undone by the next run.
-    trap reopen EXIT
-    trap 'exit 130' INT
-    trap 'exit 143' TERM
     # shellcheck disable=SC2086 # one word a node
     shut $CORDON
     each take_stock
@@ -131,7 +142,6 @@ carry_out() {
     [ "$1" = no ] || each await_gone
     [ "$2" = no ] || each await_ready
     reopen
-    trap - EXIT
     note "done $WAVE"
     say "wave $WAVE: done"
 }

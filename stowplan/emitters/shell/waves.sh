@@ -33,11 +33,16 @@ shut() {
 
 # Uncordons what shut cordoned for this wave; may be called again.
 reopen() {
+    shut=''
     for node in $(recall "cordoned $WAVE" | sort -u); do
-        schedulable "$node" yes || stop "node $node cannot be uncordoned"
-        forget "cordoned $WAVE $node"
-        say "  uncordoned $node"
+        if schedulable "$node" yes; then
+            forget "cordoned $WAVE $node"
+            say "  uncordoned $node"
+        else
+            shut="${shut:+$shut, }$node"
+        fi
     done
+    [ -z "$shut" ] || stop "cannot be uncordoned: $shut"
 }
 
 # Tells stowplan serve that the wave begins, so that its tokens are handed out whatever became of the waves before. The
@@ -85,6 +90,12 @@ identify() {
     uid=${chosen%% *} name=${chosen#* }
 }
 
+# Whether the pod that is there is the one of the plan; a pod that only waits for a node may have had no uid yet.
+same_pod() {
+    [ -n "$is" ] || return 1
+    [ "$is" = "$uid" ] || { [ -z "$uid" ] && [ "$kind" = place ]; }
+}
+
 compare() {
     if [ "$follows" != - ] && [ "$ACT" = no ]; then return 0; fi
     identify
@@ -92,7 +103,7 @@ compare() {
     is=$(printf '%s' "$line" | column 1) on=$(printf '%s' "$line" | column 3) leaving=$(printf '%s' "$line" | column 4)
     if noted "begun $uid"; then return 0; fi
     [ -n "$is" ] || drifted "is gone"
-    [ "$is" = "$uid" ] || drifted "is another pod now: uid $is instead of $uid"
+    same_pod || drifted "is another pod now: uid $is instead of $uid"
     [ -z "$leaving" ] || drifted "is being deleted"
     if [ "$kind" = place ]; then
         [ -z "$on" ] || [ "$on" = "$target" ] || [ "$ELSEWHERE" = yes ] || drifted "stands on $on instead of $target"
@@ -158,7 +169,8 @@ await_replacements() {
 await_placed() {
     while :; do
         line=$(pod "$ns" "$name") || exit 1
-        [ "$(printf '%s' "$line" | column 1)" = "$uid" ] || drifted "is gone"
+        is=$(printf '%s' "$line" | column 1)
+        same_pod || drifted "is gone"
         [ "$(printf '%s' "$line" | column 5)" != True ] || break
         ! overdue || stop "$id: $ns/$name is not ready"
         sleep "$INTERVAL"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, tzinfo
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from models.errors import InputError, StowplanError
 from models.plan import Plan
 from optimizer.control import Stop
+from stowplan.applying import options
 from stowplan.applying.journal import read_journal
 from tests.support.api_server import Pace
 from tests.support.api_server.errors import Object
@@ -195,6 +197,20 @@ class TestDrift:
         with scene(home, make=lambda o: make_shop_plan(o, expires_at="2026-01-01T00:00:00Z")) as shop:
             assert shop.run().stopped == "the plan expired at 2026-01-01T00:00:00Z; make a new one"
             assert not shop.server.evictions
+
+    def test_a_plan_that_expires_within_a_wave_awaits_what_is_under_way(
+        self, shop: Scene, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        class Clock(datetime):
+            @classmethod
+            def now(cls, tz: tzinfo | None = None) -> Clock:
+                return cls(9000 if shop.server.evictions else 2026, 11, 21, tzinfo=tz)
+
+        monkeypatch.setattr(options, "datetime", Clock)
+        result = shop.run()
+        assert result.stopped == f"the plan expired at {shop.plan.expires_at}; make a new one"
+        assert len(shop.server.evictions) == 1
+        assert [result.ledger.stage(move) for move in shop.plan.waves[0].moves] == ["landed", "waiting"]
 
     def test_a_rollout_between_two_waves(self, shop: Scene) -> None:
         shop.run(stop_after=1)

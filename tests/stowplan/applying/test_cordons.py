@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from models.errors import InputError
 from models.plan import Plan
+from stowplan.applying.journal import Journal, read_journal
+from stowplan.applying.options import Guard, Halt
+from stowplan.applying.records import DoneRecord, Record, StopRecord
 from tests.support.api_server import refuse
 from tests.support.api_server.errors import ApiError, Object
 from tests.support.api_server.resources import NODES
@@ -75,7 +81,7 @@ def test_a_wave_that_does_not_end_leaves_no_cordon(shop: Scene) -> None:
 
 def test_a_node_that_cannot_be_opened_is_opened_by_the_next_run(shop: Scene) -> None:
     sad = refuse(ApiError(500, "InternalError", "etcd is sad"))
-    shop.server.faults.on("patch", sad, matching="nodes/n2", skip=1)
+    shop.server.faults.on("patch", sad, matching="nodes/n2", skip=1, times=2)
     assert shop.run().stopped == "uncordon n2: etcd is sad"
     assert cordoned(shop) == {"n1", "n2"}
     assert shop.run().ledger.done
@@ -92,6 +98,66 @@ def test_a_run_that_is_killed_at_a_cordon(shop: Scene, skip: int) -> None:
     assert shop.run().ledger.done
     assert cordoned(shop) == {"n1"}
     shop.check_done()
+
+
+def kill_at(shop: Scene, node: str) -> None:
+    """Begin, and be killed just after a node was cordoned."""
+    process = shop.start("apply", "plan.json", "--yes", "-q", "--poll", "0.1")
+    shop.server.faults.on("patch", lambda request: process.kill(), matching=f"nodes/{node}", after=True)
+    process.communicate(timeout=60)
+    assert process.returncode == -9
+    assert cordoned(shop) == {"n1", "n2"}
+
+
+def test_a_run_that_stops_at_its_first_look_opens_what_an_earlier_one_cordoned(
+    shop: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kill_at(shop, "n2")
+    monkeypatch.setattr(Guard, "may_begin", lambda guard: stop_as("the plan expired"))
+    assert shop.run().stopped == "the plan expired"
+    assert cordoned(shop) == {"n1"}
+
+
+def stop_as(why: str) -> None:
+    raise Halt(why)
+
+
+def test_a_run_that_finds_the_cluster_changed_opens_what_an_earlier_one_cordoned(shop: Scene) -> None:
+    kill_at(shop, "n2")
+    shop.server.store.update(NODES, "", "n3", lambda node: node["spec"].update(unschedulable=True))
+    assert shop.run().stopped == "the cluster has changed before wave 1: node n3 is cordoned"
+    assert cordoned(shop) == {"n1", "n3"}
+
+
+def test_a_journal_that_cannot_be_written_any_more_leaves_no_cordon(
+    shop: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = Journal.append
+
+    def append(book: Journal, record: Record) -> None:
+        if cordoned(shop) >= {"n2"}:
+            raise InputError("cannot be written: No space left on device", str(book.path))
+        whole(book, record)
+
+    monkeypatch.setattr(Journal, "append", append)
+    stopped = shop.run().stopped
+    assert stopped.endswith("No space left on device")
+    assert cordoned(shop) == {"n1"}
+
+
+def test_a_record_that_cannot_be_written_whole_is_taken_back(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Journal(home / "book") as book:
+        book.append(DoneRecord(at="then"))
+        with monkeypatch.context() as patched:
+            patched.setattr(os, "fsync", full)
+            with pytest.raises(InputError, match="No space left"):
+                book.append(StopRecord(at="later", why="x"))
+        book.append(DoneRecord(at="now"))
+    assert [record.at for record in read_journal(home / "book")] == ["then", "now"]
+
+
+def full(file: int) -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def test_a_dry_run_says_so(shop: Scene) -> None:

@@ -19,6 +19,7 @@ from stowplan.cli import run
 from stowplan.cli.carrying_options import Target
 from stowplan.documents.plan import read_plan
 from stowplan.emitters.registry import EMITTERS
+from tests.support.carrying import cluster, two_waves
 from tests.support.plans import move, plan, shop
 
 
@@ -131,3 +132,48 @@ def test_a_plan_without_moves_can_be_emitted(tmp_path: Path, capsys: pytest.Capt
     file = written(tmp_path / "plan.json", plan())
     for target in sorted(EMITTERS):
         assert run(["emit", file, "--to", target, "-d", str(tmp_path / target)]) == 0, capsys.readouterr().err
+
+
+def told(plan: Plan, target: str, folder: Path, capsys: pytest.CaptureFixture[str], *more: str) -> str:
+    """Emit, and return what is said on standard error."""
+    file = written(folder / "plan.json", plan)
+    assert run(["emit", file, "--to", target, "-d", str(folder / "out"), "--force", *more]) == 0
+    return capsys.readouterr().err
+
+
+def test_an_expired_plan_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "expired" not in told(shop(), "kubectl", tmp_path, capsys)
+    late = shop(expires_at="2026-01-01T00:00:00Z")
+    assert "warning: the plan expired at 2026-01-01T00:00:00Z" in told(late, "kubectl", tmp_path, capsys)
+
+
+def test_a_plan_that_nobody_steers_is_not_told_to_be_steered(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for target in ("kubectl", "descheduler"):
+        assert "run stowplan serve" in told(shop(), target, tmp_path, capsys)
+        assert "stowplan serve" not in told(shop(steered=False), target, tmp_path, capsys)
+    assert "made with --steer none" in told(shop(steered=False), "pin", tmp_path, capsys)
+
+
+def test_a_plan_for_another_executor_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = "the plan was made for eviction-api, which can move other pods than the descheduler"
+    assert said in told(shop(), "descheduler", tmp_path, capsys)
+    assert said not in told(shop(executor="descheduler"), "descheduler", tmp_path, capsys)
+
+
+def test_a_snapshot_that_is_not_the_plans_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    manifests = cluster()
+    made = two_waves(manifests)
+    dump = tmp_path / "dump.json"
+    more = ["--snapshot", str(dump)]
+    dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": manifests}))
+    assert "--snapshot" not in told(made, "descheduler", tmp_path, capsys, *more)
+    db = next(m for m in manifests if m["metadata"]["name"] == "db-0")
+    db["status"] = {**db["status"], "phase": "Pending"}
+    dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": manifests}))
+    assert "passes over pods that do not run: shop/db-0" in told(made, "descheduler", tmp_path, capsys, *more)
+    db["metadata"] = {**db["metadata"], "uid": "of-another"}
+    dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": manifests}))
+    said = "--snapshot is not what the plan was made for: 1 of 3 pods are not in it (shop/db-0)"
+    assert said in told(made, "descheduler", tmp_path, capsys, *more)

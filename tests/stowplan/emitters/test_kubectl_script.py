@@ -26,7 +26,7 @@ from tests.support import carrying
 from tests.support.api_server import ApiServer, ByMap, Pace, Request, cut, hang, refuse
 from tests.support.api_server.errors import ApiError
 from tests.support.api_server.manifests import bare_pod, budget, deployment, namespace, node
-from tests.support.api_server.resources import NODES
+from tests.support.api_server.resources import NODES, PODS
 from tests.support.api_server.scheduling import feasible
 from tests.support.api_server.store import Store
 from tests.support.carrying import Manifest, Runner, cluster, of, two_waves, where
@@ -98,6 +98,8 @@ def test_a_name_that_no_cluster_has_is_refused(changed: dict[str, str], field: s
 def test_a_move_without_a_uid_is_refused() -> None:
     with pytest.raises(InputError, match="another pod of the same name could be evicted"):
         emit_kubectl(plan([move("shop/web-a", "n1", "n2", uid="")]), Choices())
+    with pytest.raises(InputError, match="another pod of the same name could be evicted"):
+        emit_kubectl(plan([move("shop/web-a", "n1", None, uid="")]), Choices())
     with pytest.raises(InputError, match="nobody makes it again"):
         emit_kubectl(plan([move("alone", "n1", "n2", owner="")]), Choices())
 
@@ -242,6 +244,34 @@ def test_a_pod_that_waits_for_its_room_and_one_that_goes(tmp_path: Path) -> None
         done = run("--yes")
         assert done.returncode == 0, done.stderr
         assert len(server.evictions) == 2
+
+
+@needs_kubectl
+def test_a_pod_that_has_no_uid_yet_is_waited_for(tmp_path: Path) -> None:
+    """A plan of ``fit`` is made before its pods are in the cluster."""
+    manifests = [*cluster(), bare_pod("shop", "new", None)]
+    placed = of(manifests, "new", "n3", "m0001", pod=PodReference(namespace="shop", name="new"))
+    with served(manifests, plan([placed]), tmp_path) as (server, run):
+        done = run("--yes")
+        assert done.returncode == 0, done.stderr
+        assert "done" in done.stdout
+        assert not server.evictions
+
+
+@needs_kubectl
+def test_what_was_done_is_known_from_wherever_the_script_is_run(tmp_path: Path) -> None:
+    manifests = cluster()
+    with served(manifests, plan([of(manifests, "db-0", "n3", "m0001")]), tmp_path) as (_, run):
+        assert run("--yes").returncode == 0
+        (tmp_path / "elsewhere").mkdir()
+        again = subprocess.run(
+            ["sh", "../plan-7f3a-kubectl.sh", "--yes"],
+            cwd=tmp_path / "elsewhere",
+            env={**os.environ, "HOME": str(tmp_path), "KUBECONFIG": str(tmp_path / "kubeconfig")},
+            capture_output=True,
+            text=True,
+        )
+        assert (again.returncode, again.stdout) == (0, "wave 1: done before\n"), again.stderr
 
 
 @needs_kubectl
@@ -390,6 +420,31 @@ def test_nodes_are_cordoned_while_a_wave_lasts(tmp_path: Path, fails: bool) -> N
             assert closed_nodes(server) == ["n0", "n5"]
         waves = [["n0", "n4", "n5"]] * (3 if fails else 2) + [["n0", "n5"]] * 3
         assert seen == waves
+
+
+@needs_kubectl
+@pytest.mark.parametrize("why", ["expired", "drift"])
+def test_what_a_killed_run_has_cordoned_is_opened_by_one_that_does_not_begin(tmp_path: Path, why: str) -> None:
+    manifests = [*cluster(), node("n0"), node("n4")]
+    made = two_waves(manifests, cordon=("n0",))
+    first, second = made.waves
+    made = made.model_copy(update={"waves": (first.model_copy(update={"cordon": ("n4",)}), second)})
+    with served(manifests, made, tmp_path) as (server, run):
+        for name, wave in (("n0", 0), ("n4", 1)):
+            server.store.update(NODES, "", name, lambda node: node["spec"].update(unschedulable=True))
+            with (tmp_path / "plan-7f3a-kubectl.state").open("a") as state:
+                state.write(f"cordoned {wave} {name}\n" + "closed\n" * (wave == 0))
+        if why == "expired":
+            script = tmp_path / "plan-7f3a-kubectl.sh"
+            script.write_text(script.read_text().replace("EXPIRES=2126", "EXPIRES=2026", 1).replace("1121", "0121", 1))
+        else:
+            server.store.delete(PODS, "shop", "db-0", {})
+            server.cluster.settle()
+        done = run("--yes")
+        assert done.returncode == 1
+        assert "stopped: " in done.stderr
+        assert closed_nodes(server) == ["n0"]
+        assert not server.evictions
 
 
 @needs_kubectl

@@ -21,6 +21,7 @@ from stowplan.emitters.extender import emit_extender
 from stowplan.emitters.koordinator import emit_koordinator
 from stowplan.emitters.koordinator_objects import PodMigrationJob, Reservation, check_pair
 from stowplan.emitters.pin import emit_pin
+from stowplan.emitters.registry import EMITTERS
 from tests.support.clusters import node, pod, snapshot
 from tests.support.plans import move, plan, shop
 
@@ -159,6 +160,14 @@ def test_protected_pods_are_annotated_where_the_snapshot_shows_them() -> None:
     assert "PROTECTED=''\n" in without.files[0].content
     assert any("--snapshot" in note for note in without.notes)
     assert not any("--snapshot" in note for note in with_snapshot.notes)
+
+
+@pytest.mark.parametrize("target", sorted(EMITTERS))
+def test_manifests_have_no_anchors(target: str) -> None:
+    plain = plan([move("shop/web-a", "n1", "n2", id="m0001"), move("shop/db-0", "n2", None, id="m0002")])
+    for file in EMITTERS[target](plain, Choices()).files:
+        if file.name.endswith(".yaml"):
+            assert not [event for event in yaml.parse(file.content) if getattr(event, "anchor", None)], file.name
 
 
 def test_image_and_namespace_are_chosen() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -35,7 +36,7 @@ from tests.support.api_server.resources import NODES, PODS
 from tests.support.carrying import Manifest, cluster, of, served, two_waves, where
 from tests.support.clusters import node, snapshot
 from tests.support.kubectl import needs_kubectl
-from tests.support.plans import plan, shop
+from tests.support.plans import move, plan, shop
 
 SHELLCHECK = shutil.which("shellcheck") or str(Path(sys.executable).with_name("shellcheck"))
 
@@ -167,7 +168,64 @@ def test_a_protected_pod_is_annotated_and_no_other(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stderr
         annotated = [p["metadata"]["name"] for p in server.store.all(PODS) if p["metadata"].get("annotations")]
         assert annotated == ["db-0"]
+        assert run("unlabel", "1").returncode == 0
+        assert labelled(server) == []
+        assert not any(p["metadata"].get("annotations") for p in server.store.all(PODS))
+        assert run("label", "1").returncode == 0
         assert deschedule(server, policy_of(made, 1)) == [201, 201]
+
+
+@needs_kubectl
+def test_an_annotation_of_somebody_else_stays(tmp_path: Path) -> None:
+    manifests = cluster()
+    made = two_waves(manifests)
+    db = next(m for m in manifests if m["metadata"]["name"] == "db-0")
+    db["metadata"] = {**db["metadata"], "annotations": {EVICT: "true"}}
+    with served(manifests, made, emit_descheduler(made, Choices()).files[0], tmp_path) as (server, run):
+        assert run("label", "1").returncode == 0
+        assert run("unlabel", "1").returncode == 0
+        assert labelled(server) == []
+        assert server.store.get(PODS, "shop", "db-0")["metadata"]["annotations"] == {EVICT: "true"}
+
+
+@needs_kubectl
+def test_a_kill_between_label_and_annotation_leaves_nothing_that_unlabel_does_not_find(tmp_path: Path) -> None:
+    manifests = cluster()
+    made = two_waves(manifests)
+    script = emit_descheduler(made, Choices()).files[0]
+    script = type(script)(script.name, script.content.replace("PROTECTED=''", "PROTECTED=m0002"))
+    with served(manifests, made, script, tmp_path) as (server, run):
+        # The first pod's label, then whatever comes first for the second; nothing after that gets through.
+        server.faults.on("patch", refuse(ApiError(403, "Forbidden", "no")), skip=2, times=99)
+        assert run("label", "1").returncode == 1
+        server.faults.clear()
+        assert run("unlabel", "1").returncode == 0
+        assert not any(p["metadata"].get("annotations") for p in server.store.all(PODS))
+
+
+@pytest.mark.parametrize(
+    ("conditions", "code", "said"),
+    [("Complete ", 0, ""), ("FailureTarget Failed ", 1, "Job has failed"), ("", 1, "Job did not complete")],
+)
+def test_a_job_is_waited_for_until_it_has_ended_either_way(
+    tmp_path: Path, conditions: str, code: int, said: str
+) -> None:
+    made = plan([move("shop/web-a", "n1", "n2", id="m0001")], timeout=1 if not conditions else 600)
+    for file in emit_descheduler(made, Choices()).files:
+        (tmp_path / file.name).write_text(file.content)
+    kubectl = tmp_path / "kubectl"
+    kubectl.write_text(f"""#!/bin/sh\ncase "$*" in 'get job'*) printf '%s' '{conditions}' ;; esac\n""")
+    kubectl.chmod(0o755)
+    done = subprocess.run(
+        ["sh", "plan-7f3a-descheduler.sh", "apply", "1"],
+        cwd=tmp_path,
+        env={**os.environ, "KUBECTL": str(kubectl), "STOWPLAN_INTERVAL": "0.1"},
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
+    assert done.returncode == code
+    assert said in done.stderr
 
 
 @needs_kubectl

@@ -1,0 +1,42 @@
+"""What a user has to know before an emission is carried out, whoever does it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from models.plan import Plan
+from models.snapshot import Snapshot
+from stowplan.documents.plan import moment
+from stowplan.emitters.emission import Choices
+
+STEERING = ("extender", "pin")
+"""Emissions that put replacements on their nodes."""
+
+
+def remarks(plan: Plan, target: str, choices: Choices, now: datetime) -> Iterator[str]:
+    """Yield what speaks against an emission, one line each.
+
+    Parameters
+    ----------
+    target
+        Name of the emitter.
+    now
+        The present, with its time zone.
+    """
+    if now >= moment(plan.expires_at, "expiresAt"):
+        yield f"the plan expired at {plan.expires_at}; what carries it out will stop at once: make a new one"
+    if not plan.steered and target in STEERING:
+        yield "the plan was made with --steer none, for a cluster where nobody steers replacements"
+    if choices.snapshot is not None and choices.snapshot.fingerprint != plan.snapshot.fingerprint:
+        yield from _strangers(plan, choices.snapshot)
+
+
+def _strangers(plan: Plan, snapshot: Snapshot) -> Iterator[str]:
+    """Say so if a snapshot does not hold the pods of a plan; a later one of the same cluster mostly does."""
+    uids = {pod.key: pod.metadata.uid for pod in snapshot.pods}
+    moved = {move.pod.key: move.pod.uid for move in plan.moves if move.kind != "place"}
+    lost = [key for key, uid in moved.items() if uids.get(key) != uid]
+    if lost:
+        names = ", ".join(lost[:5]) + (", …" if len(lost) > 5 else "")
+        yield f"--snapshot is not what the plan was made for: {len(lost)} of {len(moved)} pods are not in it ({names})"
