@@ -59,7 +59,8 @@ def show_plan_verification(console: Console, verification: PlanVerification) -> 
     drift = verification.drift
     made = f"{len(drift.done)} of {plural(len(drift.done) + len(drift.open), 'move')} done"
     if verification.holds:
-        rest = "nothing is left to do" if not drift.open else "what is left can be carried out, tried in several orders of each wave"
+        rest = "what is left can be carried out, as tried in several orders of each wave"
+        rest = rest if drift.open else "nothing is left to do"
         console.print(Text(f"Verified: {made}; {rest}.", style="bold green"))
     else:
         console.print(Text(f"Does not hold: {made}, {plural(len(drift.problems), 'problem')}.", style="bold red"))
