@@ -31,8 +31,11 @@ BYTES_PER_VARIABLE = 6_000
 POOL_WORTH = 15.0
 """Seconds of neighbourhood search that pay for processes of its own, which take seconds to begin."""
 
-SLICES = 6
-"""Turns among which annealing and neighbourhoods share the time that is left for improving."""
+TURNS = (0.4, 0.3, 0.5, 0.5, 1.0)
+"""Shares of the time that is left which annealing and neighbourhoods get, turn by turn. A long walk gains most."""
+
+MOST_FAILED = 3
+"""Turns in a row that gain nothing, after which nothing more is hoped for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +191,7 @@ class _Portfolio:
             return
         share = 1 / max(1, sum(run.is_open(later) for later in self.tiers[tier:]))
         # Where proofs are out of reach, neighbourhoods make more of the time.
-        share *= 0.9 if run.variables <= self.options.largest_model // 6 else 0.5
+        share *= 0.9 if run.variables <= self.options.largest_model // 6 else 0.3
         with run.stage("CP-SAT", share, tier) as deadline:
             try:
                 attempt = solve_tier(
@@ -213,23 +216,25 @@ class _Portfolio:
             self.anneal(0.15)
 
     def _improve(self) -> None:
-        """Let annealing and neighbourhoods take turns; who has gained more gets the next turn."""
+        """Let annealing and neighbourhoods take turns; who has gained more last time gets the next turn."""
         run = self.run
         with closing(self._executor()) as executor:
             turns: dict[str, Callable[[float], None]] = {
-                "neighbourhoods": partial(self._neighbourhoods, executor),
                 "search": self.anneal,
+                "neighbourhoods": partial(self._neighbourhoods, executor),
             }
             gains: dict[str, tuple[int, ...]] = {}
-            for slice_ in range(SLICES):
+            failed = 0
+            for share in TURNS:
                 if run.over or run.settled:
                     return
                 untried = [name for name in turns if name not in gains]
                 name = untried[0] if untried else max(gains, key=lambda name: gains[name])
                 before = run.values
-                turns[name](1 / (SLICES - slice_))
+                turns[name](share)
                 gains[name] = tuple(a - b for a, b in zip(before, run.values, strict=True))
-                if len(gains) == len(turns) and not any(any(gain) for gain in gains.values()):
+                failed = 0 if any(gains[name]) else failed + 1
+                if failed == MOST_FAILED:
                     return
 
     def _neighbourhoods(self, executor: Executor, share: float) -> None:

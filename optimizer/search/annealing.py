@@ -13,13 +13,13 @@ from models.problem import DomainCurve, Move, MovePeak, NodeCurve, Open, Placeme
 from optimizer.control import Deadline
 from optimizer.evaluate import Judge
 from optimizer.search.aiming import aimed_pods
-from optimizer.search.imaging import image_of, placement_of
+from optimizer.search.imaging import HELD, image_of, placement_of
 from optimizer.search.kernel import layout as at
 from optimizer.search.kernel.chance import State, start_of
 from optimizer.search.kernel.image import Image
 from optimizer.search.kernel.moves import place_all
 from optimizer.search.kernel.walk import CHAIN, EVACUATE, GROUP, HOME, INSERT, KINDS, LONGEST, SHIFT, SWAP, Walker, walk
-from optimizer.search.temperature import Race
+from optimizer.search.temperature import Race, Start
 from optimizer.search.trouble import troubled
 
 STEPS_PER_SECOND = 1_000_000
@@ -28,11 +28,8 @@ STEPS_PER_SECOND = 1_000_000
 BATCH = 20_000
 """Steps between looks at the clock."""
 
-ROUNDS = (0.05, 0.1, 0.2, 0.4, 1.0)
-"""Shares of the time that is left to a tier, round by round; short rounds find how hot to begin."""
-
-AGAIN = (0.4, 1.0)
-"""The same, once that is known."""
+ROUNDS = (0.04, 0.08, 0.2, 1.0)
+"""Shares of the time that is left to a tier, round by round: short ones find how to begin, a long one gains most."""
 
 THOROUGH = 1000
 """Steps after which a tier is left, for every pair of a pod and a node."""
@@ -84,16 +81,17 @@ def anneal(
             if team[0].values[tier] <= lowest[tier]:
                 continue
             left = deadline.share(1 / open_tiers)
-            rounds = AGAIN if tier in races else ROUNDS
-            if tier not in races:
-                races[tier] = Race(team[0].uphill(tier))
-            for number, share in enumerate(rounds):
+            again = tier in races
+            if not again:
+                races[tier] = Race(team[0].uphill(tier), rents=team[0].rents)
+            for number, share in enumerate((1.0,) if again else ROUNDS):
                 before = team[0].values
-                starts = races[tier].starts(walkers)
+                starts = races[tier].reheated(walkers) if again else races[tier].starts(walkers)
                 part = left.share(share)
                 run = partial(_Walk.run, tier=tier, floor=lowest[tier], deadline=part)
                 list(pool.map(run, team, starts))
-                races[tier].learn(starts, min(range(walkers), key=lambda i: team[i].ended))
+                if not again:
+                    races[tier].learn(starts, min(range(walkers), key=lambda i: team[i].ended))
                 best = min(team, key=lambda walk: walk.values)
                 found(best.placement)
                 for other in team:
@@ -123,16 +121,22 @@ class _Walk:
         """Go on from where another walker was best. Both began with the same placement, so their pods are the same."""
         self.placement, self.values, self._best = other.placement, other.values, other._best
 
+    @property
+    def rents(self) -> bool:
+        """Whether moved pods hold room on the nodes they left."""
+        image = self._drawn()
+        return bool(image.cls[:, image.head[at.H_C_MOVE] + image.head[at.H_TIERS]].any())
+
     def uphill(self, tier: int) -> Ints:
         """Return, sorted, by how much steps of one pod alone would worsen a tier; none of them is taken."""
         image = self._drawn()
         pods, nodes = int(image.head[at.H_PODS]), int(image.head[at.H_NODES])
         walker = _walker(image, self.chance.copy(), np.ones(KINDS))
-        walk(image, walker, min(10 * SAMPLES, 10 * pods * nodes), tier, 0.0, 0.0)
+        walk(image, walker, min(10 * SAMPLES, 10 * pods * nodes), tier, 0.0, 0.0, 0.0)
         steps: Ints = np.sort(walker.uphill[: min(SAMPLES, int(walker.counts[1]))])
         return steps
 
-    def run(self, start: tuple[float, float], tier: int, floor: int, deadline: Deadline) -> None:
+    def run(self, start: Start, tier: int, floor: int, deadline: Deadline) -> None:
         """Walk once from hot to cold."""
         if deadline.over:
             return
@@ -143,15 +147,15 @@ class _Walk:
         most = THOROUGH * int(image.head[at.H_PODS]) * int(image.head[at.H_NODES]) + BATCH // 10
         if deadline.deterministic:
             most = min(most, int(deadline.seconds * STEPS_PER_SECOND))
-        hot, cold = start
         done = 0
         while done < most and not deadline.over and walker.best_value[tier] > floor:
             clock = 0.0 if deadline.deterministic else 1 - deadline.remaining / max(deadline.seconds, 1e-9)
             spent = max(done / most, clock)
-            heat = hot * (cold / hot) ** spent if hot > 0 else 0.0
+            heat = start.hot * (start.cold / start.hot) ** spent if start.hot > 0 else 0.0
             batch = min(BATCH, most - done, max(100, most // 50))
             walker = walker._replace(aimed=aimed_pods(image, tier, trouble, self.rng))
-            walk(image, walker, batch, tier, heat, pull * (1 - spent) + 1e-3 if pull else 0.0)
+            drift = pull * (1 - spent) + 1e-3 if pull else 0.0
+            walk(image, walker, batch, tier, heat, drift, start.rent * heat / HELD)
             done += batch
         self.ended = tuple(image.value[: len(self.values)].tolist())
         self._best = walker.best
@@ -178,8 +182,8 @@ def _walker(image: Image, chance: State, mix: Floats) -> Walker:
         dirty=np.zeros(pods, dtype=np.int64),
         dirty_at=np.zeros(pods, dtype=np.bool_),
         counts=np.zeros(2, dtype=np.int64),
-        change=np.zeros(tiers, dtype=np.int64),
-        before=np.zeros(tiers, dtype=np.int64),
+        change=np.zeros(tiers + 1, dtype=np.int64),
+        before=np.zeros(tiers + 1, dtype=np.int64),
         uphill=np.zeros(SAMPLES, dtype=np.int64),
         path=np.zeros((LONGEST, 2), dtype=np.int64),
     )
@@ -200,6 +204,8 @@ def _mix(tier: Tier, image: Image) -> Floats:
         share[GROUP] = 0.3
     if any(isinstance(term, Move | MovePeak) for term in terms):
         share[HOME] = 6
+    if image.cls[:, image.head[at.H_C_MOVE] + image.head[at.H_TIERS]].any():
+        share[HOME] = 20
     mix: Floats = np.cumsum(share) / share.sum()
     return mix
 

@@ -43,6 +43,8 @@ LONGEST = 10_000_000
 """Slots on all nodes' lists of pods together, if each is to hold whatever fits."""
 SLACK = 64
 """Slots that every list has beyond that."""
+HELD = 1000
+"""Room that an average pod holds on the node it left, where capacities stay charged there."""
 
 
 def image_of(judge: Judge, placement: Placement) -> Image:
@@ -86,6 +88,16 @@ def _nodes_of_pods(problem: Problem, placement: Placement) -> Ints:
         where[first[c] : first[c] + k] = n
         first[c] += k
     return where
+
+
+def _held(problem: Problem) -> Ints:
+    """``[C]`` the room that a pod of each class holds on the node it left; `HELD` on average, or 0 for all."""
+    held = np.zeros(len(problem.classes))
+    for rule in problem.rules:
+        if isinstance(rule, Capacity) and rule.held_on_source:
+            held += rule.demand / max(1.0, float(np.maximum(0, rule.free).sum()))
+    average = float((held * problem.size).sum()) / max(1, problem.pods)
+    return np.round(held * (HELD / average if average else 0.0)).astype(np.int64)
 
 
 @dataclass
@@ -190,7 +202,9 @@ class _Drawing:
     def _tier_costs(self, head: Ints, cls: Table) -> Ints:
         problem = self.judge.problem
         tiers = len(problem.tiers)
-        moved, unplaced = np.zeros((2, len(problem.classes), tiers), dtype=np.int64)
+        moved = np.zeros((len(problem.classes), tiers + 1), dtype=np.int64)
+        moved[:, tiers] = _held(problem)
+        unplaced = np.zeros((len(problem.classes), tiers), dtype=np.int64)
         weight = np.zeros(max(1, tiers), dtype=np.int64)
         for t, tier in enumerate(problem.tiers):
             for weighted in tier.terms:

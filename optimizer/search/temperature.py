@@ -1,8 +1,9 @@
-"""How hot to begin: found by racing walkers that begin differently hot."""
+"""How walks begin: found by racing walkers that begin differently."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from models.arrays import Ints
 
@@ -13,7 +14,7 @@ ABOVE = 4.0
 """How far above the upper of the two it begins."""
 
 NARROWEST = 4.0
-"""Ratio of the hottest and the coolest start, once the race has narrowed."""
+"""Ratio of the ends of a range, once the race has narrowed it."""
 
 FALL = 1000.0
 """Ratio of a walk's first and last temperature."""
@@ -21,37 +22,107 @@ FALL = 1000.0
 COLD = 0.1
 """Temperature, in whole units of a tier, at which no uphill step is taken any more."""
 
+RENTS = (1.0, 10.0)
+"""Rents between which the first race is run."""
+
+LEAST_RENT = 0.1
+"""Rent below which it does not matter."""
+
+
+REHEATED = (1 / 16, 1 / 4)
+"""Shares of the temperature that won, between which walks begin that go on from a placement annealed before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """How a walk begins.
+
+    Parameters
+    ----------
+    hot, cold
+        First and last temperature, in units of the tier.
+    rent
+        What the room counts that an average moved pod holds on the node it left, in multiples of the temperature.
+    """
+
+    hot: float
+    cold: float
+    rent: float
+
 
 class Race:
-    """Where walkers begin: around the temperature from which the best of the last race came.
+    """Where walkers begin: around the start from which the best of the last race came.
 
     What suits depends on how long a walk is and on how rugged the tier is, and neither is known beforehand: a walk that
-    begins too hot has no time to cool, one that begins too cool stays where it is.
+    begins too hot has no time to cool, one that begins too cool stays where it is. The same holds for the rent where
+    capacities stay charged on the nodes that pods leave. A hot walk moves pods for no reason; each of them holds room,
+    which the few that should move then lack. A rent that falls with the temperature keeps that room free until the end.
 
     Parameters
     ----------
     uphill
         Sorted: by how much steps from a placement at hand would worsen the tier.
+    rents
+        Whether moved pods hold room.
     """
 
-    def __init__(self, uphill: Ints) -> None:
-        self.high = self.low = 0.0
+    def __init__(self, uphill: Ints, *, rents: bool = False) -> None:
+        self._heat: _Range | None = None
         if len(uphill):
             last = len(uphill) - 1
-            self.high = ABOVE * max(1.0, float(uphill[int(HOTTEST * last)]))
-            self.low = max(1.0, float(uphill[int(COOLEST * last)]))
+            low = max(1.0, float(uphill[int(COOLEST * last)]))
+            self._heat = _Range(low, ABOVE * max(1.0, float(uphill[int(HOTTEST * last)])))
+        self._rent = _Range(*RENTS) if rents else None
+        self._turn = 0
 
-    def starts(self, walkers: int) -> list[tuple[float, float]]:
-        """Return first and last temperature of each walker, from hot to cool."""
-        if not self.high:
-            return [(0.0, 0.0)] * walkers
-        between = [i / max(1, walkers - 1) for i in range(walkers)] if walkers > 1 else [0.5]
-        hot = [self.high * (self.low / self.high) ** x for x in between]
-        return [(h, max(COLD, h / FALL)) for h in hot]
+    def starts(self, walkers: int) -> list[Start]:
+        """Return how each walker begins, from hot to cool; the rents are dealt out the other way round every time."""
+        if self._heat is None:
+            return [Start(0.0, 0.0, 0.0)] * walkers
+        hot = self._heat.spaced(walkers)[::-1]
+        rents = self._rent.spaced(walkers) if self._rent else [0.0] * walkers
+        if self._turn % 2:
+            rents.reverse()
+        return [Start(h, max(COLD, h / FALL), rent) for h, rent in zip(hot, rents, strict=True)]
 
-    def learn(self, starts: Sequence[tuple[float, float]], winner: int) -> None:
-        """Go on around the temperature that won."""
-        hot = starts[winner][0]
-        if hot:
-            spread = max(NARROWEST, (self.high / self.low) ** 0.5) ** 0.5
-            self.high, self.low = hot * spread, max(1.0, hot / spread)
+    def reheated(self, walkers: int) -> list[Start]:
+        """Return how each walker goes on from a placement that was annealed before, without forgetting it."""
+        if self._heat is None:
+            return [Start(0.0, 0.0, 0.0)] * walkers
+        hot, rent = self._heat.middle, self._rent.middle if self._rent else 0.0
+        cold = max(COLD, hot / FALL)
+        shares = _Range(*REHEATED).spaced(walkers)[::-1]
+        return [Start(max(cold, hot * share), cold, rent) for share in shares]
+
+    def learn(self, starts: Sequence[Start], winner: int) -> None:
+        """Go on around the start that won."""
+        self._turn += 1
+        if self._heat:
+            self._heat.narrow(starts[winner].hot, 1.0)
+        if self._rent:
+            self._rent.narrow(starts[winner].rent, LEAST_RENT)
+
+
+class _Range:
+    """A range of positive numbers on a logarithmic scale."""
+
+    def __init__(self, low: float, high: float) -> None:
+        self.low, self.high = low, max(low, high)
+
+    @property
+    def middle(self) -> float:
+        """The middle of the range."""
+        return float((self.low * self.high) ** 0.5)
+
+    def spaced(self, number: int) -> list[float]:
+        """Return numbers from low to high, or the one in the middle."""
+        if number == 1:
+            return [self.middle]
+        places = [i / (number - 1) for i in range(number)]
+        return [self.low * (self.high / self.low) ** place for place in places]
+
+    def narrow(self, middle: float, least: float) -> None:
+        """Go on around a number, with a smaller ratio."""
+        if middle:
+            half = max(NARROWEST, (self.high / self.low) ** 0.5) ** 0.5
+            self.low, self.high = max(least, middle / half), max(least, middle * half)

@@ -54,7 +54,7 @@ class Image(NamedTuple):
     device
         ``[Y]`` size of a device; ``held_part`` shares held by pods outside the problem.
     value
-        ``[T + VALUES]`` value of each tier, then what is illegal, moves, pods without a node.
+        ``[T + VALUES]`` value of each tier, then room held by moves, what is illegal, moves, pods without a node.
     """
 
     head: Int64

@@ -19,7 +19,7 @@ H_OPENS = 8
 H_DISTINCTS = 9
 H_DEVICES = 10
 H_MOVE_LIMIT = 11
-H_C_MOVE = 12  # [tiers] cost of a pod of the class that leaves its node
+H_C_MOVE = 12  # [tiers] cost of a pod of the class that leaves its node, then the room that it holds there
 H_C_UNPLACED = 13  # [tiers] cost of a pod without a node
 H_C_CAPACITY = 14  # [capacities] demand
 H_C_CURVE = 15  # [curves] demand
@@ -123,7 +123,8 @@ P_NODE = 1
 P_SLOT = 2
 
 # Behind the tiers in `value`.
-BAD = 0  # what is illegal; 0 if all is legal
-MOVED = 1  # pods that left their node
-WAITING = 2  # nothing yet
-VALUES = 3
+HELD = 0  # room that moved pods hold on nodes they left, up to a constant
+BAD = 1  # what is illegal; 0 if all is legal
+MOVED = 2  # pods that left their node
+WAITING = 3  # pods without a node
+VALUES = 4

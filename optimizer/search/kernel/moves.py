@@ -186,7 +186,8 @@ def glance(s: Image, p: int, other: int, source: int, target: int, change: Int64
     source, target
         Either may be nowhere; ``source`` is where ``p`` is.
     change
-        ``[T]`` is filled with the change of each tier, relations and exchanged scores left out.
+        ``[T + 1]`` is filled with the change of each tier, relations and exchanged scores left out, and of the room
+        that moves hold.
 
     Returns
     -------
@@ -196,7 +197,7 @@ def glance(s: Image, p: int, other: int, source: int, target: int, change: Int64
     nodes, tiers = s.head[H_NODES], s.head[H_TIERS]
     c = s.pod[p, P_CLASS]
     e = s.pod[other, P_CLASS] if other >= 0 else -1
-    for t in range(tiers):
+    for t in range(tiers + 1):
         change[t] = 0
     # The target is what most often says no.
     if target < nodes:
@@ -279,7 +280,7 @@ def _glance_node(s: Image, comes: int, goes: int, n: int, change: Int64) -> None
             cost -= s.table[first + s.cls[goes, row] * nodes]
         change[s.prefer[i, 0]] += s.prefer[i, 1] * cost
     first = s.head[H_C_MOVE]
-    for t in range(tiers):
+    for t in range(tiers + 1):
         if comes >= 0 and not new:
             change[t] -= s.cls[comes, first + t]
         if old:

@@ -147,7 +147,7 @@ def count_on_node(s: Image, c: int, n: int, k: int) -> bool:
         wrong += changed[1]
     if not newcomer:
         s.value[tiers + MOVED] -= k
-        for t in range(tiers):
+        for t in range(tiers + 1):
             s.value[t] -= k * s.cls[c, s.head[H_C_MOVE] + t]
     for t in range(tiers):
         s.value[t] += excess * s.excess_weight[t]

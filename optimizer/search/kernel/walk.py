@@ -61,7 +61,7 @@ class Walker(NamedTuple):
     dirty, dirty_at, counts
         Pods that moved since then, whether a pod is among them, and how many they are in ``counts[0]``.
     change, before
-        ``[T]`` scratch.
+        ``[T + 1]`` scratch: the tiers, and the room that moves hold.
     uphill
         By how much the last steps that were uphill would have worsened the tier; ``counts[1]`` of them were seen.
     path
@@ -83,7 +83,7 @@ class Walker(NamedTuple):
 
 
 @compiled
-def walk(s: Image, w: Walker, steps: int, focus: int, heat: float, pull: float) -> None:
+def walk(s: Image, w: Walker, steps: int, focus: int, heat: float, pull: float, rent: float) -> None:
     """Take a number of steps.
 
     Parameters
@@ -94,6 +94,8 @@ def walk(s: Image, w: Walker, steps: int, focus: int, heat: float, pull: float) 
         Temperature, in units of that tier.
     pull
         Temperature of the pull towards full and empty nodes that decides between equals; 0 for no pull.
+    rent
+        What a unit of room counts, in units of that tier, that moved pods hold on the nodes they left.
     """
     nodes, tiers = s.head[H_NODES], s.head[H_TIERS]
     for _ in range(steps):
@@ -110,7 +112,7 @@ def walk(s: Image, w: Walker, steps: int, focus: int, heat: float, pull: float) 
             p = s.on[s.on_at[nodes] + below(w.chance, s.width[nodes])]
         elif kind == INSERT:
             kind = SHIFT
-        for t in range(tiers):
+        for t in range(tiers + 1):
             w.before[t] = s.value[t]
         target = _home_node(s, w, p) if kind == HOME else _open_node(s, w, p)
         other = -1
@@ -136,13 +138,13 @@ def walk(s: Image, w: Walker, steps: int, focus: int, heat: float, pull: float) 
             length = _push(s, w, p, target, focus)
         elif kind == GROUP:
             length = _group(s, w, p, target)
-        elif _promises(s, w, p, other, target, focus, slack, drift):
+        elif _promises(s, w, p, other, target, focus, slack, drift, rent):
             source = s.pod[p, P_NODE]
             length = _go(s, w, 0, p, target)
             if other >= 0:
                 length = _go(s, w, length, other, source)
         if length:
-            _keep_or_undo(s, w, length, focus, slack)
+            _keep_or_undo(s, w, length, focus, slack, rent)
 
 
 @inlined
@@ -187,12 +189,12 @@ def _one_of(s: Image, w: Walker, p: int, nodes: Int64, first: int, end: int) -> 
 
 
 @inlined
-def _welcome(s: Image, change: Int64, focus: int, slack: float) -> bool:
+def _welcome(s: Image, change: Int64, focus: int, slack: float, rent: float) -> bool:
     """Whether a change of the tiers is taken."""
     for t in range(focus):
         if change[t] != 0:
             return bool(change[t] < 0)
-    return bool(change[focus] <= slack)
+    return bool(change[focus] + rent * change[s.head[H_TIERS]] <= slack)
 
 
 @inlined
@@ -225,12 +227,12 @@ def _settle(s: Image, w: Walker) -> None:
 
 
 @merged
-def _keep_or_undo(s: Image, w: Walker, length: int, focus: int, slack: float) -> None:
+def _keep_or_undo(s: Image, w: Walker, length: int, focus: int, slack: float, rent: float) -> None:
     """Keep the moves on the path if they are legal and welcome all together; undo them otherwise."""
     if legal(s):
-        for t in range(s.head[H_TIERS]):
+        for t in range(s.head[H_TIERS] + 1):
             w.change[t] = s.value[t] - w.before[t]
-        if _welcome(s, w.change, focus, slack):
+        if _welcome(s, w.change, focus, slack, rent):
             for i in range(length):
                 _moved(s, w, w.path[i, 0])
             _settle(s, w)
@@ -249,7 +251,9 @@ def _go(s: Image, w: Walker, length: int, p: int, target: int) -> int:
 
 
 @merged
-def _promises(s: Image, w: Walker, p: int, other: int, target: int, focus: int, slack: float, drift: float) -> bool:
+def _promises(
+    s: Image, w: Walker, p: int, other: int, target: int, focus: int, slack: float, drift: float, rent: float
+) -> bool:
     """Whether it is worth trying to move a pod to a node, in exchange for another one or not."""
     source, c = s.pod[p, P_NODE], s.pod[p, P_CLASS]
     if not glance(s, p, other, source, target, w.change):
@@ -267,7 +271,7 @@ def _promises(s: Image, w: Walker, p: int, other: int, target: int, focus: int, 
         w.counts[1] += 1
     if unsure:
         return True
-    if not _welcome(s, w.change, focus, slack):
+    if not _welcome(s, w.change, focus, slack, rent):
         return False
     if drift < 0 or source == s.head[H_NODES] or w.change[focus] != 0:
         return True
