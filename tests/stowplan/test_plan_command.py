@@ -10,7 +10,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -196,7 +195,7 @@ def test_a_printed_plan_can_be_read(dump: str, tmp_path: Path, capsys: pytest.Ca
 
 
 def test_an_interrupt_yields_a_plan_of_the_best_so_far() -> None:
-    """The demonstration has minutes of search left in it; what is found in the first seconds becomes the plan."""
+    """The demonstration has minutes of search left in it; what is found first becomes the plan."""
     from instances.catalog import demo_path
 
     code = "from stowplan.cli import main; main()"
@@ -209,10 +208,7 @@ def test_an_interrupt_yields_a_plan_of_the_best_so_far() -> None:
         env=os.environ,
     )
     assert started.stderr is not None
-    for line in started.stderr:
-        if "balance" in line:
-            break
-    time.sleep(1)
+    assert any(line.split()[1] == "search" for line in started.stderr)
     started.send_signal(signal.SIGINT)
     text, _ = started.communicate(timeout=60)
     assert started.returncode == 0
