@@ -268,3 +268,22 @@ def test_a_name_of_a_plan_is_explained_in_words(dump: str, tmp_path: Path, capsy
     path.write_text(json.dumps(content), encoding="utf-8")
     assert run(["verify", str(path), dump]) == 1
     assert "id: is 'My Plan', must be a name of at most 52 lower-case letters" in capsys.readouterr().err
+
+
+def test_what_was_made_with_a_configuration_needs_it(
+    dump: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for command in ("solve", "plan"):
+        made = json.loads(out(capsys, command, dump, *QUICK, "-o", "json"))
+        made["settings"]["config"] = "mine.yaml"
+        (tmp_path / command).write_text(json.dumps(made))
+    solution, plan = str(tmp_path / "solve"), str(tmp_path / "plan")
+    for asked, document in (
+        (["verify", solution, dump], solution),
+        (["plan", dump, "--solution", solution], solution),
+        (["verify", plan, dump], plan),
+        (["replay", plan, dump], plan),
+    ):
+        assert run(asked) == 1
+        said = f"stowplan: {document}: settings.config: was made with mine.yaml; give it with --config\n"
+        assert capsys.readouterr().err == said

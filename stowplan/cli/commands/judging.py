@@ -80,11 +80,10 @@ def verify(
     output: opt.Output = Format.TABLE,
 ) -> None:
     """Check a solution or a plan against a snapshot, the same or a newer one; exit 1 if it does not hold."""
-    from models.errors import InputError
     from models.plan import Plan
     from stowplan.cli.session import load_snapshot
     from stowplan.documents.plan import WITH_PLAN, parse_plan
-    from stowplan.documents.reading import kind_of, read_content
+    from stowplan.documents.reading import kind_of, read_content, require_config
     from stowplan.documents.solution import parse_solution
     from stowplan.inputs import Settings, make_profile
 
@@ -98,8 +97,7 @@ def verify(
     read = parse_plan(content, document) if is_plan else parse_solution(content, document, wanted)
     made_with = read.settings
     snapshot = load_snapshot(paths, skip_unknown_nodes)
-    if made_with.config is not None and config is None:
-        raise InputError(f"was made with {made_with.config}; give it with --config", document, None, "settings.config")
+    require_config(made_with, config, document)
     settings = Settings(release=made_with.release, config=config, scheduler=made_with.scheduler)
     profile = make_profile(settings, snapshot)
     if isinstance(read, Plan):

@@ -31,6 +31,7 @@ def replay(
     from plans.replay.outcome import INTERRUPTED as INTERRUPTED_REPLAY
     from stowplan.cli.session import emit, load_snapshot, stoppable
     from stowplan.documents.plan import read_plan
+    from stowplan.documents.reading import require_config
     from stowplan.documents.replay import replay_document
     from stowplan.inputs import Settings, make_profile
     from stowplan.replaying import replay_plan
@@ -38,8 +39,8 @@ def replay(
 
     document = read_plan(plan)
     made_with = document.settings
-    if made_with.config is not None and config is None and profile is None:
-        raise InputError(f"was made with {made_with.config}; give it with --config", plan, None, "settings.config")
+    if profile is None:
+        require_config(made_with, config, plan)
     snapshot = load_snapshot(paths, skip_unknown_nodes)
     settings = Settings(
         release=profile or made_with.release,
