@@ -17,7 +17,7 @@ demo: $(READY)
 	@$(BIN)/stowplan demo
 
 test: $(READY)
-	$(BIN)/pytest -q
+	$(BIN)/pytest -q -n auto --maxprocesses 8 --dist worksteal
 
 lint: $(READY)
 	$(BIN)/ruff check .

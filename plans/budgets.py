@@ -16,8 +16,9 @@ from enum import StrEnum
 from functools import cached_property
 
 from models.kubernetes import Pod, PodDisruptionBudget
+from models.moments import moment
 from models.snapshot import Snapshot
-from plans.disruption import NotInSnapshot, Scales, SyncFailed, expected_pods, moment, under_way
+from plans.disruption import NotInSnapshot, Scales, SyncFailed, expected_pods, under_way
 
 MOST_DISRUPTED = 2000
 """Evictions under way in one budget beyond which the API server refuses more."""

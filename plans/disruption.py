@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from models.kubernetes import OwnerReference, Pod, PodDisruptionBudget, Workload
+from models.moments import moment
 from models.snapshot import Snapshot
 
 DELETION_TIMEOUT = timedelta(minutes=2)
@@ -127,12 +128,3 @@ def under_way(source: PodDisruptionBudget, pods: Iterable[Pod], now: datetime) -
         if since is not None and since + DELETION_TIMEOUT > now:
             found.add(pod.name)
     return found
-
-
-def moment(stamp: str) -> datetime | None:
-    """Read an RFC 3339 time; ``None`` for one that cannot be read."""
-    try:
-        read = datetime.fromisoformat(stamp)
-    except ValueError:
-        return None
-    return read if read.tzinfo else read.replace(tzinfo=UTC)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from models.kubernetes import Pod
+from models.moments import moment
 from models.plan import MoveDocument, Plan
 from models.snapshot import Snapshot
 from plans.budgets import Budgets
@@ -181,7 +182,8 @@ class _Whereabouts:
         fresh: dict[tuple[str, str, str, str], list[Pod]] = defaultdict(list)
         for pod in self.pods.values():
             created = pod.metadata.creation_timestamp
-            if pod.metadata.uid in named or pod.terminating or (created and datetime.fromisoformat(created) < made):
+            since = moment(created) if created else None
+            if pod.metadata.uid in named or pod.terminating or (since is not None and since < made):
                 continue
             controller = pod.metadata.controller
             if controller is not None:

@@ -6,11 +6,12 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 import numpy as np
 
 from models.kubernetes import Pod
+from models.moments import stamp
 from models.plan import (
     BarrierDocument,
     Executor,
@@ -110,11 +111,6 @@ def make(order: Order) -> Plan:
         given_up=tuple(order.given_up),
         notes=tuple(order.notes),
     )
-
-
-def stamp(moment: datetime) -> str:
-    """Write a time as RFC 3339 in UTC, to the second."""
-    return moment.astimezone(UTC).replace(microsecond=0).isoformat().replace("+00:00", "Z")
 
 
 def reference(pod: Pod) -> PodReference:

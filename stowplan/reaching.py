@@ -10,6 +10,7 @@ from models.result import NOT_NEGATIVE, TierOutcome
 from models.snapshot import Snapshot
 from optimizer.evaluate import Judge
 from plugins_compat.compiler.compile import Compiled
+from stowplan.documents.reading import require_config
 from stowplan.documents.solution import SolutionDocument
 from stowplan.inputs import Settings, make_profile, same_problem
 from stowplan.planning import Planned, Terms, sequence_placement
@@ -35,8 +36,7 @@ def sequence_document(
         If the solution does not fit the snapshot, or was made with a configuration that is not given.
     """
     made_with = document.settings
-    if made_with.config is not None and settings.config is None:
-        raise InputError(f"was made with {made_with.config}; give it with --config", path, None, "settings.config")
+    require_config(made_with, settings.config, path)
     profile = make_profile(
         Settings(release=made_with.release, config=settings.config, scheduler=made_with.scheduler), snapshot
     )

@@ -22,6 +22,7 @@ from models import metrics
 from models.errors import InputError
 from models.kubernetes import Node
 from models.metrics import LoadMetrics, Metric
+from models.moments import moment, stamp
 from models.validation import refusal
 
 WINDOW = "15m"
@@ -153,14 +154,13 @@ def _server(address: str, access: Access) -> Server:
 
 
 def _moment(text: str, address: str) -> int:
-    try:
-        if re.fullmatch(r"\d{1,10}", text):
-            return int(text)
-        read = datetime.fromisoformat(text)
-    except ValueError:
+    if re.fullmatch(r"\d{1,10}", text):
+        return int(text)
+    read = moment(text)
+    if read is None:
         problem = f"{text!r} is not a moment, such as 2026-01-31T12:00:00Z or seconds since 1970"
-        raise InputError(problem, file=shown(address), field="time") from None
-    return int((read if read.tzinfo else read.replace(tzinfo=UTC)).timestamp())
+        raise InputError(problem, file=shown(address), field="time")
+    return int(read.timestamp())
 
 
 def _node_names(nodes: tuple[Node, ...]) -> dict[str, str]:
@@ -181,4 +181,4 @@ def _refusal(status: int, content: dict[str, Any]) -> str:
 
 
 def _written(seconds: int) -> str:
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return stamp(datetime.fromtimestamp(seconds, UTC))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
-from functools import cache
+from datetime import datetime, timedelta
 
 from models.kubernetes import Pod
+from models.moments import moment
 
 EVICT = "descheduler.alpha.kubernetes.io/evict"
 PREFER_NO_EVICTION = "descheduler.alpha.kubernetes.io/prefer-no-eviction"
@@ -71,13 +71,3 @@ def undisturbed(text: str, pod: Pod, now: datetime | None) -> bool:
     started = pod.status.start_time if pod.status else None
     since = moment(started) if started else None
     return since is None or now is None or now - since < wanted
-
-
-@cache
-def moment(stamp: str) -> datetime | None:
-    """Read an RFC 3339 time, or return ``None``."""
-    try:
-        read = datetime.fromisoformat(stamp)
-    except ValueError:
-        return None
-    return read if read.tzinfo is not None else read.replace(tzinfo=UTC)

@@ -7,6 +7,7 @@ from datetime import datetime
 from functools import cached_property
 
 from models.kubernetes import Pod
+from models.moments import moment
 from models.plan import Executor
 from models.snapshot import Snapshot, tied
 from plans.budgets import Budgets
@@ -18,7 +19,6 @@ from plans.movability.annotations import (
     PREFER_NO_EVICTION,
     SAFE_TO_EVICT,
     cost,
-    moment,
     undisturbed,
 )
 from plans.movability.budgets import Lasting

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from functools import cache
 
 from models.kubernetes import Pod
+from models.moments import moment
 from plugins_compat.framework.shapes import Shape
 
 NOW = 2**62
@@ -116,11 +117,8 @@ class Nominator:
 @cache
 def _nanoseconds(stamp: str) -> int:
     """Read an RFC 3339 time; one that cannot be read counts as the present."""
-    try:
-        moment = datetime.fromisoformat(stamp)
-    except ValueError:
+    read = moment(stamp)
+    if read is None:
         return NOW
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    since = moment - datetime(1970, 1, 1, tzinfo=UTC)
+    since = read - datetime(1970, 1, 1, tzinfo=UTC)
     return ((since.days * 86400 + since.seconds) * 10**6 + since.microseconds) * 1000

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
-import os
 from collections.abc import Sequence
-from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -14,13 +11,15 @@ from types import TracebackType
 from pydantic import ValidationError
 
 from models.errors import InputError
+from models.moments import stamp
 from models.plan import Plan
 from stowplan.applying.records import RECORD, PlanRecord, Record
+from stowplan.growing_file import GrowingFile, whole_lines
 
 
 def now() -> str:
     """Return this moment as records carry it."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return stamp(datetime.now(UTC), "milliseconds")
 
 
 def plan_hash(plan: Plan) -> str:
@@ -59,21 +58,16 @@ class Journal:
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            fresh = not path.exists()
-            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-            if fresh:
-                _sync_folder(path)
+            self._file = GrowingFile(path)
+        except BlockingIOError:
+            raise InputError("is in use: another apply is carrying out this plan", str(path)) from None
         except OSError as error:
             raise InputError(f"cannot be written: {error.strerror}", str(path)) from None
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(self._file)
-            raise InputError("is in use: another apply is carrying out this plan", str(path)) from None
-        try:
-            self.records = self._recover()
+            self.records, whole = _parse(self._file.read(), path)
+            self._file.cut(whole)
         except BaseException:
-            os.close(self._file)
+            self._file.close()
             raise
 
     def __enter__(self) -> Journal:
@@ -82,27 +76,14 @@ class Journal:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        os.close(self._file)
+        self._file.close()
 
     def append(self, record: Record) -> None:
         """Write a record, and return when it is on the disk; of one that cannot be written whole, nothing stays."""
-        line = record.model_dump_json(by_alias=True).encode() + b"\n"
-        whole = os.fstat(self._file).st_size
         try:
-            while line:
-                line = line[os.write(self._file, line) :]
-            os.fsync(self._file)
+            self._file.append(record.model_dump_json(by_alias=True).encode() + b"\n")
         except OSError as error:
-            with suppress(OSError):
-                os.ftruncate(self._file, whole)
             raise InputError(f"cannot be written: {error.strerror}", str(self.path)) from None
-
-    def _recover(self) -> list[Record]:
-        records, whole = _parse(self.path.read_bytes(), self.path)
-        if whole < os.fstat(self._file).st_size:
-            os.ftruncate(self._file, whole)
-            os.fsync(self._file)
-        return records
 
 
 def check_header(records: Sequence[Record], plan: Plan, cluster: str, path: Path) -> None:
@@ -128,19 +109,10 @@ def check_header(records: Sequence[Record], plan: Plan, cluster: str, path: Path
 def _parse(data: bytes, path: Path) -> tuple[list[Record], int]:
     """Return the records, and how many bytes they take."""
     records: list[Record] = []
-    whole = data.rfind(b"\n") + 1
+    whole = whole_lines(data)
     for number, line in enumerate(data[:whole].splitlines(), 1):
         try:
             records.append(RECORD.validate_json(line))
         except ValidationError:
             raise InputError("is no record of a journal", str(path), f"line {number}") from None
     return records, whole
-
-
-def _sync_folder(path: Path) -> None:
-    """Make the name of a new file as lasting as its content."""
-    folder = os.open(path.resolve().parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)

@@ -13,6 +13,7 @@ from plans.rehearsal import Movement, Rehearsal, rehearse
 from plugins_compat.framework.profile import Profile
 from plugins_compat.profiles import choose_release, default_profile, read_profiles
 from stowplan.applying.ledger import Ledger
+from stowplan.documents.reading import require_config
 
 ORDERS = 3
 """Random orders of evictions, ends and arrivals in which a wave is played through."""
@@ -33,9 +34,8 @@ def profile_of(plan: Plan, config: str | None) -> Profile:
     """
     made_with = plan.settings
     release = choose_release(made_with.release)
+    require_config(made_with, config)
     if config is None:
-        if made_with.config is not None:
-            raise InputError(f"was made with {made_with.config}; give it with --config", field="settings.config")
         return default_profile(release)
     profiles = read_profiles(config, release)
     if made_with.scheduler not in profiles:

@@ -1,8 +1,8 @@
-"""What a user chose on the command line, as settings and options; exit codes."""
+"""What a user chose on the command line, as settings, terms and options; exit codes."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from stowplan.cli import options as opt
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from optimizer.portfolio import Options
     from stowplan.inputs import Settings
+    from stowplan.planning import Terms
 
 INTERRUPTED = 130
 CHANGES = 2
@@ -32,47 +33,101 @@ def given(context: typer.Context, names: Iterable[str]) -> list[str]:
     return said
 
 
-def settings_of(
-    objective: str,
-    profile: str,
-    config: str | None,
-    scheduler: str | None,
-    freeze: list[str] | None,
-    freeze_bare: bool,
-    max_moves: int | None,
-    preemption: opt.Preemption | None,
-    metrics: str | None,
-    sample_nodes: bool = False,
-    executor: opt.ExecutorName | None = None,
-    may_move: list[str] | None = None,
-    equal_moves: bool = False,
-) -> Settings:
-    """Return what decides what the problem is."""
-    from stowplan.inputs import Settings
+@dataclass(frozen=True, slots=True)
+class ProblemChoice:
+    """What decides what the problem is, and what is read of the snapshot."""
 
-    return Settings(
-        objective=objective,
-        release=profile,
-        config=config,
-        scheduler=scheduler,
-        freeze=tuple(freeze or ()),
-        freeze_bare=freeze_bare,
-        max_moves=max_moves,
-        preemption=preemption and preemption.value,
-        sample_nodes=sample_nodes,
-        metrics=metrics,
-        executor=executor and executor.value,
-        may_move=tuple(may_move or ()),
-        move_costs=not equal_moves,
-    )
+    objective: opt.Objective = "balance"
+    profile: opt.Release = "1.36"
+    config: opt.Config = None
+    scheduler: opt.Scheduler = None
+    metrics: opt.Metrics = None
+    freeze: opt.Freeze = None
+    freeze_bare: opt.FreezeBare = False
+    max_moves: opt.MaxMoves = None
+    preemption: opt.PreemptionOption = None
+    executor: opt.Executor = None
+    may_move: opt.MayMove = None
+    equal_moves: opt.EqualMoves = False
+    sample_nodes: opt.SampleNodes = False
+    skip_unknown_nodes: opt.SkipUnknownNodes = False
+
+    def settings(self, executor: opt.ExecutorName | None = None) -> Settings:
+        """Return settings; pods are evicted by ``executor`` where nobody is named."""
+        from stowplan.inputs import Settings
+
+        evicting = self.executor or executor
+        return Settings(
+            objective=self.objective,
+            release=self.profile,
+            config=self.config,
+            scheduler=self.scheduler,
+            freeze=tuple(self.freeze or ()),
+            freeze_bare=self.freeze_bare,
+            max_moves=self.max_moves,
+            preemption=self.preemption and self.preemption.value,
+            sample_nodes=self.sample_nodes,
+            metrics=self.metrics,
+            executor=evicting and evicting.value,
+            may_move=tuple(self.may_move or ()),
+            move_costs=not self.equal_moves,
+        )
 
 
-def options_of(
-    time_limit: float, deterministic: bool, seed: int, workers: int | None = None, memory: str | None = None
-) -> Options:
-    """Return what decides how it is solved."""
-    from optimizer.portfolio import Options
-    from stowplan.inputs import memory_limit
+@dataclass(frozen=True, slots=True)
+class WaveChoice:
+    """On what terms a plan is made."""
 
-    made = Options(time_limit=time_limit, deterministic=deterministic, seed=seed, memory=memory_limit(memory))
-    return made if workers is None else replace(made, workers=workers)
+    max_per_owner: opt.MaxPerOwner = "25%"
+    max_per_node: opt.MaxPerNode = None
+    max_per_namespace: opt.MaxPerNamespace = None
+    max_per_wave: opt.MaxPerWave = None
+    expires_in: opt.ExpiresIn = "2h"
+    wave_timeout: opt.WaveTimeout = "10m"
+
+    def terms(self) -> Terms:
+        """Return the terms.
+
+        Raises
+        ------
+        InputError
+            With the option that is no number, or no length of time.
+        """
+        from stowplan.inputs import read_duration, read_limits
+        from stowplan.planning import Terms
+
+        return Terms(
+            limits=read_limits(self.max_per_owner, self.max_per_node, self.max_per_namespace, self.max_per_wave),
+            expires_in=read_duration(self.expires_in, "--expires-in"),
+            wave_timeout=read_duration(self.wave_timeout, "--wave-timeout"),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SearchChoice:
+    """What decides how a problem is solved."""
+
+    time_limit: opt.TimeLimit = 20.0
+    deterministic: opt.Deterministic = False
+    seed: opt.Seed = 0
+    workers: opt.Workers = None
+    memory: opt.Memory = None
+
+    def options(self) -> Options:
+        """Return options.
+
+        Raises
+        ------
+        InputError
+            If the memory is no quantity, or nothing is left to work in.
+        """
+        from optimizer.portfolio import Options
+        from stowplan.inputs import memory_limit
+
+        made = Options(
+            time_limit=self.time_limit,
+            deterministic=self.deterministic,
+            seed=self.seed,
+            memory=memory_limit(self.memory),
+        )
+        return made if self.workers is None else replace(made, workers=self.workers)

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING, TypeVar, assert_never
 
 import yaml
 from pydantic import BaseModel
@@ -21,6 +21,11 @@ from stowplan.report.rows import Row, write_csv
 
 if TYPE_CHECKING:
     from models.snapshot import Snapshot
+    from optimizer.portfolio import Options
+    from stowplan.inputs import Settings
+    from stowplan.planning import Terms
+
+T = TypeVar("T")
 
 PIPE_WIDTH = 10_000
 """Columns that a table may take where nobody's terminal limits it."""
@@ -69,6 +74,26 @@ def stoppable(with_what: str = "with the best answer so far") -> Iterator[Stop]:
     finally:
         for number, handler in zip(numbers, before, strict=True):
             signal.signal(number, handler)
+
+
+def found(
+    search: Callable[..., T], snapshot: Snapshot, settings: Settings, options: Options, terms: Terms, quiet: bool
+) -> T:
+    """Return what a search for plans finds, such as `stowplan.planning.make_plan`, told to stop and heard meanwhile."""
+    from stowplan.cli.progress import reported
+    from stowplan.planning import planning_problem
+
+    compiled = planning_problem(snapshot, settings, terms)
+    with stoppable() as stop, reported(compiled.problem.tiers, quiet) as progress:
+        return search(
+            snapshot=snapshot,
+            settings=settings,
+            options=options,
+            terms=terms,
+            compiled=compiled,
+            stop=stop,
+            progress=progress,
+        )
 
 
 def emit(

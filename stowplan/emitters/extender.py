@@ -12,6 +12,7 @@ from models.plan import Plan
 from plugins_compat.framework.profile import DEFAULT_SCHEDULER, Profile
 from plugins_compat.profiles import GROUP, PERCENTAGE, choose_release, make_profiles, read_configuration
 from plugins_compat.release import Release
+from stowplan.documents.reading import require_config
 from stowplan.emitters.emission import Choices, Emission, File
 
 TIMEOUT = "1s"
@@ -30,8 +31,7 @@ def emit_extender(plan: Plan, choices: Choices) -> Emission:
         If the given configuration is none, or asks our extender already; if none is given and the plan was made
         with one.
     """
-    if plan.settings.config is not None and choices.config is None:
-        raise InputError(f"was made with {plan.settings.config}; give it with --config", field="settings.config")
+    require_config(plan.settings, choices.config)
     release = choose_release(plan.settings.release)
     content = _base(plan, choices, release)
     try:

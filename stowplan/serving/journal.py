@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import fcntl
-import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -13,6 +11,7 @@ import msgspec
 
 from models.errors import InputError
 from models.plan import Plan
+from stowplan.growing_file import GrowingFile, whole_lines
 from stowplan.serving.ledger import Ledger, Record
 
 FORMAT = "stowplan/v1 leases"
@@ -36,7 +35,7 @@ class Journal:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.broken: OSError | None = None
-        self._file = -1
+        self._file: GrowingFile | None = None
         self._lines: list[bytes] = []
         self._next: asyncio.Future[None] | None = None
         """Done when the lines that are collected now are on the disk."""
@@ -56,21 +55,19 @@ class Journal:
             If the file is in use, of another plan, or damaged.
         """
         try:
-            self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            data = self.path.read_bytes()
+            file = self._file = GrowingFile(self.path)
+            data = file.read()
         except BlockingIOError:
             raise self._refused("is in use by another server; name another file with --state") from None
         except OSError as error:
             raise self._refused(f"cannot be opened: {error.strerror}") from None
         header = msgspec.json.encode(Header(FORMAT, plan.id, plan.created_at)) + b"\n"
         if header.startswith(data) and data != header:  # new, or begun and cut short
-            os.ftruncate(self._file, 0)
-            self._write([header])
-            self._sync_folder()
+            file.cut(0)
+            file.append(header)
             return 0
-        whole = data[: data.rfind(b"\n") + 1]
-        lines = whole.splitlines() or [data]
+        whole = whole_lines(data)
+        lines = data[:whole].splitlines() or [data]
         self._check_header(lines[0], plan)
         decoder = msgspec.json.Decoder(Record)
         for number, line in enumerate(lines[1:], 2):
@@ -78,8 +75,7 @@ class Journal:
                 ledger.replay(decoder.decode(line))
             except (msgspec.MsgspecError, ValueError) as error:
                 raise self._refused(f"line {number}: is damaged: {error}") from None
-        if len(whole) < len(data):
-            os.ftruncate(self._file, len(whole))
+        file.cut(whole)
         return len(lines) - 1
 
     async def write(self, records: Sequence[Record]) -> None:
@@ -121,19 +117,17 @@ class Journal:
             self._writer = None
 
     def _write(self, lines: Sequence[bytes]) -> None:
-        data = memoryview(b"".join(lines))
-        while data:
-            data = data[os.write(self._file, data) :]
-        os.fsync(self._file)
+        assert self._file is not None, "nothing is written before `begin`"
+        self._file.append(b"".join(lines))
 
     def close(self) -> None:
         """Write what is left, and let others have the file."""
         self._thread.shutdown()
-        if self._file >= 0:
+        if self._file is not None:
             if self._lines and self.broken is None:
                 self._write(self._lines)
-            os.close(self._file)
-            self._file = -1
+            self._file.close()
+            self._file = None
 
     def _check_header(self, line: bytes, plan: Plan) -> None:
         try:
@@ -147,13 +141,6 @@ class Journal:
                 f"is of plan {header.plan} of {header.created_at}, not of {plan.id} of {plan.created_at}; name another "
                 "file with --state"
             )
-
-    def _sync_folder(self) -> None:
-        folder = os.open(self.path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
 
     def _refused(self, problem: str) -> InputError:
         self.close()

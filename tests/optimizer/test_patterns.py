@@ -32,7 +32,7 @@ from optimizer.patterns.meeting import Key, fillings, key_of
 from optimizer.patterns.pricing import Pricer
 from optimizer.patterns.structure import Structure, structure_of
 from tests.optimizer.test_brute_force import compiled
-from tests.support.brute_force import best, placements
+from tests.support.brute_force import best, legal_values
 
 ORIGIN = Origin("test")
 
@@ -140,9 +140,7 @@ class Everything:
     """The values of all legal placements of a problem."""
 
     def __init__(self, problem: Problem) -> None:
-        judge = Judge(problem)
-        found = (judge.evaluate(placement) for placement in placements(problem))
-        self.values = {e.values for e in found if e.legal}
+        self.values = legal_values(problem)
 
     def lowest(self, reached: tuple[int, ...]) -> int:
         """Return the least value of the tier after those reached, among the placements that keep them."""

@@ -13,7 +13,7 @@ from stowplan.cli import run
 from tests.support.clusters import gpu, node, pod
 from tests.support.malformed import listed
 
-QUICK = ("-q", "-t", "5", "-O", "pack")
+QUICK = ("-q", "-t", "5", "--deterministic", "-O", "pack")
 NODES = "sn,cpu_milli,memory_mib,gpu,model\nnode-0,64000,262144,2,T4\n"
 # 600 + 400 and 600 leave no device with 500; a scheduler that only adds up has room for 600 + 600 + 500.
 PODS = "name,cpu_milli,memory_mib,num_gpu,gpu_milli\n" + "".join(

@@ -270,7 +270,7 @@ def dump(tmp_path: Path) -> str:
 
 
 def out(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> str:
-    assert run([*arguments, "-q", "-t", "2"]) == code
+    assert run([*arguments, "-q", "-t", "2", "--deterministic"]) == code
     return capsys.readouterr().out
 
 
@@ -337,11 +337,11 @@ def test_files_of_pods_are_all_fitted_in(tmp_path: Path, capsys: pytest.CaptureF
 
     dump = written("dump.json", node("n1"), owned("web-a", "n1", cpu="1"))
     first, second = (written(f"{name}.json", owned(f"{name}-x", cpu="1")) for name in ("one", "two"))
-    assert run(["fit", dump, "-f", first, "-f", second, "-q", "-t", "1", "-o", "json"]) == 0
+    assert run(["fit", dump, "-f", first, "-f", second, "-q", "-t", "1", "--deterministic", "-o", "json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert [pod["name"] for pod in found["wanted"]] == ["one-x", "two-x"]
     again = written("again.json", owned("one-x", cpu="2"))
-    assert run(["fit", dump, "-f", first, "-f", again, "-q", "-t", "1"]) == 1
+    assert run(["fit", dump, "-f", first, "-f", again, "-q", "-t", "1", "--deterministic"]) == 1
     said = capsys.readouterr()
     assert not said.out
     assert "one-x" in said.err

@@ -20,7 +20,7 @@ from stowplan.solution import solve_snapshot
 from tests.support.clusters import node, pod, snapshot
 from tests.support.malformed import listed
 
-QUICK = ("-q", "-t", "2")
+QUICK = ("-q", "-t", "2", "--deterministic")
 ON_DISK: dict[str, Any] = {"volumes": [{"name": "cache", "emptyDir": {}}], "owner": "ReplicaSet/web"}
 
 

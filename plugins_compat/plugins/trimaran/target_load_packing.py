@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from datetime import UTC, datetime
 from typing import Annotated
 
 import numpy as np
@@ -14,6 +13,7 @@ from models import metrics as measured
 from models.arrays import Floats, Ints
 from models.kubernetes import Container, Pod
 from models.kubernetes.base import Quantity
+from models.moments import moment
 from models.problem import POINTS
 from models.quantity import milli
 from plugins_compat.framework.cycle import Cycle
@@ -167,11 +167,6 @@ class TargetLoadPacking(LoadAware):
 
 def bound_at(pod: Pod) -> int | None:
     """Return when a pod got its node, in seconds since 1970: when its kubelet took it on, else its creation."""
-    moment = (pod.status.start_time if pod.status else None) or pod.metadata.creation_timestamp
-    if not moment:
-        return None
-    try:
-        read = datetime.fromisoformat(moment)
-    except ValueError:
-        return None
-    return int((read if read.tzinfo else read.replace(tzinfo=UTC)).timestamp())
+    stamp = (pod.status.start_time if pod.status else None) or pod.metadata.creation_timestamp
+    since = moment(stamp) if stamp else None
+    return None if since is None else int(since.timestamp())

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from stowplan.cli import options as opt
-from stowplan.cli.choices import INTERRUPTED, settings_of
+from stowplan.cli.choices import INTERRUPTED, ProblemChoice
+from stowplan.cli.groups import but, grouped
 from stowplan.cli.options import Format
 
 if TYPE_CHECKING:
@@ -19,17 +20,16 @@ if TYPE_CHECKING:
     from stowplan.documents.solution import SolutionDocument
 
 
+OF_THE_SEARCH = ("objective", "max_moves", "preemption", "executor", "may_move", "equal_moves")
+"""What decides who may move, and for what; kube-scheduler does not ask."""
+
+
+@grouped
 def simulate(
     paths: opt.Paths,
+    *,
     everything: opt.Everything = False,
-    profile: opt.Release = "1.36",
-    config: opt.Config = None,
-    scheduler: opt.Scheduler = None,
-    metrics: opt.Metrics = None,
-    freeze: opt.Freeze = None,
-    freeze_bare: opt.FreezeBare = False,
-    sample_nodes: opt.SampleNodes = False,
-    skip_unknown_nodes: opt.SkipUnknownNodes = False,
+    problem: Annotated[ProblemChoice, but(*OF_THE_SEARCH, objective="repair")],
     seed: opt.Seed = 0,
     record: opt.Record = None,
     output: opt.Output = Format.TABLE,
@@ -45,8 +45,8 @@ def simulate(
     from stowplan.solution import fixed, today
     from stowplan.validation import record_simulation
 
-    settings = settings_of("repair", profile, config, scheduler, freeze, freeze_bare, None, None, metrics, sample_nodes)
-    snapshot = load_snapshot(paths, skip_unknown_nodes)
+    settings = problem.settings()
+    snapshot = load_snapshot(paths, problem.skip_unknown_nodes)
     warn_of_idle_freezes(settings.freeze, snapshot)
     compiled = make_problem(snapshot, settings)
     queue = [pod for pod in compiled.pods if everything or not pod.node_name] + compiled.roll.only_refused()
@@ -55,11 +55,11 @@ def simulate(
         warn(note)
     played = compiled.profile
     if record is not None:
-        if sample_nodes:
+        if problem.sample_nodes:
             raise InputError("a record holds all nodes; leave out --sample-nodes", field="--record")
         # Records break ties by the first node and know no preemption, so what is printed does not either.
         played = replace(played, tie_break="first")
-        record_simulation(record, compiled, played, queue, standing, config)
+        record_simulation(record, compiled, played, queue, standing, problem.config)
     simulation = simulate(
         compiled.snapshot, played, queue, standing, shapes=compiled.shapes, seed=seed, preempts=record is None
     )
@@ -80,11 +80,10 @@ def verify(
     output: opt.Output = Format.TABLE,
 ) -> None:
     """Check a solution or a plan against a snapshot, the same or a newer one; exit 1 if it does not hold."""
-    from models.errors import InputError
     from models.plan import Plan
     from stowplan.cli.session import load_snapshot
     from stowplan.documents.plan import WITH_PLAN, parse_plan
-    from stowplan.documents.reading import kind_of, read_content
+    from stowplan.documents.reading import kind_of, read_content, require_config
     from stowplan.documents.solution import parse_solution
     from stowplan.inputs import Settings, make_profile
 
@@ -98,8 +97,7 @@ def verify(
     read = parse_plan(content, document) if is_plan else parse_solution(content, document, wanted)
     made_with = read.settings
     snapshot = load_snapshot(paths, skip_unknown_nodes)
-    if made_with.config is not None and config is None:
-        raise InputError(f"was made with {made_with.config}; give it with --config", document, None, "settings.config")
+    require_config(made_with, config, document)
     settings = Settings(release=made_with.release, config=config, scheduler=made_with.scheduler)
     profile = make_profile(settings, snapshot)
     if isinstance(read, Plan):

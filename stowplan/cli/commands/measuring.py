@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from stowplan.cli import options as opt
-from stowplan.cli.choices import INTERRUPTED, options_of
+from stowplan.cli.choices import INTERRUPTED, SearchChoice
 from stowplan.cli.options import Format
 
 if TYPE_CHECKING:
@@ -42,7 +42,8 @@ def bench(
 
     opened = open_suite(suite, count=count, seed=seed)
     chosen = choose(opened, instances or (), first)
-    options = shared(options_of(time_limit, deterministic, seed, workers, memory), jobs, workers)
+    search = SearchChoice(time_limit, deterministic, seed, workers, memory)
+    options = shared(search.options(), jobs, workers)
 
     def tell(number: int, row: Row) -> None:
         if not quiet:

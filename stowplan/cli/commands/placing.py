@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from stowplan.cli import options as opt
-from stowplan.cli.choices import CHANGES, options_of, settings_of
+from stowplan.cli.choices import CHANGES, ProblemChoice, SearchChoice
+from stowplan.cli.groups import but, grouped
 from stowplan.cli.options import Format
 
 if TYPE_CHECKING:
@@ -17,27 +18,12 @@ if TYPE_CHECKING:
     from stowplan.inputs import Settings
 
 
+@grouped
 def compare(
     paths: opt.Paths,
-    objective: opt.Objective = "balance",
-    profile: opt.Release = "1.36",
-    config: opt.Config = None,
-    scheduler: opt.Scheduler = None,
-    metrics: opt.Metrics = None,
-    freeze: opt.Freeze = None,
-    freeze_bare: opt.FreezeBare = False,
-    max_moves: opt.MaxMoves = None,
-    preemption: opt.PreemptionOption = None,
-    executor: opt.Executor = None,
-    may_move: opt.MayMove = None,
-    equal_moves: opt.EqualMoves = False,
-    sample_nodes: opt.SampleNodes = False,
-    skip_unknown_nodes: opt.SkipUnknownNodes = False,
-    time_limit: opt.TimeLimit = 15.0,
-    deterministic: opt.Deterministic = False,
-    seed: opt.Seed = 0,
-    workers: opt.Workers = None,
-    memory: opt.Memory = None,
+    *,
+    problem: ProblemChoice,
+    search: Annotated[SearchChoice, but(time_limit=15.0)],
     output: opt.Output = Format.TABLE,
     quiet: opt.Quiet = False,
     detailed_exitcode: opt.DetailedExit = False,
@@ -45,23 +31,9 @@ def compare(
     """Show today, kube-scheduler and the best placement side by side."""
     from stowplan.cli.session import load_snapshot
 
-    settings = settings_of(
-        objective,
-        profile,
-        config,
-        scheduler,
-        freeze,
-        freeze_bare,
-        max_moves,
-        preemption,
-        metrics,
-        sample_nodes,
-        executor,
-        may_move,
-        equal_moves,
-    )
-    snapshot = load_snapshot(paths, skip_unknown_nodes)
-    changed = _compare(snapshot, settings, options_of(time_limit, deterministic, seed, workers, memory), output, quiet)
+    settings = problem.settings()
+    snapshot = load_snapshot(paths, problem.skip_unknown_nodes)
+    changed = _compare(snapshot, settings, search.options(), output, quiet)
     if detailed_exitcode and changed:
         raise typer.Exit(CHANGES)
 
@@ -88,26 +60,12 @@ def _compare(snapshot: Snapshot, settings: Settings, options: Options, output: F
     return bool(comparison.solution.moves)
 
 
+@grouped
 def solve(
     paths: opt.Paths,
-    objective: opt.Objective = "balance",
-    profile: opt.Release = "1.36",
-    config: opt.Config = None,
-    scheduler: opt.Scheduler = None,
-    metrics: opt.Metrics = None,
-    freeze: opt.Freeze = None,
-    freeze_bare: opt.FreezeBare = False,
-    max_moves: opt.MaxMoves = None,
-    preemption: opt.PreemptionOption = None,
-    executor: opt.Executor = None,
-    may_move: opt.MayMove = None,
-    equal_moves: opt.EqualMoves = False,
-    skip_unknown_nodes: opt.SkipUnknownNodes = False,
-    time_limit: opt.TimeLimit = 20.0,
-    deterministic: opt.Deterministic = False,
-    seed: opt.Seed = 0,
-    workers: opt.Workers = None,
-    memory: opt.Memory = None,
+    *,
+    problem: Annotated[ProblemChoice, but("sample_nodes")],
+    search: SearchChoice,
     output: opt.Output = Format.TABLE,
     quiet: opt.Quiet = False,
     detailed_exitcode: opt.DetailedExit = False,
@@ -122,22 +80,9 @@ def solve(
     from stowplan.report.text import show_solution
     from stowplan.solution import solve_snapshot
 
-    settings = settings_of(
-        objective,
-        profile,
-        config,
-        scheduler,
-        freeze,
-        freeze_bare,
-        max_moves,
-        preemption,
-        metrics,
-        executor=executor,
-        may_move=may_move,
-        equal_moves=equal_moves,
-    )
-    options = options_of(time_limit, deterministic, seed, workers, memory)
-    snapshot = load_snapshot(paths, skip_unknown_nodes)
+    settings = problem.settings()
+    options = search.options()
+    snapshot = load_snapshot(paths, problem.skip_unknown_nodes)
     warn_of_idle_freezes(settings.freeze, snapshot)
     compiled = make_problem(snapshot, settings)
     with stoppable() as stop, reported(compiled.problem.tiers, quiet) as progress:
@@ -165,4 +110,5 @@ def demo(
 
     if not quiet:
         print(f"stowplan: stowplan compare {demo_path()}", file=sys.stderr)
-    _compare(load_snapshot([str(demo_path())]), Settings(), options_of(time_limit, False, 0, None), output, quiet)
+    options = SearchChoice(time_limit=time_limit).options()
+    _compare(load_snapshot([str(demo_path())]), Settings(), options, output, quiet)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+from typing import Annotated
 
 import typer
 
 from stowplan.cli import options as opt
 from stowplan.cli import trial_options as trial
-from stowplan.cli.choices import INTERRUPTED, options_of, settings_of
+from stowplan.cli.choices import INTERRUPTED, ProblemChoice, SearchChoice
+from stowplan.cli.groups import but, grouped
 from stowplan.cli.options import Format
 
 
@@ -29,6 +31,7 @@ def replay(
     from plans.replay.outcome import INTERRUPTED as INTERRUPTED_REPLAY
     from stowplan.cli.session import emit, load_snapshot, stoppable
     from stowplan.documents.plan import read_plan
+    from stowplan.documents.reading import require_config
     from stowplan.documents.replay import replay_document
     from stowplan.inputs import Settings, make_profile
     from stowplan.replaying import replay_plan
@@ -36,8 +39,8 @@ def replay(
 
     document = read_plan(plan)
     made_with = document.settings
-    if made_with.config is not None and config is None and profile is None:
-        raise InputError(f"was made with {made_with.config}; give it with --config", plan, None, "settings.config")
+    if profile is None:
+        require_config(made_with, config, plan)
     snapshot = load_snapshot(paths, skip_unknown_nodes)
     settings = Settings(
         release=profile or made_with.release,
@@ -67,26 +70,13 @@ def replay(
         raise typer.Exit(INTERRUPTED)
 
 
+@grouped
 def frontier(
     paths: opt.Paths,
+    *,
     limits: trial.Limits = None,
-    objective: opt.Objective = "balance",
-    profile: opt.Release = "1.36",
-    config: opt.Config = None,
-    scheduler: opt.Scheduler = None,
-    metrics: opt.Metrics = None,
-    freeze: opt.Freeze = None,
-    freeze_bare: opt.FreezeBare = False,
-    preemption: opt.PreemptionOption = None,
-    executor: opt.Executor = None,
-    may_move: opt.MayMove = None,
-    equal_moves: opt.EqualMoves = False,
-    skip_unknown_nodes: opt.SkipUnknownNodes = False,
-    time_limit: opt.TimeLimit = 60.0,
-    deterministic: opt.Deterministic = False,
-    seed: opt.Seed = 0,
-    workers: opt.Workers = None,
-    memory: opt.Memory = None,
+    problem: Annotated[ProblemChoice, but("max_moves", "sample_nodes")],
+    search: Annotated[SearchChoice, but(time_limit=60.0)],
     drawing: trial.Drawing = None,
     output: opt.Output = Format.TABLE,
     quiet: opt.Quiet = False,
@@ -98,22 +88,9 @@ def frontier(
     from stowplan.inputs import make_problem
     from stowplan.report.frontier import draw, frontier_rows, point_line, show_frontier
 
-    settings = settings_of(
-        objective,
-        profile,
-        config,
-        scheduler,
-        freeze,
-        freeze_bare,
-        None,
-        preemption,
-        metrics,
-        executor=executor,
-        may_move=may_move,
-        equal_moves=equal_moves,
-    )
-    options = options_of(time_limit, deterministic, seed, workers, memory)
-    snapshot = load_snapshot(paths, skip_unknown_nodes)
+    settings = problem.settings()
+    options = search.options()
+    snapshot = load_snapshot(paths, problem.skip_unknown_nodes)
     warn_of_idle_freezes(settings.freeze, snapshot)
     compiled = make_problem(snapshot, settings)
 
