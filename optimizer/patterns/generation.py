@@ -77,11 +77,11 @@ class Generation:
 
     @property
     def bound(self) -> int:
-        """The best bound, rounded up: values are whole."""
+        """The best bound, rounded up to what the tier can be."""
         if self.certificate is None:
             return 0
         value = self.certificate.value
-        return max(0, -(-value.numerator // value.denominator))
+        return max(0, self.structure.attainable(self.tier, -(-value.numerator // value.denominator)))
 
     def run(self, start: Duals, target: int, budget: Budget, proven: int = 0) -> None:
         """Generate patterns until the bound reaches ``target``, or cannot be raised to another whole number.

@@ -7,10 +7,7 @@ from numpy.typing import NDArray
 
 from models.arrays import Ints
 from optimizer.search.kernel.jit import allocating
-from optimizer.search.kernel.packing import distribute, put
-
-HASTE = 100
-"""Effort of the packer for each pod."""
+from optimizer.search.kernel.packing import HASTE, admit, distribute
 
 
 @allocating
@@ -39,6 +36,7 @@ def fill_each(
     rem = np.empty(rows, dtype=np.int64)
     x = np.zeros(kinds, dtype=np.int64)
     space, after = np.zeros(devices, dtype=np.int64), np.zeros(devices, dtype=np.int64)
+    refused = np.zeros(2, dtype=np.int64)
     for first in range(kinds):
         found[first, :] = 0
         worth[first] = 0
@@ -49,12 +47,10 @@ def fill_each(
         if (rem < 0).any() or (size > 0 and distribute(x, first, whole, part, size, held, HASTE, space) <= 0):
             continue
         x[first] = 1
-        too_large, too_many = size + 1, devices + 1
+        refused[0], refused[1] = size + 1, devices + 1
         worth[first] = value[first]
         for k in order:
             often = upper[k] - x[k]
-            if size > 0 and (part[k] >= too_large or whole[k] >= too_many):
-                continue
             for r in range(rows):
                 if demand[k, r] > rem[r]:
                     often = 0
@@ -63,17 +59,12 @@ def fill_each(
                     often = rem[r] // demand[k, r]
             if often > 0 and size > 0 and whole[k] + part[k] > 0:
                 most, often = often, 0
-                while often < most and (
-                    put(whole[k], part[k], size, space, after)
-                    or distribute(x, k, whole, part, size, held, HASTE, after) > 0
-                ):
+                while often < most:
+                    if admit(x, k, whole, part, size, held, True, space, after, refused, HASTE)[0] <= 0:
+                        break
                     space[:] = after
                     x[k] += 1
                     often += 1
-                if often < most and whole[k] == 0:
-                    too_large = part[k]
-                if often < most and part[k] == 0:
-                    too_many = whole[k]
             elif often > 0:
                 x[k] += often
             if often > 0:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from models.arrays import Floats, Ints
 from models.bin_packing import EFFORT
 from optimizer.search.kernel.jit import allocating, compiled
-from optimizer.search.kernel.packing import distribute, put
+from optimizer.search.kernel.packing import HASTE, REPACKED, admit, distribute
 
 SAFE = 1e-9
 """Relative error granted to floating-point sums of values, which are whole numbers below 2⁵⁰."""
@@ -80,13 +80,6 @@ def _gain(
     return total, critical
 
 
-HASTE = 100
-"""Effort of the packer for a partial pattern; where it does not know, the pattern is kept."""
-
-REPACKED = 30
-"""What distributing all pods anew counts as work."""
-
-
 @allocating
 def _maximal(
     x: Ints,
@@ -115,7 +108,7 @@ def _maximal(
         x[extra] += 1
     maximal = True
     looked = kinds
-    too_large, too_many = size + 1, len(room) + 1
+    refused = np.array([size + 1, len(room) + 1], dtype=np.int64)
     for k in range(kinds):
         if x[k] >= upper[k]:
             continue
@@ -125,19 +118,12 @@ def _maximal(
             if left < 0 or (demand[k, r] < 0 and left > waste[r]):
                 fit = False
                 break
-        if not fit or (size > 0 and (part[k] >= too_large or whole[k] >= too_many)):
-            continue
-        if size > 0 and whole[k] + part[k] > 0:
-            looked += REPACKED
-            verdict = distribute(x, k, whole, part, size, held, EFFORT, room)
-            if verdict < 0 and whole[k] == 0:
-                too_large = part[k]
-            if verdict < 0 and part[k] == 0:
-                too_many = whole[k]
-            if verdict <= 0:
-                continue
-        maximal = False
-        break
+        if fit:
+            verdict, work = admit(x, k, whole, part, size, held, False, room, room, refused, EFFORT)
+            looked += work
+            if verdict > 0:
+                maximal = False
+                break
     if extra >= 0:
         x[extra] -= 1
     return maximal, looked
@@ -226,8 +212,8 @@ def search(
     # Room on every device, whether it is known, and the least that surely cannot be added: a share, whole devices.
     space_on = np.zeros((depth + 1, devices), dtype=np.int64)
     known = np.ones(depth + 1, dtype=np.bool_)
-    too_large = np.full(depth + 1, size + 1, dtype=np.int64)
-    too_many = np.full(depth + 1, devices + 1, dtype=np.int64)
+    refused = np.empty((depth + 1, 2), dtype=np.int64)
+    refused[0, 0], refused[0, 1] = size + 1, devices + 1
     scratch = np.zeros(devices, dtype=np.int64)
     no_limit = np.iinfo(np.int64).max
     best = least
@@ -265,7 +251,7 @@ def search(
             for j in range(start, end):
                 k = fits[above, j] if d else j
                 often = upper[k] - x[k]
-                if size > 0 and (part[k] >= too_large[d] or whole[k] >= too_many[d]):
+                if size > 0 and (part[k] >= refused[d, 0] or whole[k] >= refused[d, 1]):
                     often = 0
                 for r in range(rows):
                     space = rem[d, r] + relief[r]
@@ -324,61 +310,47 @@ def search(
                 if number[d] and smallest[r] > 0:
                     count[d] = min(count[d], max(0, rem[d, r]) // smallest[r])
             place[d] = 0
-            if everything:
-                if (
-                    kept
-                    and (makes or not fitting or size > 0)
-                    and worth[d] >= least
-                    and (known[d] or distribute(x, -1, whole, part, size, held, EFFORT, scratch) > 0)
-                ):
-                    maximal, more = _maximal(x, upper, demand, rem[d], waste, -1, whole, part, size, held, scratch)
+            good = kept and worth[d] >= (least if everything else best + 1)
+            if good and not known[d]:
+                looked += REPACKED + EFFORT // 20
+                known[d] = distribute(x, -1, whole, part, size, held, EFFORT, space_on[d]) > 0
+                good = known[d]
+            if good and everything and (makes or not fitting or size > 0):
+                good, more = _maximal(x, upper, demand, rem[d], waste, -1, whole, part, size, held, scratch)
+                looked += more
+                if good:
+                    if patterns == len(found):
+                        return patterns, best, no_limit, looked, False
+                    found[patterns, :] = x
+                    patterns += 1
+            elif good and not everything:
+                best = worth[d]
+                found[patterns % len(found), :] = x
+                patterns += 1
+            if count[d] == 1:
+                for j in range(number[d]):
+                    k = fits[d, j]
+                    if worth[d] + value[k] < (least if everything else best + 1) or not _fits(demand[k], rem[d], waste):
+                        continue
+                    verdict, more = admit(
+                        x, k, whole, part, size, held, known[d], space_on[d], scratch, refused[d], EFFORT
+                    )
                     looked += more
-                    if maximal:
+                    if verdict <= 0:
+                        continue
+                    if everything:
+                        good, more = _maximal(x, upper, demand, rem[d], waste, k, whole, part, size, held, scratch)
+                        looked += more
+                        if not good:
+                            continue
                         if patterns == len(found):
                             return patterns, best, no_limit, looked, False
-                        found[patterns, :] = x
-                        patterns += 1
-                if count[d] == 1:
-                    for j in range(number[d]):
-                        k = fits[d, j]
-                        if (
-                            worth[d] + value[k] >= least
-                            and _fits(demand[k], rem[d], waste)
-                            and (size <= 0 or distribute(x, k, whole, part, size, held, EFFORT, scratch) > 0)
-                        ):
-                            maximal, more = _maximal(
-                                x, upper, demand, rem[d], waste, k, whole, part, size, held, scratch
-                            )
-                            looked += more
-                            if maximal:
-                                if patterns == len(found):
-                                    return patterns, best, no_limit, looked, False
-                                found[patterns, :] = x
-                                found[patterns, k] += 1
-                                patterns += 1
-                    number[d] = 0
-            else:
-                if (
-                    kept
-                    and worth[d] > best
-                    and (known[d] or distribute(x, -1, whole, part, size, held, EFFORT, scratch) > 0)
-                ):
-                    best = worth[d]
+                    else:
+                        best = worth[d] + value[k]
                     found[patterns % len(found), :] = x
+                    found[patterns % len(found), k] += 1
                     patterns += 1
-                if count[d] == 1:
-                    for j in range(number[d]):
-                        k = fits[d, j]
-                        if (
-                            worth[d] + value[k] > best
-                            and _fits(demand[k], rem[d], waste)
-                            and (size <= 0 or distribute(x, k, whole, part, size, held, EFFORT, scratch) > 0)
-                        ):
-                            best = worth[d] + value[k]
-                            found[patterns % len(found), :] = x
-                            found[patterns % len(found), k] += 1
-                            patterns += 1
-                    number[d] = 0
+                number[d] = 0
             if d >= depth - 1 and number[d]:
                 return patterns, best, no_limit, looked, False
         i = place[d]
@@ -404,22 +376,12 @@ def search(
             return patterns, best, int(np.floor(bound)), looked, False
         k = fits[d, i]
         place[d] = i + 1
-        if size > 0:
-            if part[k] >= too_large[d] or whole[k] >= too_many[d]:
-                continue
-            known[d + 1] = known[d] and put(whole[k], part[k], size, space_on[d], space_on[d + 1])
-            if not known[d + 1]:
-                looked += REPACKED
-                verdict = distribute(x, k, whole, part, size, held, HASTE, space_on[d + 1])
-                if verdict < 0:
-                    if whole[k] == 0:
-                        too_large[d] = part[k]
-                    if part[k] == 0:
-                        too_many[d] = whole[k]
-                    continue
-                known[d + 1] = verdict > 0
-            too_large[d + 1] = too_large[d]
-            too_many[d + 1] = too_many[d]
+        verdict, more = admit(x, k, whole, part, size, held, known[d], space_on[d], space_on[d + 1], refused[d], HASTE)
+        looked += more
+        if verdict < 0:
+            continue
+        known[d + 1] = verdict > 0
+        refused[d + 1, 0], refused[d + 1, 1] = refused[d, 0], refused[d, 1]
         start = i
         taken[d] = k
         x[k] += 1

@@ -53,6 +53,8 @@ class Structure:
     missing, opening, constant
         ``[t, k]``, ``[t, g]``, ``[t]``: in each tier, what a pod without a node costs, what a node of the group costs
         once a pod stands on it, and what is paid in any case. Other terms are not in it; they are never negative.
+    step
+        ``[t]`` values of a tier differ from its constant by multiples of it.
     """
 
     kind: Ints
@@ -67,6 +69,7 @@ class Structure:
     missing: Ints
     opening: Ints
     constant: Ints
+    step: Ints
 
     @property
     def kinds(self) -> int:
@@ -82,6 +85,11 @@ class Structure:
         """Whether patterns have something to say about a tier."""
         return bool(self.missing[tier].any() or self.opening[tier].any())
 
+    def attainable(self, tier: int, value: int) -> int:
+        """Return the least number that is not below a value, nor ruled out as a value of the tier by its step."""
+        constant, step = int(self.constant[tier]), int(self.step[tier])
+        return constant - (constant - value) // step * step
+
     def patterns(self, placement: Placement) -> Ints:
         """``[n, k]`` how many pods of each kind a placement has on each node."""
         table = np.zeros((len(self.group), self.kinds), dtype=np.int64)
@@ -96,7 +104,7 @@ def structure_of(judge: Judge) -> Structure | None:
     if not classes or not nodes:
         return None
     upper = most(problem)
-    missing, opening, constant, held = _costs(problem)
+    missing, opening, constant, held, step = _costs(problem)
     packing = packing_of(judge)
     rows = list(_rows(judge))[:ROWS]
     demand = np.array([row for row, _ in rows], dtype=np.int64).reshape(len(rows), classes)
@@ -132,6 +140,7 @@ def structure_of(judge: Judge) -> Structure | None:
         missing=missing[:, first],
         opening=opening[:, member],
         constant=constant,
+        step=step,
     )
 
 
@@ -141,13 +150,17 @@ def _sum(per_class: Ints, kind: Ints, kinds: int) -> Ints:
     return total
 
 
-def _costs(problem: Problem) -> tuple[Ints, Ints, Ints, NDArray[np.bool_]]:
-    """``[t, c]`` cost of a missing pod; ``[t, n]`` of opening a node; ``[t]`` of what is open; ``[t, n]`` what is."""
+def _costs(problem: Problem) -> tuple[Ints, Ints, Ints, NDArray[np.bool_], Ints]:
+    """``[t, c]`` cost of a missing pod; ``[t, n]`` of opening a node; ``[t]`` of what is open; ``[t, n]`` what is.
+
+    And ``[t]`` the step between values: the greatest common divisor of the costs, if there are no other terms.
+    """
     classes, nodes = problem.shape
     missing = np.zeros((len(problem.tiers), classes), dtype=np.int64)
     opening = np.zeros((len(problem.tiers), nodes), dtype=np.int64)
     constant = np.zeros(len(problem.tiers), dtype=np.int64)
     held = np.zeros((len(problem.tiers), nodes), dtype=np.bool_)
+    step = np.ones(len(problem.tiers), dtype=np.int64)
     for t, tier in enumerate(problem.tiers):
         for weighted in tier.terms:
             match weighted.term:
@@ -160,7 +173,9 @@ def _costs(problem: Problem) -> tuple[Ints, Ints, Ints, NDArray[np.bool_]]:
                     held[t] |= ~shut
                 case _:
                     pass  # never negative, so the tier is at least what is read of it
-    return missing, opening, constant, held
+        if all(isinstance(weighted.term, Unplaced | Open) for weighted in tier.terms):
+            step[t] = max(1, int(np.gcd.reduce(np.concatenate([missing[t], opening[t]]))))
+    return missing, opening, constant, held, step
 
 
 def _rows(judge: Judge) -> Iterator[tuple[Ints, Ints]]:
