@@ -25,7 +25,9 @@ FINEST = 5
 """The highest step of the functions that `dual_weights` takes."""
 
 
-def fewest_bins(parts: Sequence[int], n: int, size: int, at_most: int, where: MutableSequence[int]) -> int:
+def fewest_bins(
+    parts: Sequence[int], n: int, size: int, at_most: int, where: MutableSequence[int], effort: int = EFFORT
+) -> int:
     """Return the fewest devices that hold the first ``n`` parts, or ``at_most + 1`` if that is more than ``at_most``.
 
     Parameters
@@ -33,7 +35,10 @@ def fewest_bins(parts: Sequence[int], n: int, size: int, at_most: int, where: Mu
     parts
         Between 1 and ``size``, in decreasing order.
     where
-        ``[n]`` receives the device of each part, if the answer is not above ``at_most``.
+        ``[n]`` receives the device of each part, if the answer is not above ``at_most``; if it is, the first entry
+        is negative where a search was given up, so that ``at_most`` may do after all.
+    effort
+        Parts that the search takes up before it gives up on a number of devices.
     """
     room = [0] * n
     opened = 0
@@ -88,6 +93,7 @@ def fewest_bins(parts: Sequence[int], n: int, size: int, at_most: int, where: Mu
         number[kinds - 1] += 1
 
     taken = [0] * n  # the kind of each part taken up, in order
+    given_up = False
     gap = [0] * n  # room left on the device before, where the part begins a device; else -1
     for target in range(least, opened):
         if target > at_most:
@@ -100,7 +106,7 @@ def fewest_bins(parts: Sequence[int], n: int, size: int, at_most: int, where: Mu
         kind = 0
         steps = 0
         exhausted = False
-        while depth < n and not exhausted and steps < EFFORT:
+        while depth < n and not exhausted and steps < effort:
             smallest = kinds - 1
             while left[smallest] == 0:
                 smallest -= 1
@@ -147,6 +153,9 @@ def fewest_bins(parts: Sequence[int], n: int, size: int, at_most: int, where: Mu
                 where[first[taken[i]] + left[taken[i]]] = device
                 left[taken[i]] += 1
             return target
+        given_up |= not exhausted
+    if given_up and opened > at_most:
+        where[0] = -1
     return min(opened, at_most + 1)
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from models.arrays import Ints
 from models.problem import Placement, Problem
 from optimizer.patterns.master import Pool
+from optimizer.patterns.shares import holds
 from optimizer.patterns.structure import Structure
 
 
@@ -57,19 +58,23 @@ def _fill(structure: Structure, wanted: Ints) -> None:
     shut = (wanted.sum(axis=1) == 0) & (structure.opening[:, structure.group].sum(axis=0) > 0)
     # The most urgent first, the smallest of them before the others.
     order = np.lexsort([*structure.demand.T, *-structure.missing[::-1]])
+    everyone = np.arange(structure.kinds)
     for k in order.tolist():
-        for _ in range(int(missing[k])):
-            fits = (upper[:, k] > 0) & (room >= structure.demand[k]).all(axis=1)
-            candidates = np.flatnonzero(fits & ~shut)
-            if not len(candidates):
-                candidates = np.flatnonzero(fits)
-            if not len(candidates):
+        # A node that cannot take a pod of the kind now cannot take one later either.
+        candidates = np.flatnonzero((upper[:, k] > 0) & (room >= structure.demand[k]).all(axis=1))
+        for n in candidates[np.argsort(shut[candidates], kind="stable")].tolist():
+            shares = structure.shares[structure.group[n]].of(everyone)
+            while missing[k] and upper[n, k] > 0 and (room[n] >= structure.demand[k]).all():
+                wanted[n, k] += 1
+                if not holds(wanted[n], *shares):
+                    wanted[n, k] -= 1
+                    break
+                upper[n, k] -= 1
+                room[n] -= structure.demand[k]
+                shut[n] = False
+                missing[k] -= 1
+            if not missing[k]:
                 break
-            n = int(candidates[0])
-            wanted[n, k] += 1
-            upper[n, k] -= 1
-            room[n] -= structure.demand[k]
-            shut[n] = False
 
 
 def _classes(problem: Problem, structure: Structure, wanted: Ints, near: Placement) -> Placement:

@@ -41,7 +41,8 @@ def dive(generation: Generation, target: int, budget: Budget, random: np.random.
             solution = master.solve(budget)
             if solution is None:
                 return None
-            if solution.value + float(structure.constant[generation.tier]) > target - 1 + 1e-6:
+            most = target - int(structure.step[generation.tier])
+            if solution.value + float(structure.constant[generation.tier]) > most + 1e-6:
                 return None
             fixed = np.concatenate([fixed, np.zeros(pool.size - len(fixed), dtype=np.int64)])
             count = solution.count

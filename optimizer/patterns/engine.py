@@ -191,7 +191,7 @@ class _Stage:
         return True
 
     def _raise(self, bound: int) -> None:
-        self.bound = max(self.bound, bound)
+        self.bound = max(self.bound, self.structure.attainable(self.tier, bound))
 
     def _dive(self, budget: Budget, random: np.random.Generator | None) -> None:
         if self.done:

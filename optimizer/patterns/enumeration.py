@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+from numpy.typing import NDArray
 
 from models.arrays import Ints
 from optimizer.patterns.budget import Budget
@@ -62,7 +63,7 @@ def candidates(generation: Generation, value: int, work: int, cap: int, budget: 
     if (waste < 0).any():
         return Candidates(np.zeros(0, dtype=np.int64), np.zeros(s.kinds, dtype=np.int64))
     cap = min(cap, LARGEST_TABLE // s.kinds)
-    chosen: list[Ints] = []
+    listed: list[NDArray[np.int16]] = []
     total = 0
     for g, pricer in enumerate(generation.pricers):
         cost = b * prices.opening[g] + a * prices.opening_price[g]
@@ -73,8 +74,11 @@ def candidates(generation: Generation, value: int, work: int, cap: int, budget: 
         if not found.complete:
             return None
         total += len(found.patterns)
-        generation.pool.add(g, found.patterns)
-        chosen.append(generation.pool.indices(g, found.patterns))
+        listed.append(found.patterns)
+    # Only all of them together are of use; some would be a burden to the master.
+    for g, patterns in enumerate(listed):
+        generation.pool.add(g, patterns)
+    chosen = [generation.pool.indices(g, patterns) for g, patterns in enumerate(listed)]
     missing = s.spare.copy()
     for k in range(s.kinds):
         reduced = b * prices.missing[k] + a * prices.missing_price[k]

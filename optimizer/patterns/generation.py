@@ -30,6 +30,9 @@ SHORT = 3_000_000
 LONG = 40_000_000
 """Candidates that pricing looks at when a bound is wanted."""
 
+CERTIFIED = 0.3
+"""Part of the time left that pricing all groups for a bound may take; else none might be left to find patterns."""
+
 LARGEST_POOL = 60_000
 """Patterns up to which more are generated."""
 
@@ -77,11 +80,11 @@ class Generation:
 
     @property
     def bound(self) -> int:
-        """The best bound, rounded up: values are whole."""
+        """The best bound, rounded up to what the tier can be."""
         if self.certificate is None:
             return 0
         value = self.certificate.value
-        return max(0, -(-value.numerator // value.denominator))
+        return max(0, self.structure.attainable(self.tier, -(-value.numerator // value.denominator)))
 
     def run(self, start: Duals, target: int, budget: Budget, proven: int = 0) -> None:
         """Generate patterns until the bound reaches ``target``, or cannot be raised to another whole number.
@@ -151,11 +154,13 @@ class Generation:
         known = self.pool.pattern.astype(np.int64) @ prices.cover
         best: list[int] = []
         new, complete = 0, True
+        granted = budget.part(CERTIFIED)
         for g, pricer in enumerate(self.pricers):
             least = max(min(prices.opening[g] + prices.opening_price[g], 1 << 50), 0)
             least = max(least, int(known[: len(known)][self.pool.group[: len(known)] == g].max(initial=0)))
-            priced = pricer.best(prices.cover, least, min(work, budget.work))
-            budget.spend(priced.work)
+            most = granted.work // (s.groups - g) if work > SHORT else budget.work
+            priced = pricer.best(prices.cover, least, min(work, most))
+            granted.spend(priced.work)
             best.append(priced.bound)
             complete &= priced.complete
             patterns = priced.patterns

@@ -4,6 +4,11 @@ Patterns are enumerated depth first. A partial pattern is dropped when what it c
 gain is bounded by a fractional knapsack in one surrogate row, the weighted sum of all rows, over the kinds that still
 fit; and, where only a few pods more can fit, by the most valuable ones. Kinds whose reduced cost in that knapsack is
 too high are dropped from the branch.
+
+Where there are shares of devices to pack, pods are given theirs as they come; where none is left, all are distributed
+anew. ``whole`` and ``part`` are what a pod of each kind takes of them, ``size`` is that of a device and 0 if there is
+nothing to pack, ``count`` says how many there are, and ``held`` lists the shares of others. A pod that surely cannot be
+added to a partial pattern cannot be added to what comes of it, nor can any that takes more.
 """
 
 from __future__ import annotations
@@ -12,7 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.arrays import Floats, Ints
+from models.bin_packing import EFFORT
 from optimizer.search.kernel.jit import allocating, compiled
+from optimizer.search.kernel.packing import HASTE, REPACKED, admit, distribute
 
 SAFE = 1e-9
 """Relative error granted to floating-point sums of values, which are whole numbers below 2⁵⁰."""
@@ -73,15 +80,37 @@ def _gain(
     return total, critical
 
 
-@compiled
-def _maximal(x: Ints, upper: Ints, demand: Ints, rem: Ints, waste: Ints, extra: int) -> bool:
-    """Whether no pod can be added to a pattern, ``extra`` (a kind, or -1) being part of it already.
+@allocating
+def _maximal(
+    x: Ints,
+    upper: Ints,
+    demand: Ints,
+    rem: Ints,
+    waste: Ints,
+    extra: int,
+    whole: Ints,
+    part: Ints,
+    size: int,
+    held: Ints,
+    room: Ints,
+) -> tuple[bool, int]:
+    """Whether no pod can be added to a pattern, ``extra`` (a kind, or -1) being part of it already; and the work.
 
     A pod that makes room is not added where more than ``waste`` would be left.
+
+    Parameters
+    ----------
+    room
+        ``[i]`` is written.
     """
     kinds, rows = demand.shape
+    if extra >= 0:
+        x[extra] += 1
+    maximal = True
+    looked = kinds
+    refused = np.array([size + 1, len(room) + 1], dtype=np.int64)
     for k in range(kinds):
-        if x[k] + (1 if k == extra else 0) >= upper[k]:
+        if x[k] >= upper[k]:
             continue
         fit = True
         for r in range(rows):
@@ -90,8 +119,14 @@ def _maximal(x: Ints, upper: Ints, demand: Ints, rem: Ints, waste: Ints, extra: 
                 fit = False
                 break
         if fit:
-            return False
-    return True
+            verdict, work = admit(x, k, whole, part, size, held, False, room, room, refused, EFFORT)
+            looked += work
+            if verdict > 0:
+                maximal = False
+                break
+    if extra >= 0:
+        x[extra] -= 1
+    return maximal, looked
 
 
 @compiled
@@ -112,6 +147,11 @@ def search(
     demand: Ints,
     room: Ints,
     upper: Ints,
+    whole: Ints,
+    part: Ints,
+    size: int,
+    devices: int,
+    held: Ints,
     makers: int,
     least: int,
     everything: bool,
@@ -131,6 +171,9 @@ def search(
         Room in the surrogate row.
     demand, room
         ``[k, r]`` and ``[r]``.
+    whole, part, size, devices, held
+        ``[k]`` devices that a pod has for itself, and its share of one more; size of a device, 0 if there is nothing to
+        pack; number of devices; ``[h]`` shares that others hold.
     least
         Patterns of at most this value are of no interest; of less than this value, if ``everything`` is wanted.
     everything
@@ -166,12 +209,20 @@ def search(
     smallest = np.empty(rows, dtype=np.int64)
     middle = np.zeros(depth + 1, dtype=np.int64)
     relief = np.zeros(rows, dtype=np.int64)
+    # Room on every device, whether it is known, and the least that surely cannot be added: a share, whole devices.
+    space_on = np.zeros((depth + 1, devices), dtype=np.int64)
+    known = np.ones(depth + 1, dtype=np.bool_)
+    refused = np.empty((depth + 1, 2), dtype=np.int64)
+    refused[0, 0], refused[0, 1] = size + 1, devices + 1
+    scratch = np.zeros(devices, dtype=np.int64)
     no_limit = np.iinfo(np.int64).max
     best = least
     patterns = 0
     looked = 0
     rem[0] = room
     left[0] = surrogate
+    if size > 0:
+        known[0] = distribute(x, -1, whole, part, size, held, EFFORT, space_on[0]) > 0
     d = 0
     start = 0
     fresh = True
@@ -200,6 +251,8 @@ def search(
             for j in range(start, end):
                 k = fits[above, j] if d else j
                 often = upper[k] - x[k]
+                if size > 0 and (part[k] >= refused[d, 0] or whole[k] >= refused[d, 1]):
+                    often = 0
                 for r in range(rows):
                     space = rem[d, r] + relief[r]
                     if demand[k, r] > space and demand[k, r] > 0:
@@ -257,40 +310,47 @@ def search(
                 if number[d] and smallest[r] > 0:
                     count[d] = min(count[d], max(0, rem[d, r]) // smallest[r])
             place[d] = 0
-            if everything:
-                if kept and (makes or not fitting) and worth[d] >= least:
-                    looked += kinds
-                    if _maximal(x, upper, demand, rem[d], waste, -1):
+            good = kept and worth[d] >= (least if everything else best + 1)
+            if good and not known[d]:
+                looked += REPACKED + EFFORT // 20
+                known[d] = distribute(x, -1, whole, part, size, held, EFFORT, space_on[d]) > 0
+                good = known[d]
+            if good and everything and (makes or not fitting or size > 0):
+                good, more = _maximal(x, upper, demand, rem[d], waste, -1, whole, part, size, held, scratch)
+                looked += more
+                if good:
+                    if patterns == len(found):
+                        return patterns, best, no_limit, looked, False
+                    found[patterns, :] = x
+                    patterns += 1
+            elif good and not everything:
+                best = worth[d]
+                found[patterns % len(found), :] = x
+                patterns += 1
+            if count[d] == 1:
+                for j in range(number[d]):
+                    k = fits[d, j]
+                    if worth[d] + value[k] < (least if everything else best + 1) or not _fits(demand[k], rem[d], waste):
+                        continue
+                    verdict, more = admit(
+                        x, k, whole, part, size, held, known[d], space_on[d], scratch, refused[d], EFFORT
+                    )
+                    looked += more
+                    if verdict <= 0:
+                        continue
+                    if everything:
+                        good, more = _maximal(x, upper, demand, rem[d], waste, k, whole, part, size, held, scratch)
+                        looked += more
+                        if not good:
+                            continue
                         if patterns == len(found):
                             return patterns, best, no_limit, looked, False
-                        found[patterns, :] = x
-                        patterns += 1
-                if count[d] == 1:
-                    for j in range(number[d]):
-                        k = fits[d, j]
-                        if worth[d] + value[k] >= least and _fits(demand[k], rem[d], waste):
-                            looked += kinds
-                            if _maximal(x, upper, demand, rem[d], waste, k):
-                                if patterns == len(found):
-                                    return patterns, best, no_limit, looked, False
-                                found[patterns, :] = x
-                                found[patterns, k] += 1
-                                patterns += 1
-                    number[d] = 0
-            else:
-                if kept and worth[d] > best:
-                    best = worth[d]
+                    else:
+                        best = worth[d] + value[k]
                     found[patterns % len(found), :] = x
+                    found[patterns % len(found), k] += 1
                     patterns += 1
-                if count[d] == 1:
-                    for j in range(number[d]):
-                        k = fits[d, j]
-                        if worth[d] + value[k] > best and _fits(demand[k], rem[d], waste):
-                            best = worth[d] + value[k]
-                            found[patterns % len(found), :] = x
-                            found[patterns % len(found), k] += 1
-                            patterns += 1
-                    number[d] = 0
+                number[d] = 0
             if d >= depth - 1 and number[d]:
                 return patterns, best, no_limit, looked, False
         i = place[d]
@@ -316,6 +376,12 @@ def search(
             return patterns, best, int(np.floor(bound)), looked, False
         k = fits[d, i]
         place[d] = i + 1
+        verdict, more = admit(x, k, whole, part, size, held, known[d], space_on[d], space_on[d + 1], refused[d], HASTE)
+        looked += more
+        if verdict < 0:
+            continue
+        known[d + 1] = verdict > 0
+        refused[d + 1, 0], refused[d + 1, 1] = refused[d, 0], refused[d, 1]
         start = i
         taken[d] = k
         x[k] += 1
@@ -326,41 +392,3 @@ def search(
         d += 1
         fresh = True
     return patterns, best, best, looked, True
-
-
-@allocating
-def fill_each(
-    value: Ints, order: Ints, demand: Ints, room: Ints, upper: Ints, found: NDArray[np.int16], worth: Ints
-) -> None:
-    """For each kind, take one pod of it and go on greedily; fill ``found[k]`` and ``worth[k]``.
-
-    Parameters
-    ----------
-    order
-        Kinds in the order in which they are taken.
-    """
-    kinds, rows = demand.shape
-    rem = np.empty(rows, dtype=np.int64)
-    for first in range(kinds):
-        found[first, :] = 0
-        worth[first] = 0
-        if upper[first] <= 0:
-            continue
-        rem[:] = room - demand[first]
-        if (rem < 0).any():
-            continue
-        found[first, first] = 1
-        worth[first] = value[first]
-        for k in order:
-            often = upper[k] - found[first, k]
-            for r in range(rows):
-                if demand[k, r] > rem[r]:
-                    often = 0
-                    break
-                if demand[k, r] > 0 and demand[k, r] * often > rem[r]:
-                    often = rem[r] // demand[k, r]
-            if often > 0:
-                found[first, k] += often
-                worth[first] += often * value[k]
-                for r in range(rows):
-                    rem[r] -= often * demand[k, r]

@@ -9,8 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.arrays import Floats, Ints
-from optimizer.patterns.kernels import fill_each, search
+from optimizer.patterns.greedy import fill_each
+from optimizer.patterns.kernels import search
 from optimizer.patterns.meeting import Key, fillings, key_of, tail_length
+from optimizer.patterns.shares import Taken, holds
 from optimizer.patterns.structure import Structure
 
 KEPT = 24
@@ -55,6 +57,7 @@ class Pricer:
         self._demand = np.ascontiguousarray(demand[:, binding])
         self._room = np.ascontiguousarray(structure.room[group, binding])
         self._upper: Ints = upper
+        self._on_devices = structure.shares[group]
         self._relaxed = _Knapsack(self._demand, self._room, upper) if len(self.kinds) and binding.any() else None
 
     def best(self, value: Ints, least: int, work: int, upper: Ints | None = None) -> Priced:
@@ -81,6 +84,7 @@ class Pricer:
             np.ascontiguousarray(self._demand[order]),
             self._room,
             self._limit(upper)[order],
+            *self._shares(order),
             makers,
             least,
             False,
@@ -116,6 +120,7 @@ class Pricer:
             np.ascontiguousarray(self._demand[order]),
             self._room,
             self._upper[order],
+            *self._shares(order),
             makers,
             least,
             True,
@@ -132,9 +137,11 @@ class Pricer:
         sorted_key = Key(key.demand[order], key.room, key.waste)
         demand, upper = np.ascontiguousarray(self._demand[order]), self._upper[order]
         number, looked, complete = fillings(sorted_key, demand, self._room, upper, waste, work, found)
+        shares = self._shares(order)
+        found = found[:number][[holds(x, *shares) for x in found[:number].astype(np.int64)]]
         if not complete:
-            return Priced(UNLIMITED, self._patterns(found[:number], order), False, looked)
-        patterns = self._patterns(found[:number], order)
+            return Priced(UNLIMITED, self._patterns(found, order), False, looked)
+        patterns = self._patterns(found, order)
         return Priced(UNLIMITED, patterns[patterns @ value >= least], True, looked)
 
     def greedy(self, value: Ints, upper: Ints | None = None) -> tuple[NDArray[np.int16], Ints]:
@@ -145,10 +152,14 @@ class Pricer:
         order = ordered[0]
         found = np.zeros((len(self.kinds), len(self.kinds)), dtype=np.int16)
         worth = np.zeros(len(self.kinds), dtype=np.int64)
-        fill_each(value[self.kinds], order, self._demand, self._room, self._limit(upper), found, worth)
+        shares = self._shares(np.arange(len(self.kinds)))
+        fill_each(value[self.kinds], order, self._demand, self._room, self._limit(upper), *shares, found, worth)
         everyone = np.zeros((len(found), self._all), dtype=np.int16)
         everyone[:, self.kinds] = found
         return everyone, worth
+
+    def _shares(self, order: Ints) -> Taken:
+        return self._on_devices.of(self.kinds[order])
 
     def _limit(self, upper: Ints | None) -> Ints:
         if upper is None:

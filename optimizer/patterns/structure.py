@@ -17,6 +17,7 @@ from models.problem import AtMost, Capacity, Devices, Distinct, Open, Placement,
 from optimizer.cpsat.variables import most
 from optimizer.evaluate import Judge
 from optimizer.evaluate.excess import roles
+from optimizer.patterns.shares import Shares, packing_of, sums_of
 
 ROWS = 48
 """Rows that patterns obey at most; capacities come first, and further rules are left out."""
@@ -47,11 +48,13 @@ class Structure:
         ``[k, r]`` and ``[g, r]``: on every node of the group, ``Σ_k demand·pods ≤ room`` holds in every row.
     upper
         ``[g, k]`` the most pods of a kind that a node holds.
+    shares
+        For each group, what pods of each kind take of a node's devices.
     missing, opening, constant
         ``[t, k]``, ``[t, g]``, ``[t]``: in each tier, what a pod without a node costs, what a node of the group costs
         once a pod stands on it, and what is paid in any case. Other terms are not in it; they are never negative.
-    whole
-        ``[t]`` whether a tier has no other terms than those.
+    step
+        ``[t]`` values of a tier differ from its constant by multiples of it.
     """
 
     kind: Ints
@@ -62,10 +65,11 @@ class Structure:
     demand: Ints
     room: Ints
     upper: Ints
+    shares: tuple[Shares, ...]
     missing: Ints
     opening: Ints
     constant: Ints
-    whole: tuple[bool, ...]
+    step: Ints
 
     @property
     def kinds(self) -> int:
@@ -81,6 +85,11 @@ class Structure:
         """Whether patterns have something to say about a tier."""
         return bool(self.missing[tier].any() or self.opening[tier].any())
 
+    def attainable(self, tier: int, value: int) -> int:
+        """Return the least number that is not below a value, nor ruled out as a value of the tier by its step."""
+        constant, step = int(self.constant[tier]), int(self.step[tier])
+        return constant - (constant - value) // step * step
+
     def patterns(self, placement: Placement) -> Ints:
         """``[n, k]`` how many pods of each kind a placement has on each node."""
         table = np.zeros((len(self.group), self.kinds), dtype=np.int64)
@@ -95,13 +104,14 @@ def structure_of(judge: Judge) -> Structure | None:
     if not classes or not nodes:
         return None
     upper = most(problem)
-    missing, opening, constant, held, whole = _costs(problem)
+    missing, opening, constant, held, step = _costs(problem)
+    packing = packing_of(judge)
     rows = list(_rows(judge))[:ROWS]
     demand = np.array([row for row, _ in rows], dtype=np.int64).reshape(len(rows), classes)
     room = np.array([space for _, space in rows], dtype=np.int64).reshape(len(rows), nodes)
 
     reach = np.unique(np.packbits(upper > 0, axis=1), axis=0, return_inverse=True)[1].reshape(-1)
-    kind = refine(classes, (), [reach.astype(np.int64), *demand, *missing])
+    kind = refine(classes, (), [reach.astype(np.int64), *demand, *packing.asked, *missing])
     kinds = int(kind.max()) + 1
     first = np.unique(kind, return_index=True)[1]
     pooled = np.zeros((kinds, nodes), dtype=np.int64)
@@ -112,7 +122,7 @@ def structure_of(judge: Judge) -> Structure | None:
     pooled, binding = _tighten(demand, room, pooled, size)
     demand, room = demand[binding], room[binding]
 
-    looks = np.vstack([room, pooled, opening, held.astype(np.int64)])
+    looks = np.vstack([room, pooled, packing.offered, opening, held.astype(np.int64)])
     _, member, group = np.unique(looks, axis=1, return_index=True, return_inverse=True)
     group = group.reshape(-1).astype(np.int64)
     if kinds * len(member) > LARGEST or pooled.max() > MOST or max(missing.max(), opening.max()) > DEAREST:
@@ -126,10 +136,11 @@ def structure_of(judge: Judge) -> Structure | None:
         demand=np.ascontiguousarray(demand.T),
         room=np.ascontiguousarray(room[:, member].T),
         upper=np.ascontiguousarray(pooled[:, member].T),
+        shares=tuple(packing.on(n, first) for n in member.tolist()),
         missing=missing[:, first],
         opening=opening[:, member],
         constant=constant,
-        whole=whole,
+        step=step,
     )
 
 
@@ -139,16 +150,18 @@ def _sum(per_class: Ints, kind: Ints, kinds: int) -> Ints:
     return total
 
 
-def _costs(problem: Problem) -> tuple[Ints, Ints, Ints, NDArray[np.bool_], tuple[bool, ...]]:
-    """``[t, c]`` cost of a missing pod; ``[t, n]`` of opening a node; ``[t]`` of what is open; ``[t, n]`` what is."""
+def _costs(problem: Problem) -> tuple[Ints, Ints, Ints, NDArray[np.bool_], Ints]:
+    """``[t, c]`` cost of a missing pod; ``[t, n]`` of opening a node; ``[t]`` of what is open; ``[t, n]`` what is.
+
+    And ``[t]`` the step between values: the greatest common divisor of the costs, if there are no other terms.
+    """
     classes, nodes = problem.shape
     missing = np.zeros((len(problem.tiers), classes), dtype=np.int64)
     opening = np.zeros((len(problem.tiers), nodes), dtype=np.int64)
     constant = np.zeros(len(problem.tiers), dtype=np.int64)
     held = np.zeros((len(problem.tiers), nodes), dtype=np.bool_)
-    whole = []
+    step = np.ones(len(problem.tiers), dtype=np.int64)
     for t, tier in enumerate(problem.tiers):
-        whole.append(all(isinstance(w.term, Unplaced | Open) for w in tier.terms))
         for weighted in tier.terms:
             match weighted.term:
                 case Unplaced() as term:
@@ -160,7 +173,9 @@ def _costs(problem: Problem) -> tuple[Ints, Ints, Ints, NDArray[np.bool_], tuple
                     held[t] |= ~shut
                 case _:
                     pass  # never negative, so the tier is at least what is read of it
-    return missing, opening, constant, held, tuple(whole)
+        if all(isinstance(weighted.term, Unplaced | Open) for weighted in tier.terms):
+            step[t] = max(1, int(np.gcd.reduce(np.concatenate([missing[t], opening[t]]))))
+    return missing, opening, constant, held, step
 
 
 def _rows(judge: Judge) -> Iterator[tuple[Ints, Ints]]:
@@ -187,7 +202,7 @@ def _other_rows(problem: Problem, rule: Rule, before: Ints) -> Iterator[tuple[In
         case Distinct() if rule.own.any():
             yield rule.own, np.maximum(0, np.maximum(0, rule.limit) + before - rule.held.sum(axis=0))
         case Devices():
-            for limit, demand, free in rule.sums:
+            for limit, demand, free in sums_of(problem, rule):
                 yield demand, np.maximum(0, free) + limit * before
         case Repel():
             both, seekers, targets = roles(rule.seekers, rule.targets)

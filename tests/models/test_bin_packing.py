@@ -6,7 +6,6 @@ import random
 
 import pytest
 
-from models import bin_packing
 from models.bin_packing import dual_weights, fewest_bins, pack
 
 
@@ -82,12 +81,18 @@ def test_weights_see_what_the_volume_does_not() -> None:
     assert (6, (0, 3, 6)) in dual_weights((300, 400, 900), 1000)
 
 
-def test_a_search_that_gives_up_answers_with_first_fit_decreasing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_search_that_gives_up_answers_with_first_fit_decreasing_and_says_so() -> None:
     parts = (6, 5, 3, 2, 2, 2)
-    monkeypatch.setattr(bin_packing, "EFFORT", 2)
     where = [0] * len(parts)
-    assert fewest_bins(parts, len(parts), 10, len(parts), where) == 3
+    assert fewest_bins(parts, len(parts), 10, len(parts), where, effort=2) == 3
     assert max(where) == 2
+    assert min(where) == 0
+    assert fewest_bins(parts, len(parts), 10, 2, where, effort=2) == 3
+    assert where[0] < 0  # two may do, and they do
+    assert fewest_bins(parts, len(parts), 10, 2, where) == 2
+    assert where[0] == 0
+    assert fewest_bins(parts, len(parts), 10, 1, where, effort=2) == 2
+    assert where[0] == 0  # proven by the sum
 
 
 @pytest.mark.parametrize("seed", range(100))
