@@ -3,7 +3,8 @@
 The equations that tie nodes together, ``Σ_n y[k,n] + u[k] = size[k]``, are moved into the objective with a multiplier
 for each kind of pods (Lagrangian relaxation). What remains falls into one small program for each node. For any
 multipliers the sum of the nodes' minima is a lower bound, so nothing that is inexact in finding them can make the bound
-wrong; it is evaluated in whole numbers. Good multipliers come from the linear relaxation.
+wrong; it is evaluated in whole numbers. Good multipliers come from the linear relaxation. Small groups of nodes that
+have nothing to do with the others are solved as a whole.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 
 from models.arrays import Ints
 from models.problem import MovePeak, NodeCurve, Prefer, Problem
+from optimizer.bounds.components import Component, apart, components, together
 from optimizer.bounds.interior import CLOSE, Dual, LinearProgram
 from optimizer.bounds.node_search import search_nodes
 from optimizer.bounds.programs import LARGEST_NUMBER, Programs, node_programs
@@ -41,6 +43,9 @@ FIRST_BUDGET, LAST_BUDGET = 2_000, 20_000
 
 STRETCHES, FIRST_STRETCH = 8, 0.1
 """Trials along the ray of all multipliers, and by how much the first one is longer."""
+
+SHARE = 0.25
+"""Share of the time that is left for solving components as a whole."""
 
 CHUNK = 16
 """Nodes between two looks at the clock."""
@@ -79,6 +84,9 @@ def decomposition_bound(
         if deadline.over or (value is not None and best.bound >= value):
             return best.bound
     assert best is not None
+    best.join(deadline)
+    if value is not None and best.bound >= value:
+        return best.bound
     best.search(LAST_BUDGET, deadline)
     return best.bound
 
@@ -102,12 +110,16 @@ class Pricing:
         self.typical = typical_loads(programs)
         self.bounds = np.full(len(programs.times), -(1 << 62), dtype=np.int64)
         self.answers = np.zeros(programs.tables.upper.shape, dtype=np.int64)
+        self.whole: list[tuple[Component, int]] = []
         self._search(0, 0, len(self.bounds))
 
     @property
     def total(self) -> int:
         """What nodes and waiting pods cost at least, in grains."""
-        return total(self.programs, self.earned, self.bounds)
+        gained = sum(
+            max(0, cost - apart(self.programs, component, self.earned, self.bounds)) for component, cost in self.whole
+        )
+        return total(self.programs, self.earned, self.bounds) + gained
 
     @property
     def bound(self) -> int:
@@ -120,6 +132,13 @@ class Pricing:
             if deadline.over:
                 break
             self._search(budget, begin, min(len(self.bounds), begin + CHUNK))
+
+    def join(self, deadline: Deadline) -> None:
+        """Solve components as a whole, as far as they are small and time allows."""
+        for component in components(self.programs):
+            cost = together(self.programs, component, deadline.share(SHARE))
+            if cost is not None:
+                self.whole.append((component, cost))
 
     def _search(self, budget: int, begin: int, end: int) -> None:
         search_nodes(

@@ -331,6 +331,31 @@ def search_node(tables: Tables, m: int, earned: Ints, prices: Ints, typical: Int
 
 
 @allocating
+def costs_of(tables: Tables, m: int, kinds: Ints, patterns: Ints) -> Ints:
+    """Return what node ``m`` costs with each of some patterns ``[p, i]`` of pods of some kinds, and no others.
+
+    Multipliers have no part in it.
+    """
+    costs = np.zeros(len(patterns), dtype=np.int64)
+    away = 0
+    for k in range(len(tables.move)):
+        away += tables.move[k] * tables.start[m, k]
+    for p in range(len(patterns)):
+        total, pods = away, 0
+        for i in range(len(kinds)):
+            k, here = kinds[i], patterns[p, i]
+            total += tables.linear[m, k] * here - tables.move[k] * min(here, tables.start[m, k])
+            pods += here
+        for r in range(len(tables.demand)):
+            load = tables.base[m, r]
+            for i in range(len(kinds)):
+                load += tables.demand[r, kinds[i]] * patterns[p, i]
+            total += value_at(tables, tables.curve[m, r], load)
+        costs[p] = total + (tables.opening[m] if pods else 0)
+    return costs
+
+
+@allocating
 def search_nodes(
     tables: Tables,
     earned: Ints,

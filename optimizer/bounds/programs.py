@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from models.arrays import Ints
+from models.arrays import Bools, Ints
 from models.problem import (
     FAR,
     SEVERITY,
@@ -183,7 +183,7 @@ def node_programs(
     if not grain:
         return None
     limits = _limits(charges, representative, len(problem.nodes))
-    chosen, times = _distinct(tables, limits.opening)
+    chosen, times = _distinct(tables, limits.opening, (move > 0) | (limits.move > 0).any(axis=0))
     scaled = tables._replace(**{part: np.ascontiguousarray(getattr(tables, part)[chosen]) for part in _BY_NODE})
     scaled = scaled._replace(**{part: getattr(scaled, part) * grain for part in _COSTS})
     limits = limits._replace(opening=limits.opening[chosen])
@@ -326,9 +326,12 @@ def _grain(tables: Tables, unplaced: Ints) -> int:
     return grain
 
 
-def _distinct(tables: Tables, charged: Ints) -> tuple[Ints, Ints]:
+def _distinct(tables: Tables, charged: Ints, moving: Bools) -> tuple[Ints, Ints]:
     """Return a node of each program, and how many nodes have it."""
-    key = np.hstack([*(getattr(tables, part).reshape(len(charged), -1) for part in _BY_NODE), charged])
+    # Where a move costs nothing, it does not matter who stands there.
+    start = tables.start * moving
+    parts = (start if part == "start" else getattr(tables, part) for part in _BY_NODE)
+    key = np.hstack([*(part.reshape(len(charged), -1) for part in parts), charged])
     seen: dict[bytes, int] = {}
     number = np.array([seen.setdefault(row.tobytes(), len(seen)) for row in key], dtype=np.int64)
     chosen = np.unique(number, return_index=True)[1]

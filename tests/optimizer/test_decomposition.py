@@ -82,6 +82,8 @@ def never_above(problem: Problem, seed: int) -> None:
         assert pricing.bound <= value, problem.tiers[tier].name
         pricing.search(1_000, WORK)
         assert pricing.bound <= value, problem.tiers[tier].name
+        pricing.join(WORK)
+        assert pricing.bound <= value, problem.tiers[tier].name
 
 
 @pytest.mark.parametrize("seed", range(60))

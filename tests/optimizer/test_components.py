@@ -1,0 +1,143 @@
+"""Components cost what the best of all their placements costs, and never less than multipliers say."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from models.objective import PRESETS, Objective, TierSettings
+from models.problem import Problem
+from optimizer.bounds import components as module
+from optimizer.bounds.components import Component, apart, components, together
+from optimizer.bounds.decomposition import Pricing, decomposition_bound
+from optimizer.bounds.interior import Dual, linear_dual
+from optimizer.bounds.programs import Programs, node_programs
+from optimizer.control import Deadline
+from optimizer.cpsat.variables import most
+from optimizer.evaluate import Judge
+from plugins_compat.compiler.compile import compile_problem
+from plugins_compat.profiles import default_profile
+from plugins_compat.release import K36
+from tests.optimizer.test_decomposition import cost
+from tests.support.brute_force import best
+from tests.support.clusters import node, pod, snapshot
+from tests.support.problems import random_problem
+
+WORK = Deadline(60, deterministic=True)
+LEVEL = Objective(tiers=(TierSettings(name="balance", variance={"cpu": 1, "memory": 1}),))
+
+
+def programs_of(problem: Problem, tier: int, reached: tuple[int, ...]) -> Programs:
+    programs = node_programs(Judge(problem), most(problem), tier, reached, 10**6, 10**3)
+    assert programs is not None
+    return programs
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_component_costs_what_its_best_placement_costs(seed: int) -> None:
+    problem = random_problem(seed, broken=seed % 2 == 1)
+    values = best(problem)
+    rng = np.random.default_rng(seed)
+    for tier in range(len(values)):
+        programs = programs_of(problem, tier, values[:tier])
+        fined = programs.fined(rng.integers(0, 3, len(programs.limits.most)) * programs.grain)
+        earned = rng.integers(-5, 25, len(programs.size)) * programs.grain
+        for each in components(fined):
+            least, found = least_cost(fined, each), together(fined, each, WORK)
+            assert found == least
+            bounds = np.array([least_of_node(fined, m, earned) for m in range(len(fined.times))])
+            assert apart(fined, each, earned, bounds) <= least
+
+
+def least_of_node(programs: Programs, m: int, earned: np.ndarray) -> int:  # type: ignore[type-arg]
+    tables = programs.tables
+    return min(node_cost(programs, m, list(y)) - int(earned @ y) for y in held(tables.upper[m]))
+
+
+def held(upper: np.ndarray) -> list[tuple[int, ...]]:  # type: ignore[type-arg]
+    return list(itertools.product(*(range(int(each) + 1) for each in upper)))
+
+
+def node_cost(programs: Programs, m: int, pods: list[int]) -> int:
+    """What a node costs, by the plain reading of the tables that the search of one node is tested with."""
+    tables = programs.tables
+    one = tables._replace(
+        **{part: getattr(tables, part)[m : m + 1] for part in ("base", "wall", "start", "linear")},
+        first=tables.first[tables.curve[m]],
+        slope=tables.slope[tables.curve[m]],
+        value=tables.value[tables.curve[m]],
+    )
+    return cost(one, np.zeros(len(pods), dtype=np.int64), pods) + (int(tables.opening[m]) if any(pods) else 0)
+
+
+def least_cost(programs: Programs, component: Component) -> int:
+    """Try every way in which the nodes can hold the pods: by what all nodes so far hold, the least cost."""
+    ways = {(0,) * len(programs.size): 0}
+    for m in np.repeat(component.members, programs.times[component.members]).tolist():
+        grown: dict[tuple[int, ...], int] = {}
+        for pods in held(programs.tables.upper[m]):
+            here = node_cost(programs, m, list(pods))
+            for before, paid in ways.items():
+                now = tuple(a + b for a, b in zip(before, pods, strict=True))
+                if all(n <= size for n, size in zip(now, programs.size.tolist(), strict=True)):
+                    grown[now] = min(grown.get(now, paid + here), paid + here)
+        ways = grown
+    size, spare = programs.size[component.kinds], programs.spare[component.kinds]
+    costs = []
+    for placed, paid in ways.items():
+        waiting = size - np.array(placed)[component.kinds]
+        if (waiting <= spare).all():
+            costs.append(paid + int(waiting @ programs.unplaced[component.kinds]))
+    return min(costs)
+
+
+def two_kinds_of_nodes() -> Problem:
+    """Three large pods for two nodes of their own, and small ones for the others."""
+    special = [node(f"s{i}", labels={"for": "special"}, cpu="8") for i in range(2)]
+    plain = [node(f"n{i}", labels={"for": "plain"}) for i in range(2)]
+    pods = [pod(f"l{i}", "s0", cpu="2", nodeSelector={"for": "special"}) for i in range(3)]
+    pods += [pod(f"p{i}", "n0", cpu="500m", nodeSelector={"for": "plain"}) for i in range(3)]
+    cluster = snapshot(nodes=[*special, *plain], pods=pods)
+    return compile_problem(cluster, default_profile(K36), LEVEL).problem
+
+
+def test_few_pods_on_few_nodes_of_their_own_are_proven_level() -> None:
+    problem = two_kinds_of_nodes()
+    judge, upper, values = Judge(problem), most(problem), best(problem)
+    last = len(values) - 1
+    assert decomposition_bound(judge, upper, last, values[:last], WORK) == values[last]
+    programs = programs_of(problem, last, values[:last])
+    assert [len(each.kinds) for each in components(programs)] == [1, 1]
+    pricing = Pricing(programs, linear_dual(programs, WORK))
+    pricing.search(10_000, WORK)
+    assert pricing.bound < values[last], "multipliers alone let a pod stand on two nodes by halves"
+    pricing.join(WORK)
+    assert pricing.bound == values[last]
+
+
+def test_what_is_gained_is_not_counted_twice_when_nodes_are_searched_later() -> None:
+    problem = two_kinds_of_nodes()
+    values = best(problem)
+    programs = programs_of(problem, len(values) - 1, values[:-1])
+    nothing = Dual(np.zeros(len(programs.size)), np.zeros(programs.tables.base.shape), np.zeros(0))
+    pricing = Pricing(programs, nothing)
+    pricing.join(WORK)
+    pricing.search(10_000, WORK)
+    assert pricing.bound == values[-1]
+
+
+def test_where_moves_are_free_it_does_not_matter_who_stands_there() -> None:
+    problem = two_kinds_of_nodes()
+    assert programs_of(problem, len(problem.tiers) - 1, (0,)).times.tolist() == [2, 2]
+    cluster = snapshot(nodes=[node("a"), node("b")], pods=[pod("p", "a")])
+    priced = compile_problem(cluster, default_profile(K36), PRESETS["balance"]).problem
+    assert programs_of(priced, len(priced.tiers) - 1, (0,)).times.tolist() == [1, 1]
+
+
+def test_a_large_component_is_left_to_multipliers(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = two_kinds_of_nodes()
+    programs = programs_of(problem, len(problem.tiers) - 1, (0,))
+    monkeypatch.setattr(module, "LARGEST", 3)
+    assert [together(programs, each, WORK) for each in components(programs)] == [None, None]
