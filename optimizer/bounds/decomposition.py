@@ -10,6 +10,7 @@ have nothing to do with the others are solved as a whole.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,7 +80,7 @@ def decomposition_bound(
         pricing = Pricing(programs, linear.solve(close, deadline.share(0.5)))
         pricing.search(FIRST_BUDGET, deadline)
         pricing = stretched(pricing, deadline)
-        if best is None or pricing.total > best.total:
+        if best is None or pricing.worth > best.worth:
             best = pricing
         if deadline.over or (value is not None and best.bound >= value):
             return best.bound
@@ -104,7 +105,7 @@ class Pricing:
     """Multipliers and prices, and what the nodes answer to them. At first, prices alone give the bound."""
 
     def __init__(self, programs: Programs, dual: Dual) -> None:
-        self.unfined, self.dual = programs, dual
+        self.unfined, self.dual = programs, dual = fitted(programs, dual)
         self.programs = programs.fined(fines(programs, dual))
         self.earned, self.prices = whole(self.programs, dual)
         self.typical = typical_loads(programs)
@@ -120,6 +121,11 @@ class Pricing:
             max(0, cost - apart(self.programs, component, self.earned, self.bounds)) for component, cost in self.whole
         )
         return total(self.programs, self.earned, self.bounds) + gained
+
+    @property
+    def worth(self) -> Fraction:
+        """The bound in units of the tier, not rounded, by which multipliers compare though their grains differ."""
+        return Fraction(self.total, self.programs.grain)
 
     @property
     def bound(self) -> int:
@@ -170,7 +176,7 @@ def stretched(pricing: Pricing, deadline: Deadline) -> Pricing:
         longer = factor + step
         trial = Pricing(programs, Dual(dual.earned * longer, dual.prices * longer, dual.fines * longer))
         trial.search(FIRST_BUDGET, deadline)
-        if trial.total > best.total:
+        if trial.worth > best.worth:
             best, factor, step = trial, longer, 2 * step
         else:
             step /= -4
@@ -195,23 +201,42 @@ def typical_loads(programs: Programs) -> Ints:
     return typical
 
 
+def fitted(programs: Programs, dual: Dual) -> tuple[Programs, Dual]:
+    """Return programs and a dual in grains so large that none of its numbers has to be cut, as far as they can be.
+
+    Where a limit leaves next to no choice, its fine and all that it drives can be far above what anything costs.
+    """
+    earned, prices, fines = largest(programs)
+    with np.errstate(invalid="ignore", over="ignore"):
+        over = [np.abs(dual.earned) / earned, np.abs(dual.prices) / prices, np.abs(dual.fines) / fines]
+    highest = max(float(np.nan_to_num(part).max(initial=0.0)) for part in over)
+    factor = 1
+    while factor < programs.grain and factor < highest:
+        factor *= 2
+    if factor == 1:
+        return programs, dual
+    return programs.coarser(factor), Dual(dual.earned / factor, dual.prices / factor, dual.fines / factor)
+
+
+def largest(programs: Programs) -> tuple[int, Ints, Ints]:
+    """Return the largest multipliers, prices ``[r]`` and fines ``[e]`` with which no product can overflow."""
+    tables, limits = programs.tables, programs.limits
+    pods = max(1, int(tables.upper.sum(axis=1).max(initial=1)))
+    reach = np.maximum(np.abs(tables.floor), np.abs(tables.wall)).max(axis=0, initial=1)
+    heaviest = np.abs(tables.demand).max(axis=1, initial=0) * pods
+    dearest = np.hstack([limits.move * pods, limits.unplaced * pods, limits.opening.T]).max(axis=1, initial=1)
+    return LARGEST_NUMBER // pods, LARGEST_NUMBER // np.maximum(reach, heaviest), LARGEST_NUMBER // dearest
+
+
 def fines(programs: Programs, dual: Dual) -> Ints:
     """``[e]`` the fines in whole grains, kept where no product can overflow."""
-    limits = programs.limits
-    pods = max(1, int(programs.tables.upper.sum(axis=1).max(initial=1)))
-    dearest = np.hstack([limits.move * pods, limits.unplaced * pods, limits.opening.T]).max(axis=1, initial=1)
-    kept: Ints = np.rint(np.clip(np.nan_to_num(dual.fines), 0, LARGEST_NUMBER // dearest)).astype(np.int64)
+    kept: Ints = np.rint(np.clip(np.nan_to_num(dual.fines), 0, largest(programs)[2])).astype(np.int64)
     return kept
 
 
 def whole(programs: Programs, dual: Dual) -> tuple[Ints, Ints]:
     """Round multipliers ``[k]`` and prices ``[m, r]`` to whole grains, kept where no product can overflow."""
-    tables = programs.tables
-    pods = max(1, int(tables.upper.sum(axis=1).max(initial=1)))
-    most = LARGEST_NUMBER // pods
-    reach = np.maximum(np.abs(tables.floor), np.abs(tables.wall)).max(axis=0, initial=1)
-    heaviest = np.abs(tables.demand).max(axis=1, initial=1) * pods
-    dearest = LARGEST_NUMBER // np.maximum(1, np.maximum(reach, heaviest)) if len(tables.demand) else np.zeros(0)
+    most, dearest, _ = largest(programs)
     earned = np.clip(np.nan_to_num(dual.earned), -most, most)
     prices = np.clip(np.nan_to_num(dual.prices), -dearest, dearest)
     return np.rint(earned).astype(np.int64), np.ascontiguousarray(np.rint(prices).astype(np.int64))

@@ -126,6 +126,17 @@ class Programs:
             constant=self.constant - sum(f * v for f, v in zip(fines.tolist(), limits.most.tolist(), strict=True)),
         )
 
+    def coarser(self, factor: int) -> Programs:
+        """Return the same programs in grains ``factor`` times as large; a power of two that is at most the grain."""
+        scaled = {part: getattr(self.tables, part) // factor for part in _COSTS}
+        return replace(
+            self,
+            tables=self.tables._replace(**scaled),
+            unplaced=self.unplaced // factor,
+            constant=self.constant // factor,
+            grain=self.grain // factor,
+        )
+
 
 def node_programs(
     judge: Judge, upper: NDArray[np.int32], tier: int, reached: Sequence[int], largest: int, kinds: int

@@ -11,7 +11,7 @@ import pytest
 from instances.synthetic import synthetic_snapshot
 from models.objective import PRESETS
 from models.problem import FAR, Problem
-from optimizer.bounds.decomposition import Pricing, decomposition_bound, reads_all
+from optimizer.bounds.decomposition import Pricing, decomposition_bound, fitted, largest, reads_all
 from optimizer.bounds.interior import Dual, linear_dual
 from optimizer.bounds.node_search import ENDLESS, search_node
 from optimizer.bounds.programs import Programs, Tables, node_programs
@@ -203,6 +203,37 @@ def test_multipliers_and_prices_of_any_size_cannot_overflow() -> None:
     assert int(np.abs(pricing.prices).max(initial=0)) < ENDLESS
     pricing.search(100, WORK)
     assert pricing.bound == 0
+
+
+@pytest.mark.parametrize("times", [1, 3, 1000])
+def test_grains_are_as_large_as_multipliers_prices_and_fines_ask_for(times: int) -> None:
+    problem = compile_problem(
+        synthetic_snapshot(10, 60), default_profile(K36), PRESETS["balance"], max_moves=20
+    ).problem
+    programs = programs_of(problem)
+    earned, prices, fines = largest(programs)
+    dual = Dual(
+        np.full(len(programs.size), earned * times / 3),
+        np.broadcast_to(prices * times / 5, programs.tables.base.shape),
+        fines * times / 2.0,
+    )
+    kept, scaled = fitted(programs, dual)
+    factor = programs.grain // kept.grain
+    assert factor * kept.grain == programs.grain
+    assert factor == 1 if times == 1 else times / 2 <= factor <= times
+    pricing = Pricing(programs, dual)
+    assert pricing.programs.grain == kept.grain
+    for mine, wanted in ((pricing.earned, scaled.earned), (pricing.prices, scaled.prices)):
+        assert np.allclose(mine, wanted, rtol=1e-9), "none has been cut"
+    assert np.allclose(pricing.programs.tables.move[0] - kept.tables.move[0], scaled.fines[0], rtol=1e-9)
+
+
+def test_coarser_grains_give_the_same_bound() -> None:
+    programs = programs_of(balanced(20, 150))
+    dual = linear_dual(programs, WORK)
+    coarse = Dual(dual.earned / 64, dual.prices / 64, dual.fines / 64)
+    worth = float(Pricing(programs, dual).worth)
+    assert float(Pricing(programs.coarser(64), coarse).worth) == pytest.approx(worth, rel=1e-8)
 
 
 def test_too_many_kinds_of_pods_are_left_alone() -> None:
