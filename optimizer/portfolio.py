@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 
 from models.errors import InternalError
-from models.problem import Open, Placement, Problem, Unplaced
+from models.problem import NodeCurve, Open, Placement, Problem, Unplaced
 from models.result import Outcome
 from optimizer.bounds import best_bound
 from optimizer.control import Stop
@@ -24,6 +24,9 @@ from optimizer.search.temperature import Race
 
 LARGEST_MODEL = 60_000
 """(class, node) variables up to which the exact model is built; beyond, it would spend its time in presolve."""
+
+CURVED_MODEL = 2_000
+"""The same for tiers with curves of loads, whose values lie so close together that larger ones are not proven."""
 
 BYTES_PER_VARIABLE = 6_000
 """What CP-SAT needs for each of them, all workers together."""
@@ -191,7 +194,11 @@ class _Portfolio:
             return
         share = 1 / max(1, sum(run.is_open(later) for later in self.tiers[tier:]))
         # Where proofs are out of reach, neighbourhoods make more of the time.
-        share *= 0.9 if run.variables <= self.options.largest_model // 6 else 0.3
+        terms = [weighted.term for weighted in run.judge.problem.tiers[tier].terms]
+        if run.variables > CURVED_MODEL and any(isinstance(term, NodeCurve) for term in terms):
+            share *= 0.2
+        else:
+            share *= 0.9 if run.variables <= self.options.largest_model // 6 else 0.3
         with run.stage("CP-SAT", share, tier) as deadline:
             try:
                 attempt = solve_tier(
