@@ -12,7 +12,7 @@ from models.arrays import Floats, Ints
 from models.problem import DomainCurve, Move, MovePeak, NodeCurve, Open, Placement, Tier, Unplaced
 from optimizer.control import Deadline
 from optimizer.evaluate import Judge
-from optimizer.search.aiming import aimed_pods
+from optimizer.search.aiming import Aim
 from optimizer.search.imaging import HELD, image_of, placement_of
 from optimizer.search.kernel import layout as at
 from optimizer.search.kernel.chance import State, start_of
@@ -147,13 +147,14 @@ class _Walk:
         most = THOROUGH * int(image.head[at.H_PODS]) * int(image.head[at.H_NODES]) + BATCH // 10
         if deadline.deterministic:
             most = min(most, int(deadline.seconds * STEPS_PER_SECOND))
+        aim = Aim(image, tier, trouble, self.rng)
         done = 0
         while done < most and not deadline.over and walker.best_value[tier] > floor:
             clock = 0.0 if deadline.deterministic else 1 - deadline.remaining / max(deadline.seconds, 1e-9)
             spent = max(done / most, clock)
             heat = start.hot * (start.cold / start.hot) ** spent if start.hot > 0 else 0.0
             batch = min(BATCH, most - done, max(100, most // 50))
-            walker = walker._replace(aimed=aimed_pods(image, tier, trouble, self.rng))
+            walker = walker._replace(aimed=aim.pods())
             drift = pull * (1 - spent) + 1e-3 if pull else 0.0
             walk(image, walker, batch, tier, heat, drift, start.rent * heat / HELD)
             done += batch
