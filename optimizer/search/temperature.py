@@ -10,7 +10,7 @@ from models.arrays import Ints
 HOTTEST, COOLEST = 0.75, 0.25
 """Quantiles of uphill steps between which the first race is run."""
 
-ABOVE = 4.0
+ABOVE = 8.0
 """How far above the upper of the two it begins."""
 
 NARROWEST = 4.0
@@ -76,13 +76,12 @@ class Race:
         self._turn = 0
 
     def starts(self, walkers: int) -> list[Start]:
-        """Return how each walker begins, from hot to cool; the rents are dealt out the other way round every time."""
+        """Return how each walker begins, from hot to cool; or with different rents, every other time."""
         if self._heat is None:
             return [Start(0.0, 0.0, 0.0)] * walkers
-        hot = self._heat.spaced(walkers)[::-1]
-        rents = self._rent.spaced(walkers) if self._rent else [0.0] * walkers
-        if self._turn % 2:
-            rents.reverse()
+        hot, rents = self._heat.spaced(walkers)[::-1], [self._rent.middle if self._rent else 0.0] * walkers
+        if self._rent and self._turn % 2:
+            hot, rents = [self._heat.middle] * walkers, self._rent.spaced(walkers)
         return [Start(h, max(COLD, h / FALL), rent) for h, rent in zip(hot, rents, strict=True)]
 
     def reheated(self, walkers: int) -> list[Start]:
@@ -96,11 +95,11 @@ class Race:
 
     def learn(self, starts: Sequence[Start], winner: int) -> None:
         """Go on around the start that won."""
-        self._turn += 1
-        if self._heat:
-            self._heat.narrow(starts[winner].hot, 1.0)
-        if self._rent:
+        if self._rent and self._turn % 2:
             self._rent.narrow(starts[winner].rent, LEAST_RENT)
+        elif self._heat:
+            self._heat.narrow(starts[winner].hot, 1.0)
+        self._turn += 1
 
 
 class _Range:
