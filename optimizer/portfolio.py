@@ -131,6 +131,9 @@ class _Portfolio:
                 self._prove(tier)
         if not run.settled and not run.over:
             self._improve()
+            for tier in self.tiers:
+                if not run.bounds[tier]:
+                    self._bound(tier)  # what was known may have been for worse values of the tiers before
 
     def anneal(self, share: float) -> None:
         """Anneal all tiers that are open, from the best placement."""

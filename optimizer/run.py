@@ -69,6 +69,7 @@ class Run:
         self.values = judge.evaluate(self.best).values
         self.bounds = [0] * len(self.values)
         self._by = [NOT_NEGATIVE] * len(self.values)
+        self._given: list[tuple[int, ...]] = [()] * len(self.values)
         self._deadline = Deadline(seconds, deterministic, stop)
         self._granted = 0.0
         self._stages: dict[str, float] = {}
@@ -114,6 +115,7 @@ class Run:
         if evaluation.values >= self.values:
             return False
         self.best, self.values = placement, evaluation.values
+        self._drop_bounds(source)
         self._report(source)
         return True
 
@@ -125,8 +127,23 @@ class Run:
             name = self.judge.problem.tiers[tier].name
             self.note(f"{by} claims that {name} cannot be below {bound}, yet it is {self.values[tier]}: bound dropped")
             return
-        self.bounds[tier], self._by[tier] = bound, by
+        self.bounds[tier], self._by[tier], self._given[tier] = bound, by, self.values[:tier]
         self._report(by)
+
+    def _drop_bounds(self, source: str) -> None:
+        """Forget bounds that do not hold for the best placement.
+
+        A bound was proven for placements that are as good in every earlier tier as the best one was then. If an earlier
+        tier has become worse since, for the sake of one before it, nothing is known any more. If none has, and the
+        value is below the bound all the same, then the proof was wrong.
+        """
+        for tier, (value, bound, given) in enumerate(zip(self.values, self.bounds, self._given, strict=True)):
+            outdated = any(now > then for now, then in zip(self.values, given, strict=False))
+            if not outdated and value < bound:
+                claim = f"{self._by[tier]} claimed that {self.judge.problem.tiers[tier].name} cannot be below {bound}"
+                self.note(f"{claim}, yet {source} found {value}: bound dropped")
+            if outdated or value < bound:
+                self.bounds[tier], self._by[tier], self._given[tier] = 0, NOT_NEGATIVE, ()
 
     def note(self, words: str) -> None:
         """Tell the reader of the answer something, once."""
@@ -175,9 +192,8 @@ class Run:
     def outcome(self) -> Outcome:
         """Return what the solve came to."""
         seconds = time.monotonic() - self._deadline.began
-        # A bound was proven for what earlier tiers had reached then; it holds all the more for what they reached since.
         tiers = tuple(
-            TierOutcome(tier, value, min(bound, value), by, spent)
+            TierOutcome(tier, value, bound, by, spent)
             for tier, value, bound, by, spent in zip(
                 self.judge.problem.tiers, self.values, self.bounds, self._by, self._on_tier, strict=True
             )

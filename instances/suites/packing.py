@@ -31,6 +31,9 @@ from models.problem import (
 LARGEST = 1 << 50
 """What sums of sizes stay below."""
 
+MOST_ITEMS = 1_000_000
+"""Items, copies included, of which search can still look at one after another."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Packing:
@@ -75,6 +78,8 @@ def read_packing(name: str, data: bytes) -> Packing:
         raise InputError(f"the bin's capacity is {capacity.min()}, must be 0 or more", file=name)
     for i in np.flatnonzero(packing.copies < 0).tolist():
         raise InputError(f"there are {packing.copies[i]} of it, must be 0 or more", file=name, obj=f"item {i}")
+    if packing.items > MOST_ITEMS:
+        raise InputError(f"holds {packing.items:,} items, must be at most {MOST_ITEMS:,}", file=name)
     if max(packing.items, 1) * max(map(abs, table.ravel().tolist()), default=0) >= LARGEST:
         raise InputError("its sizes are too large to be added up", file=name)
     for i, r in np.argwhere(packing.size > capacity).tolist():
@@ -117,8 +122,8 @@ def packing_problem(packing: Packing) -> PackingProblem:
     representative = np.unique(class_of, return_index=True)[1]
     size = np.bincount(class_of, packing.copies, minlength=len(representative)).astype(np.int64)
     bin_of = first_fit(packing)
-    start = Placement.of((int(class_of[i]), n, 1) for i, n in bin_of)
-    bins = 1 + max((n for _, n in bin_of), default=-1)
+    start = Placement.of((int(class_of[i]), n, count) for i, n, count in bin_of)
+    bins = 1 + max((n for _, n, _ in bin_of), default=-1)
     held = np.zeros(bins, dtype=np.int64)
     rules = tuple(
         project(_capacity(f"dimension {r}", demand, room, bins), class_of, representative)
@@ -136,20 +141,32 @@ def packing_problem(packing: Packing) -> PackingProblem:
     return PackingProblem(packing, problem, class_of)
 
 
-def first_fit(packing: Packing) -> list[tuple[int, int]]:
-    """Put every item, the largest first, into the first bin that has room; return kind and bin of each."""
+def first_fit(packing: Packing) -> list[tuple[int, int, int]]:
+    """Put every item, the largest first, into the first bin that has room; return kind, bin and how many."""
     share = (packing.size / np.maximum(1, packing.capacity)).sum(axis=1)
     room = np.zeros((0, len(packing.capacity)), dtype=np.int64)
-    put: list[tuple[int, int]] = []
+    put: list[tuple[int, int, int]] = []
     for i in np.argsort(-share, kind="stable").tolist():
-        for _ in range(packing.copies[i]):
-            fits = (room >= packing.size[i]).all(axis=1)
-            n = int(fits.argmax()) if fits.any() else len(room)
-            if n == len(room):
-                room = np.vstack([room, packing.capacity])
-            room[n] -= packing.size[i]
-            put.append((i, n))
+        size, copies = packing.size[i], int(packing.copies[i])
+        here = _that_fit(room, size, copies)
+        taken = np.minimum(here, np.maximum(0, copies - (np.cumsum(here) - here)))
+        left = copies - int(taken.sum())
+        if left:
+            most = int(_that_fit(packing.capacity[None], size, copies)[0])
+            new = -(-left // most)
+            room = np.vstack([room, np.broadcast_to(packing.capacity, (new, len(size)))])
+            taken = np.concatenate([taken, np.full(new - 1, most), [left - most * (new - 1)]])
+        room -= taken[:, None] * size
+        put.extend((i, n, int(taken[n])) for n in np.flatnonzero(taken).tolist())
     return put
+
+
+def _that_fit(room: Ints, size: Ints, copies: int) -> Ints:
+    """``[n]`` how many items of one size each bin has room for, of so many that there are."""
+    fit = np.full(len(room), copies, dtype=np.int64)
+    for r in np.flatnonzero(size > 0).tolist():
+        fit = np.minimum(fit, room[:, r] // size[r])
+    return np.where((room >= size).all(axis=1), fit, 0)
 
 
 def check_packing(packing: Packing, name: str, data: bytes) -> tuple[int, list[str]]:

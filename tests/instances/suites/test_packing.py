@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from instances.suites.packing import Packing, check_packing, packing_problem, read_packing
+from instances.suites.packing import Packing, check_packing, first_fit, packing_problem, read_packing
 from instances.suites.triplets import triplets
 from models.errors import InputError
 from models.problem import Placement
@@ -140,3 +140,28 @@ def test_published_packings(shared_data: Path) -> None:
             )
             assert evaluation.values[0] >= packing.items // 3
     assert len(members) == 2
+
+
+def test_first_fit_takes_copies_together_as_if_they_came_one_by_one() -> None:
+    rng = np.random.default_rng(11)
+    for _ in range(200):
+        size = rng.integers(-1, 6, (5, 2))
+        packing = Packing(np.array([9, 7]), size, rng.integers(0, 12, 5))
+        share = (packing.size / packing.capacity).sum(axis=1)
+        bins: list[tuple[list[int], list[int]]] = []  # room left, and the kinds that are there
+        for i in np.argsort(-share, kind="stable").tolist():
+            for _ in range(packing.copies[i]):
+                for room, there in [*bins, ([9, 7], [])]:
+                    if all(room[r] >= size[i, r] for r in range(2)):
+                        if not there:
+                            bins.append((room, there))
+                        there.append(i)
+                        room[:] = [room[r] - int(size[i, r]) for r in range(2)]
+                        break
+        expected = {(i, n): there.count(i) for n, (_, there) in enumerate(bins) for i in there}
+        assert {(i, n): count for i, n, count in first_fit(packing)} == expected
+
+
+def test_an_instance_of_too_many_items_is_refused() -> None:
+    with pytest.raises(InputError, match=r"many: holds 9,000,001 items, must be at most 1,000,000"):
+        read_packing("many", b"2\n10 10\n2\n5 5 9000000\n4 4 1\n")

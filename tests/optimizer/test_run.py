@@ -1,0 +1,54 @@
+"""What a solve keeps of bounds when placements turn up that they did not reckon with."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from models.problem import Origin, Placement, Prefer, Problem, Tier, Weighted
+from models.result import NOT_NEGATIVE
+from optimizer.control import Stop
+from optimizer.evaluate import Judge
+from optimizer.run import Run, silent
+
+HERE = Origin("test")
+
+
+def run_of(*tables: list[int]) -> Run:
+    """Begin a solve: one pod on the first of the nodes, and what each node costs in each tier."""
+    nodes = len(tables[0])
+    tiers = tuple(
+        Tier(f"tier {t}", (Weighted(1, Prefer(HERE, np.zeros(1, dtype=np.int64), np.array([table]))),))
+        for t, table in enumerate(tables)
+    )
+    one = np.ones(1, dtype=np.int64)
+    names = tuple(f"n{n}" for n in range(nodes))
+    problem = Problem(names, ("c",), one, 0 * one, Placement.of([(0, 0, 1)]), (), tiers)
+    return Run(Judge(problem), 10.0, False, Stop(), None, silent)
+
+
+def test_a_refuted_bound_is_dropped_and_named() -> None:
+    run = run_of([9, 4])
+    run.raise_bound(0, 6, "a wrong proof")
+    assert run.offer(Placement.of([(0, 1, 1)]), "search")
+    assert run.bounds == [0]
+    assert run.notes == ["a wrong proof claimed that tier 0 cannot be below 6, yet search found 4: bound dropped"]
+    (tier,) = run.outcome().tiers
+    assert (tier.value, tier.bound, tier.bound_by) == (4, 0, NOT_NEGATIVE)
+
+
+def test_a_bound_holds_while_no_earlier_tier_has_become_worse() -> None:
+    run = run_of([5, 3], [7, 6])
+    run.raise_bound(1, 6, "a proof")
+    assert run.offer(Placement.of([(0, 1, 1)]), "search")
+    assert run.bounds == [0, 6]
+    assert not run.notes
+
+
+def test_a_bound_of_a_tier_is_forgotten_once_an_earlier_one_has_become_worse() -> None:
+    run = run_of([5, 3], [1, 8], [7, 2])
+    run.raise_bound(0, 3, "a proof")
+    run.raise_bound(1, 1, "a proof")
+    run.raise_bound(2, 7, "a proof for 1 in tier 1")
+    assert run.offer(Placement.of([(0, 1, 1)]), "search")
+    assert run.bounds == [3, 1, 0]
+    assert not run.notes
