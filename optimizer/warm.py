@@ -5,14 +5,56 @@ Machine code is kept on disk, so that this takes a minute once, and nothing afte
 
 from __future__ import annotations
 
+import multiprocessing
+import signal
+from dataclasses import replace
+
 import numpy as np
 
-from models.problem import Capacity, Curves, Move, NodeCurve, Origin, Placement, Problem, Tier, Unplaced, Weighted
+from models.problem import (
+    Capacity,
+    Curves,
+    Devices,
+    Move,
+    NodeCurve,
+    Origin,
+    Placement,
+    Problem,
+    Tier,
+    Unplaced,
+    Weighted,
+)
+from optimizer.control import Stop
 from optimizer.portfolio import Options, solve
+from optimizer.search.kernel import jit
+
+POLL = 0.1
+"""Seconds between looks at whether to stop."""
+
+
+def warm_ahead(stop: Stop) -> None:
+    """Compile what has not been compiled, in a process of its own: no solve pays for it with its time limit.
+
+    If a stop comes first, nothing is compiled. A solve that begins with it set needs no kernel.
+    """
+    if not jit.is_cold():
+        return
+    child = multiprocessing.get_context("spawn").Process(target=_warm_quietly, daemon=True)
+    child.start()
+    while child.is_alive():
+        child.join(POLL)
+        if stop.is_set():
+            child.terminate()
+            child.join()
+
+
+def _warm_quietly() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # who waits for it decides
+    warm()
 
 
 def warm() -> None:
-    """Solve a problem of three pods on two nodes; no engine can leave it to another, so all are compiled for it."""
+    """Solve problems of three pods on two nodes; no engine can leave them to another, so all are compiled for them."""
     here, one, two = Origin("warm"), np.ones(2, dtype=np.int64), np.full(2, 2, dtype=np.int64)
     capacity = Capacity(here, np.array([2, 3]), np.array([4, 4]), one)
     slope = np.array([[1, 3, 5]])
@@ -24,7 +66,10 @@ def warm() -> None:
     )
     start = Placement.of([(0, 0, 2)])
     problem = Problem(("a", "b"), ("c", "d"), two, np.array([0, 2]), start, (capacity,), tiers)
-    solve(problem, Options(time_limit=5.0, deterministic=True))
+    devices = Devices(here, np.array([1, 0]), np.array([0, 6]), 12, two, 0 * one, np.zeros(0, int), np.zeros(0, int))
+    for rules in ((capacity,), (capacity, devices)):
+        solve(replace(problem, rules=rules), Options(time_limit=5.0, deterministic=True))
+    jit.is_warm_now()
 
 
 if __name__ == "__main__":

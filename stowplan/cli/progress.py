@@ -11,8 +11,10 @@ from rich.live import Live
 from rich.table import Table
 
 from models.problem import Tier
+from optimizer.control import Stop
 from optimizer.run import Progress, Step, silent
 from optimizer.search.kernel.jit import is_cold
+from optimizer.warm import warm_ahead
 from stowplan.report.words import figure
 
 A_SECOND = 4
@@ -20,10 +22,9 @@ A_SECOND = 4
 
 
 @contextmanager
-def reported(tiers: Sequence[Tier], quiet: bool) -> Iterator[Progress]:
-    """Yield a reporter for one solve."""
-    if not quiet and is_cold():
-        print("stowplan: compiling the kernels of search, this once", file=sys.stderr)
+def reported(tiers: Sequence[Tier], quiet: bool, stop: Stop) -> Iterator[Progress]:
+    """Yield a reporter for one solve, once all that it needs is compiled."""
+    compile_kernels(quiet, stop)
     if quiet:
         yield silent
     elif sys.stderr.isatty():
@@ -32,6 +33,14 @@ def reported(tiers: Sequence[Tier], quiet: bool) -> Iterator[Progress]:
             yield lambda step: live.update(_table(tiers, step))
     else:
         yield _Lines(tiers).report
+
+
+def compile_kernels(quiet: bool, stop: Stop) -> None:
+    """Compile the kernels, if it was not done before, and say so: it takes a few minutes."""
+    if is_cold():
+        if not quiet:
+            print("stowplan: compiling the kernels of search, this once; it takes a few minutes", file=sys.stderr)
+        warm_ahead(stop)
 
 
 class _Lines:

@@ -84,7 +84,7 @@ def found(
     from stowplan.planning import planning_problem
 
     compiled = planning_problem(snapshot, settings, terms)
-    with stoppable() as stop, reported(compiled.problem.tiers, quiet) as progress:
+    with stoppable() as stop, reported(compiled.problem.tiers, quiet, stop) as progress:
         return search(
             snapshot=snapshot,
             settings=settings,

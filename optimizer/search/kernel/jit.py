@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import tempfile
 from collections.abc import Callable
 from functools import cache
@@ -15,6 +16,9 @@ import numba
 import models.bin_packing
 
 F = TypeVar("F", bound=Callable[..., object])
+
+_BESIDE = Path(__file__).parent / "__pycache__"
+_WARM = "complete"
 
 
 def compiled(function: F) -> F:
@@ -57,23 +61,34 @@ def _kept(function: F, **options: bool | str) -> F:
 
 
 def is_cold() -> bool:
-    """Whether nothing has been compiled yet."""
-    return not any(Path(_folder()).rglob("*.nbc"))
+    """Whether not everything has been compiled from the sources as they are."""
+    return not (Path(_folder()) / _WARM).exists()
+
+
+def is_warm_now() -> None:
+    """Take note that everything has been compiled, and remove machine code of earlier states of these sources."""
+    (Path(_folder()) / _WARM).touch()
+    for folder in _BESIDE.iterdir() if _BESIDE.is_dir() else ():
+        if folder.is_dir() and folder != Path(_folder()):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 @cache
 def _folder() -> str:
     """Return a folder for the machine code of these very sources.
 
-    Numba looks at the file of a function alone to see whether its machine code is out of date, but what a kernel
-    calls is compiled into it.
+    Numba looks at the file of a function alone, and at its time, to see whether its machine code is out of date. But
+    what a kernel calls is compiled into it, and a copy of a file has a time of its own: so that there is never a folder
+    of which a part is out of date, it is named after all files with kernels and their times.
     """
     here = Path(__file__).parent
-    sources = [*sorted(here.glob("*.py")), Path(models.bin_packing.__file__)]
-    digest = hashlib.sha256(b"".join(file.read_bytes() for file in sources)).hexdigest()[:16]
-    beside = here / "__pycache__"
-    for base in (beside, Path.home() / ".cache" / "stowplan", Path(tempfile.gettempdir()) / "stowplan"):
-        folder = base / digest
+    sources = {*here.glob("*.py"), Path(models.bin_packing.__file__)}
+    sources |= {file for file in here.parents[1].rglob("*.py") if b"kernel.jit import" in file.read_bytes()}
+    digest = hashlib.sha256()
+    for file in sorted(sources):
+        digest.update(file.read_bytes() + str(file.stat().st_mtime_ns).encode())
+    for base in (_BESIDE, Path.home() / ".cache" / "stowplan", Path(tempfile.gettempdir()) / "stowplan"):
+        folder = base / digest.hexdigest()[:16]
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError:

@@ -36,6 +36,7 @@ def bench(
     from instances.suites.opening import open_suite
     from stowplan.bench.bench import choose, run
     from stowplan.bench.jobs import shared
+    from stowplan.cli.progress import compile_kernels
     from stowplan.cli.session import emit, stoppable
     from stowplan.documents.bench import bench_document
     from stowplan.report.bench import bench_rows, row_line, show_bench
@@ -50,6 +51,7 @@ def bench(
             print(f"stowplan: {row_line(number, len(chosen), row)}", file=sys.stderr, flush=True)
 
     with stoppable("with what was answered so far") as stop:
+        compile_kernels(quiet, stop)
         result = run(
             opened,
             chosen,

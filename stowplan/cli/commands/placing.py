@@ -49,7 +49,7 @@ def _compare(snapshot: Snapshot, settings: Settings, options: Options, output: F
 
     warn_of_idle_freezes(settings.freeze, snapshot)
     compiled = make_problem(snapshot, settings)
-    with stoppable() as stop, reported(compiled.problem.tiers, quiet) as progress:
+    with stoppable() as stop, reported(compiled.problem.tiers, quiet, stop) as progress:
         comparison = compare(compiled, options, stop=stop, progress=progress)
     emit(
         output,
@@ -85,7 +85,7 @@ def solve(
     snapshot = load_snapshot(paths, problem.skip_unknown_nodes)
     warn_of_idle_freezes(settings.freeze, snapshot)
     compiled = make_problem(snapshot, settings)
-    with stoppable() as stop, reported(compiled.problem.tiers, quiet) as progress:
+    with stoppable() as stop, reported(compiled.problem.tiers, quiet, stop) as progress:
         solution = solve_snapshot(compiled, options, stop=stop, progress=progress)
     before = Judge(compiled.problem).evaluate(compiled.problem.start).values
     emit(

@@ -82,6 +82,7 @@ def frontier(
     quiet: opt.Quiet = False,
 ) -> None:
     """Show what each further move brings: the best placement for 0, 1, 2, 5, 10, … moves, and for any number."""
+    from stowplan.cli.progress import compile_kernels
     from stowplan.cli.session import emit, load_snapshot, stoppable, warn_of_idle_freezes
     from stowplan.documents.frontier import frontier_document
     from stowplan.frontier import Point, climb
@@ -99,6 +100,7 @@ def frontier(
             print(f"stowplan: {point_line(point)}", file=sys.stderr, flush=True)
 
     with stoppable("with the points found so far") as stop:
+        compile_kernels(quiet, stop)
         found = climb(compiled, options, limits=limits, stop=stop, tell=tell)
     if drawing is not None:
         draw(found, drawing)

@@ -1,0 +1,46 @@
+"""Compiling ahead: not twice, and not against the will of whoever wants to stop."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from optimizer import warm
+from optimizer.control import Stop
+from optimizer.search.kernel import jit
+
+
+def test_nothing_is_compiled_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jit, "is_cold", lambda: False)
+    monkeypatch.setattr(warm, "multiprocessing", None)
+    warm.warm_ahead(Stop())
+
+
+def test_a_stop_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jit, "is_cold", lambda: True)
+    monkeypatch.setattr(warm, "_warm_quietly", _forever)
+    stop = Stop()
+    threading.Timer(0.2, stop.set).start()
+    began = time.monotonic()
+    warm.warm_ahead(stop)
+    assert time.monotonic() - began < 30
+
+
+def _forever() -> None:
+    time.sleep(600)
+
+
+def test_machine_code_of_other_states_is_removed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(jit, "_BESIDE", tmp_path)
+    monkeypatch.setattr(jit, "_folder", jit._folder.__wrapped__)
+    (tmp_path / "before").mkdir()
+    (tmp_path / "module.pyc").touch()
+    now = Path(jit._folder())
+    assert now.parent == tmp_path
+    assert jit.is_cold()
+    jit.is_warm_now()
+    assert not jit.is_cold()
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([now.name, "module.pyc"])
