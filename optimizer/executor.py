@@ -182,7 +182,7 @@ class PoolExecutor:
         while self._deaths <= RESTARTS:
             deaths = self._deaths
             try:
-                with _unattended():
+                with unattended():
                     if self._pool is None:
                         self._told = self._context.Event()
                         self._pool = ProcessPoolExecutor(
@@ -250,7 +250,7 @@ def _work(task: Task) -> Answer:
 
 
 @contextlib.contextmanager
-def _unattended() -> Iterator[None]:
+def unattended() -> Iterator[None]:
     """Begin processes that neither run the caller's script again nor hear an interrupt from the terminal.
 
     A new process imports the main module of the one that began it, for functions that are defined there. Ours are

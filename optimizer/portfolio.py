@@ -22,7 +22,7 @@ from optimizer.run import Progress, Run, silent
 from optimizer.search.annealing import anneal
 from optimizer.search.temperature import Race
 
-LARGEST_MODEL = 60_000
+LARGEST_MODEL = 20_000
 """(class, node) variables up to which the exact model is built; beyond, it would spend its time in presolve."""
 
 CURVED_MODEL = 2_000
@@ -31,7 +31,7 @@ CURVED_MODEL = 2_000
 BYTES_PER_VARIABLE = 6_000
 """What CP-SAT needs for each of them, all workers together."""
 
-POOL_WORTH = 15.0
+POOL_WORTH = 8.0
 """Seconds of neighbourhood search that pay for processes of its own, which take seconds to begin."""
 
 TURNS = (0.4, 0.3, 0.5, 0.5, 1.0)
@@ -183,7 +183,7 @@ class _Portfolio:
         run = self.run
         if run.is_open(tier) and not run.stop.is_set() and run.affords("bounds"):
             # The first bound is made in any case, so that there is one.
-            with run.stage("bounds", 0.3 if self.exact else 0.45, tier) as deadline:
+            with run.stage("bounds", 0.3, tier) as deadline:
                 found = best_bound(run.judge, run.upper, tier, run.values[:tier], run.values[tier], deadline)
             run.raise_bound(tier, *found)
 
@@ -201,7 +201,7 @@ class _Portfolio:
         if run.variables > CURVED_MODEL and any(isinstance(term, NodeCurve) for term in terms):
             share *= 0.2
         else:
-            share *= 0.9 if run.variables <= self.options.largest_model // 6 else 0.3
+            share *= 0.9 if run.variables <= self.options.largest_model // 2 else 0.3
         with run.stage("CP-SAT", share, tier) as deadline:
             try:
                 attempt = solve_tier(

@@ -6,7 +6,6 @@ Machine code is kept on disk, so that this takes a minute once, and nothing afte
 from __future__ import annotations
 
 import multiprocessing
-import signal
 from dataclasses import replace
 
 import numpy as np
@@ -25,6 +24,7 @@ from models.problem import (
     Weighted,
 )
 from optimizer.control import Stop
+from optimizer.executor import unattended
 from optimizer.portfolio import Options, solve
 from optimizer.search.kernel import jit
 
@@ -39,18 +39,14 @@ def warm_ahead(stop: Stop) -> None:
     """
     if not jit.is_cold():
         return
-    child = multiprocessing.get_context("spawn").Process(target=_warm_quietly, daemon=True)
-    child.start()
+    child = multiprocessing.get_context("spawn").Process(target=warm, daemon=True)
+    with unattended():
+        child.start()
     while child.is_alive():
         child.join(POLL)
         if stop.is_set():
             child.terminate()
             child.join()
-
-
-def _warm_quietly() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # who waits for it decides
-    warm()
 
 
 def warm() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from optimizer.bounds import decomposition, pooled, relaxation
+from optimizer.bounds import decomposition, pooled, relaxation, room
 from optimizer.control import Deadline
 from optimizer.evaluate.evaluation import Judge
 
@@ -29,9 +29,12 @@ def best_bound(
     value
         Value of this tier that is known to be reachable: a bound that meets it ends the search.
     """
-    found = [(pooled.pooled_bound(judge.problem, tier), pooled.NAME)]
-    if found[0][0] >= value:
-        return found[0]
+    found = [
+        (pooled.pooled_bound(judge.problem, tier), pooled.NAME),
+        (room.room_bound(judge.problem, tier, reached), room.NAME),
+    ]
+    if max(found)[0] >= value:
+        return max(found)
     nodewise = decomposition.decomposition_bound(judge, upper, tier, reached, deadline, value)
     if nodewise is not None:
         found.append((nodewise, decomposition.NAME))

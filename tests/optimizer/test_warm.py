@@ -21,7 +21,7 @@ def test_nothing_is_compiled_twice(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_stop_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jit, "is_cold", lambda: True)
-    monkeypatch.setattr(warm, "_warm_quietly", _forever)
+    monkeypatch.setattr(warm, "warm", _forever)
     stop = Stop()
     threading.Timer(0.2, stop.set).start()
     began = time.monotonic()
