@@ -38,7 +38,8 @@ def test_machine_code_of_other_states_is_removed(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(jit, "_folder", jit._folder.__wrapped__)
     (tmp_path / "before").mkdir()
     (tmp_path / "module.pyc").touch()
-    now = Path(jit._folder())
+    now = jit._folder()
+    assert now is not None
     assert now.parent == tmp_path
     assert jit.is_cold()
     jit.is_warm_now()

@@ -50,10 +50,11 @@ def allocating(function: F) -> F:
 
 
 def _kept(function: F, **options: bool | str) -> F:
-    settings: dict[str, bool | str] = {"cache": True, "nogil": True, "_nrt": False}
+    folder = _folder()
+    settings: dict[str, bool | str] = {"cache": folder is not None, "nogil": True, "_nrt": False}
     config = cast(Any, numba.config)
     before = config.CACHE_DIR
-    config.CACHE_DIR = _folder()
+    config.CACHE_DIR = "" if folder is None else str(folder)
     try:
         return cast(F, cast(Any, numba.njit)(**settings | options)(function))
     finally:
@@ -61,21 +62,25 @@ def _kept(function: F, **options: bool | str) -> F:
 
 
 def is_cold() -> bool:
-    """Whether not everything has been compiled from the sources as they are."""
-    return not (Path(_folder()) / _WARM).exists()
+    """Whether compiling ahead would help: not all has been compiled from the sources as they are, and can be kept."""
+    folder = _folder()
+    return folder is not None and not (folder / _WARM).exists()
 
 
 def is_warm_now() -> None:
     """Take note that everything has been compiled, and remove machine code of earlier states of these sources."""
-    (Path(_folder()) / _WARM).touch()
+    now = _folder()
+    if now is None:
+        return
+    (now / _WARM).touch()
     for folder in _BESIDE.iterdir() if _BESIDE.is_dir() else ():
-        if folder.is_dir() and folder != Path(_folder()):
+        if folder.is_dir() and folder != now:
             shutil.rmtree(folder, ignore_errors=True)
 
 
 @cache
-def _folder() -> str:
-    """Return a folder for the machine code of these very sources.
+def _folder() -> Path | None:
+    """Return a folder for the machine code of these very sources, or ``None`` if none can be written.
 
     Numba looks at the file of a function alone, and at its time, to see whether its machine code is out of date. But
     what a kernel calls is compiled into it, and a copy of a file has a time of its own: so that there is never a folder
@@ -94,5 +99,5 @@ def _folder() -> str:
         except OSError:
             continue
         if os.access(folder, os.W_OK):
-            return str(folder)
-    return tempfile.mkdtemp(prefix="stowplan-")
+            return folder
+    return None
