@@ -132,7 +132,7 @@ class _Portfolio:
         if not run.settled and not run.over:
             self._improve()
             for tier in self.tiers:
-                if not run.bounds[tier]:
+                if not run.has_bound(tier):
                     self._bound(tier)  # what was known may have been for worse values of the tiers before
 
     def anneal(self, share: float) -> None:

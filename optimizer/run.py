@@ -94,6 +94,10 @@ class Run:
         """Whether a tier's value is above its bound."""
         return self.values[tier] > self.bounds[tier]
 
+    def has_bound(self, tier: int) -> bool:
+        """Whether somebody has bounded a tier, and the bound was not dropped since."""
+        return self._by[tier] != NOT_NEGATIVE
+
     @property
     def settled(self) -> bool:
         """Whether no tier is open."""

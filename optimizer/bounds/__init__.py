@@ -31,7 +31,7 @@ def best_bound(
     """
     found = [
         (pooled.pooled_bound(judge.problem, tier), pooled.NAME),
-        (room.room_bound(judge.problem, tier, reached), room.NAME),
+        (room.room_bound(judge, tier, reached), room.NAME),
     ]
     if max(found)[0] >= value:
         return max(found)

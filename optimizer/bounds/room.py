@@ -13,12 +13,13 @@ import numpy as np
 
 from models.arrays import Ints
 from models.problem import Capacity, Open, Problem, Unplaced
+from optimizer.evaluate.evaluation import Judge
 
 NAME = "pooled room"
 """What results call this bound."""
 
 
-def room_bound(problem: Problem, tier: int, reached: Sequence[int]) -> int:
+def room_bound(judge: Judge, tier: int, reached: Sequence[int]) -> int:
     """Return a lower bound of a tier: what its pods without a node and its nodes in use cost at the very least.
 
     Parameters
@@ -27,27 +28,26 @@ def room_bound(problem: Problem, tier: int, reached: Sequence[int]) -> int:
         Values of the earlier tiers, which must not get worse. Together with the cost of pods without a node, they say
         how many pods may be left out to save nodes.
     """
-    total = 0
+    problem, total = judge.problem, 0
     for weighted in problem.tiers[tier].terms:
         match weighted.term:
             case Unplaced() as term if weighted.weight > 0:
-                total += weighted.weight * _least_unplaced(problem, term)
+                total += weighted.weight * _least_unplaced(problem, term, _rooms(judge))
             case Open() as term if weighted.weight > 0:
-                total += weighted.weight * _least_open(problem, term, reached)
+                total += weighted.weight * _least_open(problem, term, reached, _rooms(judge))
             case _:
                 pass
     return total
 
 
-def _least_unplaced(problem: Problem, term: Unplaced) -> int:
+def _least_unplaced(problem: Problem, term: Unplaced, rooms: list[tuple[Ints, Ints]]) -> int:
     cost = np.maximum(0, term.cost)
-    return max(
-        (int((cost * problem.size).sum()) - _most(cost, demand, problem.size, int(room.sum())))
-        for demand, room in [(0 * cost, np.zeros(1, dtype=np.int64)), *_rooms(problem)]
-    )
+    placed = (_most(cost, demand, problem.size, int(room.sum())) for demand, room in rooms)
+    total = int((cost * problem.size).sum())
+    return total - min(placed, default=total)
 
 
-def _least_open(problem: Problem, term: Open, reached: Sequence[int]) -> int:
+def _least_open(problem: Problem, term: Open, reached: Sequence[int], rooms: list[tuple[Ints, Ints]]) -> int:
     cost = np.where(term.held > 0, 0, np.maximum(0, term.cost))
     spared = [
         (weighted.weight * np.maximum(0, weighted.term.cost), value)
@@ -56,7 +56,7 @@ def _least_open(problem: Problem, term: Open, reached: Sequence[int]) -> int:
         if isinstance(weighted.term, Unplaced) and weighted.weight > 0
     ]
     least = 0
-    for demand, room in _rooms(problem):
+    for demand, room in rooms:
         away = min(
             (_most(demand, price, problem.spare, budget) for price, budget in spared),
             default=int((demand * problem.spare).sum()),
@@ -68,18 +68,16 @@ def _least_open(problem: Problem, term: Open, reached: Sequence[int]) -> int:
     return least
 
 
-def _rooms(problem: Problem) -> list[tuple[Ints, Ints]]:
+def _rooms(judge: Judge) -> list[tuple[Ints, Ints]]:
     """Return demands and ``[n]`` room of the capacities that no pod makes room in.
 
     A node that holds too much from the start may go on holding that.
     """
-    found = []
-    for rule in problem.rules:
-        if isinstance(rule, Capacity) and rule.demand.min(initial=0) >= 0:
-            start = problem.start
-            load = np.bincount(start.node, rule.demand[start.cls] * start.count, len(problem.nodes))
-            found.append((rule.demand, np.maximum(np.maximum(0, rule.free), load.astype(np.int64))))
-    return found
+    return [
+        (rule.demand, np.maximum(0, rule.free) + before)
+        for rule, before in zip(judge.problem.rules, judge.start_excess, strict=True)
+        if isinstance(rule, Capacity) and rule.demand.min(initial=0) >= 0
+    ]
 
 
 def _most(worth: Ints, size: Ints, copies: Ints, room: int) -> int:

@@ -124,8 +124,7 @@ class _Walk:
     @property
     def rents(self) -> bool:
         """Whether moved pods hold room on the nodes they left."""
-        image = self._drawn()
-        return bool(image.cls[:, image.head[at.H_C_MOVE] + image.head[at.H_TIERS]].any())
+        return _holds_room(self._drawn())
 
     def uphill(self, tier: int) -> Ints:
         """Return, sorted, by how much steps of one pod alone would worsen a tier; none of them is taken."""
@@ -190,6 +189,10 @@ def _walker(image: Image, chance: State, mix: Floats) -> Walker:
     )
 
 
+def _holds_room(image: Image) -> bool:
+    return bool(image.cls[:, image.head[at.H_C_MOVE] + image.head[at.H_TIERS]].any())
+
+
 def _mix(tier: Tier, image: Image) -> Floats:
     """``[KINDS]`` cumulative shares of the kinds of steps that suit a tier."""
     terms = [weighted.term for weighted in tier.terms]
@@ -205,7 +208,7 @@ def _mix(tier: Tier, image: Image) -> Floats:
         share[GROUP] = 0.3
     if any(isinstance(term, Move | MovePeak) for term in terms):
         share[HOME] = 6
-    if image.cls[:, image.head[at.H_C_MOVE] + image.head[at.H_TIERS]].any():
+    if _holds_room(image):
         share[HOME] = 20
     mix: Floats = np.cumsum(share) / share.sum()
     return mix

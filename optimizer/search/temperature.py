@@ -28,7 +28,6 @@ RENTS = (1.0, 10.0)
 LEAST_RENT = 0.1
 """Rent below which it does not matter."""
 
-
 REHEATED = (1 / 16, 1 / 4)
 """Shares of the temperature that won, between which walks begin that go on from a placement annealed before."""
 
@@ -79,7 +78,7 @@ class Race:
         """Return how each walker begins, from hot to cool; or with different rents, every other time."""
         if self._heat is None:
             return [Start(0.0, 0.0, 0.0)] * walkers
-        hot, rents = self._heat.spaced(walkers)[::-1], [self._rent.middle if self._rent else 0.0] * walkers
+        hot, rents = self._heat.spaced(walkers)[::-1], [self._usual_rent] * walkers
         if self._rent and self._turn % 2:
             hot, rents = [self._heat.middle] * walkers, self._rent.spaced(walkers)
         return [Start(h, max(COLD, h / FALL), rent) for h, rent in zip(hot, rents, strict=True)]
@@ -88,18 +87,24 @@ class Race:
         """Return how each walker goes on from a placement that was annealed before, without forgetting it."""
         if self._heat is None:
             return [Start(0.0, 0.0, 0.0)] * walkers
-        hot, rent = self._heat.middle, self._rent.middle if self._rent else 0.0
+        hot = self._heat.middle
         cold = max(COLD, hot / FALL)
         shares = _Range(*REHEATED).spaced(walkers)[::-1]
-        return [Start(max(cold, hot * share), cold, rent) for share in shares]
+        return [Start(max(cold, hot * share), cold, self._usual_rent) for share in shares]
 
     def learn(self, starts: Sequence[Start], winner: int) -> None:
         """Go on around the start that won."""
+        if self._heat is None:
+            return
         if self._rent and self._turn % 2:
             self._rent.narrow(starts[winner].rent, LEAST_RENT)
-        elif self._heat:
+        else:
             self._heat.narrow(starts[winner].hot, 1.0)
         self._turn += 1
+
+    @property
+    def _usual_rent(self) -> float:
+        return self._rent.middle if self._rent else 0.0
 
 
 class _Range:
@@ -122,6 +127,5 @@ class _Range:
 
     def narrow(self, middle: float, least: float) -> None:
         """Go on around a number, with a smaller ratio."""
-        if middle:
-            half = max(NARROWEST, (self.high / self.low) ** 0.5) ** 0.5
-            self.low, self.high = max(least, middle / half), max(least, middle * half)
+        half = max(NARROWEST, (self.high / self.low) ** 0.5) ** 0.5
+        self.low, self.high = max(least, middle / half), max(least, middle * half)

@@ -8,6 +8,7 @@ import pytest
 from models.objective import PRESETS
 from models.problem import Capacity, Open, Origin, Placement, Problem, Tier, Unplaced, Weighted
 from optimizer.bounds.room import room_bound
+from optimizer.evaluate import Judge
 from plugins_compat.compiler.compile import compile_problem
 from plugins_compat.profiles import default_profile
 from plugins_compat.release import K36
@@ -29,19 +30,19 @@ def test_it_is_never_above_the_optimum(seed: int) -> None:
         problem = compile_problem(snapshot, default_profile(K36), PRESETS["pack"]).problem
     values = best(problem)
     for tier, value in enumerate(values):
-        assert room_bound(problem, tier, values[:tier]) <= value
+        assert room_bound(Judge(problem), tier, values[:tier]) <= value
 
 
 def test_it_says_how_many_bins_are_needed() -> None:
     problem = packing([6, 5, 5, 4], bins=5)
-    assert room_bound(problem, 0, ()) == 0
-    assert room_bound(problem, 1, (0,)) == 2
-    assert room_bound(problem, 1, (2,)) == 1  # without the largest two, half of a bin is enough
+    assert room_bound(Judge(problem), 0, ()) == 0
+    assert room_bound(Judge(problem), 1, (0,)) == 2
+    assert room_bound(Judge(problem), 1, (2,)) == 1  # without the largest two, half of a bin is enough
 
 
 def test_it_says_how_many_must_wait() -> None:
     problem = packing([6, 5, 5, 4], bins=1)
-    assert room_bound(problem, 0, ()) == 2
+    assert room_bound(Judge(problem), 0, ()) == 2
 
 
 def packing(sizes: list[int], bins: int) -> Problem:

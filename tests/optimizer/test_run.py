@@ -51,4 +51,5 @@ def test_a_bound_of_a_tier_is_forgotten_once_an_earlier_one_has_become_worse() -
     run.raise_bound(2, 7, "a proof for 1 in tier 1")
     assert run.offer(Placement.of([(0, 1, 1)]), "search")
     assert run.bounds == [3, 1, 0]
+    assert [run.has_bound(tier) for tier in range(3)] == [True, True, False]
     assert not run.notes
