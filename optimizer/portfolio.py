@@ -265,11 +265,15 @@ class _Portfolio:
             for note in found.notes:
                 run.note(note)
 
+    @property
+    def _processes(self) -> int:
+        return self.options.processes or max(2, os.cpu_count() or 2)
+
     def _executor(self) -> Executor:
         """Return who works on neighbourhoods."""
         if self.executor is not None:
             return self.executor
-        processes = self.options.processes or max(2, os.cpu_count() or 2)
+        processes = self._processes
         if processes == 1 or self.run.left < POOL_WORTH:
             return SerialExecutor(self.run.stop)
         return PoolExecutor(processes, self.run.stop)

@@ -63,8 +63,11 @@ def warm() -> None:
     start = Placement.of([(0, 0, 2)])
     problem = Problem(("a", "b"), ("c", "d"), two, np.array([0, 2]), start, (capacity,), tiers)
     devices = Devices(here, np.array([1, 0]), np.array([0, 6]), 12, two, 0 * one, np.zeros(0, int), np.zeros(0, int))
-    for rules in ((capacity,), (capacity, devices)):
-        solve(replace(problem, rules=rules), Options(time_limit=5.0, deterministic=True))
+    # Demands are nearly all there is room for, and no node can be full.
+    tight = replace(capacity, demand=np.array([4000, 2002]), free=np.array([6001, 6003]))
+    unplaced = replace(problem, spare=two, start=Placement.of([]), rules=(tight,), tiers=tiers[:1])
+    for one_problem in (problem, replace(problem, rules=(capacity, devices)), unplaced):
+        solve(one_problem, Options(time_limit=5.0, deterministic=True))
     jit.is_warm_now()
 
 

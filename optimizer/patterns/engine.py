@@ -20,6 +20,7 @@ from optimizer.patterns.filling import fill
 from optimizer.patterns.generation import LONG, Generation
 from optimizer.patterns.integer import solve_whole
 from optimizer.patterns.master import Pool
+from optimizer.patterns.pivots import refuted
 from optimizer.patterns.pooled import pooled_duals
 from optimizer.patterns.pricing import Pricer
 from optimizer.patterns.structure import structure_of
@@ -47,6 +48,9 @@ FILLED = 12
 
 FILLS = 200
 """Fillings at a time, at most."""
+
+FIRST_FILLS = 12
+"""Fillings before anything else is tried."""
 
 IDLE = 3
 """Attempts without anything new after which to give up."""
@@ -83,14 +87,20 @@ class PatternOutcome:
 class PatternEngine:
     """Bounds tiers and finds placements by patterns, which are kept from tier to tier.
 
+    Parameters
+    ----------
+    threads
+        How many may look for patterns at once; what they find does not depend on it.
+
     Attributes
     ----------
     suits
         Whether the problem has the structure: few enough kinds of classes and groups of nodes.
     """
 
-    def __init__(self, judge: Judge) -> None:
+    def __init__(self, judge: Judge, threads: int = 1) -> None:
         self.judge = judge
+        self._threads = threads
         self._structure = structure_of(judge)
         if self._structure:
             self._pool = Pool(self._structure)
@@ -117,7 +127,7 @@ class PatternEngine:
             return None
         began = time.monotonic()
         generation = Generation(self._structure, tier, tuple(reached), self._pool, self._pricers)
-        stage = _Stage(self.judge, generation, incumbent, deadline)
+        stage = _Stage(self.judge, generation, incumbent, deadline, self._threads)
         stage.run()
         bound = stage.bound
         placement = stage.best if stage.best is not incumbent else None
@@ -127,8 +137,11 @@ class PatternEngine:
 class _Stage:
     """One tier being settled."""
 
-    def __init__(self, judge: Judge, generation: Generation, incumbent: Placement, deadline: Deadline) -> None:
+    def __init__(
+        self, judge: Judge, generation: Generation, incumbent: Placement, deadline: Deadline, threads: int
+    ) -> None:
         self.judge = judge
+        self.threads = threads
         self.generation = generation
         self.structure = structure = generation.structure
         self.pool = generation.pool
@@ -151,15 +164,13 @@ class _Stage:
         """Bound and improve until both meet or time is up."""
         if self.done:
             return
-        generation = self.generation
+        generation, random = self.generation, np.random.default_rng(self.tier)
+        self._fill(self.budget.part(0.1), random, FIRST_FILLS)
         generation.run(pooled_duals(self.structure, self.tier, self.reached), 0, self.budget)
         self._raise(generation.bound)
+        self._refute(self.budget.part(0.7))
         self._prove(self.budget.work // 3, FEW, self.budget.part(0.4))
         if self.done or generation.certificate is None:
-            return
-        random = np.random.default_rng(self.tier)
-        self._fill(self.budget.part(0.1), random)
-        if self.done:
             return
         generation.run(generation.certificate.duals, self.value, self.budget.part(0.5), self.bound)
         if generation.solution is not None and not generation.converged:
@@ -200,16 +211,21 @@ class _Stage:
         if count is not None:
             self.offer(count)
 
-    def _fill(self, budget: Budget, random: np.random.Generator) -> None:
-        """Fill nodes at random, where it is the nodes that count."""
-        if self.structure.groups > FILLED or not self.structure.opening[self.tier].any():
+    def _fill(self, budget: Budget, random: np.random.Generator, times: int = FILLS) -> None:
+        """Fill nodes at random."""
+        if self.structure.groups > FILLED:
             return
-        for _ in range(FILLS):
+        for _ in range(times):
             if self.done or budget.over:
                 return
             count = fill(self.generation, self.value, budget, random)
             if count is not None:
                 self.offer(count)
+
+    def _refute(self, budget: Budget) -> None:
+        """Raise the bound while few patterns are enough to see that it is too low."""
+        while not (self.done or budget.over) and refuted(self.generation, self.bound, budget, self.threads):
+            self._raise(self.bound + 1)
 
     def _prove(self, work: int, cap: int, budget: Budget) -> None:
         """Try the bound itself as a value: either a placement has it, or the bound rises by one."""

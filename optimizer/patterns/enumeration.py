@@ -59,7 +59,7 @@ def candidates(generation: Generation, value: int, work: int, cap: int, budget: 
     if gap < 0:
         return Candidates(np.zeros(0, dtype=np.int64), np.zeros(s.kinds, dtype=np.int64))
     slack = gap.numerator // gap.denominator
-    waste = _waste(s, generation.tier, generation.master.limits, value)
+    waste = waste_of(s, generation.tier, generation.master.limits, value)
     if (waste < 0).any():
         return Candidates(np.zeros(0, dtype=np.int64), np.zeros(s.kinds, dtype=np.int64))
     cap = min(cap, LARGEST_TABLE // s.kinds)
@@ -87,7 +87,7 @@ def candidates(generation: Generation, value: int, work: int, cap: int, budget: 
     return Candidates(np.concatenate(chosen), missing)
 
 
-def _waste(s: Structure, tier: int, limits: Ints, value: int) -> Ints:
+def waste_of(s: Structure, tier: int, limits: Ints, value: int) -> Ints:
     """``[r]`` the most room that the nodes in use have left together, if the tier is at most ``value``.
 
     Whatever opens nodes or leaves pods without one is bought with the value, the most room for it first; what costs

@@ -22,11 +22,14 @@ BITS = 20
 def fill(generation: Generation, target: int, budget: Budget, random: np.random.Generator) -> Ints | None:
     """Fill nodes one by one until no pod is left; return ``[p]`` whole counts, or ``None`` if ``target`` is missed.
 
+    Where a few pods may stay without a node, large ones are left out from the beginning: so it shows early that nodes
+    are not filled well enough, and the room is there when the last ones, which leave no choice, are filled.
+
     A pod's price is the sum of its demands, each weighed by how much of the row is still asked for and by chance, to
     a power drawn at random: the larger it is, the earlier large pods have their turn.
     """
     s, pool, tier = generation.structure, generation.pool, generation.tier
-    left, nodes = s.size.copy(), s.nodes.copy()
+    left, nodes = s.size - _left_out(generation, target, random), s.nodes.copy()
     used: list[tuple[int, int]] = []
     power = float(random.uniform(1.0, LARGE_FIRST))
     chance = np.asarray(random.uniform(0.5, 1.5, s.demand.shape[1]), dtype=np.float64)
@@ -58,6 +61,24 @@ def fill(generation: Generation, target: int, budget: Budget, random: np.random.
     for p, _ in used:
         count[p] += 1
     return count
+
+
+def _left_out(generation: Generation, target: int, random: np.random.Generator) -> Ints:
+    """``[k]`` large pods, drawn at random, that may stay without a node below ``target`` if no tier gets worse."""
+    s, tier = generation.structure, generation.tier
+    out = np.zeros(s.kinds, dtype=np.int64)
+    if s.opening[tier].any():
+        return out
+    money = np.append(generation.master.limits[:tier], target - int(s.step[tier]) - int(s.constant[tier]))
+    cost = s.missing[: tier + 1]
+    size = np.maximum(0, s.demand) @ (1 / np.maximum(1, s.nodes @ s.room))
+    worth = size / np.maximum(cost[tier], 1e-9) * random.uniform(0.5, 1, s.kinds)
+    for k in np.argsort(-worth, kind="stable").tolist():
+        price = cost[:, k]
+        affordable = (money[price > 0] // price[price > 0]).min(initial=s.spare[k])
+        out[k] = max(0, int(affordable))
+        money = money - out[k] * price
+    return out
 
 
 def _prices(generation: Generation, left: Ints, nodes: Ints, chance: Floats, power: float) -> Ints:

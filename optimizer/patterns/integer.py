@@ -83,18 +83,7 @@ def solve_whole(
     objective = cost(tier)
     builder.at_most(objective, target - 1)
     builder.at_least(objective, lowest)
-    model = written(builder.minimize(objective))
-    model.proto.clear_solution_hint()  # nothing below the target is known yet
-    solver = cp_model.CpSolver()
-    solver.parameters.catch_sigint_signal = False
-    solver.parameters.num_workers = 1
-    solver.parameters.linearization_level = 2
-    if budget.deterministic:
-        solver.parameters.max_deterministic_time = max(0.01, budget.seconds)
-    else:
-        solver.parameters.max_time_in_seconds = max(0.05, budget.seconds)
-    status = run_stoppable(solver, model, lambda: budget.stopped)
-    budget.spend(solver.response_proto.deterministic_time * RATE)
+    solver, status = run(builder, objective, budget)
     if status == cp_model.INFEASIBLE:
         return Whole(None, target)
     proven = solver.best_objective_bound if status != cp_model.UNKNOWN or solver.best_objective_bound else -math.inf
@@ -105,6 +94,23 @@ def solve_whole(
     count = np.zeros(pool.size, dtype=np.int64)
     count[chosen] = values
     return Whole(count, bound)
+
+
+def run(builder: Builder, objective: Linear, budget: Budget) -> tuple[cp_model.CpSolver, int]:
+    """Minimise with CP-SAT, without a solution to begin with; return the solver and its status."""
+    model = written(builder.minimize(objective))
+    model.proto.clear_solution_hint()
+    solver = cp_model.CpSolver()
+    solver.parameters.catch_sigint_signal = False
+    solver.parameters.num_workers = 1
+    solver.parameters.linearization_level = 2
+    if budget.deterministic:
+        solver.parameters.max_deterministic_time = max(0.01, budget.seconds)
+    else:
+        solver.parameters.max_time_in_seconds = max(0.05, budget.seconds)
+    status = run_stoppable(solver, model, lambda: budget.stopped)
+    budget.spend(solver.response_proto.deterministic_time * RATE)
+    return solver, status
 
 
 def _most(structure: Structure, row: Ints, group: int) -> int:

@@ -1,4 +1,4 @@
-"""All patterns that fill a node almost exactly, by meeting in the middle.
+"""Patterns that fill a node almost exactly, by meeting in the middle.
 
 Where next to nothing of a row may be left, a search that goes on pod by pod learns too late that a pattern does not
 come out even. So all multisets of a few kinds are listed by their demand in that row. A pattern is its small pods,
@@ -15,16 +15,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.arrays import Ints
+from optimizer.patterns.tails import Tails, find, list_tails, tail_length
 from optimizer.search.kernel.jit import allocating
 
 LONGEST_LIST = 400_000
-"""Multisets listed at most."""
+"""Multisets listed at most, where a single enumeration is to pay for it."""
 
 RARE = 2_000
 """How many different amounts there must be for each that fits, to be worth it."""
 
 DEEPEST = 4096
 """Pods on a node at most."""
+
+LISTING = 10
+"""Work that a multiset in a list stands for, in candidates of a search."""
+
+UNREACHED = 1 << 61
+"""More than any pods take."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,168 +65,213 @@ def key_of(demand: Ints, room: Ints, waste: Ints, rare: int = RARE) -> Key | Non
     return found if found.room > rare * (found.waste + 1) else None
 
 
-def tail_length(kinds: int) -> int:
-    """How many pods are looked up together."""
-    return max((h for h in range(1, 5) if math.comb(kinds + h - 1, h) <= LONGEST_LIST), default=0)
-
-
-def fillings(
-    key: Key, demand: Ints, room: Ints, upper: Ints, waste: Ints, work: int, found: NDArray[np.int16]
-) -> tuple[int, int, bool]:
-    """Find all patterns that leave at most ``waste`` of each row; return their number, the work, and whether it is all.
+class Meeting:
+    """Finds patterns that leave at most so much of each row; lists are kept from one time to the next.
 
     Parameters
     ----------
-    demand, upper
-        ``[k, r]`` and ``[k]``, of the kinds by rising key.
-    found
-        ``[p, k]`` filled with patterns.
+    demand, room
+        ``[k, r]`` and ``[r]``.
+    waste
+        ``[r]`` how much of each row may be left.
+    longest
+        Multisets listed at most.
     """
-    length = tail_length(len(demand))
-    if not length:
-        return 0, 1, False
-    made = np.maximum(0, -demand).T @ upper
-    # What pods from each kind on can take away from the key at most.
-    relief = np.cumsum((upper * np.minimum(0, key.demand))[::-1])[::-1].copy()
-    number, looked, complete = 0, 0, True
-    for h in range(1, length + 1):
-        # Patterns of fewer pods than the longest tail have no small part.
-        sums, members = _listed(key.demand, h)
-        order = np.argsort(sums, kind="stable")
-        number, more, complete = _meet(
-            key.demand,
-            key.room,
-            key.waste,
-            demand,
-            room,
-            room + made,
-            upper,
-            waste,
-            sums[order],
-            members[order],
-            h == length,
-            relief,
-            work - looked,
-            found,
-            number,
-        )
-        looked += more + len(sums)
-        if not complete:
-            break
-    return number, looked, complete
+
+    def __init__(self, key: Key, demand: Ints, room: Ints, waste: Ints, longest: int = LONGEST_LIST) -> None:
+        self._order = np.argsort(key.demand, kind="stable")
+        # The key is one row more: the last.
+        self._demand = np.ascontiguousarray(np.column_stack([demand, key.demand])[self._order])
+        self._room, self._waste = np.append(room, key.room), np.append(waste, key.waste)
+        self._length = tail_length(len(demand), longest)
+        self._tails: list[Tails] = []
+
+    @property
+    def ready(self) -> bool:
+        """Whether all lists are there."""
+        return len(self._tails) == self._length
+
+    def prepare(self, work: int) -> int:
+        """Make the lists, if there are none and it takes no more work than so much; return the work."""
+        kinds = len(self._demand)
+        listing = LISTING * sum(math.comb(kinds + h - 1, h) for h in range(1, self._length + 1))
+        if self.ready or listing > work:
+            return 1
+        window = int(self._waste[-1]) + 1
+        self._tails = [list_tails(self._demand[:, -1], h, window) for h in range(1, self._length + 1)]
+        return listing
+
+    def find(self, upper: Ints, held: Ints, work: int, cap: int) -> tuple[NDArray[np.int16], int, bool]:
+        """Find all patterns within limits; return ``[p, k]`` patterns, the work, and whether it is all of them.
+
+        No pattern is empty.
+
+        Parameters
+        ----------
+        upper, held
+            ``[k]`` the most pods of each kind in a pattern, and how many of them are in it in any case.
+        """
+        kinds, rows = self._demand.shape
+        found = np.zeros((cap, kinds), dtype=np.int16)
+        upper, held = upper[self._order], held[self._order]
+        reach = self._room + np.maximum(0, -self._demand).T @ upper
+        looked, number = self.prepare(work), 0
+        complete = self.ready
+        alone = self._room - held @ self._demand
+        if held.any() and ((alone >= 0) & (alone <= self._waste)).all():
+            found[0], number = held, 1
+        for h, tails in enumerate(self._tails, 1):
+            if not complete:
+                break
+            # Patterns of fewer pods than the longest tail have no small part.
+            least, most = np.zeros((2, kinds, rows), dtype=np.int64)
+            for r in range(rows):
+                least[:, r] = _least(self._demand[:, r], upper - held, h)
+                most[:, r] = -_least(-self._demand[:, r], upper - held, h)
+            number, more, complete = _meet(
+                tails,
+                self._demand,
+                self._room,
+                reach,
+                self._waste,
+                least,
+                most,
+                upper,
+                held,
+                h == self._length,
+                work - looked,
+                found,
+                number,
+            )
+            looked += more
+        patterns = np.zeros((number, kinds), dtype=np.int16)
+        patterns[:, self._order] = found[:number]
+        return patterns, looked, complete
 
 
-def _listed(key: Ints, h: int) -> tuple[Ints, NDArray[np.int16]]:
-    """``[m]`` keys and ``[m, h]`` kinds, in order, of all multisets of ``h`` kinds."""
-    members = np.arange(len(key), dtype=np.int16)[:, None]
-    for _ in range(h - 1):
-        last = members[:, -1].astype(np.int64)
-        times = len(key) - last
-        begin = np.repeat(np.cumsum(times) - times, times)
-        following = (np.arange(int(times.sum())) - begin + np.repeat(last, times)).astype(np.int16)
-        members = np.column_stack([np.repeat(members, times, axis=0), following])
-    sums: Ints = key[members].sum(axis=1)
-    return sums, members
+def _least(demand: Ints, copies: Ints, h: int) -> Ints:
+    """``[k]`` the least that ``h`` pods take of a row, of kinds from ``k`` on; a huge number if there are none."""
+    order = np.argsort(demand, kind="stable")
+    later = np.arange(len(demand))[:, None] <= order[None, :]
+    taken = np.minimum(np.cumsum(np.where(later, copies[order], 0), axis=1), h)
+    each = np.diff(taken, axis=1, prepend=0)
+    total: Ints = np.where(taken[:, -1] == h, each @ demand[order], UNREACHED)
+    return total
 
 
 @allocating
 def _meet(
-    key: Ints,
-    full: int,
-    spare: int,
+    tails: Tails,
     demand: Ints,
     room: Ints,
     reach: Ints,
-    upper: Ints,
     waste: Ints,
-    sums: Ints,
-    members: NDArray[np.int16],
+    least: Ints,
+    most: Ints,
+    upper: Ints,
+    held: Ints,
     extend: bool,
-    relief: Ints,
     work: int,
     found: NDArray[np.int16],
     number: int,
 ) -> tuple[int, int, bool]:
-    """Look up tails for every beginning: for none only, or for all of them if ``extend``."""
+    """Look up tails for every beginning: for what is held only, or for all of them if ``extend``.
+
+    Parameters
+    ----------
+    demand, room, waste
+        ``[k, r]``, ``[r]`` and ``[r]``; the last row is the key, by which kinds are sorted.
+    reach
+        ``[r]`` room, with all that pods can make.
+    least, most
+        ``[k, r]`` the least and the most that a tail takes of a row, of kind ``k`` and later ones.
+    upper, held
+        ``[k]`` most pods of each kind, and how many there are in any case.
+
+    Returns
+    -------
+    tuple
+        How many patterns ``found`` holds, the work, and whether it is all of them.
+    """
     kinds, rows = demand.shape
-    h = members.shape[1]
+    key = rows - 1
     depth = 1
     for k in range(kinds):
         depth = min(DEEPEST, depth + upper[k])
     taken = np.zeros(depth + 1, dtype=np.int64)
     following = np.zeros(depth + 1, dtype=np.int64)
     load = np.zeros((depth + 1, rows), dtype=np.int64)
-    weight = np.zeros(depth + 1, dtype=np.int64)
-    x = np.zeros(kinds, dtype=np.int64)
-    largest = key.max()
+    x = held.copy()
+    for r in range(rows):
+        for k in range(kinds):
+            load[0, r] += held[k] * demand[k, r]
     looked = 0
     d = 0
-    fresh = True
-    while d >= 0:
-        last = taken[d - 1] if d else 0
-        if fresh:
-            fresh = False
-            following[d] = last
-            low, high = full - spare - weight[d], full - weight[d]
-            if high >= h * key[last] and low <= h * largest:
-                first, end = 0, len(sums)
-                while first < end:
-                    half = (first + end) // 2
-                    if sums[half] < low:
-                        first = half + 1
-                    else:
-                        end = half
-                looked += 4
-                while first < len(sums) and sums[first] <= high:
-                    looked += 2
-                    if members[first, 0] >= last:
-                        fit = True
-                        for r in range(rows):
-                            left = room[r] - load[d, r]
-                            for j in range(h):
-                                left -= demand[members[first, j], r]
-                            if left < 0 or left > waste[r]:
-                                fit = False
-                                break
-                        if fit:
-                            for j in range(h):
-                                x[members[first, j]] += 1
-                            for j in range(h):
-                                fit = fit and x[members[first, j]] <= upper[members[first, j]]
-                            if fit:
-                                if number == len(found):
-                                    return number, looked, False
-                                found[number, :] = x
-                                number += 1
-                            for j in range(h):
-                                x[members[first, j]] -= 1
-                    first += 1
-            if not extend:
-                return number, looked, True
-        if looked > work or d == depth:
-            return number, looked, False
-        k = following[d]
-        looked += 1
-        if k >= kinds:
-            d -= 1
-            if d >= 0:
-                x[taken[d]] -= 1
-            continue
-        following[d] = k + 1
-        # After this pod come others and the tail, none of them with a smaller key.
-        if weight[d] + (1 + h) * key[k] + relief[k] > full:
-            following[d] = kinds
-            continue
-        if x[k] >= upper[k]:
-            continue
-        fit = True
+    last = 0
+    while True:
+        # Can a tail fill what is left?
+        hope = True
         for r in range(rows):
-            load[d + 1, r] = load[d, r] + demand[k, r]
-            fit = fit and load[d + 1, r] <= reach[r]
-        if fit:
-            weight[d + 1] = weight[d] + key[k]
-            taken[d] = k
-            x[k] += 1
-            d += 1
-            fresh = True
-    return number, looked, True
+            left = room[r] - load[d, r]
+            hope = hope and least[last, r] <= left and most[last, r] >= left - waste[r]
+        if hope:
+            high = room[key] - load[d, key]
+            i = find(tails, high - waste[key], high)
+            looked += 5
+            while i < len(tails.sums) and tails.sums[i] <= high:
+                looked += 20
+                members = tails.members[i]
+                if members[0] >= last and _even(members, demand, room, load[d], waste):
+                    for k in members:
+                        x[k] += 1
+                    fit = True
+                    for k in members:
+                        fit = fit and x[k] <= upper[k]
+                    if fit:
+                        if number == len(found):
+                            return number, looked, False
+                        found[number, :] = x
+                        number += 1
+                    for k in members:
+                        x[k] -= 1
+                i += 1
+        if not extend:
+            return number, looked, True
+        # The next beginning: one pod more, or another one in place of the last.
+        following[d] = last
+        while True:
+            k = following[d]
+            looked += 1
+            if k < kinds and load[d, key] + demand[k, key] + least[k, key] > reach[key]:
+                k = kinds  # nor does any that takes more of the key
+            if k >= kinds:
+                d -= 1
+                if d < 0:
+                    return number, looked, True
+                x[taken[d]] -= 1
+                continue
+            following[d] = k + 1
+            fit = x[k] < upper[k]
+            for r in range(rows):
+                load[d + 1, r] = load[d, r] + demand[k, r]
+                fit = fit and load[d + 1, r] + least[k, r] <= reach[r]
+            if fit:
+                break
+        if looked > work or d + 1 == depth:
+            return number, looked, False
+        taken[d] = k
+        x[k] += 1
+        last = k
+        d += 1
+
+
+@allocating
+def _even(members: NDArray[np.int16], demand: Ints, room: Ints, load: Ints, waste: Ints) -> bool:
+    """Whether a tail leaves at most ``waste`` of each row."""
+    even = True
+    for r in range(len(room)):
+        left = room[r] - load[r]
+        for k in members:
+            left -= demand[k, r]
+        even = even and 0 <= left <= waste[r]
+    return even

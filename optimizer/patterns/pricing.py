@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import highspy
 import numpy as np
@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from models.arrays import Floats, Ints
 from optimizer.patterns.greedy import fill_each
 from optimizer.patterns.kernels import search
-from optimizer.patterns.meeting import Key, fillings, key_of, tail_length
+from optimizer.patterns.meeting import LONGEST_LIST, Meeting, key_of
 from optimizer.patterns.shares import Taken, holds
 from optimizer.patterns.structure import Structure
+from optimizer.patterns.tails import tail_length
 
 KEPT = 24
 """Patterns kept of one exact pricing: the last ones found, which are the best."""
@@ -105,9 +106,10 @@ class Pricer:
             ``[r]`` patterns that leave more than so much of a row are left out, and pods that make room may be missing
             from a pattern if it would leave more with them.
         """
-        tight = None if waste is None else key_of(self._demand, self._room, waste[self._binding])
-        if waste is not None and tight is not None and tail_length(len(self.kinds)):
-            return self._filled(tight, waste[self._binding], value, least, work, cap)
+        meeting = None if waste is None else self.meeting(waste)
+        if meeting is not None:
+            met = self.met(meeting, None, None, work, cap)
+            return replace(met, patterns=met.patterns[met.patterns @ value >= least])
         ordered = self._ordered(value, None, positive=False)
         if ordered is None:
             return Priced(0, np.zeros((1 if least <= 0 else 0, self._all), dtype=np.int16), True, 1)
@@ -130,19 +132,28 @@ class Pricer:
         )
         return Priced(bound, self._patterns(found[:number], order), complete, looked)
 
-    def _filled(self, key: Key, waste: Ints, value: Ints, least: int, work: int, cap: int) -> Priced:
-        """Find all patterns that leave little room by meeting in the middle."""
-        order = np.argsort(key.demand, kind="stable")
-        found = np.zeros((cap, len(order)), dtype=np.int16)
-        sorted_key = Key(key.demand[order], key.room, key.waste)
-        demand, upper = np.ascontiguousarray(self._demand[order]), self._upper[order]
-        number, looked, complete = fillings(sorted_key, demand, self._room, upper, waste, work, found)
-        shares = self._shares(order)
-        found = found[:number][[holds(x, *shares) for x in found[:number].astype(np.int64)]]
-        if not complete:
-            return Priced(UNLIMITED, self._patterns(found, order), False, looked)
-        patterns = self._patterns(found, order)
-        return Priced(UNLIMITED, patterns[patterns @ value >= least], True, looked)
+    def meeting(self, waste: Ints, longest: int = LONGEST_LIST) -> Meeting | None:
+        """Return who finds patterns that leave at most ``waste``; ``None`` if that is not little in any row."""
+        key = key_of(self._demand, self._room, waste[self._binding])
+        if key is None or not tail_length(len(self.kinds), longest):
+            return None
+        return Meeting(key, self._demand, self._room, waste[self._binding], longest)
+
+    def met(self, meeting: Meeting, upper: Ints | None, pivot: int | None, work: int, cap: int) -> Priced:
+        """Find all patterns that leave little room, whatever they are worth.
+
+        Parameters
+        ----------
+        upper
+            ``[k]`` a tighter limit of pods of each kind.
+        pivot
+            A kind of which there must be a pod.
+        """
+        held = (self.kinds == pivot).astype(np.int64)
+        patterns, looked, complete = meeting.find(self._limit(upper), held, work, cap)
+        shares = self._shares(np.arange(len(self.kinds)))
+        fit = [holds(x, *shares) for x in patterns.astype(np.int64)]
+        return Priced(UNLIMITED, self._patterns(patterns[fit], np.arange(len(self.kinds))), complete, looked)
 
     def greedy(self, value: Ints, upper: Ints | None = None) -> tuple[NDArray[np.int16], Ints]:
         """Fill a node greedily after one pod of each kind; return ``[p, k]`` patterns and ``[p]`` their value."""

@@ -28,7 +28,7 @@ from models.problem import (
 from optimizer.control import Deadline, Stop
 from optimizer.evaluate import Judge
 from optimizer.patterns import PatternEngine
-from optimizer.patterns.meeting import Key, fillings, key_of
+from optimizer.patterns.meeting import Meeting, key_of
 from optimizer.patterns.pricing import Pricer
 from optimizer.patterns.structure import Structure, structure_of
 from tests.optimizer.test_brute_force import compiled
@@ -244,16 +244,15 @@ def test_meeting_in_the_middle_misses_no_pattern_that_fills_a_node(seed: int) ->
     waste = np.where(random.random(rows) < 0.5, 0, random.integers(1, 30, rows))
     key = key_of(demand, room, waste, rare=0)
     assert key is not None
-    order = np.argsort(key.demand, kind="stable")
-    demand, upper = np.ascontiguousarray(demand[order]), upper[order]
-    found = np.zeros((20_000, kinds), dtype=np.int16)
-    key = Key(key.demand[order], key.room, key.waste)
-    number, _, complete = fillings(key, demand, room, upper, waste, 10**8, found)
-    assert complete
-    got = [tuple(row.tolist()) for row in found[:number]]
+    meeting = Meeting(key, demand, room, waste)
     ways = itertools.product(*(range(int(most) + 1) for most in upper))
     left = {x: room - ints(x) @ demand for x in ways}
-    assert sorted(got) == sorted(x for x, free in left.items() if any(x) and ((free >= 0) & (free <= waste)).all())
+    full = {x for x, free in left.items() if any(x) and ((free >= 0) & (free <= waste)).all()}
+    for held in (0 * upper, *np.eye(kinds, dtype=np.int64)):
+        found, _, complete = meeting.find(upper, held, 10**8, 20_000)
+        assert complete
+        wanted = sorted(x for x in full if (ints(x) >= held).all())
+        assert sorted(tuple(row.tolist()) for row in found) == wanted
 
 
 def triplets(bins: int, rows: int, seed: int) -> Problem:
