@@ -168,7 +168,7 @@ class _Stage:
         self._fill(self.budget.part(0.1), random, FIRST_FILLS)
         generation.run(pooled_duals(self.structure, self.tier, self.reached), 0, self.budget)
         self._raise(generation.bound)
-        self._refute(self.budget.part(0.7))
+        self._refute(self.budget.part(0.9))
         self._prove(self.budget.work // 3, FEW, self.budget.part(0.4))
         if self.done or generation.certificate is None:
             return

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.arrays import Ints
-from optimizer.patterns.tails import Tails, find, list_tails, tail_length
-from optimizer.search.kernel.jit import allocating
+from optimizer.patterns.tails import Tails, list_tails, tail_length
+from optimizer.search.kernel.jit import allocating, compiled, inlined
 
 LONGEST_LIST = 400_000
 """Multisets listed at most, where a single enumeration is to pay for it."""
@@ -194,78 +194,163 @@ def _meet(
         How many patterns ``found`` holds, the work, and whether it is all of them.
     """
     kinds, rows = demand.shape
-    key = rows - 1
     depth = 1
     for k in range(kinds):
         depth = min(DEEPEST, depth + upper[k])
     taken = np.zeros(depth + 1, dtype=np.int64)
     following = np.zeros(depth + 1, dtype=np.int64)
     load = np.zeros((depth + 1, rows), dtype=np.int64)
+    likely = np.zeros(kinds, dtype=np.int64)
     x = held.copy()
     for r in range(rows):
         for k in range(kinds):
             load[0, r] += held[k] * demand[k, r]
-    looked = 0
+    number, looked, complete = _look(tails, demand, room, waste, upper, load[0], x, 0, found, number)
+    if not extend:
+        return number, looked, complete
     d = 0
-    last = 0
-    while True:
-        # Can a tail fill what is left?
-        hope = True
+    fresh = True
+    while complete:
+        if fresh:
+            # All beginnings of one pod more are looked up together, so that the processor waits for memory only once.
+            fresh = False
+            first = taken[d - 1] if d else 0
+            following[d] = first
+            count, seen = _likely(tails, demand, room, reach, waste, least, most, upper, load[d], x, first, likely)
+            looked += seen + 2
+            for i in range(count):
+                k = likely[i]
+                x[k] += 1
+                for r in range(rows):
+                    load[d + 1, r] = load[d, r] + demand[k, r]
+                number, more, even = _look(tails, demand, room, waste, upper, load[d + 1], x, k, found, number)
+                complete = complete and even
+                looked += more
+                x[k] -= 1
+            complete = complete and looked <= work
+        k = following[d]
+        looked += 1
+        if k >= kinds or _beyond(demand, reach, least, load[d], k):
+            d -= 1
+            if d < 0:
+                return number, looked, complete
+            x[taken[d]] -= 1
+            continue
+        following[d] = k + 1
+        if x[k] >= upper[k] or not _fits(demand, reach, least, load[d], k):
+            continue
         for r in range(rows):
-            left = room[r] - load[d, r]
-            hope = hope and least[last, r] <= left and most[last, r] >= left - waste[r]
-        if hope:
-            high = room[key] - load[d, key]
-            i = find(tails, high - waste[key], high)
-            looked += 5
-            while i < len(tails.sums) and tails.sums[i] <= high:
-                looked += 20
-                members = tails.members[i]
-                if members[0] >= last and _even(members, demand, room, load[d], waste):
-                    for k in members:
-                        x[k] += 1
-                    fit = True
-                    for k in members:
-                        fit = fit and x[k] <= upper[k]
-                    if fit:
-                        if number == len(found):
-                            return number, looked, False
-                        found[number, :] = x
-                        number += 1
-                    for k in members:
-                        x[k] -= 1
-                i += 1
-        if not extend:
-            return number, looked, True
-        # The next beginning: one pod more, or another one in place of the last.
-        following[d] = last
-        while True:
-            k = following[d]
-            looked += 1
-            if k < kinds and load[d, key] + demand[k, key] + least[k, key] > reach[key]:
-                k = kinds  # nor does any that takes more of the key
-            if k >= kinds:
-                d -= 1
-                if d < 0:
-                    return number, looked, True
-                x[taken[d]] -= 1
-                continue
-            following[d] = k + 1
-            fit = x[k] < upper[k]
-            for r in range(rows):
-                load[d + 1, r] = load[d, r] + demand[k, r]
-                fit = fit and load[d + 1, r] + least[k, r] <= reach[r]
-            if fit:
-                break
-        if looked > work or d + 1 == depth:
-            return number, looked, False
+            load[d + 1, r] = load[d, r] + demand[k, r]
+        if _beyond(demand, reach, least, load[d + 1], k):
+            continue
         taken[d] = k
         x[k] += 1
-        last = k
         d += 1
+        fresh = True
+        complete = complete and d < depth
+    return number, looked, False
 
 
-@allocating
+@inlined
+def _beyond(demand: Ints, reach: Ints, least: Ints, load: Ints, k: int) -> bool:
+    """Whether neither this kind nor any that takes more of the key can be added, and then a tail."""
+    key = demand.shape[1] - 1
+    return bool(load[key] + demand[k, key] + least[k, key] > reach[key])
+
+
+@inlined
+def _fits(demand: Ints, reach: Ints, least: Ints, load: Ints, k: int) -> bool:
+    """Whether a pod of a kind can be added, and then a tail."""
+    fit = True
+    for r in range(len(reach)):
+        fit = fit and load[r] + demand[k, r] + least[k, r] <= reach[r]
+    return fit
+
+
+@compiled
+def _likely(
+    tails: Tails,
+    demand: Ints,
+    room: Ints,
+    reach: Ints,
+    waste: Ints,
+    least: Ints,
+    most: Ints,
+    upper: Ints,
+    load: Ints,
+    x: Ints,
+    first: int,
+    likely: Ints,
+) -> tuple[int, int]:
+    """Write down the kinds, from ``first`` on, of which one pod more leaves room that a tail may fill.
+
+    Returns
+    -------
+    tuple
+        How many there are, and how many were looked at.
+    """
+    kinds, rows = demand.shape
+    key = rows - 1
+    lowest, stretches = tails.sums[0], len(tails.seen) << 6
+    count = 0
+    for k in range(first, kinds):
+        if _beyond(demand, reach, least, load, k):
+            return count, k - first
+        hope = x[k] < upper[k]
+        for r in range(rows):
+            left = room[r] - load[r] - demand[k, r]
+            hope = hope and least[k, r] <= left and most[k, r] >= left - waste[r]
+        if hope:
+            high = room[key] - load[key] - demand[k, key] - lowest
+            begin, end = max(0, (high - waste[key]) >> tails.shift), min(stretches - 1, high >> tails.shift)
+            bits = tails.seen[begin >> 6] >> np.uint64(begin & 63) | tails.seen[end >> 6] >> np.uint64(end & 63)
+            likely[count] = k
+            count += 1 if bits & np.uint64(1) else 0
+    return count, kinds - first
+
+
+@compiled
+def _look(
+    tails: Tails,
+    demand: Ints,
+    room: Ints,
+    waste: Ints,
+    upper: Ints,
+    load: Ints,
+    x: Ints,
+    last: int,
+    found: NDArray[np.int16],
+    number: int,
+) -> tuple[int, int, bool]:
+    """Add to a beginning ``x`` all tails of kinds from ``last`` on that fill the node; see `_meet`."""
+    key = demand.shape[1] - 1
+    high = room[key] - load[key]
+    looked = 10
+    for i in range(np.searchsorted(tails.sums, high - waste[key]), len(tails.sums)):
+        if tails.sums[i] > high:
+            break
+        looked += 5
+        members = tails.members[i]
+        if members[0] < last or not _even(members, demand, room, load, waste):
+            continue
+        for k in members:
+            x[k] += 1
+        fit = True
+        for k in members:
+            fit = fit and x[k] <= upper[k]
+        if fit and number < len(found):
+            for k in range(len(x)):
+                found[number, k] = x[k]
+        for k in members:
+            x[k] -= 1
+        if fit:
+            if number == len(found):
+                return number, looked, False
+            number += 1
+    return number, looked, True
+
+
+@compiled
 def _even(members: NDArray[np.int16], demand: Ints, room: Ints, load: Ints, waste: Ints) -> bool:
     """Whether a tail leaves at most ``waste`` of each row."""
     even = True

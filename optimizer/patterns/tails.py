@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.arrays import Ints
-from optimizer.search.kernel.jit import compiled, inlined
+from optimizer.search.kernel.jit import compiled
 
 LONGEST_TAIL = 4
 """Pods of a tail at most."""
@@ -56,19 +56,19 @@ def list_tails(key: Ints, h: int, window: int) -> Tails:
     key
         ``[k]`` what a pod of each kind takes.
     """
-    members = np.arange(len(key), dtype=np.int16)[:, None]
+    members, sums = np.arange(len(key), dtype=np.int16)[:, None], key
     for _ in range(h - 1):
         last = members[:, -1].astype(np.int64)
         times = len(key) - last
         begin = np.repeat(np.cumsum(times) - times, times)
         following = (np.arange(int(times.sum())) - begin + np.repeat(last, times)).astype(np.int16)
         members = np.column_stack([np.repeat(members, times, axis=0), following])
-    sums: Ints = key[members].sum(axis=1)
+        sums = np.repeat(sums, times) + key[following]
     order = np.argsort(sums, kind="stable")
     sums, members = sums[order], members[order]
     span = int(sums[-1] - sums[0])
     bits = min(MOST_BITS, len(sums).bit_length() + SPARSE)
-    shift = max(0, span.bit_length() - bits, window.bit_length() - 1)
+    shift = max(0, span.bit_length() - bits, window.bit_length())
     seen = np.zeros((span >> shift >> 6) + 1, dtype=np.uint64)
     _mark(sums, shift, seen)
     return Tails(sums, members, seen, shift)
@@ -79,21 +79,3 @@ def _mark(sums: Ints, shift: int, seen: NDArray[np.uint64]) -> None:
     for number in sums:
         stretch = (number - sums[0]) >> shift
         seen[stretch >> 6] |= np.uint64(1) << np.uint64(stretch & 63)
-
-
-@inlined
-def find(tails: Tails, low: int, high: int) -> int:
-    """Return the first multiset whose key is at least ``low``, or their number if none is up to ``high``, it seems."""
-    sums = tails.sums
-    low, high = max(low, sums[0]), min(high, sums[-1])
-    first, end = len(sums), len(sums)
-    for stretch in range((low - sums[0]) >> tails.shift, ((high - sums[0]) >> tails.shift) + 1):
-        if tails.seen[stretch >> 6] >> np.uint64(stretch & 63) & np.uint64(1):
-            first = 0
-    while first < end:
-        half = (first + end) // 2
-        if sums[half] < low:
-            first = half + 1
-        else:
-            end = half
-    return first
