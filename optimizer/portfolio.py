@@ -31,6 +31,9 @@ CURVED_MODEL = 2_000
 BYTES_PER_VARIABLE = 6_000
 """What CP-SAT needs for each of them, all workers together."""
 
+BEFORE_PATTERNS = 0.12
+"""Share of the time that annealing gets first where patterns know best."""
+
 POOL_WORTH = 8.0
 """Seconds of neighbourhood search that pay for processes of its own, which take seconds to begin."""
 
@@ -119,7 +122,7 @@ class _Portfolio:
     def work(self) -> None:
         """Search all tiers, then bound and prove them one after another, then improve what is still open."""
         run = self.run
-        self.anneal(0.35 if self.exact else 0.55)
+        self.anneal(BEFORE_PATTERNS if self._is_packing else 0.35 if self.exact else 0.55)
         if not self.exact:
             run.note("too large for the exact model: answered by search, with bounds from relaxations")
         patterns = self._patterns()
@@ -134,6 +137,12 @@ class _Portfolio:
             for tier in self.tiers:
                 if not run.has_bound(tier):
                     self._bound(tier)  # what was known may have been for worse values of the tiers before
+
+    @property
+    def _is_packing(self) -> bool:
+        """Whether nothing counts but which pods have a node and which nodes have pods: patterns know that best."""
+        terms = [weighted.term for tier in self.run.judge.problem.tiers for weighted in tier.terms]
+        return all(isinstance(term, Open | Unplaced) for term in terms)
 
     def anneal(self, share: float) -> None:
         """Anneal all tiers that are open, from the best placement."""
@@ -167,7 +176,7 @@ class _Portfolio:
         run = self.run
         if run.over or not run.is_open(tier):
             return
-        with run.stage("patterns", 0.6, tier) as deadline:
+        with run.stage("patterns", 0.8 if self._is_packing else 0.6, tier) as deadline:
             try:
                 outcome = engine.settle(tier, run.values[:tier], run.best, deadline)
             except InternalError as error:
