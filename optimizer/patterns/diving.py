@@ -39,12 +39,12 @@ def dive(generation: Generation, target: int, budget: Budget, random: np.random.
     try:
         while True:
             solution = master.solve(budget)
+            fixed = np.concatenate([fixed, np.zeros(pool.size - len(fixed), dtype=np.int64)])
             if solution is None:
-                return None
+                return fixed if budget.over else None
             most = target - int(structure.step[generation.tier])
             if solution.value + float(structure.constant[generation.tier]) > most + 1e-6:
                 return None
-            fixed = np.concatenate([fixed, np.zeros(pool.size - len(fixed), dtype=np.int64)])
             count = solution.count
             if np.abs(count - np.rint(count)).max(initial=0.0) <= WHOLE:
                 return np.rint(count).astype(np.int64)

@@ -18,6 +18,10 @@ PIVOT = 0.5
 """Work of a simplex iteration for each row and column."""
 
 
+SHORTEST = 0.05
+"""Seconds that are granted to the linear program in any case."""
+
+
 class Pool:
     """Patterns found so far, without repetition.
 
@@ -129,9 +133,12 @@ class Master:
             lp.addCol(float(s.missing[tier, k]), 0.0, float(s.spare[k]), len(index), index, amount)
 
     def solve(self, budget: Budget) -> Solution | None:
-        """Solve over all patterns of the pool; ``None`` if there is no solution with what is fixed."""
+        """Solve over all patterns of the pool; ``None`` if there is no solution with what is fixed, or no time."""
         self._take()
         lp, s = self._lp, self.structure
+        if not budget.deterministic:
+            # HiGHS counts all its runs.
+            lp.setOptionValue("time_limit", lp.getRunTime() + max(SHORTEST, budget.seconds))
         lp.run()
         budget.spend(2000 + lp.getInfo().simplex_iteration_count * (self._rows + self._taken) * PIVOT)
         if lp.getModelStatus() != highspy.HighsModelStatus.kOptimal:
