@@ -6,7 +6,8 @@ import os
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
+from itertools import takewhile
 
 from models.errors import InternalError
 from models.problem import NodeCurve, Open, Placement, Problem, Unplaced
@@ -32,7 +33,10 @@ BYTES_PER_VARIABLE = 6_000
 """What CP-SAT needs for each of them, all workers together."""
 
 BEFORE_PATTERNS = 0.12
-"""Share of the time that annealing gets first where patterns know best."""
+"""Share of the time that annealing gets where nothing counts but tiers that patterns know best."""
+
+COUNTED = 0.06
+"""Share of the time that each engine gets for such tiers where others follow."""
 
 POOL_WORTH = 8.0
 """Seconds of neighbourhood search that pay for processes of its own, which take seconds to begin."""
@@ -120,15 +124,28 @@ class _Portfolio:
         return Practice(self.run.judge)
 
     def work(self) -> None:
-        """Search all tiers, then bound and prove them one after another, then improve what is still open."""
+        """Settle tiers that count pods and nodes; search, bound and prove the others; improve what is still open."""
         run = self.run
-        self.anneal(BEFORE_PATTERNS if self._is_packing else 0.35 if self.exact else 0.55)
+        leading = self._leading()
+        only = leading == len(self.tiers)
+        patterns = None
+        if leading:
+            # Long walks are for what comes after them: nobody knows before there is a bound what they could gain here.
+            self.anneal(BEFORE_PATTERNS if only else COUNTED, leading)
+            patterns = self._patterns()
+            for tier in range(leading):
+                self._settle_by_patterns(patterns, tier, 0.8 if only else COUNTED, leading)
+                if not only and not run.over and run.is_open(tier):
+                    # Who makes room for a pod has to move just the right ones: a model sees that, a walk does not.
+                    self._neighbourhoods(self.executor or SerialExecutor(run.stop), COUNTED, tier)
+        if not only:
+            self.anneal(0.35 if self.exact else 0.55)
+            patterns = patterns or self._patterns()
         if not self.exact:
             run.note("too large for the exact model: answered by search, with bounds from relaxations")
-        patterns = self._patterns()
         for tier in self.tiers:
-            if patterns:
-                self._settle_by_patterns(patterns, tier)
+            if tier >= leading:
+                self._settle_by_patterns(patterns, tier, 0.6, len(self.tiers))
             self._bound(tier)
             if self.exact:
                 self._prove(tier)
@@ -138,14 +155,14 @@ class _Portfolio:
                 if not run.has_bound(tier):
                     self._bound(tier)  # what was known may have been for worse values of the tiers before
 
-    @property
-    def _is_packing(self) -> bool:
-        """Whether nothing counts but which pods have a node and which nodes have pods: patterns know that best."""
-        terms = [weighted.term for tier in self.run.judge.problem.tiers for weighted in tier.terms]
-        return all(isinstance(term, Open | Unplaced) for term in terms)
+    def _leading(self) -> int:
+        """Return how many tiers come first that only count pods without a node and nodes in use, or are settled."""
+        tiers = self.run.judge.problem.tiers
+        counts = [all(isinstance(weighted.term, Open | Unplaced) for weighted in tier.terms) for tier in tiers]
+        return len(list(takewhile(lambda tier: counts[tier] or not self.run.is_open(tier), self.tiers)))
 
-    def anneal(self, share: float) -> None:
-        """Anneal all tiers that are open, from the best placement."""
+    def anneal(self, share: float, tiers: int | None = None) -> None:
+        """Anneal the tiers that are open, or of so many that come first, from the best placement."""
         run = self.run
         if run.over or run.settled:
             return
@@ -157,6 +174,7 @@ class _Portfolio:
                 deadline,
                 self.options.seed + self.rounds,
                 floor=run.bounds,
+                tiers=tiers,
                 races=self.races,
                 found=lambda placement: run.offer(placement, "search"),
             )
@@ -172,11 +190,11 @@ class _Portfolio:
         engine = PatternEngine(run.judge)
         return engine if engine.suits else None
 
-    def _settle_by_patterns(self, engine: PatternEngine, tier: int) -> None:
+    def _settle_by_patterns(self, engine: PatternEngine | None, tier: int, share: float, mended: int) -> None:
         run = self.run
-        if run.over or not run.is_open(tier):
+        if engine is None or run.over or not run.is_open(tier):
             return
-        with run.stage("patterns", 0.8 if self._is_packing else 0.6, tier) as deadline:
+        with run.stage("patterns", share, tier) as deadline:
             try:
                 outcome = engine.settle(tier, run.values[:tier], run.best, deadline)
             except InternalError as error:
@@ -186,7 +204,7 @@ class _Portfolio:
             return
         run.raise_bound(tier, outcome.bound, "patterns")
         if outcome.placement is not None and run.offer(outcome.placement, "patterns"):
-            self._mend_after(tier)
+            self._mend_after(tier, mended)
 
     def _bound(self, tier: int) -> None:
         run = self.run
@@ -227,12 +245,12 @@ class _Portfolio:
                 return
         run.raise_bound(tier, attempt.bound, "CP-SAT")
         if attempt.placement is not None and run.offer(attempt.placement, "CP-SAT"):
-            self._mend_after(tier)
+            self._mend_after(tier, len(self.tiers))
 
-    def _mend_after(self, tier: int) -> None:
+    def _mend_after(self, tier: int, tiers: int) -> None:
         """Search again: who improves one tier alone leaves later ones worse, and they are quickly mended."""
-        if tier + 1 < len(self.tiers):
-            self.anneal(0.15)
+        if tier + 1 < tiers:
+            self.anneal(0.15, tiers)
 
     def _improve(self) -> None:
         """Let annealing and neighbourhoods take turns; who has gained more last time gets the next turn."""
@@ -240,7 +258,7 @@ class _Portfolio:
         with closing(self._executor()) as executor:
             turns: dict[str, Callable[[float], None]] = {
                 "search": self.anneal,
-                "neighbourhoods": partial(self._neighbourhoods, executor),
+                "neighbourhoods": lambda share: self._neighbourhoods(executor, share),
             }
             gains: dict[str, tuple[int, ...]] = {}
             failed = 0
@@ -256,9 +274,10 @@ class _Portfolio:
                 if failed == MOST_FAILED:
                     return
 
-    def _neighbourhoods(self, executor: Executor, share: float) -> None:
+    def _neighbourhoods(self, executor: Executor, share: float, only: int | None = None) -> None:
+        """Search neighbourhoods, for the first tier that is open or for one tier only, until it is settled."""
         run = self.run
-        tier = next(tier for tier in self.tiers if run.is_open(tier))
+        tier = next(tier for tier in self.tiers if run.is_open(tier)) if only is None else only
         with run.stage("neighbourhoods", share, tier) as deadline:
             found = improve(
                 run.judge,
@@ -269,6 +288,7 @@ class _Portfolio:
                 seed=self.options.seed + self.rounds,
                 offer=lambda placement: run.offer(placement, "neighbourhoods"),
                 practice=self.practice,
+                enough=None if only is None else run.bounds[only],
             )
             self.rounds += 1
             for note in found.notes:

@@ -98,6 +98,7 @@ def improve(
     offer: Callable[[Placement], object] = lambda placement: None,
     plateau: bool = True,
     practice: Practice | None = None,
+    enough: int | None = None,
 ) -> Improvement:
     """Improve a tier, and those after it as far as they fit into one model, without making earlier ones worse.
 
@@ -113,13 +114,15 @@ def improve(
         Also accept placements that are as good as the one at hand: something better may be near.
     practice
         What earlier calls for the same problem have learned; this one adds to it.
+    enough
+        Value of the tier at which to stop; if not given, later tiers are improved as long as there is time.
 
     Returns
     -------
     Improvement
         A legal placement whose tiers are no worse.
     """
-    search = _Search(practice or Practice(judge), incumbent, tier, deadline, executor, seed, offer, plateau)
+    search = _Search(practice or Practice(judge), incumbent, tier, deadline, executor, seed, offer, plateau, enough)
     search.run()
     return search.result()
 
@@ -157,8 +160,10 @@ class _Search:
         seed: int,
         offer: Callable[[Placement], object],
         plateau: bool,
+        enough: int | None,
     ) -> None:
         self.tier = tier
+        self.enough = enough
         self.deadline = deadline
         self.executor = executor
         self.offer = offer
@@ -183,7 +188,8 @@ class _Search:
     def over(self) -> bool:
         if self.deadline.deterministic and self.counts.work * SECONDS_OF_WORK >= self.deadline.seconds:
             return True
-        return self.deadline.over or self.proven or self.idle >= PATIENCE
+        reached = self.enough is not None and self.values[self.tier] <= self.enough
+        return self.deadline.over or self.proven or reached or self.idle >= PATIENCE
 
     def run(self) -> None:
         """Solve neighbourhoods until time is up, or nothing is left to gain."""

@@ -49,6 +49,7 @@ def anneal(
     *,
     floor: Sequence[int] | None = None,
     races: dict[int, Race] | None = None,
+    tiers: int | None = None,
     walkers: int = 2,
     found: Found = lambda placement: None,
 ) -> Placement:
@@ -60,6 +61,8 @@ def anneal(
         Values below which no tier can get; 0 if nothing is known.
     races
         What earlier calls for the same problem have learned of each tier's temperatures; this one adds to it.
+    tiers
+        How many tiers are improved, the most urgent ones; all if not given.
     walkers
         Independent walks, each on a thread of its own. The answer depends on their number, not on the cores.
 
@@ -75,9 +78,10 @@ def anneal(
     team = [_Walk(judge, start, values, seed * 1009 + i) for i in range(walkers)]
     lowest = [0] * len(problem.tiers) if floor is None else list(floor)
     races = {} if races is None else races
+    last = len(problem.tiers) if tiers is None else tiers
     with ThreadPoolExecutor(walkers) as pool:
-        for tier in range(len(problem.tiers)):
-            open_tiers = sum(team[0].values[t] > lowest[t] for t in range(tier, len(lowest)))
+        for tier in range(last):
+            open_tiers = sum(team[0].values[t] > lowest[t] for t in range(tier, last))
             if team[0].values[tier] <= lowest[tier]:
                 continue
             left = deadline.share(1 / open_tiers)
