@@ -6,16 +6,10 @@ from optimizer.search.kernel.curves import curve_at, missed
 from optimizer.search.kernel.image import Image, Int64
 from optimizer.search.kernel.jit import compiled, inlined
 from optimizer.search.kernel.layout import (
-    AT_MOST,
-    ATTRACT,
     BAD,
-    BOTH,
     C_ALLOW,
-    C_MEMBER,
-    C_MEMBER_END,
     C_MISSING,
     C_SPARE,
-    COMPANY,
     H_C_CAPACITY,
     H_C_CURVE,
     H_C_MOVE,
@@ -38,28 +32,9 @@ from optimizer.search.kernel.layout import (
     H_V_LOAD,
     H_V_SCORE,
     H_V_VALUE,
-    MOVE_PEAK,
     MOVED,
     P_CLASS,
     P_NODE,
-    R_COUNT,
-    R_DOMAINS,
-    R_HISTOGRAM,
-    R_KIND,
-    R_LIMIT,
-    R_NEEDED,
-    R_NEEDED_END,
-    R_NEEDS,
-    R_NEEDS_END,
-    R_SLOW,
-    R_STATE,
-    R_TIER,
-    R_TOPOLOGY,
-    R_WEIGHT,
-    REPEL,
-    SEEKER,
-    SPREAD,
-    TARGET,
 )
 from optimizer.search.kernel.node import count_devices, count_nowhere, count_on_node, is_newcomer, list_on
 from optimizer.search.kernel.relations import count_relations
@@ -100,79 +75,6 @@ def legal(s: Image) -> bool:
     """Whether the placement breaks no rule as it is."""
     tiers = s.head[H_TIERS]
     return bool(s.value[tiers + BAD] == 0 and s.value[tiers + MOVED] <= s.head[H_MOVE_LIMIT])
-
-
-@compiled
-def barred(s: Image, c: int, source: int, target: int) -> bool:
-    """Whether a relation surely forbids that a pod of a class goes from one node to another all by itself."""
-    nodes = s.head[H_NODES]
-    for at in range(s.cls[c, C_MEMBER], s.cls[c, C_MEMBER_END]):
-        q = s.member[at, 0]
-        kind = s.relation[q, R_KIND]
-        if s.relation[q, R_SLOW] or (kind > SPREAD and kind != COMPANY):
-            continue
-        role = s.member[at, 1]
-        old, new = s.domain[s.relation[q, R_TOPOLOGY], source], s.domain[s.relation[q, R_TOPOLOGY], target]
-        if old == new:
-            continue
-        base, domains = s.relation[q, R_COUNT], s.relation[q, R_DOMAINS]
-        if kind == COMPANY:
-            if old >= 0 and s.counter[base + old] == 1 and _is_needed(s, q, old):
-                return True
-            if target < nodes and (new < 0 or s.counter[base + new] == 0) and not _has_company(s, q, new):
-                return True
-            continue
-        if kind == ATTRACT:
-            stride = domains + 1
-            if old >= 0 and role != SEEKER:
-                company = s.counter[base + old] + s.counter[base + 2 * stride + old]
-                if company == 1 and s.counter[base + stride + old] > 0:
-                    return True
-            if target < nodes and role != TARGET:
-                company = s.counter[base + new] + s.counter[base + 2 * stride + new] if new >= 0 else 0
-                if role == SEEKER and company < 1:
-                    return True
-                if role == BOTH and company < 1 and s.relation[q, R_STATE] - (1 if old >= 0 else 0) > 0:
-                    return True
-            continue
-        if new < 0:
-            continue
-        count = s.counter[base + new]
-        if kind == AT_MOST:
-            if count >= s.relation[q, R_LIMIT]:
-                return True
-        elif kind == REPEL:
-            b, t = s.counter[base + domains + new], s.counter[base + 2 * domains + new]
-            if role == BOTH and count + b + t > 0:
-                return True
-            if role == SEEKER and count + t > 0:
-                return True
-            if role == TARGET and count + b > 0:
-                return True
-        elif role != TARGET and kind == SPREAD:
-            least = s.relation[q, R_STATE]
-            more = 1 if role == BOTH else 0
-            if count + more - least > s.relation[q, R_LIMIT] and count > least:
-                return True
-    return False
-
-
-@compiled
-def _is_needed(s: Image, q: int, d: int) -> bool:
-    """Whether pods of other relations in a domain need company of this one."""
-    for i in range(s.relation[q, R_NEEDED], s.relation[q, R_NEEDED_END]):
-        if s.counter[s.relation[s.counter[i], R_COUNT] + d] > 0:
-            return True
-    return False
-
-
-@compiled
-def _has_company(s: Image, q: int, d: int) -> bool:
-    """Whether a domain, if it is one, has all that pods of a relation need."""
-    for i in range(s.relation[q, R_NEEDS], s.relation[q, R_NEEDS_END]):
-        if d < 0 or s.counter[s.relation[s.counter[i], R_COUNT] + d] == 0:
-            return False
-    return True
 
 
 @compiled
@@ -285,20 +187,3 @@ def _glance_node(s: Image, comes: int, goes: int, n: int, change: Int64) -> None
             change[t] -= s.cls[comes, first + t]
         if old:
             change[t] += s.cls[goes, first + t]
-
-
-@compiled
-def glance_peaks(s: Image, c: int, source: int, target: int, change: Int64) -> None:
-    """Add what the groups' most leavers would cost if a pod of a class moved."""
-    nodes = s.head[H_NODES]
-    for at in range(s.cls[c, C_MEMBER], s.cls[c, C_MEMBER_END]):
-        q = s.member[at, 0]
-        if s.relation[q, R_KIND] != MOVE_PEAK:
-            continue
-        k = 1 if source < nodes and not is_newcomer(s, c, source, 0) else 0
-        k -= 1 if target < nodes and not is_newcomer(s, c, target, 1) else 0
-        leavers, most = s.counter[s.relation[q, R_COUNT] + s.member[at, 1]], s.relation[q, R_STATE]
-        if k > 0 and leavers + k > most:
-            change[s.relation[q, R_TIER]] += s.relation[q, R_WEIGHT]
-        elif k < 0 and leavers == most and s.counter[s.relation[q, R_HISTOGRAM] + most] == 1:
-            change[s.relation[q, R_TIER]] -= s.relation[q, R_WEIGHT]

@@ -33,7 +33,8 @@ from optimizer.search.kernel.layout import (
     R_KIND,
     R_TOPOLOGY,
 )
-from optimizer.search.kernel.moves import admits, barred, glance, glance_peaks, legal, shift
+from optimizer.search.kernel.moves import admits, glance, legal, shift
+from optimizer.search.kernel.outlook import barred, price_relations
 
 KINDS = 7
 SHIFT, SWAP, CHAIN, INSERT, EVACUATE, GROUP, HOME = range(KINDS)
@@ -256,16 +257,12 @@ def _promises(
 ) -> bool:
     """Whether it is worth trying to move a pod to a node, in exchange for another one or not."""
     source, c = s.pod[p, P_NODE], s.pod[p, P_CLASS]
-    if not glance(s, p, other, source, target, w.change):
+    e = s.pod[other, P_CLASS] if other >= 0 else -1
+    if not glance(s, p, other, source, target, w.change) or barred(s, c, e, source, target):
         return False
-    unsure = s.cls[c, C_PRICED] or s.value[0] > 0
-    if other < 0:
-        if barred(s, c, source, target):
-            return False
-        if not unsure:
-            glance_peaks(s, c, source, target, w.change)
-    else:
-        unsure = unsure or s.head[H_SCORES] or s.cls[s.pod[other, P_CLASS], C_PRICED]
+    unsure = _exceeds(s) or (e >= 0 and s.head[H_SCORES] > 0)
+    if s.cls[c, C_PRICED] or (e >= 0 and s.cls[e, C_PRICED]):
+        unsure = not price_relations(s, c, e, source, target, w.change) or unsure
     if w.change[focus] > 0:
         w.uphill[w.counts[1] % len(w.uphill)] = w.change[focus]
         w.counts[1] += 1
@@ -275,8 +272,17 @@ def _promises(
         return False
     if drift < 0 or source == s.head[H_NODES] or w.change[focus] != 0:
         return True
-    mine = s.weight[c] - (s.weight[s.pod[other, P_CLASS]] if other >= 0 else 0.0)
+    mine = s.weight[c] - (s.weight[e] if e >= 0 else 0.0)
     return bool(-mine * (s.fill[target] - s.fill[source] + mine) <= drift)
+
+
+@inlined
+def _exceeds(s: Image) -> bool:
+    """Whether something may be exceeded that costs."""
+    exceeds = False
+    for t in range(s.head[H_TIERS]):
+        exceeds = exceeds or bool(s.excess_weight[t] and s.value[t] != 0)
+    return exceeds
 
 
 @compiled
@@ -288,7 +294,7 @@ def _somewhere(s: Image, w: Walker, p: int, focus: int, avoid: int) -> int:
         n = _open_node(s, w, p)
         if n < 0 or n == avoid:
             continue
-        if not glance(s, p, -1, source, n, w.change) or barred(s, c, source, n):
+        if not glance(s, p, -1, source, n, w.change) or barred(s, c, -1, source, n):
             continue
         cost = w.change[focus]
         if best < 0 or cost < best_cost or (cost == best_cost and s.fill[n] > best_fill):
