@@ -25,7 +25,7 @@ def test_what_relations_say_of_moves_and_exchanges_comes_true(seed: int) -> None
     image = image_of(Judge(problem), problem.start)
     rng = random.Random(seed)
     nodes, tiers = len(problem.nodes), len(problem.tiers)
-    change = np.zeros(tiers + 1, dtype=np.int64)
+    change = np.zeros(tiers + 2, dtype=np.int64)
     for _ in range(80):
         p, q = rng.randrange(problem.pods), rng.randrange(-1, problem.pods)
         source = int(image.pod[p, at.P_NODE])
@@ -34,7 +34,7 @@ def test_what_relations_say_of_moves_and_exchanges_comes_true(seed: int) -> None
         if source == target or c == e:
             continue
         was_legal, before = legal(image), image.value[:tiers].copy()
-        possible = glance(image, p, q, source, target, change) and not barred(image, c, e, source, target)
+        possible = glance(image, p, q, source, target, change, 0) and not barred(image, c, e, source, target)
         complete = price_relations(image, c, e, source, target, change)
         shift(image, p, target)
         if q >= 0:

@@ -18,10 +18,12 @@ from optimizer.search.kernel.layout import (
     H_CAPACITIES,
     H_CURVES,
     H_DEVICES,
+    H_F_BEFORE,
     H_F_OPEN,
     H_F_PIECE,
     H_F_PIECES,
     H_F_ROOM,
+    H_F_STRAIN,
     H_MOVE_LIMIT,
     H_NODES,
     H_OPENS,
@@ -78,7 +80,7 @@ def legal(s: Image) -> bool:
 
 
 @compiled
-def glance(s: Image, p: int, other: int, source: int, target: int, change: Int64) -> bool:
+def glance(s: Image, p: int, other: int, source: int, target: int, change: Int64, most: int) -> bool:
     """Say what it would do to the nodes if a pod moved, in exchange for another one or not.
 
     Parameters
@@ -88,8 +90,10 @@ def glance(s: Image, p: int, other: int, source: int, target: int, change: Int64
     source, target
         Either may be nowhere; ``source`` is where ``p`` is.
     change
-        ``[T + 1]`` is filled with the change of each tier, relations and exchanged scores left out, and of the room
-        that moves hold.
+        ``[T + 2]`` is filled with the change of each tier, relations and exchanged scores left out, of the room that
+        moves hold, and of the overfill; the latter is 0 if none may be.
+    most
+        Overfill of a node's capacity up to which it may be exceeded.
 
     Returns
     -------
@@ -99,16 +103,20 @@ def glance(s: Image, p: int, other: int, source: int, target: int, change: Int64
     nodes, tiers = s.head[H_NODES], s.head[H_TIERS]
     c = s.pod[p, P_CLASS]
     e = s.pod[other, P_CLASS] if other >= 0 else -1
-    for t in range(tiers + 1):
+    for t in range(tiers + 2):
         change[t] = 0
     # The target is what most often says no.
     if target < nodes:
-        if not admits(s, c, e, target):
+        if not (_stretches(s, c, e, target, most, change) if most else admits(s, c, e, target)):
             return False
     elif s.cls[c, C_MISSING] >= s.cls[c, C_SPARE]:
         return False
-    if e >= 0 and source < nodes and not admits(s, e, c, source):
-        return False
+    if source < nodes:
+        if most:
+            if not _stretches(s, e, c, source, most, change):
+                return False
+        elif e >= 0 and not admits(s, e, c, source):
+            return False
     if source < nodes:
         _glance_node(s, e, c, source, change)
     else:
@@ -137,6 +145,39 @@ def admits(s: Image, comes: int, goes: int, n: int) -> bool:
             more -= s.cls[goes, at]
         if s.live[n, s.head[H_V_LOAD] + r] + more > s.fix[n, s.head[H_F_ROOM] + r]:
             return False
+    return True
+
+
+@compiled
+def _stretches(s: Image, comes: int, goes: int, n: int, most: int, change: Int64) -> bool:
+    """Like `admits`, where nodes may be exceeded up to an overfill of ``most``; adds to ``change`` what overfill does.
+
+    Where a node was exceeded at the start, nobody is admitted whom `admits` would not admit.
+    """
+    new = comes >= 0 and is_newcomer(s, comes, n, 1)
+    if new and s.mask[s.cls[comes, C_ALLOW], n]:
+        return False
+    old = goes >= 0 and not is_newcomer(s, goes, n, 0)
+    total = 0
+    for r in range(s.head[H_CAPACITIES]):
+        at = s.head[H_C_CAPACITY] + r
+        demand = s.cls[comes, at] if comes >= 0 and (new or not s.transient[r]) else 0
+        more = demand
+        if goes >= 0 and not (old and s.transient[r]):
+            more -= s.cls[goes, at]
+        room, load = s.fix[n, s.head[H_F_ROOM] + r], s.live[n, s.head[H_V_LOAD] + r]
+        if more == 0 or (load <= room and load + more <= room):
+            continue
+        if s.fix[n, s.head[H_F_BEFORE] + r] > 0:
+            if new and demand > 0 and load + more > room:
+                return False
+            continue
+        strain = s.fix[n, s.head[H_F_STRAIN] + r]
+        over = max(0, load + more - room) * strain
+        if more > 0 and over > most:
+            return False
+        total += over - max(0, load - room) * strain
+    change[s.head[H_TIERS] + 1] += total
     return True
 
 
