@@ -77,8 +77,9 @@ class Race:
     which the few that should move then lack. A rent that falls with the temperature keeps that room free until the end.
 
     Where little room is left, nearly no pod fits anywhere, and legal placements are islands: a walk that may overfill
-    nodes a little, at a price, gets from one to another. Where there is room, that only misleads it. So the second race
-    is between both, all else being equal.
+    nodes a little, at a price, gets from one to another. Where there is room, that only misleads it. So the first race
+    is between both, all else being equal. Where who stays legal wins, it is run again when the temperature is known
+    better.
 
     Parameters
     ----------
@@ -98,7 +99,7 @@ class Race:
             self._heat = _Range(low, ABOVE * max(1.0, float(uphill[int(HOTTEST * last)])))
         self._rent = _Range(*RENTS) if rents else None
         self._tight, self._overfills = tight, False
-        self._turn = 0
+        self._turn = self._narrowed = 0
 
     def starts(self, walkers: int) -> list[Start]:
         """Return how each walker begins, from hot to cool; or with different rents, or overfilling or not."""
@@ -118,10 +119,9 @@ class Race:
     @property
     def _subject(self) -> str:
         """What the walkers of this turn differ in."""
-        if self._tight and self._turn == 1:
+        if self._tight and (self._turn == 0 or (self._turn == 2 and not self._overfills)):
             return "overfill"
-        turn = self._turn - (1 if self._tight and self._turn else 0)
-        return "rent" if self._rent and turn % 2 else "heat"
+        return "rent" if self._rent and self._narrowed % 2 else "heat"
 
     def reheated(self, walkers: int) -> list[Start]:
         """Return how each walker goes on from a placement that was annealed before, without forgetting it."""
@@ -137,6 +137,7 @@ class Race:
         if self._heat is None:
             return
         subject = self._subject
+        self._narrowed += subject != "overfill"
         if subject == "overfill":
             self._overfills = starts[winner].overfills
         elif subject == "rent" and self._rent:
