@@ -13,13 +13,26 @@ from models.problem import DomainCurve, Move, MovePeak, NodeCurve, Open, Placeme
 from optimizer.control import Deadline
 from optimizer.evaluate import Judge
 from optimizer.search.aiming import Aim
-from optimizer.search.imaging import HELD, image_of, placement_of
+from optimizer.search.imaging import HELD, OVERFILL, image_of, placement_of
 from optimizer.search.kernel import layout as at
 from optimizer.search.kernel.chance import State, start_of
 from optimizer.search.kernel.image import Image
 from optimizer.search.kernel.moves import place_all
-from optimizer.search.kernel.walk import CHAIN, EVACUATE, GROUP, HOME, INSERT, KINDS, LONGEST, SHIFT, SWAP, Walker, walk
-from optimizer.search.temperature import Race, Start
+from optimizer.search.kernel.walk import (
+    CHAIN,
+    EVACUATE,
+    GROUP,
+    HOME,
+    INSERT,
+    KINDS,
+    LONGEST,
+    SHIFT,
+    SWAP,
+    Prices,
+    Walker,
+    walk,
+)
+from optimizer.search.temperature import CLOSING, LATEST, MOST, Race, Start, overfill_price
 from optimizer.search.trouble import troubled
 
 STEPS_PER_SECOND = 1_000_000
@@ -33,6 +46,9 @@ ROUNDS = (0.04, 0.08, 0.2, 1.0)
 
 THOROUGH = 1000
 """Steps after which a tier is left, for every pair of a pod and a node."""
+
+TIGHT = 0.75
+"""Share of a capacity that is taken, from which on it pays to look whether walks should overfill nodes."""
 
 SAMPLES = 2000
 """Uphill steps by which temperatures are set."""
@@ -87,7 +103,7 @@ def anneal(
             left = deadline.share(1 / open_tiers)
             again = tier in races
             if not again:
-                races[tier] = Race(team[0].uphill(tier), rents=team[0].rents)
+                races[tier] = Race(team[0].uphill(tier), rents=team[0].rents, tight=team[0].tight)
             for number, share in enumerate((1.0,) if again else ROUNDS):
                 before = team[0].values
                 starts = races[tier].reheated(walkers) if again else races[tier].starts(walkers)
@@ -130,12 +146,21 @@ class _Walk:
         """Whether moved pods hold room on the nodes they left."""
         return _holds_room(self._drawn())
 
+    @property
+    def tight(self) -> bool:
+        """Whether little room is left of a capacity, on all nodes together."""
+        image = self._drawn()
+        nodes, number = int(image.head[at.H_NODES]), int(image.head[at.H_CAPACITIES])
+        room, load = (image.head[first] + np.arange(number) for first in (at.H_F_ROOM, at.H_V_LOAD))
+        taken = image.live[:nodes, load].sum(axis=0, dtype=float) >= TIGHT * image.fix[:nodes, room].sum(axis=0)
+        return bool(taken.any())
+
     def uphill(self, tier: int) -> Ints:
         """Return, sorted, by how much steps of one pod alone would worsen a tier; none of them is taken."""
         image = self._drawn()
         pods, nodes = int(image.head[at.H_PODS]), int(image.head[at.H_NODES])
         walker = _walker(image, self.chance.copy(), np.ones(KINDS))
-        walk(image, walker, min(10 * SAMPLES, 10 * pods * nodes), tier, 0.0, 0.0, 0.0)
+        walk(image, walker, min(10 * SAMPLES, 10 * pods * nodes), tier, 0.0, 0.0, Prices(0.0, 0.0, 0))
         steps: Ints = np.sort(walker.uphill[: min(SAMPLES, int(walker.counts[1]))])
         return steps
 
@@ -151,7 +176,7 @@ class _Walk:
         if deadline.deterministic:
             most = min(most, int(deadline.seconds * STEPS_PER_SECOND))
         aim = Aim(image, tier, trouble, self.rng)
-        done = 0
+        done, overfills = 0, start.overfills
         while done < most and not deadline.over and walker.best_value[tier] > floor:
             clock = 0.0 if deadline.deterministic else 1 - deadline.remaining / max(deadline.seconds, 1e-9)
             spent = max(done / most, clock)
@@ -159,9 +184,18 @@ class _Walk:
             batch = min(BATCH, most - done, max(100, most // 50))
             walker = walker._replace(aimed=aim.pods())
             drift = pull * (1 - spent) + 1e-3 if pull else 0.0
-            walk(image, walker, batch, tier, heat, drift, start.rent * heat / HELD)
+            wrong = bool(image.value[len(self.values) + at.BAD])
+            if overfills and spent > CLOSING and (not wrong or spent > LATEST):
+                # Where it could not be mended, all overfilling was in vain.
+                overfills = False
+                if wrong:
+                    place_all(image, walker.best)
+            price = overfill_price(spent) * heat / OVERFILL if overfills else 0.0
+            prices = Prices(start.rent * heat / HELD, price, int(MOST * OVERFILL) if overfills else 0)
+            walk(image, walker, batch, tier, heat, drift, prices)
             done += batch
-        self.ended = tuple(image.value[: len(self.values)].tolist())
+        ended = walker.best_value if image.value[len(self.values) + at.BAD] else image.value[: len(self.values)]
+        self.ended = tuple(ended.tolist())
         self._best = walker.best
         self.placement, self.values = placement_of(image, walker.best), tuple(walker.best_value.tolist())
 
@@ -186,8 +220,8 @@ def _walker(image: Image, chance: State, mix: Floats) -> Walker:
         dirty=np.zeros(pods, dtype=np.int64),
         dirty_at=np.zeros(pods, dtype=np.bool_),
         counts=np.zeros(2, dtype=np.int64),
-        change=np.zeros(tiers + 1, dtype=np.int64),
-        before=np.zeros(tiers + 1, dtype=np.int64),
+        change=np.zeros(tiers + 2, dtype=np.int64),
+        before=np.zeros(tiers + 2, dtype=np.int64),
         uphill=np.zeros(SAMPLES, dtype=np.int64),
         path=np.zeros((LONGEST, 2), dtype=np.int64),
     )

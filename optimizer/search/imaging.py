@@ -43,6 +43,12 @@ LONGEST = 10_000_000
 """Slots on all nodes' lists of pods together, if each is to hold whatever fits."""
 SLACK = 64
 """Slots that every list has beyond that."""
+OVERFILL = 10**12
+"""What it counts if a node is exceeded by as much as an average node can hold."""
+
+STAYING = 5.0
+"""How much more it counts of a capacity that stays charged on the node a pod left: only who goes home makes room."""
+
 HELD = 1000
 """Room that an average pod holds on the node it left, where capacities stay charged there."""
 
@@ -98,6 +104,14 @@ def _held(problem: Problem) -> Ints:
             held += rule.demand / max(1.0, float(np.maximum(0, rule.free).sum()))
     average = float((held * problem.size).sum()) / max(1, problem.pods)
     return np.round(held * (HELD / average if average else 0.0)).astype(np.int64)
+
+
+def _strain(rule: Capacity) -> Ints:
+    """``[N]`` what a unit too much counts as overfill; `OVERFILL` for what an average node can hold."""
+    rooms = np.maximum(0, rule.free)
+    room = max(1.0, float(rooms.mean()), float(rule.demand.max(initial=0)) / 100) if len(rooms) else 1.0
+    unit = (STAYING if rule.held_on_source else 1.0) * OVERFILL / room
+    return np.full(len(rooms), max(1, round(unit)), dtype=np.int64)
 
 
 @dataclass
@@ -260,6 +274,7 @@ class _Drawing:
         head[at.H_F_ROOM] = fix.add_columns([np.maximum(0, rule.free) for rule, _ in rules])
         head[at.H_F_BEFORE] = fix.add_columns([before for _, before in rules])
         head[at.H_F_SEVERITY] = fix.add_columns([rule.severity for rule, _ in rules])
+        head[at.H_F_STRAIN] = fix.add_columns([_strain(rule) for rule, _ in rules])
         # What started on a node stays charged there, whether it is there or not.
         charged = [
             problem.start.per_node(len(problem.nodes), rule.demand) if rule.held_on_source else np.zeros_like(rule.free)

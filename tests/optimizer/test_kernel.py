@@ -12,7 +12,8 @@ from models.problem import Problem
 from optimizer.evaluate import Judge
 from optimizer.search.imaging import image_of, placement_of
 from optimizer.search.kernel import layout as at
-from optimizer.search.kernel.moves import barred, glance, legal, shift
+from optimizer.search.kernel.moves import glance, legal, shift
+from optimizer.search.kernel.outlook import barred
 from plugins_compat.compiler.compile import compile_problem
 from plugins_compat.profiles import default_profile
 from plugins_compat.release import K24, K36
@@ -41,7 +42,7 @@ def test_values_and_legality_follow_every_move(seed: int) -> None:
     image = image_of(judge, problem.start)
     rng = random.Random(seed)
     nodes, tiers = len(problem.nodes), len(problem.tiers)
-    change = np.zeros(tiers + 1, dtype=np.int64)
+    change = np.zeros(tiers + 2, dtype=np.int64)
     for _ in range(60):
         p, target = rng.randrange(problem.pods), rng.randrange(nodes + 1)
         source = int(image.pod[p, at.P_NODE])
@@ -49,11 +50,12 @@ def test_values_and_legality_follow_every_move(seed: int) -> None:
             continue
         c = int(image.pod[p, at.P_CLASS])
         was_legal, before = legal(image), image.value[:tiers].copy()
-        possible = glance(image, p, -1, source, target, change) and not barred(image, c, source, target)
+        possible = glance(image, p, -1, source, target, change, 0) and not barred(image, c, -1, source, target)
         shift(image, p, target)
         evaluation = judge.evaluate(placement_of(image))
         # What a budget is exceeded by is not followed, nor how much more is exceeded than may be by some other rules.
         counted = image.head[at.H_DEVICES] == 0 and not np.any(image.relation[:, at.R_KIND] == at.COMPANY)
+        counted = counted and not image.value[tiers + at.OVERFULL]
         if evaluation.legal or (counted and evaluation.moves <= image.head[at.H_MOVE_LIMIT]):
             assert tuple(image.value[:tiers]) == evaluation.values
         assert legal(image) == evaluation.legal

@@ -55,7 +55,8 @@ H_V_DISTINCT_ARRIVED = 44
 H_V_WHOLE = 45  # [devices] whole devices taken
 H_V_DEVICE_EXCESS = 46
 H_V_DEVICE_ARRIVED = 47
-HEAD = 48
+H_F_STRAIN = 48  # [capacities] what one unit too much counts as overfill
+HEAD = 49
 
 # Classes.
 C_HOME = 0  # the start node of a class with one pod, or -1; read if C_ROW is -1
@@ -127,4 +128,6 @@ HELD = 0  # room that moved pods hold on nodes they left, up to a constant
 BAD = 1  # what is illegal; 0 if all is legal
 MOVED = 2  # pods that left their node
 WAITING = 3  # pods without a node
-VALUES = 4
+OVERFILL = 4  # by how much capacities are exceeded that were not at the start
+OVERFULL = 5  # how much of what is illegal comes from that
+VALUES = 6

@@ -6,16 +6,10 @@ from optimizer.search.kernel.curves import curve_at, missed
 from optimizer.search.kernel.image import Image, Int64
 from optimizer.search.kernel.jit import compiled, inlined
 from optimizer.search.kernel.layout import (
-    AT_MOST,
-    ATTRACT,
     BAD,
-    BOTH,
     C_ALLOW,
-    C_MEMBER,
-    C_MEMBER_END,
     C_MISSING,
     C_SPARE,
-    COMPANY,
     H_C_CAPACITY,
     H_C_CURVE,
     H_C_MOVE,
@@ -24,10 +18,12 @@ from optimizer.search.kernel.layout import (
     H_CAPACITIES,
     H_CURVES,
     H_DEVICES,
+    H_F_BEFORE,
     H_F_OPEN,
     H_F_PIECE,
     H_F_PIECES,
     H_F_ROOM,
+    H_F_STRAIN,
     H_MOVE_LIMIT,
     H_NODES,
     H_OPENS,
@@ -38,28 +34,9 @@ from optimizer.search.kernel.layout import (
     H_V_LOAD,
     H_V_SCORE,
     H_V_VALUE,
-    MOVE_PEAK,
     MOVED,
     P_CLASS,
     P_NODE,
-    R_COUNT,
-    R_DOMAINS,
-    R_HISTOGRAM,
-    R_KIND,
-    R_LIMIT,
-    R_NEEDED,
-    R_NEEDED_END,
-    R_NEEDS,
-    R_NEEDS_END,
-    R_SLOW,
-    R_STATE,
-    R_TIER,
-    R_TOPOLOGY,
-    R_WEIGHT,
-    REPEL,
-    SEEKER,
-    SPREAD,
-    TARGET,
 )
 from optimizer.search.kernel.node import count_devices, count_nowhere, count_on_node, is_newcomer, list_on
 from optimizer.search.kernel.relations import count_relations
@@ -103,80 +80,7 @@ def legal(s: Image) -> bool:
 
 
 @compiled
-def barred(s: Image, c: int, source: int, target: int) -> bool:
-    """Whether a relation surely forbids that a pod of a class goes from one node to another all by itself."""
-    nodes = s.head[H_NODES]
-    for at in range(s.cls[c, C_MEMBER], s.cls[c, C_MEMBER_END]):
-        q = s.member[at, 0]
-        kind = s.relation[q, R_KIND]
-        if s.relation[q, R_SLOW] or (kind > SPREAD and kind != COMPANY):
-            continue
-        role = s.member[at, 1]
-        old, new = s.domain[s.relation[q, R_TOPOLOGY], source], s.domain[s.relation[q, R_TOPOLOGY], target]
-        if old == new:
-            continue
-        base, domains = s.relation[q, R_COUNT], s.relation[q, R_DOMAINS]
-        if kind == COMPANY:
-            if old >= 0 and s.counter[base + old] == 1 and _is_needed(s, q, old):
-                return True
-            if target < nodes and (new < 0 or s.counter[base + new] == 0) and not _has_company(s, q, new):
-                return True
-            continue
-        if kind == ATTRACT:
-            stride = domains + 1
-            if old >= 0 and role != SEEKER:
-                company = s.counter[base + old] + s.counter[base + 2 * stride + old]
-                if company == 1 and s.counter[base + stride + old] > 0:
-                    return True
-            if target < nodes and role != TARGET:
-                company = s.counter[base + new] + s.counter[base + 2 * stride + new] if new >= 0 else 0
-                if role == SEEKER and company < 1:
-                    return True
-                if role == BOTH and company < 1 and s.relation[q, R_STATE] - (1 if old >= 0 else 0) > 0:
-                    return True
-            continue
-        if new < 0:
-            continue
-        count = s.counter[base + new]
-        if kind == AT_MOST:
-            if count >= s.relation[q, R_LIMIT]:
-                return True
-        elif kind == REPEL:
-            b, t = s.counter[base + domains + new], s.counter[base + 2 * domains + new]
-            if role == BOTH and count + b + t > 0:
-                return True
-            if role == SEEKER and count + t > 0:
-                return True
-            if role == TARGET and count + b > 0:
-                return True
-        elif role != TARGET and kind == SPREAD:
-            least = s.relation[q, R_STATE]
-            more = 1 if role == BOTH else 0
-            if count + more - least > s.relation[q, R_LIMIT] and count > least:
-                return True
-    return False
-
-
-@compiled
-def _is_needed(s: Image, q: int, d: int) -> bool:
-    """Whether pods of other relations in a domain need company of this one."""
-    for i in range(s.relation[q, R_NEEDED], s.relation[q, R_NEEDED_END]):
-        if s.counter[s.relation[s.counter[i], R_COUNT] + d] > 0:
-            return True
-    return False
-
-
-@compiled
-def _has_company(s: Image, q: int, d: int) -> bool:
-    """Whether a domain, if it is one, has all that pods of a relation need."""
-    for i in range(s.relation[q, R_NEEDS], s.relation[q, R_NEEDS_END]):
-        if d < 0 or s.counter[s.relation[s.counter[i], R_COUNT] + d] == 0:
-            return False
-    return True
-
-
-@compiled
-def glance(s: Image, p: int, other: int, source: int, target: int, change: Int64) -> bool:
+def glance(s: Image, p: int, other: int, source: int, target: int, change: Int64, most: int) -> bool:
     """Say what it would do to the nodes if a pod moved, in exchange for another one or not.
 
     Parameters
@@ -186,8 +90,10 @@ def glance(s: Image, p: int, other: int, source: int, target: int, change: Int64
     source, target
         Either may be nowhere; ``source`` is where ``p`` is.
     change
-        ``[T + 1]`` is filled with the change of each tier, relations and exchanged scores left out, and of the room
-        that moves hold.
+        ``[T + 2]`` is filled with the change of each tier, relations and exchanged scores left out, of the room that
+        moves hold, and of the overfill; the latter is 0 if none may be.
+    most
+        Overfill of a node's capacity up to which it may be exceeded.
 
     Returns
     -------
@@ -197,16 +103,20 @@ def glance(s: Image, p: int, other: int, source: int, target: int, change: Int64
     nodes, tiers = s.head[H_NODES], s.head[H_TIERS]
     c = s.pod[p, P_CLASS]
     e = s.pod[other, P_CLASS] if other >= 0 else -1
-    for t in range(tiers + 1):
+    for t in range(tiers + 2):
         change[t] = 0
     # The target is what most often says no.
     if target < nodes:
-        if not admits(s, c, e, target):
+        if not (_stretches(s, c, e, target, most, change) if most else admits(s, c, e, target)):
             return False
     elif s.cls[c, C_MISSING] >= s.cls[c, C_SPARE]:
         return False
-    if e >= 0 and source < nodes and not admits(s, e, c, source):
-        return False
+    if source < nodes:
+        if most:
+            if not _stretches(s, e, c, source, most, change):
+                return False
+        elif e >= 0 and not admits(s, e, c, source):
+            return False
     if source < nodes:
         _glance_node(s, e, c, source, change)
     else:
@@ -235,6 +145,39 @@ def admits(s: Image, comes: int, goes: int, n: int) -> bool:
             more -= s.cls[goes, at]
         if s.live[n, s.head[H_V_LOAD] + r] + more > s.fix[n, s.head[H_F_ROOM] + r]:
             return False
+    return True
+
+
+@compiled
+def _stretches(s: Image, comes: int, goes: int, n: int, most: int, change: Int64) -> bool:
+    """Like `admits`, where nodes may be exceeded up to an overfill of ``most``; adds to ``change`` what overfill does.
+
+    Where a node was exceeded at the start, nobody is admitted whom `admits` would not admit.
+    """
+    new = comes >= 0 and is_newcomer(s, comes, n, 1)
+    if new and s.mask[s.cls[comes, C_ALLOW], n]:
+        return False
+    old = goes >= 0 and not is_newcomer(s, goes, n, 0)
+    total = 0
+    for r in range(s.head[H_CAPACITIES]):
+        at = s.head[H_C_CAPACITY] + r
+        demand = s.cls[comes, at] if comes >= 0 and (new or not s.transient[r]) else 0
+        more = demand
+        if goes >= 0 and not (old and s.transient[r]):
+            more -= s.cls[goes, at]
+        room, load = s.fix[n, s.head[H_F_ROOM] + r], s.live[n, s.head[H_V_LOAD] + r]
+        if more == 0 or (load <= room and load + more <= room):
+            continue
+        if s.fix[n, s.head[H_F_BEFORE] + r] > 0:
+            if new and demand > 0 and load + more > room:
+                return False
+            continue
+        strain = s.fix[n, s.head[H_F_STRAIN] + r]
+        over = max(0, load + more - room) * strain
+        if more > 0 and over > most:
+            return False
+        total += over - max(0, load - room) * strain
+    change[s.head[H_TIERS] + 1] += total
     return True
 
 
@@ -285,20 +228,3 @@ def _glance_node(s: Image, comes: int, goes: int, n: int, change: Int64) -> None
             change[t] -= s.cls[comes, first + t]
         if old:
             change[t] += s.cls[goes, first + t]
-
-
-@compiled
-def glance_peaks(s: Image, c: int, source: int, target: int, change: Int64) -> None:
-    """Add what the groups' most leavers would cost if a pod of a class moved."""
-    nodes = s.head[H_NODES]
-    for at in range(s.cls[c, C_MEMBER], s.cls[c, C_MEMBER_END]):
-        q = s.member[at, 0]
-        if s.relation[q, R_KIND] != MOVE_PEAK:
-            continue
-        k = 1 if source < nodes and not is_newcomer(s, c, source, 0) else 0
-        k -= 1 if target < nodes and not is_newcomer(s, c, target, 1) else 0
-        leavers, most = s.counter[s.relation[q, R_COUNT] + s.member[at, 1]], s.relation[q, R_STATE]
-        if k > 0 and leavers + k > most:
-            change[s.relation[q, R_TIER]] += s.relation[q, R_WEIGHT]
-        elif k < 0 and leavers == most and s.counter[s.relation[q, R_HISTOGRAM] + most] == 1:
-            change[s.relation[q, R_TIER]] -= s.relation[q, R_WEIGHT]

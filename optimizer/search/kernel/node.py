@@ -42,6 +42,7 @@ from optimizer.search.kernel.layout import (
     H_F_PIECES,
     H_F_ROOM,
     H_F_SEVERITY,
+    H_F_STRAIN,
     H_NODES,
     H_OPENS,
     H_PREFERS,
@@ -60,6 +61,8 @@ from optimizer.search.kernel.layout import (
     H_V_VALUE,
     H_V_WHOLE,
     MOVED,
+    OVERFILL,
+    OVERFULL,
     P_CLASS,
     P_NODE,
     P_SLOT,
@@ -119,8 +122,14 @@ def count_on_node(s: Image, c: int, n: int, k: int) -> bool:
             s.live[n, s.head[H_V_ARRIVED] + r] = arrived + k
         if load > room or now > room:
             was, is_now = max(0, load - room), max(0, now - room)
-            excess += (is_now - was) * s.fix[n, s.head[H_F_SEVERITY] + r]
-            wrong += bad(is_now, before, s.live[n, s.head[H_V_ARRIVED] + r]) - bad(was, before, arrived)
+            worse = bad(is_now, before, s.live[n, s.head[H_V_ARRIVED] + r]) - bad(was, before, arrived)
+            wrong += worse
+            if before > 0:
+                excess += (is_now - was) * s.fix[n, s.head[H_F_SEVERITY] + r]
+            else:
+                # Illegal as it is, so it need not count in the tiers; a walk may pass through it at a price of its own.
+                s.value[tiers + OVERFILL] += (is_now - was) * s.fix[n, s.head[H_F_STRAIN] + r]
+                s.value[tiers + OVERFULL] += worse
     for i in range(s.head[H_CURVES]):
         demand = s.cls[c, s.head[H_C_CURVE] + i]
         piece = s.fix[n, s.head[H_F_PIECE] + i]

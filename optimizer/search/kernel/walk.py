@@ -12,6 +12,7 @@ from optimizer.search.kernel.chance import State, below, uniform
 from optimizer.search.kernel.image import Image, Int64
 from optimizer.search.kernel.jit import compiled, inlined, merged
 from optimizer.search.kernel.layout import (
+    BAD,
     C_CHOICE,
     C_CHOICE_END,
     C_HOMES,
@@ -20,11 +21,15 @@ from optimizer.search.kernel.layout import (
     C_MEMBER_END,
     C_POD,
     C_PRICED,
+    H_MOVE_LIMIT,
     H_NODES,
     H_PODS,
     H_SCORES,
     H_TIERS,
     MOVE_PEAK,
+    MOVED,
+    OVERFILL,
+    OVERFULL,
     P_CLASS,
     P_NODE,
     R_CREW,
@@ -33,7 +38,8 @@ from optimizer.search.kernel.layout import (
     R_KIND,
     R_TOPOLOGY,
 )
-from optimizer.search.kernel.moves import admits, barred, glance, glance_peaks, legal, shift
+from optimizer.search.kernel.moves import admits, glance, legal, shift
+from optimizer.search.kernel.outlook import barred, price_relations
 
 KINDS = 7
 SHIFT, SWAP, CHAIN, INSERT, EVACUATE, GROUP, HOME = range(KINDS)
@@ -61,7 +67,7 @@ class Walker(NamedTuple):
     dirty, dirty_at, counts
         Pods that moved since then, whether a pod is among them, and how many they are in ``counts[0]``.
     change, before
-        ``[T + 1]`` scratch: the tiers, and the room that moves hold.
+        ``[T + 2]`` scratch: the tiers, the room that moves hold, and the overfill.
     uphill
         By how much the last steps that were uphill would have worsened the tier; ``counts[1]`` of them were seen.
     path
@@ -82,8 +88,26 @@ class Walker(NamedTuple):
     path: Int64
 
 
+class Prices(NamedTuple):
+    """What a walk pays besides the tier it improves.
+
+    Parameters
+    ----------
+    rent
+        For a unit of room that moved pods hold on the nodes they left.
+    overfill
+        For a unit of overfill of capacities that are exceeded on the way.
+    most
+        Overfill up to which a node's capacity may be exceeded; 0 if the walk stays legal.
+    """
+
+    rent: float
+    overfill: float
+    most: int
+
+
 @compiled
-def walk(s: Image, w: Walker, steps: int, focus: int, heat: float, pull: float, rent: float) -> None:
+def walk(s: Image, w: Walker, steps: int, focus: int, heat: float, pull: float, prices: Prices) -> None:
     """Take a number of steps.
 
     Parameters
@@ -94,8 +118,8 @@ def walk(s: Image, w: Walker, steps: int, focus: int, heat: float, pull: float, 
         Temperature, in units of that tier.
     pull
         Temperature of the pull towards full and empty nodes that decides between equals; 0 for no pull.
-    rent
-        What a unit of room counts, in units of that tier, that moved pods hold on the nodes they left.
+    prices
+        What is paid besides, in units of that tier.
     """
     nodes, tiers = s.head[H_NODES], s.head[H_TIERS]
     for _ in range(steps):
@@ -114,6 +138,7 @@ def walk(s: Image, w: Walker, steps: int, focus: int, heat: float, pull: float, 
             kind = SHIFT
         for t in range(tiers + 1):
             w.before[t] = s.value[t]
+        w.before[tiers + 1] = s.value[tiers + OVERFILL]
         target = _home_node(s, w, p) if kind == HOME else _open_node(s, w, p)
         other = -1
         if kind == SWAP and target >= 0:
@@ -121,7 +146,7 @@ def walk(s: Image, w: Walker, steps: int, focus: int, heat: float, pull: float, 
             if other < 0 or s.pod[other, P_CLASS] == s.pod[p, P_CLASS]:
                 continue
         if kind == INSERT:
-            elsewhere = _somewhere(s, w, p, focus, -1)
+            elsewhere = _somewhere(s, w, p, focus, -1, prices)
             if elsewhere >= 0:
                 target = elsewhere
             elif target >= 0 and s.width[target]:
@@ -131,20 +156,20 @@ def walk(s: Image, w: Walker, steps: int, focus: int, heat: float, pull: float, 
                     kind, other = SWAP, _on_node(s, w, target)
         length = 0
         if kind == EVACUATE:
-            length = _evacuate(s, w, focus)
+            length = _evacuate(s, w, focus, prices)
         elif target < 0:
             continue
         elif kind == CHAIN:
-            length = _push(s, w, p, target, focus)
+            length = _push(s, w, p, target, focus, prices)
         elif kind == GROUP:
             length = _group(s, w, p, target)
-        elif _promises(s, w, p, other, target, focus, slack, drift, rent):
+        elif _promises(s, w, p, other, target, focus, slack, drift, prices):
             source = s.pod[p, P_NODE]
             length = _go(s, w, 0, p, target)
             if other >= 0:
                 length = _go(s, w, length, other, source)
         if length:
-            _keep_or_undo(s, w, length, focus, slack, rent)
+            _keep_or_undo(s, w, length, focus, slack, prices)
 
 
 @inlined
@@ -189,12 +214,14 @@ def _one_of(s: Image, w: Walker, p: int, nodes: Int64, first: int, end: int) -> 
 
 
 @inlined
-def _welcome(s: Image, change: Int64, focus: int, slack: float, rent: float) -> bool:
+def _welcome(s: Image, change: Int64, focus: int, slack: float, prices: Prices) -> bool:
     """Whether a change of the tiers is taken."""
+    tiers = s.head[H_TIERS]
     for t in range(focus):
         if change[t] != 0:
-            return bool(change[t] < 0)
-    return bool(change[focus] + rent * change[s.head[H_TIERS]] <= slack)
+            return bool(change[t] < 0 and change[tiers + 1] <= 0)
+    paid = prices.rent * change[tiers] + prices.overfill * change[tiers + 1]
+    return bool(change[focus] + paid <= slack)
 
 
 @inlined
@@ -226,16 +253,27 @@ def _settle(s: Image, w: Walker) -> None:
     w.counts[0] = 0
 
 
+@inlined
+def _passable(s: Image, prices: Prices) -> bool:
+    """Whether a walk may go on from here: nothing is illegal but for nodes that are overfilled at a price."""
+    tiers = s.head[H_TIERS]
+    wrong = s.value[tiers + BAD] - (s.value[tiers + OVERFULL] if prices.most else 0)
+    return bool(wrong == 0 and s.value[tiers + MOVED] <= s.head[H_MOVE_LIMIT])
+
+
 @merged
-def _keep_or_undo(s: Image, w: Walker, length: int, focus: int, slack: float, rent: float) -> None:
+def _keep_or_undo(s: Image, w: Walker, length: int, focus: int, slack: float, prices: Prices) -> None:
     """Keep the moves on the path if they are legal and welcome all together; undo them otherwise."""
-    if legal(s):
-        for t in range(s.head[H_TIERS] + 1):
+    tiers = s.head[H_TIERS]
+    if _passable(s, prices):
+        for t in range(tiers + 1):
             w.change[t] = s.value[t] - w.before[t]
-        if _welcome(s, w.change, focus, slack, rent):
+        w.change[tiers + 1] = s.value[tiers + OVERFILL] - w.before[tiers + 1]
+        if _welcome(s, w.change, focus, slack, prices):
             for i in range(length):
                 _moved(s, w, w.path[i, 0])
-            _settle(s, w)
+            if legal(s):
+                _settle(s, w)
             return
     for i in range(length - 1, -1, -1):
         shift(s, w.path[i, 0], w.path[i, 1])
@@ -252,35 +290,40 @@ def _go(s: Image, w: Walker, length: int, p: int, target: int) -> int:
 
 @merged
 def _promises(
-    s: Image, w: Walker, p: int, other: int, target: int, focus: int, slack: float, drift: float, rent: float
+    s: Image, w: Walker, p: int, other: int, target: int, focus: int, slack: float, drift: float, prices: Prices
 ) -> bool:
     """Whether it is worth trying to move a pod to a node, in exchange for another one or not."""
     source, c = s.pod[p, P_NODE], s.pod[p, P_CLASS]
-    if not glance(s, p, other, source, target, w.change):
+    e = s.pod[other, P_CLASS] if other >= 0 else -1
+    if not glance(s, p, other, source, target, w.change, prices.most) or barred(s, c, e, source, target):
         return False
-    unsure = s.cls[c, C_PRICED] or s.value[0] > 0
-    if other < 0:
-        if barred(s, c, source, target):
-            return False
-        if not unsure:
-            glance_peaks(s, c, source, target, w.change)
-    else:
-        unsure = unsure or s.head[H_SCORES] or s.cls[s.pod[other, P_CLASS], C_PRICED]
+    unsure = _exceeds(s) or (e >= 0 and s.head[H_SCORES] > 0)
+    if s.cls[c, C_PRICED] or (e >= 0 and s.cls[e, C_PRICED]):
+        unsure = not price_relations(s, c, e, source, target, w.change) or unsure
     if w.change[focus] > 0:
         w.uphill[w.counts[1] % len(w.uphill)] = w.change[focus]
         w.counts[1] += 1
     if unsure:
         return True
-    if not _welcome(s, w.change, focus, slack, rent):
+    if not _welcome(s, w.change, focus, slack, prices):
         return False
     if drift < 0 or source == s.head[H_NODES] or w.change[focus] != 0:
         return True
-    mine = s.weight[c] - (s.weight[s.pod[other, P_CLASS]] if other >= 0 else 0.0)
+    mine = s.weight[c] - (s.weight[e] if e >= 0 else 0.0)
     return bool(-mine * (s.fill[target] - s.fill[source] + mine) <= drift)
 
 
+@inlined
+def _exceeds(s: Image) -> bool:
+    """Whether something may be exceeded that costs."""
+    exceeds = False
+    for t in range(s.head[H_TIERS]):
+        exceeds = exceeds or bool(s.excess_weight[t] and s.value[t] != 0)
+    return exceeds
+
+
 @compiled
-def _somewhere(s: Image, w: Walker, p: int, focus: int, avoid: int) -> int:
+def _somewhere(s: Image, w: Walker, p: int, focus: int, avoid: int, prices: Prices) -> int:
     """Return the best of a few open nodes that could take a pod, or -1."""
     c, source = s.pod[p, P_CLASS], s.pod[p, P_NODE]
     best, best_cost, best_fill = -1, np.int64(0), 0.0
@@ -288,33 +331,33 @@ def _somewhere(s: Image, w: Walker, p: int, focus: int, avoid: int) -> int:
         n = _open_node(s, w, p)
         if n < 0 or n == avoid:
             continue
-        if not glance(s, p, -1, source, n, w.change) or barred(s, c, source, n):
+        if not glance(s, p, -1, source, n, w.change, prices.most) or barred(s, c, -1, source, n):
             continue
-        cost = w.change[focus]
+        cost = w.change[focus] + int(prices.overfill * w.change[s.head[H_TIERS] + 1])
         if best < 0 or cost < best_cost or (cost == best_cost and s.fill[n] > best_fill):
             best, best_cost, best_fill = n, cost, s.fill[n]
     return best
 
 
 @merged
-def _push(s: Image, w: Walker, p: int, target: int, focus: int) -> int:
+def _push(s: Image, w: Walker, p: int, target: int, focus: int, prices: Prices) -> int:
     """Push a pod onto a node and others off it, up to three, each to the best of a few nodes."""
     length = _go(s, w, 0, p, target)
     for _ in range(3):
         other = _on_node(s, w, target)
         if other == p:
             continue
-        elsewhere = _somewhere(s, w, other, focus, target)
+        elsewhere = _somewhere(s, w, other, focus, target, prices)
         if elsewhere < 0:
             continue
         length = _go(s, w, length, other, elsewhere)
-        if legal(s):
+        if _passable(s, prices):
             break
     return length
 
 
 @merged
-def _evacuate(s: Image, w: Walker, focus: int) -> int:
+def _evacuate(s: Image, w: Walker, focus: int, prices: Prices) -> int:
     """Empty the emptiest of a few nodes."""
     nodes, pods = s.head[H_NODES], s.head[H_PODS]
     n = nodes
@@ -325,7 +368,7 @@ def _evacuate(s: Image, w: Walker, focus: int) -> int:
     length = 0
     while n < nodes and 0 < s.width[n] <= LONGEST - length:
         p = s.on[s.on_at[n] + s.width[n] - 1]
-        elsewhere = _somewhere(s, w, p, focus, n)
+        elsewhere = _somewhere(s, w, p, focus, n, prices)
         if elsewhere < 0 or s.width[elsewhere] == 0:
             break
         length = _go(s, w, length, p, elsewhere)

@@ -1,0 +1,109 @@
+"""Capacities that are exceeded on the way: what the search books of them, and where it gets by that."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from models.arrays import Ints
+from models.problem import Capacity, Origin, Placement, Prefer, Problem, Tier, Weighted
+from optimizer.control import Deadline
+from optimizer.evaluate import Judge
+from optimizer.search import annealing
+from optimizer.search.annealing import anneal
+from optimizer.search.imaging import OVERFILL, image_of, placement_of
+from optimizer.search.kernel import layout as at
+from optimizer.search.kernel.moves import glance, shift
+from optimizer.search.temperature import CLOSING, Race, overfill_price
+from tests.support.problems import ints, random_company, random_problem
+
+WHERE = Origin("test")
+
+
+def _load(rule: Capacity, problem: Problem, placement: Placement) -> Ints:
+    """``[N]`` what is charged; what started on a node stays charged there if the rule says so."""
+    now = {(c, n): k for c, n, k in placement.entries()}
+    before = {(c, n): k for c, n, k in problem.start.entries()} if rule.held_on_source else {}
+    load = np.zeros(len(problem.nodes), dtype=np.int64)
+    for c, n in now.keys() | before.keys():
+        load[n] += rule.demand[c] * max(now.get((c, n), 0), before.get((c, n), 0))
+    return load
+
+
+@pytest.mark.parametrize("seed", range(120))
+def test_overfill_follows_every_move_and_is_foretold(seed: int) -> None:
+    problem = random_problem(seed, broken=seed % 8 == 3) if seed % 2 else random_company(seed)
+    rules = [rule for rule in problem.rules if isinstance(rule, Capacity)]
+    if not rules:
+        return
+    image = image_of(Judge(problem), problem.start)
+    sound = [_load(rule, problem, problem.start) <= np.maximum(0, rule.free) for rule in rules]
+    strain = image.fix[: len(problem.nodes), image.head[at.H_F_STRAIN] :][:, : len(rules)]
+    nodes, tiers = len(problem.nodes), len(problem.tiers)
+    change = np.zeros(tiers + 2, dtype=np.int64)
+    rng = random.Random(seed)
+    for _ in range(60):
+        p, target = rng.randrange(problem.pods), rng.randrange(nodes + 1)
+        source = int(image.pod[p, at.P_NODE])
+        if source == target:
+            continue
+        before = int(image.value[tiers + at.OVERFILL])
+        strict = glance(image, p, -1, source, target, change, 0)
+        at_a_price = glance(image, p, -1, source, target, change, 1000 * OVERFILL)
+        shift(image, p, target)
+        over = [
+            np.where(fine, np.maximum(0, _load(rule, problem, placement_of(image)) - np.maximum(0, rule.free)), 0)
+            for rule, fine in zip(rules, sound, strict=True)
+        ]
+        assert image.value[tiers + at.OVERFILL] == sum(int(o @ strain[:, r]) for r, o in enumerate(over))
+        assert image.value[tiers + at.OVERFULL] == sum(np.count_nonzero(o) for o in over)
+        assert at_a_price or not strict
+        if at_a_price:
+            assert change[tiers + 1] == image.value[tiers + at.OVERFILL] - before
+
+
+def _two_full_nodes() -> Problem:
+    """Build a problem where two pods of each node should change places, and no pod nor any two can do so alone."""
+    demand = ints([10, 10, 9, 11, 0])
+    prefer = Prefer(WHERE, np.arange(5), ints([[5, 0], [5, 0], [0, 5], [0, 5], [0, 5]]))
+    start = Placement.of([(0, 0, 1), (1, 0, 1), (2, 1, 1), (3, 1, 1), (4, 0, 1)])
+    rules = (Capacity(WHERE, demand, np.full(2, 20), np.full(2, 1)),)
+    ones = np.ones(5, dtype=np.int64)
+    tiers = (Tier("prefer", (Weighted(1, prefer),)),)
+    return Problem(("a", "b"), ("c", "d", "e", "f", "g"), ones, 0 * ones, start, rules, tiers)
+
+
+def test_a_walk_that_overfills_crosses_what_is_illegal(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = _two_full_nodes()
+    judge = Judge(problem)
+    found = judge.evaluate(anneal(judge, problem.start, Deadline(0.2, deterministic=True)))
+    assert found.legal
+    assert found.values == (0,)
+    monkeypatch.setattr(annealing, "TIGHT", 2.0)
+    kept_legal = anneal(judge, problem.start, Deadline(0.2, deterministic=True))
+    assert judge.evaluate(kept_legal).values == (20,)
+
+
+def test_a_race_says_whether_to_overfill() -> None:
+    uphill = np.arange(100, 10_100, 10, dtype=np.int64)
+    for first, second in ((1, None), (0, 1), (0, 0)):
+        race = Race(uphill, rents=True, tight=True)
+        for turn, wins in enumerate((first, 0, second)):
+            one, other = race.starts(2)
+            if turn == 1:
+                assert one.hot > other.hot
+            elif wins is not None:
+                assert (one.hot, one.cold, one.rent) == (other.hot, other.cold, other.rent)
+                assert [one.overfills, other.overfills] == [False, True]
+                assert not any(start.overfills for start in race.reheated(2))
+            else:
+                assert one.rent < other.rent
+            race.learn([one, other], wins or 0)
+        assert {start.overfills for start in race.starts(2) + race.reheated(2)} == {1 in (first, second)}
+
+
+def test_overfill_gets_dearer_in_the_end() -> None:
+    assert overfill_price(0) == overfill_price(CLOSING) > 0
+    assert overfill_price(0.9) > overfill_price(0.6) > overfill_price(CLOSING)
