@@ -39,6 +39,7 @@ CLOSING, LATEST = 0.4, 0.8
 
 DEARER = 20.0
 """Powers of ten by which it would get dearer in a whole walk."""
+
 REHEATED = (1 / 16, 1 / 4)
 """Shares of the temperature that won, between which walks begin that go on from a placement annealed before."""
 
