@@ -84,6 +84,19 @@ def test_it_improves_an_uneven_history(objective: str) -> None:
     assert not done.notes
 
 
+def test_it_stops_at_what_is_enough() -> None:
+    judge, incumbent = synthetic()
+    before = judge.evaluate(incumbent).values
+    with SerialExecutor(Stop()) as executor:
+        whole = improve(judge, incumbent, 1, Deadline(2, deterministic=True), executor, seed=3)
+        half = (before[1] + whole.values[1]) // 2
+        done = improve(judge, incumbent, 1, Deadline(2, deterministic=True), executor, seed=3, enough=half)
+        none = improve(judge, incumbent, 1, Deadline(2, deterministic=True), executor, seed=3, enough=before[1])
+    assert whole.values[1] < done.values[1] <= half
+    assert none.solved == 0
+    assert none.placement.same_as(incumbent)
+
+
 def test_a_pool_finds_what_one_process_finds() -> None:
     judge, incumbent = synthetic()
     found = []

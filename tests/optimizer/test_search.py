@@ -9,6 +9,7 @@ from models.problem import Problem
 from optimizer.control import Deadline, Stop
 from optimizer.evaluate import Judge
 from optimizer.search.annealing import anneal
+from optimizer.search.temperature import Race
 from plugins_compat.compiler.compile import compile_problem
 from plugins_compat.profiles import default_profile
 from plugins_compat.release import K24, K36
@@ -34,6 +35,17 @@ def test_annealing_is_legal_and_no_worse(seed: int) -> None:
     found = judge.evaluate(anneal(judge, problem.start, Deadline(1, deterministic=True)))
     assert found.legal
     assert found.values <= judge.evaluate(problem.start).values
+
+
+@pytest.mark.parametrize("tiers", range(5))
+def test_only_the_first_tiers_are_improved_if_that_is_asked_for(tiers: int) -> None:
+    problem = problem_of(0)  # five tiers, of which the second to the last are open
+    judge, start = Judge(problem), problem.start
+    races: dict[int, Race] = {}
+    found = judge.evaluate(anneal(judge, start, Deadline(1, deterministic=True), races=races, tiers=tiers))
+    assert found.legal
+    assert found.values <= judge.evaluate(start).values
+    assert sorted(races) == list(range(1, tiers))
 
 
 def test_annealing_mostly_finds_the_optimum_of_tiny_problems() -> None:
