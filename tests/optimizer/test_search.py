@@ -45,7 +45,8 @@ def test_only_the_first_tiers_are_improved_if_that_is_asked_for(tiers: int) -> N
     found = judge.evaluate(anneal(judge, start, Deadline(1, deterministic=True), races=races, tiers=tiers))
     assert found.legal
     assert found.values <= judge.evaluate(start).values
-    assert sorted(races) == list(range(1, tiers))
+    assert set(races) <= set(range(1, tiers))
+    assert (1 in races) == (tiers > 1)
 
 
 def test_annealing_mostly_finds_the_optimum_of_tiny_problems() -> None:
