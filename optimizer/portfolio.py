@@ -187,7 +187,7 @@ class _Portfolio:
         terms = [weighted.term for tier in tiers for weighted in tier.terms]
         if run.over or not any(isinstance(term, Open | Unplaced) for term in terms):
             return None
-        engine = PatternEngine(run.judge)
+        engine = PatternEngine(run.judge, 1 if self.options.deterministic else self._processes)
         return engine if engine.suits else None
 
     def _settle_by_patterns(self, engine: PatternEngine | None, tier: int, share: float, mended: int) -> None:

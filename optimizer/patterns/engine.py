@@ -90,7 +90,7 @@ class PatternEngine:
     Parameters
     ----------
     threads
-        How many may look for patterns at once; what they find does not depend on it.
+        How many may look for patterns at once: what they find does not depend on it, unless work is limited.
 
     Attributes
     ----------
