@@ -24,6 +24,9 @@ from optimizer.patterns.structure import Structure
 LONGEST_LIST = 8_000_000
 """Multisets listed at most, in all groups together."""
 
+ENOUGH = 12
+"""Pivots after which it is more likely that the value can be had."""
+
 MOST = 4_000
 """Patterns beyond which there is little hope of a proof."""
 
@@ -49,7 +52,7 @@ def refuted(generation: Generation, value: int, budget: Budget, threads: int = 1
     meetings = [pricer.meeting(waste, LONGEST_LIST // s.groups) for pricer in generation.pricers]
     unlisted = [g for g, meeting in enumerate(meetings) if meeting is None]
     needed = s.size - _dispensable(generation, value)
-    pivots = [k for k in _by_promise(s, needed, waste) if not s.upper[unlisted, k].any()]
+    pivots = [k for k in _by_promise(s, needed, waste) if not s.upper[unlisted, k].any()][:ENOUGH]
     if not pivots:
         return False
     for meeting in meetings:
