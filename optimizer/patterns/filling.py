@@ -69,15 +69,12 @@ def _left_out(generation: Generation, target: int, random: np.random.Generator) 
     out = np.zeros(s.kinds, dtype=np.int64)
     if s.opening[tier].any():
         return out
-    money = np.append(generation.master.limits[:tier], target - int(s.step[tier]) - int(s.constant[tier]))
-    cost = s.missing[: tier + 1]
+    money = generation.money(target - int(s.step[tier]))
     size = np.maximum(0, s.demand) @ (1 / np.maximum(1, s.nodes @ s.room))
-    worth = size / np.maximum(cost[tier], 1e-9) * random.uniform(0.5, 1, s.kinds)
+    worth = size / np.maximum(s.missing[tier], 1e-9) * random.uniform(0.5, 1, s.kinds)
     for k in np.argsort(-worth, kind="stable").tolist():
-        price = cost[:, k]
-        affordable = (money[price > 0] // price[price > 0]).min(initial=s.spare[k])
-        out[k] = max(0, int(affordable))
-        money = money - out[k] * price
+        out[k] = s.affordable(money, np.array([k]))[0]
+        money = money - out[k] * s.missing[: tier + 1, k]
     return out
 
 

@@ -11,7 +11,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from models.arrays import Floats
+from models.arrays import Floats, Ints
 from optimizer.patterns.budget import Budget
 from optimizer.patterns.lagrange import Prices, rounded
 from optimizer.patterns.master import Duals, Master, Pool, Solution
@@ -85,6 +85,10 @@ class Generation:
             return 0
         value = self.certificate.value
         return max(0, self.structure.attainable(self.tier, -(-value.numerator // value.denominator)))
+
+    def money(self, value: int) -> Ints:
+        """``[t + 1]`` what may be paid in the earlier tiers, and in this one if it is to be at most ``value``."""
+        return np.append(self.master.limits, value - int(self.structure.constant[self.tier]))
 
     def run(self, start: Duals, target: int, budget: Budget, proven: int = 0) -> None:
         """Generate patterns until the bound reaches ``target``, or cannot be raised to another whole number.

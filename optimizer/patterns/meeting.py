@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -128,25 +129,37 @@ class Meeting:
             for r in range(rows):
                 least[:, r] = _least(self._demand[:, r], upper - held, h)
                 most[:, r] = -_least(-self._demand[:, r], upper - held, h)
-            number, more, complete = _meet(
-                tails,
-                self._demand,
-                self._room,
-                reach,
-                self._waste,
-                least,
-                most,
-                upper,
-                held,
-                h == self._length,
-                work - looked,
-                found,
-                number,
-            )
+            frame = _Frame(tails, self._demand, self._room, reach, self._waste, least, most, upper)
+            number, more, complete = _meet(frame, held, h == self._length, work - looked, found, number)
             looked += more
         patterns = np.zeros((number, kinds), dtype=np.int16)
         patterns[:, self._order] = found[:number]
         return patterns, looked, complete
+
+
+class _Frame(NamedTuple):
+    """What stays the same while tails are looked up.
+
+    Parameters
+    ----------
+    demand, room, waste
+        ``[k, r]``, ``[r]`` and ``[r]``; the last row is the key, by which kinds are sorted.
+    reach
+        ``[r]`` room, with all that pods can make.
+    least, most
+        ``[k, r]`` the least and the most that a tail takes of a row, of kinds from ``k`` on.
+    upper
+        ``[k]`` most pods of each kind.
+    """
+
+    tails: Tails
+    demand: Ints
+    room: Ints
+    reach: Ints
+    waste: Ints
+    least: Ints
+    most: Ints
+    upper: Ints
 
 
 def _least(demand: Ints, copies: Ints, h: int) -> Ints:
@@ -161,42 +174,24 @@ def _least(demand: Ints, copies: Ints, h: int) -> Ints:
 
 @allocating
 def _meet(
-    tails: Tails,
-    demand: Ints,
-    room: Ints,
-    reach: Ints,
-    waste: Ints,
-    least: Ints,
-    most: Ints,
-    upper: Ints,
-    held: Ints,
-    extend: bool,
-    work: int,
-    found: NDArray[np.int16],
-    number: int,
+    f: _Frame, held: Ints, extend: bool, work: int, found: NDArray[np.int16], number: int
 ) -> tuple[int, int, bool]:
     """Look up tails for every beginning: for what is held only, or for all of them if ``extend``.
 
     Parameters
     ----------
-    demand, room, waste
-        ``[k, r]``, ``[r]`` and ``[r]``; the last row is the key, by which kinds are sorted.
-    reach
-        ``[r]`` room, with all that pods can make.
-    least, most
-        ``[k, r]`` the least and the most that a tail takes of a row, of kind ``k`` and later ones.
-    upper, held
-        ``[k]`` most pods of each kind, and how many there are in any case.
+    held
+        ``[k]`` how many pods of each kind there are in any case.
 
     Returns
     -------
     tuple
         How many patterns ``found`` holds, the work, and whether it is all of them.
     """
-    kinds, rows = demand.shape
+    kinds, rows = f.demand.shape
     depth = 1
     for k in range(kinds):
-        depth = min(DEEPEST, depth + upper[k])
+        depth = min(DEEPEST, depth + f.upper[k])
     taken = np.zeros(depth + 1, dtype=np.int64)
     following = np.zeros(depth + 1, dtype=np.int64)
     load = np.zeros((depth + 1, rows), dtype=np.int64)
@@ -204,8 +199,8 @@ def _meet(
     x = held.copy()
     for r in range(rows):
         for k in range(kinds):
-            load[0, r] += held[k] * demand[k, r]
-    number, looked, complete = _look(tails, demand, room, waste, upper, load[0], x, 0, found, number)
+            load[0, r] += held[k] * f.demand[k, r]
+    number, looked, complete = _look(f, load[0], x, 0, found, number)
     if not extend:
         return number, looked, complete
     d = 0
@@ -216,32 +211,32 @@ def _meet(
             fresh = False
             first = taken[d - 1] if d else 0
             following[d] = first
-            count, seen = _likely(tails, demand, room, reach, waste, least, most, upper, load[d], x, first, likely)
+            count, seen = _likely(f, load[d], x, first, likely)
             looked += seen + 2
             for i in range(count):
                 k = likely[i]
                 x[k] += 1
                 for r in range(rows):
-                    load[d + 1, r] = load[d, r] + demand[k, r]
-                number, more, even = _look(tails, demand, room, waste, upper, load[d + 1], x, k, found, number)
+                    load[d + 1, r] = load[d, r] + f.demand[k, r]
+                number, more, even = _look(f, load[d + 1], x, k, found, number)
                 complete = complete and even
                 looked += more
                 x[k] -= 1
             complete = complete and looked <= work
         k = following[d]
         looked += 1
-        if k >= kinds or _beyond(demand, reach, least, load[d], k):
+        if k >= kinds or _beyond(f, load[d], k):
             d -= 1
             if d < 0:
                 return number, looked, complete
             x[taken[d]] -= 1
             continue
         following[d] = k + 1
-        if x[k] >= upper[k] or not _fits(demand, reach, least, load[d], k):
+        if x[k] >= f.upper[k] or not _fits(f, load[d], k):
             continue
         for r in range(rows):
-            load[d + 1, r] = load[d, r] + demand[k, r]
-        if _beyond(demand, reach, least, load[d + 1], k):
+            load[d + 1, r] = load[d, r] + f.demand[k, r]
+        if _beyond(f, load[d + 1], k):
             continue
         taken[d] = k
         x[k] += 1
@@ -252,36 +247,23 @@ def _meet(
 
 
 @inlined
-def _beyond(demand: Ints, reach: Ints, least: Ints, load: Ints, k: int) -> bool:
+def _beyond(f: _Frame, load: Ints, k: int) -> bool:
     """Whether neither this kind nor any that takes more of the key can be added, and then a tail."""
-    key = demand.shape[1] - 1
-    return bool(load[key] + demand[k, key] + least[k, key] > reach[key])
+    key = f.demand.shape[1] - 1
+    return bool(load[key] + f.demand[k, key] + f.least[k, key] > f.reach[key])
 
 
 @inlined
-def _fits(demand: Ints, reach: Ints, least: Ints, load: Ints, k: int) -> bool:
+def _fits(f: _Frame, load: Ints, k: int) -> bool:
     """Whether a pod of a kind can be added, and then a tail."""
     fit = True
-    for r in range(len(reach)):
-        fit = fit and load[r] + demand[k, r] + least[k, r] <= reach[r]
+    for r in range(len(f.reach)):
+        fit = fit and load[r] + f.demand[k, r] + f.least[k, r] <= f.reach[r]
     return fit
 
 
 @compiled
-def _likely(
-    tails: Tails,
-    demand: Ints,
-    room: Ints,
-    reach: Ints,
-    waste: Ints,
-    least: Ints,
-    most: Ints,
-    upper: Ints,
-    load: Ints,
-    x: Ints,
-    first: int,
-    likely: Ints,
-) -> tuple[int, int]:
+def _likely(f: _Frame, load: Ints, x: Ints, first: int, likely: Ints) -> tuple[int, int]:
     """Write down the kinds, from ``first`` on, of which one pod more leaves room that a tail may fill.
 
     Returns
@@ -289,55 +271,44 @@ def _likely(
     tuple
         How many there are, and how many were looked at.
     """
-    kinds, rows = demand.shape
+    kinds, rows = f.demand.shape
     key = rows - 1
-    lowest, stretches = tails.sums[0], len(tails.seen) << 6
+    lowest, stretches = f.tails.sums[0], len(f.tails.seen) << 6
     count = 0
     for k in range(first, kinds):
-        if _beyond(demand, reach, least, load, k):
+        if _beyond(f, load, k):
             return count, k - first
-        hope = x[k] < upper[k]
+        hope = x[k] < f.upper[k]
         for r in range(rows):
-            left = room[r] - load[r] - demand[k, r]
-            hope = hope and least[k, r] <= left and most[k, r] >= left - waste[r]
+            left = f.room[r] - load[r] - f.demand[k, r]
+            hope = hope and f.least[k, r] <= left and f.most[k, r] >= left - f.waste[r]
         if hope:
-            high = room[key] - load[key] - demand[k, key] - lowest
-            begin, end = max(0, (high - waste[key]) >> tails.shift), min(stretches - 1, high >> tails.shift)
-            bits = tails.seen[begin >> 6] >> np.uint64(begin & 63) | tails.seen[end >> 6] >> np.uint64(end & 63)
+            high = f.room[key] - load[key] - f.demand[k, key] - lowest
+            begin, end = max(0, (high - f.waste[key]) >> f.tails.shift), min(stretches - 1, high >> f.tails.shift)
+            bits = f.tails.seen[begin >> 6] >> np.uint64(begin & 63) | f.tails.seen[end >> 6] >> np.uint64(end & 63)
             likely[count] = k
             count += 1 if bits & np.uint64(1) else 0
     return count, kinds - first
 
 
 @compiled
-def _look(
-    tails: Tails,
-    demand: Ints,
-    room: Ints,
-    waste: Ints,
-    upper: Ints,
-    load: Ints,
-    x: Ints,
-    last: int,
-    found: NDArray[np.int16],
-    number: int,
-) -> tuple[int, int, bool]:
+def _look(f: _Frame, load: Ints, x: Ints, last: int, found: NDArray[np.int16], number: int) -> tuple[int, int, bool]:
     """Add to a beginning ``x`` all tails of kinds from ``last`` on that fill the node; see `_meet`."""
-    key = demand.shape[1] - 1
-    high = room[key] - load[key]
+    key = f.demand.shape[1] - 1
+    high = f.room[key] - load[key]
     looked = 10
-    for i in range(np.searchsorted(tails.sums, high - waste[key]), len(tails.sums)):
-        if tails.sums[i] > high:
+    for i in range(np.searchsorted(f.tails.sums, high - f.waste[key]), len(f.tails.sums)):
+        if f.tails.sums[i] > high:
             break
         looked += 5
-        members = tails.members[i]
-        if members[0] < last or not _even(members, demand, room, load, waste):
+        members = f.tails.members[i]
+        if members[0] < last or not _even(f, members, load):
             continue
         for k in members:
             x[k] += 1
         fit = True
         for k in members:
-            fit = fit and x[k] <= upper[k]
+            fit = fit and x[k] <= f.upper[k]
         if fit and number < len(found):
             for k in range(len(x)):
                 found[number, k] = x[k]
@@ -351,12 +322,12 @@ def _look(
 
 
 @compiled
-def _even(members: NDArray[np.int16], demand: Ints, room: Ints, load: Ints, waste: Ints) -> bool:
+def _even(f: _Frame, members: NDArray[np.int16], load: Ints) -> bool:
     """Whether a tail leaves at most ``waste`` of each row."""
     even = True
-    for r in range(len(room)):
-        left = room[r] - load[r]
+    for r in range(len(f.room)):
+        left = f.room[r] - load[r]
         for k in members:
-            left -= demand[k, r]
-        even = even and 0 <= left <= waste[r]
+            left -= f.demand[k, r]
+        even = even and 0 <= left <= f.waste[r]
     return even

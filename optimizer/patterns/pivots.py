@@ -51,7 +51,7 @@ def refuted(generation: Generation, value: int, budget: Budget, threads: int = 1
         return True
     meetings = [pricer.meeting(waste, LONGEST_LIST // s.groups) for pricer in generation.pricers]
     unlisted = [g for g, meeting in enumerate(meetings) if meeting is None]
-    needed = s.size - _dispensable(generation, value)
+    needed = s.size - s.affordable(generation.money(value), np.arange(s.kinds))
     pivots = [k for k in _by_promise(s, needed, waste) if not s.upper[unlisted, k].any()][:ENOUGH]
     if not pivots:
         return False
@@ -82,17 +82,6 @@ def refuted(generation: Generation, value: int, budget: Budget, threads: int = 1
                 if _impossible(s, group, pattern, pivots[: rank + 1], needed, waste, budget):
                     return True
     return False
-
-
-def _dispensable(generation: Generation, value: int) -> Ints:
-    """``[k]`` how many pods of each kind may be without a node, if others are not."""
-    s, limits = generation.structure, generation.master.limits
-    spare = s.spare.copy()
-    for t in range(generation.tier + 1):
-        money = int(limits[t]) if t < generation.tier else value - int(s.constant[t])
-        costly = s.missing[t] > 0
-        spare[costly] = np.minimum(spare[costly], max(0, money) // s.missing[t, costly])
-    return spare
 
 
 def _by_promise(s: Structure, needed: Ints, waste: Ints) -> list[int]:

@@ -90,6 +90,19 @@ class Structure:
         constant, step = int(self.constant[tier]), int(self.step[tier])
         return constant - (constant - value) // step * step
 
+    def affordable(self, money: Ints, kinds: Ints) -> Ints:
+        """Return how many pods of each of some kinds may be without a node, if no others are.
+
+        Parameters
+        ----------
+        money
+            ``[s]`` what that may cost in each of the first tiers.
+        """
+        cost, spare = self.missing[: len(money), kinds], self.spare[kinds]
+        most = np.maximum(0, money)[:, None] // np.maximum(1, cost)
+        found: Ints = np.where(cost > 0, np.minimum(most, spare), spare).min(axis=0)
+        return found
+
     def patterns(self, placement: Placement) -> Ints:
         """``[n, k]`` how many pods of each kind a placement has on each node."""
         table = np.zeros((len(self.group), self.kinds), dtype=np.int64)

@@ -29,7 +29,7 @@ def tight(seed: int) -> Problem:
     where, sizes = random.integers(0, nodes, pods), random.integers(100_000, 900_000, (pods, rows))
     size = np.ones(pods, dtype=np.int64)
     if seed % 3 == 0:
-        sizes[1], size[0] = sizes[0], 1  # two of a kind
+        sizes[1] = sizes[0]  # two of a kind
     room = np.array([sizes[where == n].sum(axis=0) for n in range(nodes)])
     if seed % 5 == 0:
         room[:] = room.max(axis=0)  # alike, but too roomy for a proof

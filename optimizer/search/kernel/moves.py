@@ -107,17 +107,13 @@ def glance(s: Image, p: int, other: int, source: int, target: int, change: Int64
         change[t] = 0
     # The target is what most often says no.
     if target < nodes:
-        if not (_stretches(s, c, e, target, most, change) if most else admits(s, c, e, target)):
+        if not _takes(s, c, e, target, most, change):
             return False
     elif s.cls[c, C_MISSING] >= s.cls[c, C_SPARE]:
         return False
     if source < nodes:
-        if most:
-            if not _stretches(s, e, c, source, most, change):
-                return False
-        elif e >= 0 and not admits(s, e, c, source):
+        if not _takes(s, e, c, source, most, change):
             return False
-    if source < nodes:
         _glance_node(s, e, c, source, change)
     else:
         _glance_nowhere(s, e, c, change)
@@ -126,6 +122,14 @@ def glance(s: Image, p: int, other: int, source: int, target: int, change: Int64
     else:
         _glance_nowhere(s, c, e, change)
     return True
+
+
+@inlined
+def _takes(s: Image, comes: int, goes: int, n: int, most: int, change: Int64) -> bool:
+    """Whether a node may take one pod for another, either of which may be nobody; see `_stretches`."""
+    if most:
+        return _stretches(s, comes, goes, n, most, change)
+    return comes < 0 or admits(s, comes, goes, n)
 
 
 @compiled
