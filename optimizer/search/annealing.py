@@ -26,6 +26,7 @@ from optimizer.search.kernel.walk import (
     INSERT,
     KINDS,
     LONGEST,
+    RETURN,
     SHIFT,
     SWAP,
     Prices,
@@ -245,9 +246,9 @@ def _mix(tier: Tier, image: Image) -> Floats:
     if len(image.relation):
         share[GROUP] = 0.3
     if any(isinstance(term, Move | MovePeak) for term in terms):
-        share[HOME] = 6
+        share[[HOME, RETURN]] = 6, 100
     if _holds_room(image):
-        share[HOME] = 20
+        share[[HOME, RETURN]] = 20, 60
     mix: Floats = np.cumsum(share) / share.sum()
     return mix
 

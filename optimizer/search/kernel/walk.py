@@ -41,8 +41,8 @@ from optimizer.search.kernel.layout import (
 from optimizer.search.kernel.moves import admits, glance, legal, shift
 from optimizer.search.kernel.outlook import barred, price_relations
 
-KINDS = 7
-SHIFT, SWAP, CHAIN, INSERT, EVACUATE, GROUP, HOME = range(KINDS)
+KINDS = 8
+SHIFT, SWAP, CHAIN, INSERT, EVACUATE, GROUP, HOME, RETURN = range(KINDS)
 
 LONGEST = 256
 """Most pods that one step moves."""
@@ -139,9 +139,9 @@ def walk(s: Image, w: Walker, steps: int, focus: int, heat: float, pull: float, 
         for t in range(tiers + 1):
             w.before[t] = s.value[t]
         w.before[tiers + 1] = s.value[tiers + OVERFILL]
-        target = _home_node(s, w, p) if kind == HOME else _open_node(s, w, p)
+        target = _home_node(s, w, p) if kind in (HOME, RETURN) else _open_node(s, w, p)
         other = -1
-        if kind == SWAP and target >= 0:
+        if kind in (SWAP, RETURN) and target >= 0:
             other = _on_node(s, w, target)
             if other < 0 or s.pod[other, P_CLASS] == s.pod[p, P_CLASS]:
                 continue
