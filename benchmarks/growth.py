@@ -1,9 +1,9 @@
 """How the time to an answer of equal quality grows with the cluster.
 
-``python -m benchmarks.growth [NODES ...] [--within 0.05] [--svg FILE]``: clusters of ``stowplan generate`` with ten
-pods a node, objective ``balance`` with its cost of moving, each solved for a tenth of a second a node. What counts is
-the first moment at which every pod has a node, and the balance is within a share of a lower bound that is worked out
-afterwards without a time limit.
+``python -m benchmarks.growth [NODES ...] [--seeds 3] [--svg FILE]``: clusters of ``stowplan generate`` with ten pods a
+node, objective ``balance`` with its cost of moving, each solved for a twentieth of a second a node. What counts is the
+first moment at which every pod has a node that ever gets one, and the balance is within a share of a lower bound that
+is worked out afterwards without a time limit.
 """
 
 from __future__ import annotations
@@ -32,25 +32,32 @@ from stowplan.solution import solve_snapshot
 PODS = 10
 """Pods of a node, on average."""
 
-SECONDS = 0.1
+SECONDS = 0.05
 """Time limit for each node."""
 
 WIDTH, HEIGHT, MARGIN = 480, 320, 48
 """Of the drawing, in pixels."""
 
+COLOURS = ("seagreen", "steelblue")
+"""Of its lines, one for each quality."""
+
+
+QUALITIES = (0.1, 0.05)
+"""How far above the bound answers of equal quality are, in shares of it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One cluster: ``seconds`` until the quality was reached, or ``None``, and the gap that was left in the end."""
+    """One cluster: ``seconds`` until each quality was reached, or ``None``, and the gap that was left in the end."""
 
     nodes: int
-    seconds: float | None
+    seconds: tuple[float | None, ...]
     gap: float
     limit: float
     megabytes: int
 
 
-def measure(nodes: int, within: float, seed: int) -> Point:
+def measure(nodes: int, seed: int) -> Point:
     """Solve one cluster."""
     text = json.dumps(generate(nodes, PODS * nodes, seed)).encode()
     compiled = make_problem(read_snapshot(iter([Document("generated", text)])), Settings())
@@ -60,14 +67,27 @@ def measure(nodes: int, within: float, seed: int) -> Point:
     judge, tier = Judge(compiled.problem), len(compiled.problem.tiers) - 1
     reached = solution.evaluation.values
     bound, _ = best_bound(judge, most(judge.problem), tier, reached[:tier], reached[tier], Deadline(UNBOUNDED))
-    good = [s for s in steps if s.values[:tier] == reached[:tier] and s.values[tier] <= bound * (1 + within)]
+    settled = [s for s in steps if s.values[:tier] == reached[:tier]]
+    seconds = [next((s.seconds for s in settled if s.values[tier] <= bound * (1 + q)), None) for q in QUALITIES]
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-    return Point(nodes, good[0].seconds if good else None, reached[tier] / bound - 1, limit, peak)
+    return Point(nodes, tuple(seconds), reached[tier] / bound - 1, limit, peak)
 
 
-def exponent(points: Iterable[Point]) -> float:
+def typical(points: Sequence[Point]) -> Point:
+    """Return the median of clusters of one size; what is never reached takes longest."""
+    rows = [
+        sorted(math.inf if s is None else s for s in column)
+        for column in zip(*(p.seconds for p in points), strict=True)
+    ]
+    middle = [row[len(row) // 2] for row in rows]
+    seconds = tuple(None if s == math.inf else s for s in middle)
+    gap = sorted(p.gap for p in points)[len(points) // 2]
+    return Point(points[0].nodes, seconds, gap, points[0].limit, max(p.megabytes for p in points))
+
+
+def exponent(reached: Iterable[tuple[int, float]]) -> float:
     """Return the slope of log(seconds) over log(nodes), by least squares: 1 is linear."""
-    pairs = [(math.log(p.nodes), math.log(p.seconds)) for p in points if p.seconds]
+    pairs = [(math.log(nodes), math.log(seconds)) for nodes, seconds in reached]
     if len(pairs) < 2:
         return math.nan
     mean_x, mean_y = (sum(values) / len(pairs) for values in zip(*pairs, strict=True))
@@ -76,10 +96,15 @@ def exponent(points: Iterable[Point]) -> float:
     return together / across
 
 
-def drawing(points: Sequence[Point]) -> str:
-    """Draw seconds over nodes, both on logarithmic scales, beside the line of linear growth."""
-    reached = [(p.nodes, p.seconds) for p in points if p.seconds]
-    xs, ys = [math.log10(n) for n, _ in reached], [math.log10(s) for _, s in reached]
+def curves(points: Sequence[Point]) -> list[list[tuple[int, float]]]:
+    """Return, for each quality, the sizes at which it was reached, and when."""
+    rows = zip(*(p.seconds for p in points), strict=True)
+    return [[(p.nodes, s) for p, s in zip(points, row, strict=True) if s] for row in rows]
+
+
+def drawing(lines: Sequence[Sequence[tuple[int, float]]]) -> str:
+    """Draw seconds over nodes, a line for each quality, on logarithmic scales, beside lines of linear growth."""
+    xs, ys = ([math.log10(pair[i]) for line in lines for pair in line] for i in (0, 1))
     x0, x1, y0, y1 = min(xs) - 0.1, max(xs) + 0.1, min(ys) - 0.2, max(ys) + 0.4
 
     def at(nodes: float, seconds: float) -> tuple[float, float]:
@@ -87,47 +112,61 @@ def drawing(points: Sequence[Point]) -> str:
         y = HEIGHT - MARGIN - (math.log10(seconds) - y0) / (y1 - y0) * (HEIGHT - 2 * MARGIN)
         return round(x, 1), round(y, 1)
 
-    (first, begun), (last, _) = reached[0], reached[-1]
-    (ax, ay), (bx, by) = at(first, begun), at(last, begun * last / first)
-    way = " ".join(f"{x},{y}" for x, y in (at(*point) for point in reached))
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" font-family="sans-serif" '
         'font-size="11">',
         f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>',
-        f'<line x1="{ax}" y1="{ay}" x2="{bx}" y2="{by}" stroke="silver" stroke-dasharray="4"/>',
-        f'<polyline fill="none" stroke="steelblue" points="{way}"/>',
     ]
-    for nodes, seconds in reached:
-        x, y = at(nodes, seconds)
-        parts.append(f'<circle cx="{x}" cy="{y}" r="3" fill="steelblue"/>')
-        parts.append(f'<text x="{x}" y="{y - 8}" text-anchor="middle">{seconds:.1f} s</text>')
+    for line, colour, quality in zip(lines, COLOURS, QUALITIES, strict=True):
+        if not line:
+            continue
+        (first, begun), (last, ended) = line[0], line[-1]
+        (ax, ay), (bx, by), (tx, ty) = at(first, begun), at(last, begun * last / first), at(last, ended)
+        way = " ".join(f"{x},{y}" for x, y in (at(*point) for point in line))
+        parts.append(f'<line x1="{ax}" y1="{ay}" x2="{bx}" y2="{by}" stroke="silver" stroke-dasharray="4"/>')
+        parts.append(f'<polyline fill="none" stroke="{colour}" points="{way}"/>')
+        parts.append(f'<text x="{tx + 6}" y="{ty + 4}" fill="{colour}">{quality:.0%}</text>')
+        for nodes, seconds in line:
+            x, y = at(nodes, seconds)
+            parts.append(f'<circle cx="{x}" cy="{y}" r="3" fill="{colour}"/>')
+            parts.append(f'<text x="{x}" y="{y - 8}" text-anchor="middle" fill="{colour}">{seconds:.1f} s</text>')
+    for nodes in sorted({nodes for line in lines for nodes, _ in line}):
+        x, _ = at(nodes, 1)
         parts.append(f'<text x="{x}" y="{HEIGHT - MARGIN + 16}" text-anchor="middle">{nodes:,}</text>')
     parts.append(f'<text x="{WIDTH / 2}" y="{HEIGHT - 12}" text-anchor="middle">nodes; dashed: linear growth</text>')
     return "\n".join([*parts, "</svg>", ""])
 
 
+def row_of(point: Point) -> str:
+    """Return a row of the table."""
+    when = " ".join(f"{'never' if s is None else f'{s:.1f} s':>11}" for s in point.seconds)
+    pods = PODS * point.nodes
+    return f"{point.nodes:>7,} {pods:>8,} {when} {point.gap:>11.1%} {point.limit:>5.0f} s {point.megabytes:>6,}"
+
+
 def main() -> None:
     """Measure, print a table, and draw."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("nodes", nargs="*", type=int, default=[50, 100, 200, 400, 800, 1600])
-    parser.add_argument("--within", type=float, default=0.05, help="share of the bound (default: %(default)s)")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("nodes", nargs="*", type=int, default=[100, 200, 400, 800, 1600])
+    parser.add_argument("--seeds", type=int, default=3, help="clusters of each size (default: %(default)s)")
     parser.add_argument("--svg", type=Path, help="where to draw")
     chosen = parser.parse_args()
+    header = " ".join(f"{f'within {q:.0%}':>11}" for q in QUALITIES)
+    print(f"{'nodes':>7} {'pods':>8} {header} {'in the end':>11} {'limit':>7} {'MB':>6}")
     points = []
-    print(f"{'nodes':>7} {'pods':>8} {f'within {chosen.within:.0%}':>11} {'in the end':>11} {'limit':>7} {'MB':>6}")
     for nodes in chosen.nodes:
-        began = time.monotonic()
-        points.append(point := measure(nodes, chosen.within, chosen.seed))
-        when = "never" if point.seconds is None else f"{point.seconds:.1f} s"
-        print(
-            f"{nodes:>7,} {PODS * nodes:>8,} {when:>11} {point.gap:>11.1%} {point.limit:>5.0f} s {point.megabytes:>6,}"
-            f"   ({time.monotonic() - began:.0f} s in all)",
-            flush=True,
-        )
-    print(f"seconds grow with nodes to the power of {exponent(points):.2f}")
+        sample = []
+        for seed in range(chosen.seeds):
+            began = time.monotonic()
+            sample.append(point := measure(nodes, seed))
+            print(f"{row_of(point)}   (seed {seed}; {time.monotonic() - began:.0f} s in all)", flush=True)
+        points.append(typical(sample))
+        print(f"{row_of(points[-1])}   (median)", flush=True)
+    lines = curves(points)
+    for quality, line in zip(QUALITIES, lines, strict=True):
+        print(f"seconds to {quality:.0%} grow with nodes to the power of {exponent(line):.2f}")
     if chosen.svg:
-        chosen.svg.write_text(drawing(points), encoding="utf-8")
+        chosen.svg.write_text(drawing(lines), encoding="utf-8")
 
 
 if __name__ == "__main__":

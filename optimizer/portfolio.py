@@ -38,6 +38,9 @@ BEFORE_PATTERNS = 0.12
 COUNTED = 0.06
 """Share of the time that each engine gets for such tiers where others follow."""
 
+BYTES_PER_PROCESS = 120 << 20
+"""What a process for neighbourhoods holds before it has done much."""
+
 POOL_WORTH = 8.0
 """Seconds of neighbourhood search that pay for processes of its own, which take seconds to begin."""
 
@@ -55,7 +58,7 @@ class Options:
     Parameters
     ----------
     time_limit
-        Seconds. In deterministic mode, units of work that take about a second each.
+        Seconds. In deterministic mode, units of work that take from half a second to several seconds each.
     deterministic
         Give the same answer for the same input and seed, whatever the machine.
     workers
@@ -304,5 +307,8 @@ class _Portfolio:
             return self.executor
         processes = self._processes
         if processes == 1 or self.run.left < POOL_WORTH:
+            return SerialExecutor(self.run.stop)
+        if not self.run.memory.admits(processes * BYTES_PER_PROCESS):
+            self.run.note("one process searched neighbourhoods: more would not fit into memory")
             return SerialExecutor(self.run.stop)
         return PoolExecutor(processes, self.run.stop)

@@ -146,14 +146,25 @@ def _kind(source: _Source) -> Kind | None:
 
 
 def _head(path: Path) -> bytes:
-    """Return the first bytes of a file, unpacked; none if it cannot be read, since it may be anything."""
+    """Return the first bytes of a file, unpacked; none if it cannot be read, since it may be anything.
+
+    Raises
+    ------
+    InputError
+        If it is packed and damaged: nobody knows what it was.
+    """
     try:
         with path.open("rb") as file:
-            packed = file.read(len(GZIP)) == GZIP
-        with gzip.open(path, "rb") if packed else path.open("rb") as content:
-            return content.read(4096)
-    except (OSError, EOFError, zlib.error):
+            head = file.read(4096)
+    except OSError:
         return b""
+    if not head.startswith(GZIP):
+        return head
+    try:
+        with gzip.open(path, "rb") as content:
+            return content.read(4096)
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(f"is not a whole gzip file: {error}", file=str(path)) from None
 
 
 def _is_list(head: bytes, columns: Sequence[str]) -> bool:

@@ -25,7 +25,7 @@ LARGEST = 20_000
 """Patterns of all nodes of a component up to which they are listed."""
 
 LARGEST_NUMBER = 1 << 46
-"""What a component may cost in the units that CP-SAT counts in: its bounds are real numbers of 53 bits."""
+"""What a component may cost in the units that CP-SAT counts in, which adds such numbers up in 64 bits."""
 
 
 @dataclass(frozen=True, slots=True)

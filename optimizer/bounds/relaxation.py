@@ -3,11 +3,13 @@
 Nodes that every class and every term of the tier sees alike are pooled: their capacities are added up, and a convex
 curve of each node's load is replaced by the same curve of the average load (Jensen's inequality), so the relaxation
 can only be lower. Rules about company are left out, which can only lower it further.
+
+HiGHS finds the prices of the rows; what they prove is worked out in whole numbers, so that it does not rest on its
+tolerances.
 """
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -44,8 +46,8 @@ FINE = 20_000
 LARGEST = 60_000
 """Variables above which the relaxation takes longer than it is worth."""
 
-TOLERANCE = 1e-6
-"""Relative error granted to the linear solver."""
+FRACTION = 40
+"""Bits after the binary point to which prices are rounded."""
 
 
 def relaxation_bound(
@@ -89,6 +91,7 @@ class _Relaxation:
         _, self.representative = np.unique(kind, return_index=True)
         self.lp = pulp.LpProblem("relaxation", pulp.LpMinimize)
         self.number = 0
+        self.most: dict[pulp.LpVariable, int] = {}
         pooled = self._pool(self._merge(upper))
         self.y = {(k, g): self._var(int(pooled[k, g])) for k, g in _pairs(pooled)}
         self.unplaced = [self._var(int(spare)) for spare in self._merge(problem.spare)]
@@ -124,12 +127,41 @@ class _Relaxation:
         # At a time limit the status says optimal too; only the solution status tells a proof.
         if self.lp.sol_status != pulp.LpSolutionOptimal:
             return None
-        value = float(pulp.value(self.lp.objective) or 0.0)
-        return max(0, math.ceil(value - TOLERANCE * max(1.0, abs(value))))
+        try:
+            return max(0, self._proven())
+        except OverflowError:
+            return None
 
-    def _var(self, upper: int | None) -> pulp.LpVariable:
+    def _proven(self) -> int:
+        """Return what the prices of the rows prove, exactly, however far they are off.
+
+        For prices ``π`` of the right signs, ``c·x ≥ π·b + (c − πA)·x``, and each variable is between 0 and its most.
+
+        Raises
+        ------
+        OverflowError
+            If numbers are too large to be exact.
+        """
+        objective = self.lp.objective
+        total = _whole(objective.constant) << FRACTION
+        reduced = {variable: _whole(cost) << FRACTION for variable, cost in objective.items()}
+        for row in self.lp.constraints():
+            price = round((row.pi or 0.0) * 2**FRACTION)
+            if row.sense != pulp.LpConstraintEQ:
+                price = max(0, price) if row.sense == pulp.LpConstraintGE else min(0, price)
+            if price:
+                total -= price * _whole(row.constant)
+                for variable, coefficient in row.items():
+                    reduced[variable] = reduced.get(variable, 0) - price * _whole(coefficient)
+        total += sum(cost * self.most[variable] for variable, cost in reduced.items() if cost < 0)
+        return -(-total >> FRACTION)
+
+    def _var(self, most: int, *, bounded: bool = True) -> pulp.LpVariable:
+        """Return a variable that is never above ``most``; HiGHS is not told if rows say so where it matters."""
         self.number += 1
-        return self.lp.add_variable(f"x{self.number}", 0, upper)
+        variable = self.lp.add_variable(f"x{self.number}", 0, most if bounded else None)
+        self.most[variable] = most
+        return variable
 
     def _merge(self, per_class: NDArray[np.signedinteger[Any]]) -> Ints:
         """Add up ``[c, …]`` over the classes of each kind."""
@@ -148,6 +180,12 @@ class _Relaxation:
         amounts = demand[self.representative]
         return pulp.lpSum(int(amounts[k]) * self.y[k, g] for k in np.flatnonzero(amounts).tolist() if (k, g) in self.y)
 
+    def _ends(self, load: pulp.LpAffineExpression) -> tuple[int, int]:
+        """Return the least and the most that a load can be."""
+        each = [_whole(amount) * self.most[variable] for variable, amount in load.items()]
+        held = _whole(load.constant)
+        return held + sum(min(0, amount) for amount in each), held + sum(max(0, amount) for amount in each)
+
     def _leavers(self, cost: Ints | None = None) -> Iterable[pulp.LpAffineExpression]:
         """Yield a lower bound of the pods that left each group; moves inside a group are not seen."""
         costs = np.ones(len(self.representative), dtype=np.int64) if cost is None else cost[self.representative]
@@ -156,12 +194,13 @@ class _Relaxation:
 
     def _left(self, k: int, g: int) -> pulp.LpVariable:
         if (k, g) not in self._leaving:
-            var = self._leaving[k, g] = self._var(None)
-            self.lp += var + self.y.get((k, g), 0) >= int(self.start[k, g])
+            there = int(self.start[k, g])
+            var = self._leaving[k, g] = self._var(there, bounded=False)
+            self.lp += var + self.y.get((k, g), 0) >= there
         return self._leaving[k, g]
 
     def _move_peak(self, term: MovePeak) -> pulp.LpAffineExpression:
-        peak, leavers = self._var(None), defaultdict(list)
+        peak, leavers = self._var(int(self.start.sum()), bounded=False), defaultdict(list)
         for k, g in _pairs(self.start):
             leavers[int(term.group[self.representative[k]])].append(self._left(k, g))
         for group, left in leavers.items():
@@ -207,11 +246,16 @@ class _Relaxation:
             if k < 0:
                 continue
             load = self._load(term.demand, g) + int(held[g])
-            cost = self._var(None)
             pieces = (term.curves.start[k].tolist(), term.curves.slope[k].tolist(), term.curves.value[k].tolist())
-            for start, slope, value in zip(*pieces, strict=True):
-                if start < FAR:
-                    self.lp += cost >= int(nodes[g]) * (value - slope * start) + slope * load
+            lines = [
+                (int(nodes[g]) * (value - slope * start), slope)
+                for start, slope, value in zip(*pieces, strict=True)
+                if start < FAR
+            ]
+            ends = self._ends(load)
+            cost = self._var(max(0, *(base + slope * end for base, slope in lines for end in ends)), bounded=False)
+            for base, slope in lines:
+                self.lp += cost >= base + slope * load
             parts.append(cost)
         return pulp.lpSum(parts)
 
@@ -229,6 +273,19 @@ class _Relaxation:
                 already = int(room[members & (term.held > 0)].sum())
                 self.lp += self._load(demand, g) <= largest * used + already
         return pulp.lpSum(parts)
+
+
+def _whole(number: float) -> int:
+    """Return a number of the program as the whole one that it is; PuLP may have made a float of it.
+
+    Raises
+    ------
+    OverflowError
+        If a float cannot tell.
+    """
+    if isinstance(number, float) and abs(number) >= 2**53:
+        raise OverflowError
+    return int(number)
 
 
 def _rooms(rule: Rule, before: Ints) -> Iterable[tuple[Ints, Ints]]:

@@ -99,6 +99,23 @@ class Model:
     objective_coeffs: Ints
     offset: int
 
+    @property
+    def least(self) -> int:
+        """What the objective comes to at least by the bounds of its variables."""
+        variables = self.objective_vars
+        best = np.where(self.objective_coeffs > 0, self.lower[variables], self.upper[variables])
+        return self._worth(best)
+
+    def value(self, values: Ints) -> int:
+        """Return the objective of a solution ``[v]``."""
+        return self._worth(values[self.objective_vars])
+
+    def _worth(self, values: Ints) -> int:
+        total = self.offset
+        for coeff, value in zip(self.objective_coeffs.tolist(), values.tolist(), strict=True):
+            total += coeff * value
+        return total
+
 
 def negated(literal: int) -> int:
     """Return the opposite literal."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -99,13 +98,23 @@ def answer(task: Task, stopped: Callable[[], bool] = lambda: False) -> Answer:
         raise InternalError(f"CP-SAT refuses the model: {model.validate()}")
     if status == cp_model.INFEASIBLE:
         raise InternalError("CP-SAT calls a model infeasible that holds a legal placement")
-    proven = solver.best_objective_bound
-    bound = math.ceil(proven - 1e-3) if math.isfinite(proven) else None
-    work = solver.deterministic_time
+    bound, work = lower_bound(task.model, solver, status), solver.deterministic_time
     if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
         return Answer(None, bound, False, work)
     values = np.asarray(solver.response_proto.solution, dtype=np.int64)
-    return Answer(values, bound, status == cp_model.OPTIMAL, work)
+    return Answer(values, bound, task.model.value(values) <= bound, work)
+
+
+def lower_bound(model: Model, solver: cp_model.CpSolver, status: int) -> int:
+    """Return what no solution is below, exactly.
+
+    CP-SAT's ``best_objective_bound`` is a real number, whose last digits may be wrong where costs are large. It comes
+    from a whole one, of the objective without its constant; that is 0 as long as nothing is known.
+    """
+    known = int(solver.response_proto.inner_objective_lower_bound)
+    if known or status in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+        return max(model.least, model.offset + known)
+    return model.least
 
 
 def written(plain: Model) -> cp_model.CpModel:

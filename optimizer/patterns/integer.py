@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 from ortools.sat.python import cp_model
 
 from models.arrays import Ints
-from optimizer.cpsat.builder import Builder, Linear
-from optimizer.cpsat.task import run_stoppable, written
+from optimizer.cpsat.builder import Builder, Linear, Model
+from optimizer.cpsat.task import lower_bound, run_stoppable, written
 from optimizer.patterns.budget import RATE, Budget
 from optimizer.patterns.master import Pool
 from optimizer.patterns.structure import Structure
@@ -83,11 +82,11 @@ def solve_whole(
     objective = cost(tier)
     builder.at_most(objective, target - 1)
     builder.at_least(objective, lowest)
-    solver, status = run(builder, objective, budget)
+    model = builder.minimize(objective)
+    solver, status = run(model, budget)
     if status == cp_model.INFEASIBLE:
         return Whole(None, target)
-    proven = solver.best_objective_bound if status != cp_model.UNKNOWN or solver.best_objective_bound else -math.inf
-    bound = max(lowest, math.ceil(proven - 1e-3)) if math.isfinite(proven) else lowest
+    bound = max(lowest, lower_bound(model, solver, status))
     if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
         return Whole(None, min(bound, target))
     values = np.asarray(solver.response_proto.solution, dtype=np.int64)[first:]
@@ -96,9 +95,9 @@ def solve_whole(
     return Whole(count, bound)
 
 
-def run(builder: Builder, objective: Linear, budget: Budget) -> tuple[cp_model.CpSolver, int]:
+def run(plain: Model, budget: Budget) -> tuple[cp_model.CpSolver, int]:
     """Minimise with CP-SAT, without a solution to begin with; return the solver and its status."""
-    model = written(builder.minimize(objective))
+    model = written(plain)
     model.proto.clear_solution_hint()
     solver = cp_model.CpSolver()
     solver.parameters.catch_sigint_signal = False

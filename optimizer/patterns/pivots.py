@@ -119,5 +119,5 @@ def _impossible(
     left = s.room[group] - pattern @ s.demand
     for r in np.flatnonzero(waste < s.nodes @ s.room).tolist():
         builder.at_most(total(left[:, r]), int(waste[r]))
-    _, status = run(builder, Linear(), budget)
+    _, status = run(builder.minimize(Linear()), budget)
     return status == cp_model.INFEASIBLE

@@ -44,13 +44,11 @@ def _answer(instance: Instance, options: Options, folder: Path, stop: Stop) -> R
     judge = Judge(stated.problem)
     greedy = _greedy(stated)
     outcome = solve(stated.problem, options, candidates=greedy, stop=stop)
-    file = folder / (instance.name + instance.suffix)
-    write(file, stated.write(outcome.placement))
     bounds = tuple(tier.bound for tier in outcome.tiers)
     scheduled_values = judge.evaluate(greedy[0]).values if greedy else None
     complaints = (
-        *_complaints(instance, file, outcome.values),
-        *_refuted(bounds, instance.reference, scheduled_values),
+        *_complaints(instance, folder, stated.write(outcome.placement), outcome.values),
+        *refuted(outcome.values, bounds, instance.reference, scheduled_values),
     )
     return Row(
         instance.name,
@@ -87,9 +85,11 @@ def write(file: Path, text: str) -> None:
         raise InputError(f"cannot be written: {error.strerror}", file=str(file)) from None
 
 
-def _complaints(instance: Instance, file: Path, claimed: tuple[int, ...]) -> tuple[str, ...]:
-    """Ask the checker of the format about the file."""
+def _complaints(instance: Instance, folder: Path, text: str, claimed: tuple[int, ...]) -> tuple[str, ...]:
+    """Write a solution, and ask the checker of the format about the file."""
+    file = folder / (instance.name + instance.suffix)
     try:
+        write(file, text)
         verdict: Verdict = instance.check(str(file), file.read_bytes())
     except InputError as error:
         return (str(error),)
@@ -98,12 +98,23 @@ def _complaints(instance: Instance, file: Path, claimed: tuple[int, ...]) -> tup
     return verdict.violations
 
 
-def _refuted(bounds: tuple[int, ...], reference: Reference, scheduled_values: tuple[int, ...] | None) -> Iterator[str]:
-    """Hold a bound against what others reached: nothing that can be reached is below it."""
+def refuted(
+    values: tuple[int, ...],
+    bounds: tuple[int, ...],
+    reference: Reference,
+    scheduled_values: tuple[int, ...] | None,
+) -> Iterator[str]:
+    """Hold bounds against what others reached: nothing that can be reached is below them.
+
+    The bound of a tier speaks of placements that have our values of those before it.
+    """
     if reference.best is not None and bounds[0] > reference.best:
         yield f"the bound {bounds[0]} is above {reference.best}, which others reached ({reference.best_by})"
-    if scheduled_values is not None and bounds[0] > scheduled_values[0]:
-        yield f"the bound {bounds[0]} is above {scheduled_values[0]}, which kube-scheduler reached"
+    for tier, reached in enumerate(scheduled_values or ()):
+        if bounds[tier] > reached:
+            yield f"the bound {bounds[tier]} is above {reached}, which kube-scheduler reached"
+        if values[tier] != reached:
+            return
 
 
 def _greedy(stated: Stated) -> Sequence[Placement]:

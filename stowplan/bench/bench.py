@@ -96,8 +96,15 @@ def run(
         How many instances at once, each in a process of its own.
     progress
         Called with a running number and each row when it is there.
+
+    Raises
+    ------
+    InputError
+        If no solution could be written.
     """
     stop = stop or Stop()
+    if solutions is not None:
+        _make_ready(solutions)
     rows: list[Row] = []
     with tempfile.TemporaryDirectory(prefix="stowplan-") as temporary:
         for row in answers(instances, options, solutions or Path(temporary), jobs, stop):
@@ -108,6 +115,16 @@ def run(
     teams = final_run([place, place.parent, place.parent.parent]) if place else {}
     summed = totals(suite.kind, rows, teams)
     return Bench(suite, options, jobs, len(instances), tuple(rows), tuple(summed))
+
+
+def _make_ready(folder: Path) -> None:
+    """Make a folder, and see whether files can be written there, before hours have gone into what they should hold."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise InputError(f"cannot hold solutions: {error.strerror}", file=str(folder)) from None
 
 
 def _matches(instance: Instance, pattern: str) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -53,6 +54,15 @@ def test_cp_sat_alone_does_so_where_pods_share_devices(seed: int) -> None:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_cp_sat_alone_does_so_where_no_cluster_does(seed: int) -> None:
     prove_with_cp_sat(random_problem(seed, broken=seed % 2 == 1))
+
+
+@pytest.mark.parametrize("seed", range(60_000, 60_060))
+def test_cp_sat_alone_does_so_where_costs_have_more_digits_than_real_numbers_tell_apart(seed: int) -> None:
+    problem = random_problem(seed, broken=seed % 2 == 1)
+    *earlier, last = problem.tiers
+    factor = (10**12 + 39, 3 * 10**12 + 7, 10**13 + 37)[seed % 3]
+    dear = replace(last, terms=tuple(replace(term, weight=factor * term.weight) for term in last.terms))
+    prove_with_cp_sat(replace(problem, tiers=(*earlier, dear)))
 
 
 def prove_with_cp_sat(problem: Problem) -> None:

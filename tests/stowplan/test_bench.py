@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import json
 import os
@@ -18,6 +19,7 @@ from instances.suites.triplets import TripletInstance
 from models.errors import InputError
 from optimizer.control import Stop
 from optimizer.portfolio import Options
+from stowplan.bench.answer import refuted
 from stowplan.bench.bench import choose, run
 from stowplan.bench.jobs import shared
 from stowplan.bench.row import FAILED, Row
@@ -125,6 +127,51 @@ def test_a_bound_above_what_others_reached_is_refused(monkeypatch: pytest.Monkey
     suite = open_suite("triplets:6_2", count=1)
     (row,) = run(suite, suite.instances, QUICK).rows
     assert row.complaints == ("the bound 2 is above 1, which others reached (a dream)",)
+
+
+@pytest.mark.parametrize(
+    ("values", "bounds", "scheduled", "complaint"),
+    [
+        ((0, 2), (0, 2), (0, 3), None),
+        ((0, 2), (0, 4), (0, 3), "the bound 4 is above 3, which kube-scheduler reached"),
+        ((0, 2), (0, 4), (1, 3), None),
+        ((1, 2), (1, 2), (0, 3), "the bound 1 is above 0, which kube-scheduler reached"),
+    ],
+)
+def test_bounds_are_held_against_the_scheduler_as_long_as_it_reached_the_same(
+    values: tuple[int, ...], bounds: tuple[int, ...], scheduled: tuple[int, ...], complaint: str | None
+) -> None:
+    """The bound of a tier speaks of placements that have our values of the tiers before it."""
+    assert list(refuted(values, bounds, Reference(), scheduled)) == ([complaint] if complaint else [])
+
+
+def test_where_solutions_cannot_be_written_nothing_is_solved(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("stowplan.bench.answer.solve", lambda *a, **k: pytest.fail("solved"))
+    file = tmp_path / "file"
+    file.write_text("kept")
+    assert command(["bench", "triplets:6_2", "--count", "1", *FAST, "--solutions", str(file)]) == 1
+    assert f"{file}: cannot hold solutions: File exists" in capsys.readouterr().err
+    assert file.read_text() == "kept"
+
+
+def test_a_solution_that_cannot_be_written_keeps_its_value(tmp_path: Path) -> None:
+    suite = open_suite("triplets:6_2", count=1)
+    (instance,) = suite.instances
+    (tmp_path / (instance.name + instance.suffix)).mkdir()
+    (row,) = run(suite, suite.instances, QUICK, solutions=tmp_path).rows
+    assert row.values == (2,)
+    assert not row.accepted
+    assert "cannot be written: Is a directory" in row.complaints[0]
+
+
+def test_a_damaged_file_beside_good_ones_is_not_passed_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = put(tmp_path, {"a.vbp": "1\n5\n1\n4 1\n"})
+    whole = gzip.compress(bytes(range(256)) * 40)
+    (tmp_path / "b.jsonl.gz").write_bytes(whole[:100])
+    assert command(["bench", folder, *FAST]) == 1
+    assert "b.jsonl.gz: is not a whole gzip file" in capsys.readouterr().err
 
 
 def test_a_malformed_instance_is_a_row_and_the_others_go_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
