@@ -253,7 +253,7 @@ class _Portfolio:
     def _mend_after(self, tier: int, tiers: int) -> None:
         """Search again: who improves one tier alone leaves later ones worse, and they are quickly mended."""
         if tier + 1 < tiers:
-            self.anneal(0.15, tiers)
+            self.anneal(0.15 if tiers == len(self.tiers) else COUNTED, tiers)
 
     def _improve(self) -> None:
         """Let annealing and neighbourhoods take turns; who has gained more last time gets the next turn."""
