@@ -41,17 +41,16 @@ WIDTH, HEIGHT, MARGIN = 480, 320, 48
 COLOURS = ("seagreen", "steelblue")
 """Of its lines, one for each quality."""
 
-
 QUALITIES = (0.1, 0.05)
 """How far above the bound answers of equal quality are, in shares of it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One cluster: ``seconds`` until each quality was reached, or ``None``, and the gap that was left in the end."""
+    """One cluster: ``seconds`` until each quality was reached, infinite if never, and the gap that was left."""
 
     nodes: int
-    seconds: tuple[float | None, ...]
+    seconds: tuple[float, ...]
     gap: float
     limit: float
     megabytes: int
@@ -68,19 +67,14 @@ def measure(nodes: int, seed: int) -> Point:
     reached = solution.evaluation.values
     bound, _ = best_bound(judge, most(judge.problem), tier, reached[:tier], reached[tier], Deadline(UNBOUNDED))
     settled = [s for s in steps if s.values[:tier] == reached[:tier]]
-    seconds = [next((s.seconds for s in settled if s.values[tier] <= bound * (1 + q)), None) for q in QUALITIES]
+    seconds = [next((s.seconds for s in settled if s.values[tier] <= bound * (1 + q)), math.inf) for q in QUALITIES]
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
     return Point(nodes, tuple(seconds), reached[tier] / bound - 1, limit, peak)
 
 
 def typical(points: Sequence[Point]) -> Point:
-    """Return the median of clusters of one size; what is never reached takes longest."""
-    rows = [
-        sorted(math.inf if s is None else s for s in column)
-        for column in zip(*(p.seconds for p in points), strict=True)
-    ]
-    middle = [row[len(row) // 2] for row in rows]
-    seconds = tuple(None if s == math.inf else s for s in middle)
+    """Return the median of clusters of one size."""
+    seconds = tuple(sorted(column)[len(points) // 2] for column in zip(*(p.seconds for p in points), strict=True))
     gap = sorted(p.gap for p in points)[len(points) // 2]
     return Point(points[0].nodes, seconds, gap, points[0].limit, max(p.megabytes for p in points))
 
@@ -99,7 +93,7 @@ def exponent(reached: Iterable[tuple[int, float]]) -> float:
 def curves(points: Sequence[Point]) -> list[list[tuple[int, float]]]:
     """Return, for each quality, the sizes at which it was reached, and when."""
     rows = zip(*(p.seconds for p in points), strict=True)
-    return [[(p.nodes, s) for p, s in zip(points, row, strict=True) if s] for row in rows]
+    return [[(p.nodes, s) for p, s in zip(points, row, strict=True) if s < math.inf] for row in rows]
 
 
 def drawing(lines: Sequence[Sequence[tuple[int, float]]]) -> str:
@@ -139,7 +133,7 @@ def drawing(lines: Sequence[Sequence[tuple[int, float]]]) -> str:
 
 def row_of(point: Point) -> str:
     """Return a row of the table."""
-    when = " ".join(f"{'never' if s is None else f'{s:.1f} s':>11}" for s in point.seconds)
+    when = " ".join(f"{'never' if s == math.inf else f'{s:.1f} s':>11}" for s in point.seconds)
     pods = PODS * point.nodes
     return f"{point.nodes:>7,} {pods:>8,} {when} {point.gap:>11.1%} {point.limit:>5.0f} s {point.megabytes:>6,}"
 

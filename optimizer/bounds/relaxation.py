@@ -90,7 +90,6 @@ class _Relaxation:
         self.kind = kind
         _, self.representative = np.unique(kind, return_index=True)
         self.lp = pulp.LpProblem("relaxation", pulp.LpMinimize)
-        self.number = 0
         self.most: dict[pulp.LpVariable, int] = {}
         pooled = self._pool(self._merge(upper))
         self.y = {(k, g): self._var(int(pooled[k, g])) for k, g in _pairs(pooled)}
@@ -158,8 +157,7 @@ class _Relaxation:
 
     def _var(self, most: int, *, bounded: bool = True) -> pulp.LpVariable:
         """Return a variable that is never above ``most``; HiGHS is not told if rows say so where it matters."""
-        self.number += 1
-        variable = self.lp.add_variable(f"x{self.number}", 0, most if bounded else None)
+        variable = self.lp.add_variable(f"x{len(self.most) + 1}", 0, most if bounded else None)
         self.most[variable] = most
         return variable
 

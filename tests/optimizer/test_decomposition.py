@@ -21,9 +21,10 @@ from optimizer.cpsat.variables import most
 from optimizer.evaluate import Judge
 from plugins_compat.compiler.compile import compile_problem
 from plugins_compat.profiles import default_profile
-from plugins_compat.release import K24, K36
+from plugins_compat.release import K36
+from tests.optimizer.test_brute_force import sharing
 from tests.support.brute_force import best
-from tests.support.clusters import node, pod, random_cluster, random_devices, snapshot
+from tests.support.clusters import node, pod, random_cluster, snapshot
 from tests.support.problems import random_problem
 
 NAMES = list(PRESETS)
@@ -50,9 +51,7 @@ def test_nor_is_it_where_no_cluster_compiles_to(seed: int) -> None:
 @pytest.mark.parametrize("seed", [*range(20), 50_068])
 def test_nor_is_it_where_pods_share_devices(seed: int) -> None:
     """The last one has a component whose costs, in grains, have more digits than real numbers tell apart."""
-    objective = PRESETS[("pack", "balance", "repair")[seed % 3]]
-    profile = default_profile(K24 if seed % 5 == 0 else K36, more=("GpuShare",))
-    never_above(compile_problem(random_devices(seed, broken=seed % 2 == 1), profile, objective).problem, seed)
+    never_above(sharing(seed).problem, seed)
 
 
 @pytest.mark.parametrize("seed", range(40))
