@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,6 +27,7 @@ from optimizer.search.kernel.walk import (
     INSERT,
     KINDS,
     LONGEST,
+    MATE,
     RETURN,
     SHIFT,
     SWAP,
@@ -33,7 +35,7 @@ from optimizer.search.kernel.walk import (
     Walker,
     walk,
 )
-from optimizer.search.temperature import CLOSING, LATEST, MOST, Race, Start, overfill_price
+from optimizer.search.temperature import CLOSING, LATEST, MOST, RENT, Race, Start, overfill_price
 from optimizer.search.trouble import troubled
 
 STEPS_PER_SECOND = 1_000_000
@@ -91,86 +93,87 @@ def anneal(
     problem = judge.problem
     if not problem.pods or not problem.tiers:
         return start
-    values = judge.evaluate(start).values
-    team = [_Walk(judge, start, values, seed * 1009 + i) for i in range(walkers)]
+    best = _Stand(start, judge.evaluate(start).values)
+    team = [_Walk(judge, best, seed * 1009 + i) for i in range(walkers)]
     lowest = [0] * len(problem.tiers) if floor is None else list(floor)
     races = {} if races is None else races
     last = len(problem.tiers) if tiers is None else tiers
     with ThreadPoolExecutor(walkers) as pool:
         for tier in range(last):
-            open_tiers = sum(team[0].values[t] > lowest[t] for t in range(tier, last))
-            if team[0].values[tier] <= lowest[tier]:
+            open_tiers = sum(best.values[t] > lowest[t] for t in range(tier, last))
+            if best.values[tier] <= lowest[tier]:
                 continue
             left = deadline.share(1 / open_tiers)
-            again = tier in races
+            first, again = best, tier in races
             if not again:
-                races[tier] = Race(team[0].uphill(tier), rents=team[0].rents, tight=team[0].tight)
+                races[tier] = Race(team[0].uphill(best, tier), tight=team[0].tight(best))
             for number, share in enumerate((1.0,) if again else ROUNDS):
-                before = team[0].values
-                starts = races[tier].reheated(walkers) if again else races[tier].starts(walkers)
-                part = left.share(share)
-                run = partial(_Walk.run, tier=tier, floor=lowest[tier], deadline=part)
-                list(pool.map(run, team, starts))
+                race, before = races[tier], best.values
+                long = number == len(ROUNDS) - 1
+                starts = race.reheated(walkers) if again else race.lengthened(walkers) if long else race.starts(walkers)
+                run = partial(_Walk.run, tier=tier, floor=lowest[tier], deadline=left.share(share))
+                ends = list(pool.map(run, team, [first if race.afresh and not again else best] * walkers, starts))
                 if not again:
-                    races[tier].learn(starts, min(range(walkers), key=lambda i: team[i].ended))
-                best = min(team, key=lambda walk: walk.values)
+                    race.learn(starts, min(range(walkers), key=lambda i: team[i].ended))
+                best = min([best, *ends], key=lambda stand: stand.values)
                 found(best.placement)
-                for other in team:
-                    if other.values > best.values:
-                        other.follow(best)
-                if best.values[tier] <= lowest[tier] or deadline.over or (number >= 2 and best.values == before):
+                stuck = number >= 2 and best.values == before and open_tiers > 1
+                if best.values[tier] <= lowest[tier] or deadline.over or stuck:
                     break
-    return min(team, key=lambda walk: walk.values).placement
+    return best.placement
+
+
+class _Stand(NamedTuple):
+    """A legal placement that walks can begin with.
+
+    Parameters
+    ----------
+    nodes
+        ``[P]`` node of each pod of an image; where not given, the placement is the one that images are drawn of.
+    """
+
+    placement: Placement
+    values: tuple[int, ...]
+    nodes: Ints | None = None
 
 
 class _Walk:
-    """One walker: the best placement it has seen, where its last walk ended, and random numbers of its own.
+    """One walker: where its last walk ended, and random numbers of its own.
 
     Its image is drawn once, since that takes as long as a million steps; afterwards pods are put where they belong.
     """
 
-    def __init__(self, judge: Judge, start: Placement, values: tuple[int, ...], seed: int) -> None:
+    def __init__(self, judge: Judge, drawn: _Stand, seed: int) -> None:
         self.judge = judge
-        self.placement = start
-        self.values = self.ended = values
+        self.ended = drawn.values
         self.chance = start_of(seed)
         self.rng = np.random.default_rng(seed)
+        self._of = drawn
         self._image: Image | None = None
-        self._best: Ints | None = None
 
-    def follow(self, other: _Walk) -> None:
-        """Go on from where another walker was best. Both began with the same placement, so their pods are the same."""
-        self.placement, self.values, self._best = other.placement, other.values, other._best
-
-    @property
-    def rents(self) -> bool:
-        """Whether moved pods hold room on the nodes they left."""
-        return _holds_room(self._drawn())
-
-    @property
-    def tight(self) -> bool:
+    def tight(self, stand: _Stand) -> bool:
         """Whether little room is left of a capacity, on all nodes together."""
-        image = self._drawn()
+        image = self._drawn(stand)
         nodes, number = int(image.head[at.H_NODES]), int(image.head[at.H_CAPACITIES])
         room, load = (image.head[first] + np.arange(number) for first in (at.H_F_ROOM, at.H_V_LOAD))
         taken = image.live[:nodes, load].sum(axis=0, dtype=float) >= TIGHT * image.fix[:nodes, room].sum(axis=0)
         return bool(taken.any())
 
-    def uphill(self, tier: int) -> Ints:
+    def uphill(self, stand: _Stand, tier: int) -> Ints:
         """Return, sorted, by how much steps of one pod alone would worsen a tier; none of them is taken."""
-        image = self._drawn()
+        image = self._drawn(stand)
         pods, nodes = int(image.head[at.H_PODS]), int(image.head[at.H_NODES])
         walker = _walker(image, self.chance.copy(), np.ones(KINDS))
         walk(image, walker, min(10 * SAMPLES, 10 * pods * nodes), tier, 0.0, 0.0, Prices(0.0, 0.0, 0))
         steps: Ints = np.sort(walker.uphill[: min(SAMPLES, int(walker.counts[1]))])
         return steps
 
-    def run(self, start: Start, tier: int, floor: int, deadline: Deadline) -> None:
-        """Walk once from hot to cold."""
+    def run(self, stand: _Stand, start: Start, tier: int, floor: int, deadline: Deadline) -> _Stand:
+        """Walk once from hot to cold; return the best of the way, which may be where it began."""
         if deadline.over:
-            return
-        image = self._drawn()
-        trouble = troubled(self.judge, self.placement, image) if self.values[0] else np.zeros(0, dtype=np.int64)
+            return stand
+        image, tiers = self._drawn(stand), len(stand.values)
+        trouble = troubled(self.judge, stand.placement, image) if stand.values[0] else np.zeros(0, dtype=np.int64)
         walker = _walker(image, self.chance, _mix(self.judge.problem.tiers[tier], image))
         pull = _pulls(self.judge.problem.tiers[tier])
         most = THOROUGH * int(image.head[at.H_PODS]) * int(image.head[at.H_NODES]) + BATCH // 10
@@ -185,28 +188,28 @@ class _Walk:
             batch = min(BATCH, most - done, max(100, most // 50))
             walker = walker._replace(aimed=aim.pods())
             drift = pull * (1 - spent) + 1e-3 if pull else 0.0
-            wrong = bool(image.value[len(self.values) + at.BAD])
+            wrong = bool(image.value[tiers + at.BAD])
             if overfills and spent > CLOSING and (not wrong or spent > LATEST):
                 # Where it could not be mended, all overfilling was in vain.
                 overfills = False
                 if wrong:
                     place_all(image, walker.best)
             price = overfill_price(spent) * heat / OVERFILL if overfills else 0.0
-            prices = Prices(start.rent * heat / HELD, price, int(MOST * OVERFILL) if overfills else 0)
+            prices = Prices(RENT * heat / HELD, price, int(MOST * OVERFILL) if overfills else 0)
             walk(image, walker, batch, tier, heat, drift, prices)
             done += batch
-        ended = walker.best_value if image.value[len(self.values) + at.BAD] else image.value[: len(self.values)]
+        ended = walker.best_value if image.value[tiers + at.BAD] else image.value[:tiers]
         self.ended = tuple(ended.tolist())
-        self._best = walker.best
-        self.placement, self.values = placement_of(image, walker.best), tuple(walker.best_value.tolist())
+        return _Stand(placement_of(image, walker.best), tuple(walker.best_value.tolist()), walker.best)
 
-    def _drawn(self) -> Image:
-        """Return the image, with every pod where it is in the best placement."""
+    def _drawn(self, stand: _Stand) -> Image:
+        """Return the image, with every pod where it stands."""
         if self._image is None:
-            self._image = image_of(self.judge, self.placement)
-        if self._best is None:
-            self._best = self._image.pod[:, at.P_NODE].copy()
-        place_all(self._image, self._best)
+            self._image = image_of(self.judge, self._of.placement)
+            self._of = self._of._replace(nodes=self._image.pod[:, at.P_NODE].copy())
+        nodes = self._of.nodes if stand.nodes is None else stand.nodes
+        if nodes is not None:
+            place_all(self._image, nodes)
         return self._image
 
 
@@ -244,7 +247,7 @@ def _mix(tier: Tier, image: Image) -> Floats:
     if any(isinstance(term, Open) for term in terms):
         share[EVACUATE] = 5
     if len(image.relation):
-        share[GROUP] = 0.3
+        share[[GROUP, MATE]] = 0.3, 10
     if any(isinstance(term, Move | MovePeak) for term in terms):
         share[[HOME, RETURN]] = 6, 100
     if _holds_room(image):

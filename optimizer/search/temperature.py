@@ -22,11 +22,8 @@ FALL = 1000.0
 COLD = 0.1
 """Temperature, in whole units of a tier, at which no uphill step is taken any more."""
 
-RENTS = (1.0, 10.0)
-"""Rents between which the first race is run."""
-
-LEAST_RENT = 0.1
-"""Rent below which it does not matter."""
+RENT = 1.0
+"""What the room counts that an average moved pod holds on the node it left, in multiples of the temperature."""
 
 MOST = 0.1
 """How much a node may be overfilled on the way, in shares of what an average node can hold."""
@@ -40,6 +37,9 @@ CLOSING, LATEST = 0.4, 0.8
 DEARER = 20.0
 """Powers of ten by which it would get dearer in a whole walk."""
 
+LENGTHENED = (1 / 2, 8)
+"""Multiples of the temperature that won, between which the long walk after the races begins."""
+
 REHEATED = (1 / 16, 1 / 4)
 """Shares of the temperature that won, between which walks begin that go on from a placement annealed before."""
 
@@ -52,15 +52,12 @@ class Start:
     ----------
     hot, cold
         First and last temperature, in units of the tier.
-    rent
-        What the room counts that an average moved pod holds on the node it left, in multiples of the temperature.
     overfills
         Whether nodes may be overfilled on the way.
     """
 
     hot: float
     cold: float
-    rent: float
     overfills: bool = False
 
 
@@ -73,9 +70,7 @@ class Race:
     """Where walkers begin: around the start from which the best of the last race came.
 
     What suits depends on how long a walk is and on how rugged the tier is, and neither is known beforehand: a walk that
-    begins too hot has no time to cool, one that begins too cool stays where it is. The same holds for the rent where
-    capacities stay charged on the nodes that pods leave. A hot walk moves pods for no reason; each of them holds room,
-    which the few that should move then lack. A rent that falls with the temperature keeps that room free until the end.
+    begins too hot has no time to cool, one that begins too cool stays where it is.
 
     Where little room is left, nearly no pod fits anywhere, and legal placements are islands: a walk that may overfill
     nodes a little, at a price, gets from one to another. Where there is room, that only misleads it. So the first race
@@ -86,70 +81,70 @@ class Race:
     ----------
     uphill
         Sorted: by how much steps from a placement at hand would worsen the tier.
-    rents
-        Whether moved pods hold room.
     tight
         Whether room is scarce, so that it may pay to overfill nodes on the way.
     """
 
-    def __init__(self, uphill: Ints, *, rents: bool = False, tight: bool = False) -> None:
+    def __init__(self, uphill: Ints, *, tight: bool = False) -> None:
         self._heat: _Range | None = None
         if len(uphill):
             last = len(uphill) - 1
             low = max(1.0, float(uphill[int(COOLEST * last)]))
             self._heat = _Range(low, ABOVE * max(1.0, float(uphill[int(HOTTEST * last)])))
-        self._rent = _Range(*RENTS) if rents else None
         self._tight, self._overfills = tight, False
-        self._turn = self._narrowed = 0
+        self._turn, self._guessed = 0, True
 
     def starts(self, walkers: int) -> list[Start]:
-        """Return how each walker begins, from hot to cool; or with different rents, or overfilling or not."""
+        """Return how each walker begins, from hot to cool, or overfilling or not."""
         if self._heat is None:
-            return [Start(0.0, 0.0, 0.0)] * walkers
-        hot, rents = [self._heat.middle] * walkers, [self._usual_rent] * walkers
-        overfills = [self._overfills] * walkers
-        match self._subject:
-            case "overfill":
-                overfills = [i % 2 == 1 for i in range(walkers)]
-            case "rent" if self._rent:
-                rents = self._rent.spaced(walkers)
-            case _:
-                hot = self._heat.spaced(walkers)[::-1]
-        return [Start(h, max(COLD, h / FALL), r, o) for h, r, o in zip(hot, rents, overfills, strict=True)]
+            return [Start(0.0, 0.0)] * walkers
+        hot, overfills = [self._heat.middle] * walkers, [self._overfills] * walkers
+        if self._asks_overfill:
+            overfills = [i % 2 == 1 for i in range(walkers)]
+        else:
+            hot = self._heat.spaced(walkers)[::-1]
+        return [Start(h, max(COLD, h / FALL), o) for h, o in zip(hot, overfills, strict=True)]
 
     @property
-    def _subject(self) -> str:
-        """What the walkers of this turn differ in."""
-        if self._tight and (self._turn == 0 or (self._turn == 2 and not self._overfills)):
-            return "overfill"
-        return "rent" if self._rent and self._narrowed % 2 else "heat"
+    def _asks_overfill(self) -> bool:
+        """Whether the walkers of this turn differ in whether they overfill; in their temperatures if not."""
+        return self._tight and (self._turn == 0 or (self._turn == 2 and not self._overfills))
+
+    @property
+    def afresh(self) -> bool:
+        """Whether walkers should begin this race where the tier began, and not with the best placement.
+
+        A cool walk keeps what an earlier race has gained, and a hot one forgets it. So a first race for the temperature
+        from the best placement would be won by who is too cool for a long walk.
+        """
+        return self._guessed and not self._asks_overfill
+
+    def lengthened(self, walkers: int) -> list[Start]:
+        """Return how each walker begins a walk much longer than those that were raced: it may begin hotter."""
+        if self._heat is None:
+            return [Start(0.0, 0.0)] * walkers
+        shares = _Range(*LENGTHENED).spaced(walkers)[::-1]
+        return [Start(h, max(COLD, h / FALL), self._overfills) for h in (self._heat.middle * share for share in shares)]
 
     def reheated(self, walkers: int) -> list[Start]:
         """Return how each walker goes on from a placement that was annealed before, without forgetting it."""
         if self._heat is None:
-            return [Start(0.0, 0.0, 0.0)] * walkers
+            return [Start(0.0, 0.0)] * walkers
         hot = self._heat.middle
         cold = max(COLD, hot / FALL)
         shares = _Range(*REHEATED).spaced(walkers)[::-1]
-        return [Start(max(cold, hot * share), cold, self._usual_rent, self._overfills) for share in shares]
+        return [Start(max(cold, hot * share), cold, self._overfills) for share in shares]
 
     def learn(self, starts: Sequence[Start], winner: int) -> None:
         """Go on around the start that won."""
         if self._heat is None:
             return
-        subject = self._subject
-        self._narrowed += subject != "overfill"
-        if subject == "overfill":
+        if self._asks_overfill:
             self._overfills = starts[winner].overfills
-        elif subject == "rent" and self._rent:
-            self._rent.narrow(starts[winner].rent, LEAST_RENT)
         else:
             self._heat.narrow(starts[winner].hot, 1.0)
+            self._guessed = False
         self._turn += 1
-
-    @property
-    def _usual_rent(self) -> float:
-        return self._rent.middle if self._rent else 0.0
 
 
 class _Range:

@@ -89,17 +89,17 @@ def test_a_walk_that_overfills_crosses_what_is_illegal(monkeypatch: pytest.Monke
 def test_a_race_says_whether_to_overfill() -> None:
     uphill = np.arange(100, 10_100, 10, dtype=np.int64)
     for first, second in ((1, None), (0, 1), (0, 0)):
-        race = Race(uphill, rents=True, tight=True)
+        race = Race(uphill, tight=True)
         for turn, wins in enumerate((first, 0, second)):
             one, other = race.starts(2)
             if turn == 1:
                 assert one.hot > other.hot
             elif wins is not None:
-                assert (one.hot, one.cold, one.rent) == (other.hot, other.cold, other.rent)
+                assert (one.hot, one.cold) == (other.hot, other.cold)
                 assert [one.overfills, other.overfills] == [False, True]
                 assert not any(start.overfills for start in race.reheated(2))
             else:
-                assert one.rent < other.rent
+                assert one.hot > other.hot
             race.learn([one, other], wins or 0)
         assert {start.overfills for start in race.starts(2) + race.reheated(2)} == {1 in (first, second)}
 

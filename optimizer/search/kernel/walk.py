@@ -21,6 +21,7 @@ from optimizer.search.kernel.layout import (
     C_MEMBER_END,
     C_POD,
     C_PRICED,
+    H_CLASSES,
     H_MOVE_LIMIT,
     H_NODES,
     H_PODS,
@@ -41,8 +42,8 @@ from optimizer.search.kernel.layout import (
 from optimizer.search.kernel.moves import admits, glance, legal, shift
 from optimizer.search.kernel.outlook import barred, price_relations
 
-KINDS = 8
-SHIFT, SWAP, CHAIN, INSERT, EVACUATE, GROUP, HOME, RETURN = range(KINDS)
+KINDS = 9
+SHIFT, SWAP, CHAIN, INSERT, EVACUATE, GROUP, HOME, RETURN, MATE = range(KINDS)
 
 LONGEST = 256
 """Most pods that one step moves."""
@@ -139,12 +140,19 @@ def walk(s: Image, w: Walker, steps: int, focus: int, heat: float, pull: float, 
         for t in range(tiers + 1):
             w.before[t] = s.value[t]
         w.before[tiers + 1] = s.value[tiers + OVERFILL]
-        target = _home_node(s, w, p) if kind in (HOME, RETURN) else _open_node(s, w, p)
-        other = -1
+        other = _mate(s, w, p) if kind == MATE else -1
+        if other >= 0:
+            target = _enterable(s, p, s.pod[other, P_NODE])
+        elif kind == MATE:
+            continue
+        else:
+            target = _home_node(s, w, p) if kind in (HOME, RETURN) else _open_node(s, w, p)
         if kind in (SWAP, RETURN) and target >= 0:
             other = _on_node(s, w, target)
-            if other < 0 or s.pod[other, P_CLASS] == s.pod[p, P_CLASS]:
+            if other < 0:
                 continue
+        if other >= 0 and s.pod[other, P_CLASS] == s.pod[p, P_CLASS]:
+            continue
         if kind == INSERT:
             elsewhere = _somewhere(s, w, p, focus, -1, prices)
             if elsewhere >= 0:
@@ -189,6 +197,23 @@ def _on_node(s: Image, w: Walker, n: int) -> int:
 
 
 @inlined
+def _mate(s: Image, w: Walker, p: int) -> int:
+    """Pick a pod that a rule or term counts together with another one, or return -1 if there is none."""
+    c = s.pod[p, P_CLASS]
+    first, end = s.cls[c, C_MEMBER], s.cls[c, C_MEMBER_END]
+    if end == first:
+        return -1
+    q = s.member[first + below(w.chance, end - first), 0]
+    crews, last = s.relation[q, R_CREW], s.relation[q, R_CREW_END]
+    if last == crews:
+        return -1
+    mate = s.crew[crews + below(w.chance, last - crews)]
+    begin = s.cls[mate, C_POD]
+    close = s.cls[mate + 1, C_POD] if mate + 1 < s.head[H_CLASSES] else s.head[H_PODS]
+    return int(begin + below(w.chance, close - begin))
+
+
+@inlined
 def _home_node(s: Image, w: Walker, p: int) -> int:
     """Pick a node that a pod's class started on, or return -1 if the pod cannot go there."""
     c = s.pod[p, P_CLASS]
@@ -204,11 +229,16 @@ def _open_node(s: Image, w: Walker, p: int) -> int:
 
 @inlined
 def _one_of(s: Image, w: Walker, p: int, nodes: Int64, first: int, end: int) -> int:
-    """Pick one of ``nodes[first : end]``, or return -1 if a pod stands on it already or its list is full."""
+    """Pick one of ``nodes[first : end]``, or return -1 if a pod cannot go there; see `_enterable`."""
     if end == first:
         return -1
-    n = int(nodes[first + below(w.chance, end - first)])
-    if n == s.pod[p, P_NODE] or s.width[n] >= s.on_at[n + 1] - s.on_at[n]:
+    return _enterable(s, p, int(nodes[first + below(w.chance, end - first)]))
+
+
+@inlined
+def _enterable(s: Image, p: int, n: int) -> int:
+    """Return a node, or -1 if it is none, a pod stands on it already or its list is full."""
+    if n >= s.head[H_NODES] or n == s.pod[p, P_NODE] or s.width[n] >= s.on_at[n + 1] - s.on_at[n]:
         return -1
     return n
 

@@ -1,0 +1,56 @@
+"""Each kind of step by itself: legal, never worse, and good for what it is there for."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+from models.arrays import Floats
+from models.problem import AtMost, Capacity, Origin, Placement, Prefer, Problem, Tier, Topology, Weighted
+from optimizer.control import Deadline
+from optimizer.evaluate import Judge
+from optimizer.search import annealing
+from optimizer.search.annealing import anneal
+from optimizer.search.kernel.image import Image
+from optimizer.search.kernel.walk import KINDS, MATE
+from tests.support.problems import ints, random_company, random_problem
+
+WHERE = Origin("test")
+
+
+def _only(tier: Tier, image: Image, *, kind: int) -> Floats:
+    """``[KINDS]`` cumulative shares where nothing but one kind of step is tried."""
+    return (np.arange(KINDS) >= kind).astype(np.float64)
+
+
+@pytest.mark.parametrize("kind", range(KINDS))
+@pytest.mark.parametrize("seed", range(8))
+def test_any_kind_of_step_alone_is_legal(kind: int, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(annealing, "_mix", partial(_only, kind=kind))
+    problem = random_problem(seed, broken=seed % 4 == 2) if seed % 2 else random_company(seed)
+    judge = Judge(problem)
+    found = judge.evaluate(anneal(judge, problem.start, Deadline(0.1, deterministic=True), seed))
+    assert found.legal
+    assert found.values <= judge.evaluate(problem.start).values
+
+
+def test_mates_change_places() -> None:
+    """Of five pods, three may not meet, and each node has room for one; only these three are ever exchanged."""
+    nodes, demand = 5, ints([1, 1, 1, 1, 1])
+    names = tuple("abcde")
+    apart = AtMost(WHERE, ints([0, 1, 2]), Topology("hostname", np.arange(nodes), names), 1, ints([0] * nodes))
+    table = np.array([[(n - c - 1) % 3 if n < 3 else 9 for n in range(nodes)] for c in range(3)] + [[0] * nodes] * 2)
+    prefer = Prefer(WHERE, np.arange(5), table.astype(np.int64))
+    room = Capacity(WHERE, demand, np.ones(nodes, dtype=np.int64), np.ones(nodes, dtype=np.int64))
+    start = Placement.of([(c, c, 1) for c in range(5)])
+    ones = np.ones(5, dtype=np.int64)
+    problem = Problem(names, names, ones, 0 * ones, start, (room, apart), (Tier("prefer", (Weighted(1, prefer),)),))
+    judge = Judge(problem)
+    assert judge.evaluate(start).values == (6,)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(annealing, "_mix", partial(_only, kind=MATE))
+        found = anneal(judge, start, Deadline(0.1, deterministic=True))
+    assert judge.evaluate(found).values == (0,)
+    assert {(3, 3, 1), (4, 4, 1)} <= set(found.entries())
