@@ -45,7 +45,7 @@ BATCH = 20_000
 """Steps between looks at the clock."""
 
 ROUNDS = (0.04, 0.08, 0.2, 1.0)
-"""Shares of the time that is left to a tier, round by round: short ones find how to begin, a long one gains most."""
+"""Shares of the time that is left to a tier, turn by turn: `RACES` races, then a long walk, which gains most."""
 
 THOROUGH = 1000
 """Steps after which a tier is left, for every pair of a pod and a node."""
@@ -104,20 +104,17 @@ def anneal(
             if best.values[tier] <= lowest[tier]:
                 continue
             left = deadline.share(1 / open_tiers)
-            first, again = best, tier in races
-            if not again:
+            if tier not in races:
                 races[tier] = Race(team[0].uphill(best, tier), tight=team[0].tight(best))
-            for number, share in enumerate((1.0,) if again else ROUNDS):
-                race, before = races[tier], best.values
-                long = number == len(ROUNDS) - 1
-                starts = race.reheated(walkers) if again else race.lengthened(walkers) if long else race.starts(walkers)
+            first, race = best, races[tier]
+            for share in ROUNDS[race.turn :] or ROUNDS[-1:]:
+                starts, before = race.starts(walkers), best.values
                 run = partial(_Walk.run, tier=tier, floor=lowest[tier], deadline=left.share(share))
-                ends = list(pool.map(run, team, [first if race.afresh and not again else best] * walkers, starts))
-                if not again:
-                    race.learn(starts, min(range(walkers), key=lambda i: team[i].ended))
+                ends = list(pool.map(run, team, [first if race.afresh else best] * walkers, starts))
+                race.learn(starts, min(range(walkers), key=lambda i: team[i].ended))
                 best = min([best, *ends], key=lambda stand: stand.values)
                 found(best.placement)
-                stuck = number >= 2 and best.values == before and open_tiers > 1
+                stuck = race.turn > 2 and best.values == before and open_tiers > 1
                 if best.values[tier] <= lowest[tier] or deadline.over or stuck:
                     break
     return best.placement

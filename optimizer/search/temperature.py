@@ -37,6 +37,9 @@ CLOSING, LATEST = 0.4, 0.8
 DEARER = 20.0
 """Powers of ten by which it would get dearer in a whole walk."""
 
+RACES = 3
+"""Turns that are races; a long walk follows."""
+
 LENGTHENED = (1 / 2, 8)
 """Multiples of the temperature that won, between which the long walk after the races begins."""
 
@@ -72,6 +75,9 @@ class Race:
     What suits depends on how long a walk is and on how rugged the tier is, and neither is known beforehand: a walk that
     begins too hot has no time to cool, one that begins too cool stays where it is.
 
+    After `RACES` races comes a walk much longer than those: it may begin hotter. Walks after that go on from what was
+    annealed before, and are cool enough not to forget it.
+
     Where little room is left, nearly no pod fits anywhere, and legal placements are islands: a walk that may overfill
     nodes a little, at a price, gets from one to another. Where there is room, that only misleads it. So the first race
     is between both, all else being equal. Where who stays legal wins, it is run again when the temperature is known
@@ -91,24 +97,30 @@ class Race:
             last = len(uphill) - 1
             low = max(1.0, float(uphill[int(COOLEST * last)]))
             self._heat = _Range(low, ABOVE * max(1.0, float(uphill[int(HOTTEST * last)])))
-        self._tight, self._overfills = tight, False
-        self._turn, self._guessed = 0, True
+        self._tight, self._overfills, self._guessed = tight, False, True
+        self.turn = 0
 
     def starts(self, walkers: int) -> list[Start]:
         """Return how each walker begins, from hot to cool, or overfilling or not."""
         if self._heat is None:
             return [Start(0.0, 0.0)] * walkers
-        hot, overfills = [self._heat.middle] * walkers, [self._overfills] * walkers
-        if self._asks_overfill:
-            overfills = [i % 2 == 1 for i in range(walkers)]
+        middle, overfills = self._heat.middle, [self._overfills] * walkers
+        cold = 0.0
+        if self.turn > RACES:
+            hot, cold = [middle * share for share in _Range(*REHEATED).spaced(walkers)], middle / FALL
+        elif self.turn == RACES:
+            hot = [middle * share for share in _Range(*LENGTHENED).spaced(walkers)]
+        elif self._asks_overfill:
+            hot, overfills = [middle] * walkers, [i % 2 == 1 for i in range(walkers)]
         else:
-            hot = self._heat.spaced(walkers)[::-1]
-        return [Start(h, max(COLD, h / FALL), o) for h, o in zip(hot, overfills, strict=True)]
+            hot = self._heat.spaced(walkers)
+        hot = [max(COLD, h) for h in reversed(hot)]
+        return [Start(h, max(COLD, cold or h / FALL), o) for h, o in zip(hot, overfills, strict=True)]
 
     @property
     def _asks_overfill(self) -> bool:
         """Whether the walkers of this turn differ in whether they overfill; in their temperatures if not."""
-        return self._tight and (self._turn == 0 or (self._turn == 2 and not self._overfills))
+        return self._tight and (self.turn == 0 or (self.turn == 2 and not self._overfills))
 
     @property
     def afresh(self) -> bool:
@@ -117,34 +129,17 @@ class Race:
         A cool walk keeps what an earlier race has gained, and a hot one forgets it. So a first race for the temperature
         from the best placement would be won by who is too cool for a long walk.
         """
-        return self._guessed and not self._asks_overfill
-
-    def lengthened(self, walkers: int) -> list[Start]:
-        """Return how each walker begins a walk much longer than those that were raced: it may begin hotter."""
-        if self._heat is None:
-            return [Start(0.0, 0.0)] * walkers
-        shares = _Range(*LENGTHENED).spaced(walkers)[::-1]
-        return [Start(h, max(COLD, h / FALL), self._overfills) for h in (self._heat.middle * share for share in shares)]
-
-    def reheated(self, walkers: int) -> list[Start]:
-        """Return how each walker goes on from a placement that was annealed before, without forgetting it."""
-        if self._heat is None:
-            return [Start(0.0, 0.0)] * walkers
-        hot = self._heat.middle
-        cold = max(COLD, hot / FALL)
-        shares = _Range(*REHEATED).spaced(walkers)[::-1]
-        return [Start(max(cold, hot * share), cold, self._overfills) for share in shares]
+        return self._guessed and self.turn < RACES and not self._asks_overfill
 
     def learn(self, starts: Sequence[Start], winner: int) -> None:
-        """Go on around the start that won."""
-        if self._heat is None:
-            return
-        if self._asks_overfill:
-            self._overfills = starts[winner].overfills
-        else:
-            self._heat.narrow(starts[winner].hot, 1.0)
-            self._guessed = False
-        self._turn += 1
+        """Take note of who won; the next turn goes on around the start of that walker."""
+        if self._heat is not None and self.turn <= RACES:
+            if self._asks_overfill:
+                self._overfills = starts[winner].overfills
+            else:
+                self._heat.narrow(starts[winner].hot, 1.0)
+                self._guessed = False
+        self.turn += 1
 
 
 class _Range:

@@ -16,7 +16,7 @@ from optimizer.search.annealing import anneal
 from optimizer.search.imaging import OVERFILL, image_of, placement_of
 from optimizer.search.kernel import layout as at
 from optimizer.search.kernel.moves import glance, shift
-from optimizer.search.temperature import CLOSING, Race, overfill_price
+from optimizer.search.temperature import CLOSING, overfill_price
 from tests.support.problems import ints, random_company, random_problem
 
 WHERE = Origin("test")
@@ -84,24 +84,6 @@ def test_a_walk_that_overfills_crosses_what_is_illegal(monkeypatch: pytest.Monke
     monkeypatch.setattr(annealing, "TIGHT", 2.0)
     kept_legal = anneal(judge, problem.start, Deadline(0.2, deterministic=True))
     assert judge.evaluate(kept_legal).values == (20,)
-
-
-def test_a_race_says_whether_to_overfill() -> None:
-    uphill = np.arange(100, 10_100, 10, dtype=np.int64)
-    for first, second in ((1, None), (0, 1), (0, 0)):
-        race = Race(uphill, tight=True)
-        for turn, wins in enumerate((first, 0, second)):
-            one, other = race.starts(2)
-            if turn == 1:
-                assert one.hot > other.hot
-            elif wins is not None:
-                assert (one.hot, one.cold) == (other.hot, other.cold)
-                assert [one.overfills, other.overfills] == [False, True]
-                assert not any(start.overfills for start in race.reheated(2))
-            else:
-                assert one.hot > other.hot
-            race.learn([one, other], wins or 0)
-        assert {start.overfills for start in race.starts(2) + race.reheated(2)} == {1 in (first, second)}
 
 
 def test_overfill_gets_dearer_in_the_end() -> None:

@@ -16,7 +16,6 @@ from optimizer.search.annealing import anneal
 from optimizer.search.imaging import image_of
 from optimizer.search.kernel import layout as at
 from optimizer.search.kernel.moves import shift
-from optimizer.search.temperature import Race
 from tests.support.problems import random_company
 
 
@@ -52,37 +51,6 @@ def test_only_capacities_that_stay_charged_are_held() -> None:
         assert held.any() == any(rule.demand.any() for rule in charged)
         some = some or bool(charged)
     assert some
-
-
-@pytest.mark.parametrize("walkers", [1, 2, 3])
-def test_a_race_goes_on_around_what_won(walkers: int) -> None:
-    uphill = np.arange(100, 10_100, 10, dtype=np.int64)
-    race = Race(uphill)
-    first = race.starts(walkers)
-    assert len(first) == walkers
-    assert all(start.hot >= start.cold > 0 for start in first)
-    for _ in range(6):
-        starts = race.starts(walkers)
-        race.learn(starts, 0)
-        after = race.starts(walkers)
-        low, high = min(s.hot for s in after), max(s.hot for s in after)
-        assert low <= starts[0].hot * 1.001
-        assert starts[0].hot <= high * 1.001
-        long = race.lengthened(walkers)
-        assert low <= min(start.hot for start in long) * 1.001
-        assert walkers == 1 or max(start.hot for start in long) > high
-    warm = race.reheated(walkers)
-    assert all(start.cold <= start.hot < max(s.hot for s in race.starts(walkers)) for start in warm)
-
-
-def test_only_the_first_race_for_the_temperature_begins_afresh() -> None:
-    for tight in (False, True):
-        race, afresh = Race(np.arange(100, 10_100, 10, dtype=np.int64), tight=tight), []
-        for _ in range(4):
-            starts = race.starts(2)
-            afresh.append(race.afresh)
-            race.learn(starts, 1)
-        assert afresh == [False, True, False, False] if tight else [True, False, False, False]
 
 
 @pytest.mark.parametrize("seed", range(10))

@@ -141,10 +141,8 @@ def walk(s: Image, w: Walker, steps: int, focus: int, heat: float, pull: float, 
             w.before[t] = s.value[t]
         w.before[tiers + 1] = s.value[tiers + OVERFILL]
         other = _mate(s, w, p) if kind == MATE else -1
-        if other >= 0:
-            target = _enterable(s, p, s.pod[other, P_NODE])
-        elif kind == MATE:
-            continue
+        if kind == MATE:
+            target = _enterable(s, p, s.pod[other, P_NODE]) if other >= 0 else -1
         else:
             target = _home_node(s, w, p) if kind in (HOME, RETURN) else _open_node(s, w, p)
         if kind in (SWAP, RETURN) and target >= 0:
