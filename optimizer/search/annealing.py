@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +14,7 @@ from models.problem import DomainCurve, Move, MovePeak, NodeCurve, Open, Placeme
 from optimizer.control import Deadline
 from optimizer.evaluate import Judge
 from optimizer.search.aiming import Aim
-from optimizer.search.imaging import HELD, OVERFILL, image_of, placement_of
+from optimizer.search.imaging import HELD, OVERFILL, image_of, nodes_of_pods, placement_of
 from optimizer.search.kernel import layout as at
 from optimizer.search.kernel.chance import State, start_of
 from optimizer.search.kernel.image import Image
@@ -35,7 +35,7 @@ from optimizer.search.kernel.walk import (
     Walker,
     walk,
 )
-from optimizer.search.temperature import CLOSING, LATEST, MOST, RENT, Race, Start, overfill_price
+from optimizer.search.temperature import CLOSING, LATEST, MOST, RACES, RENT, Race, Start, overfill_price
 from optimizer.search.trouble import troubled
 
 STEPS_PER_SECOND = 1_000_000
@@ -79,7 +79,7 @@ def anneal(
     floor
         Values below which no tier can get; 0 if nothing is known.
     races
-        What earlier calls for the same problem have learned of each tier's temperatures; this one adds to it.
+        What earlier calls for the same problem have learned of each tier's temperatures; this one goes on from there.
     tiers
         How many tiers are improved, the most urgent ones; all if not given.
     walkers
@@ -93,8 +93,8 @@ def anneal(
     problem = judge.problem
     if not problem.pods or not problem.tiers:
         return start
-    best = _Stand(start, judge.evaluate(start).values)
-    team = [_Walk(judge, best, seed * 1009 + i) for i in range(walkers)]
+    best = _Stand(start, judge.evaluate(start).values, nodes_of_pods(problem, start))
+    team = [_Walk(judge, start, seed * 1009 + i) for i in range(walkers)]
     lowest = [0] * len(problem.tiers) if floor is None else list(floor)
     races = {} if races is None else races
     last = len(problem.tiers) if tiers is None else tiers
@@ -103,54 +103,66 @@ def anneal(
             open_tiers = sum(best.values[t] > lowest[t] for t in range(tier, last))
             if best.values[tier] <= lowest[tier]:
                 continue
+            list(pool.map(_Walk.draw, team, [best] * walkers))
             left = deadline.share(1 / open_tiers)
             if tier not in races:
                 races[tier] = Race(team[0].uphill(best, tier), tight=team[0].tight(best))
             first, race = best, races[tier]
             for share in ROUNDS[race.turn :] or ROUNDS[-1:]:
+                if left.over:
+                    break
                 starts, before = race.starts(walkers), best.values
                 run = partial(_Walk.run, tier=tier, floor=lowest[tier], deadline=left.share(share))
-                ends = list(pool.map(run, team, [first if race.afresh else best] * walkers, starts))
-                race.learn(starts, min(range(walkers), key=lambda i: team[i].ended))
-                best = min([best, *ends], key=lambda stand: stand.values)
+                ways = list(pool.map(run, team, [first if race.afresh else best] * walkers, starts))
+                best = min([best, *(way.best for way in ways)], key=lambda stand: stand.values)
                 found(best.placement)
-                stuck = race.turn > 2 and best.values == before and open_tiers > 1
-                if best.values[tier] <= lowest[tier] or deadline.over or stuck:
+                if deadline.stop.is_set():
+                    break  # who was cut short has not lost
+                race.learn(starts, min(range(walkers), key=lambda i: ways[i].ended))
+                stuck = race.turn >= RACES and best.values == before and open_tiers > 1
+                if best.values[tier] <= lowest[tier] or stuck:
                     break
     return best.placement
 
 
 class _Stand(NamedTuple):
-    """A legal placement that walks can begin with.
-
-    Parameters
-    ----------
-    nodes
-        ``[P]`` node of each pod of an image; where not given, the placement is the one that images are drawn of.
-    """
+    """A legal placement that walks can begin with, and the node ``[P]`` of each pod of an image."""
 
     placement: Placement
     values: tuple[int, ...]
-    nodes: Ints | None = None
+    nodes: Ints
+
+
+class _Way(NamedTuple):
+    """The best placement of a walk, which may be where it began, and the values of where it ended."""
+
+    best: _Stand
+    ended: tuple[int, ...]
 
 
 class _Walk:
-    """One walker: where its last walk ended, and random numbers of its own.
+    """One walker: an image, and random numbers of its own.
 
-    Its image is drawn once, since that takes as long as a million steps; afterwards pods are put where they belong.
+    The image is drawn once, since that takes as long as a million steps; afterwards pods are put where they belong.
     """
 
-    def __init__(self, judge: Judge, drawn: _Stand, seed: int) -> None:
-        self.judge = judge
-        self.ended = drawn.values
+    def __init__(self, judge: Judge, start: Placement, seed: int) -> None:
+        self.judge, self.start = judge, start
         self.chance = start_of(seed)
         self.rng = np.random.default_rng(seed)
-        self._of = drawn
-        self._image: Image | None = None
+
+    @cached_property
+    def _image(self) -> Image:
+        return image_of(self.judge, self.start)
+
+    def draw(self, stand: _Stand) -> Image:
+        """Return the image, with every pod where it stands."""
+        place_all(self._image, stand.nodes)
+        return self._image
 
     def tight(self, stand: _Stand) -> bool:
         """Whether little room is left of a capacity, on all nodes together."""
-        image = self._drawn(stand)
+        image = self.draw(stand)
         nodes, number = int(image.head[at.H_NODES]), int(image.head[at.H_CAPACITIES])
         room, load = (image.head[first] + np.arange(number) for first in (at.H_F_ROOM, at.H_V_LOAD))
         taken = image.live[:nodes, load].sum(axis=0, dtype=float) >= TIGHT * image.fix[:nodes, room].sum(axis=0)
@@ -158,18 +170,18 @@ class _Walk:
 
     def uphill(self, stand: _Stand, tier: int) -> Ints:
         """Return, sorted, by how much steps of one pod alone would worsen a tier; none of them is taken."""
-        image = self._drawn(stand)
+        image = self.draw(stand)
         pods, nodes = int(image.head[at.H_PODS]), int(image.head[at.H_NODES])
         walker = _walker(image, self.chance.copy(), np.ones(KINDS))
         walk(image, walker, min(10 * SAMPLES, 10 * pods * nodes), tier, 0.0, 0.0, Prices(0.0, 0.0, 0))
         steps: Ints = np.sort(walker.uphill[: min(SAMPLES, int(walker.counts[1]))])
         return steps
 
-    def run(self, stand: _Stand, start: Start, tier: int, floor: int, deadline: Deadline) -> _Stand:
-        """Walk once from hot to cold; return the best of the way, which may be where it began."""
+    def run(self, stand: _Stand, start: Start, tier: int, floor: int, deadline: Deadline) -> _Way:
+        """Walk once from hot to cold."""
         if deadline.over:
-            return stand
-        image, tiers = self._drawn(stand), len(stand.values)
+            return _Way(stand, stand.values)
+        image, tiers = self.draw(stand), len(stand.values)
         trouble = troubled(self.judge, stand.placement, image) if stand.values[0] else np.zeros(0, dtype=np.int64)
         walker = _walker(image, self.chance, _mix(self.judge.problem.tiers[tier], image))
         pull = _pulls(self.judge.problem.tiers[tier])
@@ -196,18 +208,8 @@ class _Walk:
             walk(image, walker, batch, tier, heat, drift, prices)
             done += batch
         ended = walker.best_value if image.value[tiers + at.BAD] else image.value[:tiers]
-        self.ended = tuple(ended.tolist())
-        return _Stand(placement_of(image, walker.best), tuple(walker.best_value.tolist()), walker.best)
-
-    def _drawn(self, stand: _Stand) -> Image:
-        """Return the image, with every pod where it stands."""
-        if self._image is None:
-            self._image = image_of(self.judge, self._of.placement)
-            self._of = self._of._replace(nodes=self._image.pod[:, at.P_NODE].copy())
-        nodes = self._of.nodes if stand.nodes is None else stand.nodes
-        if nodes is not None:
-            place_all(self._image, nodes)
-        return self._image
+        best = _Stand(placement_of(image, walker.best), tuple(walker.best_value.tolist()), walker.best)
+        return _Way(best, tuple(ended.tolist()))
 
 
 def _walker(image: Image, chance: State, mix: Floats) -> Walker:
@@ -232,6 +234,12 @@ def _holds_room(image: Image) -> bool:
     return bool(image.cls[:, image.head[at.H_C_MOVE] + image.head[at.H_TIERS]].any())
 
 
+def _has_mates(image: Image) -> bool:
+    """Whether pods of different classes are counted together."""
+    several = image.relation[:, at.R_CREW_END] - image.relation[:, at.R_CREW] > 1
+    return bool((several & (image.relation[:, at.R_KIND] != at.MOVE_PEAK)).any())
+
+
 def _mix(tier: Tier, image: Image) -> Floats:
     """``[KINDS]`` cumulative shares of the kinds of steps that suit a tier."""
     terms = [weighted.term for weighted in tier.terms]
@@ -244,7 +252,9 @@ def _mix(tier: Tier, image: Image) -> Floats:
     if any(isinstance(term, Open) for term in terms):
         share[EVACUATE] = 5
     if len(image.relation):
-        share[[GROUP, MATE]] = 0.3, 10
+        share[GROUP] = 0.3
+    if _has_mates(image):
+        share[MATE] = 10
     if any(isinstance(term, Move | MovePeak) for term in terms):
         share[[HOME, RETURN]] = 6, 100
     if _holds_room(image):

@@ -66,7 +66,7 @@ def image_of(judge: Judge, placement: Placement) -> Image:
         raise ValueError("only a legal placement can be searched from")
     image = _Drawing(judge).image(placement)
     tiers = image.head[at.H_TIERS]
-    place_all(image, _nodes_of_pods(judge.problem, placement))
+    place_all(image, nodes_of_pods(judge.problem, placement))
     for q in np.flatnonzero(image.relation[:, at.R_SLOW]).tolist():
         assess(image, q)
     # What stands on empty nodes already costs something; the judge says how much it is all together.
@@ -86,7 +86,7 @@ def placement_of(image: Image, node: Ints | None = None) -> Placement:
     return Placement(keys // nodes, keys % nodes, counts.astype(np.int64))
 
 
-def _nodes_of_pods(problem: Problem, placement: Placement) -> Ints:
+def nodes_of_pods(problem: Problem, placement: Placement) -> Ints:
     """``[P]`` the node of each pod; those without one come last in their class."""
     first = np.concatenate([[0], np.cumsum(problem.size)])
     where = np.full(problem.pods, len(problem.nodes), dtype=np.int64)

@@ -97,7 +97,7 @@ class Race:
             last = len(uphill) - 1
             low = max(1.0, float(uphill[int(COOLEST * last)]))
             self._heat = _Range(low, ABOVE * max(1.0, float(uphill[int(HOTTEST * last)])))
-        self._tight, self._overfills, self._guessed = tight, False, True
+        self._tight, self._overfills, self._guessed = tight, False, len(uphill) > 0
         self.turn = 0
 
     def starts(self, walkers: int) -> list[Start]:
@@ -105,17 +105,17 @@ class Race:
         if self._heat is None:
             return [Start(0.0, 0.0)] * walkers
         middle, overfills = self._heat.middle, [self._overfills] * walkers
-        cold = 0.0
         if self.turn > RACES:
-            hot, cold = [middle * share for share in _Range(*REHEATED).spaced(walkers)], middle / FALL
+            hot = [middle * share for share in _Range(*REHEATED).spaced(walkers)]
         elif self.turn == RACES:
             hot = [middle * share for share in _Range(*LENGTHENED).spaced(walkers)]
         elif self._asks_overfill:
             hot, overfills = [middle] * walkers, [i % 2 == 1 for i in range(walkers)]
         else:
             hot = self._heat.spaced(walkers)
-        hot = [max(COLD, h) for h in reversed(hot)]
-        return [Start(h, max(COLD, cold or h / FALL), o) for h, o in zip(hot, overfills, strict=True)]
+        cold = [(middle if self.turn > RACES else h) / FALL for h in hot]
+        starts = [Start(max(COLD, h), max(COLD, c), o) for h, c, o in zip(hot, cold, overfills, strict=True)]
+        return starts if self._asks_overfill else starts[::-1]
 
     @property
     def _asks_overfill(self) -> bool:

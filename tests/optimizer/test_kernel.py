@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from models.objective import PRESETS
-from models.problem import Problem
+from models.problem import Capacity, Move, Origin, Placement, Problem, Tier, Weighted
 from optimizer.evaluate import Judge
 from optimizer.search.imaging import image_of, placement_of
 from optimizer.search.kernel import layout as at
-from optimizer.search.kernel.moves import glance, legal, shift
+from optimizer.search.kernel.moves import glance, legal, place_all, shift
 from optimizer.search.kernel.outlook import barred
 from plugins_compat.compiler.compile import compile_problem
 from plugins_compat.profiles import default_profile
@@ -73,3 +73,25 @@ def test_values_and_legality_follow_every_move(seed: int) -> None:
             shift(image, p, source)
             assert tuple(image.value[:tiers]) == tuple(before)
             assert legal(image) == was_legal
+
+
+def test_lists_of_pods_hold_when_many_change_places_at_once() -> None:
+    """Full nodes that exchange their pods one after the other would have to hold twice as many on the way."""
+    nodes, pods = 12, 110
+    ones = np.ones(nodes, dtype=np.int64)
+    room = Capacity(Origin("test"), ones, pods * ones, ones)
+    start = Placement.of([(c, c, pods) for c in range(nodes)])
+    names = tuple(f"n{n}" for n in range(nodes))
+    tier = Tier("moves", (Weighted(1, Move(Origin("test"), ones)),))
+    problem = Problem(names, names, pods * ones, 0 * ones, start, (room,), (tier,))
+    image = image_of(Judge(problem), start)
+    home = image.pod[:, at.P_NODE].copy()
+    rng = np.random.default_rng(1)
+    for where in (rng.permutation(home), rng.permutation(home), home):
+        place_all(image, where)
+        assert np.array_equal(image.pod[:, at.P_NODE], where)
+        assert np.array_equal(image.width[:nodes], pods * ones)
+        slots = image.on_at[image.pod[:, at.P_NODE]] + image.pod[:, at.P_SLOT]
+        assert np.array_equal(image.on[slots], np.arange(problem.pods))
+        assert image.value[0] == np.count_nonzero(where != home)
+        assert legal(image)

@@ -8,8 +8,9 @@ from models.objective import PRESETS
 from models.problem import Problem
 from optimizer.control import Deadline, Stop
 from optimizer.evaluate import Judge
-from optimizer.search.annealing import anneal
-from optimizer.search.temperature import Race
+from optimizer.search import annealing
+from optimizer.search.annealing import _Stand, _Walk, _Way, anneal
+from optimizer.search.temperature import Race, Start
 from plugins_compat.compiler.compile import compile_problem
 from plugins_compat.profiles import default_profile
 from plugins_compat.release import K24, K36
@@ -72,3 +73,31 @@ def test_a_stop_signal_ends_the_search_at_once() -> None:
     stop = Stop()
     stop.set()
     assert anneal(Judge(problem), problem.start, Deadline(60, stop=stop)).same_as(problem.start)
+
+
+def test_the_first_race_for_the_temperature_begins_where_the_tier_did(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[tuple[int, bool, tuple[int, ...], tuple[int, ...]]] = []
+    races: dict[int, Race] = {}
+    walk = _Walk.run
+
+    def noted(self: _Walk, stand: _Stand, start: Start, tier: int, floor: int, deadline: Deadline) -> _Way:
+        way = walk(self, stand, start, tier, floor, deadline)
+        begun.append((tier, races[tier].afresh, stand.values, way.best.values))
+        return way
+
+    monkeypatch.setattr(_Walk, "run", noted)
+    monkeypatch.setattr(annealing, "TIGHT", 0.0)  # so that there is a race before that
+    told_apart = False
+    for seed in range(12):
+        problem = problem_of(seed)
+        begun.clear()
+        races.clear()
+        anneal(Judge(problem), problem.start, Deadline(1, deterministic=True), races=races, walkers=1)
+        for tier in races:
+            walks = [walk for walk in begun if walk[0] == tier]
+            first = best = walks[0][2]
+            for _, afresh, start, end in walks:
+                assert start == (first if afresh else best)
+                told_apart = told_apart or (afresh and first != best)
+                best = min(best, end)
+    assert told_apart

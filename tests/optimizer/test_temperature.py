@@ -83,4 +83,5 @@ def test_nothing_uphill_means_no_heat() -> None:
     for _ in range(RACES + 2):
         starts = race.starts(2)
         assert [(start.hot, start.overfills) for start in starts] == [(0.0, False)] * 2
+        assert not race.afresh
         race.learn(starts, 0)

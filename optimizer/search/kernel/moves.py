@@ -66,7 +66,15 @@ def shift(s: Image, p: int, target: int) -> None:
 
 @compiled
 def place_all(s: Image, where: Int64) -> None:
-    """Put every pod on the node of ``where[p]``."""
+    """Put every pod on the node of ``where[p]``.
+
+    On the way, more pods can belong to a node than its list has room for, so those that find it full wait nowhere.
+    """
+    nodes = s.head[H_NODES]
+    for p in range(len(where)):
+        n = where[p]
+        if s.pod[p, P_NODE] != n:
+            shift(s, p, n if n == nodes or s.width[n] < s.on_at[n + 1] - s.on_at[n] else nodes)
     for p in range(len(where)):
         if s.pod[p, P_NODE] != where[p]:
             shift(s, p, where[p])

@@ -140,8 +140,9 @@ def walk(s: Image, w: Walker, steps: int, focus: int, heat: float, pull: float, 
         for t in range(tiers + 1):
             w.before[t] = s.value[t]
         w.before[tiers + 1] = s.value[tiers + OVERFILL]
-        other = _mate(s, w, p) if kind == MATE else -1
+        other = -1
         if kind == MATE:
+            other = _mate(s, w, p)
             target = _enterable(s, p, s.pod[other, P_NODE]) if other >= 0 else -1
         else:
             target = _home_node(s, w, p) if kind in (HOME, RETURN) else _open_node(s, w, p)
@@ -202,10 +203,10 @@ def _mate(s: Image, w: Walker, p: int) -> int:
     if end == first:
         return -1
     q = s.member[first + below(w.chance, end - first), 0]
-    crews, last = s.relation[q, R_CREW], s.relation[q, R_CREW_END]
-    if last == crews:
+    crew, crew_end = s.relation[q, R_CREW], s.relation[q, R_CREW_END]
+    if crew == crew_end or s.relation[q, R_KIND] == MOVE_PEAK:
         return -1
-    mate = s.crew[crews + below(w.chance, last - crews)]
+    mate = s.crew[crew + below(w.chance, crew_end - crew)]
     begin = s.cls[mate, C_POD]
     close = s.cls[mate + 1, C_POD] if mate + 1 < s.head[H_CLASSES] else s.head[H_PODS]
     return int(begin + below(w.chance, close - begin))
