@@ -26,15 +26,14 @@ from optimizer.search.kernel.walk import (
     HOME,
     INSERT,
     KINDS,
-    LONGEST,
     MATE,
     RETURN,
     SHIFT,
     SWAP,
-    Prices,
-    Walker,
+    TRADE,
     walk,
 )
+from optimizer.search.kernel.walker import LONGEST, Prices, Walker
 from optimizer.search.temperature import CLOSING, LATEST, MOST, RACES, RENT, Race, Start, overfill_price
 from optimizer.search.trouble import troubled
 
@@ -246,7 +245,7 @@ def _mix(tier: Tier, image: Image) -> Floats:
     share = np.zeros(KINDS)
     share[[SHIFT, SWAP, CHAIN]] = 50, 35, 2
     if any(isinstance(term, NodeCurve) for term in terms):
-        share[[SHIFT, SWAP]] = 40, 55
+        share[[SHIFT, SWAP, TRADE]] = 40, 55, 10
     if image.value[image.head[at.H_TIERS] + at.WAITING]:
         share[INSERT] = 40 if any(isinstance(term, Unplaced) for term in terms) else 3
     if any(isinstance(term, Open) for term in terms):
@@ -259,6 +258,7 @@ def _mix(tier: Tier, image: Image) -> Floats:
         share[[HOME, RETURN]] = 6, 100
     if _holds_room(image):
         share[[HOME, RETURN]] = 20, 60
+        share[TRADE] = min(share[TRADE], 3)
     mix: Floats = np.cumsum(share) / share.sum()
     return mix
 
