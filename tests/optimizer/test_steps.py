@@ -27,8 +27,10 @@ from optimizer.evaluate import Judge
 from optimizer.search import annealing
 from optimizer.search.annealing import anneal
 from optimizer.search.imaging import image_of
+from optimizer.search.kernel.chance import start_of
 from optimizer.search.kernel.image import Image
-from optimizer.search.kernel.walk import KINDS, MATE, TRADE
+from optimizer.search.kernel.walk import CHAIN, KINDS, MATE, SHIFT, SWAP, TRADE, walk
+from optimizer.search.kernel.walker import Prices
 from tests.support.problems import ints, random_company, random_problem
 
 WHERE = Origin("test")
@@ -89,28 +91,31 @@ def test_mates_are_looked_for_where_there_are_any() -> None:
         assert bool(share[MATE]) == some
 
 
-def _one_for_two(dear: int) -> Problem:
-    """Build a problem where a pod of two units should change places with two of one, and loads but 2 cost ``dear``."""
+def _one_for_two() -> Problem:
+    """Build a problem where a pod of two units should change places with two of one, and nothing less gains anything.
+
+    Both nodes have room for three units, so on the way one holds too much.
+    """
     demand = ints([2, 1])
-    curves = Curves(np.array([[0, 2]]), np.array([[-dear, dear]]), np.array([[2 * dear, 0]]))
+    curves = Curves(np.array([[0, 2]]), np.array([[-9, 9]]), np.array([[18, 0]]))
     balance = NodeCurve(WHERE, demand, ints([0, 0]), ints([0, 0]), curves)
     prefer = Prefer(WHERE, np.arange(2), np.array([[1, 0], [0, 1]]))
+    room = Capacity(WHERE, demand, ints([3, 3]), ints([1, 1]))
     start = Placement.of([(0, 0, 1), (1, 1, 2)])
     tiers = (Tier("balance", (Weighted(1, balance), Weighted(1, prefer))),)
-    return Problem(("big", "small"), ("a", "b"), ints([1, 2]), ints([0, 0]), start, (), tiers)
+    return Problem(("big", "small"), ("a", "b"), ints([1, 2]), ints([0, 0]), start, (room,), tiers)
 
 
-def test_a_pod_is_traded_for_several(monkeypatch: pytest.MonkeyPatch) -> None:
-    problem = _one_for_two(dear=1000)
-    judge = Judge(problem)
-    assert judge.evaluate(problem.start).values == (3,)
-    monkeypatch.setattr(annealing, "_mix", partial(_only, kind=TRADE))
-    found = anneal(judge, problem.start, Deadline(0.1, deterministic=True))
-    assert judge.evaluate(found).values == (0,)
-    assert set(found.entries()) == {(0, 1, 1), (1, 0, 2)}
+@pytest.mark.parametrize(("kind", "end"), [(SHIFT, 3), (SWAP, 3), (CHAIN, 3), (TRADE, 0)])
+def test_a_pod_is_traded_for_several(kind: int, end: int) -> None:
+    problem = _one_for_two()
+    image = image_of(Judge(problem), problem.start)
+    mix = _only(problem.tiers[0], image, kind=kind)
+    walk(image, annealing._walker(image, start_of(1), mix), 1000, 0, 0.0, 0.0, Prices(0.0, 0.0, 0))
+    assert image.value[0] == end
 
 
 def test_nobody_trades_where_no_loads_count() -> None:
-    for problem, some in ((_three_apart(), False), (_one_for_two(dear=1), True)):
+    for problem, some in ((_three_apart(), False), (_one_for_two(), True)):
         share = np.diff(annealing._mix(problem.tiers[0], image_of(Judge(problem), problem.start)), prepend=0)
         assert bool(share[TRADE]) == some

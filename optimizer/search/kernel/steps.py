@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from optimizer.search.kernel.chance import below
-from optimizer.search.kernel.image import Image
+from optimizer.search.kernel.image import Image, Int64
 from optimizer.search.kernel.jit import compiled, inlined, merged
 from optimizer.search.kernel.layout import (
     BAD,
@@ -36,6 +34,13 @@ TRADED = 16
 
 
 @inlined
+def price(s: Image, change: Int64, focus: int, prices: Prices) -> float:
+    """Return what a change of tiers, of room that moves hold and of overfill comes to for a walk."""
+    tiers = s.head[H_TIERS]
+    return float(change[focus] + prices.rent * change[tiers] + prices.overfill * change[tiers + 1])
+
+
+@inlined
 def passable(s: Image, prices: Prices) -> bool:
     """Whether a walk may go on from here: nothing is illegal but for nodes that are overfilled at a price."""
     tiers = s.head[H_TIERS]
@@ -56,14 +61,14 @@ def go(s: Image, w: Walker, length: int, p: int, target: int) -> int:
 def somewhere(s: Image, w: Walker, p: int, focus: int, avoid: int, prices: Prices) -> int:
     """Return the best of a few open nodes that could take a pod, or -1."""
     c, source = s.pod[p, P_CLASS], s.pod[p, P_NODE]
-    best, best_cost, best_fill = -1, np.int64(0), 0.0
+    best, best_cost, best_fill = -1, 0.0, 0.0
     for _ in range(LOOKS):
         n = open_node(s, w, p)
         if n < 0 or n == avoid:
             continue
         if not glance(s, p, -1, source, n, w.change, prices.most) or barred(s, c, -1, source, n):
             continue
-        cost = w.change[focus] + int(prices.overfill * w.change[s.head[H_TIERS] + 1])
+        cost = price(s, w.change, focus, prices)
         if best < 0 or cost < best_cost or (cost == best_cost and s.fill[n] > best_fill):
             best, best_cost, best_fill = n, cost, s.fill[n]
     return best
@@ -88,7 +93,7 @@ def push(s: Image, w: Walker, p: int, target: int, focus: int, prices: Prices) -
 
 @inlined
 def heavier(s: Image, w: Walker, p: int) -> int:
-    """Return the heavier of a pod and another one that has a node."""
+    """Return which of a pod and a random one that has a node takes more of an average node's capacities."""
     q = below(w.chance, s.head[H_PODS])
     if s.pod[q, P_NODE] < s.head[H_NODES] and s.weight[s.pod[q, P_CLASS]] > s.weight[s.pod[p, P_CLASS]]:
         return q
@@ -97,27 +102,48 @@ def heavier(s: Image, w: Walker, p: int) -> int:
 
 @merged
 def trade(s: Image, w: Walker, p: int, target: int, focus: int, prices: Prices) -> int:
-    """Move a pod to a node, and others from there to the node it left as long as the best of a few gains something."""
-    c, source = s.pod[p, P_CLASS], s.pod[p, P_NODE]
-    if barred(s, c, -1, source, target):
+    """Move a pod to a node, and others from there to the node it left as long as the best of a few gains something.
+
+    While the pod is one too many there, whoever costs least goes. Given up at once where a relation keeps the pod off
+    the node as it is, even if it would not after the trade.
+    """
+    source = s.pod[p, P_NODE]
+    if barred(s, s.pod[p, P_CLASS], -1, source, target):
         return 0
     length = go(s, w, 0, p, target)
     for _ in range(TRADED):
-        best, best_cost = -1, np.int64(0)
-        for _ in range(LOOKS):
-            other = on_node(s, w, target)
-            e = s.pod[other, P_CLASS]
-            if e == c or enterable(s, other, source) < 0:
-                continue
-            if not glance(s, other, -1, target, source, w.change, prices.most) or barred(s, e, -1, target, source):
-                continue
-            cost = w.change[focus] + int(prices.overfill * w.change[s.head[H_TIERS] + 1])
-            if best < 0 or cost < best_cost:
-                best, best_cost = other, cost
-        if best < 0 or (best_cost >= 0 and passable(s, prices)):
+        fine = passable(s, prices)
+        best, best_cost = _best_to_go(s, w, p, source, focus, prices)
+        if best < 0 or (best_cost >= 0 and fine):
             break
         length = go(s, w, length, best, source)
+        if fine and not passable(s, prices):
+            # A glance does not see the move budget, devices, and all relations: this one was one too many.
+            shift(s, best, target)
+            length -= 1
+            break
     return length
+
+
+@inlined
+def _best_to_go(s: Image, w: Walker, p: int, target: int, focus: int, prices: Prices) -> tuple[int, float]:
+    """Return the best of a few pods that stand beside a pod and could go to a node, or -1; and what that would cost."""
+    c, source = s.pod[p, P_CLASS], s.pod[p, P_NODE]
+    best, best_cost = -1, 0.0
+    for _ in range(LOOKS):
+        other = on_node(s, w, source)
+        e = s.pod[other, P_CLASS]
+        if e == c or enterable(s, other, target) < 0:
+            continue
+        if not glance(s, other, -1, source, target, w.change, prices.most) or barred(s, e, -1, source, target):
+            continue
+        worse = False
+        for t in range(focus):
+            worse = worse or w.change[t] > 0
+        cost = price(s, w.change, focus, prices)
+        if not worse and (best < 0 or cost < best_cost):
+            best, best_cost = other, cost
+    return best, best_cost
 
 
 @merged

@@ -10,7 +10,7 @@ from optimizer.search.kernel.jit import compiled, inlined, merged
 from optimizer.search.kernel.layout import C_PRICED, H_NODES, H_SCORES, H_TIERS, OVERFILL, P_CLASS, P_NODE
 from optimizer.search.kernel.moves import glance, legal, shift
 from optimizer.search.kernel.outlook import barred, price_relations
-from optimizer.search.kernel.steps import evacuate, go, group, heavier, passable, push, somewhere, trade
+from optimizer.search.kernel.steps import evacuate, go, group, heavier, passable, price, push, somewhere, trade
 from optimizer.search.kernel.walker import Prices, Walker, enterable, home_node, mate, on_node, open_node, pick
 
 KINDS = 10
@@ -100,8 +100,7 @@ def _welcome(s: Image, change: Int64, focus: int, slack: float, prices: Prices) 
     for t in range(focus):
         if change[t] != 0:
             return bool(change[t] < 0 and change[tiers + 1] <= 0)
-    paid = prices.rent * change[tiers] + prices.overfill * change[tiers + 1]
-    return bool(change[focus] + paid <= slack)
+    return bool(price(s, change, focus, prices) <= slack)
 
 
 @inlined

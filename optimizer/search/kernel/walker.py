@@ -33,7 +33,7 @@ LONGEST = 256
 """Most pods that one step moves."""
 
 LOOKS = 8
-"""Nodes that are looked at for a pod that has to go somewhere."""
+"""Nodes that are looked at for a pod that has to go somewhere, and pods for one that has to go."""
 
 
 class Walker(NamedTuple):
@@ -118,9 +118,9 @@ def mate(s: Image, w: Walker, p: int) -> int:
     crew, crew_end = s.relation[q, R_CREW], s.relation[q, R_CREW_END]
     if crew == crew_end or s.relation[q, R_KIND] == MOVE_PEAK:
         return -1
-    mate = s.crew[crew + below(w.chance, crew_end - crew)]
-    begin = s.cls[mate, C_POD]
-    close = s.cls[mate + 1, C_POD] if mate + 1 < s.head[H_CLASSES] else s.head[H_PODS]
+    other = s.crew[crew + below(w.chance, crew_end - crew)]
+    begin = s.cls[other, C_POD]
+    close = s.cls[other + 1, C_POD] if other + 1 < s.head[H_CLASSES] else s.head[H_PODS]
     return int(begin + below(w.chance, close - begin))
 
 
@@ -140,7 +140,7 @@ def open_node(s: Image, w: Walker, p: int) -> int:
 
 @inlined
 def _one_of(s: Image, w: Walker, p: int, nodes: Int64, first: int, end: int) -> int:
-    """Pick one of ``nodes[first : end]``, or return -1 if a pod cannot go there; see `_enterable`."""
+    """Pick one of ``nodes[first : end]``, or return -1 if a pod cannot go there; see `enterable`."""
     if end == first:
         return -1
     return enterable(s, p, int(nodes[first + below(w.chance, end - first)]))
