@@ -23,6 +23,7 @@ from models.problem.rules import (
 )
 from models.problem.terms import (
     FAR,
+    LOAD_CURVES,
     POINTS,
     Curves,
     DomainCurve,
@@ -41,6 +42,7 @@ from models.problem.terms import (
 
 __all__ = [
     "FAR",
+    "LOAD_CURVES",
     "NO_LIMIT",
     "POINTS",
     "SEVERITY",

@@ -205,3 +205,6 @@ class Open:
 
 
 Term = Excess | Unplaced | Move | MovePeak | Prefer | NodeCurve | DomainCurve | NodeScore | Pair | Open
+
+LOAD_CURVES = (NodeCurve, DomainCurve)
+"""Terms that price sums of demands by curves."""

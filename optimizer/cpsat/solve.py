@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from models.problem import Placement
+from models.problem import LOAD_CURVES, Placement
 from optimizer.control import Deadline
 from optimizer.cpsat.builder import Builder, Linear, Model
 from optimizer.cpsat.index import Index
@@ -96,6 +96,7 @@ def build(
     free: Free,
     *,
     lexicographic: bool = False,
+    settled: bool = False,
 ) -> Restricted:
     """Build the model of one tier over the free part of a placement.
 
@@ -109,6 +110,8 @@ def build(
     lexicographic
         Let the tiers after it decide among placements that are equal in this one, as far as numbers allow. The
         objective is then no tier's value.
+    settled
+        Hold each of the tier's curves of loads to what it comes to, and minimise the rest alone.
     """
     problem = index.problem
     builder = Builder()
@@ -121,17 +124,21 @@ def build(
         post(rule, builder, variables, Places(rule, index.before.get(i), builder, variables, excess))
     terms = Terms(builder, variables, excess)
 
-    def total(number: int) -> Linear:
-        expression = Linear()
+    def total(number: int, *, hold: bool = False) -> Linear:
+        whole = Linear()
         for k in index.terms_of[number].of(free.classes):
             weighted = problem.tiers[number].terms[k]
-            expression.extend(terms.expression(weighted.term), weighted.weight)
-        return expression
+            expression = terms.expression(weighted.term)
+            if hold and isinstance(weighted.term, LOAD_CURVES):
+                builder.at_most(expression, builder.value(expression))
+            else:
+                whole.extend(expression, weighted.weight)
+        return whole
 
     for earlier, value in enumerate(reached):
         expression = total(earlier)
         builder.at_most(expression, value - values[earlier] + builder.value(expression))
-    objective = total(tier)
+    objective = total(tier, hold=settled)
     if lexicographic:
         for later in range(tier + 1, len(problem.tiers)):
             following = total(later)

@@ -69,8 +69,9 @@ def carve(scene: Scene, idea: Idea, size: int, busy: Busy, rng: np.random.Genera
         return None
     most = max(2, size // len(nodes))
     if count > most:
-        chosen = np.flatnonzero(present)
-        present[rng.permutation(chosen[~np.isin(chosen, waiting[:1])])[: count - most]] = False
+        chosen = rng.permutation(np.setdiff1d(np.flatnonzero(present), waiting[:1]))
+        staying = np.isin(chosen, idea.movers)
+        present[np.concatenate([chosen[~staying], chosen[staying]])[: count - most]] = False
     classes = np.flatnonzero(present)
     elastic = classes[(scene.problem.spare[classes] > 0) & ~busy.waiting[classes]]
     return Free(np.sort(np.array(nodes, dtype=np.int64)), classes, elastic)

@@ -130,6 +130,7 @@ def improve(
 @dataclass(frozen=True, slots=True)
 class _Proposal:
     kind: str
+    settled: bool
     free: Free
     restricted: Restricted
     work: float
@@ -253,9 +254,10 @@ class _Search:
                     self.values,
                     free,
                     lexicographic=True,
+                    settled=idea.settled,
                 )
                 seed = int(self.rng.integers(1 << 30))
-                return _Proposal(kind, free, restricted, self.choice.work, seed, self.version)
+                return _Proposal(kind, idea.settled, free, restricted, self.choice.work, seed, self.version)
         return None
 
     def _solve(self, proposals: Iterable[_Proposal]) -> None:
@@ -283,7 +285,8 @@ class _Search:
         counts.solved += 1
         counts.work += OVERHEAD + answer.work
         before = self.values
-        whole = answer.optimal and self.version == proposal.version and self._whole(proposal.free)
+        unchanged = self.version == proposal.version and not proposal.settled
+        whole = answer.optimal and unchanged and self._whole(proposal.free)
         if answer.values is not None:
             self._put_in_place(proposal, answer)
         improved = self.values < before

@@ -20,10 +20,24 @@ NONE: Ints = np.zeros(0, dtype=np.int64)
 
 @dataclass(frozen=True, slots=True)
 class Idea:
-    """Nodes in the order in which they should be taken, and waiting classes that should get a chance there."""
+    """Which part of a placement to free, and what to ask of it.
+
+    Parameters
+    ----------
+    nodes
+        In the order in which they should be taken.
+    waiting
+        Classes with pods without a node that should get a chance there.
+    movers
+        Classes that should stay in where others are left out.
+    settled
+        Whether curves of loads should come to no more than they do, and the rest of the tier alone be made better.
+    """
 
     nodes: Ints
     waiting: Ints = field(default_factory=lambda: NONE)
+    movers: Ints = field(default_factory=lambda: NONE)
+    settled: bool = False
 
 
 Kind = Callable[[Scene, np.random.Generator], Idea | None]
@@ -92,28 +106,45 @@ def tight(scene: Scene, rng: np.random.Generator) -> Idea | None:
 
 
 def moved(scene: Scene, rng: np.random.Generator) -> Idea | None:
-    """Nodes of pods that have moved: where one came from, where it went, who else moved there, and so on."""
-    classes, nodes = scene.moved
-    if not len(classes):
-        return None
-    start = scene.problem.start
-    seed = int(rng.integers(len(classes)))
-    chain = [int(nodes[seed])]
-    seen = set(chain)
-    for n in chain:
-        came = classes[nodes == n]
-        homes = np.concatenate([NONE, *(_homes(start.cls, start.node, int(c)) for c in came[:16])])
-        for home in rng.permutation(np.unique(homes)).tolist():
-            if home not in seen:
-                seen.add(home)
-                chain.append(home)
-        if len(chain) > CHAIN:
-            break
-    return Idea(_once(np.concatenate([np.array(chain, dtype=np.int64), rng.permutation(len(scene.problem.nodes))])))
+    """Nodes of pods that have moved: where one stands, where it came from, who else moved there, and so on."""
+    chain = _chain(rng, *scene.ways)
+    return None if chain is None else Idea(_once(np.concatenate([chain, rng.permutation(len(scene.problem.nodes))])))
 
 
 CHAIN = 64
 """Nodes after which a chain of moves is long enough."""
+
+
+def settled(scene: Scene, rng: np.random.Generator) -> Idea | None:
+    """Nodes between which pods have moved, and a few others: moves should get cheaper, loads cost what they do.
+
+    Loads cost so much more than moves that a model of both spends its time on loads, at their least already. Held where
+    they are, they leave few choices, and far more pods fit into a model that is solved.
+    """
+    if not scene.shared.weighs_loads:
+        return None
+    source, target = scene.ways
+    chain = _chain(rng, np.concatenate([source, target]), np.concatenate([target, source]))
+    if chain is None:
+        return None
+    others = rng.permutation(len(scene.problem.nodes))[: 1 + len(chain) // 2]
+    return Idea(_once(np.concatenate([chain, others])), movers=scene.moved[0], settled=True)
+
+
+def _chain(rng: np.random.Generator, source: Ints, target: Ints) -> Ints | None:
+    """Return a node of a moved pod, and those that ways lead from to there, and on to those, near ones first."""
+    if not len(target):
+        return None
+    chain = [int(rng.choice(target))]
+    seen = set(chain)
+    for n in chain:
+        for other in rng.permutation(np.unique(source[target == n])).tolist():
+            if other not in seen:
+                seen.add(other)
+                chain.append(other)
+        if len(chain) > CHAIN:
+            break
+    return np.array(chain, dtype=np.int64)
 
 
 def room_for(scene: Scene, rng: np.random.Generator) -> Idea | None:
@@ -146,6 +177,7 @@ KINDS: dict[str, Kind] = {
     "workload": workload,
     "tight": tight,
     "moved": moved,
+    "settled": settled,
     "room": room_for,
 }
 """All kinds by name."""
@@ -183,7 +215,3 @@ def _once(nodes: Ints) -> Ints:
 
 def _first(seed: int, order: Ints) -> Ints:
     return np.concatenate([np.array([seed], dtype=np.int64), order[order != seed]])
-
-
-def _homes(cls: Ints, node: Ints, c: int) -> Ints:
-    return node[np.searchsorted(cls, c, "left") : np.searchsorted(cls, c, "right")]

@@ -8,8 +8,10 @@ import numpy as np
 
 from models.arrays import Floats, Ints
 from models.problem import (
+    LOAD_CURVES,
     Excess,
     Move,
+    MovePeak,
     NodeCurve,
     NodeScore,
     Open,
@@ -38,6 +40,10 @@ class Shared:
         Partitions into at least two domains, of which one has several nodes.
     waiting_costs
         Whether pods without a node cost something in the tier.
+    counts_nodes
+        Whether nodes in use do.
+    weighs_loads
+        Whether curves of loads do, and moves beside them.
     """
 
     def __init__(self, index: Index, tier: int) -> None:
@@ -56,6 +62,8 @@ class Shared:
         self.topologies = list(found.values())
         self.waiting_costs = any(isinstance(term, Unplaced) for term in terms)
         self.counts_nodes = any(isinstance(term, Open) for term in terms)
+        curves = any(isinstance(term, LOAD_CURVES) for term in terms)
+        self.weighs_loads = curves and any(isinstance(term, Move | MovePeak) for term in terms)
 
 
 class Scene:
@@ -114,6 +122,14 @@ class Scene:
         """Classes and nodes of pods that stand where none of them stood at the start."""
         new = self.placement.beyond(self.problem.start, len(self.problem.nodes))
         return new.cls, new.node
+
+    @cached_property
+    def ways(self) -> tuple[Ints, Ints]:
+        """Nodes that moved pods have left and those where they stand now; of a class, each one beside each other."""
+        classes, target = self.moved
+        left = self.problem.start.beyond(self.placement, len(self.problem.nodes))
+        first, last = (np.searchsorted(left.cls, classes, side) for side in ("left", "right"))
+        return left.node[ranges(first, last)], np.repeat(target, last - first)
 
     @cached_property
     def heat(self) -> Floats:

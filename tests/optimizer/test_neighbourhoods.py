@@ -162,7 +162,7 @@ def test_each_kind_names_nodes_once_and_parts_stay_apart(kind: str) -> None:
     if kind == "room":
         some = incumbent.cls % 5 > 0
         incumbent = Placement(incumbent.cls[some], incumbent.node[some], incumbent.count[some])
-    if kind == "moved":
+    if kind in ("moved", "settled"):
         with SerialExecutor(Stop()) as executor:
             incumbent = improve(Judge(problem), incumbent, 1, Deadline(1, deterministic=True), executor).placement
     tier = {"emptiest": 1}.get(kind, len(problem.tiers) - 1)

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import os
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from models.objective import PRESETS
 from models.problem import (
+    LOAD_CURVES,
     AtMost,
     Capacity,
     MoveBudget,
@@ -27,9 +29,12 @@ from models.problem import (
     Weighted,
 )
 from optimizer.control import Deadline
+from optimizer.cpsat.index import Index
 from optimizer.cpsat.scope import Free
-from optimizer.cpsat.solve import solve_tier
+from optimizer.cpsat.solve import build, solve_tier
+from optimizer.cpsat.task import Limits, Task, answer
 from optimizer.evaluate import Judge
+from optimizer.evaluate.cost import cost
 from plugins_compat.compiler.compile import compile_problem
 from plugins_compat.profiles import default_profile
 from plugins_compat.release import K24, K36
@@ -112,6 +117,42 @@ def test_a_part_of_a_random_problem(seed: int) -> None:
 def test_a_part_of_random_company(seed: int) -> None:
     """What others may do depends on frozen pods, and what frozen pods may depends on others."""
     check(random_company(seed, broken=seed % 2 == 1), seed)
+
+
+@pytest.mark.parametrize("seed", range(4 * len(SEEDS)))
+def test_a_settled_part_keeps_to_what_loads_cost_and_is_best_in_the_rest(seed: int) -> None:
+    problem, rng = random_problem(seed, broken=seed % 2 == 1), random.Random(seed)
+    *first, curve, rest = problem.tiers
+    problem = replace(problem, tiers=(*first, Tier("all", curve.terms + rest.terms)))
+    judge, tier = Judge(problem), len(first)
+    incumbent = random_legal(judge, rng)
+    free = random_part(problem, incumbent, rng)
+    values = judge.evaluate(incumbent).values
+
+    def weighed(placement: Placement, *, loads: bool) -> list[int]:
+        terms = [w for w in problem.tiers[tier].terms if curved(w) == loads]
+        return [w.weight * cost(w.term, problem, placement, 0) for w in terms]
+
+    held = weighed(incumbent, loads=True)
+    expected = min(
+        sum(weighed(placement, loads=False))
+        for placement in agreeing(problem, incumbent, free)
+        if (evaluation := judge.evaluate(placement)).legal
+        and all(now <= before for now, before in zip(evaluation.values[:tier], values[:tier], strict=True))
+        and all(now <= before for now, before in zip(weighed(placement, loads=True), held, strict=True))
+    )
+    restricted = build(Index(judge), tier, values[:tier], incumbent, values, free, settled=True)
+    found = answer(Task(restricted.model, Limits(work=20)))
+    assert found.optimal
+    assert found.values is not None
+    placement = restricted.variables.placement(found.values)
+    assert judge.evaluate(placement).legal
+    assert all(now <= before for now, before in zip(weighed(placement, loads=True), held, strict=True))
+    assert sum(weighed(placement, loads=False)) == expected
+
+
+def curved(weighted: Weighted) -> bool:
+    return isinstance(weighted.term, LOAD_CURVES)
 
 
 # -- what frozen pods forbid, each case alone -------------------------------------------------------------------
