@@ -256,13 +256,19 @@ class _Portfolio:
             self.anneal(0.15 if tiers == len(self.tiers) else COUNTED, tiers)
 
     def _improve(self) -> None:
-        """Let annealing and neighbourhoods take turns; who has gained more last time gets the next turn."""
+        """Let annealing and neighbourhoods take turns; who has gained more last time gets the next turn.
+
+        Among equals it is whose turn is longest ago. The first one goes to annealing, unless the problem is so small
+        that it has been annealed to its end.
+        """
         run = self.run
         with closing(self._executor()) as executor:
             turns: dict[str, Callable[[float], None]] = {
                 "search": self.anneal,
                 "neighbourhoods": lambda share: self._neighbourhoods(executor, share),
             }
+            if self.exact:
+                turns = dict(reversed(turns.items()))
             gains: dict[str, tuple[int, ...]] = {}
             failed = 0
             for share in TURNS:
@@ -272,6 +278,7 @@ class _Portfolio:
                 name = untried[0] if untried else max(gains, key=lambda name: gains[name])
                 before = run.values
                 turns[name](share)
+                gains.pop(name, None)
                 gains[name] = tuple(a - b for a, b in zip(before, run.values, strict=True))
                 failed = 0 if any(gains[name]) else failed + 1
                 if failed == MOST_FAILED:

@@ -17,7 +17,7 @@ NARROWEST = 4.0
 """Ratio of the ends of a range, once the race has narrowed it."""
 
 FALL = 1000.0
-"""Ratio of a walk's first and last temperature."""
+"""Ratio of a walk's first and last temperature; of the temperature that won and the last, if it begins hotter."""
 
 COLD = 0.1
 """Temperature, in whole units of a tier, at which no uphill step is taken any more."""
@@ -107,13 +107,16 @@ class Race:
         middle, overfills = self._heat.middle, [self._overfills] * walkers
         if self.turn > RACES:
             hot = [middle * share for share in _Range(*REHEATED).spaced(walkers)]
+            cold = [middle / FALL] * walkers
         elif self.turn == RACES:
             hot = [middle * share for share in _Range(*LENGTHENED).spaced(walkers)]
-        elif self._asks_overfill:
-            hot, overfills = [middle] * walkers, [i % 2 == 1 for i in range(walkers)]
+            # Who begins hotter than who won has to get as cold: ended hotter, it would come to nothing.
+            cold = [min(h, middle) / FALL for h in hot]
         else:
-            hot = self._heat.spaced(walkers)
-        cold = [(middle if self.turn > RACES else h) / FALL for h in hot]
+            hot = [middle] * walkers if self._asks_overfill else self._heat.spaced(walkers)
+            cold = [h / FALL for h in hot]
+        if self._asks_overfill:
+            overfills = [i % 2 == 1 for i in range(walkers)]
         starts = [Start(max(COLD, h), max(COLD, c), o) for h, c, o in zip(hot, cold, overfills, strict=True)]
         return starts if self._asks_overfill else starts[::-1]
 
