@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from models.arrays import Floats, Ints
-from models.problem import Allow
+from models.problem import Allow, Placement
+from optimizer.cpsat.mentions import ranges
 from optimizer.neighbourhoods.scene import Scene
 
 NONE: Ints = np.zeros(0, dtype=np.int64)
@@ -107,12 +108,15 @@ def tight(scene: Scene, rng: np.random.Generator) -> Idea | None:
 
 def moved(scene: Scene, rng: np.random.Generator) -> Idea | None:
     """Nodes of pods that have moved: where one stands, where it came from, who else moved there, and so on."""
-    chain = _chain(rng, *scene.ways)
+    chain = _chain(scene, rng, onward=False)
     return None if chain is None else Idea(_once(np.concatenate([chain, rng.permutation(len(scene.problem.nodes))])))
 
 
 CHAIN = 64
 """Nodes after which a chain of moves is long enough."""
+
+TRACED = 16
+"""Classes of a node whose moves are followed from there."""
 
 
 def settled(scene: Scene, rng: np.random.Generator) -> Idea | None:
@@ -123,28 +127,44 @@ def settled(scene: Scene, rng: np.random.Generator) -> Idea | None:
     """
     if not scene.shared.weighs_loads:
         return None
-    source, target = scene.ways
-    chain = _chain(rng, np.concatenate([source, target]), np.concatenate([target, source]))
+    chain = _chain(scene, rng, onward=True)
     if chain is None:
         return None
     others = rng.permutation(len(scene.problem.nodes))[: 1 + len(chain) // 2]
-    return Idea(_once(np.concatenate([chain, others])), movers=scene.moved[0], settled=True)
+    return Idea(_once(np.concatenate([chain, others])), movers=np.unique(scene.came.cls), settled=True)
 
 
-def _chain(rng: np.random.Generator, source: Ints, target: Ints) -> Ints | None:
-    """Return a node of a moved pod, and those that ways lead from to there, and on to those, near ones first."""
-    if not len(target):
+def _chain(scene: Scene, rng: np.random.Generator, *, onward: bool) -> Ints | None:
+    """Return a node to which a pod has moved, those it and its like have left, and on from there, near ones first.
+
+    Parameters
+    ----------
+    onward
+        Also go from a node to those to which its pods have moved.
+    """
+    came, left = scene.came, scene.left
+    if not len(came.node):
         return None
-    chain = [int(rng.choice(target))]
+    chain = [int(rng.choice(came.node))]
     seen = set(chain)
     for n in chain:
-        for other in rng.permutation(np.unique(source[target == n])).tolist():
+        tied = _counterparts(came, left, n, rng)
+        if onward:
+            tied = np.union1d(tied, _counterparts(left, came, n, rng))
+        for other in rng.permutation(tied).tolist():
             if other not in seen:
                 seen.add(other)
                 chain.append(other)
         if len(chain) > CHAIN:
             break
     return np.array(chain, dtype=np.int64)
+
+
+def _counterparts(here: Placement, there: Placement, n: int, rng: np.random.Generator) -> Ints:
+    """Return the nodes that ``there`` has for classes that ``here`` has on a node, or for some of them."""
+    classes = rng.permutation(here.cls[here.node == n])[:TRACED]
+    first, last = (np.searchsorted(there.cls, classes, side) for side in ("left", "right"))
+    return np.unique(there.node[ranges(first, last)])
 
 
 def room_for(scene: Scene, rng: np.random.Generator) -> Idea | None:

@@ -118,18 +118,14 @@ class Scene:
         return mean
 
     @cached_property
-    def moved(self) -> tuple[Ints, Ints]:
-        """Classes and nodes of pods that stand where none of them stood at the start."""
-        new = self.placement.beyond(self.problem.start, len(self.problem.nodes))
-        return new.cls, new.node
+    def came(self) -> Placement:
+        """Pods that stand where they did not at the start."""
+        return self.placement.beyond(self.problem.start, len(self.problem.nodes))
 
     @cached_property
-    def ways(self) -> tuple[Ints, Ints]:
-        """Nodes that moved pods have left and those where they stand now; of a class, each one beside each other."""
-        classes, target = self.moved
-        left = self.problem.start.beyond(self.placement, len(self.problem.nodes))
-        first, last = (np.searchsorted(left.cls, classes, side) for side in ("left", "right"))
-        return left.node[ranges(first, last)], np.repeat(target, last - first)
+    def left(self) -> Placement:
+        """Pods that stood at the start where they do not now."""
+        return self.problem.start.beyond(self.placement, len(self.problem.nodes))
 
     @cached_property
     def heat(self) -> Floats:

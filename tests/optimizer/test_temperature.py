@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from optimizer.search.annealing import ROUNDS
-from optimizer.search.temperature import RACES, Race
+from optimizer.search.temperature import FALL, RACES, Race
 
 UPHILL = np.arange(100, 10_100, 10, dtype=np.int64)
 
@@ -43,6 +43,19 @@ def test_a_long_walk_is_hotter_than_a_race_and_a_later_one_cooler(walkers: int) 
     assert long > hottest[RACES - 1]
     assert later == [later[0]] * 2
     assert later[0] < long
+
+
+@pytest.mark.parametrize("wins", [0, 1])
+def test_a_long_walk_that_begins_hotter_than_what_won_gets_as_cold(wins: int) -> None:
+    race = Race(UPHILL)
+    for _ in range(RACES):
+        starts = race.starts(2)
+        race.learn(starts, wins)
+    hot, cool = race.starts(2)
+    won = starts[wins].hot
+    assert hot.hot > won > cool.hot
+    assert hot.cold == pytest.approx(won / FALL)
+    assert cool.cold == pytest.approx(cool.hot / FALL)
 
 
 def test_a_walk_that_goes_on_is_not_colder_than_the_coldest() -> None:
