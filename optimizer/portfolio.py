@@ -45,7 +45,7 @@ POOL_WORTH = 8.0
 """Seconds of neighbourhood search that pay for processes of its own, which take seconds to begin."""
 
 TURNS = (0.4, 0.3, 0.5, 0.5, 1.0)
-"""Shares of the time that is left which annealing and neighbourhoods get, turn by turn. A long walk gains most."""
+"""Shares of the time that is left which annealing and neighbourhoods get, turn by turn; long ones gain most."""
 
 MOST_FAILED = 3
 """Turns in a row that gain nothing, after which nothing more is hoped for."""
@@ -258,8 +258,8 @@ class _Portfolio:
     def _improve(self) -> None:
         """Let annealing and neighbourhoods take turns; who has gained more last time gets the next turn.
 
-        Among equals it is whose turn is longest ago. The first one goes to annealing, unless the problem is so small
-        that it has been annealed to its end.
+        Among equals it is whose turn is longer ago. The first one goes to annealing, unless the problem is small: then
+        annealing has had more steps than it needs, and a model sees what walks pass by.
         """
         run = self.run
         with closing(self._executor()) as executor:
@@ -267,14 +267,13 @@ class _Portfolio:
                 "search": self.anneal,
                 "neighbourhoods": lambda share: self._neighbourhoods(executor, share),
             }
-            if self.exact:
-                turns = dict(reversed(turns.items()))
+            first = "neighbourhoods" if self.exact else "search"
             gains: dict[str, tuple[int, ...]] = {}
             failed = 0
             for share in TURNS:
                 if run.over or run.settled:
                     return
-                untried = [name for name in turns if name not in gains]
+                untried = sorted((name for name in turns if name not in gains), key=lambda name: name != first)
                 name = untried[0] if untried else max(gains, key=lambda name: gains[name])
                 before = run.values
                 turns[name](share)

@@ -22,8 +22,8 @@ from models.problem.rules import (
     Topology,
 )
 from models.problem.terms import (
+    CURVES,
     FAR,
-    LOAD_CURVES,
     POINTS,
     Curves,
     DomainCurve,
@@ -41,8 +41,8 @@ from models.problem.terms import (
 )
 
 __all__ = [
+    "CURVES",
     "FAR",
-    "LOAD_CURVES",
     "NO_LIMIT",
     "POINTS",
     "SEVERITY",

@@ -206,5 +206,5 @@ class Open:
 
 Term = Excess | Unplaced | Move | MovePeak | Prefer | NodeCurve | DomainCurve | NodeScore | Pair | Open
 
-LOAD_CURVES = (NodeCurve, DomainCurve)
-"""Terms that price sums of demands by curves."""
+CURVES = (NodeCurve, DomainCurve)
+"""Terms that are sums of curves: of the loads of nodes, or of the number of pods in domains."""

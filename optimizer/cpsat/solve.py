@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from models.problem import LOAD_CURVES, Placement
+from models.problem import CURVES, Placement
 from optimizer.control import Deadline
 from optimizer.cpsat.builder import Builder, Linear, Model
 from optimizer.cpsat.index import Index
@@ -96,7 +96,7 @@ def build(
     free: Free,
     *,
     lexicographic: bool = False,
-    settled: bool = False,
+    curves_held: bool = False,
 ) -> Restricted:
     """Build the model of one tier over the free part of a placement.
 
@@ -110,8 +110,9 @@ def build(
     lexicographic
         Let the tiers after it decide among placements that are equal in this one, as far as numbers allow. The
         objective is then no tier's value.
-    settled
-        Hold each of the tier's curves of loads to what it comes to, and minimise the rest alone.
+    curves_held
+        Hold each term of curves in the tier to what it comes to, and minimise the rest. The objective is then no tier's
+        value either, and among equals in the rest later tiers decide before the curves.
     """
     problem = index.problem
     builder = Builder()
@@ -129,7 +130,7 @@ def build(
         for k in index.terms_of[number].of(free.classes):
             weighted = problem.tiers[number].terms[k]
             expression = terms.expression(weighted.term)
-            if hold and isinstance(weighted.term, LOAD_CURVES):
+            if hold and isinstance(weighted.term, CURVES):
                 builder.at_most(expression, builder.value(expression))
             else:
                 whole.extend(expression, weighted.weight)
@@ -138,7 +139,7 @@ def build(
     for earlier, value in enumerate(reached):
         expression = total(earlier)
         builder.at_most(expression, value - values[earlier] + builder.value(expression))
-    objective = total(tier, hold=settled)
+    objective = total(tier, hold=curves_held)
     if lexicographic:
         for later in range(tier + 1, len(problem.tiers)):
             following = total(later)
@@ -146,6 +147,6 @@ def build(
             if (builder.highest(objective) - builder.lowest(objective) + 1) * span > LARGEST_SPAN:
                 break
             objective = following.plus_all(objective, span)
-    else:
+    elif not curves_held:
         objective.constant += values[tier] - builder.value(objective)
     return Restricted(builder.minimize(objective), variables)

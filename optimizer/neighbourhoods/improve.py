@@ -130,7 +130,7 @@ def improve(
 @dataclass(frozen=True, slots=True)
 class _Proposal:
     kind: str
-    settled: bool
+    curves_held: bool
     free: Free
     restricted: Restricted
     work: float
@@ -254,10 +254,10 @@ class _Search:
                     self.values,
                     free,
                     lexicographic=True,
-                    settled=idea.settled,
+                    curves_held=idea.curves_held,
                 )
                 seed = int(self.rng.integers(1 << 30))
-                return _Proposal(kind, idea.settled, free, restricted, self.choice.work, seed, self.version)
+                return _Proposal(kind, idea.curves_held, free, restricted, self.choice.work, seed, self.version)
         return None
 
     def _solve(self, proposals: Iterable[_Proposal]) -> None:
@@ -285,8 +285,7 @@ class _Search:
         counts.solved += 1
         counts.work += OVERHEAD + answer.work
         before = self.values
-        unchanged = self.version == proposal.version and not proposal.settled
-        whole = answer.optimal and unchanged and self._whole(proposal.free)
+        whole = answer.optimal and self.version == proposal.version and self._whole(proposal)
         if answer.values is not None:
             self._put_in_place(proposal, answer)
         improved = self.values < before
@@ -300,8 +299,11 @@ class _Search:
             if time.monotonic() - self.offered_at >= OFFER_EVERY:
                 self._hand_out()
 
-    def _whole(self, free: Free) -> bool:
-        """Whether nothing was frozen, so that an optimal solution is the best there is."""
+    def _whole(self, proposal: _Proposal) -> bool:
+        """Whether nothing was frozen or held, so that an optimal solution is the best there is."""
+        if proposal.curves_held:
+            return False
+        free = proposal.free
         problem = self.index.problem
         elastic = np.isin(np.flatnonzero(problem.spare), free.waiting).all()
         there = np.union1d(self.placement.cls, np.flatnonzero(self.scene.missing))

@@ -31,14 +31,14 @@ class Idea:
         Classes with pods without a node that should get a chance there.
     movers
         Classes that should stay in where others are left out.
-    settled
-        Whether curves of loads should come to no more than they do, and the rest of the tier alone be made better.
+    curves_held
+        Whether terms of curves should come to no more than they do, and the rest of the tier alone be made better.
     """
 
     nodes: Ints
     waiting: Ints = field(default_factory=lambda: NONE)
     movers: Ints = field(default_factory=lambda: NONE)
-    settled: bool = False
+    curves_held: bool = False
 
 
 Kind = Callable[[Scene, np.random.Generator], Idea | None]
@@ -115,27 +115,29 @@ def moved(scene: Scene, rng: np.random.Generator) -> Idea | None:
 CHAIN = 64
 """Nodes after which a chain of moves is long enough."""
 
-TRACED = 16
-"""Classes of a node whose moves are followed from there."""
+TRACED, TIED = 16, 8
+"""Classes of a node whose moves are followed from there, and nodes to which that leads."""
 
 
-def settled(scene: Scene, rng: np.random.Generator) -> Idea | None:
-    """Nodes between which pods have moved, and a few others: moves should get cheaper, loads cost what they do.
+def cheaper_moves(scene: Scene, rng: np.random.Generator) -> Idea | None:
+    """Nodes between which pods have moved, and if they are few some others: moves alone should get cheaper.
 
-    Loads cost so much more than moves that a model of both spends its time on loads, at their least already. Held where
+    Where loads cost far more than moves, a model of both spends its time on loads, at their least already. Held where
     they are, they leave few choices, and far more pods fit into a model that is solved.
     """
-    if not scene.shared.weighs_loads:
+    if not scene.shared.weighs_moves:
         return None
     chain = _chain(scene, rng, onward=True)
     if chain is None:
         return None
-    others = rng.permutation(len(scene.problem.nodes))[: 1 + len(chain) // 2]
-    return Idea(_once(np.concatenate([chain, others])), movers=np.unique(scene.came.cls), settled=True)
+    others = np.setdiff1d(np.arange(len(scene.problem.nodes)), chain)
+    nodes = np.concatenate([chain, rng.permutation(others)[: 1 + len(chain) // 2]])
+    movers = np.union1d(*(pods.cls[np.isin(pods.node, nodes)] for pods in (scene.came, scene.left)))
+    return Idea(nodes, movers=movers, curves_held=True)
 
 
 def _chain(scene: Scene, rng: np.random.Generator, *, onward: bool) -> Ints | None:
-    """Return a node to which a pod has moved, those it and its like have left, and on from there, near ones first.
+    """Return a node to which a pod has moved, those that it or its like have left, and so on, near ones first.
 
     Parameters
     ----------
@@ -143,15 +145,17 @@ def _chain(scene: Scene, rng: np.random.Generator, *, onward: bool) -> Ints | No
         Also go from a node to those to which its pods have moved.
     """
     came, left = scene.came, scene.left
-    if not len(came.node):
+    seeds = came.node[np.isin(came.cls, left.cls)]  # pods that waited have come from nowhere
+    if not len(seeds):
         return None
-    chain = [int(rng.choice(came.node))]
+    chain = [int(rng.choice(seeds))]
     seen = set(chain)
     for n in chain:
         tied = _counterparts(came, left, n, rng)
         if onward:
-            tied = np.union1d(tied, _counterparts(left, came, n, rng))
-        for other in rng.permutation(tied).tolist():
+            tied = np.concatenate([tied, _counterparts(left, came, n, rng)])
+        nodes, classes = np.unique(tied, return_counts=True)
+        for other in nodes[_noisy(-classes, rng)][:TIED].tolist():
             if other not in seen:
                 seen.add(other)
                 chain.append(other)
@@ -161,10 +165,10 @@ def _chain(scene: Scene, rng: np.random.Generator, *, onward: bool) -> Ints | No
 
 
 def _counterparts(here: Placement, there: Placement, n: int, rng: np.random.Generator) -> Ints:
-    """Return the nodes that ``there`` has for classes that ``here`` has on a node, or for some of them."""
+    """Return where ``there`` has pods of the classes that ``here`` has on a node, or of some of them."""
     classes = rng.permutation(here.cls[here.node == n])[:TRACED]
     first, last = (np.searchsorted(there.cls, classes, side) for side in ("left", "right"))
-    return np.unique(there.node[ranges(first, last)])
+    return there.node[ranges(first, last)]
 
 
 def room_for(scene: Scene, rng: np.random.Generator) -> Idea | None:
@@ -197,7 +201,7 @@ KINDS: dict[str, Kind] = {
     "workload": workload,
     "tight": tight,
     "moved": moved,
-    "settled": settled,
+    "cheaper moves": cheaper_moves,
     "room": room_for,
 }
 """All kinds by name."""

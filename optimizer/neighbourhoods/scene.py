@@ -8,7 +8,7 @@ import numpy as np
 
 from models.arrays import Floats, Ints
 from models.problem import (
-    LOAD_CURVES,
+    CURVES,
     Excess,
     Move,
     MovePeak,
@@ -42,8 +42,8 @@ class Shared:
         Whether pods without a node cost something in the tier.
     counts_nodes
         Whether nodes in use do.
-    weighs_loads
-        Whether curves of loads do, and moves beside them.
+    weighs_moves
+        Whether moves do, beside curves.
     """
 
     def __init__(self, index: Index, tier: int) -> None:
@@ -62,8 +62,8 @@ class Shared:
         self.topologies = list(found.values())
         self.waiting_costs = any(isinstance(term, Unplaced) for term in terms)
         self.counts_nodes = any(isinstance(term, Open) for term in terms)
-        curves = any(isinstance(term, LOAD_CURVES) for term in terms)
-        self.weighs_loads = curves and any(isinstance(term, Move | MovePeak) for term in terms)
+        curves = any(isinstance(term, CURVES) for term in terms)
+        self.weighs_moves = curves and any(isinstance(term, Move | MovePeak) for term in terms)
 
 
 class Scene:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from models.arrays import Floats, Ints
-from models.problem import LOAD_CURVES, Move, MovePeak, NodeCurve, Open, Placement, Tier, Unplaced
+from models.problem import CURVES, Move, MovePeak, NodeCurve, Open, Placement, Tier, Unplaced
 from optimizer.control import Deadline
 from optimizer.evaluate import Judge
 from optimizer.search.aiming import Aim
@@ -267,4 +267,4 @@ def _pulls(tier: Tier) -> float:
     """Return the first temperature of the pull towards full and empty nodes; 0 where nothing asks for room."""
     terms = [weighted.term for weighted in tier.terms]
     wants_room = any(isinstance(term, Open | Unplaced) for term in terms)
-    return 0.3 if wants_room and not any(isinstance(term, LOAD_CURVES) for term in terms) else 0.0
+    return 0.3 if wants_room and not any(isinstance(term, CURVES) for term in terms) else 0.0

@@ -17,7 +17,7 @@ NARROWEST = 4.0
 """Ratio of the ends of a range, once the race has narrowed it."""
 
 FALL = 1000.0
-"""Ratio of a walk's first and last temperature; of the temperature that won and the last, if it begins hotter."""
+"""Ratio of a walk's first and last temperature, where it does not begin hotter than what won or go on from there."""
 
 COLD = 0.1
 """Temperature, in whole units of a tier, at which no uphill step is taken any more."""
@@ -98,6 +98,7 @@ class Race:
             low = max(1.0, float(uphill[int(COOLEST * last)]))
             self._heat = _Range(low, ABOVE * max(1.0, float(uphill[int(HOTTEST * last)])))
         self._tight, self._overfills, self._guessed = tight, False, len(uphill) > 0
+        self._coldest = COLD
         self.turn = 0
 
     def starts(self, walkers: int) -> list[Start]:
@@ -107,7 +108,7 @@ class Race:
         middle, overfills = self._heat.middle, [self._overfills] * walkers
         if self.turn > RACES:
             hot = [middle * share for share in _Range(*REHEATED).spaced(walkers)]
-            cold = [middle / FALL] * walkers
+            cold = [self._coldest] * walkers
         elif self.turn == RACES:
             hot = [middle * share for share in _Range(*LENGTHENED).spaced(walkers)]
             # Who begins hotter than who won has to get as cold: ended hotter, it would come to nothing.
@@ -142,6 +143,7 @@ class Race:
             else:
                 self._heat.narrow(starts[winner].hot, 1.0)
                 self._guessed = False
+            self._coldest = starts[winner].cold
         self.turn += 1
 
 

@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 import time
+from dataclasses import replace
 from functools import cache
 from itertools import pairwise
 
@@ -17,12 +18,14 @@ from models.objective import PRESETS
 from models.problem import Placement, Problem
 from optimizer.control import Deadline, Stop
 from optimizer.cpsat.index import Index
+from optimizer.cpsat.scope import Free
+from optimizer.cpsat.solve import build
 from optimizer.evaluate import Judge
 from optimizer.executor import PoolExecutor, SerialExecutor
 from optimizer.neighbourhoods.carve import Busy, carve
 from optimizer.neighbourhoods.choice import Choice
-from optimizer.neighbourhoods.improve import improve
-from optimizer.neighbourhoods.kinds import KINDS
+from optimizer.neighbourhoods.improve import Practice, _Proposal, _Search, improve
+from optimizer.neighbourhoods.kinds import KINDS, Idea, cheaper_moves
 from optimizer.neighbourhoods.scene import Scene, Shared
 from plugins_compat.compiler.compile import compile_problem
 from plugins_compat.profiles import default_profile
@@ -162,7 +165,7 @@ def test_each_kind_names_nodes_once_and_parts_stay_apart(kind: str) -> None:
     if kind == "room":
         some = incumbent.cls % 5 > 0
         incumbent = Placement(incumbent.cls[some], incumbent.node[some], incumbent.count[some])
-    if kind in ("moved", "settled"):
+    if kind in ("moved", "cheaper moves"):
         with SerialExecutor(Stop()) as executor:
             incumbent = improve(Judge(problem), incumbent, 1, Deadline(1, deterministic=True), executor).placement
     tier = {"emptiest": 1}.get(kind, len(problem.tiers) - 1)
@@ -184,6 +187,72 @@ def test_each_kind_names_nodes_once_and_parts_stay_apart(kind: str) -> None:
         busy.take(free)
         taken += free.nodes.tolist()
     assert len(taken) == len(set(taken)) > 0
+
+
+def scattered(judge: Judge, rng: np.random.Generator, share: float = 0.3) -> Placement:
+    """Return the start with some of its pods elsewhere; rules are nobody's concern here."""
+    start, nodes = judge.problem.start, len(judge.problem.nodes)
+    entries: dict[tuple[int, int], int] = {}
+    for c, n, count in start.entries():
+        for _ in range(count):
+            place = (c, int(rng.integers(nodes)) if rng.random() < share else n)
+            entries[place] = entries.get(place, 0) + 1
+    return Placement.of((c, n, count) for (c, n), count in entries.items())
+
+
+def test_cheaper_moves_are_looked_for_where_pods_have_moved() -> None:
+    judge, start = synthetic()
+    rng = np.random.default_rng(3)
+    shared = Shared(Index(judge), len(judge.problem.tiers) - 1)
+    assert cheaper_moves(Scene(shared, start), rng) is None
+    some = start.cls % 5 > 0
+    fewer = Placement(start.cls[some], start.node[some], start.count[some])
+    newcomers = replace(judge.problem, start=fewer, spare=judge.problem.size - fewer.placed(len(judge.problem.classes)))
+    assert (
+        cheaper_moves(Scene(Shared(Index(Judge(newcomers)), 1), start), rng) is None
+    )  # they waited, and moved nowhere
+    packing, _ = synthetic("pack")
+    assert cheaper_moves(Scene(Shared(Index(packing), 1), scattered(packing, rng)), rng) is None  # there are no curves
+
+    scene = Scene(shared, scattered(judge, rng))
+    here = [set(scene.came.cls[scene.came.node == n].tolist()) for n in range(len(judge.problem.nodes))]
+    gone = [set(scene.left.cls[scene.left.node == n].tolist()) for n in range(len(judge.problem.nodes))]
+    for _ in range(20):
+        idea = cheaper_moves(scene, rng)
+        assert idea is not None
+        assert idea.curves_held
+        nodes = idea.nodes.tolist()
+        assert here[nodes[0]] & set(scene.left.cls.tolist())
+        tied = [any(here[n] & gone[m] or gone[n] & here[m] for m in nodes[:i]) for i, n in enumerate(nodes)][1:]
+        assert tied == sorted(tied, reverse=True)  # those that moves tie come first
+        assert tied[0]
+        assert set(idea.movers.tolist()) == set().union(*(here[n] | gone[n] for n in nodes))
+
+
+def test_who_moved_is_left_out_last() -> None:
+    judge, start = synthetic()
+    rng = np.random.default_rng(3)
+    scene, busy = Scene(Shared(Index(judge), 1), start), Busy(*judge.problem.shape)
+    nodes = np.arange(3)
+    there = np.unique(np.concatenate([scene.classes_on(n) for n in range(3)]))
+    for few in (3, len(there) - 3):
+        movers = rng.permutation(there)[:few]
+        free = carve(scene, Idea(nodes, movers=movers), 3 * (len(there) // 2), busy, rng)
+        assert free is not None
+        assert len(free.classes) == len(there) // 2
+        staying = np.isin(movers, free.classes).sum()
+        assert staying == min(few, len(free.classes))
+
+
+@pytest.mark.parametrize("held", [False, True])
+def test_nothing_is_proven_where_curves_were_held(held: bool) -> None:
+    judge, start = synthetic()
+    everything = Free.everything(judge.problem)
+    with SerialExecutor(Stop()) as executor:
+        search = _Search(Practice(judge), start, 1, Deadline(1), executor, 0, lambda _: None, True, None)
+    values = judge.evaluate(start).values
+    restricted = build(Index(judge), 1, values[:1], start, values, everything, curves_held=held)
+    assert search._whole(_Proposal("any", held, everything, restricted, 1.0, 0, 0)) is not held
 
 
 def test_kinds_that_help_are_chosen_more_often_and_sizes_follow_the_work() -> None:

@@ -14,9 +14,11 @@ import pytest
 
 from models.objective import PRESETS
 from models.problem import (
-    LOAD_CURVES,
+    CURVES,
     AtMost,
     Capacity,
+    Curves,
+    DomainCurve,
     MoveBudget,
     Origin,
     Placement,
@@ -119,40 +121,55 @@ def test_a_part_of_random_company(seed: int) -> None:
     check(random_company(seed, broken=seed % 2 == 1), seed)
 
 
-@pytest.mark.parametrize("seed", range(4 * len(SEEDS)))
-def test_a_settled_part_keeps_to_what_loads_cost_and_is_best_in_the_rest(seed: int) -> None:
+@pytest.mark.parametrize("lexicographic", [False, True])
+@pytest.mark.parametrize("seed", range(2 * len(SEEDS)))
+def test_a_part_with_curves_held_keeps_to_each_and_is_best_in_the_rest(seed: int, lexicographic: bool) -> None:
     problem, rng = random_problem(seed, broken=seed % 2 == 1), random.Random(seed)
     *first, curve, rest = problem.tiers
-    problem = replace(problem, tiers=(*first, Tier("all", curve.terms + rest.terms)))
+    terms = (*curve.terms, *rest.terms, Weighted(3, evenness(problem, rng)))
+    problem = replace(problem, tiers=(*first, Tier("curves", terms), Tier("later", (wishes(problem, rng),))))
     judge, tier = Judge(problem), len(first)
     incumbent = random_legal(judge, rng)
     free = random_part(problem, incumbent, rng)
     values = judge.evaluate(incumbent).values
 
-    def weighed(placement: Placement, *, loads: bool) -> list[int]:
-        terms = [w for w in problem.tiers[tier].terms if curved(w) == loads]
-        return [w.weight * cost(w.term, problem, placement, 0) for w in terms]
+    def held(placement: Placement) -> list[int]:
+        return [cost(w.term, problem, placement, 0) for w in terms if isinstance(w.term, CURVES)]
 
-    held = weighed(incumbent, loads=True)
-    expected = min(
-        sum(weighed(placement, loads=False))
-        for placement in agreeing(problem, incumbent, free)
-        if (evaluation := judge.evaluate(placement)).legal
-        and all(now <= before for now, before in zip(evaluation.values[:tier], values[:tier], strict=True))
-        and all(now <= before for now, before in zip(weighed(placement, loads=True), held, strict=True))
-    )
-    restricted = build(Index(judge), tier, values[:tier], incumbent, values, free, settled=True)
+    def worth(placement: Placement) -> list[int]:
+        others = sum(w.weight * cost(w.term, problem, placement, 0) for w in terms if not isinstance(w.term, CURVES))
+        return [others, judge.evaluate(placement).values[-1]][: 1 + lexicographic]
+
+    def admits(placement: Placement) -> bool:
+        evaluation = judge.evaluate(placement)
+        now, before = [*evaluation.values[:tier], *held(placement)], [*values[:tier], *held(incumbent)]
+        return evaluation.legal and all(a <= b for a, b in zip(now, before, strict=True))
+
+    assert len(held(incumbent)) == 2
+    expected = min(worth(placement) for placement in agreeing(problem, incumbent, free) if admits(placement))
+    options = {"lexicographic": lexicographic, "curves_held": True}
+    restricted = build(Index(judge), tier, values[:tier], incumbent, values, free, **options)
     found = answer(Task(restricted.model, Limits(work=20)))
     assert found.optimal
     assert found.values is not None
     placement = restricted.variables.placement(found.values)
-    assert judge.evaluate(placement).legal
-    assert all(now <= before for now, before in zip(weighed(placement, loads=True), held, strict=True))
-    assert sum(weighed(placement, loads=False)) == expected
+    assert admits(placement)
+    assert worth(placement) == expected
+    assert outside(placement, free).same_as(outside(incumbent, free))
 
 
-def curved(weighted: Weighted) -> bool:
-    return isinstance(weighted.term, LOAD_CURVES)
+def evenness(problem: Problem, rng: random.Random) -> DomainCurve:
+    """Return a cost of how many pods of the first two classes there are on each node."""
+    nodes = len(problem.nodes)
+    topology = Topology("host", np.arange(nodes), problem.nodes)
+    curves = Curves(ints([0, 1, 2])[None], ints([0, rng.randint(1, 3), 5])[None], ints([0, 0, 4])[None])
+    return DomainCurve(HERE, ints([0, 1]), topology, np.zeros(nodes, dtype=np.int64), curves)
+
+
+def wishes(problem: Problem, rng: random.Random) -> Weighted:
+    classes, nodes = problem.shape
+    table = ints([rng.randint(0, 9) for _ in range(classes * nodes)]).reshape(classes, nodes)
+    return Weighted(1, Prefer(HERE, np.arange(classes), table))
 
 
 # -- what frozen pods forbid, each case alone -------------------------------------------------------------------

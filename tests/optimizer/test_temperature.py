@@ -58,6 +58,17 @@ def test_a_long_walk_that_begins_hotter_than_what_won_gets_as_cold(wins: int) ->
     assert cool.cold == pytest.approx(cool.hot / FALL)
 
 
+@pytest.mark.parametrize("wins", [0, 1])
+def test_walks_after_the_long_one_end_where_who_won_it_ended(wins: int) -> None:
+    race = Race(UPHILL)
+    for _ in range(RACES + 1):
+        starts = race.starts(2)
+        race.learn(starts, wins)
+    assert [start.cold for start in race.starts(2)] == [starts[wins].cold] * 2
+    race.learn(race.starts(2), 0)
+    assert [start.cold for start in race.starts(2)] == [starts[wins].cold] * 2
+
+
 def test_a_walk_that_goes_on_is_not_colder_than_the_coldest() -> None:
     race = Race(np.ones(10, dtype=np.int64))
     for _ in range(RACES + 1):
