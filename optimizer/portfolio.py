@@ -69,6 +69,8 @@ class Options:
         Bytes that may be held; most of what is free at the start if not given.
     processes
         Processes that work on neighbourhoods; as many as there are cores, but two, if not given.
+    gap
+        How far each tier's value may be above its bound, as a share of the value, for the solve to end.
     """
 
     time_limit: float = 20.0
@@ -78,6 +80,7 @@ class Options:
     largest_model: int = LARGEST_MODEL
     memory: int | None = None
     processes: int | None = None
+    gap: float = 0.0
 
 
 def solve(
@@ -102,7 +105,7 @@ def solve(
     """
     options = options or Options()
     stop = stop or Stop()
-    run = Run(Judge(problem), options.time_limit, options.deterministic, stop, options.memory, progress)
+    run = Run(Judge(problem), options.time_limit, options.deterministic, stop, options.memory, progress, options.gap)
     for candidate in candidates:
         run.offer(candidate, "candidate", trusted=False)
     _Portfolio(run, options, executor).work()
@@ -176,7 +179,7 @@ class _Portfolio:
                 run.best,
                 deadline,
                 self.options.seed + self.rounds,
-                floor=run.bounds,
+                floor=run.enough,
                 tiers=tiers,
                 races=self.races,
                 found=lambda placement: run.offer(placement, "search"),
@@ -242,6 +245,7 @@ class _Portfolio:
                     deadline,
                     workers=self.options.workers,
                     seed=self.options.seed,
+                    gap=self.options.gap,
                 )
             except InternalError as error:
                 run.note(f"CP-SAT was not used for tier {run.judge.problem.tiers[tier].name}: {error}")
@@ -287,6 +291,7 @@ class _Portfolio:
         """Search neighbourhoods, for the first tier that is open or for one tier only, until it is settled."""
         run = self.run
         tier = next(tier for tier in self.tiers if run.is_open(tier)) if only is None else only
+        later = any(run.is_open(following) for following in self.tiers[tier + 1 :])
         with run.stage("neighbourhoods", share, tier) as deadline:
             found = improve(
                 run.judge,
@@ -297,7 +302,7 @@ class _Portfolio:
                 seed=self.options.seed + self.rounds,
                 offer=lambda placement: run.offer(placement, "neighbourhoods"),
                 practice=self.practice,
-                enough=None if only is None else run.bounds[only],
+                enough=run.enough[tier] if only is not None or not later else None,
             )
             self.rounds += 1
             for note in found.notes:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
@@ -17,6 +18,9 @@ from optimizer.control import Deadline, Stop
 from optimizer.cpsat.variables import most
 from optimizer.evaluate import Judge
 from optimizer.memory import Memory
+
+FINEST_GAP = 10**9
+"""Gaps are read as fractions with denominators up to this, so that comparing whole numbers stays exact."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +60,22 @@ class Run:
         Time limit; in deterministic mode, work that is granted to stages in shares.
     memory
         Bytes that may be held, or ``None`` for most of what is free.
+    gap
+        How far a value may be above its bound, as a share of the value, and be good enough.
     """
 
     def __init__(
-        self, judge: Judge, seconds: float, deterministic: bool, stop: Stop, memory: int | None, progress: Progress
+        self,
+        judge: Judge,
+        seconds: float,
+        deterministic: bool,
+        stop: Stop,
+        memory: int | None,
+        progress: Progress,
+        gap: float = 0.0,
     ) -> None:
         self.judge = judge
+        self.gap = Fraction(gap).limit_denominator(FINEST_GAP)
         self.stop = stop
         self.memory = Memory.granted(memory)
         self.notes: list[str] = []
@@ -91,8 +105,13 @@ class Run:
         return int(np.count_nonzero(self.upper))
 
     def is_open(self, tier: int) -> bool:
-        """Whether a tier's value is above its bound."""
-        return self.values[tier] > self.bounds[tier]
+        """Whether a tier's value is above what is enough."""
+        return self.values[tier] > self.enough[tier]
+
+    @property
+    def enough(self) -> tuple[int, ...]:
+        """For each tier the highest value that is within the gap of the bound: the bound itself if the gap is 0."""
+        return tuple(int(bound / (1 - self.gap)) for bound in self.bounds)
 
     def has_bound(self, tier: int) -> bool:
         """Whether somebody has bounded a tier, and the bound was not dropped since."""

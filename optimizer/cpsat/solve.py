@@ -54,6 +54,7 @@ def solve_tier(
     workers: int = MANY_WORKERS,
     seed: int = 0,
     free: Free | None = None,
+    gap: float = 0.0,
 ) -> Attempt:
     """Minimise one tier.
 
@@ -66,14 +67,16 @@ def solve_tier(
     free
         What of the incumbent may change; everything if not given. The bound speaks of placements that agree with the
         incumbent in the rest.
+    gap
+        How far the value may be above the bound, as a share of the value, to be good enough.
     """
     free = free or Free.everything(judge.problem)
     values = judge.evaluate(incumbent).values
     restricted = build(Index(judge), tier, reached, incumbent, values, free)
     if deadline.deterministic:
-        limits = Limits(work=deadline.seconds, seed=seed)
+        limits = Limits(work=deadline.seconds, seed=seed, gap=gap)
     else:
-        limits = Limits(max(0.1, deadline.remaining), workers=workers, seed=seed)
+        limits = Limits(max(0.1, deadline.remaining), workers=workers, seed=seed, gap=gap)
     found = answer(Task(restricted.model, limits), deadline.stop.is_set)
     placement = None if found.values is None else restricted.variables.placement(found.values)
     return Attempt(placement, found.bound, found.optimal)

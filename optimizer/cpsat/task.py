@@ -32,12 +32,15 @@ class Limits:
         CP-SAT's deterministic time, or ``None``.
     workers
         Threads.
+    gap
+        How far the objective may be above its bound, as a share of it, for the solver to end.
     """
 
     seconds: float | None = None
     work: float | None = None
     workers: int = 1
     seed: int = 0
+    gap: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,7 +87,7 @@ def answer(task: Task, stopped: Callable[[], bool] = lambda: False) -> Answer:
     parameters.random_seed = limits.seed
     # The solver runs on a thread of its own, where its signal handler would abort the process.
     parameters.catch_sigint_signal = False
-    parameters.relative_gap_limit = 0.0
+    parameters.relative_gap_limit = limits.gap
     parameters.absolute_gap_limit = 0.99
     parameters.num_workers = limits.workers
     if len(task.model.hints) > LARGE:

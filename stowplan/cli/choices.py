@@ -112,6 +112,7 @@ class SearchChoice:
     seed: opt.Seed = 0
     workers: opt.Workers = None
     memory: opt.Memory = None
+    gap: opt.Gap = 0.0
 
     def options(self) -> Options:
         """Return options.
@@ -129,5 +130,6 @@ class SearchChoice:
             deterministic=self.deterministic,
             seed=self.seed,
             memory=memory_limit(self.memory),
+            gap=self.gap,
         )
         return made if self.workers is None else replace(made, workers=self.workers)

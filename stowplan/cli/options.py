@@ -167,6 +167,16 @@ Memory = Annotated[
         rich_help_panel=SEARCH,
     ),
 ]
+Gap = Annotated[
+    float,
+    typer.Option(
+        "--gap",
+        min=0.0,
+        max=0.99,
+        help="End once every tier is proven to be within this share of the best there can be, such as 0.01.",
+        rich_help_panel=SEARCH,
+    ),
+]
 Output = Annotated[Format, typer.Option("--output", "-o", help="Form of the answer.", rich_help_panel=OUTPUT)]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress on stderr.", rich_help_panel=OUTPUT)]
 DetailedExit = Annotated[

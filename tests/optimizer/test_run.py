@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from models.problem import Origin, Placement, Prefer, Problem, Tier, Weighted
-from models.result import NOT_NEGATIVE
+from models.result import NOT_NEGATIVE, Status
 from optimizer.control import Stop
 from optimizer.evaluate import Judge
 from optimizer.run import Run, silent
@@ -13,7 +14,7 @@ from optimizer.run import Run, silent
 HERE = Origin("test")
 
 
-def run_of(*tables: list[int]) -> Run:
+def run_of(*tables: list[int], gap: float = 0.0) -> Run:
     """Begin a solve: one pod on the first of the nodes, and what each node costs in each tier."""
     nodes = len(tables[0])
     tiers = tuple(
@@ -23,7 +24,7 @@ def run_of(*tables: list[int]) -> Run:
     one = np.ones(1, dtype=np.int64)
     names = tuple(f"n{n}" for n in range(nodes))
     problem = Problem(names, ("c",), one, 0 * one, Placement.of([(0, 0, 1)]), (), tiers)
-    return Run(Judge(problem), 10.0, False, Stop(), None, silent)
+    return Run(Judge(problem), 10.0, False, Stop(), None, silent, gap)
 
 
 def test_a_refuted_bound_is_dropped_and_named() -> None:
@@ -53,3 +54,26 @@ def test_a_bound_of_a_tier_is_forgotten_once_an_earlier_one_has_become_worse() -
     assert run.bounds == [3, 1, 0]
     assert [run.has_bound(tier) for tier in range(3)] == [True, True, False]
     assert not run.notes
+
+
+@pytest.mark.parametrize(
+    ("gap", "value", "bound", "is_open"),
+    [
+        (0.0, 10**17 + 1, 10**17, True),
+        (0.0, 10**17, 10**17, False),
+        (0.05, 100, 95, False),
+        (0.05, 100, 94, True),
+        (0.05, 20 * 10**17, 19 * 10**17, False),
+        (0.05, 20 * 10**17, 19 * 10**17 - 1, True),
+        (0.05, 1, 0, True),
+        (0.05, 0, 0, False),
+        (0.99, 100, 1, False),
+    ],
+)
+def test_a_tier_is_open_while_the_gap_is_larger_than_allowed(gap: float, value: int, bound: int, is_open: bool) -> None:
+    run = run_of([value], gap=gap)
+    run.raise_bound(0, bound, "a proof")
+    assert run.is_open(0) is is_open
+    assert run.settled is not is_open
+    (tier,) = run.outcome().tiers
+    assert (tier.status == Status.OPTIMAL) == (value == bound)

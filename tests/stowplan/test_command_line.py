@@ -417,6 +417,18 @@ def test_a_second_signal_ends_the_process(large: str) -> None:
         assert process.wait(30) in (0, 130)
 
 
+def test_a_gap_ends_the_solve_when_it_is_proven(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A solve that may end with a gap does so as soon as bounds show it, and says no more than they do."""
+    cluster = tmp_path / "cluster.json"
+    cluster.write_text(out(capsys, "generate", "--nodes", "12", "--pods", "90"))
+    command = ["solve", str(cluster), "--deterministic", "-t", "1", "-q", "-o", "json"]
+    whole, early = (json.loads(out(capsys, *command, *more)) for more in ([], ["--gap", "0.2"]))
+    last = early["tiers"][-1]
+    assert last["bound"] < last["value"] <= last["bound"] / 0.8
+    assert last["status"] == "FEASIBLE"
+    assert whole["tiers"][-1]["value"] < last["value"]
+
+
 def test_a_time_limit_of_a_tenth_of_a_second_still_answers(
     large: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
