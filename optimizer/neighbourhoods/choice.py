@@ -32,6 +32,9 @@ LEAST_WORK, MOST_WORK = 0.02, 0.5
 RARE, FREQUENT = 0.15, 0.6
 """Share of neighbourhoods with success below which more work is granted to each, and above which less."""
 
+WORTHWHILE = 0.1
+"""Share of a usual gain from which on a neighbourhood had success."""
+
 
 @dataclass
 class _Kind:
@@ -42,7 +45,10 @@ class _Kind:
 
 
 class Choice:
-    """Chooses kinds by their success for the work they take, and adapts their sizes.
+    """Chooses kinds by what they gain for the work they take, and adapts their sizes.
+
+    A gain counts as a share of what successes gained lately, so that many small ones do not stand in the way of large
+    ones while there are such.
 
     While small neighbourhoods often bring something, many of them are solved quickly; when they no longer do, each is
     granted more work, and sizes grow with it.
@@ -56,6 +62,7 @@ class Choice:
     def __init__(self, kinds: Sequence[str]) -> None:
         self.work = LEAST_WORK
         self._success = (RARE + FREQUENT) / 2
+        self._usual = 0.0
         self._kinds = {name: _Kind() for name in kinds}
 
     def next(self, rng: np.random.Generator, without: Collection[str] = ()) -> str | None:
@@ -71,24 +78,29 @@ class Choice:
         """Return the number of variables that a neighbourhood of a kind should have."""
         return int(self._kinds[name].size)
 
-    def learn(self, name: str, *, improved: bool, optimal: bool, work: float, granted: float) -> None:
+    def learn(self, name: str, *, gain: int, optimal: bool, work: float, granted: float) -> None:
         """Take note of what came of a neighbourhood.
 
         Parameters
         ----------
+        gain
+            By how much it made the objective better.
         work, granted
             Deterministic time it took and could have taken.
         """
         kind = self._kinds[name]
         kind.tried += 1
-        kind.improved += improved
-        reward = float(improved) / max(0.05, work / granted)
+        kind.improved += gain > 0
+        if gain > 0:
+            self._usual = MEMORY * self._usual + (1 - MEMORY) * gain if self._usual else float(gain)
+        share = min(1.0, gain / self._usual) if gain > 0 else 0.0
+        reward = share / max(0.05, work / granted)
         kind.standing = MEMORY * kind.standing + (1 - MEMORY) * reward
         if not optimal:
             kind.size = max(LEAST, kind.size * SHRINKAGE)
         elif work < QUICK * granted:
             kind.size = min(MOST, kind.size * GROWTH)
-        self._success = MEMORY * self._success + (1 - MEMORY) * improved
+        self._success = MEMORY * self._success + (1 - MEMORY) * (share >= WORTHWHILE)
         if self._success < RARE or self._success > FREQUENT:
             factor = GROWTH if self._success < RARE else 1 / GROWTH
             self.work = min(MOST_WORK, max(LEAST_WORK, self.work * factor))

@@ -289,9 +289,9 @@ class _Search:
         if answer.values is not None:
             self._put_in_place(proposal, answer)
         improved = self.values < before
-        self.choice.learn(
-            proposal.kind, improved=improved, optimal=answer.optimal, work=answer.work, granted=proposal.work
-        )
+        # What gained in later tiers alone is worth no more than the least that can be gained in this one.
+        gain = max(1, before[self.tier] - self.values[self.tier]) if improved else 0
+        self.choice.learn(proposal.kind, gain=gain, optimal=answer.optimal, work=answer.work, granted=proposal.work)
         self.proven = self.proven or whole
         self.idle = 0 if improved else self.idle + 1
         if improved:

@@ -23,7 +23,7 @@ from optimizer.cpsat.solve import build
 from optimizer.evaluate import Judge
 from optimizer.executor import PoolExecutor, SerialExecutor
 from optimizer.neighbourhoods.carve import Busy, carve
-from optimizer.neighbourhoods.choice import Choice
+from optimizer.neighbourhoods.choice import LEAST_WORK, Choice
 from optimizer.neighbourhoods.improve import Practice, _Proposal, _Search, improve
 from optimizer.neighbourhoods.kinds import KINDS, Idea, cheaper_moves
 from optimizer.neighbourhoods.scene import Scene, Shared
@@ -259,11 +259,27 @@ def test_kinds_that_help_are_chosen_more_often_and_sizes_follow_the_work() -> No
     choice, rng = Choice(["good", "bad"]), np.random.default_rng(1)
     first = choice.size("good")
     for _ in range(60):
-        choice.learn("good", improved=True, optimal=True, work=0.001, granted=choice.work)
-        choice.learn("bad", improved=False, optimal=False, work=choice.work, granted=choice.work)
+        choice.learn("good", gain=7, optimal=True, work=0.001, granted=choice.work)
+        choice.learn("bad", gain=0, optimal=False, work=choice.work, granted=choice.work)
     chosen = [choice.next(rng) for _ in range(200)]
     assert chosen.count("good") > 150
     assert "bad" in chosen
     assert choice.size("good") > first > choice.size("bad")
     assert choice.next(rng, without=["good"]) == "bad"
     assert choice.next(rng, without=["good", "bad"]) is None
+
+
+def test_small_gains_do_not_stand_in_the_way_of_large_ones() -> None:
+    choice, rng = Choice(["large", "small"]), np.random.default_rng(1)
+    choice.work = before = 4 * LEAST_WORK
+    for _ in range(30):
+        for kind, gain in (("large", 5000), ("small", 1)):
+            choice.learn(kind, gain=gain, optimal=True, work=choice.work / 4, granted=choice.work)
+    chosen = [choice.next(rng) for _ in range(200)]
+    assert chosen.count("large") > 180
+    assert choice.work == before  # half of them were worth nothing, so success is not frequent
+    for _ in range(90):
+        choice.learn("large", gain=0, optimal=True, work=choice.work / 4, granted=choice.work)
+        choice.learn("small", gain=1, optimal=True, work=choice.work / 4, granted=choice.work)
+    chosen = [choice.next(rng) for _ in range(200)]
+    assert chosen.count("small") > 180  # nothing else is left to gain
