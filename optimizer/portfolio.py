@@ -47,6 +47,9 @@ POOL_WORTH = 8.0
 TURNS = (0.4, 0.3, 0.5, 0.5, 1.0)
 """Shares of the time that is left which annealing and neighbourhoods get, turn by turn; long ones gain most."""
 
+BOUND_WORTH = 3.0
+"""Seconds that the bound of the last open tier gets, if that is not most of what is left."""
+
 MOST_FAILED = 3
 """Turns in a row that gain nothing, after which nothing more is hoped for."""
 
@@ -160,6 +163,10 @@ class _Portfolio:
             for tier in self.tiers:
                 if not run.has_bound(tier):
                     self._bound(tier)  # what was known may have been for worse values of the tiers before
+        if run.settled and any(value > bound for value, bound in zip(run.values, run.bounds, strict=True)):
+            run.note(
+                f"ended before the time limit: every tier is within the gap of {self.options.gap:g} that was allowed"
+            )
 
     def _leading(self) -> int:
         """Return how many tiers come first that only count pods without a node and nodes in use, or are settled."""
@@ -215,8 +222,10 @@ class _Portfolio:
     def _bound(self, tier: int) -> None:
         run = self.run
         if run.is_open(tier) and not run.stop.is_set() and run.affords("bounds"):
-            # The first bound is made in any case, so that there is one.
-            with run.stage("bounds", 0.3, tier) as deadline:
+            # The first bound is made in any case, so that there is one. Cut off, a bound is far from what it would be.
+            last = not any(run.is_open(later) for later in self.tiers[tier + 1 :])
+            share = max(0.3, min(0.6, BOUND_WORTH / max(run.left, BOUND_WORTH))) if last else 0.3
+            with run.stage("bounds", share, tier) as deadline:
                 found = best_bound(run.judge, run.upper, tier, run.values[:tier], run.values[tier], deadline)
             run.raise_bound(tier, *found)
 

@@ -150,7 +150,8 @@ def make_plan(
         narrower = make_problem(snapshot, settings, _said(stays))
         again = solve_snapshot(narrower, shorter, candidates=[planning.where], stop=stop)
         planning.reach(narrower, again.where)
-    return planning.planned(solution.outcome.tiers, solution.notes)
+    cut = ("interrupted: made of what was found until then",) if stop.is_set() else ()
+    return planning.planned(solution.outcome.tiers, (*solution.notes, *cut))
 
 
 def sequence_solution(solution: Solution, settings: Settings, terms: Terms | None = None) -> Planned:

@@ -173,7 +173,7 @@ Gap = Annotated[
         "--gap",
         min=0.0,
         max=0.99,
-        help="End once every tier is proven to be within this share of the best there can be, such as 0.01.",
+        help="End once every tier is proven to be at most this share of its value above the best, such as 0.01.",
         rich_help_panel=SEARCH,
     ),
 ]
