@@ -28,7 +28,7 @@ from stowplan.solution import Solution, solve_snapshot, today
 EXPIRES_IN = timedelta(hours=2)
 WAVE_TIMEOUT = timedelta(minutes=10)
 ROUNDS = 3
-"""How often the problem is solved anew without the moves that no order reached."""
+"""How often the problem is solved anew where no order reached some moves."""
 LATER_SHARE = 1 / 3
 """Share of the time limit that a later round has."""
 EXECUTOR = "eviction-api"
@@ -141,13 +141,18 @@ def make_plan(
     solution = solve_snapshot(compiled, options, candidates=candidates, stop=stop, progress=progress)
     planning = _Planning(compiled, settings, terms)
     planning.reach(compiled, solution.where)
-    stays = dict(terms.frozen)
+    stays, wanted = dict(terms.frozen), dict.fromkeys(settings.admit)
     shorter = replace(options, time_limit=max(0.1, options.time_limit * LATER_SHARE))
     for _ in range(terms.rounds):
         if not planning.stuck or stop.is_set():
             break
-        stays |= dict.fromkeys(planning.stuck, "no order of moves reaches its place")
-        narrower = make_problem(snapshot, settings, _said(stays))
+        opening = [key for key in planning.opening if key not in wanted]
+        if opening and (settings.drain or settings.admit):
+            # An errand counts moves before pods that wait, so it may leave those out that others wait for.
+            wanted |= dict.fromkeys(opening)
+        else:
+            stays |= dict.fromkeys(planning.stuck, "no order of moves reaches its place")
+        narrower = make_problem(snapshot, replace(settings, admit=tuple(wanted)), _said(stays))
         again = solve_snapshot(narrower, shorter, candidates=[planning.where], stop=stop)
         planning.reach(narrower, again.where)
     cut = ("interrupted: made of what was found until then",) if stop.is_set() else ()
@@ -202,6 +207,7 @@ class _Planning:
         self.where: Mapping[str, str] = self.start
         self.best_values = self.values(self.start)
         self.stuck: list[str] = []
+        self.opening: list[str] = []
         self.given_up: dict[str, str] = {}
 
     def reach(self, compiled: Compiled, where: Mapping[str, str], *, keep: bool = False) -> None:
@@ -217,11 +223,19 @@ class _Planning:
                 moves.append(Relocation(pod, pod.node_name, target))
         sequencing = self._sequenced(compiled, moves)
         self.stuck = [one.key for one in sequencing.stuck]
+        self.opening = self._opening(where)
         self.given_up |= {one.key: str(one) for one in sequencing.stuck}
         reached = _after(self.start, sequencing)
         values = self.values(reached)
         if keep or values < self.best_values:
             self.best, self.where, self.best_values = sequencing, reached, values
+
+    def _opening(self, where: Mapping[str, str]) -> list[str]:
+        """Return pods that a placement leaves waiting, under budgets that would let stuck moves go if they ran."""
+        stuck = set(self.stuck)
+        budgets = {i for pod in self.compiled.pods if pod.key in stuck for i in self.budgets.covering(pod)}
+        waiting = (pod for pod in self.compiled.pods if not pod.node_name and not where.get(pod.key))
+        return [pod.key for pod in waiting if budgets.intersection(self.budgets.covering(pod))]
 
     def _sequenced(self, compiled: Compiled, moves: Sequence[Relocation]) -> Sequencing:
         kinds = dict(zip((pod.key for pod in compiled.pods), compiled.class_of.tolist(), strict=True))

@@ -106,6 +106,25 @@ def test_several_nodes_at_once() -> None:
     assert {move.target for move in answer.planned.plan.moves} == {"n4"}
 
 
+def test_a_pod_that_waits_is_placed_if_a_budget_asks_for_it() -> None:
+    """The cheapest way leaves web-b waiting, and then web-a, the only one that is healthy, may not go."""
+    waiting = owned("web-b", cpu="3")
+    waiting["status"].pop("conditions")
+    pods = [owned("web-a", "n1"), waiting, owned("db-a", "n2", cpu="2"), owned("db-b", "n3", cpu="2")]
+    budget = {
+        "metadata": {"name": "web", "namespace": "default"},
+        "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}},
+    }
+    nodes = [node(f"n{i}") for i in (1, 2, 3)]
+    answer = drained(snapshot(nodes=nodes, pods=pods, pod_disruption_budgets=[budget]), "n1")
+    assert answer.possible
+    assert "web-a" in moved(answer)
+    assert len(moved(answer)) == 2
+    assert answer.planned.where["default/web-b"] in {"n2", "n3"}
+    without = drained(snapshot(nodes=nodes, pods=pods), "n1")
+    assert moved(without) == {"web-a"}
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_no_drain_is_cheaper(seed: int) -> None:
     """Held against every placement of a tiny cluster: none leaves fewer pods there, or as many with fewer moves."""
