@@ -272,7 +272,7 @@ class _Portfolio:
         """Let annealing and neighbourhoods take turns; who has gained more last time gets the next turn.
 
         Among equals it is whose turn is longer ago. The first one goes to annealing, unless the problem is small: then
-        annealing has had more steps than it needs, and a model sees what walks pass by.
+        annealing has mostly gained what walks gain, and a model sees what they pass by.
         """
         run = self.run
         with closing(self._executor()) as executor:
