@@ -1,11 +1,13 @@
 """Compiles all kernels ahead of time: ``python -m optimizer.warm``.
 
-Machine code is kept on disk, so that this takes a minute once, and nothing afterwards.
+Machine code is kept on disk, so that this takes some minutes once, and nothing afterwards.
 """
 
 from __future__ import annotations
 
 import multiprocessing
+import sys
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -23,8 +25,12 @@ from models.problem import (
     Unplaced,
     Weighted,
 )
-from optimizer.control import Stop
+from optimizer.bounds import best_bound
+from optimizer.control import Deadline, Stop
+from optimizer.cpsat.variables import most
+from optimizer.evaluate import Judge
 from optimizer.executor import unattended
+from optimizer.patterns.engine import PatternEngine
 from optimizer.portfolio import Options, solve
 from optimizer.search.kernel import jit
 
@@ -32,25 +38,52 @@ POLL = 0.1
 """Seconds between looks at whether to stop."""
 
 
-def warm_ahead(stop: Stop) -> None:
-    """Compile what has not been compiled, in a process of its own: no solve pays for it with its time limit.
+def warm_ahead(stop: Stop) -> bool:
+    """Compile what has not been compiled, in processes of their own: no solve pays for it with its time limit.
 
-    If a stop comes first, nothing is compiled. A solve that begins with it set needs no kernel.
+    Returns whether all has been compiled. If a stop comes first, nothing is: a solve that begins with it set needs no
+    kernel.
     """
     if not jit.is_cold():
-        return
-    child = multiprocessing.get_context("spawn").Process(target=warm, daemon=True)
+        return True
+    context = multiprocessing.get_context("spawn")
+    children = [context.Process(target=part, daemon=True) for part in PARTS]
     with unattended():
-        child.start()
-    while child.is_alive():
-        child.join(POLL)
+        for child in children:
+            child.start()
+    while any(child.is_alive() for child in children):
+        for child in children:
+            child.join(POLL)
         if stop.is_set():
-            child.terminate()
-            child.join()
+            for child in children:
+                child.terminate()
+                child.join()
+    complete = not any(child.exitcode for child in children)
+    if complete:
+        jit.is_warm_now()
+    return complete
 
 
-def warm() -> None:
+def _everything() -> None:
     """Solve problems of three pods on two nodes; no engine can leave them to another, so all are compiled for them."""
+    for problem in _problems():
+        solve(problem, Options(time_limit=5.0, deterministic=True))
+
+
+def _patterns_and_bounds() -> None:
+    """Compile what a solve asks for last, while its walks, which take longest, are compiled beside it."""
+    for problem in _problems():
+        judge = Judge(problem)
+        PatternEngine(judge).settle(0, (), problem.start, Deadline(5.0, deterministic=True))
+        *reached, value = judge.evaluate(problem.start).values
+        best_bound(judge, most(problem), len(reached), reached, value, Deadline(5.0, deterministic=True))
+
+
+PARTS = (_everything, _patterns_and_bounds)
+"""Work that together asks for every kernel, each part in a process of its own. What one has compiled, others load."""
+
+
+def _problems() -> Iterator[Problem]:
     here, one, two = Origin("warm"), np.ones(2, dtype=np.int64), np.full(2, 2, dtype=np.int64)
     capacity = Capacity(here, np.array([2, 3]), np.array([4, 4]), one)
     slope = np.array([[1, 3, 5]])
@@ -65,11 +98,13 @@ def warm() -> None:
     devices = Devices(here, np.array([1, 0]), np.array([0, 6]), 12, two, 0 * one, np.zeros(0, int), np.zeros(0, int))
     # Demands are nearly all there is room for, and no node can be full.
     tight = replace(capacity, demand=np.array([4000, 2002]), free=np.array([6001, 6003]))
-    unplaced = replace(problem, spare=two, start=Placement.of([]), rules=(tight,), tiers=tiers[:1])
-    for one_problem in (problem, replace(problem, rules=(capacity, devices)), unplaced):
-        solve(one_problem, Options(time_limit=5.0, deterministic=True))
-    jit.is_warm_now()
+    yield problem
+    yield replace(problem, rules=(capacity, devices))
+    yield replace(problem, spare=two, start=Placement.of([]), rules=(tight,), tiers=tiers[:1])
 
 
 if __name__ == "__main__":
-    warm()
+    # By its name, under which the processes look the parts up.
+    from optimizer import warm
+
+    sys.exit(not warm.warm_ahead(Stop()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from pathlib import Path
@@ -16,17 +17,37 @@ from optimizer.search.kernel import jit
 def test_nothing_is_compiled_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jit, "is_cold", lambda: False)
     monkeypatch.setattr(warm, "multiprocessing", None)
-    warm.warm_ahead(Stop())
+    assert warm.warm_ahead(Stop())
 
 
 def test_a_stop_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jit, "is_cold", lambda: True)
-    monkeypatch.setattr(warm, "warm", _forever)
+    monkeypatch.setattr(warm, "PARTS", (_at_once, _forever))
     stop = Stop()
     threading.Timer(0.2, stop.set).start()
     began = time.monotonic()
-    warm.warm_ahead(stop)
+    assert not warm.warm_ahead(stop)
     assert time.monotonic() - began < 30
+
+
+def test_all_is_compiled_when_every_part_has_ended_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    noted: list[bool] = []
+    monkeypatch.setattr(jit, "is_cold", lambda: True)
+    monkeypatch.setattr(jit, "is_warm_now", lambda: noted.append(True))
+    monkeypatch.setattr(warm, "PARTS", (_at_once, _fails))
+    assert not warm.warm_ahead(Stop())
+    assert not noted
+    monkeypatch.setattr(warm, "PARTS", (_at_once, _at_once))
+    assert warm.warm_ahead(Stop())
+    assert noted
+
+
+def _at_once() -> None:
+    pass
+
+
+def _fails() -> None:
+    sys.exit(3)
 
 
 def _forever() -> None:
