@@ -27,7 +27,7 @@ from tests.support.brute_force import best
 from tests.support.clusters import random_cluster, random_devices
 from tests.support.problems import random_problem
 
-SEEDS = range(int(os.environ.get("STOWPLAN_SEEDS", "120")))
+SEEDS = range(int(os.environ.get("STOWPLAN_SEEDS", "80")))
 NAMES = list(PRESETS)
 
 

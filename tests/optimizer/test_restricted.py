@@ -45,7 +45,7 @@ from tests.support.brute_force import agreeing
 from tests.support.clusters import random_cluster
 from tests.support.problems import ints, random_company, random_problem, random_start
 
-SEEDS = range(int(os.environ.get("STOWPLAN_SEEDS", "120")))
+SEEDS = range(int(os.environ.get("STOWPLAN_SEEDS", "80")))
 NAMES = list(PRESETS)
 TRIED = 60
 """Placements that are looked at for a legal one to start from."""
