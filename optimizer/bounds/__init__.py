@@ -14,6 +14,12 @@ from optimizer.evaluate.evaluation import Judge
 UNBOUNDED = 1e6
 """Seconds that never run out, where the answer must not depend on the clock."""
 
+NEAR = 0.001
+"""Share of the value by which a cheap bound is so near that dear ones, where they leave terms out, are not worth it."""
+
+SMALL = 5_000
+"""(class, node) variables up to which no bound is dear."""
+
 
 def best_bound(
     judge: Judge, upper: NDArray[np.int32], tier: int, reached: Sequence[int], value: int, deadline: Deadline
@@ -35,10 +41,14 @@ def best_bound(
     ]
     if max(found)[0] >= value:
         return max(found)
+    near, small = value - max(found)[0] <= NEAR * value, np.count_nonzero(upper) <= SMALL
+    reads_all = decomposition.reads_all(judge.problem, tier)
+    if near and not small and not reads_all:
+        return max(found)
     nodewise = decomposition.decomposition_bound(judge, upper, tier, reached, deadline, value)
     if nodewise is not None:
         found.append((nodewise, decomposition.NAME))
-        if nodewise >= value or decomposition.reads_all(judge.problem, tier):
+        if nodewise >= value or reads_all:
             return max(found)
     if not deadline.over:
         seconds = UNBOUNDED if deadline.deterministic else deadline.remaining
