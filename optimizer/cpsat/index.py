@@ -23,6 +23,7 @@ class Index:
     """
 
     def __init__(self, judge: Judge) -> None:
+        self.judge = judge
         self.problem = problem = judge.problem
         self.before = {i: before for i, before in enumerate(judge.start_excess) if before.any()}
         self.capacities = [(i, rule) for i, rule in enumerate(problem.rules) if isinstance(rule, Capacity)]

@@ -9,9 +9,10 @@ from functools import cached_property
 import numpy as np
 
 from models.arrays import Ints
-from models.problem import SEVERITY, Capacity, Origin, Placement, Problem, Rule
+from models.problem import SEVERITY, Capacity, NodeCurve, Origin, Placement, Problem, Rule
 from optimizer.evaluate.cost import cost
 from optimizer.evaluate.excess import arrivals, excess, place_names, places
+from optimizer.evaluate.pooling import Pooled, pool
 from optimizer.evaluate.suspects import Suspects
 
 
@@ -70,6 +71,7 @@ class Judge:
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
+        self._pooled: dict[int, list[Pooled]] = {}
 
     @cached_property
     def start_excess(self) -> list[Ints]:
@@ -81,6 +83,13 @@ class Judge:
         for i in self._suspects.of(problem.start).tolist():
             found[i] = excess(problem.rules[i], problem, problem.start)
         return found
+
+    def pooled(self, tier: int) -> list[Pooled]:
+        """Return what the loads of each `NodeCurve` of a tier cost at least, in their order."""
+        if tier not in self._pooled:
+            terms = [weighted.term for weighted in self.problem.tiers[tier].terms]
+            self._pooled[tier] = [pool(self.problem, term) for term in terms if isinstance(term, NodeCurve)]
+        return self._pooled[tier]
 
     @cached_property
     def _suspects(self) -> Suspects:

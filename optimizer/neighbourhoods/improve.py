@@ -20,7 +20,7 @@ from optimizer.evaluate.evaluation import Judge
 from optimizer.executor import Executor
 from optimizer.neighbourhoods.carve import Busy, carve
 from optimizer.neighbourhoods.choice import Choice
-from optimizer.neighbourhoods.kinds import KINDS
+from optimizer.neighbourhoods.kinds import ABOUT_MOVES, KINDS
 from optimizer.neighbourhoods.scene import Scene, Shared
 
 ROUND = 4
@@ -40,6 +40,9 @@ PATIENCE = 200
 
 OFFER_EVERY = 1.0
 """Seconds between placements that are handed out, since whoever takes them judges them once more."""
+
+FOCUS = 0.75
+"""Share of the neighbourhoods that follow moves where nothing but moves can cost less."""
 
 FRUITLESS = 20
 """Attempts in a row to choose a neighbourhood after which there is none."""
@@ -235,6 +238,8 @@ class _Search:
         if self.over:
             return None
         useless: set[str] = set()
+        if self.scene.only_moves_are_left and self.rng.random() < FOCUS:
+            useless |= KINDS.keys() - ABOUT_MOVES
         for _ in range(FRUITLESS):
             kind = self.choice.next(self.rng, useless)
             if kind is None:

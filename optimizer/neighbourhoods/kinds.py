@@ -65,6 +65,39 @@ def hot_and_cold(scene: Scene, rng: np.random.Generator) -> Idea | None:
     return Idea(_alternating(_noisy(-heat, rng), _noisy(_ranks(heat) + _ranks(scene.fullness), rng)))
 
 
+EXCHANGED, OFFERED = 16, 2000
+"""Pods of a node that may give way, and pods elsewhere that may come in their place, that are looked at."""
+
+
+def exchange(scene: Scene, rng: np.random.Generator) -> Idea | None:
+    """A node whose loads cost more than they have to, and those of pods that would do well there instead of its own.
+
+    What these nodes lose is left to the model: it may put together what no exchange of two pods can.
+    """
+    dear = np.flatnonzero(scene.beyond > 0)
+    if not len(dear):
+        return None
+    seed = int(dear[_noisy(-scene.beyond[dear], rng)[0]])
+    placement = scene.placement
+    elsewhere = rng.permutation(np.flatnonzero(placement.node != seed))[:OFFERED]
+    if not len(elsewhere):
+        return None
+    goes = rng.permutation(scene.classes_on(seed))[:EXCHANGED]
+    comes = placement.cls[elsewhere]
+    # One row for each pod that gives way, the last one for none.
+    cost = np.zeros((len(goes) + 1, len(comes)))
+    there = np.full(cost.size, seed)
+    for curve, load in zip(scene.shared.curves, scene.loads, strict=True):
+        demand = curve.term.demand
+        after = load[seed] + demand[comes][None, :] - np.append(demand[goes], 0)[:, None]
+        cost += curve.beyond(there, after.ravel()).reshape(cost.shape)
+    for fill, capacity in zip(scene.fill, scene.shared.capacities, strict=True):
+        free = capacity.free[seed] * (1 - fill[seed])
+        cost[capacity.demand[comes][None, :] - np.append(capacity.demand[goes], 0)[:, None] > free] = np.inf
+    best = _noisy(cost.min(axis=0), rng)
+    return Idea(_first(seed, _once(placement.node[elsewhere[best]])), movers=np.union1d(goes, comes[best]))
+
+
 def emptiest(scene: Scene, rng: np.random.Generator) -> Idea | None:
     """Nodes in use that hold least, and others that could take their pods."""
     if not scene.shared.counts_nodes:
@@ -196,6 +229,7 @@ KINDS: dict[str, Kind] = {
     "random": at_random,
     "alike": alike,
     "hot and cold": hot_and_cold,
+    "exchange": exchange,
     "emptiest": emptiest,
     "domain": domain,
     "workload": workload,
@@ -205,6 +239,9 @@ KINDS: dict[str, Kind] = {
     "room": room_for,
 }
 """All kinds by name."""
+
+ABOUT_MOVES = frozenset({"moved", "cheaper moves"})
+"""Those that follow pods that have moved."""
 
 
 def _noisy(key: Floats | Ints, rng: np.random.Generator) -> Ints:

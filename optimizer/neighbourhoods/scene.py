@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -25,6 +26,22 @@ from optimizer.cpsat.index import Index
 from optimizer.cpsat.mentions import ranges
 from optimizer.evaluate.cost import missed_points, usage
 from optimizer.evaluate.excess import excess
+from optimizer.evaluate.pooling import Pooled
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Curve:
+    """A term of the tier about loads of single nodes."""
+
+    weight: int
+    term: NodeCurve
+    pooled: Pooled
+
+    def beyond(self, node: Ints, load: Ints) -> Floats:
+        """Return what ``node[i]`` would cost with ``load[i]`` beyond what it has to."""
+        curve = self.term.curve[node]
+        value = np.where(curve >= 0, self.term.curves.at(np.maximum(0, curve), load), 0)
+        return self.weight * self.pooled.reduced(node, value, load).astype(np.float64)
 
 
 class Shared:
@@ -44,12 +61,22 @@ class Shared:
         Whether nodes in use do.
     weighs_moves
         Whether moves do, beside curves.
+    nothing_else
+        Whether nothing does but moves, where pods stand, and curves of single nodes.
+    curves
+        What is a matter of each node's load.
     """
 
     def __init__(self, index: Index, tier: int) -> None:
         self.index = index
         self.problem = problem = index.problem
         self.tier = problem.tiers[tier]
+        nodewise = [weighted for weighted in self.tier.terms if isinstance(weighted.term, NodeCurve)]
+        self.curves = [
+            Curve(weighted.weight, weighted.term, pooled)
+            for weighted, pooled in zip(nodewise, index.judge.pooled(tier), strict=True)
+            if isinstance(weighted.term, NodeCurve)
+        ]
         terms: list[Term] = [weighted.term for weighted in self.tier.terms]
         parts = [*problem.rules, *terms]
         self.capacities = [rule for _, rule in index.capacities]
@@ -64,6 +91,7 @@ class Shared:
         self.counts_nodes = any(isinstance(term, Open) for term in terms)
         curves = any(isinstance(term, CURVES) for term in terms)
         self.weighs_moves = curves and any(isinstance(term, Move | MovePeak) for term in terms)
+        self.nothing_else = all(isinstance(term, NodeCurve | Move | MovePeak | Prefer) for term in terms)
 
 
 class Scene:
@@ -127,23 +155,39 @@ class Scene:
         """Pods that stood at the start where they do not now."""
         return self.problem.start.beyond(self.placement, len(self.problem.nodes))
 
+    @property
+    def only_moves_are_left(self) -> bool:
+        """Whether loads cost no more than they have to, so that other moves alone can cost less."""
+        return self.shared.weighs_moves and self.shared.nothing_else and not self.beyond.any()
+
     @cached_property
     def heat(self) -> Floats:
-        """``[n]`` what each node costs in the tier, as far as that can be said of single nodes."""
-        heat = np.zeros(len(self.problem.nodes))
+        """``[n]`` what each node costs in the tier beyond what it has to, as far as single nodes tell."""
+        heat = self.beyond.copy()
         for weighted in self.shared.tier.terms:
             heat += weighted.weight * self._heat(weighted.term)
         return heat
+
+    @cached_property
+    def loads(self) -> list[Ints]:
+        """``[n]`` for each curve of the tier, the loads of its nodes."""
+        nodes = len(self.problem.nodes)
+        return [self.placement.per_node(nodes, curve.term.demand) + curve.term.held for curve in self.shared.curves]
+
+    @cached_property
+    def beyond(self) -> Floats:
+        """``[n]`` what each node's loads cost beyond what they have to."""
+        nodes = np.arange(len(self.problem.nodes))
+        beyond = np.zeros(len(nodes))
+        for curve, load in zip(self.shared.curves, self.loads, strict=True):
+            beyond += curve.beyond(nodes, load)
+        return beyond
 
     def _heat(self, term: Term) -> Floats:
         nodes = len(self.problem.nodes)
         heat = np.zeros(nodes)
         placement = self.placement
         match term:
-            case NodeCurve():
-                here = np.flatnonzero(term.curve >= 0)
-                load = placement.per_node(nodes, term.demand) + term.held
-                heat[here] = term.curves.at(term.curve[here], load[here])
             case NodeScore():
                 heat += (
                     term.cost
@@ -167,5 +211,5 @@ class Scene:
                     elif len(now) % nodes == 0:
                         heat += now.reshape(-1, nodes).sum(axis=0)
             case _:
-                pass  # what speaks of domains or of absent pods has kinds of its own
+                pass  # curves are beyond; what speaks of domains or of absent pods has kinds of its own
         return heat

@@ -1,0 +1,87 @@
+"""What loads cost at the very least, and what each node costs beyond that.
+
+The loads of a curve's nodes add up to what all pods ask for, however they are placed. The least that a sum of convex
+functions costs for a given sum of arguments is found by filling the flattest pieces first (infimal convolution). The
+slope of the last piece is the *price* of load, the multiplier of the equation that adds the loads up. At this price
+``λ`` a node with load ``x`` has the reduced cost ``f(x) − λ·x − min_y (f(y) − λ·y)``, which is never negative, and the
+reduced costs of all nodes add up to what the placement costs beyond the least.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from models.arrays import Bools, Ints
+from models.problem import FAR, NodeCurve, Problem
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pooled:
+    """The loads of a `NodeCurve`, spread over the nodes as they like.
+
+    Parameters
+    ----------
+    least
+        What the curves cost at the very least; 0 if they are not convex.
+    price
+        ``[n]`` cost of one more unit of load, the same for all nodes that count; 0 if the curves are not convex.
+    base
+        ``[n]`` the least that a node's curve costs at this price, ``min_y (f(y) − price·y)``.
+    """
+
+    least: int
+    price: Ints
+    base: Ints
+
+    def reduced(self, node: Ints, value: Ints, load: Ints) -> Ints:
+        """Return what ``node[i]`` with ``load[i]``, whose curve is ``value[i]`` there, costs beyond what it has to."""
+        return value - self.price[node] * load - self.base[node]
+
+
+def pool(problem: Problem, term: NodeCurve) -> Pooled:
+    """Return what the loads of a term cost at least."""
+    counted = term.curve >= 0
+    nothing = np.zeros(len(counted), dtype=np.int64)
+    if not counted.any() or not term.curves.convex:
+        return Pooled(0, nothing, nothing)
+    placed = problem.size - problem.spare
+    # Pods that may wait, or stand on a node whose load is not counted, may leave the total or not.
+    free = problem.spare if counted.all() else problem.size
+    fixed = placed if counted.all() else np.zeros_like(placed)
+    surely = int((term.demand * fixed).sum()) + int(term.held[counted].sum())
+    low = surely + int(np.minimum(0, term.demand * free).sum())
+    high = surely + int(np.maximum(0, term.demand * free).sum())
+    return _convolved(problem, term, counted, low, high)
+
+
+def _convolved(problem: Problem, term: NodeCurve, counted: Bools, low: int, high: int) -> Pooled:
+    """Return ``min Σ f_n(x_n)`` over whole ``x_n`` whose sum is between ``low`` and ``high``."""
+    rows, nodes = term.curve[counted], int(np.count_nonzero(counted))
+    start, slope = term.curves.start[rows], term.curves.slope[rows]
+    # No load falls below what stays when all that lower it have come.
+    least = term.held[counted] + int(np.minimum(0, term.demand * problem.size).sum())
+    cost = int(term.curves.at(rows, least).sum())
+    pieces = np.arange(start.shape[1])[None, :] < (start < FAR).sum(axis=1)[:, None]
+    begin = np.maximum(start, least[:, None])
+    begin[:, 0] = least
+    end = np.append(np.where(start[:, 1:] < FAR, start[:, 1:], FAR), np.full((nodes, 1), FAR), axis=1)
+    length = np.maximum(0, end - begin)
+    there = pieces & (length > 0)
+    at, price = int(least.sum()), 0
+    steps = sorted(zip(slope[there].tolist(), length[there].tolist(), strict=True))
+    for rise, step in steps:
+        wanted = (low if rise >= 0 else high) - at
+        if wanted <= 0:
+            # Between what all pods ask for at least and at most, a total is worth nothing.
+            price = 0 if rise >= 0 and at < high else price
+            break
+        at, cost, price = at + min(step, wanted), cost + rise * min(step, wanted), rise
+    # A piece that no load reaches is looked at where the first one begins, which is done in any case.
+    corner = np.where(there, begin, least[:, None])
+    value = term.curves.at(np.repeat(rows, corner.shape[1]), corner.ravel()).reshape(corner.shape)
+    prices, base = np.zeros((2, len(counted)), dtype=np.int64)
+    prices[counted] = price
+    base[counted] = (value - price * corner).min(axis=1)
+    return Pooled(cost, prices, base)
