@@ -15,7 +15,7 @@ import pytest
 
 from instances.synthetic import synthetic_snapshot
 from models.objective import PRESETS
-from models.problem import Placement, Problem
+from models.problem import Capacity, Curves, Move, NodeCurve, Origin, Placement, Problem, Tier, Weighted
 from optimizer.control import Deadline, Stop
 from optimizer.cpsat.index import Index
 from optimizer.cpsat.scope import Free
@@ -25,7 +25,7 @@ from optimizer.executor import PoolExecutor, SerialExecutor
 from optimizer.neighbourhoods.carve import Busy, carve
 from optimizer.neighbourhoods.choice import LEAST_WORK, Choice
 from optimizer.neighbourhoods.improve import Practice, _Proposal, _Search, improve
-from optimizer.neighbourhoods.kinds import KINDS, Idea, cheaper_moves
+from optimizer.neighbourhoods.kinds import ABOUT_MOVES, KINDS, Idea, cheaper_moves, exchange
 from optimizer.neighbourhoods.scene import Scene, Shared
 from plugins_compat.compiler.compile import compile_problem
 from plugins_compat.profiles import default_profile
@@ -227,6 +227,71 @@ def test_cheaper_moves_are_looked_for_where_pods_have_moved() -> None:
         assert tied == sorted(tied, reverse=True)  # those that moves tie come first
         assert tied[0]
         assert set(idea.movers.tolist()) == set().union(*(here[n] | gone[n] for n in nodes))
+
+
+HERE = Origin("test")
+
+
+def two_loads(demands: list[tuple[int, int]], on: list[int], wanted: tuple[int, int]) -> tuple[Judge, Placement]:
+    """Return pods with two demands on nodes that cost as much as their loads differ from what is wanted.
+
+    A node holds one unit more than that, or what it holds at the start.
+    """
+    pods, nodes = len(on), max(on) + 1
+    one, some = np.ones(pods, dtype=np.int64), np.zeros(nodes, dtype=np.int64)
+    start = Placement.of((c, n, 1) for c, n in enumerate(on))
+    terms, rules = [], []
+    for demand, target in zip(np.array(demands).T, wanted, strict=True):
+        curves = Curves(np.array([[0, target]]), np.array([[-1, 1]]), np.array([[target, 0]]))
+        terms.append(Weighted(1, NodeCurve(HERE, demand, some, some, curves)))
+        rules.append(Capacity(HERE, demand, np.maximum(target + 1, start.per_node(nodes, demand)), some))
+    tiers = (Tier("balance", (*terms, Weighted(1, Move(HERE, one)))),)
+    names = tuple(f"n{n}" for n in range(nodes)), tuple(f"c{c}" for c in range(pods))
+    return Judge(Problem(*names, one, 0 * one, start, tuple(rules), tiers)), start
+
+
+def test_an_exchange_begins_where_loads_cost_too_much_with_who_has_what_is_missing() -> None:
+    """The first node has too little of the second load; only pods of the last one help, which has too much, and has to.
+
+    There is one unit of each load more than is wanted in all.
+    """
+    others = [(4, 1), (0, 3)] * 6
+    judge, start = two_loads(
+        [(3, 2), (2, 1), *others, (1, 3), (3, 3)], [0, 0, *np.repeat(range(1, 7), 2), 7, 7], (4, 4)
+    )
+    scene = Scene(Shared(Index(judge), 0), start)
+    assert scene.beyond.tolist() == [2, 0, 0, 0, 0, 0, 0, 0]
+    assert not scene.only_moves_are_left
+    rng = np.random.default_rng(1)
+    seconds = []
+    for _ in range(200):
+        idea = exchange(scene, rng)
+        assert idea is not None
+        assert sorted(idea.nodes.tolist()) == list(range(8))
+        assert idea.nodes[0] == 0
+        seconds.append(int(idea.nodes[1]))
+    assert seconds.count(7) > 2 * max(seconds.count(n) for n in range(1, 7))
+
+
+def test_where_no_load_costs_too_much_there_is_no_exchange_but_moves_are_followed() -> None:
+    judge, start = two_loads([(2, 2)] * 24, list(np.repeat(range(12), 2)), (4, 4))
+    turned = Placement.of((c, (n + 1) % 12, 1) for c, n, _ in start.entries())
+    shared = Shared(Index(judge), 0)
+    assert Scene(shared, turned).only_moves_are_left
+    assert exchange(Scene(shared, turned), np.random.default_rng(1)) is None
+    with SerialExecutor(Stop()) as executor:
+        search = _Search(Practice(judge), turned, 0, Deadline(1e6), executor, 1, lambda placement: None, True, None)
+        kinds = [proposal.kind for _ in range(60) if (proposal := alone(search)) is not None]
+    assert sum(kind in ABOUT_MOVES for kind in kinds) > 0.6 * len(kinds)
+    assert set(kinds) - ABOUT_MOVES
+
+
+def alone(search: _Search) -> _Proposal | None:
+    """Return a proposal that nobody works on."""
+    proposal = search._propose()
+    if proposal is not None:
+        search.busy.release(proposal.free)
+    return proposal
 
 
 def test_who_moved_is_left_out_last() -> None:
