@@ -41,21 +41,23 @@ POLL = 0.1
 def warm_ahead(stop: Stop) -> bool:
     """Compile what has not been compiled, in processes of their own: no solve pays for it with its time limit.
 
-    Returns whether all has been compiled. If a stop comes first, nothing is: a solve that begins with it set needs no
-    kernel.
+    Returns whether nothing failed or was stopped. If a stop comes first, what is under way is given up: a solve that
+    begins with it set needs no kernel.
     """
     if not jit.is_cold():
         return True
     context = multiprocessing.get_context("spawn")
     children = [context.Process(target=part, daemon=True) for part in PARTS]
-    with unattended():
-        for child in children:
-            child.start()
-    while any(child.is_alive() for child in children):
-        for child in children:
-            child.join(POLL)
-        if stop.is_set():
+    try:
+        with unattended():
             for child in children:
+                child.start()
+        while any(child.is_alive() for child in children) and not stop.is_set():
+            for child in children:
+                child.join(POLL)
+    finally:
+        for child in children:
+            if child.is_alive():
                 child.terminate()
                 child.join()
     complete = not any(child.exitcode for child in children)

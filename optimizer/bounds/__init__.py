@@ -36,7 +36,7 @@ def best_bound(
         Value of this tier that is known to be reachable: a bound that meets it ends the search.
     """
     found = [
-        (pooled.pooled_bound(judge.problem, tier), pooled.NAME),
+        (pooled.pooled_bound(judge, tier), pooled.NAME),
         (room.room_bound(judge, tier, reached), room.NAME),
     ]
     if max(found)[0] >= value:

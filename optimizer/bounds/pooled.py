@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from models.problem import NodeCurve, Problem
-from optimizer.evaluate.pooling import pool
+from models.problem import NodeCurve
+from optimizer.evaluate import Judge
 
 NAME = "pooled loads"
 """What results call this bound."""
 
 
-def pooled_bound(problem: Problem, tier: int) -> int:
+def pooled_bound(judge: Judge, tier: int) -> int:
     """Return a lower bound of a tier: the sum of what its convex curves cost at the very least."""
-    return sum(
-        weighted.weight * pool(problem, weighted.term).least
-        for weighted in problem.tiers[tier].terms
-        if isinstance(weighted.term, NodeCurve) and weighted.weight > 0
-    )
+    terms = [weighted for weighted in judge.problem.tiers[tier].terms if isinstance(weighted.term, NodeCurve)]
+    pooled = zip(terms, judge.pooled(tier), strict=True)
+    return sum(weighted.weight * loads.least for weighted, loads in pooled if weighted.weight > 0)

@@ -3,8 +3,8 @@
 The loads of a curve's nodes add up to what all pods ask for, however they are placed. The least that a sum of convex
 functions costs for a given sum of arguments is found by filling the flattest pieces first (infimal convolution). The
 slope of the last piece is the *price* of load, the multiplier of the equation that adds the loads up. At this price
-``λ`` a node with load ``x`` has the reduced cost ``f(x) − λ·x − min_y (f(y) − λ·y)``, which is never negative, and the
-reduced costs of all nodes add up to what the placement costs beyond the least.
+``λ`` a node with load ``x`` has the reduced cost ``f(x) − λ·x − min_y (f(y) − λ·y)``, which is never negative. Where
+the sum of the loads is known, the reduced costs of all nodes add up to what the placement costs beyond the least.
 """
 
 from __future__ import annotations
@@ -69,19 +69,20 @@ def _convolved(problem: Problem, term: NodeCurve, counted: Bools, low: int, high
     end = np.append(np.where(start[:, 1:] < FAR, start[:, 1:], FAR), np.full((nodes, 1), FAR), axis=1)
     length = np.maximum(0, end - begin)
     there = pieces & (length > 0)
-    at, price = int(least.sum()), 0
+    at = int(least.sum())
     steps = sorted(zip(slope[there].tolist(), length[there].tolist(), strict=True))
+    price = min(0, steps[0][0])
     for rise, step in steps:
         wanted = (low if rise >= 0 else high) - at
         if wanted <= 0:
             # Between what all pods ask for at least and at most, a total is worth nothing.
-            price = 0 if rise >= 0 and at < high else price
+            price = max(0, price) if rise >= 0 and at < high else price
             break
         at, cost, price = at + min(step, wanted), cost + rise * min(step, wanted), rise
-    # A piece that no load reaches is looked at where the first one begins, which is done in any case.
-    corner = np.where(there, begin, least[:, None])
-    value = term.curves.at(np.repeat(rows, corner.shape[1]), corner.ravel()).reshape(corner.shape)
+    # Where the last piece ends that rises less than the price, a load costs least at the price.
+    flat = (pieces & (slope < price)).sum(axis=1)
+    corner = np.where(flat > 0, begin[np.arange(nodes), np.minimum(flat, slope.shape[1] - 1)], least)
     prices, base = np.zeros((2, len(counted)), dtype=np.int64)
     prices[counted] = price
-    base[counted] = (value - price * corner).min(axis=1)
+    base[counted] = term.curves.at(rows, corner) - price * corner
     return Pooled(cost, prices, base)

@@ -52,6 +52,8 @@ def carve(scene: Scene, idea: Idea, size: int, busy: Busy, rng: np.random.Genera
     size
         Variables that the model should have at most.
     """
+    if idea.anchored and busy.nodes[idea.nodes[0]]:
+        return None
     waiting = _waiting(scene, idea, busy, rng)
     nodes: list[int] = []
     present = np.zeros(len(scene.problem.classes), dtype=np.bool_)

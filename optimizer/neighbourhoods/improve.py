@@ -238,10 +238,11 @@ class _Search:
         if self.over:
             return None
         useless: set[str] = set()
+        others: set[str] = set()
         if self.scene.only_moves_are_left and self.rng.random() < FOCUS:
-            useless |= KINDS.keys() - ABOUT_MOVES
+            others |= KINDS.keys() - ABOUT_MOVES
         for _ in range(FRUITLESS):
-            kind = self.choice.next(self.rng, useless)
+            kind = self.choice.next(self.rng, useless | others) or self.choice.next(self.rng, useless)
             if kind is None:
                 return None
             idea = KINDS[kind](self.scene, self.rng)

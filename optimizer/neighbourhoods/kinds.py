@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from models.arrays import Floats, Ints
+from models.arrays import Bools, Floats, Ints
 from models.problem import Allow, Placement
 from optimizer.cpsat.mentions import ranges
 from optimizer.neighbourhoods.scene import Scene
@@ -33,12 +33,15 @@ class Idea:
         Classes that should stay in where others are left out.
     curves_held
         Whether terms of curves should come to no more than they do, and the rest of the tier alone be made better.
+    anchored
+        Whether it is worth nothing without the first node.
     """
 
     nodes: Ints
     waiting: Ints = field(default_factory=lambda: NONE)
     movers: Ints = field(default_factory=lambda: NONE)
     curves_held: bool = False
+    anchored: bool = False
 
 
 Kind = Callable[[Scene, np.random.Generator], Idea | None]
@@ -91,11 +94,15 @@ def exchange(scene: Scene, rng: np.random.Generator) -> Idea | None:
         demand = curve.term.demand
         after = load[seed] + demand[comes][None, :] - np.append(demand[goes], 0)[:, None]
         cost += curve.beyond(there, after.ravel()).reshape(cost.shape)
-    for fill, capacity in zip(scene.fill, scene.shared.capacities, strict=True):
-        free = capacity.free[seed] * (1 - fill[seed])
-        cost[capacity.demand[comes][None, :] - np.append(capacity.demand[goes], 0)[:, None] > free] = np.inf
+    here = placement.node == seed
+    for capacity in scene.shared.capacities:
+        free = int(capacity.free[seed] - (capacity.demand[placement.cls[here]] * placement.count[here]).sum())
+        more = capacity.demand[comes][None, :] - np.append(capacity.demand[goes], 0)[:, None]
+        cost[more > max(0, free)] = np.inf
+    cost[:, _forbidden(scene, comes, seed)] = np.inf
     best = _noisy(cost.min(axis=0), rng)
-    return Idea(_first(seed, _once(placement.node[elsewhere[best]])), movers=np.union1d(goes, comes[best]))
+    nodes = _first(seed, _once(placement.node[elsewhere[best]]))
+    return Idea(nodes, movers=np.union1d(goes, comes[best[:EXCHANGED]]), anchored=True)
 
 
 def emptiest(scene: Scene, rng: np.random.Generator) -> Idea | None:
@@ -213,11 +220,7 @@ def room_for(scene: Scene, rng: np.random.Generator) -> Idea | None:
     lacking = np.zeros(len(scene.problem.nodes))
     for i, capacity in enumerate(scene.shared.capacities):
         lacking += np.maximum(0.0, scene.fill[i] + capacity.demand[c] / np.maximum(1, capacity.free) - 1)
-    forbidden = np.zeros(len(lacking), dtype=np.bool_)
-    for rule in scene.problem.rules:
-        if isinstance(rule, Allow):
-            forbidden |= ~rule.mask[rule.row[c]]
-    allowed = np.flatnonzero(~forbidden)
+    allowed = np.flatnonzero(~_forbidden(scene, c, slice(None)))
     if not len(allowed):
         return None
     seed = int(allowed[_noisy(lacking[allowed], rng)[0]])
@@ -242,6 +245,16 @@ KINDS: dict[str, Kind] = {
 
 ABOUT_MOVES = frozenset({"moved", "cheaper moves"})
 """Those that follow pods that have moved."""
+
+
+def _forbidden(scene: Scene, cls: Ints | int, node: slice | int) -> Bools:
+    """Return whether pods of a class may not stand on a node: of one class for all nodes, or of some for one."""
+    masks = [rule.mask[rule.row[cls], node] for rule in scene.problem.rules if isinstance(rule, Allow)]
+    shape = len(scene.problem.nodes) if isinstance(node, slice) else np.shape(cls)
+    forbidden = np.zeros(shape, dtype=np.bool_)
+    for mask in masks:
+        forbidden |= ~mask
+    return forbidden
 
 
 def _noisy(key: Floats | Ints, rng: np.random.Generator) -> Ints:

@@ -40,7 +40,8 @@ class Curve:
     def beyond(self, node: Ints, load: Ints) -> Floats:
         """Return what ``node[i]`` would cost with ``load[i]`` beyond what it has to."""
         curve = self.term.curve[node]
-        value = np.where(curve >= 0, self.term.curves.at(np.maximum(0, curve), load), 0)
+        value = np.zeros_like(load)
+        value[curve >= 0] = self.term.curves.at(curve[curve >= 0], load[curve >= 0])
         return self.weight * self.pooled.reduced(node, value, load).astype(np.float64)
 
 
@@ -157,12 +158,12 @@ class Scene:
 
     @property
     def only_moves_are_left(self) -> bool:
-        """Whether loads cost no more than they have to, so that other moves alone can cost less."""
+        """Whether loads cost no more than they have to, so that only other nodes for moved pods can make it better."""
         return self.shared.weighs_moves and self.shared.nothing_else and not self.beyond.any()
 
     @cached_property
     def heat(self) -> Floats:
-        """``[n]`` what each node costs in the tier beyond what it has to, as far as single nodes tell."""
+        """``[n]`` what each node costs in the tier, as far as single nodes tell; its loads beyond what they have to."""
         heat = self.beyond.copy()
         for weighted in self.shared.tier.terms:
             heat += weighted.weight * self._heat(weighted.term)

@@ -286,6 +286,25 @@ def test_where_no_load_costs_too_much_there_is_no_exchange_but_moves_are_followe
     assert set(kinds) - ABOUT_MOVES
 
 
+def test_where_nothing_moved_others_have_their_turn() -> None:
+    judge, start = two_loads([(2, 2)] * 24, list(np.repeat(range(12), 2)), (4, 4))
+    assert Scene(Shared(Index(judge), 0), start).only_moves_are_left
+    with SerialExecutor(Stop()) as executor:
+        search = _Search(Practice(judge), start, 0, Deadline(1e6), executor, 1, lambda placement: None, True, None)
+        assert all(alone(search) is not None for _ in range(30))
+
+
+def test_an_idea_that_is_nothing_without_its_first_node_waits_for_it() -> None:
+    judge, start = two_loads([(2, 2)] * 24, list(np.repeat(range(12), 2)), (4, 4))
+    scene, busy, rng = Scene(Shared(Index(judge), 0), start), Busy(*judge.problem.shape), np.random.default_rng(1)
+    busy.nodes[3] = True
+    nodes = np.array([3, 1, 2, 0])
+    assert carve(scene, Idea(nodes, anchored=True), 100, busy, rng) is None
+    free = carve(scene, Idea(nodes), 100, busy, rng)
+    assert free is not None
+    assert free.nodes.tolist() == [0, 1, 2]
+
+
 def alone(search: _Search) -> _Proposal | None:
     """Return a proposal that nobody works on."""
     proposal = search._propose()

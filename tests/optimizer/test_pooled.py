@@ -8,6 +8,7 @@ import pytest
 from models.objective import PRESETS
 from models.problem import Curves, NodeCurve, Origin, Placement, Problem, Tier, Weighted
 from optimizer.bounds.pooled import pooled_bound
+from optimizer.evaluate import Judge
 from optimizer.evaluate.pooling import pool
 from plugins_compat.compiler.compile import compile_problem
 from plugins_compat.profiles import default_profile
@@ -25,7 +26,7 @@ def test_it_is_never_above_the_optimum(seed: int) -> None:
         snapshot = random_cluster(seed, broken=seed % 4 == 0)
         problem = compile_problem(snapshot, default_profile(K36), PRESETS["balance"]).problem
     for tier, value in enumerate(best(problem)):
-        assert pooled_bound(problem, tier) <= value
+        assert pooled_bound(Judge(problem), tier) <= value
 
 
 def test_it_fills_the_flattest_nodes_first() -> None:
@@ -38,33 +39,62 @@ def test_it_fills_the_flattest_nodes_first() -> None:
     term = NodeCurve(where, one, np.zeros(2, dtype=np.int64), np.array([0, 1]), curves)
     tier = Tier("load", (Weighted(3, term),))
     problem = Problem(("a", "b"), ("c",), 7 * one, 0 * one, Placement.of([(0, 0, 7)]), (), (tier,))
-    assert pooled_bound(problem, 0) == 3 * 4 * 2
+    assert pooled_bound(Judge(problem), 0) == 3 * 4 * 2
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(60))
 def test_what_nodes_cost_beyond_the_least_adds_up_to_what_the_placement_does(seed: int) -> None:
-    """And no node costs less than it has to, wherever pods stand."""
+    """And no node costs less than it has to, wherever pods stand.
+
+    Where the total of the loads is free, or a node does not count, it adds up to no more, and to nothing at a best one.
+    """
     rng = np.random.default_rng(seed)
     nodes, pods = 4, 6
     slope = np.sort(rng.integers(-3, 6, (nodes, 3)), axis=1)
     start = np.array([0, 3, 7]) + rng.integers(-2, 3, (nodes, 1))
-    value = 100 + np.cumsum(
-        np.column_stack([np.zeros(nodes, dtype=int), slope[:, :-1] * np.diff(start, axis=1)]), axis=1
-    )
+    first = np.zeros((nodes, 1), dtype=np.int64)
+    value = 100 + np.cumsum(np.hstack([first, slope[:, :-1] * np.diff(start, axis=1)]), axis=1)
     demand = rng.integers(1, 5, pods)
     held = rng.integers(0, 3, nodes)
     one = np.ones(pods, dtype=np.int64)
-    term = NodeCurve(Origin("test"), demand, held, rng.permutation(nodes), Curves(start, slope, value))
+    curve = rng.permutation(nodes)
+    known = seed % 3 == 0
+    if seed % 3 == 1:
+        curve[0] = -1
+    spare = one if seed % 3 == 2 else 0 * one
+    term = NodeCurve(Origin("test"), demand, held, curve, Curves(start, slope, value))
     names = tuple("abcd"), tuple("uvwxyz")
-    problem = Problem(*names, one, 0 * one, Placement.of([(c, 0, 1) for c in range(pods)]), (), ())
+    problem = Problem(*names, one, spare, Placement.of([]), (), ())
     pooled = pool(problem, term)
-    for _ in range(20):
-        on = rng.integers(0, nodes, pods)
-        load = held + np.bincount(on, demand, nodes).astype(np.int64)
-        cost = term.curves.at(term.curve, load)
+    counted = curve >= 0
+    for _ in range(40):
+        on = rng.integers(-1 if seed % 3 == 2 else 0, nodes, pods)
+        load = held + np.bincount(on[on >= 0], demand[on >= 0], nodes).astype(np.int64)
+        cost = np.where(counted, term.curves.at(np.maximum(0, curve), load), 0)
         beyond = pooled.reduced(np.arange(nodes), cost, load)
         assert (beyond >= 0).all()
-        assert beyond.sum() == cost.sum() - pooled.least
+        assert not beyond[~counted].any()
+        assert beyond.sum() == cost.sum() - pooled.least if known else beyond.sum() <= cost.sum() - pooled.least
+
+
+@pytest.mark.parametrize(
+    ("slope", "load", "beyond"),
+    [
+        ([[1, 3]], [4, 2], [0, 0]),  # six units have to be placed: as many as cost one each
+        ([[1, 3]], [5, 1], [2, 0]),
+        ([[-2, -1]], [4, 3], [0, 0]),  # all seven are worth having
+    ],
+)
+def test_the_price_is_that_of_the_last_unit_that_has_to_be_placed(
+    slope: list[list[int]], load: list[int], beyond: list[int]
+) -> None:
+    corner = 4 if slope[0][0] > 0 else 3
+    curves = Curves(np.array([[0, corner]]), np.array(slope), np.array([[20, 20 + corner * slope[0][0]]]))
+    one, two = np.array([1]), np.zeros(2, dtype=np.int64)
+    problem = Problem(("a", "b"), ("c",), 7 * one, one, Placement.of([]), (), ())
+    pooled = pool(problem, NodeCurve(Origin("test"), one, two, two, curves))
+    reached = np.array(load)
+    assert pooled.reduced(np.arange(2), curves.at(two, reached), reached).tolist() == beyond
 
 
 def test_what_a_free_total_is_worth() -> None:
