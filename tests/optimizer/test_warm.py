@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import sys
 import threading
 import time
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -66,3 +68,23 @@ def test_machine_code_of_other_states_is_removed(monkeypatch: pytest.MonkeyPatch
     jit.is_warm_now()
     assert not jit.is_cold()
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([now.name, "module.pyc"])
+
+
+def test_machine_code_is_saved_by_one_process_at_a_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(jit, "_folder", lambda: tmp_path)
+    kernel = cast(Any, jit.compiled(_twice))
+    saved: list[object] = []
+    with (tmp_path / "turn").open("wb") as turn:
+        fcntl.flock(turn, fcntl.LOCK_EX)
+        other = threading.Thread(target=lambda: saved.append(kernel(3)))
+        other.start()
+        other.join(2.0)
+        assert other.is_alive()
+        assert not list(tmp_path.rglob("*.nbi"))
+    other.join(60.0)
+    assert saved == [6]
+    assert list(tmp_path.rglob("*.nbi"))
+
+
+def _twice(x: int) -> int:
+    return 2 * x

@@ -15,10 +15,16 @@ import numba
 
 import models.bin_packing
 
+try:
+    import fcntl
+except ImportError:  # only where there is no POSIX
+    fcntl = None  # type: ignore[assignment]
+
 F = TypeVar("F", bound=Callable[..., object])
 
 _BESIDE = Path(__file__).parent / "__pycache__"
 _WARM = "complete"
+_TURN = "turn"
 
 
 def compiled(function: F) -> F:
@@ -56,9 +62,29 @@ def _kept(function: F, **options: bool | str) -> F:
     before = config.CACHE_DIR
     config.CACHE_DIR = "" if folder is None else str(folder)
     try:
-        return cast(F, cast(Any, numba.njit)(**settings | options)(function))
+        kernel = cast(Any, numba.njit)(**settings | options)(function)
     finally:
         config.CACHE_DIR = before
+    if folder is not None:
+        _save_in_turn(kernel, folder)
+    return cast(F, kernel)
+
+
+def _save_in_turn(kernel: Any, folder: Path) -> None:
+    """Let one process at a time write to a folder.
+
+    Numba reads a kernel's index, writes it, and then the machine code. Two processes that do so at once for different
+    types give both the same name, and one of them is later run as the other.
+    """
+    save = kernel._cache.save_overload
+
+    def alone(signature: object, result: object) -> None:
+        with (folder / _TURN).open("wb") as turn:
+            if fcntl is not None:
+                fcntl.flock(turn, fcntl.LOCK_EX)
+            save(signature, result)
+
+    kernel._cache.save_overload = alone
 
 
 def is_cold() -> bool:
