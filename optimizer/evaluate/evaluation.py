@@ -12,7 +12,7 @@ from models.arrays import Ints
 from models.problem import SEVERITY, Capacity, NodeCurve, Origin, Placement, Problem, Rule
 from optimizer.evaluate.cost import cost
 from optimizer.evaluate.excess import arrivals, excess, place_names, places
-from optimizer.evaluate.pooling import Pooled, pool
+from optimizer.evaluate.pooling import Curve, pool
 from optimizer.evaluate.suspects import Suspects
 
 
@@ -71,7 +71,7 @@ class Judge:
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
-        self._pooled: dict[int, list[Pooled]] = {}
+        self._curves: dict[int, list[Curve]] = {}
 
     @cached_property
     def start_excess(self) -> list[Ints]:
@@ -84,12 +84,15 @@ class Judge:
             found[i] = excess(problem.rules[i], problem, problem.start)
         return found
 
-    def pooled(self, tier: int) -> list[Pooled]:
-        """Return what the loads of each `NodeCurve` of a tier cost at least, in their order."""
-        if tier not in self._pooled:
-            terms = [weighted.term for weighted in self.problem.tiers[tier].terms]
-            self._pooled[tier] = [pool(self.problem, term) for term in terms if isinstance(term, NodeCurve)]
-        return self._pooled[tier]
+    def curves(self, tier: int) -> list[Curve]:
+        """Return each `NodeCurve` of a tier, in their order, with what its loads cost at least."""
+        if tier not in self._curves:
+            self._curves[tier] = [
+                Curve(weighted.weight, weighted.term, pool(self.problem, weighted.term))
+                for weighted in self.problem.tiers[tier].terms
+                if isinstance(weighted.term, NodeCurve)
+            ]
+        return self._curves[tier]
 
     @cached_property
     def _suspects(self) -> Suspects:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.arrays import Bools, Ints
+from models.arrays import Bools, Floats, Ints
 from models.problem import FAR, NodeCurve, Problem
 
 
@@ -38,6 +38,22 @@ class Pooled:
     def reduced(self, node: Ints, value: Ints, load: Ints) -> Ints:
         """Return what ``node[i]`` with ``load[i]``, whose curve is ``value[i]`` there, costs beyond what it has to."""
         return value - self.price[node] * load - self.base[node]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Curve:
+    """A weighted `NodeCurve` of a tier, and what its loads cost at least."""
+
+    weight: int
+    term: NodeCurve
+    pooled: Pooled
+
+    def beyond(self, node: Ints, load: Ints) -> Floats:
+        """Return what ``node[i]`` would cost with ``load[i]`` beyond what it has to."""
+        curve = self.term.curve[node]
+        value = np.zeros_like(load)
+        value[curve >= 0] = self.term.curves.at(curve[curve >= 0], load[curve >= 0])
+        return self.weight * self.pooled.reduced(node, value, load).astype(np.float64)
 
 
 def pool(problem: Problem, term: NodeCurve) -> Pooled:

@@ -87,18 +87,21 @@ def exchange(scene: Scene, rng: np.random.Generator) -> Idea | None:
         return None
     goes = rng.permutation(scene.classes_on(seed))[:EXCHANGED]
     comes = placement.cls[elsewhere]
-    # One row for each pod that gives way, the last one for none.
+
+    def more(demand: Ints) -> Ints:
+        """What the node would hold more: one row for each pod that gives way, the last one for none."""
+        held: Ints = demand[comes][None, :] - np.append(demand[goes], 0)[:, None]
+        return held
+
     cost = np.zeros((len(goes) + 1, len(comes)))
     there = np.full(cost.size, seed)
     for curve, load in zip(scene.shared.curves, scene.loads, strict=True):
-        demand = curve.term.demand
-        after = load[seed] + demand[comes][None, :] - np.append(demand[goes], 0)[:, None]
+        after = load[seed] + more(curve.term.demand)
         cost += curve.beyond(there, after.ravel()).reshape(cost.shape)
     here = placement.node == seed
     for capacity in scene.shared.capacities:
         free = int(capacity.free[seed] - (capacity.demand[placement.cls[here]] * placement.count[here]).sum())
-        more = capacity.demand[comes][None, :] - np.append(capacity.demand[goes], 0)[:, None]
-        cost[more > max(0, free)] = np.inf
+        cost[more(capacity.demand) > max(0, free)] = np.inf
     cost[:, _forbidden(scene, comes, seed)] = np.inf
     best = _noisy(cost.min(axis=0), rng)
     nodes = _first(seed, _once(placement.node[elsewhere[best]]))
@@ -220,7 +223,7 @@ def room_for(scene: Scene, rng: np.random.Generator) -> Idea | None:
     lacking = np.zeros(len(scene.problem.nodes))
     for i, capacity in enumerate(scene.shared.capacities):
         lacking += np.maximum(0.0, scene.fill[i] + capacity.demand[c] / np.maximum(1, capacity.free) - 1)
-    allowed = np.flatnonzero(~_forbidden(scene, c, slice(None)))
+    allowed = np.flatnonzero(~_forbidden(scene, c, np.arange(len(lacking))))
     if not len(allowed):
         return None
     seed = int(allowed[_noisy(lacking[allowed], rng)[0]])
@@ -247,13 +250,12 @@ ABOUT_MOVES = frozenset({"moved", "cheaper moves"})
 """Those that follow pods that have moved."""
 
 
-def _forbidden(scene: Scene, cls: Ints | int, node: slice | int) -> Bools:
-    """Return whether pods of a class may not stand on a node: of one class for all nodes, or of some for one."""
-    masks = [rule.mask[rule.row[cls], node] for rule in scene.problem.rules if isinstance(rule, Allow)]
-    shape = len(scene.problem.nodes) if isinstance(node, slice) else np.shape(cls)
-    forbidden = np.zeros(shape, dtype=np.bool_)
-    for mask in masks:
-        forbidden |= ~mask
+def _forbidden(scene: Scene, cls: Ints | int, node: Ints | int) -> Bools:
+    """Return whether pods of a class may not stand on a node: of one class for many nodes, or of many for one."""
+    forbidden = np.zeros(np.broadcast(cls, node).shape, dtype=np.bool_)
+    for rule in scene.problem.rules:
+        if isinstance(rule, Allow):
+            forbidden |= ~rule.mask[rule.row[cls], node]
     return forbidden
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -26,23 +25,6 @@ from optimizer.cpsat.index import Index
 from optimizer.cpsat.mentions import ranges
 from optimizer.evaluate.cost import missed_points, usage
 from optimizer.evaluate.excess import excess
-from optimizer.evaluate.pooling import Pooled
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Curve:
-    """A term of the tier about loads of single nodes."""
-
-    weight: int
-    term: NodeCurve
-    pooled: Pooled
-
-    def beyond(self, node: Ints, load: Ints) -> Floats:
-        """Return what ``node[i]`` would cost with ``load[i]`` beyond what it has to."""
-        curve = self.term.curve[node]
-        value = np.zeros_like(load)
-        value[curve >= 0] = self.term.curves.at(curve[curve >= 0], load[curve >= 0])
-        return self.weight * self.pooled.reduced(node, value, load).astype(np.float64)
 
 
 class Shared:
@@ -72,12 +54,7 @@ class Shared:
         self.index = index
         self.problem = problem = index.problem
         self.tier = problem.tiers[tier]
-        nodewise = [weighted for weighted in self.tier.terms if isinstance(weighted.term, NodeCurve)]
-        self.curves = [
-            Curve(weighted.weight, weighted.term, pooled)
-            for weighted, pooled in zip(nodewise, index.judge.pooled(tier), strict=True)
-            if isinstance(weighted.term, NodeCurve)
-        ]
+        self.curves = index.judge.curves(tier)
         terms: list[Term] = [weighted.term for weighted in self.tier.terms]
         parts = [*problem.rules, *terms]
         self.capacities = [rule for _, rule in index.capacities]
