@@ -39,5 +39,5 @@ $(READY): pyproject.toml
 		{ echo "make: $(PYTHON) has no venv module; on Debian: apt-get install python3-venv" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev]'
-	$(BIN)/python -m optimizer.warm
+	$(BIN)/python -m stowplan.optimizer.warm
 	@touch $@

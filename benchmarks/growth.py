@@ -17,17 +17,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from instances.documents import Document
-from instances.manifests import read_snapshot
-from instances.synthetic import generate
-from optimizer.bounds import UNBOUNDED, best_bound
-from optimizer.control import Deadline
-from optimizer.cpsat.variables import most
-from optimizer.evaluate import Judge
-from optimizer.portfolio import Options
-from optimizer.run import Step
-from stowplan.inputs import Settings, make_problem
-from stowplan.solution import solve_snapshot
+from stowplan.answers.solve import solve_snapshot
+from stowplan.instances.documents import Document
+from stowplan.instances.manifests import read_snapshot
+from stowplan.instances.synthetic import generate
+from stowplan.optimizer.bounds import UNBOUNDED, best_bound
+from stowplan.optimizer.deadline import Deadline
+from stowplan.optimizer.domains import upper_bounds
+from stowplan.optimizer.evaluate import Judge
+from stowplan.optimizer.portfolio import Options
+from stowplan.optimizer.run import Step
+from stowplan.settings.settings import Settings, make_problem
 
 PODS = 10
 """Pods of a node, on average."""
@@ -65,7 +65,7 @@ def measure(nodes: int, seed: int) -> Point:
     solution = solve_snapshot(compiled, Options(time_limit=limit, seed=seed), progress=steps.append)
     judge, tier = Judge(compiled.problem), len(compiled.problem.tiers) - 1
     reached = solution.evaluation.values
-    bound, _ = best_bound(judge, most(judge.problem), tier, reached[:tier], reached[tier], Deadline(UNBOUNDED))
+    bound, _ = best_bound(judge, upper_bounds(judge.problem), tier, reached[:tier], reached[tier], Deadline(UNBOUNDED))
     settled = [s for s in steps if s.values[:tier] == reached[:tier]]
     seconds = [next((s.seconds for s in settled if s.values[tier] <= bound * (1 + q)), math.inf) for q in QUALITIES]
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024

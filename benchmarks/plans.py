@@ -14,13 +14,13 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from models.plan import LimitsDocument, Plan
-from models.snapshot import Snapshot
-from optimizer.portfolio import Options
-from plugins_compat.compiler.compile import Compiled
-from stowplan.inputs import Settings
-from stowplan.planning import Planned, Terms, make_plan, planning_problem, sequence_placement
-from stowplan.solution import fixed, today
+from stowplan.answers.solve import fixed, today
+from stowplan.models.plan import LimitsDocument, Plan
+from stowplan.models.snapshot import Snapshot
+from stowplan.optimizer.portfolio import Options
+from stowplan.planning.plan import Planned, Terms, make_plan, planning_problem, sequence_placement
+from stowplan.plugins_compat.compiler.compile import Compiled
+from stowplan.settings.settings import Settings
 from tests.support.bystander import Bystander
 from tests.support.restless import bound, placed_at_random, restless_cluster, snapshot_with
 

@@ -25,9 +25,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from models.objective import PRESETS
-from models.plan import MoveDocument, OwnerDocument, Plan, PlanSnapshot, PodReference, TokenDocument, WaveDocument
-from models.settings import SettingsDocument
+from stowplan.models.objective import PRESETS
+from stowplan.models.plan import (
+    MoveDocument,
+    OwnerDocument,
+    Plan,
+    PlanSnapshot,
+    PodReference,
+    TokenDocument,
+    WaveDocument,
+)
+from stowplan.models.settings import SettingsDocument
 
 PER_TOKEN, TOKENS_PER_OWNER = 5, 4
 LABEL = "pod-template-hash"

@@ -13,12 +13,12 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from instances.documents import Document
-from instances.manifests import read_snapshot
-from models.snapshot import Snapshot
-from plugins_compat.profiles import default_profile
-from plugins_compat.release import K36
-from plugins_compat.simulate import simulate
+from stowplan.instances.documents import Document
+from stowplan.instances.manifests import read_snapshot
+from stowplan.models.snapshot import Snapshot
+from stowplan.plugins_compat.profiles import default_profile
+from stowplan.plugins_compat.release import K36
+from stowplan.plugins_compat.simulate import simulate
 
 ZONE, HOSTNAME = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
 WORKLOADS, REPLICAS, STANDING = 200, 10, 10

@@ -7,9 +7,9 @@ import io
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from instances.documents import read_file
-from instances.suites.suite import Reference
-from models.errors import InputError
+from stowplan.instances.documents import read_file
+from stowplan.instances.suites.suite import Reference
+from stowplan.models.errors import InputError
 
 DATA = Path(__file__).parent / "data"
 

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from models.interning import FrozenMap
-from models.kubernetes import Container, PersistentVolumeClaim, Pod, PriorityClass
-from models.kubernetes.pod import ResourceRequirements
-from models.kubernetes.storage import BIND_COMPLETED
+from stowplan.models.interning import FrozenMap
+from stowplan.models.kubernetes import Container, PersistentVolumeClaim, Pod, PriorityClass
+from stowplan.models.kubernetes.pod import ResourceRequirements
+from stowplan.models.kubernetes.storage import BIND_COMPLETED
 
 BUILT_IN_PRIORITIES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 

@@ -1,4 +1,4 @@
-"""The demonstration cluster: a synthetic one that has seen better days. ``python -m instances.demo`` writes its file.
+"""The demonstration cluster, a synthetic one with faults; ``python -m stowplan.instances.demo`` writes its file.
 
 Three things have happened to it. Somebody labelled a node away from under its pods and crammed others onto one node;
 two replicas of a database share a node they must not share; and a new workload waits for room that exists, though on
@@ -13,11 +13,11 @@ import random
 from collections import defaultdict
 from typing import Any
 
-from instances.catalog import demo_path
-from instances.documents import Document
-from instances.manifests import read_snapshot
-from instances.synthetic import HOSTNAME, Manifest, generate
-from models.snapshot import Snapshot
+from stowplan.instances.catalog import demo_path
+from stowplan.instances.documents import Document
+from stowplan.instances.manifests import read_snapshot
+from stowplan.instances.synthetic import HOSTNAME, Manifest, generate
+from stowplan.models.snapshot import Snapshot
 
 NODES, PODS, SEED, FILL = 24, 240, 5, 0.62
 CROWDED = "general-0003"

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from models.errors import InputError
+from stowplan.models.errors import InputError
 
 STDIN = "-"
 GZIP = b"\x1f\x8b"

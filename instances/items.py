@@ -11,8 +11,8 @@ from typing import Any
 import msgspec
 import yaml
 
-from instances.documents import Document
-from models.errors import InputError
+from stowplan.instances.documents import Document
+from stowplan.models.errors import InputError
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,10 @@ import itertools
 from collections.abc import Sequence
 from pathlib import Path
 
-from instances.documents import nothing_to_read, read_documents
-from instances.manifests import read_snapshot
-from instances.openb import is_openb, read_openb
-from models.snapshot import Snapshot
+from stowplan.instances.documents import nothing_to_read, read_documents
+from stowplan.instances.manifests import read_snapshot
+from stowplan.instances.openb import is_openb, read_openb
+from stowplan.models.snapshot import Snapshot
 
 
 def load(paths: Sequence[str], *, skip_unknown_nodes: bool = False) -> Snapshot:

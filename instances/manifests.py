@@ -10,12 +10,12 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from instances.defaulting import Defaults, complete_claim
-from instances.documents import Document
-from instances.items import Item, split
-from models.errors import InputError
-from models.interning import FrozenMap, interning
-from models.kubernetes import (
+from stowplan.instances.defaulting import Defaults, complete_claim
+from stowplan.instances.documents import Document
+from stowplan.instances.items import Item, split
+from stowplan.models.errors import InputError
+from stowplan.models.interning import FrozenMap, interning
+from stowplan.models.kubernetes import (
     CSIDriver,
     CSINode,
     CSIStorageCapacity,
@@ -33,8 +33,8 @@ from models.kubernetes import (
     VolumeAttachment,
     Workload,
 )
-from models.snapshot import Snapshot
-from models.validation import explain
+from stowplan.models.snapshot import Snapshot
+from stowplan.models.validation import explain
 
 # Kinds are known by API group too: Longhorn has Nodes and Knative has Services of its own.
 CORE, APPS, STORAGE = ("",), ("apps", "extensions"), ("storage.k8s.io",)
@@ -60,7 +60,7 @@ READ: dict[str, tuple[tuple[str, ...], str, type[Any]]] = {
 
 
 def read_snapshot(documents: Iterator[Document], *, skip_unknown_nodes: bool = False) -> Snapshot:
-    """Read a snapshot from documents; unknown kinds and fields pass. See `instances.load.load`."""
+    """Read a snapshot from documents; unknown kinds and fields pass. See `stowplan.instances.load.load`."""
     reader = _Reader()
     with _no_collection(), interning():
         for document in documents:

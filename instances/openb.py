@@ -13,15 +13,25 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from instances.documents import Document
-from models.errors import InputError
-from models.interning import FrozenMap, interning
-from models.kubernetes import Affinity, Container, Node, NodeSelector, NodeStatus, ObjectMeta, Pod, PodSpec, PodStatus
-from models.kubernetes.devices import DEVICE, GPU_COUNT, GPU_MILLI, GPU_MODEL, MOST_DEVICES
-from models.kubernetes.pod import NodeAffinity, ResourceRequirements
-from models.kubernetes.selectors import NodeSelectorRequirement, NodeSelectorTerm
-from models.quantity import parse_quantity
-from models.snapshot import Snapshot
+from stowplan.instances.documents import Document
+from stowplan.models.errors import InputError
+from stowplan.models.interning import FrozenMap, interning
+from stowplan.models.kubernetes import (
+    Affinity,
+    Container,
+    Node,
+    NodeSelector,
+    NodeStatus,
+    ObjectMeta,
+    Pod,
+    PodSpec,
+    PodStatus,
+)
+from stowplan.models.kubernetes.devices import DEVICE, GPU_COUNT, GPU_MILLI, GPU_MODEL, MOST_DEVICES
+from stowplan.models.kubernetes.pod import NodeAffinity, ResourceRequirements
+from stowplan.models.kubernetes.selectors import NodeSelectorRequirement, NodeSelectorTerm
+from stowplan.models.quantity import parse_quantity
+from stowplan.models.snapshot import Snapshot
 
 NODE_COLUMNS = ("sn", "cpu_milli", "memory_mib", "gpu", "model")
 POD_COLUMNS = ("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli")

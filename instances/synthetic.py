@@ -15,9 +15,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from instances.documents import Document
-from instances.manifests import read_snapshot
-from models.snapshot import Snapshot
+from stowplan.instances.documents import Document
+from stowplan.instances.manifests import read_snapshot
+from stowplan.models.snapshot import Snapshot
 
 Manifest = dict[str, Any]
 

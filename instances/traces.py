@@ -13,15 +13,15 @@ from typing import Any, get_args
 import msgspec
 from pydantic import TypeAdapter, ValidationError
 
-from instances.documents import GZIP
-from instances.load_aware_traces import is_load_aware, spelled_out
-from instances.metrics.load_watcher import parse_load_watcher
-from models.errors import InputError
-from models.interning import interning
-from models.kubernetes import Pod
-from models.snapshot import Snapshot
-from models.trace import OBJECTS, Case, Expectation, Mode, Trace
-from models.validation import explain, refusal
+from stowplan.instances.documents import GZIP
+from stowplan.instances.load_aware_traces import is_load_aware, spelled_out
+from stowplan.instances.metrics.load_watcher import parse_load_watcher
+from stowplan.models.errors import InputError
+from stowplan.models.interning import interning
+from stowplan.models.kubernetes import Pod
+from stowplan.models.snapshot import Snapshot
+from stowplan.models.trace import OBJECTS, Case, Expectation, Mode, Trace
+from stowplan.models.validation import explain, refusal
 
 SUFFIXES = (".jsonl", ".jsonl.gz")
 

@@ -7,8 +7,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
 
-from models.document import API_VERSION, Document
-from models.settings import SettingsDocument
+from stowplan.models.document import API_VERSION, Document
+from stowplan.models.settings import SettingsDocument
 
 Number = Annotated[int, Field(ge=0)]
 Positive = Annotated[int, Field(ge=1)]

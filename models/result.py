@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from models.problem import Placement, Tier
+from stowplan.models.problem import Placement, Tier
 
 NOT_NEGATIVE = "no cost is negative"
 """What proves a bound of 0."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from models.document import Document
-from models.objective import Objective
+from stowplan.models.document import Document
+from stowplan.models.objective import Objective
 
 
 class SettingsDocument(Document):

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 
-from models.errors import InputError
-from models.kubernetes import (
+from stowplan.models.errors import InputError
+from stowplan.models.kubernetes import (
     CSIDriver,
     CSINode,
     CSIStorageCapacity,
@@ -27,8 +27,8 @@ from models.kubernetes import (
     VolumeAttachment,
     Workload,
 )
-from models.kubernetes.devices import annotated_devices
-from models.metrics import LoadMetrics
+from stowplan.models.kubernetes.devices import annotated_devices
+from stowplan.models.metrics import LoadMetrics
 
 
 @dataclass(frozen=True)

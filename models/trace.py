@@ -11,7 +11,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
 
-from models.kubernetes import (
+from stowplan.models.kubernetes import (
     CSIDriver,
     CSINode,
     CSIStorageCapacity,
@@ -28,7 +28,7 @@ from models.kubernetes import (
     VolumeAttachment,
     Workload,
 )
-from models.snapshot import Snapshot
+from stowplan.models.snapshot import Snapshot
 
 Mode = Literal["independent", "sequence", "preempt"]
 """Each pod against the same state; placed pods stay; and PostFilter runs where no node is feasible."""

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from models.errors import InputError
+from stowplan.models.errors import InputError
 
 
 def explain(error: ValidationError, kind: str, content: bytes | dict[str, Any]) -> InputError:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from optimizer.control import Stop
+from stowplan.models.stop import Stop
 
 PERIOD = 0.2
 """Seconds between two looks."""

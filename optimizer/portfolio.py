@@ -9,19 +9,19 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import takewhile
 
-from models.errors import InternalError
-from models.problem import NodeCurve, Open, Placement, Problem, Unplaced
-from models.result import Outcome
-from optimizer.bounds import best_bound
-from optimizer.control import Stop
-from optimizer.cpsat.solve import MANY_WORKERS, solve_tier
-from optimizer.evaluate import Judge
-from optimizer.executor import Executor, PoolExecutor, SerialExecutor
-from optimizer.neighbourhoods.improve import Practice, improve
-from optimizer.patterns.engine import PatternEngine
-from optimizer.run import Progress, Run, silent
-from optimizer.search.annealing import anneal
-from optimizer.search.temperature import Race
+from stowplan.models.errors import InternalError
+from stowplan.models.problem import NodeCurve, Open, Placement, Problem, Unplaced
+from stowplan.models.result import Outcome
+from stowplan.models.stop import Stop
+from stowplan.optimizer.annealing.anneal import anneal
+from stowplan.optimizer.annealing.schedule import Race
+from stowplan.optimizer.backend import Executor, PoolExecutor, SerialExecutor
+from stowplan.optimizer.bounds import best_bound
+from stowplan.optimizer.column_generation.engine import PatternEngine
+from stowplan.optimizer.cpsat.solve import MANY_WORKERS, solve_tier
+from stowplan.optimizer.evaluate import Judge
+from stowplan.optimizer.lns.lns import Practice, improve
+from stowplan.optimizer.run import Progress, Run, silent
 
 LARGEST_MODEL = 20_000
 """(class, node) variables up to which the exact model is built; beyond, it would spend its time in presolve."""

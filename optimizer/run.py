@@ -12,12 +12,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from models.problem import Placement
-from models.result import NOT_NEGATIVE, Outcome, TierOutcome
-from optimizer.control import Deadline, Stop
-from optimizer.cpsat.variables import most
-from optimizer.evaluate import Judge
-from optimizer.memory import Memory
+from stowplan.models.problem import Placement
+from stowplan.models.result import NOT_NEGATIVE, Outcome, TierOutcome
+from stowplan.models.stop import Stop
+from stowplan.optimizer.deadline import Deadline
+from stowplan.optimizer.domains import upper_bounds
+from stowplan.optimizer.evaluate import Judge
+from stowplan.optimizer.memory import Memory
 
 FINEST_GAP = 10**9
 """Gaps are read as fractions with denominators up to this, so that comparing whole numbers stays exact."""
@@ -97,7 +98,7 @@ class Run:
     @cached_property
     def upper(self) -> NDArray[np.int32]:
         """``[c, n]`` the most pods of each class that a node can hold by itself."""
-        return most(self.judge.problem)
+        return upper_bounds(self.judge.problem)
 
     @cached_property
     def variables(self) -> int:

@@ -1,4 +1,4 @@
-"""Compiles all kernels ahead of time: ``python -m optimizer.warm``.
+"""Compiles all kernels ahead of time: ``python -m stowplan.optimizer.warm``.
 
 Machine code is kept on disk, so that this takes some minutes once, and nothing afterwards.
 """
@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from models.problem import (
+from stowplan.models.problem import (
     Capacity,
     Curves,
     Devices,
@@ -25,14 +25,15 @@ from models.problem import (
     Unplaced,
     Weighted,
 )
-from optimizer.bounds import best_bound
-from optimizer.control import Deadline, Stop
-from optimizer.cpsat.variables import most
-from optimizer.evaluate import Judge
-from optimizer.executor import unattended
-from optimizer.patterns.engine import PatternEngine
-from optimizer.portfolio import Options, solve
-from optimizer.search.kernel import jit
+from stowplan.models.stop import Stop
+from stowplan.optimizer.backend import unattended
+from stowplan.optimizer.bounds import best_bound
+from stowplan.optimizer.column_generation.engine import PatternEngine
+from stowplan.optimizer.compiled import jit
+from stowplan.optimizer.deadline import Deadline
+from stowplan.optimizer.domains import upper_bounds
+from stowplan.optimizer.evaluate import Judge
+from stowplan.optimizer.portfolio import Options, solve
 
 POLL = 0.1
 """Seconds between looks at whether to stop."""
@@ -78,7 +79,7 @@ def _patterns_and_bounds() -> None:
         judge = Judge(problem)
         PatternEngine(judge).settle(0, (), problem.start, Deadline(5.0, deterministic=True))
         *reached, value = judge.evaluate(problem.start).values
-        best_bound(judge, most(problem), len(reached), reached, value, Deadline(5.0, deterministic=True))
+        best_bound(judge, upper_bounds(problem), len(reached), reached, value, Deadline(5.0, deterministic=True))
 
 
 PARTS = (_everything, _patterns_and_bounds)
@@ -107,6 +108,6 @@ def _problems() -> Iterator[Problem]:
 
 if __name__ == "__main__":
     # By its name, under which the processes look the parts up.
-    from optimizer import warm
+    from stowplan.optimizer import warm
 
     sys.exit(not warm.warm_ahead(Stop()))

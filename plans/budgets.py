@@ -15,10 +15,10 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from functools import cached_property
 
-from models.kubernetes import Pod, PodDisruptionBudget
-from models.moments import moment
-from models.snapshot import Snapshot
-from plans.disruption import NotInSnapshot, Scales, SyncFailed, expected_pods, under_way
+from stowplan.models.kubernetes import Pod, PodDisruptionBudget
+from stowplan.models.moments import moment
+from stowplan.models.snapshot import Snapshot
+from stowplan.plans.disruption import NotInSnapshot, Scales, SyncFailed, expected_pods, under_way
 
 MOST_DISRUPTED = 2000
 """Evictions under way in one budget beyond which the API server refuses more."""

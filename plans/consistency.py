@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from models.kubernetes import Pod
-from models.plan import MoveDocument, Plan
-from models.snapshot import Snapshot
-from plans.budgets import Budgets
-from plans.making import quantities
-from plans.tokens import needed, promised
-from plugins_compat.release import Release
+from stowplan.models.kubernetes import Pod
+from stowplan.models.plan import MoveDocument, Plan
+from stowplan.models.snapshot import Snapshot
+from stowplan.plans.budgets import Budgets
+from stowplan.plans.making import quantities
+from stowplan.plans.tokens import needed, promised
+from stowplan.plugins_compat.release import Release
 
 
 def contradictions(plan: Plan) -> Iterator[str]:

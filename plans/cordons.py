@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
-from models.errors import InputError
-from models.kubernetes import Node
-from models.kubernetes.node import NodeSpec
-from models.kubernetes.taints import Taint
-from models.snapshot import Snapshot
+from stowplan.models.errors import InputError
+from stowplan.models.kubernetes import Node
+from stowplan.models.kubernetes.node import NodeSpec
+from stowplan.models.kubernetes.taints import Taint
+from stowplan.models.snapshot import Snapshot
 
 CORDONED = Taint("node.kubernetes.io/unschedulable", "NoSchedule")
 """The taint that the node lifecycle controller gives a node with ``spec.unschedulable``."""

@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
-from models.kubernetes import OwnerReference, Pod, PodDisruptionBudget, Workload
-from models.moments import moment
-from models.snapshot import Snapshot
+from stowplan.models.kubernetes import OwnerReference, Pod, PodDisruptionBudget, Workload
+from stowplan.models.moments import moment
+from stowplan.models.snapshot import Snapshot
 
 DELETION_TIMEOUT = timedelta(minutes=2)
 """How long an eviction that was granted counts before the pod's deletion is seen."""

@@ -8,18 +8,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from models.kubernetes import Pod
-from models.moments import moment
-from models.plan import MoveDocument, Plan
-from models.snapshot import Snapshot
-from plans.budgets import Budgets
-from plans.consistency import contradictions, misdescribed, wrong_cordons
-from plans.cordons import cordon
-from plans.making import template_hash
-from plans.rehearsal import Movement, Rehearsal, rehearse
-from plans.sequencing.allowances import Allowances, Limit
-from plugins_compat.framework.profile import Profile
-from plugins_compat.framework.shapes import Shapes
+from stowplan.models.kubernetes import Pod
+from stowplan.models.moments import moment
+from stowplan.models.plan import MoveDocument, Plan
+from stowplan.models.snapshot import Snapshot
+from stowplan.plans.budgets import Budgets
+from stowplan.plans.consistency import contradictions, misdescribed, wrong_cordons
+from stowplan.plans.cordons import cordon
+from stowplan.plans.making import template_hash
+from stowplan.plans.rehearsal import Movement, Rehearsal, rehearse
+from stowplan.plans.sequencing.allowances import Allowances, Limit
+from stowplan.plugins_compat.framework.profile import Profile
+from stowplan.plugins_compat.framework.shapes import Shapes
 
 ORDERS = 3
 """Random orders in which what is left of a plan is played through."""

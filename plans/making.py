@@ -10,9 +10,9 @@ from datetime import datetime, timedelta
 
 import numpy as np
 
-from models.kubernetes import Pod
-from models.moments import stamp
-from models.plan import (
+from stowplan.models.kubernetes import Pod
+from stowplan.models.moments import stamp
+from stowplan.models.plan import (
     BarrierDocument,
     Executor,
     ImmovableDocument,
@@ -25,17 +25,17 @@ from models.plan import (
     PodReference,
     WaveDocument,
 )
-from models.settings import SettingsDocument
-from models.snapshot import Snapshot
-from plans.budgets import Budgets
-from plans.sequencing import Sequencing, Step, keeps_name
-from plans.tokens import tokens
-from plugins_compat.admission import standing
-from plugins_compat.framework.profile import Profile
-from plugins_compat.framework.shapes import Shapes
-from plugins_compat.framework.state import ClusterState
-from plugins_compat.release import Release
-from plugins_compat.requests import CPU, requests
+from stowplan.models.settings import SettingsDocument
+from stowplan.models.snapshot import Snapshot
+from stowplan.plans.budgets import Budgets
+from stowplan.plans.sequencing import Sequencing, Step, keeps_name
+from stowplan.plans.tokens import tokens
+from stowplan.plugins_compat.admission import standing
+from stowplan.plugins_compat.framework.profile import Profile
+from stowplan.plugins_compat.framework.shapes import Shapes
+from stowplan.plugins_compat.framework.state import ClusterState
+from stowplan.plugins_compat.release import Release
+from stowplan.plugins_compat.requests import CPU, requests
 
 TEMPLATE_LABELS = ("pod-template-hash", "controller-revision-hash")
 COMING_UP = 300

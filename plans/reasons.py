@@ -6,12 +6,12 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from models.arrays import Floats, Ints
-from models.snapshot import Snapshot, tied
-from plugins_compat.admission import populated, rejections
-from plugins_compat.framework.profile import Profile
-from plugins_compat.framework.shapes import Shapes
-from plugins_compat.requests import EPHEMERAL, PODS
+from stowplan.models.arrays import Floats, Ints
+from stowplan.models.snapshot import Snapshot, tied
+from stowplan.plugins_compat.admission import populated, rejections
+from stowplan.plugins_compat.framework.profile import Profile
+from stowplan.plugins_compat.framework.shapes import Shapes
+from stowplan.plugins_compat.requests import EPHEMERAL, PODS
 
 
 def reasons(

@@ -14,15 +14,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from models.kubernetes import Pod
-from models.snapshot import Snapshot
-from plans.budgets import Budgets, Ledger, Verdict
-from plans.cordons import cordon
-from plugins_compat.admission import populated
-from plugins_compat.framework.framework import Framework
-from plugins_compat.framework.profile import Profile
-from plugins_compat.framework.shapes import Shapes
-from plugins_compat.framework.status import Code, Status
+from stowplan.models.kubernetes import Pod
+from stowplan.models.snapshot import Snapshot
+from stowplan.plans.budgets import Budgets, Ledger, Verdict
+from stowplan.plans.cordons import cordon
+from stowplan.plugins_compat.admission import populated
+from stowplan.plugins_compat.framework.framework import Framework
+from stowplan.plugins_compat.framework.profile import Profile
+from stowplan.plugins_compat.framework.shapes import Shapes
+from stowplan.plugins_compat.framework.status import Code, Status
 
 GONE = "1970-01-01T00:00:00Z"
 """Deletion timestamp of a pod that was evicted in a rehearsal; only its presence is read."""

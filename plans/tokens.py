@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from models.plan import MoveDocument, TokenDocument, WaveDocument
+from stowplan.models.plan import MoveDocument, TokenDocument, WaveDocument
 
 
 class Claim(NamedTuple):

@@ -1,13 +1,13 @@
-"""Which plugin is exact, surrogate, refused or absent where. ``python -m plugins_compat.coverage`` prints the page."""
+"""Which plugin is exact, surrogate, refused, absent; ``python -m stowplan.plugins_compat.coverage`` prints the page."""
 
 from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator
 
-from plugins_compat.framework.plugin import Plugin, implements
-from plugins_compat.registry import registry
-from plugins_compat.release import RELEASES, Release
+from stowplan.plugins_compat.framework.plugin import Plugin, implements
+from stowplan.plugins_compat.registry import registry
+from stowplan.plugins_compat.release import RELEASES, Release
 
 FRAMEWORK = {
     "filter": "Filter",
@@ -23,7 +23,7 @@ def page() -> Iterator[str]:
     """Yield the lines of ``docs/plugins.md``."""
     yield "# Plugins"
     yield ""
-    yield "Printed by `python -m plugins_compat.coverage` from the plugins themselves, and checked by a test."
+    yield "Printed by `python -m stowplan.plugins_compat.coverage` from the plugins themselves, and checked by a test."
     yield ""
     yield "In the framework every extension point that is named follows upstream exactly; recorded decisions of the"
     yield "real scheduler check all that they exercise. In the model, rules are what a filter becomes, terms what a"

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from models.arrays import Bools
-from models.interning import FrozenMap
-from models.kubernetes import Pod
-from models.kubernetes.selectors import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
-from plugins_compat.framework.shapes import Shape
-from plugins_compat.framework.state import ClusterState
+from stowplan.models.arrays import Bools
+from stowplan.models.interning import FrozenMap
+from stowplan.models.kubernetes import Pod
+from stowplan.models.kubernetes.selectors import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
+from stowplan.plugins_compat.framework.shapes import Shape
+from stowplan.plugins_compat.framework.state import ClusterState
 
 
 def everywhere(state: ClusterState) -> Bools:

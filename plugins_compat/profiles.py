@@ -10,14 +10,14 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic.alias_generators import to_camel
 
-from models.errors import InputError
-from models.problem import POINTS
-from models.validation import refusal, without_nulls
-from plugins_compat.extenders.config import ExtenderConfig
-from plugins_compat.framework.plugin import Args, Plugin, implements
-from plugins_compat.framework.profile import DEFAULT_SCHEDULER, Profile, Use
-from plugins_compat.registry import registry
-from plugins_compat.release import RELEASES, Release, TieBreak
+from stowplan.models.errors import InputError
+from stowplan.models.problem import POINTS
+from stowplan.models.validation import refusal, without_nulls
+from stowplan.plugins_compat.extenders.config import ExtenderConfig
+from stowplan.plugins_compat.framework.plugin import Args, Plugin, implements
+from stowplan.plugins_compat.framework.profile import DEFAULT_SCHEDULER, Profile, Use
+from stowplan.plugins_compat.registry import registry
+from stowplan.plugins_compat.release import RELEASES, Release, TieBreak
 
 GROUP = "kubescheduler.config.k8s.io/"
 EVERY = "*"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import cache
 from importlib.metadata import entry_points
 
-from models.errors import InputError
-from plugins_compat.framework.plugin import Plugin
-from plugins_compat.plugins import IN_TREE
-from plugins_compat.plugins.trimaran import TRIMARAN
+from stowplan.models.errors import InputError
+from stowplan.plugins_compat.framework.plugin import Plugin
+from stowplan.plugins_compat.plugins import IN_TREE
+from stowplan.plugins_compat.plugins.trimaran import TRIMARAN
 
 ENTRY_POINTS = "stowplan.plugins"
 

@@ -9,10 +9,10 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from models.errors import InputError
-from models.kubernetes import Container, Node, Pod
-from models.quantity import NANO, milli, whole
-from plugins_compat.release import Release
+from stowplan.models.errors import InputError
+from stowplan.models.kubernetes import Container, Node, Pod
+from stowplan.models.quantity import NANO, milli, whole
+from stowplan.plugins_compat.release import Release
 
 CPU, MEMORY, EPHEMERAL, PODS = "cpu", "memory", "ephemeral-storage", "pods"
 NATIVE = (CPU, MEMORY, EPHEMERAL)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.kubernetes import Pod
-from plugins_compat.framework.framework import Framework
+from stowplan.models.kubernetes import Pod
+from stowplan.plugins_compat.framework.framework import Framework
 
 SAMPLE = 500
 """Pods that are scored; more are sampled, since each takes a whole scheduling cycle."""
@@ -45,7 +45,7 @@ def final_scores(
     Parameters
     ----------
     framework
-        On the cluster as `plugins_compat.admission.populated` returns it; it is left as it was.
+        On the cluster as `stowplan.plugins_compat.admission.populated` returns it; it is left as it was.
     """
     state = framework.state
     placed = [pod for pod in pods if where.get(pod.key)]

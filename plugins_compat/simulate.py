@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from models.kubernetes import Pod
-from models.snapshot import Snapshot
-from plugins_compat.admission import standing
-from plugins_compat.framework.framework import Framework
-from plugins_compat.framework.profile import Profile
-from plugins_compat.framework.scheduler import Decision, schedule
-from plugins_compat.framework.shapes import Shapes
-from plugins_compat.framework.state import ClusterState
+from stowplan.models.kubernetes import Pod
+from stowplan.models.snapshot import Snapshot
+from stowplan.plugins_compat.admission import standing
+from stowplan.plugins_compat.framework.framework import Framework
+from stowplan.plugins_compat.framework.profile import Profile
+from stowplan.plugins_compat.framework.scheduler import Decision, schedule
+from stowplan.plugins_compat.framework.shapes import Shapes
+from stowplan.plugins_compat.framework.state import ClusterState
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,48 +12,48 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from instances.load import load
-    from instances.synthetic import synthetic_snapshot
-    from models.errors import InputError, StowplanError
-    from models.objective import PRESETS, Objective, TierSettings
-    from models.plan import LimitsDocument, Plan
-    from models.result import Outcome, Status, TierOutcome
-    from models.snapshot import Snapshot
-    from optimizer.control import Stop
-    from optimizer.portfolio import Options
-    from plugins_compat.compiler.compile import Compiled
-    from plugins_compat.simulate import Simulation, simulate
-    from stowplan.comparison import Comparison, compare
+    from stowplan.answers.compare import Comparison, compare
+    from stowplan.answers.measures import Measures, measure
+    from stowplan.answers.solve import Move, Solution, solve_snapshot
+    from stowplan.answers.verify_plan import PlanVerification, verify_plan
+    from stowplan.answers.verify_solution import Verification, verify
     from stowplan.documents.comparison import ComparisonDocument, comparison_document
     from stowplan.documents.solution import SolutionDocument, solution_document
-    from stowplan.inputs import Settings, make_problem, make_profile
-    from stowplan.measures import Measures, measure
-    from stowplan.plan_verification import PlanVerification, verify_plan
-    from stowplan.planning import Planned, Terms, make_plan
-    from stowplan.solution import Move, Solution, solve_snapshot
-    from stowplan.verification import Verification, verify
+    from stowplan.instances.load import load
+    from stowplan.instances.synthetic import synthetic_snapshot
+    from stowplan.models.errors import InputError, StowplanError
+    from stowplan.models.objective import PRESETS, Objective, TierSettings
+    from stowplan.models.plan import LimitsDocument, Plan
+    from stowplan.models.result import Outcome, Status, TierOutcome
+    from stowplan.models.snapshot import Snapshot
+    from stowplan.models.stop import Stop
+    from stowplan.optimizer.portfolio import Options
+    from stowplan.planning.plan import Planned, Terms, make_plan
+    from stowplan.plugins_compat.compiler.compile import Compiled
+    from stowplan.plugins_compat.simulate import Simulation, simulate
+    from stowplan.settings.settings import Settings, make_problem, make_profile
 
 _HOMES = {
-    "instances.load": ("load",),
-    "instances.synthetic": ("synthetic_snapshot",),
-    "models.errors": ("InputError", "StowplanError"),
-    "models.objective": ("PRESETS", "Objective", "TierSettings"),
-    "models.plan": ("LimitsDocument", "Plan"),
-    "models.result": ("Outcome", "Status", "TierOutcome"),
-    "models.snapshot": ("Snapshot",),
-    "optimizer.control": ("Stop",),
-    "optimizer.portfolio": ("Options",),
-    "plugins_compat.compiler.compile": ("Compiled",),
-    "plugins_compat.simulate": ("Simulation", "simulate"),
-    "stowplan.comparison": ("Comparison", "compare"),
+    "stowplan.instances.load": ("load",),
+    "stowplan.instances.synthetic": ("synthetic_snapshot",),
+    "stowplan.models.errors": ("InputError", "StowplanError"),
+    "stowplan.models.objective": ("PRESETS", "Objective", "TierSettings"),
+    "stowplan.models.plan": ("LimitsDocument", "Plan"),
+    "stowplan.models.result": ("Outcome", "Status", "TierOutcome"),
+    "stowplan.models.snapshot": ("Snapshot",),
+    "stowplan.models.stop": ("Stop",),
+    "stowplan.optimizer.portfolio": ("Options",),
+    "stowplan.plugins_compat.compiler.compile": ("Compiled",),
+    "stowplan.plugins_compat.simulate": ("Simulation", "simulate"),
+    "stowplan.answers.compare": ("Comparison", "compare"),
     "stowplan.documents.comparison": ("ComparisonDocument", "comparison_document"),
     "stowplan.documents.solution": ("SolutionDocument", "solution_document"),
-    "stowplan.inputs": ("Settings", "make_problem", "make_profile"),
-    "stowplan.measures": ("Measures", "measure"),
-    "stowplan.plan_verification": ("PlanVerification", "verify_plan"),
-    "stowplan.planning": ("Planned", "Terms", "make_plan"),
-    "stowplan.solution": ("Move", "Solution", "solve_snapshot"),
-    "stowplan.verification": ("Verification", "verify"),
+    "stowplan.settings.settings": ("Settings", "make_problem", "make_profile"),
+    "stowplan.answers.measures": ("Measures", "measure"),
+    "stowplan.answers.verify_plan": ("PlanVerification", "verify_plan"),
+    "stowplan.planning.plan": ("Planned", "Terms", "make_plan"),
+    "stowplan.answers.solve": ("Move", "Solution", "solve_snapshot"),
+    "stowplan.answers.verify_solution": ("Verification", "verify"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

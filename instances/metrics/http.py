@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
-from models.errors import InputError
+from stowplan.models.errors import InputError
 
 TIMEOUT = 10.0
 """Seconds that a server may take to connect, and to answer."""

@@ -7,8 +7,8 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from models.metrics import LoadMetrics, Metric
-from models.validation import refusal
+from stowplan.models.metrics import LoadMetrics, Metric
+from stowplan.models.validation import refusal
 
 Percent = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 

@@ -9,9 +9,9 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic.alias_generators import to_camel
 
-from models import metrics
-from models.metrics import LoadMetrics, Metric
-from models.validation import refusal
+from stowplan.models import metrics
+from stowplan.models.metrics import LoadMetrics, Metric
+from stowplan.models.validation import refusal
 
 Percent = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 

@@ -17,13 +17,13 @@ from urllib.parse import parse_qsl, urlunsplit
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from instances.metrics.http import Access, get_json, shown, split_url
-from models import metrics
-from models.errors import InputError
-from models.kubernetes import Node
-from models.metrics import LoadMetrics, Metric
-from models.moments import moment, stamp
-from models.validation import refusal
+from stowplan.instances.metrics.http import Access, get_json, shown, split_url
+from stowplan.models import metrics
+from stowplan.models.errors import InputError
+from stowplan.models.kubernetes import Node
+from stowplan.models.metrics import LoadMetrics, Metric
+from stowplan.models.moments import moment, stamp
+from stowplan.models.validation import refusal
 
 WINDOW = "15m"
 

@@ -10,14 +10,14 @@ from typing import Any
 
 import yaml
 
-from instances.documents import read_documents
-from instances.metrics.http import Access, get_json, split_url
-from instances.metrics.load_watcher import parse_load_watcher
-from instances.metrics.percent import parse_percent
-from instances.metrics.prometheus import read_prometheus
-from models.errors import InputError
-from models.kubernetes import Node
-from models.metrics import LoadMetrics
+from stowplan.instances.documents import read_documents
+from stowplan.instances.metrics.http import Access, get_json, split_url
+from stowplan.instances.metrics.load_watcher import parse_load_watcher
+from stowplan.instances.metrics.percent import parse_percent
+from stowplan.instances.metrics.prometheus import read_prometheus
+from stowplan.models.errors import InputError
+from stowplan.models.kubernetes import Node
+from stowplan.models.metrics import LoadMetrics
 
 WATCHER_PATH = "/watcher"
 

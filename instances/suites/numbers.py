@@ -6,8 +6,8 @@ import re
 
 import numpy as np
 
-from models.arrays import Ints
-from models.errors import InputError
+from stowplan.models.arrays import Ints
+from stowplan.models.errors import InputError
 
 LONGEST = 18
 """Digits of a number that certainly fits into 64 bits."""

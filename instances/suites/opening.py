@@ -11,21 +11,21 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from instances.catalog import (
+from stowplan.instances.catalog import (
     packing_references,
     plain,
     reassignment_references,
 )
-from instances.documents import GZIP, read_file
-from instances.openb import NODE_COLUMNS, POD_COLUMNS
-from instances.suites.openb import DeviceInstance
-from instances.suites.packing import PackingInstance
-from instances.suites.priority_matters import generate_clusters, read_clusters
-from instances.suites.priority_matters.instance import ClusterInstance, cell
-from instances.suites.roadef.instance import ASSIGNMENT, MODEL, reassignment_instance
-from instances.suites.suite import Instance, Kind, Reference, Suite, natural
-from instances.suites.triplets import TripletInstance
-from models.errors import InputError
+from stowplan.instances.documents import GZIP, read_file
+from stowplan.instances.openb import NODE_COLUMNS, POD_COLUMNS
+from stowplan.instances.suites.openb import DeviceInstance
+from stowplan.instances.suites.packing import PackingInstance
+from stowplan.instances.suites.priority_matters import generate_clusters, read_clusters
+from stowplan.instances.suites.priority_matters.instance import ClusterInstance, cell
+from stowplan.instances.suites.roadef.instance import ASSIGNMENT, MODEL, reassignment_instance
+from stowplan.instances.suites.suite import Instance, Kind, Reference, Suite, natural
+from stowplan.instances.suites.triplets import TripletInstance
+from stowplan.models.errors import InputError
 
 TRIPLETS, PRIORITIES = "triplets", "priority-matters"
 GENERATED = {TRIPLETS: "triplets:60_3", PRIORITIES: "priority-matters:nodes4_pods16_prio4_util100"}

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from instances.suites.numbers import Numbers
-from instances.suites.suite import Instance, Reference, Verdict
-from models.arrays import Ints
-from models.errors import InputError
-from models.problem import (
+from stowplan.instances.suites.numbers import Numbers
+from stowplan.instances.suites.suite import Instance, Reference, Verdict
+from stowplan.models.arrays import Ints
+from stowplan.models.errors import InputError
+from stowplan.models.problem import (
     SEVERITY,
     Capacity,
     Open,

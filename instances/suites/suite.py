@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
-from models.problem import Placement, Problem
+from stowplan.models.problem import Placement, Problem
 
 
 class Kind(StrEnum):

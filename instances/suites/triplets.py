@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from instances.suites.packing import Packing, PackingProblem, check_packing, packing_problem
-from instances.suites.suite import Instance, Reference, Verdict
-from models.errors import InputError
+from stowplan.instances.suites.packing import Packing, PackingProblem, check_packing, packing_problem
+from stowplan.instances.suites.suite import Instance, Reference, Verdict
+from stowplan.models.errors import InputError
 
 CAPACITY = 1000
 LEAST = CAPACITY // 4

@@ -1,10 +1,10 @@
 """The Kubernetes objects that placement reads, exactly as far as it reads them."""
 
-from models.kubernetes.meta import ObjectMeta, OwnerReference
-from models.kubernetes.node import Node, NodeSpec, NodeStatus
-from models.kubernetes.pod import Affinity, Container, Pod, PodSpec, PodStatus, TopologySpreadConstraint
-from models.kubernetes.selectors import LabelSelector, LabelSelectorRequirement, NodeSelector
-from models.kubernetes.storage import (
+from stowplan.models.kubernetes.meta import ObjectMeta, OwnerReference
+from stowplan.models.kubernetes.node import Node, NodeSpec, NodeStatus
+from stowplan.models.kubernetes.pod import Affinity, Container, Pod, PodSpec, PodStatus, TopologySpreadConstraint
+from stowplan.models.kubernetes.selectors import LabelSelector, LabelSelectorRequirement, NodeSelector
+from stowplan.models.kubernetes.storage import (
     CSIDriver,
     CSINode,
     CSIStorageCapacity,
@@ -13,8 +13,8 @@ from models.kubernetes.storage import (
     StorageClass,
     VolumeAttachment,
 )
-from models.kubernetes.taints import Taint, Toleration
-from models.kubernetes.workload import (
+from stowplan.models.kubernetes.taints import Taint, Toleration
+from stowplan.models.kubernetes.workload import (
     Namespace,
     PodDisruptionBudget,
     PriorityClass,

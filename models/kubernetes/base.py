@@ -13,8 +13,8 @@ from pydantic import AfterValidator, ConfigDict, PlainSerializer, PlainValidator
 from pydantic.alias_generators import to_camel
 from pydantic.dataclasses import dataclass
 
-from models.interning import FrozenMap, freeze, intern
-from models.quantity import NANO, Nanos, format_quantity, parse_quantity
+from stowplan.models.interning import FrozenMap, freeze, intern
+from stowplan.models.quantity import NANO, Nanos, format_quantity, parse_quantity
 
 T = TypeVar("T")
 

@@ -6,10 +6,10 @@ each: whole devices, or a share of one in thousandths.
 
 from __future__ import annotations
 
-from models.errors import InputError
-from models.kubernetes.node import Node
-from models.kubernetes.pod import Pod
-from models.quantity import whole
+from stowplan.models.errors import InputError
+from stowplan.models.kubernetes.node import Node
+from stowplan.models.kubernetes.pod import Pod
+from stowplan.models.quantity import whole
 
 GPU_COUNT = "alibabacloud.com/gpu-count"
 """Resource of a node: its devices. Annotation or resource of a pod: how many it takes."""

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import AfterValidator
 
-from models.interning import FrozenMap, freeze
-from models.kubernetes.base import EMPTY, Many, Name, StringMap, kube
+from stowplan.models.interning import FrozenMap, freeze
+from stowplan.models.kubernetes.base import EMPTY, Many, Name, StringMap, kube
 
 # Annotations hold most of the bytes of a cluster dump and almost none of its meaning for placement.
 READ_ANNOTATIONS = (

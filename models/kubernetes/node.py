@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from models.kubernetes.base import EMPTY, Many, Name, Names, ResourceList, kube
-from models.kubernetes.meta import ObjectMeta
-from models.kubernetes.taints import Taint
+from stowplan.models.kubernetes.base import EMPTY, Many, Name, Names, ResourceList, kube
+from stowplan.models.kubernetes.meta import ObjectMeta
+from stowplan.models.kubernetes.taints import Taint
 
 
 @kube

@@ -6,10 +6,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from models.kubernetes.base import EMPTY, Many, Name, Names, ResourceList, StringMap, kube
-from models.kubernetes.meta import ObjectMeta
-from models.kubernetes.selectors import LabelSelector, NodeSelector, NodeSelectorTerm
-from models.kubernetes.taints import Toleration
+from stowplan.models.kubernetes.base import EMPTY, Many, Name, Names, ResourceList, StringMap, kube
+from stowplan.models.kubernetes.meta import ObjectMeta
+from stowplan.models.kubernetes.selectors import LabelSelector, NodeSelector, NodeSelectorTerm
+from stowplan.models.kubernetes.taints import Toleration
 
 GRACE = 30
 """Seconds that a pod may take to end if it does not say how many."""

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Literal
 
-from models.kubernetes.base import EMPTY, Many, Name, Names, StringMap, kube
+from stowplan.models.kubernetes.base import EMPTY, Many, Name, Names, StringMap, kube
 
 LabelOperator = Literal["In", "NotIn", "Exists", "DoesNotExist"]
 NodeOperator = Literal["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"]

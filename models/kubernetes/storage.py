@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from models.kubernetes.base import EMPTY, Many, Name, Names, Quantity, StorageList, kube
-from models.kubernetes.meta import ObjectMeta
-from models.kubernetes.pod import AWSElasticBlockStore, AzureDisk, Cinder, GCEPersistentDisk, ResourceRequirements
-from models.kubernetes.selectors import LabelSelector, NodeSelector
+from stowplan.models.kubernetes.base import EMPTY, Many, Name, Names, Quantity, StorageList, kube
+from stowplan.models.kubernetes.meta import ObjectMeta
+from stowplan.models.kubernetes.pod import (
+    AWSElasticBlockStore,
+    AzureDisk,
+    Cinder,
+    GCEPersistentDisk,
+    ResourceRequirements,
+)
+from stowplan.models.kubernetes.selectors import LabelSelector, NodeSelector
 
 BETA_STORAGE_CLASS = "volume.beta.kubernetes.io/storage-class"
 BIND_COMPLETED = "pv.kubernetes.io/bind-completed"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal
 
-from models.kubernetes.base import Name, kube
+from stowplan.models.kubernetes.base import Name, kube
 
 Effect = Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from models.kubernetes.base import EMPTY, Name, StringMap, kube
-from models.kubernetes.meta import ObjectMeta
-from models.kubernetes.selectors import LabelSelector
+from stowplan.models.kubernetes.base import EMPTY, Name, StringMap, kube
+from stowplan.models.kubernetes.meta import ObjectMeta
+from stowplan.models.kubernetes.selectors import LabelSelector
 
 
 @kube

@@ -1,9 +1,9 @@
 """The narrow waist: what plugins compile to and what engines interpret."""
 
-from models.problem.axes import class_sets, dense_columns, project, refine
-from models.problem.placement import Placement
-from models.problem.problem import Problem, Tier, Weighted
-from models.problem.rules import (
+from stowplan.models.problem.axes import class_sets, dense_columns, project, refine
+from stowplan.models.problem.placement import Placement
+from stowplan.models.problem.problem import Problem, Tier, Weighted
+from stowplan.models.problem.rules import (
     NO_LIMIT,
     SEVERITY,
     Allow,
@@ -21,7 +21,7 @@ from models.problem.rules import (
     Spread,
     Topology,
 )
-from models.problem.terms import (
+from stowplan.models.problem.terms import (
     CURVES,
     FAR,
     POINTS,

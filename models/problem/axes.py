@@ -14,7 +14,7 @@ from typing import Annotated, Any, TypeVar, get_args, get_type_hints
 
 import numpy as np
 
-from models.arrays import Ints
+from stowplan.models.arrays import Ints
 
 D = TypeVar("D")
 

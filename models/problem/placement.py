@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.arrays import Ints
+from stowplan.models.arrays import Ints
 
 
 @dataclass(frozen=True, slots=True, eq=False)

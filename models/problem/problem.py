@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from models.arrays import Ints
-from models.problem.placement import Placement
-from models.problem.rules import Rule
-from models.problem.terms import Term
+from stowplan.models.arrays import Ints
+from stowplan.models.problem.placement import Placement
+from stowplan.models.problem.rules import Rule
+from stowplan.models.problem.terms import Term
 
 
 @dataclass(frozen=True, slots=True, eq=False)

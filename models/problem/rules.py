@@ -17,9 +17,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.arrays import Bools, Ints
-from models.bin_packing import dual_weights
-from models.problem.axes import ClassSet, PerClass
+from stowplan.models.arrays import Bools, Ints
+from stowplan.models.bin_packing import dual_weights
+from stowplan.models.problem.axes import ClassSet, PerClass
 
 NO_LIMIT = 1 << 40
 """A limit that never binds."""
@@ -239,7 +239,7 @@ class Devices:
     """On every node ``n``: whole devices, and the fewest that hold all shares, number at most ``count[n]``.
 
     A share comes from one device. Which of a node's devices that is stays open: the pods of a node may be
-    distributed over its devices anew. Where the packer gives up (`models.bin_packing`), its packing counts.
+    distributed over its devices anew. Where the packer gives up (`stowplan.models.bin_packing`), its packing counts.
 
     Parameters
     ----------

@@ -11,9 +11,9 @@ from typing import Literal
 
 import numpy as np
 
-from models.arrays import Ints
-from models.problem.axes import ClassSet, PerClass
-from models.problem.rules import Held, Origin, Topology
+from stowplan.models.arrays import Ints
+from stowplan.models.problem.axes import ClassSet, PerClass
+from stowplan.models.problem.rules import Held, Origin, Topology
 
 POINTS = 100
 """Highest score of a scheduler plugin."""

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from optimizer.bounds import decomposition, pooled, relaxation, room
-from optimizer.control import Deadline
-from optimizer.evaluate.evaluation import Judge
+from stowplan.optimizer.bounds import capacity, lagrangian, linear, surrogate
+from stowplan.optimizer.deadline import Deadline
+from stowplan.optimizer.evaluate.evaluation import Judge
 
 UNBOUNDED = 1e6
 """Seconds that never run out, where the answer must not depend on the clock."""
@@ -29,30 +29,30 @@ def best_bound(
     Parameters
     ----------
     upper
-        ``[c, n]`` the most pods of each class that a node can hold; see `optimizer.cpsat.variables.most`.
+        ``[c, n]`` the most pods of each class that a node can hold; see `stowplan.optimizer.domains.upper_bounds`.
     reached
         Values of the earlier tiers, which must not get worse.
     value
         Value of this tier that is known to be reachable: a bound that meets it ends the search.
     """
     found = [
-        (pooled.pooled_bound(judge, tier), pooled.NAME),
-        (room.room_bound(judge, tier, reached), room.NAME),
+        (surrogate.pooled_bound(judge, tier), surrogate.NAME),
+        (capacity.room_bound(judge, tier, reached), capacity.NAME),
     ]
     if max(found)[0] >= value:
         return max(found)
     near, small = value - max(found)[0] <= NEAR * value, np.count_nonzero(upper) <= SMALL
-    reads_all = decomposition.reads_all(judge.problem, tier)
+    reads_all = lagrangian.reads_all(judge.problem, tier)
     if near and not small and not reads_all:
         return max(found)
-    nodewise = decomposition.decomposition_bound(judge, upper, tier, reached, deadline, value)
+    nodewise = lagrangian.decomposition_bound(judge, upper, tier, reached, deadline, value)
     if nodewise is not None:
-        found.append((nodewise, decomposition.NAME))
+        found.append((nodewise, lagrangian.NAME))
         if nodewise >= value or reads_all:
             return max(found)
     if not deadline.over:
         seconds = UNBOUNDED if deadline.deterministic else deadline.remaining
-        linear = relaxation.relaxation_bound(judge, upper, tier, reached, seconds)
-        if linear is not None:
-            found.append((linear, relaxation.NAME))
+        relaxed = linear.relaxation_bound(judge, upper, tier, reached, seconds)
+        if relaxed is not None:
+            found.append((relaxed, linear.NAME))
     return max(found)

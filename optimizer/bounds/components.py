@@ -13,13 +13,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.arrays import Ints
-from models.errors import InternalError
-from optimizer.bounds.node_search import costs_of
-from optimizer.bounds.programs import Programs
-from optimizer.control import Deadline
-from optimizer.cpsat.builder import Builder, Linear, Model
-from optimizer.cpsat.task import Limits, Task, answer
+from stowplan.models.arrays import Ints
+from stowplan.models.errors import InternalError
+from stowplan.optimizer.bounds.node_programs import Programs
+from stowplan.optimizer.bounds.node_search import costs_of
+from stowplan.optimizer.cpsat.builder import Builder, Linear, Model
+from stowplan.optimizer.cpsat.task import Limits, Task, answer
+from stowplan.optimizer.deadline import Deadline
 
 LARGEST = 20_000
 """Patterns of all nodes of a component up to which they are listed."""

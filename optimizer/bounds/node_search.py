@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from models.arrays import Ints
-from optimizer.bounds.programs import Tables
-from optimizer.search.kernel.jit import allocating
+from stowplan.models.arrays import Ints
+from stowplan.optimizer.bounds.node_programs import Tables
+from stowplan.optimizer.compiled.jit import allocating
 
 ENDLESS = 1 << 62
 """More than anything costs."""

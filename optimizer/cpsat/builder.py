@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from models.arrays import Ints
-from models.errors import InternalError
+from stowplan.models.arrays import Ints
+from stowplan.models.errors import InternalError
 
 INT64 = 2**62
 

@@ -7,10 +7,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from models.bin_packing import pack
-from models.problem import Devices
-from optimizer.cpsat.builder import Builder, Linear
-from optimizer.cpsat.variables import Variables
+from stowplan.models.bin_packing import pack
+from stowplan.models.problem import Devices
+from stowplan.optimizer.cpsat.builder import Builder, Linear
+from stowplan.optimizer.cpsat.variables import Variables
 
 Kind = tuple[int, Linear]
 """A size of share, and how many of that size there are on the node."""

@@ -11,8 +11,8 @@ from typing import assert_never
 
 import numpy as np
 
-from models.arrays import Ints
-from models.problem import (
+from stowplan.models.arrays import Ints
+from stowplan.models.problem import (
     NO_LIMIT,
     Allow,
     AtMost,
@@ -26,11 +26,11 @@ from models.problem import (
     Rule,
     Spread,
 )
-from optimizer.cpsat.builder import Builder, Linear
-from optimizer.cpsat.company import post_attract, post_repel, post_spread
-from optimizer.cpsat.devices import Shares
-from optimizer.cpsat.places import Places
-from optimizer.cpsat.variables import Variables
+from stowplan.optimizer.cpsat.affinity import post_attract, post_repel, post_spread
+from stowplan.optimizer.cpsat.builder import Builder, Linear
+from stowplan.optimizer.cpsat.devices import Shares
+from stowplan.optimizer.cpsat.variables import Variables
+from stowplan.optimizer.cpsat.violations import Places
 
 
 def post(rule: Rule, builder: Builder, variables: Variables, places: Places) -> None:

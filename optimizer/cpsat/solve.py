@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from models.problem import CURVES, Placement
-from optimizer.control import Deadline
-from optimizer.cpsat.builder import Builder, Linear, Model
-from optimizer.cpsat.index import Index
-from optimizer.cpsat.places import Places
-from optimizer.cpsat.rules import post
-from optimizer.cpsat.scope import Free, Scope
-from optimizer.cpsat.task import Limits, Task, answer
-from optimizer.cpsat.terms import Terms
-from optimizer.cpsat.variables import Variables
-from optimizer.evaluate.evaluation import Judge
+from stowplan.models.problem import CURVES, Placement
+from stowplan.optimizer.cpsat.builder import Builder, Linear, Model
+from stowplan.optimizer.cpsat.rules import post
+from stowplan.optimizer.cpsat.task import Limits, Task, answer
+from stowplan.optimizer.cpsat.terms import Terms
+from stowplan.optimizer.cpsat.variables import Variables
+from stowplan.optimizer.cpsat.violations import Places
+from stowplan.optimizer.deadline import Deadline
+from stowplan.optimizer.evaluate.evaluation import Judge
+from stowplan.optimizer.subproblem.index import Index
+from stowplan.optimizer.subproblem.scope import Free, Scope
 
 MANY_WORKERS = 8
 """Workers share two cores well: each runs another strategy."""

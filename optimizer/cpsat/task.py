@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from ortools.sat.python import cp_model
 
-from models.arrays import Ints
-from models.errors import InternalError
-from optimizer.cpsat.builder import Model
+from stowplan.models.arrays import Ints
+from stowplan.models.errors import InternalError
+from stowplan.optimizer.cpsat.builder import Model
 
 POLL = 0.05
 """Seconds between looks at the stop signal."""

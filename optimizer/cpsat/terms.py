@@ -10,8 +10,8 @@ from typing import assert_never
 
 import numpy as np
 
-from models.arrays import Ints
-from models.problem import (
+from stowplan.models.arrays import Ints
+from stowplan.models.problem import (
     POINTS,
     Curves,
     DomainCurve,
@@ -27,8 +27,9 @@ from models.problem import (
     Term,
     Unplaced,
 )
-from optimizer.cpsat.builder import Builder, Linear
-from optimizer.cpsat.variables import NONE, Variables
+from stowplan.optimizer.cpsat.builder import Builder, Linear
+from stowplan.optimizer.cpsat.variables import Variables
+from stowplan.optimizer.domains import NONE
 
 
 class Terms:

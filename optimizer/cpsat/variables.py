@@ -2,93 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from models.arrays import Ints
-from models.problem import Allow, AtMost, Capacity, Devices, Distinct, Placement, Problem, Repel, Rule
-from optimizer.cpsat.builder import Builder, Linear
-from optimizer.cpsat.scope import Scope, replaced
-
-NONE = -1
-
-ROWS_AT_ONCE = 4096
-"""Rows of a table that are computed together, so that temporary tables stay small."""
-
-
-def most(
-    problem: Problem,
-    classes: Ints | None = None,
-    nodes: Ints | None = None,
-    rules: Iterable[Rule] | None = None,
-) -> NDArray[np.int32]:
-    """``[class, node]`` the most pods of each class that a node can hold by itself.
-
-    Where a rule is exceeded at the start, what stands there may stay.
-
-    Parameters
-    ----------
-    classes, nodes
-        Those to tell it for, sorted; all of them if not given.
-    rules
-        Those that name any of the classes; all of them if not given.
-    """
-    classes = np.arange(len(problem.classes), dtype=np.int64) if classes is None else classes
-    nodes = np.arange(len(problem.nodes), dtype=np.int64) if nodes is None else nodes
-    row = np.full(len(problem.classes), NONE, dtype=np.int64)
-    row[classes] = np.arange(len(classes))
-    upper = np.repeat(problem.size[classes].astype(np.int32)[:, None], len(nodes), axis=1)
-    every = problem.pods
-
-    def fit(room: Ints, demand: Ints) -> None:
-        """Let classes fit only as often as their demand goes into the room."""
-        asking = np.flatnonzero(demand[classes] > 0)
-        amount, which = np.unique(demand[classes[asking]], return_inverse=True)
-        times = np.minimum(np.maximum(0, room[nodes]) // amount[:, None], every).astype(np.int32)
-        for some in np.split(np.arange(len(asking)), range(ROWS_AT_ONCE, len(asking), ROWS_AT_ONCE)):
-            upper[asking[some]] = np.minimum(upper[asking[some]], times[which[some]])
-
-    for rule in problem.rules if rules is None else rules:
-        match rule:
-            case Allow():
-                upper[~rule.mask[np.ix_(rule.row[classes], nodes)]] = 0
-            case Capacity():
-                # Who asks for less than nothing may make room, all of them on one node at most.
-                made = int((np.maximum(0, -rule.demand) * problem.size).sum())
-                fit(np.maximum(0, rule.free) + made, rule.demand)
-            case Distinct():
-                fit(rule.limit, rule.own)
-            case Devices():
-                # Whole devices cannot be shared; shares have to fit the room that is left, and a device at a time.
-                fit(rule.count - rule.held_whole, rule.whole)
-                for _, demand, free in rule.sums:
-                    fit(free, demand)
-                for part in np.unique(rule.part[classes][rule.part[classes] > 0]).tolist():
-                    alike = np.where(rule.part == part, 1, 0)
-                    fit(np.maximum(0, rule.count - rule.held_whole) * (rule.size // part), alike)
-            case AtMost():
-                inside = np.flatnonzero(rule.topology.domain[nodes] >= 0)
-                room = np.maximum(0, rule.limit - rule.held[rule.topology.domain[nodes[inside]]])
-                _lower(upper, row[rule.group], inside, room)
-            case Repel():
-                inside = np.flatnonzero(rule.topology.domain[nodes] >= 0)
-                _lower(upper, row[np.intersect1d(rule.seekers, rule.targets)], inside, np.ones(len(inside)))
-            case _:
-                pass  # what other rules forbid depends on company, not on the node alone
-    start = problem.start
-    column = np.full(len(problem.nodes), NONE, dtype=np.int64)
-    column[nodes] = np.arange(len(nodes))
-    here = (row[start.cls] >= 0) & (column[start.node] >= 0)
-    at = row[start.cls[here]], column[start.node[here]]
-    upper[at] = np.maximum(upper[at], start.count[here])
-    return upper
-
-
-def _lower(upper: NDArray[np.int32], rows: Ints, columns: Ints, room: NDArray[np.generic]) -> None:
-    at = np.ix_(rows[rows >= 0], columns)
-    upper[at] = np.minimum(upper[at], room[None, :])
+from stowplan.models.arrays import Ints
+from stowplan.models.problem import Placement, Rule
+from stowplan.optimizer.cpsat.builder import Builder, Linear
+from stowplan.optimizer.domains import NONE, upper_bounds
+from stowplan.optimizer.subproblem.scope import Scope, replaced
 
 
 class Variables:
@@ -109,7 +31,7 @@ class Variables:
         self.scope = scope
         self.now, self.start = scope.now, scope.start
         size = scope.now.sum(axis=1) + np.where(scope.elastic, scope.waiting, 0)
-        self.upper: Ints = np.minimum(most(scope.problem, scope.classes, scope.nodes, rules), size[:, None])
+        self.upper: Ints = np.minimum(upper_bounds(scope.problem, scope.classes, scope.nodes, rules), size[:, None])
         self.index = np.full(self.upper.shape, NONE, dtype=np.int64)
         open_pairs = self.upper > 0
         self.index[open_pairs] = builder.counts(self.upper[open_pairs], scope.now[open_pairs])

@@ -6,8 +6,8 @@ from typing import assert_never
 
 import numpy as np
 
-from models.arrays import Ints
-from models.problem import (
+from stowplan.models.arrays import Ints
+from stowplan.models.problem import (
     POINTS,
     DomainCurve,
     Excess,
@@ -23,7 +23,7 @@ from models.problem import (
     Term,
     Unplaced,
 )
-from optimizer.evaluate.excess import roles
+from stowplan.optimizer.evaluate.excess import roles
 
 
 def cost(term: Term, problem: Problem, placement: Placement, excess: int) -> int:
@@ -32,7 +32,7 @@ def cost(term: Term, problem: Problem, placement: Placement, excess: int) -> int
     Parameters
     ----------
     excess
-        What exceeds all rules, each unit at its severity; see `optimizer.evaluate.Judge`.
+        What exceeds all rules, each unit at its severity; see `stowplan.optimizer.evaluate.Judge`.
     """
     nodes = len(problem.nodes)
     match term:

@@ -8,12 +8,12 @@ from functools import cached_property
 
 import numpy as np
 
-from models.arrays import Ints
-from models.problem import SEVERITY, Capacity, NodeCurve, Origin, Placement, Problem, Rule
-from optimizer.evaluate.cost import cost
-from optimizer.evaluate.excess import arrivals, excess, place_names, places
-from optimizer.evaluate.pooling import Curve, pool
-from optimizer.evaluate.suspects import Suspects
+from stowplan.models.arrays import Ints
+from stowplan.models.problem import SEVERITY, Capacity, NodeCurve, Origin, Placement, Problem, Rule
+from stowplan.optimizer.evaluate.cost import cost
+from stowplan.optimizer.evaluate.excess import arrivals, excess, place_names, places
+from stowplan.optimizer.evaluate.pooling import Curve, pool
+from stowplan.optimizer.evaluate.suspects import Suspects
 
 
 @dataclass(frozen=True, slots=True)

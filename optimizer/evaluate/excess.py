@@ -6,9 +6,9 @@ from typing import assert_never
 
 import numpy as np
 
-from models.arrays import Bools, Ints
-from models.bin_packing import pack
-from models.problem import (
+from stowplan.models.arrays import Bools, Ints
+from stowplan.models.bin_packing import pack
+from stowplan.models.problem import (
     Allow,
     AtMost,
     Attract,

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.arrays import Bools, Floats, Ints
-from models.problem import FAR, NodeCurve, Problem
+from stowplan.models.arrays import Bools, Floats, Ints
+from stowplan.models.problem import FAR, NodeCurve, Problem
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -3,7 +3,7 @@
 A problem can have tens of thousands of rules that each speak of a few classes. Asking every one of them, node by node,
 takes seconds, and nearly all have nothing to say. Here rules of one kind over the same topologies are looked at
 together, through the entries of their classes alone. What is found is a *suspicion*: a rule that is exceeded is always
-suspected, one that is suspected need not be exceeded. The word is with `optimizer.evaluate.excess` in any case.
+suspected, one that is suspected need not be exceeded. `stowplan.optimizer.evaluate.excess` has the last word.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Protocol
 
 import numpy as np
 
-from models.arrays import Bools, Ints
-from models.problem import AtMost, Attract, Held, Occupy, Placement, Problem, Repel, Rule, Topology
+from stowplan.models.arrays import Bools, Ints
+from stowplan.models.problem import AtMost, Attract, Held, Occupy, Placement, Problem, Repel, Rule, Topology
 
 
 class Suspects:

@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
-from models.kubernetes import Pod
-from models.moments import moment
+from stowplan.models.kubernetes import Pod
+from stowplan.models.moments import moment
 
 EVICT = "descheduler.alpha.kubernetes.io/evict"
 PREFER_NO_EVICTION = "descheduler.alpha.kubernetes.io/prefer-no-eviction"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 
-from models.kubernetes import Pod
-from plans.budgets import Budget, Budgets
-from plans.movability.causes import Bond, Cause
+from stowplan.models.kubernetes import Pod
+from stowplan.plans.budgets import Budget, Budgets
+from stowplan.plans.movability.causes import Bond, Cause
 
 
 class Lasting:

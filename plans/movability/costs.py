@@ -18,9 +18,9 @@ from __future__ import annotations
 
 import math
 
-from models.kubernetes import Pod
-from models.snapshot import Snapshot
-from plans.movability.annotations import DELETION_COST, DISRUPTION_COST, EVICTION_COST, cost
+from stowplan.models.kubernetes import Pod
+from stowplan.models.snapshot import Snapshot
+from stowplan.plans.movability.annotations import DELETION_COST, DISRUPTION_COST, EVICTION_COST, cost
 
 ORDER = (EVICTION_COST, DISRUPTION_COST, DELETION_COST)
 """The first of these that a pod has is heeded."""

@@ -6,12 +6,12 @@ from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
 from functools import cached_property
 
-from models.kubernetes import Pod
-from models.moments import moment
-from models.plan import Executor
-from models.snapshot import Snapshot, tied
-from plans.budgets import Budgets
-from plans.movability.annotations import (
+from stowplan.models.kubernetes import Pod
+from stowplan.models.moments import moment
+from stowplan.models.plan import Executor
+from stowplan.models.snapshot import Snapshot, tied
+from stowplan.plans.budgets import Budgets
+from stowplan.plans.movability.annotations import (
     DO_NOT_DISRUPT,
     EVICT,
     EVICTION_COST,
@@ -21,9 +21,9 @@ from plans.movability.annotations import (
     cost,
     undisturbed,
 )
-from plans.movability.budgets import Lasting
-from plans.movability.causes import Bond, Cause
-from plans.movability.workloads import Workloads, may_migrate
+from stowplan.plans.movability.budgets import Lasting
+from stowplan.plans.movability.causes import Bond, Cause
+from stowplan.plans.movability.workloads import Workloads, may_migrate
 
 CRITICAL = 2_000_000_000
 """The lowest priority that the descheduler takes for critical."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from models.kubernetes import Pod
-from models.snapshot import Snapshot
+from stowplan.models.kubernetes import Pod
+from stowplan.models.snapshot import Snapshot
 
 SMALL, MEDIUM = 4, 10
 """Workloads below, and up to, this many replicas have a fixed number that may migrate at once."""

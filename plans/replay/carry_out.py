@@ -6,15 +6,15 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from models.errors import InputError
-from models.plan import MoveDocument, Plan, WaveDocument
-from models.snapshot import Snapshot
-from plans.budgets import Budgets
-from plans.replay.cluster import Cluster
-from plans.replay.outcome import INTERRUPTED, Judge, Landing, Outcome, Verdict, WaveOutcome, Worth
-from plans.replay.steering import TokenExtender
-from plugins_compat.framework.profile import Profile
-from plugins_compat.framework.shapes import Shapes
+from stowplan.models.errors import InputError
+from stowplan.models.plan import MoveDocument, Plan, WaveDocument
+from stowplan.models.snapshot import Snapshot
+from stowplan.plans.budgets import Budgets
+from stowplan.plans.replay.cluster import Cluster
+from stowplan.plans.replay.outcome import INTERRUPTED, Judge, Landing, Outcome, Verdict, WaveOutcome, Worth
+from stowplan.plans.replay.steering import TokenExtender
+from stowplan.plugins_compat.framework.profile import Profile
+from stowplan.plugins_compat.framework.shapes import Shapes
 
 
 def replay(

@@ -6,15 +6,15 @@ import random
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
-from models.kubernetes import Pod
-from models.kubernetes.pod import PodStatus
-from models.snapshot import Snapshot
-from plans.replay.steering import CordonExtender
-from plugins_compat.framework.framework import Framework
-from plugins_compat.framework.profile import Profile
-from plugins_compat.framework.scheduler import not_replaced, schedule_one
-from plugins_compat.framework.shapes import Shapes
-from plugins_compat.framework.state import ClusterState
+from stowplan.models.kubernetes import Pod
+from stowplan.models.kubernetes.pod import PodStatus
+from stowplan.models.snapshot import Snapshot
+from stowplan.plans.replay.steering import CordonExtender
+from stowplan.plugins_compat.framework.framework import Framework
+from stowplan.plugins_compat.framework.profile import Profile
+from stowplan.plugins_compat.framework.scheduler import not_replaced, schedule_one
+from stowplan.plugins_compat.framework.shapes import Shapes
+from stowplan.plugins_compat.framework.state import ClusterState
 
 SUFFIX = "bcdfghjklmnpqrstvwxz2456789"
 """Letters of which Kubernetes makes the ends of names."""

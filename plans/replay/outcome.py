@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from models.plan import MoveDocument
-from plans.replay.cluster import Driven
+from stowplan.models.plan import MoveDocument
+from stowplan.plans.replay.cluster import Driven
 
 INTERRUPTED = "it was interrupted"
 """Why a replay halted that somebody stopped."""

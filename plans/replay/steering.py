@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from models.kubernetes import Node, Pod
-from models.kubernetes.taints import tolerated
-from models.plan import Plan, TokenDocument
-from plans.cordons import CORDONED
-from plugins_compat.extenders.answers import Filtered
-from plugins_compat.extenders.config import ExtenderConfig
-from plugins_compat.framework.extension import MOST_POINTS, Proposal
-from plugins_compat.framework.framework import Framework
+from stowplan.models.kubernetes import Node, Pod
+from stowplan.models.kubernetes.taints import tolerated
+from stowplan.models.plan import Plan, TokenDocument
+from stowplan.plans.cordons import CORDONED
+from stowplan.plugins_compat.extenders.answers import Filtered
+from stowplan.plugins_compat.extenders.config import ExtenderConfig
+from stowplan.plugins_compat.framework.extension import MOST_POINTS, Proposal
+from stowplan.plugins_compat.framework.framework import Framework
 
 TEMPLATE_HASHES = ("pod-template-hash", "controller-revision-hash")
 """Labels that say from which template a controller made a pod."""

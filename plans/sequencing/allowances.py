@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 
-from models.kubernetes import Pod
-from models.plan import LimitsDocument
-from models.snapshot import Snapshot
-from plans.budgets import Budgets, Ledger
+from stowplan.models.kubernetes import Pod
+from stowplan.models.plan import LimitsDocument
+from stowplan.models.snapshot import Snapshot
+from stowplan.plans.budgets import Budgets, Ledger
 
 Owner = tuple[str, str, str]
 

@@ -7,11 +7,11 @@ from collections import defaultdict
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 
-from plans.sequencing.allowances import Allowances
-from plans.sequencing.parking import Parking, find_parking, third_node
-from plans.sequencing.stage import NOWHERE, Part, Stage
-from plans.sequencing.task import Relocation, Step, Stuck, Task, keeps_name
-from plans.sequencing.urgency import Urgency
+from stowplan.plans.sequencing.allowances import Allowances
+from stowplan.plans.sequencing.parking import Parking, find_parking, third_node
+from stowplan.plans.sequencing.stage import NOWHERE, Part, Stage
+from stowplan.plans.sequencing.task import Relocation, Step, Stuck, Task, keeps_name
+from stowplan.plans.sequencing.urgency import Urgency
 
 MOST_TARGETS = 16
 """Targets of pods that are alike which a pod is offered in one wave."""

@@ -22,13 +22,13 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from models.arrays import Bools, Ints
-from plans.sequencing.allowances import Allowances, Limit
-from plans.sequencing.stage import NOWHERE, Part, Stage
-from plans.sequencing.task import Relocation, Task
-from plugins_compat.framework.plugin import Plugin
-from plugins_compat.plugins.node_resources_fit import NodeResourcesFit
-from plugins_compat.plugins.static_filter import StaticFilter
+from stowplan.models.arrays import Bools, Ints
+from stowplan.plans.sequencing.allowances import Allowances, Limit
+from stowplan.plans.sequencing.stage import NOWHERE, Part, Stage
+from stowplan.plans.sequencing.task import Relocation, Task
+from stowplan.plugins_compat.framework.plugin import Plugin
+from stowplan.plugins_compat.plugins.node_resources_fit import NodeResourcesFit
+from stowplan.plugins_compat.plugins.static_filter import StaticFilter
 
 
 def least_waves(task: Task, moves: Sequence[Relocation]) -> tuple[int, str]:

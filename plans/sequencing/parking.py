@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 import networkx as nx
 import numpy as np
 
-from plans.sequencing.allowances import Allowances
-from plans.sequencing.stage import NOWHERE, Part, Stage
-from plans.sequencing.task import Stuck, Task
+from stowplan.plans.sequencing.allowances import Allowances
+from stowplan.plans.sequencing.stage import NOWHERE, Part, Stage
+from stowplan.plans.sequencing.task import Stuck, Task
 
 if TYPE_CHECKING:
-    from plans.sequencing.attempt import Pending
+    from stowplan.plans.sequencing.attempt import Pending
 
 MOST_TRIED = 200
 """Moves of which each is asked whether it alone keeps another from being made, where room is not the reason."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from plans.rehearsal import Movement, Rehearsal, rehearse
-from plans.sequencing.attempt import Attempt, Variant
-from plans.sequencing.least import least_waves
-from plans.sequencing.task import Relocation, Sequencing, Step, Stuck, Task, keeps_name
+from stowplan.plans.rehearsal import Movement, Rehearsal, rehearse
+from stowplan.plans.sequencing.attempt import Attempt, Variant
+from stowplan.plans.sequencing.least import least_waves
+from stowplan.plans.sequencing.task import Relocation, Sequencing, Step, Stuck, Task, keeps_name
 
 ORDERS = 2
 """Random orders in which a finished sequence is played through; one, if there are many moves."""

@@ -13,17 +13,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.arrays import Ints
-from models.kubernetes import Pod
-from plans.rehearsal import refusal
-from plans.sequencing.task import Task
-from plugins_compat.admission import standing
-from plugins_compat.framework.framework import Framework
-from plugins_compat.framework.shapes import Shape
-from plugins_compat.framework.state import ClusterState
-from plugins_compat.framework.status import Code, Status
-from plugins_compat.plugins.inter_pod_affinity import InterPodAffinity
-from plugins_compat.plugins.pod_topology_spread import PodTopologySpread
+from stowplan.models.arrays import Ints
+from stowplan.models.kubernetes import Pod
+from stowplan.plans.rehearsal import refusal
+from stowplan.plans.sequencing.task import Task
+from stowplan.plugins_compat.admission import standing
+from stowplan.plugins_compat.framework.framework import Framework
+from stowplan.plugins_compat.framework.shapes import Shape
+from stowplan.plugins_compat.framework.state import ClusterState
+from stowplan.plugins_compat.framework.status import Code, Status
+from stowplan.plugins_compat.plugins.inter_pod_affinity import InterPodAffinity
+from stowplan.plugins_compat.plugins.pod_topology_spread import PodTopologySpread
 
 NOWHERE = -1
 VOLUME_ON_ITS_WAY = "another pod is on its way to the node with the same volume"

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from models.kubernetes import Pod
-from models.plan import LimitsDocument
-from models.snapshot import Snapshot
-from plans.budgets import Budgets
-from plugins_compat.framework.profile import Profile
-from plugins_compat.framework.shapes import Shapes
+from stowplan.models.kubernetes import Pod
+from stowplan.models.plan import LimitsDocument
+from stowplan.models.snapshot import Snapshot
+from stowplan.plans.budgets import Budgets
+from stowplan.plugins_compat.framework.profile import Profile
+from stowplan.plugins_compat.framework.shapes import Shapes
 
 
 @dataclass(frozen=True, slots=True)

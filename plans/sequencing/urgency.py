@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from models.arrays import Bools
-from plans.sequencing.allowances import Allowances
-from plans.sequencing.stage import NOWHERE, Stage
+from stowplan.models.arrays import Bools
+from stowplan.plans.sequencing.allowances import Allowances
+from stowplan.plans.sequencing.stage import NOWHERE, Stage
 
 if TYPE_CHECKING:
-    from plans.sequencing.attempt import Pending
+    from stowplan.plans.sequencing.attempt import Pending
 
 DEEPEST = 16
 """Links of a chain of moves, each of which makes room for the next, that are looked at."""

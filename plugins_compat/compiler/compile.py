@@ -8,20 +8,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.arrays import Ints
-from models.kubernetes import Pod
-from models.objective import Objective
-from models.problem import MoveBudget, Origin, Placement, Problem, Rule, Tier, Weighted, project, refine
-from models.snapshot import Snapshot
-from plugins_compat.compiler.goals import Errand, Weigh, make_tiers
-from plugins_compat.compiler.roll_call import Freeze, RollCall, call_roll
-from plugins_compat.compiler.view import View
-from plugins_compat.framework.framework import Framework
-from plugins_compat.framework.plugin import implements
-from plugins_compat.framework.profile import Profile
-from plugins_compat.framework.shapes import Shapes
-from plugins_compat.framework.state import ClusterState
-from plugins_compat.requests import check_sums
+from stowplan.models.arrays import Ints
+from stowplan.models.kubernetes import Pod
+from stowplan.models.objective import Objective
+from stowplan.models.problem import MoveBudget, Origin, Placement, Problem, Rule, Tier, Weighted, project, refine
+from stowplan.models.snapshot import Snapshot
+from stowplan.plugins_compat.compiler.goals import Errand, Weigh, make_tiers
+from stowplan.plugins_compat.compiler.roll_call import Freeze, RollCall, call_roll
+from stowplan.plugins_compat.compiler.view import View
+from stowplan.plugins_compat.framework.framework import Framework
+from stowplan.plugins_compat.framework.plugin import implements
+from stowplan.plugins_compat.framework.profile import Profile
+from stowplan.plugins_compat.framework.shapes import Shapes
+from stowplan.plugins_compat.framework.state import ClusterState
+from stowplan.plugins_compat.requests import check_sums
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from models.arrays import Ints
-from models.problem import FAR, Curves
+from stowplan.models.arrays import Ints
+from stowplan.models.problem import FAR, Curves
 
 SLOPE_LIMIT = 1 << 40
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.arrays import Floats, Ints
-from models.errors import InputError
-from models.kubernetes import Pod
-from models.objective import Objective, TierSettings
-from models.problem import (
+from stowplan.models.arrays import Floats, Ints
+from stowplan.models.errors import InputError
+from stowplan.models.kubernetes import Pod
+from stowplan.models.objective import Objective, TierSettings
+from stowplan.models.problem import (
     Curves,
     Devices,
     DomainCurve,
@@ -26,11 +26,11 @@ from models.problem import (
     Unplaced,
     Weighted,
 )
-from models.problem.rules import SEVERITY
-from plugins_compat.compiler.curves import convex, stack
-from plugins_compat.compiler.view import View
-from plugins_compat.framework.framework import Framework
-from plugins_compat.framework.shapes import Shape
+from stowplan.models.problem.rules import SEVERITY
+from stowplan.plugins_compat.compiler.curves import convex, stack
+from stowplan.plugins_compat.compiler.view import View
+from stowplan.plugins_compat.framework.framework import Framework
+from stowplan.plugins_compat.framework.shapes import Shape
 
 FINE = 10_000
 """Whole units per displayed unit, in tiers whose terms are not whole by nature."""

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from models.kubernetes import Pod
-from models.snapshot import Snapshot, Standing, tied
-from plugins_compat.framework.framework import Framework
+from stowplan.models.kubernetes import Pod
+from stowplan.models.snapshot import Snapshot, Standing, tied
+from stowplan.plugins_compat.framework.framework import Framework
 
 Freeze = Callable[[Pod], str | None]
 """Returns why a pod is to stay where it is, or ``None``."""

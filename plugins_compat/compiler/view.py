@@ -8,11 +8,23 @@ from functools import cached_property
 
 import numpy as np
 
-from models.arrays import Bools, Ints
-from models.problem import POINTS, Allow, DomainCurve, Held, Load, Origin, Pair, Prefer, Rule, Topology, Weighted
-from plugins_compat.compiler.curves import convex
-from plugins_compat.framework.shapes import Shape
-from plugins_compat.framework.state import ClusterState
+from stowplan.models.arrays import Bools, Ints
+from stowplan.models.problem import (
+    POINTS,
+    Allow,
+    DomainCurve,
+    Held,
+    Load,
+    Origin,
+    Pair,
+    Prefer,
+    Rule,
+    Topology,
+    Weighted,
+)
+from stowplan.plugins_compat.compiler.curves import convex
+from stowplan.plugins_compat.framework.shapes import Shape
+from stowplan.plugins_compat.framework.state import ClusterState
 
 
 class View:

@@ -12,10 +12,10 @@ from typing import Any
 
 import httpx
 
-from models.kubernetes import Container, Node, Pod
-from models.manifest import manifest
-from plugins_compat.extenders.answers import ExtenderError, Filtered
-from plugins_compat.extenders.config import ExtenderConfig, TLSConfig
+from stowplan.models.kubernetes import Container, Node, Pod
+from stowplan.models.manifest import manifest
+from stowplan.plugins_compat.extenders.answers import ExtenderError, Filtered
+from stowplan.plugins_compat.extenders.config import ExtenderConfig, TLSConfig
 
 
 class HTTPExtender:

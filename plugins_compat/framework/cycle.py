@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from models.arrays import Ints
-from models.kubernetes import Pod
-from plugins_compat.framework.plugin import Plugin
-from plugins_compat.framework.shapes import Shape
-from plugins_compat.framework.status import Code, Status
-from plugins_compat.release import Release
+from stowplan.models.arrays import Ints
+from stowplan.models.kubernetes import Pod
+from stowplan.plugins_compat.framework.plugin import Plugin
+from stowplan.plugins_compat.framework.shapes import Shape
+from stowplan.plugins_compat.framework.status import Code, Status
+from stowplan.plugins_compat.release import Release
 
 LEFT_OUT = -2
 """Marks a node that a PreFilter node set leaves out, where the index of the failing plugin would stand."""

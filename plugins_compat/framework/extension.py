@@ -7,14 +7,14 @@ from typing import Protocol
 
 import numpy as np
 
-from models.arrays import Ints
-from models.kubernetes import Node, Pod
-from models.problem import POINTS
-from models.snapshot import Snapshot
-from plugins_compat.extenders.answers import ExtenderError, Filtered
-from plugins_compat.extenders.config import ExtenderConfig
-from plugins_compat.framework.cycle import EXTENDED, Verdict
-from plugins_compat.framework.status import Code, Status
+from stowplan.models.arrays import Ints
+from stowplan.models.kubernetes import Node, Pod
+from stowplan.models.problem import POINTS
+from stowplan.models.snapshot import Snapshot
+from stowplan.plugins_compat.extenders.answers import ExtenderError, Filtered
+from stowplan.plugins_compat.extenders.config import ExtenderConfig
+from stowplan.plugins_compat.framework.cycle import EXTENDED, Verdict
+from stowplan.plugins_compat.framework.status import Code, Status
 
 MOST_POINTS = 10
 """Points an extender may give; they are stretched to those of plugins."""
@@ -60,7 +60,7 @@ class Extenders:
         self.all: list[Extender] = []
         if configs:
             # The HTTP library is for those who need it.
-            from plugins_compat.extenders.client import HTTPExtender
+            from stowplan.plugins_compat.extenders.client import HTTPExtender
 
             self.all = [HTTPExtender(config) for config in configs]
         self.nodes = snapshot.nodes

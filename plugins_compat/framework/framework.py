@@ -8,19 +8,19 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from models.arrays import Ints
-from models.errors import InternalError
-from models.kubernetes import Pod
-from models.problem import POINTS
-from plugins_compat.extenders.answers import ExtenderError
-from plugins_compat.framework.cycle import LEFT_OUT, Cycle, Verdict
-from plugins_compat.framework.extension import Extenders
-from plugins_compat.framework.plugin import Plugin, implements
-from plugins_compat.framework.profile import Profile
-from plugins_compat.framework.sampling import Sampler
-from plugins_compat.framework.shapes import Shape
-from plugins_compat.framework.state import ClusterState
-from plugins_compat.framework.status import Code, NodeSet, PostFilterResult, Status
+from stowplan.models.arrays import Ints
+from stowplan.models.errors import InternalError
+from stowplan.models.kubernetes import Pod
+from stowplan.models.problem import POINTS
+from stowplan.plugins_compat.extenders.answers import ExtenderError
+from stowplan.plugins_compat.framework.cycle import LEFT_OUT, Cycle, Verdict
+from stowplan.plugins_compat.framework.extension import Extenders
+from stowplan.plugins_compat.framework.plugin import Plugin, implements
+from stowplan.plugins_compat.framework.profile import Profile
+from stowplan.plugins_compat.framework.sampling import Sampler
+from stowplan.plugins_compat.framework.shapes import Shape
+from stowplan.plugins_compat.framework.state import ClusterState
+from stowplan.plugins_compat.framework.status import Code, NodeSet, PostFilterResult, Status
 
 
 class Framework:

@@ -17,18 +17,18 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, model_validator
 from pydantic.alias_generators import to_camel
 
-from models.arrays import Ints
-from models.kubernetes import Pod
-from models.problem import POINTS, Rule, Weighted
-from models.validation import without_nulls
-from plugins_compat.framework.shapes import Shape
-from plugins_compat.framework.state import ClusterState
-from plugins_compat.framework.status import NodeSet, PostFilterResult, Status
+from stowplan.models.arrays import Ints
+from stowplan.models.kubernetes import Pod
+from stowplan.models.problem import POINTS, Rule, Weighted
+from stowplan.models.validation import without_nulls
+from stowplan.plugins_compat.framework.shapes import Shape
+from stowplan.plugins_compat.framework.state import ClusterState
+from stowplan.plugins_compat.framework.status import NodeSet, PostFilterResult, Status
 
 if TYPE_CHECKING:
-    from plugins_compat.compiler.view import View
-    from plugins_compat.framework.cycle import Cycle, Verdict
-    from plugins_compat.framework.framework import Framework
+    from stowplan.plugins_compat.compiler.view import View
+    from stowplan.plugins_compat.framework.cycle import Cycle, Verdict
+    from stowplan.plugins_compat.framework.framework import Framework
 
 
 class Args(BaseModel):

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from plugins_compat.extenders.config import ExtenderConfig
-from plugins_compat.framework.plugin import Args, Plugin
-from plugins_compat.release import Release, TieBreak
+from stowplan.plugins_compat.extenders.config import ExtenderConfig
+from stowplan.plugins_compat.framework.plugin import Args, Plugin
+from stowplan.plugins_compat.release import Release, TieBreak
 
 DEFAULT_SCHEDULER = "default-scheduler"
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
 
-from models.kubernetes import Pod
-from models.moments import moment
-from plugins_compat.framework.shapes import Shape
+from stowplan.models.kubernetes import Pod
+from stowplan.models.moments import moment
+from stowplan.plugins_compat.framework.shapes import Shape
 
 NOW = 2**62
 """Stands for the present moment, in nanoseconds: later than any start that a snapshot can name."""

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from models.problem import POINTS
-from plugins_compat.framework.cycle import LEFT_OUT, Verdict
-from plugins_compat.framework.status import Code
+from stowplan.models.problem import POINTS
+from stowplan.plugins_compat.framework.cycle import LEFT_OUT, Verdict
+from stowplan.plugins_compat.framework.status import Code
 
 FEW = 100
 """Nodes below which all are looked at, and feasible nodes that are looked for at least."""

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from models.arrays import Ints
-from models.kubernetes import Pod
-from plugins_compat.framework.cycle import Verdict
-from plugins_compat.framework.framework import Framework
-from plugins_compat.framework.status import Code
+from stowplan.models.arrays import Ints
+from stowplan.models.kubernetes import Pod
+from stowplan.plugins_compat.framework.cycle import Verdict
+from stowplan.plugins_compat.framework.framework import Framework
+from stowplan.plugins_compat.framework.status import Code
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -12,9 +12,9 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from models.kubernetes import LabelSelector, Pod
-from models.kubernetes.devices import GPU_COUNT, GPU_MILLI, GPU_MODEL
-from models.kubernetes.pod import Volume
+from stowplan.models.kubernetes import LabelSelector, Pod
+from stowplan.models.kubernetes.devices import GPU_COUNT, GPU_MILLI, GPU_MODEL
+from stowplan.models.kubernetes.pod import Volume
 
 
 @dataclass(frozen=True, slots=True, eq=False)

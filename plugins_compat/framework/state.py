@@ -9,15 +9,15 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from models.arrays import Bools, Ints
-from models.kubernetes import Node, Pod
-from models.problem import Topology
-from models.snapshot import Snapshot
-from plugins_compat.framework.roster import Nominator, Roster
-from plugins_compat.framework.shapes import Shape, Shapes
-from plugins_compat.framework.tally import Bag, Eligible, Tally
-from plugins_compat.release import Release
-from plugins_compat.requests import CPU, EPHEMERAL, MEMORY, PODS, is_scalar, requests, units
+from stowplan.models.arrays import Bools, Ints
+from stowplan.models.kubernetes import Node, Pod
+from stowplan.models.problem import Topology
+from stowplan.models.snapshot import Snapshot
+from stowplan.plugins_compat.framework.roster import Nominator, Roster
+from stowplan.plugins_compat.framework.shapes import Shape, Shapes
+from stowplan.plugins_compat.framework.tally import Bag, Eligible, Tally
+from stowplan.plugins_compat.release import Release
+from stowplan.plugins_compat.requests import CPU, EPHEMERAL, MEMORY, PODS, is_scalar, requests, units
 
 T = TypeVar("T")
 H = TypeVar("H", bound=Hashable)

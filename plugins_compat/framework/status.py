@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
-from models.kubernetes import Pod
+from stowplan.models.kubernetes import Pod
 
 
 class Code(IntEnum):

@@ -13,8 +13,8 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from models.arrays import Bools, Ints
-from models.problem import Topology
+from stowplan.models.arrays import Bools, Ints
+from stowplan.models.problem import Topology
 
 H = TypeVar("H", bound=Hashable)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from models.trace import Expectation, StatusRecord
+from stowplan.models.trace import Expectation, StatusRecord
 
 NODE_SET = "PreFilterResult"
 """What a record names where a plugin's PreFilter left a node out; which plugin did so is not recorded."""

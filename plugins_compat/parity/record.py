@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from models.kubernetes import Pod
-from models.manifest import manifest
-from models.snapshot import Snapshot
-from models.trace import OBJECTS, Case
-from plugins_compat.framework.framework import Framework
-from plugins_compat.framework.profile import Profile
-from plugins_compat.framework.scheduler import in_turn
-from plugins_compat.framework.state import ClusterState
+from stowplan.models.kubernetes import Pod
+from stowplan.models.manifest import manifest
+from stowplan.models.snapshot import Snapshot
+from stowplan.models.trace import OBJECTS, Case
+from stowplan.plugins_compat.framework.framework import Framework
+from stowplan.plugins_compat.framework.profile import Profile
+from stowplan.plugins_compat.framework.scheduler import in_turn
+from stowplan.plugins_compat.framework.state import ClusterState
 
 
 def make_case(
@@ -29,7 +29,7 @@ def make_case(
     Parameters
     ----------
     queue
-        The pods to schedule; see `plugins_compat.simulate.simulate`.
+        The pods to schedule; see `stowplan.plugins_compat.simulate.simulate`.
     standing_at
         Node name by pod key of the pods that stand already.
     config

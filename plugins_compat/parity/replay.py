@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from models.errors import InputError
-from models.trace import Case, Expectation, StatusRecord, Trace
-from plugins_compat.framework.framework import Framework
-from plugins_compat.framework.profile import Profile
-from plugins_compat.framework.scheduler import Scored, examine
-from plugins_compat.framework.shapes import Shapes
-from plugins_compat.framework.state import ClusterState
-from plugins_compat.framework.status import Code, Status
-from plugins_compat.profiles import default_profile, make_profiles
-from plugins_compat.release import RELEASES
+from stowplan.models.errors import InputError
+from stowplan.models.trace import Case, Expectation, StatusRecord, Trace
+from stowplan.plugins_compat.framework.framework import Framework
+from stowplan.plugins_compat.framework.profile import Profile
+from stowplan.plugins_compat.framework.scheduler import Scored, examine
+from stowplan.plugins_compat.framework.shapes import Shapes
+from stowplan.plugins_compat.framework.state import ClusterState
+from stowplan.plugins_compat.framework.status import Code, Status
+from stowplan.plugins_compat.profiles import default_profile, make_profiles
+from stowplan.plugins_compat.release import RELEASES
 
 
 def recorded_profile(trace: Trace) -> Profile:

@@ -9,15 +9,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from models.arrays import Bools, Ints
-from models.problem import NO_LIMIT, Distinct, Origin, Rule
-from plugins_compat.compiler.view import View
-from plugins_compat.framework.cycle import Cycle
-from plugins_compat.framework.plugin import Plugin
-from plugins_compat.framework.shapes import Shape
-from plugins_compat.framework.status import Code
-from plugins_compat.framework.tally import Bag
-from plugins_compat.plugins.volumes import claims_of, not_found
+from stowplan.models.arrays import Bools, Ints
+from stowplan.models.problem import NO_LIMIT, Distinct, Origin, Rule
+from stowplan.plugins_compat.compiler.view import View
+from stowplan.plugins_compat.framework.cycle import Cycle
+from stowplan.plugins_compat.framework.plugin import Plugin
+from stowplan.plugins_compat.framework.shapes import Shape
+from stowplan.plugins_compat.framework.status import Code
+from stowplan.plugins_compat.framework.tally import Bag
+from stowplan.plugins_compat.plugins.volumes import claims_of, not_found
 
 Attachment = tuple[str, str]
 """What limits the volume (a CSI driver, or a cloud), and what names it there."""

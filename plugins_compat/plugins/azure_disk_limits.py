@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from models.kubernetes import Node
-from models.kubernetes.pod import AzureDisk
-from plugins_compat.plugins.csi_migration import AZURE_DISK, Disk
-from plugins_compat.plugins.in_tree_limits import InTreeLimits
+from stowplan.models.kubernetes import Node
+from stowplan.models.kubernetes.pod import AzureDisk
+from stowplan.plugins_compat.plugins.csi_migration import AZURE_DISK, Disk
+from stowplan.plugins_compat.plugins.in_tree_limits import InTreeLimits
 
 
 class AzureDiskLimits(InTreeLimits):

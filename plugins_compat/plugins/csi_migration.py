@@ -12,14 +12,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from models.arrays import Bools
-from models.interning import FrozenMap
-from models.kubernetes import NodeSelector, PersistentVolume
-from models.kubernetes.pod import AWSElasticBlockStore, AzureDisk, Cinder, GCEPersistentDisk, Volume
-from models.kubernetes.selectors import NodeSelectorRequirement, NodeSelectorTerm
-from models.kubernetes.storage import PersistentVolumeSpec
-from models.snapshot import Snapshot
-from plugins_compat.framework.state import REGION_LABELS, ZONE_LABELS, ClusterState
+from stowplan.models.arrays import Bools
+from stowplan.models.interning import FrozenMap
+from stowplan.models.kubernetes import NodeSelector, PersistentVolume
+from stowplan.models.kubernetes.pod import AWSElasticBlockStore, AzureDisk, Cinder, GCEPersistentDisk, Volume
+from stowplan.models.kubernetes.selectors import NodeSelectorRequirement, NodeSelectorTerm
+from stowplan.models.kubernetes.storage import PersistentVolumeSpec
+from stowplan.models.snapshot import Snapshot
+from stowplan.plugins_compat.framework.state import REGION_LABELS, ZONE_LABELS, ClusterState
 
 Disk = AWSElasticBlockStore | GCEPersistentDisk | AzureDisk | Cinder
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from plugins_compat.framework.cycle import Cycle
-from plugins_compat.framework.plugin import Plugin
+from stowplan.plugins_compat.framework.cycle import Cycle
+from stowplan.plugins_compat.framework.plugin import Plugin
 
 
 class DefaultBinder(Plugin):

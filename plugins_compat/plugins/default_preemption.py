@@ -11,15 +11,15 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field, model_validator
 
-from models.arrays import Ints
-from models.kubernetes import Pod
-from plugins_compat.extenders.answers import ExtenderError
-from plugins_compat.framework.cycle import LEFT_OUT, Cycle, Verdict
-from plugins_compat.framework.framework import Framework
-from plugins_compat.framework.plugin import Args, Plugin
-from plugins_compat.framework.roster import Occupant
-from plugins_compat.framework.shapes import Shape
-from plugins_compat.framework.status import Code, PostFilterResult, Status
+from stowplan.models.arrays import Ints
+from stowplan.models.kubernetes import Pod
+from stowplan.plugins_compat.extenders.answers import ExtenderError
+from stowplan.plugins_compat.framework.cycle import LEFT_OUT, Cycle, Verdict
+from stowplan.plugins_compat.framework.framework import Framework
+from stowplan.plugins_compat.framework.plugin import Args, Plugin
+from stowplan.plugins_compat.framework.roster import Occupant
+from stowplan.plugins_compat.framework.shapes import Shape
+from stowplan.plugins_compat.framework.status import Code, PostFilterResult, Status
 
 PRIORITY_OFFSET = 2**31
 """Added to every priority in sums, so that more victims never look better for being negative."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from models.interning import FrozenMap
-from models.kubernetes import LabelSelector, LabelSelectorRequirement, Pod
-from models.snapshot import Snapshot
+from stowplan.models.interning import FrozenMap
+from stowplan.models.kubernetes import LabelSelector, LabelSelectorRequirement, Pod
+from stowplan.models.snapshot import Snapshot
 
 REPLICATION_CONTROLLER = "ReplicationController"
 API_VERSIONS = {REPLICATION_CONTROLLER: "v1", "ReplicaSet": "apps/v1", "StatefulSet": "apps/v1"}

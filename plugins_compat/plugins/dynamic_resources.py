@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from models.arrays import Ints
-from models.kubernetes import Pod
-from models.problem import Weighted
-from plugins_compat.compiler.view import View
-from plugins_compat.framework.cycle import Cycle, Verdict
-from plugins_compat.framework.framework import Framework
-from plugins_compat.framework.plugin import Plugin
-from plugins_compat.framework.status import Code, NodeSet, PostFilterResult, Status
+from stowplan.models.arrays import Ints
+from stowplan.models.kubernetes import Pod
+from stowplan.models.problem import Weighted
+from stowplan.plugins_compat.compiler.view import View
+from stowplan.plugins_compat.framework.cycle import Cycle, Verdict
+from stowplan.plugins_compat.framework.framework import Framework
+from stowplan.plugins_compat.framework.plugin import Plugin
+from stowplan.plugins_compat.framework.status import Code, NodeSet, PostFilterResult, Status
 
 
 class DynamicResources(Plugin):

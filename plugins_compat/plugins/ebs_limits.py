@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from models.kubernetes import Node
-from models.kubernetes.pod import AWSElasticBlockStore
-from plugins_compat.plugins.csi_migration import AWS_EBS, Disk
-from plugins_compat.plugins.in_tree_limits import InTreeLimits
+from stowplan.models.kubernetes import Node
+from stowplan.models.kubernetes.pod import AWSElasticBlockStore
+from stowplan.plugins_compat.plugins.csi_migration import AWS_EBS, Disk
+from stowplan.plugins_compat.plugins.in_tree_limits import InTreeLimits
 
 INSTANCE_TYPE = ("node.kubernetes.io/instance-type", "beta.kubernetes.io/instance-type")
 NITRO = re.compile(r"^[cmr]5|t3|z1d")

@@ -14,10 +14,10 @@ from functools import cached_property
 
 import numpy as np
 
-from models.arrays import Bools, Ints
-from models.bin_packing import pack
-from models.kubernetes import Pod
-from models.kubernetes.devices import (
+from stowplan.models.arrays import Bools, Ints
+from stowplan.models.bin_packing import pack
+from stowplan.models.kubernetes import Pod
+from stowplan.models.kubernetes.devices import (
     DEVICE,
     GPU_COUNT,
     GPU_MILLI,
@@ -26,16 +26,16 @@ from models.kubernetes.devices import (
     device_count,
     device_models,
 )
-from models.problem import Devices, Origin, Rule
-from plugins_compat.compiler.view import View
-from plugins_compat.framework.cycle import Cycle
-from plugins_compat.framework.plugin import Plugin
-from plugins_compat.framework.shapes import Shape
-from plugins_compat.framework.state import ClusterState
-from plugins_compat.framework.status import Code
-from plugins_compat.framework.tally import Tally
-from plugins_compat.release import Release
-from plugins_compat.requests import requests
+from stowplan.models.problem import Devices, Origin, Rule
+from stowplan.plugins_compat.compiler.view import View
+from stowplan.plugins_compat.framework.cycle import Cycle
+from stowplan.plugins_compat.framework.plugin import Plugin
+from stowplan.plugins_compat.framework.shapes import Shape
+from stowplan.plugins_compat.framework.state import ClusterState
+from stowplan.plugins_compat.framework.status import Code
+from stowplan.plugins_compat.framework.tally import Tally
+from stowplan.plugins_compat.release import Release
+from stowplan.plugins_compat.requests import requests
 
 NO_MORE = 1 << 20
 """Devices above which numbers are all alike: no machine has that many."""

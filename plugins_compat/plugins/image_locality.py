@@ -7,12 +7,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from models.arrays import Ints
-from models.problem import POINTS, Weighted
-from plugins_compat.compiler.view import View
-from plugins_compat.framework.cycle import Cycle
-from plugins_compat.framework.plugin import Plugin
-from plugins_compat.framework.shapes import Shape
+from stowplan.models.arrays import Ints
+from stowplan.models.problem import POINTS, Weighted
+from stowplan.plugins_compat.compiler.view import View
+from stowplan.plugins_compat.framework.cycle import Cycle
+from stowplan.plugins_compat.framework.plugin import Plugin
+from stowplan.plugins_compat.framework.shapes import Shape
 
 MEBI = 2**20
 LEAST, MOST = 23 * MEBI, 1000 * MEBI

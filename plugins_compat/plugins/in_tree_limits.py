@@ -7,14 +7,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from models.arrays import Ints
-from models.kubernetes import Node, PersistentVolumeClaim
-from models.problem import NO_LIMIT
-from models.quantity import whole
-from plugins_compat.framework.shapes import Shape
-from plugins_compat.plugins.attach_limits import AttachLimits, Attachment
-from plugins_compat.plugins.csi_migration import Disk, InTreePlugin, migrated
-from plugins_compat.plugins.volumes import claims_of, volume_of
+from stowplan.models.arrays import Ints
+from stowplan.models.kubernetes import Node, PersistentVolumeClaim
+from stowplan.models.problem import NO_LIMIT
+from stowplan.models.quantity import whole
+from stowplan.plugins_compat.framework.shapes import Shape
+from stowplan.plugins_compat.plugins.attach_limits import AttachLimits, Attachment
+from stowplan.plugins_compat.plugins.csi_migration import Disk, InTreePlugin, migrated
+from stowplan.plugins_compat.plugins.volumes import claims_of, volume_of
 
 
 class InTreeLimits(AttachLimits):

@@ -10,17 +10,17 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from models.arrays import Ints
-from models.kubernetes import LabelSelector, LabelSelectorRequirement, Pod
-from models.kubernetes.pod import PodAffinity, PodAffinityTerm
-from models.problem import POINTS, Attract, Origin, Repel, Rule, Topology, Weighted
-from plugins_compat.compiler.view import View
-from plugins_compat.framework.cycle import Cycle
-from plugins_compat.framework.plugin import Args, Plugin
-from plugins_compat.framework.shapes import Shape
-from plugins_compat.framework.status import SKIP, Code, Status
-from plugins_compat.framework.tally import Tally
-from plugins_compat.matching import with_keys
+from stowplan.models.arrays import Ints
+from stowplan.models.kubernetes import LabelSelector, LabelSelectorRequirement, Pod
+from stowplan.models.kubernetes.pod import PodAffinity, PodAffinityTerm
+from stowplan.models.problem import POINTS, Attract, Origin, Repel, Rule, Topology, Weighted
+from stowplan.plugins_compat.compiler.view import View
+from stowplan.plugins_compat.framework.cycle import Cycle
+from stowplan.plugins_compat.framework.plugin import Args, Plugin
+from stowplan.plugins_compat.framework.shapes import Shape
+from stowplan.plugins_compat.framework.status import SKIP, Code, Status
+from stowplan.plugins_compat.framework.tally import Tally
+from stowplan.plugins_compat.matching import with_keys
 
 NamespaceLabels = Mapping[str, Mapping[str, str]]
 

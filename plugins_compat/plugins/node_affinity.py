@@ -7,17 +7,17 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from pydantic import TypeAdapter, field_validator
 
-from models.arrays import Bools, Ints
-from models.kubernetes.pod import NodeAffinity as Affinity
-from models.kubernetes.pod import PreferredSchedulingTerm
-from models.problem import Weighted
-from plugins_compat.compiler.view import View
-from plugins_compat.framework.cycle import Cycle
-from plugins_compat.framework.plugin import Args, default_normalize
-from plugins_compat.framework.shapes import Shape
-from plugins_compat.framework.status import Code, NodeSet, Status
-from plugins_compat.matching import everywhere, matching, required_nodes, required_selector, selected
-from plugins_compat.plugins.static_filter import StaticFilter
+from stowplan.models.arrays import Bools, Ints
+from stowplan.models.kubernetes.pod import NodeAffinity as Affinity
+from stowplan.models.kubernetes.pod import PreferredSchedulingTerm
+from stowplan.models.problem import Weighted
+from stowplan.plugins_compat.compiler.view import View
+from stowplan.plugins_compat.framework.cycle import Cycle
+from stowplan.plugins_compat.framework.plugin import Args, default_normalize
+from stowplan.plugins_compat.framework.shapes import Shape
+from stowplan.plugins_compat.framework.status import Code, NodeSet, Status
+from stowplan.plugins_compat.matching import everywhere, matching, required_nodes, required_selector, selected
+from stowplan.plugins_compat.plugins.static_filter import StaticFilter
 
 
 class NodeAffinityArgs(Args):

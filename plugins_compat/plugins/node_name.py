@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from models.arrays import Bools
-from plugins_compat.framework.cycle import Cycle
-from plugins_compat.framework.shapes import Shape
-from plugins_compat.matching import everywhere
-from plugins_compat.plugins.static_filter import StaticFilter
+from stowplan.models.arrays import Bools
+from stowplan.plugins_compat.framework.cycle import Cycle
+from stowplan.plugins_compat.framework.shapes import Shape
+from stowplan.plugins_compat.matching import everywhere
+from stowplan.plugins_compat.plugins.static_filter import StaticFilter
 
 
 class NodeName(StaticFilter):

@@ -6,16 +6,16 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from models.arrays import Ints
-from models.kubernetes import Pod
-from models.problem import AtMost, Origin, Rule
-from plugins_compat.compiler.view import View
-from plugins_compat.framework.cycle import Cycle
-from plugins_compat.framework.plugin import Plugin
-from plugins_compat.framework.shapes import Shape
-from plugins_compat.framework.status import Code
-from plugins_compat.framework.tally import Tally
-from plugins_compat.release import Release
+from stowplan.models.arrays import Ints
+from stowplan.models.kubernetes import Pod
+from stowplan.models.problem import AtMost, Origin, Rule
+from stowplan.plugins_compat.compiler.view import View
+from stowplan.plugins_compat.framework.cycle import Cycle
+from stowplan.plugins_compat.framework.plugin import Plugin
+from stowplan.plugins_compat.framework.shapes import Shape
+from stowplan.plugins_compat.framework.status import Code
+from stowplan.plugins_compat.framework.tally import Tally
+from stowplan.plugins_compat.release import Release
 
 ANY_IP = "0.0.0.0"
 

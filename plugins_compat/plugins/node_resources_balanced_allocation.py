@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from models.arrays import Floats, Ints
-from models.problem import POINTS, NodeScore, Origin, Weighted
-from plugins_compat.compiler.view import View
-from plugins_compat.framework.cycle import Cycle
-from plugins_compat.framework.plugin import Args, Plugin
-from plugins_compat.plugins.resource_scores import ResourceSpec, Scored, default_resources, score_loads
+from stowplan.models.arrays import Floats, Ints
+from stowplan.models.problem import POINTS, NodeScore, Origin, Weighted
+from stowplan.plugins_compat.compiler.view import View
+from stowplan.plugins_compat.framework.cycle import Cycle
+from stowplan.plugins_compat.framework.plugin import Args, Plugin
+from stowplan.plugins_compat.plugins.resource_scores import ResourceSpec, Scored, default_resources, score_loads
 
 
 class NodeResourcesBalancedAllocationArgs(Args):

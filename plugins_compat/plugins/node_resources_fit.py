@@ -11,15 +11,15 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from models.arrays import Ints
-from models.problem import POINTS, SEVERITY, Capacity, NodeScore, Origin, Rule, Weighted
-from plugins_compat.compiler.view import View
-from plugins_compat.framework.cycle import Cycle
-from plugins_compat.framework.plugin import Args, Plugin
-from plugins_compat.framework.shapes import Shape
-from plugins_compat.framework.status import Code
-from plugins_compat.plugins.resource_scores import ResourceSpec, Scored, default_resources, score_loads
-from plugins_compat.requests import CPU, EPHEMERAL, MEMORY, NATIVE, PODS, is_extended, requests
+from stowplan.models.arrays import Ints
+from stowplan.models.problem import POINTS, SEVERITY, Capacity, NodeScore, Origin, Rule, Weighted
+from stowplan.plugins_compat.compiler.view import View
+from stowplan.plugins_compat.framework.cycle import Cycle
+from stowplan.plugins_compat.framework.plugin import Args, Plugin
+from stowplan.plugins_compat.framework.shapes import Shape
+from stowplan.plugins_compat.framework.status import Code
+from stowplan.plugins_compat.plugins.resource_scores import ResourceSpec, Scored, default_resources, score_loads
+from stowplan.plugins_compat.requests import CPU, EPHEMERAL, MEMORY, NATIVE, PODS, is_extended, requests
 
 
 class _Part(BaseModel):

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from models.arrays import Bools
-from models.kubernetes.taints import Taint, tolerated
-from plugins_compat.framework.cycle import Cycle
-from plugins_compat.framework.shapes import Shape
-from plugins_compat.matching import everywhere
-from plugins_compat.plugins.static_filter import StaticFilter
+from stowplan.models.arrays import Bools
+from stowplan.models.kubernetes.taints import Taint, tolerated
+from stowplan.plugins_compat.framework.cycle import Cycle
+from stowplan.plugins_compat.framework.shapes import Shape
+from stowplan.plugins_compat.matching import everywhere
+from stowplan.plugins_compat.plugins.static_filter import StaticFilter
 
 CORDONED = Taint("node.kubernetes.io/unschedulable", "NoSchedule")
 

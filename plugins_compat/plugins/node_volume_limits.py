@@ -7,15 +7,15 @@ from collections.abc import Hashable, Iterable, Sequence
 
 import numpy as np
 
-from models.arrays import Ints
-from models.kubernetes import PersistentVolume
-from models.kubernetes.base import EMPTY
-from models.problem import NO_LIMIT
-from models.quantity import whole
-from plugins_compat.framework.shapes import Shape
-from plugins_compat.plugins.attach_limits import AttachLimits, Attachment
-from plugins_compat.plugins.csi_migration import MIGRATABLE, migrated_plugins, plugin_of
-from plugins_compat.plugins.volumes import claims_of, volume_of
+from stowplan.models.arrays import Ints
+from stowplan.models.kubernetes import PersistentVolume
+from stowplan.models.kubernetes.base import EMPTY
+from stowplan.models.problem import NO_LIMIT
+from stowplan.models.quantity import whole
+from stowplan.plugins_compat.framework.shapes import Shape
+from stowplan.plugins_compat.plugins.attach_limits import AttachLimits, Attachment
+from stowplan.plugins_compat.plugins.csi_migration import MIGRATABLE, migrated_plugins, plugin_of
+from stowplan.plugins_compat.plugins.volumes import claims_of, volume_of
 
 ALLOCATABLE = "attachable-volumes-csi-"
 LONGEST_NAME = 63

@@ -10,20 +10,20 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import TypeAdapter, field_validator, model_validator
 
-from models.arrays import Bools, Ints
-from models.interning import FrozenMap
-from models.kubernetes import LabelSelector, LabelSelectorRequirement, Pod, TopologySpreadConstraint
-from models.kubernetes.taints import tolerated
-from models.objective import HOSTNAME, ZONE
-from models.problem import POINTS, Origin, Rule, Spread, Topology, Weighted
-from plugins_compat.compiler.view import View
-from plugins_compat.framework.cycle import Cycle
-from plugins_compat.framework.plugin import Args, Plugin
-from plugins_compat.framework.shapes import Shape
-from plugins_compat.framework.status import Code
-from plugins_compat.framework.tally import Eligible, Tally
-from plugins_compat.matching import required_nodes, with_keys
-from plugins_compat.plugins.default_selector import default_selector
+from stowplan.models.arrays import Bools, Ints
+from stowplan.models.interning import FrozenMap
+from stowplan.models.kubernetes import LabelSelector, LabelSelectorRequirement, Pod, TopologySpreadConstraint
+from stowplan.models.kubernetes.taints import tolerated
+from stowplan.models.objective import HOSTNAME, ZONE
+from stowplan.models.problem import POINTS, Origin, Rule, Spread, Topology, Weighted
+from stowplan.plugins_compat.compiler.view import View
+from stowplan.plugins_compat.framework.cycle import Cycle
+from stowplan.plugins_compat.framework.plugin import Args, Plugin
+from stowplan.plugins_compat.framework.shapes import Shape
+from stowplan.plugins_compat.framework.status import Code
+from stowplan.plugins_compat.framework.tally import Eligible, Tally
+from stowplan.plugins_compat.matching import required_nodes, with_keys
+from stowplan.plugins_compat.plugins.default_selector import default_selector
 
 SYSTEM_DEFAULTS = (
     TopologySpreadConstraint(3, HOSTNAME, "ScheduleAnyway"),

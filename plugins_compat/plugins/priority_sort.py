@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from models.kubernetes import Pod
-from plugins_compat.framework.plugin import Plugin
+from stowplan.models.kubernetes import Pod
+from stowplan.plugins_compat.framework.plugin import Plugin
 
 
 class PrioritySort(Plugin):

@@ -8,12 +8,12 @@ from typing import Annotated
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from models.arrays import Ints
-from models.problem import Load
-from plugins_compat.compiler.view import View
-from plugins_compat.framework.shapes import Shape
-from plugins_compat.framework.state import ClusterState
-from plugins_compat.requests import CPU, MEMORY, NATIVE, score_request
+from stowplan.models.arrays import Ints
+from stowplan.models.problem import Load
+from stowplan.plugins_compat.compiler.view import View
+from stowplan.plugins_compat.framework.shapes import Shape
+from stowplan.plugins_compat.framework.state import ClusterState
+from stowplan.plugins_compat.requests import CPU, MEMORY, NATIVE, score_request
 
 
 class ResourceSpec(BaseModel):

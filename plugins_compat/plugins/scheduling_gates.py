@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from models.kubernetes import Pod
-from plugins_compat.framework.plugin import Plugin
-from plugins_compat.framework.status import Code, Status
+from stowplan.models.kubernetes import Pod
+from stowplan.plugins_compat.framework.plugin import Plugin
+from stowplan.plugins_compat.framework.status import Code, Status
 
 
 class SchedulingGates(Plugin):

@@ -6,13 +6,13 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from models.arrays import Bools, Ints
-from models.problem import Rule
-from plugins_compat.compiler.view import View
-from plugins_compat.framework.cycle import Cycle
-from plugins_compat.framework.plugin import Plugin
-from plugins_compat.framework.shapes import Shape
-from plugins_compat.framework.status import Code
+from stowplan.models.arrays import Bools, Ints
+from stowplan.models.problem import Rule
+from stowplan.plugins_compat.compiler.view import View
+from stowplan.plugins_compat.framework.cycle import Cycle
+from stowplan.plugins_compat.framework.plugin import Plugin
+from stowplan.plugins_compat.framework.shapes import Shape
+from stowplan.plugins_compat.framework.status import Code
 
 
 class StaticFilter(Plugin):

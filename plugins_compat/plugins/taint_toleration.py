@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from models.arrays import Bools, Ints
-from models.kubernetes.taints import Taint, tolerated
-from models.problem import Weighted
-from plugins_compat.compiler.view import View
-from plugins_compat.framework.cycle import Cycle
-from plugins_compat.framework.plugin import default_normalize
-from plugins_compat.framework.shapes import Shape
-from plugins_compat.plugins.static_filter import StaticFilter
+from stowplan.models.arrays import Bools, Ints
+from stowplan.models.kubernetes.taints import Taint, tolerated
+from stowplan.models.problem import Weighted
+from stowplan.plugins_compat.compiler.view import View
+from stowplan.plugins_compat.framework.cycle import Cycle
+from stowplan.plugins_compat.framework.plugin import default_normalize
+from stowplan.plugins_compat.framework.shapes import Shape
+from stowplan.plugins_compat.plugins.static_filter import StaticFilter
 
 
 class TaintToleration(StaticFilter):

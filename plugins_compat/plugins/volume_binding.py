@@ -10,20 +10,20 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Field
 
-from models.arrays import Bools, Ints
-from models.kubernetes import CSIStorageCapacity, NodeSelector, PersistentVolume, PersistentVolumeClaim, Pod
-from models.problem import Rule, Weighted
-from models.quantity import whole
-from plugins_compat.compiler.view import View
-from plugins_compat.framework.cycle import Cycle
-from plugins_compat.framework.plugin import Args, Plugin
-from plugins_compat.framework.shapes import Shape
-from plugins_compat.framework.state import ClusterState
-from plugins_compat.framework.status import Code, NodeSet, Status
-from plugins_compat.matching import everywhere, selected
-from plugins_compat.plugins.csi_migration import driver_affinity, migrated, plugin_of
-from plugins_compat.plugins.volume_matching import candidates
-from plugins_compat.plugins.volumes import claims_of, name_of, not_found, volume_of, waits
+from stowplan.models.arrays import Bools, Ints
+from stowplan.models.kubernetes import CSIStorageCapacity, NodeSelector, PersistentVolume, PersistentVolumeClaim, Pod
+from stowplan.models.problem import Rule, Weighted
+from stowplan.models.quantity import whole
+from stowplan.plugins_compat.compiler.view import View
+from stowplan.plugins_compat.framework.cycle import Cycle
+from stowplan.plugins_compat.framework.plugin import Args, Plugin
+from stowplan.plugins_compat.framework.shapes import Shape
+from stowplan.plugins_compat.framework.state import ClusterState
+from stowplan.plugins_compat.framework.status import Code, NodeSet, Status
+from stowplan.plugins_compat.matching import everywhere, selected
+from stowplan.plugins_compat.plugins.csi_migration import driver_affinity, migrated, plugin_of
+from stowplan.plugins_compat.plugins.volume_matching import candidates
+from stowplan.plugins_compat.plugins.volumes import claims_of, name_of, not_found, volume_of, waits
 
 NO_PROVISIONER = "kubernetes.io/no-provisioner"
 NONE = -1

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from models.kubernetes import PersistentVolume, PersistentVolumeClaim
-from plugins_compat.release import Release
+from stowplan.models.kubernetes import PersistentVolume, PersistentVolumeClaim
+from stowplan.plugins_compat.release import Release
 
 FILESYSTEM = "Filesystem"
 

@@ -7,15 +7,15 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from models.arrays import Bools, Ints
-from models.kubernetes.pod import ISCSI, RBD, AWSElasticBlockStore, GCEPersistentDisk
-from models.problem import AtMost, Origin, Repel, Rule
-from plugins_compat.compiler.view import View
-from plugins_compat.framework.cycle import Cycle
-from plugins_compat.framework.plugin import Plugin
-from plugins_compat.framework.shapes import Shape
-from plugins_compat.framework.status import Code, NodeSet, Status
-from plugins_compat.plugins.volumes import claims_of, not_found
+from stowplan.models.arrays import Bools, Ints
+from stowplan.models.kubernetes.pod import ISCSI, RBD, AWSElasticBlockStore, GCEPersistentDisk
+from stowplan.models.problem import AtMost, Origin, Repel, Rule
+from stowplan.plugins_compat.compiler.view import View
+from stowplan.plugins_compat.framework.cycle import Cycle
+from stowplan.plugins_compat.framework.plugin import Plugin
+from stowplan.plugins_compat.framework.shapes import Shape
+from stowplan.plugins_compat.framework.status import Code, NodeSet, Status
+from stowplan.plugins_compat.plugins.volumes import claims_of, not_found
 
 EXCLUSIVE_MODE = "ReadWriteOncePod"
 EXCLUSIVE = (

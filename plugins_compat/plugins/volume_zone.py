@@ -6,16 +6,16 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from models.arrays import Bools
-from models.kubernetes import PersistentVolume, PersistentVolumeClaim
-from plugins_compat.framework.cycle import Cycle
-from plugins_compat.framework.shapes import Shape
-from plugins_compat.framework.state import REGION_LABELS, ZONE_LABELS
-from plugins_compat.framework.status import Code, NodeSet, Status
-from plugins_compat.matching import everywhere
-from plugins_compat.plugins.csi_migration import split_zones
-from plugins_compat.plugins.static_filter import StaticFilter
-from plugins_compat.plugins.volumes import claims_of, not_found, volume_of, waits
+from stowplan.models.arrays import Bools
+from stowplan.models.kubernetes import PersistentVolume, PersistentVolumeClaim
+from stowplan.plugins_compat.framework.cycle import Cycle
+from stowplan.plugins_compat.framework.shapes import Shape
+from stowplan.plugins_compat.framework.state import REGION_LABELS, ZONE_LABELS
+from stowplan.plugins_compat.framework.status import Code, NodeSet, Status
+from stowplan.plugins_compat.matching import everywhere
+from stowplan.plugins_compat.plugins.csi_migration import split_zones
+from stowplan.plugins_compat.plugins.static_filter import StaticFilter
+from stowplan.plugins_compat.plugins.volumes import claims_of, not_found, volume_of, waits
 
 TOPOLOGY_LABELS = (*ZONE_LABELS, *REGION_LABELS)
 GENERAL = dict(zip((ZONE_LABELS[0], REGION_LABELS[0]), (ZONE_LABELS[1], REGION_LABELS[1]), strict=True))

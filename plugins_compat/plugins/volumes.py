@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from models.kubernetes import PersistentVolume, PersistentVolumeClaim
-from models.snapshot import Snapshot
-from plugins_compat.framework.shapes import Shape
+from stowplan.models.kubernetes import PersistentVolume, PersistentVolumeClaim
+from stowplan.models.snapshot import Snapshot
+from stowplan.plugins_compat.framework.shapes import Shape
 
 
 def claims_of(snapshot: Snapshot, shape: Shape) -> Iterator[tuple[str, PersistentVolumeClaim | None]]:

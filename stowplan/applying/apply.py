@@ -10,10 +10,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from models.errors import InputError
-from models.plan import MoveDocument, Plan, WaveDocument
-from optimizer.control import Stop
-from plugins_compat.framework.profile import Profile
 from stowplan.applying.cordoning import Cordons
 from stowplan.applying.evicting import Evictor, eviction_version
 from stowplan.applying.journal import Journal, check_header, now, plan_hash
@@ -24,7 +20,11 @@ from stowplan.applying.options import ApplyOptions, Guard, Halt, Interrupted
 from stowplan.applying.records import DoneRecord, PlanRecord, StartRecord, StopRecord, WaveRecord
 from stowplan.applying.steering import tell_extender
 from stowplan.applying.wave import WaveRun
-from stowplan.kubectl import ClusterError, Kubectl
+from stowplan.cluster.kubectl import ClusterError, Kubectl
+from stowplan.models.errors import InputError
+from stowplan.models.plan import MoveDocument, Plan, WaveDocument
+from stowplan.models.stop import Stop
+from stowplan.plugins_compat.framework.profile import Profile
 
 LOOKS = 3
 """How often the cluster is looked at before drift is believed: a list can be older than what was just done."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from models.errors import InputError
-from models.plan import WaveDocument
 from stowplan.applying.journal import now
 from stowplan.applying.ledger import Ledger
 from stowplan.applying.observing import look_at
 from stowplan.applying.options import Halt
 from stowplan.applying.records import CordonRecord, UncordonRecord
-from stowplan.kubectl import ClusterError, Kubectl
+from stowplan.cluster.kubectl import ClusterError, Kubectl
+from stowplan.models.errors import InputError
+from stowplan.models.plan import WaveDocument
 
 FOR_GOOD = 0
 """Stands for the wave of cordons that stay."""

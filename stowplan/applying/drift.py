@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from models.plan import MoveDocument, Plan
 from stowplan.applying.ledger import Ledger
 from stowplan.applying.observing import Seen, View
+from stowplan.models.plan import MoveDocument, Plan
 
 
 def drift(plan: Plan, ledger: Ledger, view: View, wave: int) -> list[str]:

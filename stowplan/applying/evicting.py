@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 
-from models.plan import MoveDocument
 from stowplan.applying.journal import now
 from stowplan.applying.ledger import Ledger
 from stowplan.applying.observing import Seen, look_at_pod
 from stowplan.applying.records import AnswerRecord, IntentRecord
-from stowplan.kubectl import ClusterError, Kubectl, NoAnswer, Refusal
+from stowplan.cluster.kubectl import ClusterError, Kubectl, NoAnswer, Refusal
+from stowplan.models.plan import MoveDocument
 
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0
 """Seconds between two attempts at one pod: the pause doubles from the first to the longest."""

@@ -10,11 +10,11 @@ from types import TracebackType
 
 from pydantic import ValidationError
 
-from models.errors import InputError
-from models.moments import stamp
-from models.plan import Plan
 from stowplan.applying.records import RECORD, PlanRecord, Record
-from stowplan.growing_file import GrowingFile, whole_lines
+from stowplan.cluster.append_only_file import GrowingFile, whole_lines
+from stowplan.models.errors import InputError
+from stowplan.models.moments import stamp
+from stowplan.models.plan import Plan
 
 
 def now() -> str:

@@ -11,9 +11,9 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from models.plan import MoveDocument
 from stowplan.applying.ledger import Ledger
 from stowplan.applying.observing import Seen
+from stowplan.models.plan import MoveDocument
 
 
 @dataclass(frozen=True, slots=True)

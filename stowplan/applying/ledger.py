@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Literal, assert_never
 
-from models.plan import MoveDocument, Plan
 from stowplan.applying.records import (
     AnswerRecord,
     CordonRecord,
@@ -21,6 +20,7 @@ from stowplan.applying.records import (
     WaveEndRecord,
     WaveRecord,
 )
+from stowplan.models.plan import MoveDocument, Plan
 
 Stage = Literal["waiting", "asked", "leaving", "landed", "elsewhere", "refused"]
 """Of a move: not begun; asked for, without an answer that settles it; the pod leaves or has left (of a pod that has

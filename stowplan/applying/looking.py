@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from instances.documents import Document
-from instances.manifests import read_snapshot
-from models.plan import Plan, WaveDocument
-from plugins_compat.framework.profile import Profile
 from stowplan.applying.drift import drift
 from stowplan.applying.ledger import Ledger
 from stowplan.applying.observing import View
 from stowplan.applying.rehearsing import rehearsed
-from stowplan.kubectl import Kubectl
-from stowplan.snapshotting import kinds_served, take
+from stowplan.cluster.kubectl import Kubectl
+from stowplan.cluster.snapshot import kinds_served, take
+from stowplan.instances.documents import Document
+from stowplan.instances.manifests import read_snapshot
+from stowplan.models.plan import Plan, WaveDocument
+from stowplan.plugins_compat.framework.profile import Profile
 
 NEEDED = ("nodes", "pods", "poddisruptionbudgets.policy")
 """Kinds that have to be seen; of all others, what is not seen is taken for not there."""

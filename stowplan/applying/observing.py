@@ -6,8 +6,8 @@ from typing import TypeVar
 
 import msgspec
 
-from models.errors import InputError
-from stowplan.kubectl import Kubectl
+from stowplan.cluster.kubectl import Kubectl
+from stowplan.models.errors import InputError
 
 T = TypeVar("T")
 

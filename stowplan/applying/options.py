@@ -6,10 +6,10 @@ import ssl
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from models.errors import StowplanError
-from models.plan import Plan
-from optimizer.control import Stop
 from stowplan.documents.plan import moment
+from stowplan.models.errors import StowplanError
+from stowplan.models.plan import Plan
+from stowplan.models.stop import Stop
 
 
 @dataclass(frozen=True)

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from models.plan import Plan, WaveDocument
-from optimizer.control import Stop
-from plugins_compat.framework.profile import Profile
 from stowplan.applying.apply import check_plan, cluster_uid
 from stowplan.applying.evicting import eviction, eviction_path, eviction_version
 from stowplan.applying.journal import check_header, read_journal
 from stowplan.applying.ledger import Ledger
 from stowplan.applying.looking import Lookout
 from stowplan.applying.options import Guard, Halt
-from stowplan.kubectl import ClusterError, Kubectl, Refusal
+from stowplan.cluster.kubectl import ClusterError, Kubectl, Refusal
+from stowplan.models.plan import Plan, WaveDocument
+from stowplan.models.stop import Stop
+from stowplan.plugins_compat.framework.profile import Profile
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, TypeAdapter
 
-from models.document import Document
+from stowplan.models.document import Document
 
 
 class PlanRecord(Document):

@@ -5,15 +5,15 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
-from models.errors import InputError
-from models.plan import Plan, WaveDocument
-from models.snapshot import Snapshot
-from plans.budgets import Budgets
-from plans.rehearsal import Movement, Rehearsal, rehearse
-from plugins_compat.framework.profile import Profile
-from plugins_compat.profiles import choose_release, default_profile, read_profiles
 from stowplan.applying.ledger import Ledger
 from stowplan.documents.reading import require_config
+from stowplan.models.errors import InputError
+from stowplan.models.plan import Plan, WaveDocument
+from stowplan.models.snapshot import Snapshot
+from stowplan.plans.budgets import Budgets
+from stowplan.plans.rehearsal import Movement, Rehearsal, rehearse
+from stowplan.plugins_compat.framework.profile import Profile
+from stowplan.plugins_compat.profiles import choose_release, default_profile, read_profiles
 
 ORDERS = 3
 """Random orders of evictions, ends and arrivals in which a wave is played through."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ssl
 from pathlib import Path
 
-from models.errors import InputError
-from models.plan import Plan
 from stowplan.applying.options import Halt
+from stowplan.models.errors import InputError
+from stowplan.models.plan import Plan
 
 SECONDS = 10.0
 

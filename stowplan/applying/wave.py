@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from models.plan import MoveDocument, WaveDocument
 from stowplan.applying.evicting import Evictor
 from stowplan.applying.journal import now
 from stowplan.applying.landing import Match, match
@@ -15,7 +14,8 @@ from stowplan.applying.ledger import Ledger
 from stowplan.applying.observing import Seen, look_at, seen_pods
 from stowplan.applying.options import ApplyOptions, Guard, Halt
 from stowplan.applying.records import LandedRecord, WaveEndRecord
-from stowplan.kubectl import ClusterError, Kubectl
+from stowplan.cluster.kubectl import ClusterError, Kubectl
+from stowplan.models.plan import MoveDocument, WaveDocument
 
 SURE = 2
 """How often a replacement must be seen on another node than planned before it counts as landed there."""

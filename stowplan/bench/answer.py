@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from instances.suites.priority_matters import ClusterProblem, cluster_snapshot, scheduled
-from instances.suites.suite import Instance, Reference, Stated, Verdict
-from models.errors import InputError, StowplanError
-from models.problem import Placement
-from optimizer.control import Stop
-from optimizer.evaluate import Judge
-from optimizer.portfolio import Options, solve
-from plugins_compat.profiles import default_profile
-from plugins_compat.release import K36
-from plugins_compat.simulate import simulate
 from stowplan.bench.row import Row, units
+from stowplan.instances.suites.priority_matters import ClusterProblem, cluster_snapshot, scheduled
+from stowplan.instances.suites.suite import Instance, Reference, Stated, Verdict
+from stowplan.models.errors import InputError, StowplanError
+from stowplan.models.problem import Placement
+from stowplan.models.stop import Stop
+from stowplan.optimizer.evaluate import Judge
+from stowplan.optimizer.portfolio import Options, solve
+from stowplan.plugins_compat.profiles import default_profile
+from stowplan.plugins_compat.release import K36
+from stowplan.plugins_compat.simulate import simulate
 
 
 def answer(instance: Instance, options: Options, folder: Path, stop: Stop) -> Row:

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from instances.catalog import final_run
-from instances.suites.suite import Instance, Suite
-from models.errors import InputError
-from optimizer.control import Stop
-from optimizer.portfolio import Options
 from stowplan.bench.jobs import answers
 from stowplan.bench.row import Row
 from stowplan.bench.totals import Total, totals
+from stowplan.instances.catalog import final_run
+from stowplan.instances.suites.suite import Instance, Suite
+from stowplan.models.errors import InputError
+from stowplan.models.stop import Stop
+from stowplan.optimizer.portfolio import Options
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,13 +15,13 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from instances.suites.suite import Instance
-from optimizer.control import Stop
-from optimizer.memory import SHARE, available
-from optimizer.portfolio import Options
 from stowplan.bench.answer import answer, failed
 from stowplan.bench.row import Row
-from stowplan.inputs import LEAST_MEMORY
+from stowplan.instances.suites.suite import Instance
+from stowplan.models.stop import Stop
+from stowplan.optimizer.memory import SHARE, available
+from stowplan.optimizer.portfolio import Options
+from stowplan.settings.settings import LEAST_MEMORY
 
 LISTENING = 0.2
 """Seconds between two looks at whether to stop."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from instances.suites.suite import Reference
-from models.problem import Tier
-from models.result import Status
+from stowplan.instances.suites.suite import Reference
+from stowplan.models.problem import Tier
+from stowplan.models.result import Status
 
 FAILED = "FAILED"
 """The status of an instance without an answer: it is malformed, or its process died."""
@@ -20,7 +20,7 @@ class Row:
     Parameters
     ----------
     status
-        `models.result.Status`, or `FAILED`.
+        `stowplan.models.result.Status`, or `FAILED`.
     values, bounds, start
         By tier, in whole units: of the answer, proven, of the placement it starts from.
     units

@@ -18,7 +18,7 @@ def main() -> None:
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run the command line, on ``sys.argv`` by default; whatever goes wrong on purpose is one line on stderr."""
-    from models.errors import InternalError, StowplanError
+    from stowplan.models.errors import InternalError, StowplanError
 
     try:
         code = int(app(arguments, standalone_mode=False) or 0)

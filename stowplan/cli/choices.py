@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
     import typer
 
-    from optimizer.portfolio import Options
-    from stowplan.inputs import Settings
-    from stowplan.planning import Terms
+    from stowplan.optimizer.portfolio import Options
+    from stowplan.planning.plan import Terms
+    from stowplan.settings.settings import Settings
 
 INTERRUPTED = 130
 CHANGES = 2
@@ -54,7 +54,7 @@ class ProblemChoice:
 
     def settings(self, executor: opt.ExecutorName | None = None) -> Settings:
         """Return settings; pods are evicted by ``executor`` where nobody is named."""
-        from stowplan.inputs import Settings
+        from stowplan.settings.settings import Settings
 
         evicting = self.executor or executor
         return Settings(
@@ -93,8 +93,8 @@ class WaveChoice:
         InputError
             With the option that is no number, or no length of time.
         """
-        from stowplan.inputs import read_duration, read_limits
-        from stowplan.planning import Terms
+        from stowplan.planning.plan import Terms
+        from stowplan.settings.settings import read_duration, read_limits
 
         return Terms(
             limits=read_limits(self.max_per_owner, self.max_per_node, self.max_per_namespace, self.max_per_wave),
@@ -122,8 +122,8 @@ class SearchChoice:
         InputError
             If the memory is no quantity, or nothing is left to work in.
         """
-        from optimizer.portfolio import Options
-        from stowplan.inputs import memory_limit
+        from stowplan.optimizer.portfolio import Options
+        from stowplan.settings.settings import memory_limit
 
         made = Options(
             time_limit=self.time_limit,

@@ -10,11 +10,11 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-from models.problem import Tier
-from optimizer.control import Stop
-from optimizer.run import Progress, Step, silent
-from optimizer.search.kernel.jit import is_cold
-from optimizer.warm import warm_ahead
+from stowplan.models.problem import Tier
+from stowplan.models.stop import Stop
+from stowplan.optimizer.compiled.jit import is_cold
+from stowplan.optimizer.run import Progress, Step, silent
+from stowplan.optimizer.warm import warm_ahead
 from stowplan.report.words import figure
 
 A_SECOND = 4

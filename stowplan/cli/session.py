@@ -15,15 +15,15 @@ import yaml
 from pydantic import BaseModel
 from rich.console import Console
 
-from optimizer.control import Stop
 from stowplan.cli.options import Format
+from stowplan.models.stop import Stop
 from stowplan.report.rows import Row, write_csv
 
 if TYPE_CHECKING:
-    from models.snapshot import Snapshot
-    from optimizer.portfolio import Options
-    from stowplan.inputs import Settings
-    from stowplan.planning import Terms
+    from stowplan.models.snapshot import Snapshot
+    from stowplan.optimizer.portfolio import Options
+    from stowplan.planning.plan import Terms
+    from stowplan.settings.settings import Settings
 
 T = TypeVar("T")
 
@@ -33,7 +33,7 @@ PIPE_WIDTH = 10_000
 
 def load_snapshot(paths: Sequence[str], skip_unknown_nodes: bool = False) -> Snapshot:
     """Load a snapshot, and keep the garbage collector off it for good: it lives as long as the process."""
-    from instances.load import load
+    from stowplan.instances.load import load
 
     snapshot = load(paths, skip_unknown_nodes=skip_unknown_nodes)
     gc.freeze()
@@ -47,7 +47,7 @@ def warn(message: str) -> None:
 
 def warn_of_idle_freezes(words: Sequence[str], snapshot: Snapshot) -> None:
     """Warn of freezes that match no pod."""
-    from stowplan.inputs import Freeze
+    from stowplan.settings.settings import Freeze
 
     for word in Freeze(words).unmatched(snapshot):
         warn(f"--freeze {word} matches no pod")
@@ -79,9 +79,9 @@ def stoppable(with_what: str = "with the best answer so far") -> Iterator[Stop]:
 def found(
     search: Callable[..., T], snapshot: Snapshot, settings: Settings, options: Options, terms: Terms, quiet: bool
 ) -> T:
-    """Return what a search for plans finds, such as `stowplan.planning.make_plan`, told to stop and heard meanwhile."""
+    """Run a search for plans, such as `stowplan.planning.plan.make_plan`, with progress and a stop signal."""
     from stowplan.cli.progress import reported
-    from stowplan.planning import planning_problem
+    from stowplan.planning.plan import planning_problem
 
     compiled = planning_problem(snapshot, settings, terms)
     with stoppable() as stop, reported(compiled.problem.tiers, quiet, stop) as progress:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-from models.document import API_VERSION, Document
 from stowplan.applying.apply import Applied
 from stowplan.applying.ledger import Ledger
 from stowplan.applying.preview import Preview
+from stowplan.models.document import API_VERSION, Document
 
 
 class ProgressDocument(Document):

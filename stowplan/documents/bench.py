@@ -7,9 +7,9 @@ import platform
 from importlib.metadata import version
 from typing import Literal
 
-from models.document import API_VERSION, Document
 from stowplan.bench.bench import Bench
 from stowplan.bench.row import Row
+from stowplan.models.document import API_VERSION, Document
 
 
 class MachineDocument(Document):

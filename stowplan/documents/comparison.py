@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from models.document import API_VERSION, Document
-from stowplan.comparison import Comparison
+from stowplan.answers.compare import Comparison
+from stowplan.answers.measures import Measures
 from stowplan.documents.solution import SolutionDocument, solution_document
-from stowplan.inputs import Settings
-from stowplan.measures import Measures
+from stowplan.models.document import API_VERSION, Document
+from stowplan.settings.settings import Settings
 
 
 class UsageDocument(Document):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Literal
 
-from models.document import API_VERSION, Document
-from models.plan import Plan, PodReference
-from plans.making import reference
-from stowplan.drain import Drained
-from stowplan.fit import Fitted
+from stowplan.models.document import API_VERSION, Document
+from stowplan.models.plan import Plan, PodReference
+from stowplan.planning.drain import Drained
+from stowplan.planning.fit import Fitted
+from stowplan.plans.making import reference
 
 
 class StaysDocument(Document):

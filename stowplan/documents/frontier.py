@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from models.document import API_VERSION, Document
-from models.settings import SettingsDocument
+from stowplan.answers.frontier import Frontier
 from stowplan.documents.solution import (
     SnapshotDocument,
     TierDocument,
@@ -13,8 +12,9 @@ from stowplan.documents.solution import (
     snapshot_document,
     tier_document,
 )
-from stowplan.frontier import Frontier
-from stowplan.inputs import Settings
+from stowplan.models.document import API_VERSION, Document
+from stowplan.models.settings import SettingsDocument
+from stowplan.settings.settings import Settings
 
 
 class PointDocument(Document):

@@ -7,11 +7,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from models.document import API_VERSION
-from models.errors import InputError
-from models.plan import Plan
-from models.validation import refusal
 from stowplan.documents.reading import another_kind, kind_of, read_content
+from stowplan.models.document import API_VERSION
+from stowplan.models.errors import InputError
+from stowplan.models.plan import Plan
+from stowplan.models.validation import refusal
 
 WITH_PLAN = ("Drain", "Fit")
 """Kinds of documents that hold a plan."""

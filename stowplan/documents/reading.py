@@ -7,9 +7,9 @@ from typing import Any
 
 import yaml
 
-from instances.documents import read_documents
-from models.errors import InputError
-from models.settings import SettingsDocument
+from stowplan.instances.documents import read_documents
+from stowplan.models.errors import InputError
+from stowplan.models.settings import SettingsDocument
 
 
 def read_content(path: str) -> Any:

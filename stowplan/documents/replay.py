@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-from models.document import API_VERSION, Document
-from models.plan import PodReference
-from plans.replay.outcome import Verdict
-from stowplan.replaying import Replay
+from stowplan.models.document import API_VERSION, Document
+from stowplan.models.plan import PodReference
+from stowplan.planning.replay import Replay
+from stowplan.plans.replay.outcome import Verdict
 
 
 class LandingDocument(Document):

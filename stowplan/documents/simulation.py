@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-from models.document import API_VERSION, Document
-from plugins_compat.compiler.compile import Compiled
-from plugins_compat.simulate import Simulation
 from stowplan.documents.solution import SnapshotDocument, snapshot_document
+from stowplan.models.document import API_VERSION, Document
+from stowplan.plugins_compat.compiler.compile import Compiled
+from stowplan.plugins_compat.simulate import Simulation
 
 
 class DecisionDocument(Document):

@@ -6,17 +6,17 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
-from models.document import API_VERSION, Document
-from models.result import TierOutcome
-from models.settings import SettingsDocument
-from models.snapshot import Standing
-from models.validation import refusal
-from optimizer.evaluate import Breach
-from plugins_compat.admission import Rejection
-from plugins_compat.compiler.compile import Compiled
+from stowplan.answers.solve import Solution
 from stowplan.documents.reading import another_kind, kind_of, read_content
-from stowplan.inputs import Settings
-from stowplan.solution import Solution
+from stowplan.models.document import API_VERSION, Document
+from stowplan.models.result import TierOutcome
+from stowplan.models.settings import SettingsDocument
+from stowplan.models.snapshot import Standing
+from stowplan.models.validation import refusal
+from stowplan.optimizer.evaluate import Breach
+from stowplan.plugins_compat.admission import Rejection
+from stowplan.plugins_compat.compiler.compile import Compiled
+from stowplan.settings.settings import Settings
 
 
 class TierDocument(Document):

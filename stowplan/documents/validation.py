@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Literal
 
-from models.document import API_VERSION, Document
-from stowplan.validation import Validation
+from stowplan.answers.validate import Validation
+from stowplan.models.document import API_VERSION, Document
 
 
 class FileTallyDocument(Document):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from models.document import API_VERSION, Document
 from stowplan.documents.solution import RefusalDocument
+from stowplan.models.document import API_VERSION, Document
 
 
 class VerificationDocument(Document):

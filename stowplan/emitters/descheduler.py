@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import yaml
 
-from models.plan import Plan, WaveDocument
-from plans.movability.annotations import EVICT
-from plans.movability.causes import Cause
-from plans.movability.movable import Movability
 from stowplan.emitters.descheduler_policy import exact_list, written
 from stowplan.emitters.emission import PLAN_LABEL, WAVE_LABEL, Choices, Emission, File
 from stowplan.emitters.manifests import Manifest, stream
 from stowplan.emitters.script import plan_lines, script
 from stowplan.emitters.words import require_plain, require_uids
+from stowplan.models.plan import Plan, WaveDocument
+from stowplan.plans.movability.annotations import EVICT
+from stowplan.plans.movability.causes import Cause
+from stowplan.plans.movability.movable import Movability
 
 PROTECTED = (Cause.LOCAL_STORAGE, Cause.CRITICAL)
 POLICY = "policy.yaml"

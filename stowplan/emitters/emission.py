@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from models.snapshot import Snapshot
+from stowplan.models.snapshot import Snapshot
 
 PREFIX = "stowplan.io/"
 """Begins every label, annotation and scheduling gate that we put on an object."""

@@ -6,11 +6,6 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from models.errors import InputError
-from models.kubernetes import Pod
-from models.manifest import manifest
-from models.plan import MoveDocument, OwnerDocument, Plan, WaveDocument
-from models.validation import refusal
 from stowplan.emitters.emission import PLAN_LABEL, WAVE_LABEL, Choices, Emission, File
 from stowplan.emitters.koordinator_objects import (
     API,
@@ -30,6 +25,11 @@ from stowplan.emitters.koordinator_objects import (
 )
 from stowplan.emitters.manifests import stream
 from stowplan.emitters.words import one_line, require_plain, require_uids
+from stowplan.models.errors import InputError
+from stowplan.models.kubernetes import Pod
+from stowplan.models.manifest import manifest
+from stowplan.models.plan import MoveDocument, OwnerDocument, Plan, WaveDocument
+from stowplan.models.validation import refusal
 
 KOORD_SCHEDULER = "koord-scheduler"
 TRIGGER, REASON = "koordinator.sh/evict-trigger", "koordinator.sh/evict-reason"

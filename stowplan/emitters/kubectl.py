@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from models.plan import Plan
 from stowplan.emitters.emission import Choices, Emission
 from stowplan.emitters.script import plan_lines, script
 from stowplan.emitters.words import require_plain, require_uids
+from stowplan.models.plan import Plan
 
 
 def emit_kubectl(plan: Plan, choices: Choices) -> Emission:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 
-from models.errors import InputError
-from models.plan import Plan
-from plugins_compat.profiles import choose_release
 from stowplan.emitters.emission import PREFIX, Choices, Emission, File
 from stowplan.emitters.manifests import Manifest, stream
 from stowplan.emitters.script import NONE, script
 from stowplan.emitters.words import require_plain
+from stowplan.models.errors import InputError
+from stowplan.models.plan import Plan
+from stowplan.plugins_compat.profiles import choose_release
 
 GATE = f"{PREFIX}pin"
 GROUP = "admissionregistration.k8s.io"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from models.plan import Plan
 from stowplan.emitters.descheduler import emit_descheduler
 from stowplan.emitters.emission import Choices, Emission
 from stowplan.emitters.extender import emit_extender
 from stowplan.emitters.koordinator import emit_koordinator
 from stowplan.emitters.kubectl import emit_kubectl
 from stowplan.emitters.pin import emit_pin
+from stowplan.models.plan import Plan
 
 Emitter = Callable[[Plan, Choices], Emission]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
-from models.plan import Plan
-from models.snapshot import Snapshot
 from stowplan.documents.plan import moment
 from stowplan.emitters.emission import Choices
+from stowplan.models.plan import Plan
+from stowplan.models.snapshot import Snapshot
 
 STEERING = ("extender", "pin")
 """Emissions that put replacements on their nodes."""

@@ -6,9 +6,9 @@ import shlex
 from collections.abc import Iterable, Sequence
 from importlib.resources import files
 
-from models.plan import MoveDocument, Plan, WaveDocument
 from stowplan.emitters.emission import File
 from stowplan.emitters.words import expiry, one_line
+from stowplan.models.plan import MoveDocument, Plan, WaveDocument
 from stowplan.report.figures import plural
 
 NONE = "-"

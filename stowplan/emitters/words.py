@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from models.errors import InputError
-from models.plan import MoveDocument, Plan
 from stowplan.documents.plan import moment
+from stowplan.models.errors import InputError
+from stowplan.models.plan import MoveDocument, Plan
 
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")

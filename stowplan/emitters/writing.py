@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from models.errors import InputError
 from stowplan.emitters.emission import Emission, File
+from stowplan.models.errors import InputError
 
 MANIFESTS = (".yaml", ".yml")
 

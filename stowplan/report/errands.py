@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
-from stowplan.drain import Drained
-from stowplan.fit import Fitted
+from stowplan.planning.drain import Drained
+from stowplan.planning.fit import Fitted
 from stowplan.report.plan import show_plan
 from stowplan.report.words import plural
 

@@ -11,9 +11,9 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from models.errors import InputError
-from models.result import Status
-from stowplan.frontier import Frontier, Point
+from stowplan.answers.frontier import Frontier, Point
+from stowplan.models.errors import InputError
+from stowplan.models.result import Status
 from stowplan.report.rows import Row
 from stowplan.report.words import figure, plural, roll_lines, tier_label
 

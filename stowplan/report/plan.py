@@ -9,10 +9,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.text import Text
 
-from models.plan import MoveDocument, Plan, PlanTier, WaveDocument
-from plugins_compat.compiler.roll_call import RollCall
-from stowplan.plan_verification import PlanVerification
-from stowplan.planning import Troubles
+from stowplan.answers.verify_plan import PlanVerification
+from stowplan.models.plan import MoveDocument, Plan, PlanTier, WaveDocument
+from stowplan.planning.plan import Troubles
+from stowplan.plugins_compat.compiler.roll_call import RollCall
 from stowplan.report.words import figure, plural, roll_lines, trouble_words
 
 SHOWN_MOVES = 8

@@ -9,8 +9,8 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from plans.replay.outcome import Landing, Verdict
-from stowplan.replaying import Replay
+from stowplan.planning.replay import Replay
+from stowplan.plans.replay.outcome import Landing, Verdict
 from stowplan.report.rows import Row
 from stowplan.report.words import figure, plural, tier_label
 

@@ -8,12 +8,12 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from models.plan import Plan
-    from plugins_compat.simulate import Simulation
-    from stowplan.comparison import Comparison
-    from stowplan.solution import Solution
-    from stowplan.validation import Validation
-    from stowplan.verification import Verification
+    from stowplan.answers.compare import Comparison
+    from stowplan.answers.solve import Solution
+    from stowplan.answers.validate import Validation
+    from stowplan.answers.verify_solution import Verification
+    from stowplan.models.plan import Plan
+    from stowplan.plugins_compat.simulate import Simulation
 
 Row = Sequence[Any]
 

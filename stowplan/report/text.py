@@ -11,18 +11,18 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from models.problem import Tier
-from models.result import Status
-from plugins_compat.admission import Rejection
-from plugins_compat.compiler.roll_call import RollCall
-from plugins_compat.simulate import Simulation
-from stowplan.comparison import BEST, TODAY, Comparison
-from stowplan.measures import Measures
+from stowplan.answers.compare import BEST, TODAY, Comparison
+from stowplan.answers.measures import Measures
+from stowplan.answers.solve import Move, Solution
+from stowplan.answers.validate import FileTally, PluginTally, Validation
+from stowplan.answers.verify_solution import Verification
+from stowplan.models.problem import Tier
+from stowplan.models.result import Status
+from stowplan.plugins_compat.admission import Rejection
+from stowplan.plugins_compat.compiler.roll_call import RollCall
+from stowplan.plugins_compat.simulate import Simulation
 from stowplan.report.figures import SHOWN_MOVES, plural
 from stowplan.report.words import breach_lines, figure, headline, roll_lines, tier_label
-from stowplan.solution import Move, Solution
-from stowplan.validation import FileTally, PluginTally, Validation
-from stowplan.verification import Verification
 
 
 def show_comparison(console: Console, comparison: Comparison, *, wide: bool = False) -> None:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from models.problem import Tier
-from models.result import Outcome, Status
-from models.snapshot import Standing
-from optimizer.evaluate import Breach
-from plugins_compat.compiler.roll_call import RollCall
-from plugins_compat.requests import CPU, EPHEMERAL, MEMORY
-from stowplan.planning import Troubles
+from stowplan.answers.solve import Solution
+from stowplan.models.problem import Tier
+from stowplan.models.result import Outcome, Status
+from stowplan.models.snapshot import Standing
+from stowplan.optimizer.evaluate import Breach
+from stowplan.planning.plan import Troubles
+from stowplan.plugins_compat.compiler.roll_call import RollCall
+from stowplan.plugins_compat.requests import CPU, EPHEMERAL, MEMORY
 from stowplan.report.figures import plural as plural
-from stowplan.solution import Solution
 
 BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi")
 

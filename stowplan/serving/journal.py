@@ -9,9 +9,9 @@ from pathlib import Path
 
 import msgspec
 
-from models.errors import InputError
-from models.plan import Plan
-from stowplan.growing_file import GrowingFile, whole_lines
+from stowplan.cluster.append_only_file import GrowingFile, whole_lines
+from stowplan.models.errors import InputError
+from stowplan.models.plan import Plan
 from stowplan.serving.ledger import Ledger, Record
 
 FORMAT = "stowplan/v1 leases"

@@ -20,7 +20,7 @@ from collections.abc import Collection, Container, Iterable, Iterator, Mapping, 
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from models.plan import TokenDocument
+from stowplan.models.plan import TokenDocument
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,9 @@ import ssl
 import sys
 from pathlib import Path
 
-from models.errors import InputError
-from models.plan import Plan
-from models.quantity import parse_quantity
+from stowplan.models.errors import InputError
+from stowplan.models.plan import Plan
+from stowplan.models.quantity import parse_quantity
 from stowplan.report.figures import plural
 from stowplan.serving.journal import Journal
 from stowplan.serving.server import Server, Serving, serve

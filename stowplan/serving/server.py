@@ -15,9 +15,9 @@ from typing import Literal
 from aiohttp import ClientPayloadError, web
 from aiohttp.http_exceptions import HttpProcessingError
 
-from models.errors import InputError
-from models.plan import Plan
 from stowplan.documents.plan import moment
+from stowplan.models.errors import InputError
+from stowplan.models.plan import Plan
 from stowplan.serving.connection import Connection
 from stowplan.serving.journal import Journal
 from stowplan.serving.ledger import Ledger, Record

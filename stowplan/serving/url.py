@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
-from models.errors import InputError
+from stowplan.models.errors import InputError
 
 
 def read_url(word: str, option: str) -> str:

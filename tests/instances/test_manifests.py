@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 import yaml
 
-from instances.load import load
-from models.errors import InputError
-from models.snapshot import Snapshot, tied
+from stowplan.instances.load import load
+from stowplan.models.errors import InputError
+from stowplan.models.snapshot import Snapshot, tied
 from tests.support.clusters import Manifest, node, pod
 
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from instances.metrics import http
-from instances.metrics.http import Access
-from instances.metrics.read import read_metrics
-from models.errors import InputError
-from models.kubernetes import Node
-from models.metrics import AVERAGE, CPU, DEVIATION, LATEST, MEMORY, LoadMetrics, Metric
+from stowplan.instances.metrics import http
+from stowplan.instances.metrics.http import Access
+from stowplan.instances.metrics.read import read_metrics
+from stowplan.models.errors import InputError
+from stowplan.models.kubernetes import Node
+from stowplan.models.metrics import AVERAGE, CPU, DEVIATION, LATEST, MEMORY, LoadMetrics, Metric
 from tests.support.clusters import node, snapshot
 from tests.support.servers import answering
 

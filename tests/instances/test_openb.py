@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from instances.load import load
-from instances.openb import NOTE
-from models.errors import InputError
-from models.kubernetes.devices import GPU_COUNT, GPU_MILLI, GPU_MODEL, annotated_devices
+from stowplan.instances.load import load
+from stowplan.instances.openb import NOTE
+from stowplan.models.errors import InputError
+from stowplan.models.kubernetes.devices import GPU_COUNT, GPU_MILLI, GPU_MODEL, annotated_devices
 
 NODES = "sn,cpu_milli,memory_mib,gpu,model\nnode-0,64000,262144,2,P100\nnode-1,32000,131072,0,\n"
 PODS = (

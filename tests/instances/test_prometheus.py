@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from instances.metrics.read import read_metrics
-from models.errors import InputError
-from models.metrics import AVERAGE, CPU, DEVIATION, LATEST, MEMORY, LoadMetrics
 from stowplan.cli import run
+from stowplan.instances.metrics.read import read_metrics
+from stowplan.models.errors import InputError
+from stowplan.models.metrics import AVERAGE, CPU, DEVIATION, LATEST, MEMORY, LoadMetrics
 from tests.support.clusters import node, pod, snapshot
 from tests.support.malformed import listed
 from tests.support.servers import missing_prometheus, prometheus

@@ -4,16 +4,16 @@ import json
 
 import pytest
 
-from instances.catalog import demo_path
-from instances.demo import demo_cluster
-from instances.load import load
-from instances.synthetic import generate, synthetic_snapshot
-from models.objective import PRESETS
-from optimizer.evaluate import Judge
-from plugins_compat.admission import populated, rejections
-from plugins_compat.compiler.compile import compile_problem
-from plugins_compat.profiles import default_profile
-from plugins_compat.release import K36
+from stowplan.instances.catalog import demo_path
+from stowplan.instances.demo import demo_cluster
+from stowplan.instances.load import load
+from stowplan.instances.synthetic import generate, synthetic_snapshot
+from stowplan.models.objective import PRESETS
+from stowplan.optimizer.evaluate import Judge
+from stowplan.plugins_compat.admission import populated, rejections
+from stowplan.plugins_compat.compiler.compile import compile_problem
+from stowplan.plugins_compat.profiles import default_profile
+from stowplan.plugins_compat.release import K36
 
 
 def test_the_same_seed_makes_the_same_cluster() -> None:

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from models.bin_packing import dual_weights, fewest_bins, pack
+from stowplan.models.bin_packing import dual_weights, fewest_bins, pack
 
 
 def enumerated(parts: tuple[int, ...], size: int) -> int:

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from models.moments import moment, stamp
+from stowplan.models.moments import moment, stamp
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from models.problem import (
+from stowplan.models.problem import (
     Capacity,
     Load,
     NodeScore,
@@ -15,7 +15,7 @@ from models.problem import (
     project,
     refine,
 )
-from models.problem.rules import Held
+from stowplan.models.problem.rules import Held
 
 NODES = 3
 ZERO = np.zeros(NODES, dtype=np.int64)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.quantity import MAX_INT64, NANO, Nanos, milli, parse_quantity, whole
+from stowplan.models.quantity import MAX_INT64, NANO, Nanos, milli, parse_quantity, whole
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 from pydantic import TypeAdapter
 
-from models.kubernetes import LabelSelector, NodeSelector, Taint, Toleration
-from models.kubernetes.selectors import NodeSelectorRequirement, NodeSelectorTerm
-from models.kubernetes.taints import tolerated
+from stowplan.models.kubernetes import LabelSelector, NodeSelector, Taint, Toleration
+from stowplan.models.kubernetes.selectors import NodeSelectorRequirement, NodeSelectorTerm
+from stowplan.models.kubernetes.taints import tolerated
 
 LABELS = {"app": "web", "tier": "fe", "gen": "3"}
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from models.objective import PRESETS
-from optimizer.evaluate import Judge
-from optimizer.search import aiming
-from optimizer.search.imaging import image_of
-from plugins_compat.compiler.compile import compile_problem
-from plugins_compat.profiles import default_profile
-from plugins_compat.release import K36
+from stowplan.models.objective import PRESETS
+from stowplan.optimizer.annealing import aiming
+from stowplan.optimizer.annealing.state_builder import image_of
+from stowplan.optimizer.evaluate import Judge
+from stowplan.plugins_compat.compiler.compile import compile_problem
+from stowplan.plugins_compat.profiles import default_profile
+from stowplan.plugins_compat.release import K36
 from tests.support.clusters import node, pod, snapshot
 
 NODES = 5

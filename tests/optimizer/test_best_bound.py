@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from models.problem import Curves, MovePeak, NodeCurve, Origin, Placement, Problem, Tier, Weighted
-from optimizer import bounds
-from optimizer.bounds import best_bound, decomposition, pooled, relaxation
-from optimizer.control import Deadline
-from optimizer.cpsat.variables import most
-from optimizer.evaluate import Judge
+from stowplan.models.problem import Curves, MovePeak, NodeCurve, Origin, Placement, Problem, Tier, Weighted
+from stowplan.optimizer import bounds
+from stowplan.optimizer.bounds import best_bound, decomposition, pooled, relaxation
+from stowplan.optimizer.deadline import Deadline
+from stowplan.optimizer.domains import upper_bounds
+from stowplan.optimizer.evaluate import Judge
 
 HERE = Origin("test")
 
@@ -43,6 +43,6 @@ def test_dear_bounds_are_left_out_where_a_cheap_one_is_near(
     monkeypatch.setattr(bounds, "SMALL", 2 if small else 1)
     monkeypatch.setattr(decomposition, "decomposition_bound", lambda *_: asked.append(decomposition.NAME))
     monkeypatch.setattr(relaxation, "relaxation_bound", lambda *_: asked.append(relaxation.NAME))
-    found = best_bound(judge, most(judge.problem), 0, (), value, Deadline(1, deterministic=True))
+    found = best_bound(judge, upper_bounds(judge.problem), 0, (), value, Deadline(1, deterministic=True))
     assert found == (2000, pooled.NAME)
     assert asked == ([decomposition.NAME, relaxation.NAME] if dear else [])

@@ -12,17 +12,17 @@ from dataclasses import replace
 
 import pytest
 
-from models.objective import PRESETS
-from models.problem import Problem
-from models.result import Status
-from optimizer.control import Deadline
-from optimizer.cpsat.solve import solve_tier
-from optimizer.evaluate import Judge
-from optimizer.portfolio import Options, solve
-from plugins_compat.admission import populated, rejections
-from plugins_compat.compiler.compile import Compiled, compile_problem
-from plugins_compat.profiles import default_profile
-from plugins_compat.release import K24, K36
+from stowplan.models.objective import PRESETS
+from stowplan.models.problem import Problem
+from stowplan.models.result import Status
+from stowplan.optimizer.cpsat.solve import solve_tier
+from stowplan.optimizer.deadline import Deadline
+from stowplan.optimizer.evaluate import Judge
+from stowplan.optimizer.portfolio import Options, solve
+from stowplan.plugins_compat.admission import populated, rejections
+from stowplan.plugins_compat.compiler.compile import Compiled, compile_problem
+from stowplan.plugins_compat.profiles import default_profile
+from stowplan.plugins_compat.release import K24, K36
 from tests.support.brute_force import best
 from tests.support.clusters import random_cluster, random_devices
 from tests.support.problems import random_problem

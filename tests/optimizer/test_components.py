@@ -7,19 +7,19 @@ import itertools
 import numpy as np
 import pytest
 
-from models.objective import PRESETS, Objective, TierSettings
-from models.problem import Problem
-from optimizer.bounds import components as module
-from optimizer.bounds.components import Component, apart, components, together
-from optimizer.bounds.decomposition import Pricing, decomposition_bound
-from optimizer.bounds.interior import Dual, linear_dual
-from optimizer.bounds.programs import Programs, node_programs
-from optimizer.control import Deadline
-from optimizer.cpsat.variables import most
-from optimizer.evaluate import Judge
-from plugins_compat.compiler.compile import compile_problem
-from plugins_compat.profiles import default_profile
-from plugins_compat.release import K36
+from stowplan.models.objective import PRESETS, Objective, TierSettings
+from stowplan.models.problem import Problem
+from stowplan.optimizer.bounds import components as module
+from stowplan.optimizer.bounds.components import Component, apart, components, together
+from stowplan.optimizer.bounds.interior_point import Dual, linear_dual
+from stowplan.optimizer.bounds.lagrangian import Pricing, decomposition_bound
+from stowplan.optimizer.bounds.node_programs import Programs, node_programs
+from stowplan.optimizer.deadline import Deadline
+from stowplan.optimizer.domains import upper_bounds
+from stowplan.optimizer.evaluate import Judge
+from stowplan.plugins_compat.compiler.compile import compile_problem
+from stowplan.plugins_compat.profiles import default_profile
+from stowplan.plugins_compat.release import K36
 from tests.optimizer.test_decomposition import cost
 from tests.support.brute_force import best
 from tests.support.clusters import node, pod, snapshot
@@ -30,7 +30,7 @@ LEVEL = Objective(tiers=(TierSettings(name="balance", variance={"cpu": 1, "memor
 
 
 def programs_of(problem: Problem, tier: int, reached: tuple[int, ...]) -> Programs:
-    programs = node_programs(Judge(problem), most(problem), tier, reached, 10**6, 10**3)
+    programs = node_programs(Judge(problem), upper_bounds(problem), tier, reached, 10**6, 10**3)
     assert programs is not None
     return programs
 
@@ -105,7 +105,7 @@ def two_kinds_of_nodes() -> Problem:
 
 def test_few_pods_on_few_nodes_of_their_own_are_proven_level() -> None:
     problem = two_kinds_of_nodes()
-    judge, upper, values = Judge(problem), most(problem), best(problem)
+    judge, upper, values = Judge(problem), upper_bounds(problem), best(problem)
     last = len(values) - 1
     assert decomposition_bound(judge, upper, last, values[:last], WORK) == values[last]
     programs = programs_of(problem, last, values[:last])

@@ -8,20 +8,20 @@ import random
 import numpy as np
 import pytest
 
-from instances.synthetic import synthetic_snapshot
-from models.objective import PRESETS
-from models.problem import FAR, Problem
-from optimizer.bounds.decomposition import Pricing, decomposition_bound, fitted, largest, reads_all
-from optimizer.bounds.interior import Dual, linear_dual
-from optimizer.bounds.node_search import ENDLESS, search_node
-from optimizer.bounds.programs import Programs, Tables, node_programs
-from optimizer.bounds.relaxation import relaxation_bound
-from optimizer.control import Deadline
-from optimizer.cpsat.variables import most
-from optimizer.evaluate import Judge
-from plugins_compat.compiler.compile import compile_problem
-from plugins_compat.profiles import default_profile
-from plugins_compat.release import K36
+from stowplan.instances.synthetic import synthetic_snapshot
+from stowplan.models.objective import PRESETS
+from stowplan.models.problem import FAR, Problem
+from stowplan.optimizer.bounds.interior_point import Dual, linear_dual
+from stowplan.optimizer.bounds.lagrangian import Pricing, decomposition_bound, fitted, largest, reads_all
+from stowplan.optimizer.bounds.linear import relaxation_bound
+from stowplan.optimizer.bounds.node_programs import Programs, Tables, node_programs
+from stowplan.optimizer.bounds.node_search import ENDLESS, search_node
+from stowplan.optimizer.deadline import Deadline
+from stowplan.optimizer.domains import upper_bounds
+from stowplan.optimizer.evaluate import Judge
+from stowplan.plugins_compat.compiler.compile import compile_problem
+from stowplan.plugins_compat.profiles import default_profile
+from stowplan.plugins_compat.release import K36
 from tests.optimizer.test_brute_force import sharing
 from tests.support.brute_force import best
 from tests.support.clusters import node, pod, random_cluster, snapshot
@@ -60,7 +60,7 @@ def test_it_is_as_good_as_the_relaxation(seed: int) -> None:
     cluster = random_cluster(seed, nodes=6, pods=12, broken=seed % 4 != 0)
     objective = PRESETS[NAMES[seed % len(NAMES)]]
     problem = compile_problem(cluster, default_profile(K36), objective, max_moves=seed % 5 or None).problem
-    judge, upper = Judge(problem), most(problem)
+    judge, upper = Judge(problem), upper_bounds(problem)
     values = judge.evaluate(problem.start).values
     for tier in range(len(values)):
         if not reads_all(problem, tier):
@@ -74,7 +74,7 @@ def test_it_is_as_good_as_the_relaxation(seed: int) -> None:
 
 def never_above(problem: Problem, seed: int) -> None:
     """Try the multipliers that are best for the relaxation, and some that are not."""
-    judge, upper, values = Judge(problem), most(problem), best(problem)
+    judge, upper, values = Judge(problem), upper_bounds(problem), best(problem)
     rng = np.random.default_rng(seed)
     for tier, value in enumerate(values):
         bound = decomposition_bound(judge, upper, tier, values[:tier], WORK)
@@ -165,7 +165,7 @@ def balanced(nodes: int, pods: int) -> Problem:
 
 def programs_of(problem: Problem) -> Programs:
     last = len(problem.tiers) - 1
-    programs = node_programs(Judge(problem), most(problem), last, [0] * last, 10**6, 10**3)
+    programs = node_programs(Judge(problem), upper_bounds(problem), last, [0] * last, 10**6, 10**3)
     assert programs is not None
     return programs
 
@@ -173,7 +173,7 @@ def programs_of(problem: Problem) -> Programs:
 def test_prices_alone_give_the_value_of_the_linear_relaxation_and_whole_pods_more() -> None:
     problem = balanced(20, 150)
     last = len(problem.tiers) - 1
-    linear = relaxation_bound(Judge(problem), most(problem), last, [0] * last, 60.0)
+    linear = relaxation_bound(Judge(problem), upper_bounds(problem), last, [0] * last, 60.0)
     programs = programs_of(problem)
     pricing = Pricing(programs, linear_dual(programs, WORK))
     assert linear is not None
@@ -192,14 +192,14 @@ def test_alike_nodes_are_one_program() -> None:
     last = len(problem.tiers) - 1
     # One pod on each of six alike nodes is level, and cannot be levelled further.
     value = Judge(problem).evaluate(problem.start.of((0, n, 1) for n in range(6))).values
-    assert decomposition_bound(Judge(problem), most(problem), last, value[:last], WORK) == value[last]
+    assert decomposition_bound(Judge(problem), upper_bounds(problem), last, value[:last], WORK) == value[last]
 
 
 def test_a_node_is_in_use_though_nothing_on_it_is_full() -> None:
     nodes = [node(f"n{i}", cpu=str(4 + i)) for i in range(3)]
     cluster = snapshot(nodes=nodes, pods=[pod("p", "n1", cpu="100m", memory="")])
     problem = compile_problem(cluster, default_profile(K36), PRESETS["pack"]).problem
-    assert decomposition_bound(Judge(problem), most(problem), 1, [0], WORK) == 1
+    assert decomposition_bound(Judge(problem), upper_bounds(problem), 1, [0], WORK) == 1
 
 
 def test_multipliers_and_prices_of_any_size_cannot_overflow() -> None:
@@ -247,8 +247,8 @@ def test_too_many_kinds_of_pods_are_left_alone() -> None:
     """Equations over kinds are dense: 40,000 of them would take all the memory there is."""
     problem = problem_of(1)
     last = len(problem.tiers) - 1
-    programs = node_programs(Judge(problem), most(problem), last, [0] * last, 10**6, 10**3)
+    programs = node_programs(Judge(problem), upper_bounds(problem), last, [0] * last, 10**6, 10**3)
     assert programs is not None
     kinds = programs.tables.upper.shape[1]
-    assert node_programs(Judge(problem), most(problem), last, [0] * last, 10**6, kinds) is not None
-    assert node_programs(Judge(problem), most(problem), last, [0] * last, 10**6, kinds - 1) is None
+    assert node_programs(Judge(problem), upper_bounds(problem), last, [0] * last, 10**6, kinds) is not None
+    assert node_programs(Judge(problem), upper_bounds(problem), last, [0] * last, 10**6, kinds - 1) is None

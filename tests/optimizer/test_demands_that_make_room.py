@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from instances.suites.packing import Packing, packing_problem
-from models.problem import Capacity, Open, Origin, Placement, Problem, Tier, Unplaced, Weighted
-from models.result import Status
-from optimizer.evaluate import Judge
-from optimizer.portfolio import Options, solve
+from stowplan.instances.suites.packing import Packing, packing_problem
+from stowplan.models.problem import Capacity, Open, Origin, Placement, Problem, Tier, Unplaced, Weighted
+from stowplan.models.result import Status
+from stowplan.optimizer.evaluate import Judge
+from stowplan.optimizer.portfolio import Options, solve
 from tests.support.brute_force import best
 
 

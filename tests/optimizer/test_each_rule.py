@@ -12,8 +12,8 @@ from typing import get_args
 import numpy as np
 import pytest
 
-from models.arrays import Ints
-from models.problem import (
+from stowplan.models.arrays import Ints
+from stowplan.models.problem import (
     SEVERITY,
     Allow,
     AtMost,
@@ -47,10 +47,10 @@ from models.problem import (
     Unplaced,
     Weighted,
 )
-from optimizer.control import Deadline
-from optimizer.cpsat.solve import solve_tier
-from optimizer.evaluate import Judge
-from optimizer.portfolio import Options, solve
+from stowplan.optimizer.cpsat.solve import solve_tier
+from stowplan.optimizer.deadline import Deadline
+from stowplan.optimizer.evaluate import Judge
+from stowplan.optimizer.portfolio import Options, solve
 from tests.support.brute_force import best
 
 NODES = 3

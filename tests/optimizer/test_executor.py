@@ -14,10 +14,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from optimizer.control import Deadline, Stop
-from optimizer.cpsat.builder import Builder, Linear, Model
-from optimizer.cpsat.task import Answer, Limits, Task
-from optimizer.executor import RESTARTS, PoolExecutor, SerialExecutor
+from stowplan.models.stop import Stop
+from stowplan.optimizer.backend import RESTARTS, PoolExecutor, SerialExecutor
+from stowplan.optimizer.cpsat.builder import Builder, Linear, Model
+from stowplan.optimizer.cpsat.task import Answer, Limits, Task
+from stowplan.optimizer.deadline import Deadline
 
 ROOT = Path(__file__).parent.parent.parent
 

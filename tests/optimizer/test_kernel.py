@@ -7,16 +7,16 @@ import random
 import numpy as np
 import pytest
 
-from models.objective import PRESETS
-from models.problem import Capacity, Move, Origin, Placement, Problem, Tier, Weighted
-from optimizer.evaluate import Judge
-from optimizer.search.imaging import image_of, placement_of
-from optimizer.search.kernel import layout as at
-from optimizer.search.kernel.moves import glance, legal, place_all, shift
-from optimizer.search.kernel.outlook import barred
-from plugins_compat.compiler.compile import compile_problem
-from plugins_compat.profiles import default_profile
-from plugins_compat.release import K24, K36
+from stowplan.models.objective import PRESETS
+from stowplan.models.problem import Capacity, Move, Origin, Placement, Problem, Tier, Weighted
+from stowplan.optimizer.annealing.kernel import layout as at
+from stowplan.optimizer.annealing.kernel.moves import glance, legal, place_all, shift
+from stowplan.optimizer.annealing.kernel.screen import barred
+from stowplan.optimizer.annealing.state_builder import image_of, placement_of
+from stowplan.optimizer.evaluate import Judge
+from stowplan.plugins_compat.compiler.compile import compile_problem
+from stowplan.plugins_compat.profiles import default_profile
+from stowplan.plugins_compat.release import K24, K36
 from tests.support.clusters import random_cluster
 from tests.support.problems import random_problem
 

@@ -6,8 +6,8 @@ import random
 
 import numpy as np
 
-from models.bin_packing import pack
-from optimizer.search.kernel.packing import least_bins
+from stowplan.models.bin_packing import pack
+from stowplan.optimizer.compiled.bin_packing import least_bins
 from tests.models.test_bin_packing import random_parts
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from models.objective import PRESETS
-from optimizer.control import Stop
-from optimizer.evaluate import Judge
-from optimizer.memory import Memory, available, used
-from optimizer.portfolio import Options, solve
-from plugins_compat.compiler.compile import compile_problem
-from plugins_compat.profiles import default_profile
-from plugins_compat.release import K36
+from stowplan.models.objective import PRESETS
+from stowplan.models.stop import Stop
+from stowplan.optimizer.evaluate import Judge
+from stowplan.optimizer.memory import Memory, available, used
+from stowplan.optimizer.portfolio import Options, solve
+from stowplan.plugins_compat.compiler.compile import compile_problem
+from stowplan.plugins_compat.profiles import default_profile
+from stowplan.plugins_compat.release import K36
 from tests.support.clusters import random_cluster
 
 pytestmark = pytest.mark.skipif(not used(), reason="this system does not tell how much memory a process holds")

@@ -13,23 +13,24 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from instances.synthetic import synthetic_snapshot
-from models.objective import PRESETS
-from models.problem import Capacity, Curves, Move, NodeCurve, Origin, Placement, Problem, Tier, Weighted
-from optimizer.control import Deadline, Stop
-from optimizer.cpsat.index import Index
-from optimizer.cpsat.scope import Free
-from optimizer.cpsat.solve import build
-from optimizer.evaluate import Judge
-from optimizer.executor import PoolExecutor, SerialExecutor
-from optimizer.neighbourhoods.carve import Busy, carve
-from optimizer.neighbourhoods.choice import LEAST_WORK, Choice
-from optimizer.neighbourhoods.improve import Practice, _Proposal, _Search, improve
-from optimizer.neighbourhoods.kinds import ABOUT_MOVES, KINDS, Idea, cheaper_moves, exchange
-from optimizer.neighbourhoods.scene import Scene, Shared
-from plugins_compat.compiler.compile import compile_problem
-from plugins_compat.profiles import default_profile
-from plugins_compat.release import K24, K36
+from stowplan.instances.synthetic import synthetic_snapshot
+from stowplan.models.objective import PRESETS
+from stowplan.models.problem import Capacity, Curves, Move, NodeCurve, Origin, Placement, Problem, Tier, Weighted
+from stowplan.models.stop import Stop
+from stowplan.optimizer.backend import PoolExecutor, SerialExecutor
+from stowplan.optimizer.cpsat.solve import build
+from stowplan.optimizer.deadline import Deadline
+from stowplan.optimizer.evaluate import Judge
+from stowplan.optimizer.lns.features import Scene, Shared
+from stowplan.optimizer.lns.lns import Practice, _Proposal, _Search, improve
+from stowplan.optimizer.lns.operators import ABOUT_MOVES, KINDS, Idea, cheaper_moves, exchange
+from stowplan.optimizer.lns.selection import LEAST_WORK, Choice
+from stowplan.optimizer.lns.subproblem import Busy, carve
+from stowplan.optimizer.subproblem.index import Index
+from stowplan.optimizer.subproblem.scope import Free
+from stowplan.plugins_compat.compiler.compile import compile_problem
+from stowplan.plugins_compat.profiles import default_profile
+from stowplan.plugins_compat.release import K24, K36
 from tests.support.brute_force import best
 from tests.support.clusters import random_cluster
 from tests.support.problems import random_problem

@@ -7,11 +7,11 @@ import random
 import numpy as np
 import pytest
 
-from optimizer.evaluate import Judge
-from optimizer.search.imaging import image_of
-from optimizer.search.kernel import layout as at
-from optimizer.search.kernel.moves import glance, legal, shift
-from optimizer.search.kernel.outlook import barred, price_relations
+from stowplan.optimizer.annealing.kernel import layout as at
+from stowplan.optimizer.annealing.kernel.moves import glance, legal, shift
+from stowplan.optimizer.annealing.kernel.screen import barred, price_relations
+from stowplan.optimizer.annealing.state_builder import image_of
+from stowplan.optimizer.evaluate import Judge
 from tests.optimizer.test_kernel import problem_of
 from tests.support.problems import random_company
 

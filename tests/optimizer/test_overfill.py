@@ -7,16 +7,16 @@ import random
 import numpy as np
 import pytest
 
-from models.arrays import Ints
-from models.problem import Capacity, Origin, Placement, Prefer, Problem, Tier, Weighted
-from optimizer.control import Deadline
-from optimizer.evaluate import Judge
-from optimizer.search import annealing
-from optimizer.search.annealing import anneal
-from optimizer.search.imaging import OVERFILL, image_of, placement_of
-from optimizer.search.kernel import layout as at
-from optimizer.search.kernel.moves import glance, shift
-from optimizer.search.temperature import CLOSING, overfill_price
+from stowplan.models.arrays import Ints
+from stowplan.models.problem import Capacity, Origin, Placement, Prefer, Problem, Tier, Weighted
+from stowplan.optimizer.annealing import annealing
+from stowplan.optimizer.annealing.anneal import anneal
+from stowplan.optimizer.annealing.kernel import layout as at
+from stowplan.optimizer.annealing.kernel.moves import glance, shift
+from stowplan.optimizer.annealing.schedule import CLOSING, overfill_price
+from stowplan.optimizer.annealing.state_builder import OVERFILL, image_of, placement_of
+from stowplan.optimizer.deadline import Deadline
+from stowplan.optimizer.evaluate import Judge
 from tests.support.problems import ints, random_company, random_problem
 
 WHERE = Origin("test")

@@ -7,8 +7,8 @@ import itertools
 import numpy as np
 import pytest
 
-from models.arrays import Ints
-from models.problem import (
+from stowplan.models.arrays import Ints
+from stowplan.models.problem import (
     Allow,
     AtMost,
     Capacity,
@@ -25,12 +25,13 @@ from models.problem import (
     Unplaced,
     Weighted,
 )
-from optimizer.control import Deadline, Stop
-from optimizer.evaluate import Judge
-from optimizer.patterns import PatternEngine
-from optimizer.patterns.meeting import Meeting, key_of
-from optimizer.patterns.pricing import Pricer
-from optimizer.patterns.structure import Structure, structure_of
+from stowplan.models.stop import Stop
+from stowplan.optimizer.column_generation import PatternEngine
+from stowplan.optimizer.column_generation.pricing.meet_in_the_middle import Meeting, key_of
+from stowplan.optimizer.column_generation.pricing.pricer import Pricer
+from stowplan.optimizer.column_generation.structure import Structure, structure_of
+from stowplan.optimizer.deadline import Deadline
+from stowplan.optimizer.evaluate import Judge
 from tests.optimizer.test_brute_force import compiled
 from tests.support.brute_force import best, legal_values
 

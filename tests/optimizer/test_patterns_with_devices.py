@@ -10,17 +10,17 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from models.arrays import Ints
-from models.bin_packing import EFFORT, pack
-from models.problem import Devices, Placement, Problem
-from optimizer.control import Deadline
-from optimizer.cpsat.solve import solve_tier
-from optimizer.evaluate import Judge
-from optimizer.patterns import PatternEngine
-from optimizer.patterns.cutting import demanded_weights
-from optimizer.patterns.pricing import Pricer
-from optimizer.patterns.structure import Structure, structure_of
-from optimizer.search.kernel.packing import HASTE, admit, distribute
+from stowplan.models.arrays import Ints
+from stowplan.models.bin_packing import EFFORT, pack
+from stowplan.models.problem import Devices, Placement, Problem
+from stowplan.optimizer.column_generation import PatternEngine
+from stowplan.optimizer.column_generation.pricing.dual_feasible import demanded_weights
+from stowplan.optimizer.column_generation.pricing.pricer import Pricer
+from stowplan.optimizer.column_generation.structure import Structure, structure_of
+from stowplan.optimizer.compiled.bin_packing import HASTE, admit, distribute
+from stowplan.optimizer.cpsat.solve import solve_tier
+from stowplan.optimizer.deadline import Deadline
+from stowplan.optimizer.evaluate import Judge
 from tests.models.test_bin_packing import random_parts
 from tests.optimizer.test_patterns import ORIGIN, Everything, ints, opened, packing, settled, unplaced
 from tests.support.brute_force import best

@@ -5,18 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from instances.suites.opening import open_suite
-from models.arrays import Ints
-from models.problem import Placement, Problem
-from optimizer.control import Deadline
-from optimizer.evaluate import Judge
-from optimizer.patterns import PatternEngine
-from optimizer.patterns.budget import Budget
-from optimizer.patterns.generation import Generation
-from optimizer.patterns.master import Pool
-from optimizer.patterns.pivots import refuted
-from optimizer.patterns.pricing import Pricer
-from optimizer.patterns.structure import structure_of
+from stowplan.instances.suites.opening import open_suite
+from stowplan.models.arrays import Ints
+from stowplan.models.problem import Placement, Problem
+from stowplan.optimizer.column_generation import PatternEngine
+from stowplan.optimizer.column_generation.budget import Budget
+from stowplan.optimizer.column_generation.master.core_items import refuted
+from stowplan.optimizer.column_generation.master.generation import Generation
+from stowplan.optimizer.column_generation.master.restricted import Pool
+from stowplan.optimizer.column_generation.pricing.pricer import Pricer
+from stowplan.optimizer.column_generation.structure import structure_of
+from stowplan.optimizer.deadline import Deadline
+from stowplan.optimizer.evaluate import Judge
 from tests.optimizer.test_patterns import opened, packing, unplaced
 from tests.support.brute_force import best
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from models.objective import PRESETS
-from models.problem import Curves, NodeCurve, Origin, Placement, Problem, Tier, Weighted
-from optimizer.bounds.pooled import pooled_bound
-from optimizer.evaluate import Judge
-from optimizer.evaluate.pooling import pool
-from plugins_compat.compiler.compile import compile_problem
-from plugins_compat.profiles import default_profile
-from plugins_compat.release import K36
+from stowplan.models.objective import PRESETS
+from stowplan.models.problem import Curves, NodeCurve, Origin, Placement, Problem, Tier, Weighted
+from stowplan.optimizer.bounds.surrogate import pooled_bound
+from stowplan.optimizer.evaluate import Judge
+from stowplan.optimizer.evaluate.pooling import pool
+from stowplan.plugins_compat.compiler.compile import compile_problem
+from stowplan.plugins_compat.profiles import default_profile
+from stowplan.plugins_compat.release import K36
 from tests.support.brute_force import best
 from tests.support.clusters import random_cluster
 from tests.support.problems import random_problem

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from instances.synthetic import synthetic_snapshot
-from models.objective import PRESETS
-from models.problem import Problem
-from models.result import Status
-from optimizer.bounds import relaxation
-from optimizer.bounds.relaxation import relaxation_bound
-from optimizer.cpsat.variables import most
-from optimizer.evaluate import Judge
-from optimizer.portfolio import Options, solve
-from plugins_compat.compiler.compile import compile_problem
-from plugins_compat.profiles import default_profile
-from plugins_compat.release import K36
+from stowplan.instances.synthetic import synthetic_snapshot
+from stowplan.models.objective import PRESETS
+from stowplan.models.problem import Problem
+from stowplan.models.result import Status
+from stowplan.optimizer.bounds import relaxation
+from stowplan.optimizer.bounds.linear import relaxation_bound
+from stowplan.optimizer.domains import upper_bounds
+from stowplan.optimizer.evaluate import Judge
+from stowplan.optimizer.portfolio import Options, solve
+from stowplan.plugins_compat.compiler.compile import compile_problem
+from stowplan.plugins_compat.profiles import default_profile
+from stowplan.plugins_compat.release import K36
 from tests.support.brute_force import best
 from tests.support.clusters import node, pod, random_cluster, snapshot
 from tests.support.problems import random_problem
@@ -46,7 +46,7 @@ def test_nor_is_it_where_no_cluster_compiles_to(seed: int, pooled: bool, monkeyp
 
 
 def never_above(problem: Problem) -> None:
-    judge, upper, values = Judge(problem), most(problem), best(problem)
+    judge, upper, values = Judge(problem), upper_bounds(problem), best(problem)
     for tier, value in enumerate(values):
         bound = relaxation_bound(judge, upper, tier, values[:tier], ENOUGH)
         assert bound is not None
@@ -57,7 +57,7 @@ def test_pooled_and_single_nodes_bound_alike_where_nodes_are_alike(monkeypatch: 
     """Jensen's inequality loses nothing where the best load is the mean."""
     cluster = snapshot(nodes=[node(f"n{i}") for i in range(4)], pods=[pod(f"p{i}", "n0") for i in range(3)])
     problem = compile_problem(cluster, default_profile(K36), PRESETS["balance"]).problem
-    judge, upper = Judge(problem), most(problem)
+    judge, upper = Judge(problem), upper_bounds(problem)
     single = relaxation_bound(judge, upper, len(problem.tiers) - 1, [0] * (len(problem.tiers) - 1), ENOUGH)
     monkeypatch.setattr(relaxation, "FINE", 0)
     pooled = relaxation_bound(judge, upper, len(problem.tiers) - 1, [0] * (len(problem.tiers) - 1), ENOUGH)

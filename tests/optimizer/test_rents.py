@@ -8,14 +8,14 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from models.arrays import Ints
-from models.problem import Capacity, Problem
-from optimizer.control import Deadline
-from optimizer.evaluate import Judge
-from optimizer.search.annealing import anneal
-from optimizer.search.imaging import image_of
-from optimizer.search.kernel import layout as at
-from optimizer.search.kernel.moves import shift
+from stowplan.models.arrays import Ints
+from stowplan.models.problem import Capacity, Problem
+from stowplan.optimizer.annealing.anneal import anneal
+from stowplan.optimizer.annealing.kernel import layout as at
+from stowplan.optimizer.annealing.kernel.moves import shift
+from stowplan.optimizer.annealing.state_builder import image_of
+from stowplan.optimizer.deadline import Deadline
+from stowplan.optimizer.evaluate import Judge
 from tests.support.problems import random_company
 
 

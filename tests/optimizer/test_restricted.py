@@ -12,8 +12,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from models.objective import PRESETS
-from models.problem import (
+from stowplan.models.objective import PRESETS
+from stowplan.models.problem import (
     CURVES,
     AtMost,
     Capacity,
@@ -30,16 +30,16 @@ from models.problem import (
     Topology,
     Weighted,
 )
-from optimizer.control import Deadline
-from optimizer.cpsat.index import Index
-from optimizer.cpsat.scope import Free
-from optimizer.cpsat.solve import build, solve_tier
-from optimizer.cpsat.task import Limits, Task, answer
-from optimizer.evaluate import Judge
-from optimizer.evaluate.cost import cost
-from plugins_compat.compiler.compile import compile_problem
-from plugins_compat.profiles import default_profile
-from plugins_compat.release import K24, K36
+from stowplan.optimizer.cpsat.solve import build, solve_tier
+from stowplan.optimizer.cpsat.task import Limits, Task, answer
+from stowplan.optimizer.deadline import Deadline
+from stowplan.optimizer.evaluate import Judge
+from stowplan.optimizer.evaluate.cost import cost
+from stowplan.optimizer.subproblem.index import Index
+from stowplan.optimizer.subproblem.scope import Free
+from stowplan.plugins_compat.compiler.compile import compile_problem
+from stowplan.plugins_compat.profiles import default_profile
+from stowplan.plugins_compat.release import K24, K36
 from tests.optimizer.test_each_rule import CASES, Case
 from tests.support.brute_force import agreeing
 from tests.support.clusters import random_cluster

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from models.objective import PRESETS
-from models.problem import Capacity, Open, Origin, Placement, Problem, Tier, Unplaced, Weighted
-from optimizer.bounds.room import room_bound
-from optimizer.evaluate import Judge
-from plugins_compat.compiler.compile import compile_problem
-from plugins_compat.profiles import default_profile
-from plugins_compat.release import K36
+from stowplan.models.objective import PRESETS
+from stowplan.models.problem import Capacity, Open, Origin, Placement, Problem, Tier, Unplaced, Weighted
+from stowplan.optimizer.bounds.capacity import room_bound
+from stowplan.optimizer.evaluate import Judge
+from stowplan.plugins_compat.compiler.compile import compile_problem
+from stowplan.plugins_compat.profiles import default_profile
+from stowplan.plugins_compat.release import K36
 from tests.support.brute_force import best
 from tests.support.clusters import random_cluster
 from tests.support.problems import random_company, random_problem

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from models.problem import Origin, Placement, Prefer, Problem, Tier, Weighted
-from models.result import NOT_NEGATIVE, Status
-from optimizer.control import Stop
-from optimizer.evaluate import Judge
-from optimizer.run import Run, silent
+from stowplan.models.problem import Origin, Placement, Prefer, Problem, Tier, Weighted
+from stowplan.models.result import NOT_NEGATIVE, Status
+from stowplan.models.stop import Stop
+from stowplan.optimizer.evaluate import Judge
+from stowplan.optimizer.run import Run, silent
 
 HERE = Origin("test")
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from models.objective import PRESETS
-from models.problem import Problem
-from optimizer.control import Deadline, Stop
-from optimizer.evaluate import Judge
-from optimizer.search import annealing
-from optimizer.search.annealing import _Stand, _Walk, _Way, anneal
-from optimizer.search.temperature import Race, Start
-from plugins_compat.compiler.compile import compile_problem
-from plugins_compat.profiles import default_profile
-from plugins_compat.release import K24, K36
+from stowplan.models.objective import PRESETS
+from stowplan.models.problem import Problem
+from stowplan.models.stop import Stop
+from stowplan.optimizer.annealing import annealing
+from stowplan.optimizer.annealing.anneal import _Stand, _Walk, _Way, anneal
+from stowplan.optimizer.annealing.schedule import Race, Start
+from stowplan.optimizer.deadline import Deadline
+from stowplan.optimizer.evaluate import Judge
+from stowplan.plugins_compat.compiler.compile import compile_problem
+from stowplan.plugins_compat.profiles import default_profile
+from stowplan.plugins_compat.release import K24, K36
 from tests.support.brute_force import best
 from tests.support.clusters import random_cluster
 from tests.support.problems import random_problem

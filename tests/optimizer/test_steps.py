@@ -8,8 +8,8 @@ from functools import partial
 import numpy as np
 import pytest
 
-from models.arrays import Floats
-from models.problem import (
+from stowplan.models.arrays import Floats
+from stowplan.models.problem import (
     AtMost,
     Capacity,
     Curves,
@@ -22,15 +22,15 @@ from models.problem import (
     Topology,
     Weighted,
 )
-from optimizer.control import Deadline
-from optimizer.evaluate import Judge
-from optimizer.search import annealing
-from optimizer.search.annealing import anneal
-from optimizer.search.imaging import image_of
-from optimizer.search.kernel.chance import start_of
-from optimizer.search.kernel.image import Image
-from optimizer.search.kernel.walk import CHAIN, KINDS, MATE, SHIFT, SWAP, TRADE, walk
-from optimizer.search.kernel.walker import Prices
+from stowplan.optimizer.annealing import annealing
+from stowplan.optimizer.annealing.anneal import anneal
+from stowplan.optimizer.annealing.kernel.chain import Prices
+from stowplan.optimizer.annealing.kernel.metropolis import CHAIN, KINDS, MATE, SHIFT, SWAP, TRADE, walk
+from stowplan.optimizer.annealing.kernel.state import Image
+from stowplan.optimizer.annealing.state_builder import image_of
+from stowplan.optimizer.compiled.random import start_of
+from stowplan.optimizer.deadline import Deadline
+from stowplan.optimizer.evaluate import Judge
 from tests.support.problems import ints, random_company, random_problem
 
 WHERE = Origin("test")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from models.problem import AtMost, Attract, Held, Occupy, Origin, Placement, Problem, Repel, Rule, Topology
-from optimizer.evaluate import Judge
-from optimizer.evaluate.excess import excess, place_names, places
-from optimizer.evaluate.suspects import Suspects
+from stowplan.models.problem import AtMost, Attract, Held, Occupy, Origin, Placement, Problem, Repel, Rule, Topology
+from stowplan.optimizer.evaluate import Judge
+from stowplan.optimizer.evaluate.excess import excess, place_names, places
+from stowplan.optimizer.evaluate.suspects import Suspects
 
 CLASSES, NODES = 6, 5
 NAME = Origin("test")

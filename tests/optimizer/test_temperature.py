@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from optimizer.search.annealing import ROUNDS
-from optimizer.search.temperature import FALL, RACES, Race
+from stowplan.optimizer.annealing.anneal import ROUNDS
+from stowplan.optimizer.annealing.schedule import FALL, RACES, Race
 
 UPHILL = np.arange(100, 10_100, 10, dtype=np.int64)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from models.problem import Placement
-from optimizer.executor import Executor, SerialExecutor
-from optimizer.portfolio import Options, _Portfolio
+from stowplan.models.problem import Placement
+from stowplan.optimizer.backend import Executor, SerialExecutor
+from stowplan.optimizer.portfolio import Options, _Portfolio
 from tests.optimizer.test_run import run_of
 
 START = [9, 8, 7, 6, 5, 4, 3, 2, 1]

@@ -11,9 +11,9 @@ from typing import Any, cast
 
 import pytest
 
-from optimizer import warm
-from optimizer.control import Stop
-from optimizer.search.kernel import jit
+from stowplan.models.stop import Stop
+from stowplan.optimizer import warm
+from stowplan.optimizer.annealing.kernel import jit
 
 
 def test_nothing_is_compiled_twice(monkeypatch: pytest.MonkeyPatch) -> None:

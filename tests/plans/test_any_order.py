@@ -8,15 +8,15 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from models.plan import LimitsDocument
-from models.snapshot import Snapshot
-from plans.budgets import Budgets
-from plans.rehearsal import leaving, refusal, standing_today
-from plans.sequencing import Task
-from plans.sequencing.stage import Part, Stage
-from plugins_compat.admission import populated
-from plugins_compat.profiles import default_profile
-from plugins_compat.release import K24, K36, Release
+from stowplan.models.plan import LimitsDocument
+from stowplan.models.snapshot import Snapshot
+from stowplan.plans.budgets import Budgets
+from stowplan.plans.rehearsal import leaving, refusal, standing_today
+from stowplan.plans.sequencing import Task
+from stowplan.plans.sequencing.stage import Part, Stage
+from stowplan.plugins_compat.admission import populated
+from stowplan.plugins_compat.profiles import default_profile
+from stowplan.plugins_compat.release import K24, K36, Release
 from tests.support.restless import restless_cluster
 
 OLD, LEAVING, BOTH, GONE, NEW = range(5)

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from models.snapshot import Snapshot
-from plans.budgets import Budget, Budgets, Verdict
+from stowplan.models.snapshot import Snapshot
+from stowplan.plans.budgets import Budget, Budgets, Verdict
 from tests.support.clusters import Manifest, labels, node, pod, snapshot
 from tests.support.restless import READY
 

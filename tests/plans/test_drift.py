@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
-from models.kubernetes import Pod
-from models.plan import LimitsDocument, Plan
-from models.snapshot import Snapshot
-from optimizer.portfolio import Options
-from plans.drift import Drift, examine
-from plugins_compat.profiles import default_profile
-from plugins_compat.release import K36
-from stowplan.inputs import Settings
-from stowplan.plan_verification import verify_plan
-from stowplan.planning import Terms, planning_problem, sequence_placement
-from stowplan.solution import today
+from stowplan.answers.solve import today
+from stowplan.answers.verify_plan import verify_plan
+from stowplan.models.kubernetes import Pod
+from stowplan.models.plan import LimitsDocument, Plan
+from stowplan.models.snapshot import Snapshot
+from stowplan.optimizer.portfolio import Options
+from stowplan.planning.plan import Terms, planning_problem, sequence_placement
+from stowplan.plans.drift import Drift, examine
+from stowplan.plugins_compat.profiles import default_profile
+from stowplan.plugins_compat.release import K36
+from stowplan.settings.settings import Settings
 from tests.support.clusters import Manifest, labels, node, pod, snapshot
 from tests.support.restless import READY, bound
 
@@ -178,7 +178,7 @@ def test_false_claims_are_found(plan: Plan, cluster: Snapshot) -> None:
 
 
 def test_planning_again_from_the_end_moves_nothing() -> None:
-    from stowplan.planning import make_plan
+    from stowplan.planning.plan import make_plan
 
     pods = [owned(f"web-{i}", "a", cpu="500m") for i in range(4)]
     start = snapshot(nodes=[node("a"), node("b")], pods=pods)

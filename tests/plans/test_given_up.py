@@ -8,12 +8,12 @@ from collections import deque
 import pytest
 
 from benchmarks.plans import DRAWS
-from models.plan import LimitsDocument
-from plugins_compat.admission import populated
-from plugins_compat.compiler.compile import Compiled
-from stowplan.inputs import Settings
-from stowplan.planning import Terms, planning_problem, sequence_placement
-from stowplan.solution import fixed, today
+from stowplan.answers.solve import fixed, today
+from stowplan.models.plan import LimitsDocument
+from stowplan.planning.plan import Terms, planning_problem, sequence_placement
+from stowplan.plugins_compat.admission import populated
+from stowplan.plugins_compat.compiler.compile import Compiled
+from stowplan.settings.settings import Settings
 from tests.support.restless import placed_at_random, restless_cluster
 
 GIVING_UP = (3, 10, 19, 34, 39, 62, 69, 91, 106, 121, 126, 128, 129, 167, 195)

@@ -7,12 +7,12 @@ from typing import Any, get_args
 
 import pytest
 
-from models.plan import Executor
-from models.snapshot import Snapshot
-from plans.movability.annotations import cost, duration
-from plans.movability.causes import Cause
-from plans.movability.movable import Movability, immovable
-from plans.movability.workloads import may_migrate
+from stowplan.models.plan import Executor
+from stowplan.models.snapshot import Snapshot
+from stowplan.plans.movability.annotations import cost, duration
+from stowplan.plans.movability.causes import Cause
+from stowplan.plans.movability.movable import Movability, immovable
+from stowplan.plans.movability.workloads import may_migrate
 from tests.support.clusters import node, pod, snapshot
 
 API: Executor = "eviction-api"

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from models.objective import PRESETS
-from models.snapshot import Snapshot
-from optimizer.evaluate import Judge
-from optimizer.portfolio import Options
-from plans.movability.costs import has_costs, move_weight, weight_of
-from plugins_compat.compiler.compile import Compiled, compile_problem
-from plugins_compat.profiles import default_profile
-from plugins_compat.release import K36
-from stowplan.solution import solve_snapshot
+from stowplan.answers.solve import solve_snapshot
+from stowplan.models.objective import PRESETS
+from stowplan.models.snapshot import Snapshot
+from stowplan.optimizer.evaluate import Judge
+from stowplan.optimizer.portfolio import Options
+from stowplan.plans.movability.costs import has_costs, move_weight, weight_of
+from stowplan.plugins_compat.compiler.compile import Compiled, compile_problem
+from stowplan.plugins_compat.profiles import default_profile
+from stowplan.plugins_compat.release import K36
 from tests.support.clusters import node, pod, snapshot
 
 EVICTION = "scheduling.koordinator.sh/eviction-cost"

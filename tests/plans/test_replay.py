@@ -9,19 +9,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from models.errors import InputError
-from models.objective import PRESETS, Objective, TierSettings
-from models.plan import MoveDocument, Plan
-from models.snapshot import Snapshot
-from plans.replay.carry_out import replay
-from plans.replay.cluster import Cluster
-from plans.replay.outcome import Outcome, Verdict
-from plugins_compat.admission import populated
-from plugins_compat.compiler.compile import compile_problem
-from plugins_compat.profiles import default_profile
-from plugins_compat.release import K24, K36, Release
-from plugins_compat.simulate import simulate
-from stowplan.replaying import WorthOf
+from stowplan.models.errors import InputError
+from stowplan.models.objective import PRESETS, Objective, TierSettings
+from stowplan.models.plan import MoveDocument, Plan
+from stowplan.models.snapshot import Snapshot
+from stowplan.planning.replay import WorthOf
+from stowplan.plans.replay.carry_out import replay
+from stowplan.plans.replay.cluster import Cluster
+from stowplan.plans.replay.outcome import Outcome, Verdict
+from stowplan.plugins_compat.admission import populated
+from stowplan.plugins_compat.compiler.compile import compile_problem
+from stowplan.plugins_compat.profiles import default_profile
+from stowplan.plugins_compat.release import K24, K36, Release
+from stowplan.plugins_compat.simulate import simulate
 from tests.support.clusters import Manifest, node, pod, random_cluster, snapshot
 from tests.support.plans import move, plan, uid
 

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from models.kubernetes import Pod
-from models.plan import LimitsDocument
-from models.snapshot import Snapshot
-from plans.budgets import Budgets
-from plans.rehearsal import standing_today
-from plans.sequencing import Relocation, Sequencing, Task, sequence
-from plugins_compat.profiles import default_profile
-from plugins_compat.release import K36
+from stowplan.models.kubernetes import Pod
+from stowplan.models.plan import LimitsDocument
+from stowplan.models.snapshot import Snapshot
+from stowplan.plans.budgets import Budgets
+from stowplan.plans.rehearsal import standing_today
+from stowplan.plans.sequencing import Relocation, Sequencing, Task, sequence
+from stowplan.plugins_compat.profiles import default_profile
+from stowplan.plugins_compat.release import K36
 from tests.support.clusters import HOSTNAME, ZONE, Manifest, claim, csi_node, labels, node, pod, snapshot, using, volume
 from tests.support.restless import READY
 

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from models.kubernetes import Pod
-from models.plan import TokenDocument
-from plans.replay.steering import CordonExtender, TokenExtender, template_hash
-from plugins_compat.admission import populated
-from plugins_compat.profiles import default_profile
-from plugins_compat.release import K24, K36, Release
+from stowplan.models.kubernetes import Pod
+from stowplan.models.plan import TokenDocument
+from stowplan.plans.replay.steering import CordonExtender, TokenExtender, template_hash
+from stowplan.plugins_compat.admission import populated
+from stowplan.plugins_compat.profiles import default_profile
+from stowplan.plugins_compat.release import K24, K36, Release
 from stowplan.serving.ledger import Asker, Ledger
 from tests.plans.test_replay import owned
 from tests.support.clusters import node, pod, snapshot

@@ -8,16 +8,16 @@ from itertools import pairwise
 
 import pytest
 
-from models.objective import PRESETS
-from models.plan import Plan
-from models.snapshot import Snapshot
-from plans.replay.carry_out import replay
-from plans.replay.outcome import Verdict
-from plans.unsteered import Unsteered, unsteered
-from plugins_compat.compiler.compile import compile_problem
-from plugins_compat.profiles import default_profile
-from plugins_compat.release import K36
-from stowplan.replaying import WorthOf
+from stowplan.models.objective import PRESETS
+from stowplan.models.plan import Plan
+from stowplan.models.snapshot import Snapshot
+from stowplan.planning.replay import WorthOf
+from stowplan.plans.replay.carry_out import replay
+from stowplan.plans.replay.outcome import Verdict
+from stowplan.plans.unassisted import Unsteered, unsteered
+from stowplan.plugins_compat.compiler.compile import compile_problem
+from stowplan.plugins_compat.profiles import default_profile
+from stowplan.plugins_compat.release import K36
 from tests.plans.test_replay import owned
 from tests.support.clusters import node, snapshot
 from tests.support.plans import move, plan

@@ -6,9 +6,9 @@ from datetime import timedelta
 
 import pytest
 
-from stowplan.inputs import Settings
-from stowplan.planning import Terms, planning_problem, sequence_placement
-from stowplan.solution import today
+from stowplan.answers.solve import today
+from stowplan.planning.plan import Terms, planning_problem, sequence_placement
+from stowplan.settings.settings import Settings
 from tests.support.clusters import node, pod, snapshot
 
 

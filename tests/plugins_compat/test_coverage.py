@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from plugins_compat.coverage import page
-from plugins_compat.framework.plugin import Plugin, implements
-from plugins_compat.registry import registry
+from stowplan.plugins_compat.coverage import page
+from stowplan.plugins_compat.framework.plugin import Plugin, implements
+from stowplan.plugins_compat.registry import registry
 
 DOCUMENT = Path(__file__).parent.parent.parent / "docs" / "plugins.md"
 

@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
-from models.errors import InputError
-from models.snapshot import Snapshot
-from plugins_compat.framework.framework import Framework
-from plugins_compat.framework.scheduler import examine, schedule
-from plugins_compat.framework.shapes import Shapes
-from plugins_compat.framework.state import ClusterState
-from plugins_compat.framework.status import Code
-from plugins_compat.profiles import make_profiles
-from plugins_compat.release import K36
+from stowplan.models.errors import InputError
+from stowplan.models.snapshot import Snapshot
+from stowplan.plugins_compat.framework.framework import Framework
+from stowplan.plugins_compat.framework.scheduler import examine, schedule
+from stowplan.plugins_compat.framework.shapes import Shapes
+from stowplan.plugins_compat.framework.state import ClusterState
+from stowplan.plugins_compat.framework.status import Code
+from stowplan.plugins_compat.profiles import make_profiles
+from stowplan.plugins_compat.release import K36
 from tests.support.clusters import node, pod, snapshot
 
 Answer = Callable[[dict[str, Any]], Any]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from stowplan.validation import validate
+from stowplan.answers.validate import validate
 
 FOLDER = Path(__file__).parent.parent / "golden"
 FILES = sorted(FOLDER.glob("*/*.jsonl.gz"))

@@ -7,19 +7,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from models.errors import InputError
-from models.kubernetes.devices import GPU_COUNT, GPU_MILLI, GPU_MODEL
-from models.objective import PRESETS
-from models.problem import Devices
-from models.snapshot import Snapshot, Standing
-from plugins_compat.compiler.compile import compile_problem
-from plugins_compat.framework.framework import Framework
-from plugins_compat.framework.profile import Profile
-from plugins_compat.framework.scheduler import failure, schedule
-from plugins_compat.framework.state import ClusterState
-from plugins_compat.plugins.gpu_share import Demand, devices_asked
-from plugins_compat.profiles import default_profile, make_profiles
-from plugins_compat.release import K24, K36
+from stowplan.models.errors import InputError
+from stowplan.models.kubernetes.devices import GPU_COUNT, GPU_MILLI, GPU_MODEL
+from stowplan.models.objective import PRESETS
+from stowplan.models.problem import Devices
+from stowplan.models.snapshot import Snapshot, Standing
+from stowplan.plugins_compat.compiler.compile import compile_problem
+from stowplan.plugins_compat.framework.framework import Framework
+from stowplan.plugins_compat.framework.profile import Profile
+from stowplan.plugins_compat.framework.scheduler import failure, schedule
+from stowplan.plugins_compat.framework.state import ClusterState
+from stowplan.plugins_compat.plugins.gpu_share import Demand, devices_asked
+from stowplan.plugins_compat.profiles import default_profile, make_profiles
+from stowplan.plugins_compat.release import K24, K36
 from tests.support.clusters import Manifest, gpu, node, pod, snapshot
 
 PROFILE = default_profile(K36, more=("GpuShare",))

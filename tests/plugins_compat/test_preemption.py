@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from models.errors import InputError
-from models.kubernetes import Pod
-from models.snapshot import Snapshot
-from plugins_compat.framework.framework import Framework
-from plugins_compat.framework.scheduler import examine, failure, schedule_one
-from plugins_compat.framework.state import ClusterState
-from plugins_compat.framework.status import Code, PostFilterResult
-from plugins_compat.plugins.node_resources_fit import NodeResourcesFit
-from plugins_compat.profiles import default_profile, make_profiles
-from plugins_compat.release import K24, K36, Release
-from plugins_compat.simulate import Simulation, simulate
+from stowplan.models.errors import InputError
+from stowplan.models.kubernetes import Pod
+from stowplan.models.snapshot import Snapshot
+from stowplan.plugins_compat.framework.framework import Framework
+from stowplan.plugins_compat.framework.scheduler import examine, failure, schedule_one
+from stowplan.plugins_compat.framework.state import ClusterState
+from stowplan.plugins_compat.framework.status import Code, PostFilterResult
+from stowplan.plugins_compat.plugins.node_resources_fit import NodeResourcesFit
+from stowplan.plugins_compat.profiles import default_profile, make_profiles
+from stowplan.plugins_compat.release import K24, K36, Release
+from stowplan.plugins_compat.simulate import Simulation, simulate
 from tests.support.clusters import HOSTNAME, ZONE, Manifest, labels, node, pod, random_cluster, snapshot
 
 BOTH = pytest.mark.parametrize("release", [K24, K36], ids=lambda release: release.name)

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from models.errors import InputError
-from plugins_compat.framework.profile import Profile
-from plugins_compat.profiles import default_profile, make_profiles
-from plugins_compat.release import K24, K36, Release
+from stowplan.models.errors import InputError
+from stowplan.plugins_compat.framework.profile import Profile
+from stowplan.plugins_compat.profiles import default_profile, make_profiles
+from stowplan.plugins_compat.release import K24, K36, Release
 
 
 def made(release: Release = K36, version: str = "v1", **profile: Any) -> Profile:

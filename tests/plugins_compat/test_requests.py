@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from models.kubernetes import Pod
-from plugins_compat.framework.framework import _heap_root
-from plugins_compat.release import K24, K36
-from plugins_compat.requests import is_extended, is_scalar, requests, score_request
+from stowplan.models.kubernetes import Pod
+from stowplan.plugins_compat.framework.framework import _heap_root
+from stowplan.plugins_compat.release import K24, K36
+from stowplan.plugins_compat.requests import is_extended, is_scalar, requests, score_request
 from tests.support.clusters import pod, snapshot
 
 

@@ -11,13 +11,13 @@ import random
 
 import pytest
 
-from models.objective import PRESETS
-from models.snapshot import Snapshot
-from optimizer.evaluate import Judge
-from plugins_compat.admission import populated, rejections
-from plugins_compat.compiler.compile import compile_problem
-from plugins_compat.profiles import default_profile
-from plugins_compat.release import K24, K36, Release
+from stowplan.models.objective import PRESETS
+from stowplan.models.snapshot import Snapshot
+from stowplan.optimizer.evaluate import Judge
+from stowplan.plugins_compat.admission import populated, rejections
+from stowplan.plugins_compat.compiler.compile import compile_problem
+from stowplan.plugins_compat.profiles import default_profile
+from stowplan.plugins_compat.release import K24, K36, Release
 from tests.support.brute_force import placements
 from tests.support.clusters import random_cluster, random_devices, random_disks
 

@@ -6,15 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from models.errors import InputError
-from models.snapshot import Snapshot
-from plugins_compat.framework.framework import Framework
-from plugins_compat.framework.sampling import nodes_to_find
-from plugins_compat.framework.scheduler import examine
-from plugins_compat.framework.shapes import Shapes
-from plugins_compat.framework.state import ClusterState
-from plugins_compat.profiles import default_profile, make_profiles
-from plugins_compat.release import K24, K36, Release
+from stowplan.models.errors import InputError
+from stowplan.models.snapshot import Snapshot
+from stowplan.plugins_compat.framework.framework import Framework
+from stowplan.plugins_compat.framework.sampling import nodes_to_find
+from stowplan.plugins_compat.framework.scheduler import examine
+from stowplan.plugins_compat.framework.shapes import Shapes
+from stowplan.plugins_compat.framework.state import ClusterState
+from stowplan.plugins_compat.profiles import default_profile, make_profiles
+from stowplan.plugins_compat.release import K24, K36, Release
 from tests.support.clusters import node, pod, snapshot
 
 

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from models.snapshot import Snapshot
-from plugins_compat.framework.framework import Framework
-from plugins_compat.framework.plugin import default_normalize
-from plugins_compat.framework.scheduler import examine
-from plugins_compat.framework.shapes import Shapes
-from plugins_compat.framework.state import ClusterState
-from plugins_compat.profiles import make_profiles
-from plugins_compat.release import K24, K36, Release
+from stowplan.models.snapshot import Snapshot
+from stowplan.plugins_compat.framework.framework import Framework
+from stowplan.plugins_compat.framework.plugin import default_normalize
+from stowplan.plugins_compat.framework.scheduler import examine
+from stowplan.plugins_compat.framework.shapes import Shapes
+from stowplan.plugins_compat.framework.state import ClusterState
+from stowplan.plugins_compat.profiles import make_profiles
+from stowplan.plugins_compat.release import K24, K36, Release
 from tests.support.clusters import HOSTNAME, ZONE, node, pod, snapshot
 
 RESOURCES = [{"name": "cpu", "weight": 1}, {"name": "memory", "weight": 1}]

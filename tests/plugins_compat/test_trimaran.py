@@ -9,18 +9,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from models.errors import InputError
-from models.metrics import AVERAGE, CPU, DEVIATION, LATEST, MEMORY, LoadMetrics, Metric
-from models.snapshot import Snapshot
-from plugins_compat.framework.framework import Framework
-from plugins_compat.framework.scheduler import schedule
-from plugins_compat.framework.state import ClusterState
-from plugins_compat.plugins.trimaran.arithmetic import power, rounded
-from plugins_compat.plugins.trimaran.beta import Beta, fit, incomplete_beta
-from plugins_compat.plugins.trimaran.low_risk_over_commitment import load_risk
-from plugins_compat.plugins.trimaran.target_load_packing import TargetLoadPackingArgs
-from plugins_compat.profiles import make_profiles
-from plugins_compat.release import K36
+from stowplan.models.errors import InputError
+from stowplan.models.metrics import AVERAGE, CPU, DEVIATION, LATEST, MEMORY, LoadMetrics, Metric
+from stowplan.models.snapshot import Snapshot
+from stowplan.plugins_compat.framework.framework import Framework
+from stowplan.plugins_compat.framework.scheduler import schedule
+from stowplan.plugins_compat.framework.state import ClusterState
+from stowplan.plugins_compat.plugins.trimaran.arithmetic import power, rounded
+from stowplan.plugins_compat.plugins.trimaran.beta import Beta, fit, incomplete_beta
+from stowplan.plugins_compat.plugins.trimaran.low_risk_over_commitment import load_risk
+from stowplan.plugins_compat.plugins.trimaran.target_load_packing import TargetLoadPackingArgs
+from stowplan.plugins_compat.profiles import make_profiles
+from stowplan.plugins_compat.release import K36
 from tests.support.clusters import Manifest, node, pod, snapshot
 
 NOON = 1767268800  # 2026-01-01T12:00:00Z

@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from models.errors import InputError
-from models.objective import PRESETS
-from models.result import Status
-from models.snapshot import Snapshot
-from optimizer.evaluate import Judge
-from optimizer.portfolio import Options, solve
-from plugins_compat.compiler.compile import Compiled, compile_problem
-from plugins_compat.profiles import default_profile
-from plugins_compat.release import K36
+from stowplan.models.errors import InputError
+from stowplan.models.objective import PRESETS
+from stowplan.models.result import Status
+from stowplan.models.snapshot import Snapshot
+from stowplan.optimizer.evaluate import Judge
+from stowplan.optimizer.portfolio import Options, solve
+from stowplan.plugins_compat.compiler.compile import Compiled, compile_problem
+from stowplan.plugins_compat.profiles import default_profile
+from stowplan.plugins_compat.release import K36
 from tests.support.clusters import node, pod, snapshot
 
 

@@ -8,21 +8,28 @@ from typing import Any
 import numpy as np
 import pytest
 
-from models.kubernetes import NodeSelector, PersistentVolume
-from models.kubernetes.base import EMPTY
-from models.kubernetes.pod import AzureDisk
-from models.snapshot import Snapshot, Standing
-from plugins_compat.admission import populated
-from plugins_compat.compiler.roll_call import call_roll
-from plugins_compat.framework.cycle import Cycle
-from plugins_compat.framework.framework import Framework
-from plugins_compat.framework.status import Code, Status
-from plugins_compat.plugins.csi_migration import AWS_EBS, AZURE_DISK, GCE_PD, driver_affinity, plugin_of, split_zones
-from plugins_compat.plugins.node_volume_limits import limit_key
-from plugins_compat.plugins.volume_binding import NONE, NOTHING_TO_BIND, VolumeBinding
-from plugins_compat.profiles import default_profile
-from plugins_compat.release import K24, K36, Release
-from plugins_compat.simulate import simulate
+from stowplan.models.kubernetes import NodeSelector, PersistentVolume
+from stowplan.models.kubernetes.base import EMPTY
+from stowplan.models.kubernetes.pod import AzureDisk
+from stowplan.models.snapshot import Snapshot, Standing
+from stowplan.plugins_compat.admission import populated
+from stowplan.plugins_compat.compiler.roll_call import call_roll
+from stowplan.plugins_compat.framework.cycle import Cycle
+from stowplan.plugins_compat.framework.framework import Framework
+from stowplan.plugins_compat.framework.status import Code, Status
+from stowplan.plugins_compat.plugins.csi_migration import (
+    AWS_EBS,
+    AZURE_DISK,
+    GCE_PD,
+    driver_affinity,
+    plugin_of,
+    split_zones,
+)
+from stowplan.plugins_compat.plugins.node_volume_limits import limit_key
+from stowplan.plugins_compat.plugins.volume_binding import NONE, NOTHING_TO_BIND, VolumeBinding
+from stowplan.plugins_compat.profiles import default_profile
+from stowplan.plugins_compat.release import K24, K36, Release
+from stowplan.plugins_compat.simulate import simulate
 from tests.support.clusters import (
     ZONE,
     Manifest,

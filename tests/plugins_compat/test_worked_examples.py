@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from models.snapshot import Snapshot
-from plugins_compat.framework.framework import Framework
-from plugins_compat.framework.scheduler import Scored, examine
-from plugins_compat.framework.shapes import Shapes
-from plugins_compat.framework.state import ClusterState
-from plugins_compat.profiles import default_profile
-from plugins_compat.release import K24, K36, Release
+from stowplan.models.snapshot import Snapshot
+from stowplan.plugins_compat.framework.framework import Framework
+from stowplan.plugins_compat.framework.scheduler import Scored, examine
+from stowplan.plugins_compat.framework.shapes import Shapes
+from stowplan.plugins_compat.framework.state import ClusterState
+from stowplan.plugins_compat.profiles import default_profile
+from stowplan.plugins_compat.release import K24, K36, Release
 from tests.support.clusters import HOSTNAME, ZONE, node, pod, snapshot
 
 LEAST, BALANCED = "NodeResourcesFit", "NodeResourcesBalancedAllocation"
@@ -190,7 +190,7 @@ def test_image_locality_of_1_5_was_a_sum_of_sizes(mebibytes: int, score: int) ->
 @pytest.mark.parametrize(("release", "amount"), [(K24, 100 + 1), (K36, 100 + 250)])
 def test_overhead_in_scores(release: Release, amount: int) -> None:
     """Right for its release: 250m of overhead counted as 1, since it was read in whole cores. 1.24 still does so."""
-    from plugins_compat.requests import score_request
+    from stowplan.plugins_compat.requests import score_request
 
     asked = snapshot(pods=[pod("p", cpu="100m", overhead={"cpu": "250m"})]).pods[0]
     assert score_request(asked, release, nonzero=False)["cpu"] == amount

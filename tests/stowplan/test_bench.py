@@ -12,13 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from instances.suites.opening import open_suite
-from instances.suites.packing import PackingProblem
-from instances.suites.suite import Instance, Kind, Reference, Suite, Verdict
-from instances.suites.triplets import TripletInstance
-from models.errors import InputError
-from optimizer.control import Stop
-from optimizer.portfolio import Options
 from stowplan.bench.answer import refuted
 from stowplan.bench.bench import choose, run
 from stowplan.bench.jobs import shared
@@ -26,6 +19,13 @@ from stowplan.bench.row import FAILED, Row
 from stowplan.bench.totals import totals
 from stowplan.cli import run as command
 from stowplan.documents.bench import BenchmarkDocument
+from stowplan.instances.suites.opening import open_suite
+from stowplan.instances.suites.packing import PackingProblem
+from stowplan.instances.suites.suite import Instance, Kind, Reference, Suite, Verdict
+from stowplan.instances.suites.triplets import TripletInstance
+from stowplan.models.errors import InputError
+from stowplan.models.stop import Stop
+from stowplan.optimizer.portfolio import Options
 from tests.instances.suites.test_opening import put
 from tests.instances.suites.test_roadef import EXAMPLE, INITIAL
 

@@ -9,12 +9,12 @@ from collections.abc import Callable
 import pytest
 from rich.console import Console
 
-from models.snapshot import Snapshot
-from optimizer.portfolio import Options
-from plugins_compat.admission import populated, rejections
-from stowplan.comparison import BEST, TODAY, Comparison, compare
-from stowplan.inputs import Settings, make_problem
+from stowplan.answers.compare import BEST, TODAY, Comparison, compare
+from stowplan.models.snapshot import Snapshot
+from stowplan.optimizer.portfolio import Options
+from stowplan.plugins_compat.admission import populated, rejections
 from stowplan.report.text import show_comparison
+from stowplan.settings.settings import Settings, make_problem
 from tests.support.clusters import HOSTNAME, ZONE, labels, node, pod, snapshot
 
 APART = {

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from models.kubernetes.devices import GPU_MILLI
 from stowplan.cli import run
+from stowplan.models.kubernetes.devices import GPU_MILLI
 from tests.support.clusters import gpu, node, pod
 from tests.support.malformed import listed
 

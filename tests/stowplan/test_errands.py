@@ -12,17 +12,17 @@ from typing import Any
 
 import pytest
 
-from models.errors import InputError
-from models.snapshot import Snapshot
-from optimizer.portfolio import Options
-from plans.cordons import cordon
 from stowplan.cli import run
-from stowplan.drain import Drained, drain
-from stowplan.fit import Fitted, admitting, fit
-from stowplan.inputs import Settings, make_problem
-from stowplan.making_room import make_room
-from stowplan.planning import Terms
+from stowplan.models.errors import InputError
+from stowplan.models.snapshot import Snapshot
+from stowplan.optimizer.portfolio import Options
+from stowplan.planning.drain import Drained, drain
+from stowplan.planning.fit import Fitted, admitting, fit
+from stowplan.planning.plan import Terms
+from stowplan.planning.warm_start import make_room
+from stowplan.plans.cordons import cordon
 from stowplan.report.errands import drain_headline
+from stowplan.settings.settings import Settings, make_problem
 from tests.plans.test_replay import owned
 from tests.support.clusters import node, pod, snapshot
 from tests.support.malformed import listed

@@ -8,15 +8,15 @@ from typing import Any, get_args
 
 import pytest
 
-from models.plan import Executor
-from models.snapshot import Snapshot
-from optimizer.portfolio import Options
-from plans.movability.causes import WAIVABLE
-from plans.movability.movable import immovable
+from stowplan.answers.solve import solve_snapshot
 from stowplan.cli import run
 from stowplan.cli.options import ExecutorName
-from stowplan.inputs import Settings, make_problem
-from stowplan.solution import solve_snapshot
+from stowplan.models.plan import Executor
+from stowplan.models.snapshot import Snapshot
+from stowplan.optimizer.portfolio import Options
+from stowplan.plans.movability.causes import WAIVABLE
+from stowplan.plans.movability.movable import immovable
+from stowplan.settings.settings import Settings, make_problem
 from tests.support.clusters import node, pod, snapshot
 from tests.support.malformed import listed
 

@@ -14,17 +14,17 @@ from pathlib import Path
 
 import pytest
 
-from instances.synthetic import synthetic_snapshot
-from models.errors import InputError
-from models.snapshot import Snapshot
-from optimizer.control import Stop
-from optimizer.evaluate import Judge
-from optimizer.portfolio import Options
-from plugins_compat.compiler.compile import Compiled
+from stowplan.answers.frontier import Frontier, climb, ladder
 from stowplan.cli import run
-from stowplan.frontier import Frontier, climb, ladder
-from stowplan.inputs import Settings, make_problem
+from stowplan.instances.synthetic import synthetic_snapshot
+from stowplan.models.errors import InputError
+from stowplan.models.snapshot import Snapshot
+from stowplan.models.stop import Stop
+from stowplan.optimizer.evaluate import Judge
+from stowplan.optimizer.portfolio import Options
+from stowplan.plugins_compat.compiler.compile import Compiled
 from stowplan.report.frontier import bar, drawing, headline
+from stowplan.settings.settings import Settings, make_problem
 from tests.plans.test_replay import owned
 from tests.support.clusters import node, snapshot
 from tests.support.malformed import listed

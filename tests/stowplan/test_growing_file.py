@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from stowplan.growing_file import GrowingFile, whole_lines
+from stowplan.cluster.append_only_file import GrowingFile, whole_lines
 
 
 def test_it_grows_and_nobody_else_has_it(tmp_path: Path) -> None:

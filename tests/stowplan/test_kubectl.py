@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from stowplan.applying.evicting import eviction_version
-from stowplan.kubectl import ClusterError, Kubectl, NoAnswer, Refusal
+from stowplan.cluster.kubectl import ClusterError, Kubectl, NoAnswer, Refusal
 from tests.support.api_server import ApiServer, Cluster, cut, refuse
 from tests.support.api_server.errors import ApiError, expired, too_many_requests
 from tests.support.api_server.manifests import bare_pod, budget, node
@@ -56,8 +56,8 @@ def test_what_is_passed_on(tmp_path: Path) -> None:
 
 
 def test_a_kubectl_that_does_not_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("stowplan.kubectl.GRACE", 0.3)
-    monkeypatch.setattr("stowplan.kubectl.LOGIN", 0.0)
+    monkeypatch.setattr("stowplan.cluster.kubectl.GRACE", 0.3)
+    monkeypatch.setattr("stowplan.cluster.kubectl.LOGIN", 0.0)
     text = f"""[ "$1" = version ] && echo {VERSION % ("32", "32")} && exit\nexec sleep 30"""
     with pytest.raises(NoAnswer, match=r"did not end within 0.4 s"):
         Kubectl(timeout=0.1, binary=script(tmp_path, text)).raw("/api")

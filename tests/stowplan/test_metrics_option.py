@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from models.metrics import AVERAGE, CPU, LoadMetrics, Metric
 from stowplan import Settings, load, make_problem
 from stowplan.cli import run
-from stowplan.metrics import TOKEN, with_metrics
+from stowplan.models.metrics import AVERAGE, CPU, LoadMetrics, Metric
+from stowplan.settings.metrics import TOKEN, with_metrics
 from tests.support.clusters import node, pod
 from tests.support.malformed import listed
 from tests.support.servers import answering

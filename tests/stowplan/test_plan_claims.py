@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from models.kubernetes.node import NodeCondition
-from models.plan import MoveDocument, Plan
-from models.snapshot import Snapshot
-from plans.cordons import cordon
-from plans.rehearsal import Rehearsal
+from stowplan.answers.verify_plan import verify_plan
 from stowplan.cli import run
-from stowplan.plan_verification import verify_plan
+from stowplan.models.kubernetes.node import NodeCondition
+from stowplan.models.plan import MoveDocument, Plan
+from stowplan.models.snapshot import Snapshot
+from stowplan.plans.cordons import cordon
+from stowplan.plans.rehearsal import Rehearsal
 from tests.plans.test_drift import PROFILE, SINCE, SOON, cluster, edited, moved, owned, plan
 from tests.support.clusters import node
 from tests.support.malformed import listed
@@ -138,7 +138,7 @@ def test_a_node_that_is_not_ready_is_a_problem(plan: Plan, cluster: Snapshot) ->
 
 
 def test_the_condition_of_a_node_is_read_from_a_dump(tmp_path: Path) -> None:
-    from instances.load import load
+    from stowplan.instances.load import load
 
     made = node("a")
     made["status"]["conditions"] = [{"type": "Ready", "status": "Unknown", "lastHeartbeatTime": SINCE}]

@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 import yaml
 
-from models.plan import Plan
 from stowplan.cli import run
 from stowplan.documents.plan import read_plan
 from stowplan.documents.schemas import FOLDER, schemas
+from stowplan.models.plan import Plan
 from tests.plans.test_drift import owned
 from tests.support.clusters import labels, node, pod
 from tests.support.restless import READY
@@ -196,7 +196,7 @@ def test_a_printed_plan_can_be_read(dump: str, tmp_path: Path, capsys: pytest.Ca
 
 def test_an_interrupt_yields_a_plan_of_the_best_so_far() -> None:
     """The demonstration has minutes of search left in it; what is found first becomes the plan."""
-    from instances.catalog import demo_path
+    from stowplan.instances.catalog import demo_path
 
     code = "from stowplan.cli import main; main()"
     arguments = ["plan", str(demo_path()), "-t", "300", "-o", "json"]

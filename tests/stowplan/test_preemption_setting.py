@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from models.snapshot import Snapshot
-from optimizer.portfolio import Options
-from stowplan.inputs import Settings, make_problem
-from stowplan.solution import Solution, solve_snapshot
+from stowplan.answers.solve import Solution, solve_snapshot
+from stowplan.models.snapshot import Snapshot
+from stowplan.optimizer.portfolio import Options
+from stowplan.settings.settings import Settings, make_problem
 from tests.support.clusters import node, pod, snapshot
 
 

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from instances.load import load
-from models.result import Status
-from models.snapshot import Standing
-from optimizer.portfolio import Options
-from stowplan.comparison import BEST, TODAY, compare
+from stowplan.answers.compare import BEST, TODAY, compare
+from stowplan.answers.verify_solution import verify
 from stowplan.documents.comparison import comparison_document
 from stowplan.documents.solution import SolutionDocument
-from stowplan.inputs import Settings, make_problem, make_profile
-from stowplan.verification import verify
+from stowplan.instances.load import load
+from stowplan.models.result import Status
+from stowplan.models.snapshot import Standing
+from stowplan.optimizer.portfolio import Options
+from stowplan.settings.settings import Settings, make_problem, make_profile
 
 DUMPS: dict[str, dict[str, int]] = {"aws-overallocated": {"1.24": 7, "1.36": 4}, "kurl-longhorn": {}, "ocp-aws": {}}
 """Places, by release, where a rule is exceeded that no placement can mend. Release 1.24 also refuses pods without

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 import yaml
 
-from models.objective import PRESETS
-from models.plan import Plan
-from models.settings import SettingsDocument
 from stowplan.cli import run
+from stowplan.models.objective import PRESETS
+from stowplan.models.plan import Plan
+from stowplan.models.settings import SettingsDocument
 from tests.plans.test_replay import owned
 from tests.support.clusters import node
 from tests.support.malformed import listed

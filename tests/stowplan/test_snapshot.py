@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from instances.load import load
-from instances.manifests import READ
 from stowplan.cli import run
-from stowplan.snapshotting import KINDS
+from stowplan.cluster.snapshot import KINDS
+from stowplan.instances.load import load
+from stowplan.instances.manifests import READ
 from tests.support.api_server import ApiServer, Cluster, cut, refuse
 from tests.support.api_server.errors import ApiError
 from tests.support.api_server.resources import RESOURCES

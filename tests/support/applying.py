@@ -13,12 +13,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from models.plan import Plan
-from optimizer.control import Stop
 from stowplan.applying.apply import Applied, apply
 from stowplan.applying.options import ApplyOptions
 from stowplan.applying.rehearsing import profile_of
-from stowplan.kubectl import Kubectl
+from stowplan.cluster.kubectl import Kubectl
+from stowplan.models.plan import Plan
+from stowplan.models.stop import Stop
 from tests.support.api_server import ApiServer, ByTokens, Cluster, Pace
 from tests.support.api_server.errors import Object
 from tests.support.api_server.manifests import bare_pod, budget, deployment, namespace, node, stateful_set

@@ -7,9 +7,9 @@ import itertools
 import pickle
 from collections.abc import Iterator
 
-from models.problem import Placement, Problem
-from optimizer.cpsat.scope import Free
-from optimizer.evaluate import Judge
+from stowplan.models.problem import Placement, Problem
+from stowplan.optimizer.evaluate import Judge
+from stowplan.optimizer.subproblem.scope import Free
 
 _ENUMERATED: dict[bytes, frozenset[tuple[int, ...]]] = {}
 """What was found for problems of these bytes: several tests ask about the same ones."""

@@ -15,12 +15,12 @@ from dataclasses import replace
 import numpy as np
 from pydantic import TypeAdapter
 
-from models.kubernetes import Pod, PodStatus
-from models.plan import MoveDocument, Plan, WaveDocument
-from models.snapshot import Snapshot
-from plugins_compat.admission import populated
-from plugins_compat.framework.profile import Profile
-from plugins_compat.framework.status import Code
+from stowplan.models.kubernetes import Pod, PodStatus
+from stowplan.models.plan import MoveDocument, Plan, WaveDocument
+from stowplan.models.snapshot import Snapshot
+from stowplan.plugins_compat.admission import populated
+from stowplan.plugins_compat.framework.profile import Profile
+from stowplan.plugins_compat.framework.status import Code
 
 _status = TypeAdapter(PodStatus).validate_python
 

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from models.plan import MoveDocument, OwnerDocument, Plan, PodReference
 from stowplan.emitters.emission import File
+from stowplan.models.plan import MoveDocument, OwnerDocument, Plan, PodReference
 from tests.support.api_server import ApiServer, ByTokens, Cluster
 from tests.support.api_server.manifests import deployment, namespace, node, stateful_set
 from tests.support.api_server.resources import PODS

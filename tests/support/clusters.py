@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from models.kubernetes import (
+from stowplan.models.kubernetes import (
     CSIDriver,
     CSINode,
     CSIStorageCapacity,
@@ -22,8 +22,8 @@ from models.kubernetes import (
     VolumeAttachment,
     Workload,
 )
-from models.kubernetes.devices import GPU_COUNT, GPU_MILLI, GPU_MODEL
-from models.snapshot import Snapshot
+from stowplan.models.kubernetes.devices import GPU_COUNT, GPU_MILLI, GPU_MODEL
+from stowplan.models.snapshot import Snapshot
 
 ZONE = "topology.kubernetes.io/zone"
 HOSTNAME = "kubernetes.io/hostname"

@@ -8,8 +8,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from models.plan import MoveDocument, Plan
 from stowplan.applying.journal import read_journal
+from stowplan.models.plan import MoveDocument, Plan
 from tests.support.api_server import Pace, Request
 from tests.support.api_server.errors import Object
 from tests.support.api_server.manifests import bare_pod, budget, deployment, namespace, node, stateful_set

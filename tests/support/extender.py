@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from models.plan import Plan
-from plugins_compat.extenders.client import HTTPExtender
-from plugins_compat.extenders.config import ExtenderConfig
+from stowplan.models.plan import Plan
+from stowplan.plugins_compat.extenders.client import HTTPExtender
+from stowplan.plugins_compat.extenders.config import ExtenderConfig
 from tests.support.clusters import Manifest
 
 COMMAND = (sys.executable, "-c", "from stowplan.cli import main; main()")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from models.plan import MoveDocument, OwnerDocument, PodReference
+from stowplan.models.plan import MoveDocument, OwnerDocument, PodReference
 from tests.support.api_server.errors import Object
 
 

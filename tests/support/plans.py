@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from models.objective import PRESETS
-from models.plan import (
+from stowplan.models.objective import PRESETS
+from stowplan.models.plan import (
     BarrierDocument,
     MoveDocument,
     OwnerDocument,
@@ -16,7 +16,7 @@ from models.plan import (
     TokenDocument,
     WaveDocument,
 )
-from models.settings import SettingsDocument
+from stowplan.models.settings import SettingsDocument
 
 
 def uid(name: str) -> str:

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from models.arrays import Ints
-from models.problem import (
+from stowplan.models.arrays import Ints
+from stowplan.models.problem import (
     AtMost,
     Attract,
     Capacity,
@@ -33,7 +33,7 @@ from models.problem import (
     Unplaced,
     Weighted,
 )
-from optimizer.evaluate import Judge
+from stowplan.optimizer.evaluate import Judge
 
 WHERE = Origin("test")
 SIZE = 12

@@ -9,11 +9,11 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from models.kubernetes import Pod, PodStatus
-from models.snapshot import Snapshot
-from plugins_compat.admission import populated
-from plugins_compat.profiles import default_profile
-from plugins_compat.release import K36, Release
+from stowplan.models.kubernetes import Pod, PodStatus
+from stowplan.models.snapshot import Snapshot
+from stowplan.plugins_compat.admission import populated
+from stowplan.plugins_compat.profiles import default_profile
+from stowplan.plugins_compat.release import K36, Release
 from tests.support.clusters import HOSTNAME, ZONE, Manifest, labels, node, pod, snapshot
 
 ZONES = ("z1", "z2", "z3")

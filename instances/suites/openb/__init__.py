@@ -3,8 +3,8 @@
 A pod asks for CPU, memory, and either whole devices or a share of one; some name the models they run on.
 """
 
-from instances.suites.openb.instance import DeviceInstance
-from instances.suites.openb.lists import Cluster, read_lists
-from instances.suites.openb.placing import DeviceProblem, check_devices, device_problem
+from stowplan.instances.suites.openb.instance import DeviceInstance
+from stowplan.instances.suites.openb.lists import Cluster, read_lists
+from stowplan.instances.suites.openb.placing import DeviceProblem, check_devices, device_problem
 
 __all__ = ["Cluster", "DeviceInstance", "DeviceProblem", "check_devices", "device_problem", "read_lists"]

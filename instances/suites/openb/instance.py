@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from instances.documents import Document, read_file
-from instances.suites.openb.lists import WHOLE, Cluster, read_lists
-from instances.suites.openb.placing import DeviceProblem, check_devices, device_problem
-from instances.suites.suite import Instance, Reference, Verdict
+from stowplan.instances.documents import Document, read_file
+from stowplan.instances.suites.openb.lists import WHOLE, Cluster, read_lists
+from stowplan.instances.suites.openb.placing import DeviceProblem, check_devices, device_problem
+from stowplan.instances.suites.suite import Instance, Reference, Verdict
 
 ALLOCATED = "GPUs allocated, %"
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from instances.documents import Document
-from models.arrays import Ints
-from models.errors import InputError
+from stowplan.instances.documents import Document
+from stowplan.models.arrays import Ints
+from stowplan.models.errors import InputError
 
 WHOLE = 1000
 """Thousandths of a device that make one."""

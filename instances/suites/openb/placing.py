@@ -13,11 +13,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from instances.suites.openb.lists import WHOLE, Cluster
-from models.arrays import Ints
-from models.bin_packing import pack
-from models.errors import InputError
-from models.problem import (
+from stowplan.instances.suites.openb.lists import WHOLE, Cluster
+from stowplan.models.arrays import Ints
+from stowplan.models.bin_packing import pack
+from stowplan.models.errors import InputError
+from stowplan.models.problem import (
     SEVERITY,
     Allow,
     Capacity,

@@ -5,9 +5,9 @@ differ in CPU, memory and priority, nothing placed yet. As many pods as possible
 priority first.
 """
 
-from instances.suites.priority_matters.clusters import Cluster, ReplicaSet, generate_clusters, read_clusters
-from instances.suites.priority_matters.manifests import cluster_snapshot, scheduled
-from instances.suites.priority_matters.placing import ClusterProblem, check_cluster, cluster_problem
+from stowplan.instances.suites.priority_matters.clusters import Cluster, ReplicaSet, generate_clusters, read_clusters
+from stowplan.instances.suites.priority_matters.manifests import cluster_snapshot, scheduled
+from stowplan.instances.suites.priority_matters.placing import ClusterProblem, check_cluster, cluster_problem
 
 __all__ = [
     "Cluster",

@@ -10,8 +10,8 @@ from itertools import islice
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from models.errors import InputError
-from models.validation import refusal
+from stowplan.models.errors import InputError
+from stowplan.models.validation import refusal
 
 REPLICAS = (1, 4)
 CPU = (100, 1000)

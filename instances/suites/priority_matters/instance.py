@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from instances.suites.priority_matters.clusters import Cluster
-from instances.suites.priority_matters.placing import ClusterProblem, check_cluster, cluster_problem
-from instances.suites.suite import Instance, Verdict
+from stowplan.instances.suites.priority_matters.clusters import Cluster
+from stowplan.instances.suites.priority_matters.placing import ClusterProblem, check_cluster, cluster_problem
+from stowplan.instances.suites.suite import Instance, Verdict
 
 CELL = re.compile(r"nodes(?P<nodes>[0-9]+)_pods(?P<pods>[0-9]+)_prio(?P<priorities>[0-9]+)_util(?P<load>[0-9]+)")
 """What a cell of alike clusters is called: nodes, pods, priorities, and the percentage of the nodes they ask for."""

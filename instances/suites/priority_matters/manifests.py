@@ -6,12 +6,12 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from instances.documents import Document
-from instances.manifests import read_snapshot
-from instances.suites.priority_matters.clusters import Cluster, ReplicaSet
-from instances.suites.priority_matters.placing import ClusterProblem
-from models.problem import Placement
-from models.snapshot import Snapshot
+from stowplan.instances.documents import Document
+from stowplan.instances.manifests import read_snapshot
+from stowplan.instances.suites.priority_matters.clusters import Cluster, ReplicaSet
+from stowplan.instances.suites.priority_matters.placing import ClusterProblem
+from stowplan.models.problem import Placement
+from stowplan.models.snapshot import Snapshot
 
 NAMESPACE = "default"
 

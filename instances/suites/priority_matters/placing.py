@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from instances.suites.priority_matters.clusters import Cluster
-from models.arrays import Ints
-from models.errors import InputError
-from models.problem import (
+from stowplan.instances.suites.priority_matters.clusters import Cluster
+from stowplan.models.arrays import Ints
+from stowplan.models.errors import InputError
+from stowplan.models.problem import (
     SEVERITY,
     Capacity,
     Origin,
@@ -28,7 +28,7 @@ from models.problem import (
     project,
     refine,
 )
-from models.validation import refusal
+from stowplan.models.validation import refusal
 
 
 @dataclass(frozen=True, slots=True, eq=False)

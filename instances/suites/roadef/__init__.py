@@ -4,9 +4,9 @@ Processes with fixed needs stand on machines and may be moved, all at one instan
 than the moves are dear. The names here are those of the challenge's statement.
 """
 
-from instances.suites.roadef.checker import Account, account
-from instances.suites.roadef.files import Balance, Model, read_assignment, read_model, write_assignment
-from instances.suites.roadef.reassignment import Reassignment, reassignment
+from stowplan.instances.suites.roadef.checker import Account, account
+from stowplan.instances.suites.roadef.files import Balance, Model, read_assignment, read_model, write_assignment
+from stowplan.instances.suites.roadef.reassignment import Reassignment, reassignment
 
 __all__ = [
     "Account",

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from instances.suites.roadef.files import Model
-from models.arrays import Ints
+from stowplan.instances.suites.roadef.files import Model
+from stowplan.models.arrays import Ints
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,9 +19,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from instances.suites.numbers import Numbers
-from models.arrays import Bools, Ints
-from models.errors import InputError
+from stowplan.instances.suites.numbers import Numbers
+from stowplan.models.arrays import Bools, Ints
+from stowplan.models.errors import InputError
 
 LARGEST = 1 << 62
 """What costs and sums of amounts stay below."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from instances.documents import read_file
-from instances.suites.roadef.checker import account
-from instances.suites.roadef.files import Model, read_assignment, read_model, write_assignment
-from instances.suites.roadef.reassignment import Reassignment, reassignment
-from instances.suites.suite import Instance, Reference, Verdict
-from models.arrays import Ints
-from models.errors import InputError
-from models.problem import Placement, Problem
+from stowplan.instances.documents import read_file
+from stowplan.instances.suites.roadef.checker import account
+from stowplan.instances.suites.roadef.files import Model, read_assignment, read_model, write_assignment
+from stowplan.instances.suites.roadef.reassignment import Reassignment, reassignment
+from stowplan.instances.suites.suite import Instance, Reference, Verdict
+from stowplan.models.arrays import Ints
+from stowplan.models.errors import InputError
+from stowplan.models.problem import Placement, Problem
 
 MODEL, ASSIGNMENT = "model_", "assignment_"
 """What the names of the challenge's files begin with."""

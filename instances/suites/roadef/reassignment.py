@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from instances.suites.roadef.checker import account
-from instances.suites.roadef.files import Balance, Model
-from models.arrays import Ints
-from models.errors import InputError
-from models.problem import (
+from stowplan.instances.suites.roadef.checker import account
+from stowplan.instances.suites.roadef.files import Balance, Model
+from stowplan.models.arrays import Ints
+from stowplan.models.errors import InputError
+from stowplan.models.problem import (
     SEVERITY,
     AtMost,
     Attract,

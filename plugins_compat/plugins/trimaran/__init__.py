@@ -4,9 +4,9 @@ No default profile has them; a ``KubeSchedulerConfiguration`` enables them. Upst
 a time. What they compute, and what they read, is written out in ``docs/load-aware.md``.
 """
 
-from plugins_compat.framework.plugin import Plugin
-from plugins_compat.plugins.trimaran.load_variation_risk_balancing import LoadVariationRiskBalancing
-from plugins_compat.plugins.trimaran.low_risk_over_commitment import LowRiskOverCommitment
-from plugins_compat.plugins.trimaran.target_load_packing import TargetLoadPacking
+from stowplan.plugins_compat.framework.plugin import Plugin
+from stowplan.plugins_compat.plugins.trimaran.load_variation_risk_balancing import LoadVariationRiskBalancing
+from stowplan.plugins_compat.plugins.trimaran.low_risk_over_commitment import LowRiskOverCommitment
+from stowplan.plugins_compat.plugins.trimaran.target_load_packing import TargetLoadPacking
 
 TRIMARAN: tuple[type[Plugin], ...] = (TargetLoadPacking, LoadVariationRiskBalancing, LowRiskOverCommitment)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from models.kubernetes import Pod
-from plugins_compat.requests import CPU, MEMORY, units
+from stowplan.models.kubernetes import Pod
+from stowplan.plugins_compat.requests import CPU, MEMORY, units
 
 RESOURCES = (CPU, MEMORY)
 

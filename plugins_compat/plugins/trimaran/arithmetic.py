@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from models.arrays import Floats, Ints
+from stowplan.models.arrays import Floats, Ints
 
 
 def rounded(values: Floats) -> Ints:

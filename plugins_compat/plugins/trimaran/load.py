@@ -9,13 +9,13 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, model_validator
 from pydantic.alias_generators import to_camel
 
-from models import metrics as measured
-from models.arrays import Bools, Floats, Ints
-from models.metrics import LoadMetrics, Metric
-from plugins_compat.framework.plugin import Args, Plugin
-from plugins_compat.framework.state import ClusterState
-from plugins_compat.plugins.trimaran.arithmetic import clipped
-from plugins_compat.requests import CPU, MEMORY
+from stowplan.models import metrics as measured
+from stowplan.models.arrays import Bools, Floats, Ints
+from stowplan.models.metrics import LoadMetrics, Metric
+from stowplan.plugins_compat.framework.plugin import Args, Plugin
+from stowplan.plugins_compat.framework.state import ClusterState
+from stowplan.plugins_compat.plugins.trimaran.arithmetic import clipped
+from stowplan.plugins_compat.requests import CPU, MEMORY
 
 MEBI = 2.0**20
 

@@ -8,12 +8,12 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field, field_validator
 
-from models.arrays import Floats, Ints
-from models.problem import POINTS
-from plugins_compat.framework.cycle import Cycle
-from plugins_compat.plugins.trimaran.amounts import RESOURCES, requested
-from plugins_compat.plugins.trimaran.arithmetic import clipped, power, rounded
-from plugins_compat.plugins.trimaran.load import LoadAware, TrimaranArgs, Usage
+from stowplan.models.arrays import Floats, Ints
+from stowplan.models.problem import POINTS
+from stowplan.plugins_compat.framework.cycle import Cycle
+from stowplan.plugins_compat.plugins.trimaran.amounts import RESOURCES, requested
+from stowplan.plugins_compat.plugins.trimaran.arithmetic import clipped, power, rounded
+from stowplan.plugins_compat.plugins.trimaran.load import LoadAware, TrimaranArgs, Usage
 
 
 class LoadVariationRiskBalancingArgs(TrimaranArgs):

@@ -8,14 +8,14 @@ from collections.abc import Callable
 import numpy as np
 from pydantic import field_validator
 
-from models.arrays import Floats, Ints
-from models.kubernetes import Pod
-from models.problem import POINTS
-from plugins_compat.framework.cycle import Cycle
-from plugins_compat.plugins.trimaran.amounts import RESOURCES, Amounts, limited, requested
-from plugins_compat.plugins.trimaran.arithmetic import clipped, rounded
-from plugins_compat.plugins.trimaran.beta import Beta, fit, highest_variance
-from plugins_compat.plugins.trimaran.load import LoadAware, TrimaranArgs
+from stowplan.models.arrays import Floats, Ints
+from stowplan.models.kubernetes import Pod
+from stowplan.models.problem import POINTS
+from stowplan.plugins_compat.framework.cycle import Cycle
+from stowplan.plugins_compat.plugins.trimaran.amounts import RESOURCES, Amounts, limited, requested
+from stowplan.plugins_compat.plugins.trimaran.arithmetic import clipped, rounded
+from stowplan.plugins_compat.plugins.trimaran.beta import Beta, fit, highest_variance
+from stowplan.plugins_compat.plugins.trimaran.load import LoadAware, TrimaranArgs
 
 WINDOWS, WEIGHT = 5, 0.5
 

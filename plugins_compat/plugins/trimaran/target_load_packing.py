@@ -9,18 +9,18 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field, field_validator
 
-from models import metrics as measured
-from models.arrays import Floats, Ints
-from models.kubernetes import Container, Pod
-from models.kubernetes.base import Quantity
-from models.moments import moment
-from models.problem import POINTS
-from models.quantity import milli
-from plugins_compat.framework.cycle import Cycle
-from plugins_compat.framework.shapes import Shape
-from plugins_compat.plugins.trimaran.arithmetic import rounded
-from plugins_compat.plugins.trimaran.load import LoadAware, TrimaranArgs
-from plugins_compat.requests import CPU
+from stowplan.models import metrics as measured
+from stowplan.models.arrays import Floats, Ints
+from stowplan.models.kubernetes import Container, Pod
+from stowplan.models.kubernetes.base import Quantity
+from stowplan.models.moments import moment
+from stowplan.models.problem import POINTS
+from stowplan.models.quantity import milli
+from stowplan.plugins_compat.framework.cycle import Cycle
+from stowplan.plugins_compat.framework.shapes import Shape
+from stowplan.plugins_compat.plugins.trimaran.arithmetic import rounded
+from stowplan.plugins_compat.plugins.trimaran.load import LoadAware, TrimaranArgs
+from stowplan.plugins_compat.requests import CPU
 
 TARGET, REQUEST, MULTIPLIER = 40, 1000, "1.5"
 

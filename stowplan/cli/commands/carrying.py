@@ -23,14 +23,14 @@ def emit(
     from datetime import UTC, datetime
     from pathlib import Path
 
-    from instances.load import load
-    from models.errors import InputError
     from stowplan.cli.session import warn
     from stowplan.documents.plan import read_plan
     from stowplan.emitters.emission import Choices
     from stowplan.emitters.registry import EMITTERS
     from stowplan.emitters.remarks import remarks
     from stowplan.emitters.writing import as_text, write_folder
+    from stowplan.instances.load import load
+    from stowplan.models.errors import InputError
     from stowplan.serving.url import read_url
 
     if url is not None:

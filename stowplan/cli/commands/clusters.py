@@ -24,8 +24,8 @@ def snapshot(
     from pathlib import Path
 
     from stowplan.cli.session import warn
-    from stowplan.kubectl import Kubectl
-    from stowplan.snapshotting import kinds_served, save, take
+    from stowplan.cluster.kubectl import Kubectl
+    from stowplan.cluster.snapshot import kinds_served, save, take
 
     kubectl = Kubectl(context, kubeconfig, request_timeout)
     taken = take(kubectl, kinds_served(kubectl), chunk=chunk_size)
@@ -64,16 +64,16 @@ def apply(
     """Carry a plan out in a live cluster, wave by wave; without --yes, say what would be done."""
     from pathlib import Path
 
-    from models.errors import InputError
     from stowplan.applying.apply import Applied, apply
     from stowplan.applying.options import ApplyOptions
     from stowplan.applying.preview import preview
     from stowplan.applying.rehearsing import profile_of
     from stowplan.applying.steering import trust
     from stowplan.cli.session import emit, stoppable
+    from stowplan.cluster.kubectl import Kubectl
     from stowplan.documents.application import application_document
     from stowplan.documents.plan import read_plan
-    from stowplan.kubectl import Kubectl
+    from stowplan.models.errors import InputError
     from stowplan.report.application import application_rows, show_application
     from stowplan.report.figures import plural
     from stowplan.serving.url import read_url

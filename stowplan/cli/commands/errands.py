@@ -28,7 +28,7 @@ def drain(
     """Plan the cheapest way to empty nodes; exit 3 if something has to stay on them."""
     from stowplan.cli.session import emit, found, load_snapshot, warn_of_idle_freezes
     from stowplan.documents.errands import drain_document
-    from stowplan.drain import drain, draining
+    from stowplan.planning.drain import drain, draining
     from stowplan.report.errands import show_drain
     from stowplan.report.rows import plan_rows
 
@@ -63,7 +63,7 @@ def fit(
     """Plan the cheapest way to get waiting pods in, of a file or of the dump; exit 3 if they do not all fit."""
     from stowplan.cli.session import emit, found, load_snapshot, warn_of_idle_freezes
     from stowplan.documents.errands import fit_document
-    from stowplan.fit import admitting, fit, pods_of
+    from stowplan.planning.fit import admitting, fit, pods_of
     from stowplan.report.errands import show_fit
     from stowplan.report.rows import plan_rows
 

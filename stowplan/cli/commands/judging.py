@@ -14,10 +14,10 @@ from stowplan.cli.groups import but, grouped
 from stowplan.cli.options import Format
 
 if TYPE_CHECKING:
-    from models.plan import Plan
-    from models.snapshot import Snapshot
-    from plugins_compat.framework.profile import Profile
     from stowplan.documents.solution import SolutionDocument
+    from stowplan.models.plan import Plan
+    from stowplan.models.snapshot import Snapshot
+    from stowplan.plugins_compat.framework.profile import Profile
 
 
 OF_THE_SEARCH = ("objective", "max_moves", "preemption", "executor", "may_move", "equal_moves")
@@ -35,15 +35,15 @@ def simulate(
     output: opt.Output = Format.TABLE,
 ) -> None:
     """Let kube-scheduler place the pending pods, or with --all every pod that is free to move."""
-    from models.errors import InputError
-    from plugins_compat.simulate import simulate
+    from stowplan.answers.solve import fixed, today
+    from stowplan.answers.validate import record_simulation
     from stowplan.cli.session import emit, load_snapshot, warn, warn_of_idle_freezes
     from stowplan.documents.simulation import simulation_document
-    from stowplan.inputs import make_problem
+    from stowplan.models.errors import InputError
+    from stowplan.plugins_compat.simulate import simulate
     from stowplan.report.rows import simulation_rows
     from stowplan.report.text import show_simulation
-    from stowplan.solution import fixed, today
-    from stowplan.validation import record_simulation
+    from stowplan.settings.settings import make_problem
 
     settings = problem.settings()
     snapshot = load_snapshot(paths, problem.skip_unknown_nodes)
@@ -80,12 +80,12 @@ def verify(
     output: opt.Output = Format.TABLE,
 ) -> None:
     """Check a solution or a plan against a snapshot, the same or a newer one; exit 1 if it does not hold."""
-    from models.plan import Plan
     from stowplan.cli.session import load_snapshot
     from stowplan.documents.plan import WITH_PLAN, parse_plan
     from stowplan.documents.reading import kind_of, read_content, require_config
     from stowplan.documents.solution import parse_solution
-    from stowplan.inputs import Settings, make_profile
+    from stowplan.models.plan import Plan
+    from stowplan.settings.settings import Settings, make_profile
 
     content = read_content(document)
     wanted = "Solution, Comparison, Plan, Drain or Fit"
@@ -109,10 +109,10 @@ def verify(
 
 
 def _solution_holds(snapshot: Snapshot, document: SolutionDocument, profile: Profile, output: Format) -> bool:
+    from stowplan.answers.verify_solution import verification_document, verify
     from stowplan.cli.session import emit
     from stowplan.report.rows import verification_rows
     from stowplan.report.text import show_verification
-    from stowplan.verification import verification_document, verify
 
     verification = verify(snapshot, document, profile)
     emit(
@@ -125,8 +125,8 @@ def _solution_holds(snapshot: Snapshot, document: SolutionDocument, profile: Pro
 
 
 def _plan_holds(snapshot: Snapshot, plan: Plan, profile: Profile, output: Format) -> bool:
+    from stowplan.answers.verify_plan import plan_verification_document, verify_plan
     from stowplan.cli.session import emit
-    from stowplan.plan_verification import plan_verification_document, verify_plan
     from stowplan.report.plan import show_plan_verification
     from stowplan.report.rows import problem_rows
 
@@ -153,14 +153,14 @@ def validate(
     """Run recorded scheduler decisions through the framework; exit 1 if any comes out differently."""
     from pathlib import Path
 
-    from instances.traces import TraceWriter, trace_files
-    from models.errors import InputError
+    from stowplan.answers.validate import FileTally, validate
     from stowplan.cli.session import emit, stoppable
     from stowplan.documents.validation import validation_document
-    from stowplan.inputs import LATEST, Settings, make_profile
+    from stowplan.instances.traces import TraceWriter, trace_files
+    from stowplan.models.errors import InputError
     from stowplan.report.rows import validation_rows
     from stowplan.report.text import show_validation
-    from stowplan.validation import FileTally, validate
+    from stowplan.settings.settings import LATEST, Settings, make_profile
 
     def tell(tally: FileTally) -> None:
         if not quiet:

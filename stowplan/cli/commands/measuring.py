@@ -33,12 +33,12 @@ def bench(
     """Solve a public benchmark and have every written solution judged; exit 1 if one is refused."""
     from pathlib import Path
 
-    from instances.suites.opening import open_suite
     from stowplan.bench.bench import choose, run
     from stowplan.bench.jobs import shared
     from stowplan.cli.progress import compile_kernels
     from stowplan.cli.session import emit, stoppable
     from stowplan.documents.bench import bench_document
+    from stowplan.instances.suites.opening import open_suite
     from stowplan.report.bench import bench_rows, row_line, show_bench
 
     opened = open_suite(suite, count=count, seed=seed)
@@ -83,6 +83,6 @@ def generate(
     """Print a synthetic cluster as kubectl would print a real one."""
     import json
 
-    from instances.synthetic import generate
+    from stowplan.instances.synthetic import generate
 
     print(json.dumps(generate(nodes, pods, seed, fill=fill)))

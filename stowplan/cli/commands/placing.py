@@ -13,9 +13,9 @@ from stowplan.cli.groups import but, grouped
 from stowplan.cli.options import Format
 
 if TYPE_CHECKING:
-    from models.snapshot import Snapshot
-    from optimizer.portfolio import Options
-    from stowplan.inputs import Settings
+    from stowplan.models.snapshot import Snapshot
+    from stowplan.optimizer.portfolio import Options
+    from stowplan.settings.settings import Settings
 
 
 @grouped
@@ -39,13 +39,13 @@ def compare(
 
 
 def _compare(snapshot: Snapshot, settings: Settings, options: Options, output: Format, quiet: bool) -> bool:
+    from stowplan.answers.compare import compare
     from stowplan.cli.progress import reported
     from stowplan.cli.session import emit, stoppable, warn_of_idle_freezes
-    from stowplan.comparison import compare
     from stowplan.documents.comparison import comparison_document
-    from stowplan.inputs import make_problem
     from stowplan.report.rows import comparison_rows
     from stowplan.report.text import show_comparison
+    from stowplan.settings.settings import make_problem
 
     warn_of_idle_freezes(settings.freeze, snapshot)
     compiled = make_problem(snapshot, settings)
@@ -71,14 +71,14 @@ def solve(
     detailed_exitcode: opt.DetailedExit = False,
 ) -> None:
     """Find the best placement, with a proof or a gap; -o json is what verify reads."""
-    from optimizer.evaluate import Judge
+    from stowplan.answers.solve import solve_snapshot
     from stowplan.cli.progress import reported
     from stowplan.cli.session import emit, load_snapshot, stoppable, warn_of_idle_freezes
     from stowplan.documents.solution import solution_document
-    from stowplan.inputs import make_problem
+    from stowplan.optimizer.evaluate import Judge
     from stowplan.report.rows import solution_rows
     from stowplan.report.text import show_solution
-    from stowplan.solution import solve_snapshot
+    from stowplan.settings.settings import make_problem
 
     settings = problem.settings()
     options = search.options()
@@ -104,9 +104,9 @@ def demo(
     quiet: opt.Quiet = False,
 ) -> None:
     """Compare placements of a bundled cluster."""
-    from instances.catalog import demo_path
     from stowplan.cli.session import load_snapshot
-    from stowplan.inputs import Settings
+    from stowplan.instances.catalog import demo_path
+    from stowplan.settings.settings import Settings
 
     if not quiet:
         print(f"stowplan: stowplan compare {demo_path()}", file=sys.stderr)

@@ -13,10 +13,10 @@ from stowplan.cli.groups import but, grouped
 from stowplan.cli.options import Format
 
 if TYPE_CHECKING:
-    from models.snapshot import Snapshot
-    from optimizer.portfolio import Options
-    from stowplan.inputs import Settings
-    from stowplan.planning import Planned, Terms
+    from stowplan.models.snapshot import Snapshot
+    from stowplan.optimizer.portfolio import Options
+    from stowplan.planning.plan import Planned, Terms
+    from stowplan.settings.settings import Settings
 
 
 OF_THE_SOLUTION = (
@@ -49,9 +49,9 @@ def plan(
     detailed_exitcode: opt.DetailedExit = False,
 ) -> None:
     """Find the best placement that can be reached, and the way there, wave by wave; -o json is for executors."""
-    from models.errors import InputError
     from stowplan.cli.session import emit, found, load_snapshot, warn_of_idle_freezes
-    from stowplan.planning import make_plan
+    from stowplan.models.errors import InputError
+    from stowplan.planning.plan import make_plan
     from stowplan.report.plan import show_plan
     from stowplan.report.rows import plan_rows
 
@@ -85,14 +85,14 @@ def plan(
 
 def _sequenced(snapshot: Snapshot, path: str, settings: Settings, terms: Terms) -> Planned:
     from stowplan.documents.solution import read_solution
-    from stowplan.reaching import sequence_document
+    from stowplan.planning.from_solution import sequence_document
 
     return sequence_document(snapshot, read_solution(path), path, settings, terms)
 
 
 def _left_alone(planned: Planned, options: Options, may_cordon: bool) -> Planned:
     from stowplan.cli.session import stoppable
-    from stowplan.unsteered import leave_alone, planned_alone
+    from stowplan.planning.unassisted import leave_alone, planned_alone
 
     with stoppable("with what is known to land well") as stop:
         return planned_alone(planned, leave_alone(planned, options, may_cordon=may_cordon, stop=stop))

@@ -27,15 +27,15 @@ def replay(
     output: opt.Output = Format.TABLE,
 ) -> None:
     """Carry a plan out on a simulated cluster: where do its pods land, with kube-scheduler left alone, or steered?"""
-    from models.errors import InputError
-    from plans.replay.outcome import INTERRUPTED as INTERRUPTED_REPLAY
     from stowplan.cli.session import emit, load_snapshot, stoppable
     from stowplan.documents.plan import read_plan
     from stowplan.documents.reading import require_config
     from stowplan.documents.replay import replay_document
-    from stowplan.inputs import Settings, make_profile
-    from stowplan.replaying import replay_plan
+    from stowplan.models.errors import InputError
+    from stowplan.planning.replay import replay_plan
+    from stowplan.plans.replay.outcome import INTERRUPTED as INTERRUPTED_REPLAY
     from stowplan.report.replay import replay_rows, show_replay
+    from stowplan.settings.settings import Settings, make_profile
 
     document = read_plan(plan)
     made_with = document.settings
@@ -82,12 +82,12 @@ def frontier(
     quiet: opt.Quiet = False,
 ) -> None:
     """Show what each further move brings: the best placement for 0, 1, 2, 5, 10, … moves, and for any number."""
+    from stowplan.answers.frontier import Point, climb
     from stowplan.cli.progress import compile_kernels
     from stowplan.cli.session import emit, load_snapshot, stoppable, warn_of_idle_freezes
     from stowplan.documents.frontier import frontier_document
-    from stowplan.frontier import Point, climb
-    from stowplan.inputs import make_problem
     from stowplan.report.frontier import draw, frontier_rows, point_line, show_frontier
+    from stowplan.settings.settings import make_problem
 
     settings = problem.settings()
     options = search.options()

@@ -5,13 +5,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from instances.documents import Document
-from instances.suites.openb import Cluster, DeviceInstance, check_devices, device_problem, read_lists
-from instances.suites.openb.instance import ALLOCATED
-from instances.suites.suite import Reference
-from models.errors import InputError
-from models.problem import Placement
-from optimizer.evaluate import Judge
+from stowplan.instances.documents import Document
+from stowplan.instances.suites.openb import Cluster, DeviceInstance, check_devices, device_problem, read_lists
+from stowplan.instances.suites.openb.instance import ALLOCATED
+from stowplan.instances.suites.suite import Reference
+from stowplan.models.errors import InputError
+from stowplan.models.problem import Placement
+from stowplan.optimizer.evaluate import Judge
 
 NODES = "sn,cpu_milli,memory_mib,gpu,model\nn0,8000,8192,2,P100\nn1,8000,8192,1,T4\nn2,4000,4096,0,\n"
 PODS = (

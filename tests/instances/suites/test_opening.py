@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from instances.suites.opening import open_suite
-from instances.suites.suite import Kind, natural
-from models.errors import InputError
+from stowplan.instances.suites.opening import open_suite
+from stowplan.instances.suites.suite import Kind, natural
+from stowplan.models.errors import InputError
 from tests.instances.suites.test_openb_suite import NODES, PODS
 from tests.instances.suites.test_packing import SMALL
 from tests.instances.suites.test_roadef import EXAMPLE, INITIAL

@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from instances.suites.packing import Packing, check_packing, first_fit, packing_problem, read_packing
-from instances.suites.triplets import triplets
-from models.errors import InputError
-from models.problem import Placement
-from optimizer.evaluate import Judge
+from stowplan.instances.suites.packing import Packing, check_packing, first_fit, packing_problem, read_packing
+from stowplan.instances.suites.triplets import triplets
+from stowplan.models.errors import InputError
+from stowplan.models.problem import Placement
+from stowplan.optimizer.evaluate import Judge
 
 SMALL = "2\n10 6\n3\n5 3 2\n4 1 1\n6 -1 1\n"
 """Two dimensions; an item that there are two of, and one that makes room in the second dimension."""

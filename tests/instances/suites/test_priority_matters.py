@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from instances.suites.priority_matters import (
+from stowplan.instances.suites.priority_matters import (
     Cluster,
     check_cluster,
     cluster_problem,
@@ -16,13 +16,13 @@ from instances.suites.priority_matters import (
     generate_clusters,
     read_clusters,
 )
-from instances.suites.priority_matters.clusters import generate_cluster
-from models.errors import InputError
-from models.problem import Placement
-from optimizer.evaluate import Judge
-from plugins_compat.profiles import default_profile
-from plugins_compat.release import K36
-from plugins_compat.simulate import simulate
+from stowplan.instances.suites.priority_matters.clusters import generate_cluster
+from stowplan.models.errors import InputError
+from stowplan.models.problem import Placement
+from stowplan.optimizer.evaluate import Judge
+from stowplan.plugins_compat.profiles import default_profile
+from stowplan.plugins_compat.release import K36
+from stowplan.plugins_compat.simulate import simulate
 
 SMALL = {
     "seed": 7,

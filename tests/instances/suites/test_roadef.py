@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from instances.suites.roadef import Model, account, read_assignment, read_model, reassignment, write_assignment
-from models.errors import InputError
-from models.problem import Attract, Placement
-from optimizer.evaluate import Judge
+from stowplan.instances.suites.roadef import Model, account, read_assignment, read_model, reassignment, write_assignment
+from stowplan.models.errors import InputError
+from stowplan.models.problem import Attract, Placement
+from stowplan.optimizer.evaluate import Judge
 
 # The example of the challenge's statement: two resources, four machines, two services, three processes.
 EXAMPLE = """

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from models.errors import InputError, StowplanError
-from models.plan import Plan
-from optimizer.control import Stop
 from stowplan.applying import options
 from stowplan.applying.journal import read_journal
+from stowplan.models.errors import InputError, StowplanError
+from stowplan.models.plan import Plan
+from stowplan.models.stop import Stop
 from tests.support.api_server import Pace
 from tests.support.api_server.errors import Object
 from tests.support.api_server.manifests import bare_pod, budget, daemon_set, deployment, namespace, node, stateful_set

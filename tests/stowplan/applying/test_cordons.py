@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from models.errors import InputError
-from models.plan import Plan
 from stowplan.applying.journal import Journal, read_journal
 from stowplan.applying.options import Guard, Halt
 from stowplan.applying.records import DoneRecord, Record, StopRecord
+from stowplan.models.errors import InputError
+from stowplan.models.plan import Plan
 from tests.support.api_server import refuse
 from tests.support.api_server.errors import ApiError, Object
 from tests.support.api_server.resources import NODES

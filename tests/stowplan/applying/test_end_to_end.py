@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from models.plan import Plan
 from stowplan.documents.plan import read_plan
+from stowplan.models.plan import Plan
 from tests.support.api_server import ApiServer, ByTokens, Cluster, emptiest
 from tests.support.api_server.errors import Object
 from tests.support.api_server.manifests import budget, deployment, namespace, node, stateful_set

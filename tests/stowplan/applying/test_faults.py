@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from models.plan import Plan
 from stowplan.applying.journal import read_journal
 from stowplan.applying.records import AnswerRecord
+from stowplan.models.plan import Plan
 from tests.support.api_server import Cluster, Pace, Request, cut, emptiest, hang, refuse
 from tests.support.api_server.errors import ApiError, Object, too_many_requests
 from tests.support.api_server.manifests import budget, deployment, namespace, node

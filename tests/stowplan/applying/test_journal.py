@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from models.errors import InputError
 from stowplan.applying.journal import Journal, check_header, now, plan_hash, read_journal
 from stowplan.applying.ledger import Ledger
 from stowplan.applying.records import (
@@ -25,6 +24,7 @@ from stowplan.applying.records import (
     WaveEndRecord,
     WaveRecord,
 )
+from stowplan.models.errors import InputError
 from tests.support.applying import ROOT
 from tests.support.plans import shop
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from models.plan import MoveDocument
 from stowplan.applying.journal import now
 from stowplan.applying.landing import match
 from stowplan.applying.ledger import Ledger
 from stowplan.applying.observing import Metadata, Owner, Seen, Spec
 from stowplan.applying.records import AnswerRecord, IntentRecord, LandedRecord
+from stowplan.models.plan import MoveDocument
 from tests.support.plans import move, plan
 
 

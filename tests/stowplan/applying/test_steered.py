@@ -6,12 +6,12 @@ from pathlib import Path
 
 import yaml
 
-from models.plan import Plan
-from plugins_compat.framework.profile import Profile
-from plugins_compat.profiles import default_profile, make_profiles
-from plugins_compat.release import K36
 from stowplan.emitters.emission import Choices
 from stowplan.emitters.extender import emit_extender
+from stowplan.models.plan import Plan
+from stowplan.plugins_compat.framework.profile import Profile
+from stowplan.plugins_compat.profiles import default_profile, make_profiles
+from stowplan.plugins_compat.release import K36
 from tests.support.api_server.errors import Object
 from tests.support.api_server.framework import ByFramework
 from tests.support.applying import scene

@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 import yaml
 
-from models.errors import InputError
-from models.plan import Plan
 from stowplan.cli import run
 from stowplan.cli.carrying_options import Target
 from stowplan.documents.plan import read_plan
 from stowplan.emitters.registry import EMITTERS
+from stowplan.models.errors import InputError
+from stowplan.models.plan import Plan
 from tests.support.carrying import cluster, two_waves
 from tests.support.plans import move, plan, shop
 

@@ -16,12 +16,12 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
-from models.errors import InputError
-from models.kubernetes import Node, Pod
-from models.plan import Plan, PodReference
-from plugins_compat.extenders.client import HTTPExtender
 from stowplan.emitters.emission import Choices
 from stowplan.emitters.kubectl import emit_kubectl
+from stowplan.models.errors import InputError
+from stowplan.models.kubernetes import Node, Pod
+from stowplan.models.plan import Plan, PodReference
+from stowplan.plugins_compat.extenders.client import HTTPExtender
 from tests.support import carrying
 from tests.support.api_server import ApiServer, ByMap, Pace, Request, cut, hang, refuse
 from tests.support.api_server.errors import ApiError

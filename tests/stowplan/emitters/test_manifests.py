@@ -10,10 +10,6 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from models.errors import InputError
-from models.plan import Plan
-from plugins_compat.profiles import make_profiles
-from plugins_compat.release import K24, K36
 from stowplan.emitters.descheduler import emit_descheduler
 from stowplan.emitters.descheduler_policy import DeschedulerPolicy
 from stowplan.emitters.emission import PLAN_LABEL, WAVE_LABEL, Choices, Emission
@@ -22,6 +18,10 @@ from stowplan.emitters.koordinator import emit_koordinator
 from stowplan.emitters.koordinator_objects import PodMigrationJob, Reservation, check_pair
 from stowplan.emitters.pin import emit_pin
 from stowplan.emitters.registry import EMITTERS
+from stowplan.models.errors import InputError
+from stowplan.models.plan import Plan
+from stowplan.plugins_compat.profiles import make_profiles
+from stowplan.plugins_compat.release import K24, K36
 from tests.support.clusters import node, pod, snapshot
 from tests.support.plans import move, plan, shop
 

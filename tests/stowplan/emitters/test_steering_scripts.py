@@ -16,18 +16,18 @@ from typing import Any
 import pytest
 import yaml
 
-from models.plan import Plan
-from plans.movability.annotations import EVICT
-from plugins_compat.framework.framework import Framework
-from plugins_compat.framework.scheduler import examine
-from plugins_compat.framework.shapes import Shapes
-from plugins_compat.framework.state import ClusterState
-from plugins_compat.profiles import default_profile
-from plugins_compat.release import K36
 from stowplan.emitters.descheduler import emit_descheduler
 from stowplan.emitters.descheduler_policy import DeschedulerPolicy
 from stowplan.emitters.emission import PLAN_LABEL, Choices
 from stowplan.emitters.pin import GATE, emit_pin
+from stowplan.models.plan import Plan
+from stowplan.plans.movability.annotations import EVICT
+from stowplan.plugins_compat.framework.framework import Framework
+from stowplan.plugins_compat.framework.scheduler import examine
+from stowplan.plugins_compat.framework.shapes import Shapes
+from stowplan.plugins_compat.framework.state import ClusterState
+from stowplan.plugins_compat.profiles import default_profile
+from stowplan.plugins_compat.release import K36
 from tests.support.api_server import ApiServer
 from tests.support.api_server.errors import ApiError
 from tests.support.api_server.faults import refuse

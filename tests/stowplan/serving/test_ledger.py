@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from models.plan import TokenDocument
+from stowplan.models.plan import TokenDocument
 from stowplan.serving.ledger import Asker, Ledger, Record, replayed
 
 NODES = ("n1", "n2", "n3", "n4")

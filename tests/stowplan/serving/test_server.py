@@ -26,20 +26,20 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
 from benchmarks.serving import measure
-from models.kubernetes import Node, Pod
-from models.plan import Plan
-from plugins_compat.extenders.answers import ExtenderError
-from plugins_compat.framework.framework import Framework
-from plugins_compat.framework.scheduler import schedule
-from plugins_compat.framework.shapes import Shapes
-from plugins_compat.framework.state import ClusterState
-from plugins_compat.profiles import make_profiles
-from plugins_compat.release import K36
 from stowplan.applying.options import Halt
 from stowplan.applying.steering import tell_extender, trust
 from stowplan.cli import run
 from stowplan.emitters.emission import Choices
 from stowplan.emitters.extender import emit_extender
+from stowplan.models.kubernetes import Node, Pod
+from stowplan.models.plan import Plan
+from stowplan.plugins_compat.extenders.answers import ExtenderError
+from stowplan.plugins_compat.framework.framework import Framework
+from stowplan.plugins_compat.framework.scheduler import schedule
+from stowplan.plugins_compat.framework.shapes import Shapes
+from stowplan.plugins_compat.framework.state import ClusterState
+from stowplan.plugins_compat.profiles import make_profiles
+from stowplan.plugins_compat.release import K36
 from stowplan.serving.journal import Journal
 from stowplan.serving.protocol import BadRequest, read_question
 from stowplan.serving.server import Server

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 
-from instances.documents import Document
-from instances.manifests import READ, read_snapshot
-from plugins_compat.admission import populated
-from plugins_compat.framework.profile import Profile
-from plugins_compat.framework.scheduler import schedule
+from stowplan.instances.documents import Document
+from stowplan.instances.manifests import READ, read_snapshot
+from stowplan.plugins_compat.admission import populated
+from stowplan.plugins_compat.framework.profile import Profile
+from stowplan.plugins_compat.framework.scheduler import schedule
 from tests.support.api_server.errors import Object
 from tests.support.api_server.resources import BY_KIND
 from tests.support.api_server.store import Store

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 
-from models.plan import TokenDocument
-from models.quantity import parse_quantity
+from stowplan.models.plan import TokenDocument
+from stowplan.models.quantity import parse_quantity
 from tests.support.api_server.errors import Object
 from tests.support.api_server.resources import NODES, PODS
 from tests.support.api_server.store import Store

@@ -1,0 +1,154 @@
+"""What a walk remembers, and how it picks a pod, a mate, a node."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stowplan.optimizer.annealing.kernel.layout import (
+    C_CHOICE,
+    C_CHOICE_END,
+    C_HOMES,
+    C_HOMES_END,
+    C_MEMBER,
+    C_MEMBER_END,
+    C_POD,
+    H_CLASSES,
+    H_NODES,
+    H_PODS,
+    MOVE_PEAK,
+    P_CLASS,
+    P_NODE,
+    R_CREW,
+    R_CREW_END,
+    R_KIND,
+)
+from stowplan.optimizer.annealing.kernel.state import Image, Int64
+from stowplan.optimizer.compiled.jit import inlined
+from stowplan.optimizer.compiled.random import State, below, uniform
+
+LONGEST = 256
+"""Most pods that one step moves."""
+
+LOOKS = 8
+"""Nodes that are looked at for a pod that has to go somewhere, and pods for one that has to go."""
+
+
+class Walker(NamedTuple):
+    """What a walk remembers between batches of steps.
+
+    Parameters
+    ----------
+    chance
+        State of the random numbers.
+    mix
+        ``[KINDS]`` cumulative shares of the kinds of steps.
+    aimed
+        Pods that take part in something exceeded; half of all steps begin with one of them.
+    best, best_value
+        ``[P]`` node of each pod in the best placement so far, and ``[T]`` the values of its tiers.
+    dirty, dirty_at, counts
+        Pods that moved since then, whether a pod is among them, and how many they are in ``counts[0]``.
+    change, before
+        ``[T + 2]`` scratch: the tiers, the room that moves hold, and the overfill.
+    uphill
+        By how much the last steps that were uphill would have worsened the tier; ``counts[1]`` of them were seen.
+    path
+        ``[LONGEST, 2]`` pods moved in the step under way, and where they were.
+    """
+
+    chance: State
+    mix: NDArray[np.float64]
+    aimed: Int64
+    best: Int64
+    best_value: Int64
+    dirty: Int64
+    dirty_at: NDArray[np.bool_]
+    counts: Int64
+    change: Int64
+    before: Int64
+    uphill: Int64
+    path: Int64
+
+
+class Prices(NamedTuple):
+    """What a walk pays besides the tier it improves.
+
+    Parameters
+    ----------
+    rent
+        For a unit of room that moved pods hold on the nodes they left.
+    overfill
+        For a unit of overfill of capacities that are exceeded on the way.
+    most
+        Overfill up to which a node's capacity may be exceeded; 0 if the walk stays legal.
+    """
+
+    rent: float
+    overfill: float
+    most: int
+
+
+@inlined
+def pick(s: Image, w: Walker) -> int:
+    """Pick a pod to begin with."""
+    if len(w.aimed) > 1 and uniform(w.chance) < 0.5:
+        return int(w.aimed[below(w.chance, len(w.aimed) - 1)])
+    return below(w.chance, s.head[H_PODS])
+
+
+@inlined
+def on_node(s: Image, w: Walker, n: int) -> int:
+    """Pick a pod on a node, or return -1 if there is none."""
+    if s.width[n] == 0:
+        return -1
+    return int(s.on[s.on_at[n] + below(w.chance, s.width[n])])
+
+
+@inlined
+def mate(s: Image, w: Walker, p: int) -> int:
+    """Pick a pod that a rule or term counts together with another one, or return -1 if there is none."""
+    c = s.pod[p, P_CLASS]
+    first, end = s.cls[c, C_MEMBER], s.cls[c, C_MEMBER_END]
+    if end == first:
+        return -1
+    q = s.member[first + below(w.chance, end - first), 0]
+    crew, crew_end = s.relation[q, R_CREW], s.relation[q, R_CREW_END]
+    if crew == crew_end or s.relation[q, R_KIND] == MOVE_PEAK:
+        return -1
+    other = s.crew[crew + below(w.chance, crew_end - crew)]
+    begin = s.cls[other, C_POD]
+    close = s.cls[other + 1, C_POD] if other + 1 < s.head[H_CLASSES] else s.head[H_PODS]
+    return int(begin + below(w.chance, close - begin))
+
+
+@inlined
+def home_node(s: Image, w: Walker, p: int) -> int:
+    """Pick a node that a pod's class started on, or return -1 if the pod cannot go there."""
+    c = s.pod[p, P_CLASS]
+    return _one_of(s, w, p, s.home, s.cls[c, C_HOMES], s.cls[c, C_HOMES_END])
+
+
+@inlined
+def open_node(s: Image, w: Walker, p: int) -> int:
+    """Pick a node that is open to a pod, or return -1 if the pod cannot go there."""
+    c = s.pod[p, P_CLASS]
+    return _one_of(s, w, p, s.choice, s.cls[c, C_CHOICE], s.cls[c, C_CHOICE_END])
+
+
+@inlined
+def _one_of(s: Image, w: Walker, p: int, nodes: Int64, first: int, end: int) -> int:
+    """Pick one of ``nodes[first : end]``, or return -1 if a pod cannot go there; see `enterable`."""
+    if end == first:
+        return -1
+    return enterable(s, p, int(nodes[first + below(w.chance, end - first)]))
+
+
+@inlined
+def enterable(s: Image, p: int, n: int) -> int:
+    """Return a node, or -1 if it is none, a pod stands on it already or its list is full."""
+    if n >= s.head[H_NODES] or n == s.pod[p, P_NODE] or s.width[n] >= s.on_at[n + 1] - s.on_at[n]:
+        return -1
+    return n

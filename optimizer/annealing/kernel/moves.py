@@ -1,0 +1,242 @@
+"""What a placement is changed by, one pod at a time, exactly; and a quick look at what a change would do."""
+
+from __future__ import annotations
+
+from stowplan.optimizer.annealing.kernel.curves import curve_at, missed
+from stowplan.optimizer.annealing.kernel.layout import (
+    BAD,
+    C_ALLOW,
+    C_MISSING,
+    C_SPARE,
+    H_C_CAPACITY,
+    H_C_CURVE,
+    H_C_MOVE,
+    H_C_PREFER,
+    H_C_UNPLACED,
+    H_CAPACITIES,
+    H_CURVES,
+    H_DEVICES,
+    H_F_BEFORE,
+    H_F_OPEN,
+    H_F_PIECE,
+    H_F_PIECES,
+    H_F_ROOM,
+    H_F_STRAIN,
+    H_MOVE_LIMIT,
+    H_NODES,
+    H_OPENS,
+    H_PREFERS,
+    H_SCORES,
+    H_TIERS,
+    H_V_CURVE,
+    H_V_LOAD,
+    H_V_SCORE,
+    H_V_VALUE,
+    MOVED,
+    P_CLASS,
+    P_NODE,
+)
+from stowplan.optimizer.annealing.kernel.node import count_devices, count_nowhere, count_on_node, is_newcomer, list_on
+from stowplan.optimizer.annealing.kernel.relations import count_relations
+from stowplan.optimizer.annealing.kernel.state import Image, Int64
+from stowplan.optimizer.compiled.jit import compiled, inlined
+
+
+@compiled
+def shift(s: Image, p: int, target: int) -> None:
+    """Move a pod to another node, or nowhere. All values follow; whether it is legal is for the caller to see."""
+    c, source = s.pod[p, P_CLASS], s.pod[p, P_NODE]
+    nodes, devices = s.head[H_NODES], s.head[H_DEVICES]
+    left, came = False, False
+    if source < nodes:
+        left = count_on_node(s, c, source, -1)
+    else:
+        count_nowhere(s, c, -1)
+    list_on(s, p, target)
+    if devices and source < nodes:
+        count_devices(s, c, source, -1, left)
+    if target < nodes:
+        came = count_on_node(s, c, target, 1)
+        if devices:
+            count_devices(s, c, target, 1, came)
+    else:
+        count_nowhere(s, c, 1)
+    count_relations(s, c, source, target, left, came)
+
+
+@compiled
+def place_all(s: Image, where: Int64) -> None:
+    """Put every pod on the node of ``where[p]``.
+
+    On the way, more pods can belong to a node than its list has room for, so those that find it full wait nowhere.
+    """
+    nodes = s.head[H_NODES]
+    for p in range(len(where)):
+        n = where[p]
+        if s.pod[p, P_NODE] != n:
+            shift(s, p, n if n == nodes or s.width[n] < s.on_at[n + 1] - s.on_at[n] else nodes)
+    for p in range(len(where)):
+        if s.pod[p, P_NODE] != where[p]:
+            shift(s, p, where[p])
+
+
+@inlined
+def legal(s: Image) -> bool:
+    """Whether the placement breaks no rule as it is."""
+    tiers = s.head[H_TIERS]
+    return bool(s.value[tiers + BAD] == 0 and s.value[tiers + MOVED] <= s.head[H_MOVE_LIMIT])
+
+
+@compiled
+def glance(s: Image, p: int, other: int, source: int, target: int, change: Int64, most: int) -> bool:
+    """Say what it would do to the nodes if a pod moved, in exchange for another one or not.
+
+    Parameters
+    ----------
+    other
+        A pod on ``target`` that would come to ``source``, or -1.
+    source, target
+        Either may be nowhere; ``source`` is where ``p`` is.
+    change
+        ``[T + 2]`` is filled with the change of each tier, relations and exchanged scores left out, of the room that
+        moves hold, and of the overfill; the latter is 0 if none may be.
+    most
+        Overfill of a node's capacity up to which it may be exceeded.
+
+    Returns
+    -------
+    bool
+        ``False`` if it is surely illegal. Relations are not looked at, nor are devices and shared things.
+    """
+    nodes, tiers = s.head[H_NODES], s.head[H_TIERS]
+    c = s.pod[p, P_CLASS]
+    e = s.pod[other, P_CLASS] if other >= 0 else -1
+    for t in range(tiers + 2):
+        change[t] = 0
+    # The target is what most often says no.
+    if target < nodes:
+        if not _takes(s, c, e, target, most, change):
+            return False
+    elif s.cls[c, C_MISSING] >= s.cls[c, C_SPARE]:
+        return False
+    if source < nodes:
+        if not _takes(s, e, c, source, most, change):
+            return False
+        _glance_node(s, e, c, source, change)
+    else:
+        _glance_nowhere(s, e, c, change)
+    if target < nodes:
+        _glance_node(s, c, e, target, change)
+    else:
+        _glance_nowhere(s, c, e, change)
+    return True
+
+
+@inlined
+def _takes(s: Image, comes: int, goes: int, n: int, most: int, change: Int64) -> bool:
+    """Whether a node may take one pod for another, either of which may be nobody; see `_stretches`."""
+    if most:
+        return _stretches(s, comes, goes, n, most, change)
+    return comes < 0 or admits(s, comes, goes, n)
+
+
+@compiled
+def admits(s: Image, comes: int, goes: int, n: int) -> bool:
+    """Whether a node has room for a pod of one class, after one of another has left it; -1 for nobody."""
+    if not is_newcomer(s, comes, n, 1):
+        return True
+    if s.mask[s.cls[comes, C_ALLOW], n]:
+        return False
+    old = goes >= 0 and not is_newcomer(s, goes, n, 0)
+    for r in range(s.head[H_CAPACITIES]):
+        at = s.head[H_C_CAPACITY] + r
+        more = s.cls[comes, at]
+        if more == 0:
+            continue
+        if goes >= 0 and not (old and s.transient[r]):
+            more -= s.cls[goes, at]
+        if s.live[n, s.head[H_V_LOAD] + r] + more > s.fix[n, s.head[H_F_ROOM] + r]:
+            return False
+    return True
+
+
+@compiled
+def _stretches(s: Image, comes: int, goes: int, n: int, most: int, change: Int64) -> bool:
+    """Like `admits`, where nodes may be exceeded up to an overfill of ``most``; adds to ``change`` what overfill does.
+
+    Where a node was exceeded at the start, nobody is admitted whom `admits` would not admit.
+    """
+    new = comes >= 0 and is_newcomer(s, comes, n, 1)
+    if new and s.mask[s.cls[comes, C_ALLOW], n]:
+        return False
+    old = goes >= 0 and not is_newcomer(s, goes, n, 0)
+    total = 0
+    for r in range(s.head[H_CAPACITIES]):
+        at = s.head[H_C_CAPACITY] + r
+        demand = s.cls[comes, at] if comes >= 0 and (new or not s.transient[r]) else 0
+        more = demand
+        if goes >= 0 and not (old and s.transient[r]):
+            more -= s.cls[goes, at]
+        room, load = s.fix[n, s.head[H_F_ROOM] + r], s.live[n, s.head[H_V_LOAD] + r]
+        if more == 0 or (load <= room and load + more <= room):
+            continue
+        if s.fix[n, s.head[H_F_BEFORE] + r] > 0:
+            if new and demand > 0 and load + more > room:
+                return False
+            continue
+        strain = s.fix[n, s.head[H_F_STRAIN] + r]
+        over = max(0, load + more - room) * strain
+        if more > 0 and over > most:
+            return False
+        total += over - max(0, load - room) * strain
+    change[s.head[H_TIERS] + 1] += total
+    return True
+
+
+@inlined
+def _glance_nowhere(s: Image, comes: int, goes: int, change: Int64) -> None:
+    first = s.head[H_C_UNPLACED]
+    for t in range(s.head[H_TIERS]):
+        if comes >= 0:
+            change[t] += s.cls[comes, first + t]
+        if goes >= 0:
+            change[t] -= s.cls[goes, first + t]
+
+
+@inlined
+def _glance_node(s: Image, comes: int, goes: int, n: int, change: Int64) -> None:
+    """Price one node where a pod of one class comes and one of another goes; -1 for nobody."""
+    nodes, tiers = s.head[H_NODES], s.head[H_TIERS]
+    new = comes >= 0 and is_newcomer(s, comes, n, 1)
+    old = goes >= 0 and not is_newcomer(s, goes, n, 0)
+    for i in range(s.head[H_CURVES]):
+        at = s.head[H_C_CURVE] + i
+        demand = (s.cls[comes, at] if comes >= 0 else 0) - (s.cls[goes, at] if goes >= 0 else 0)
+        piece = s.fix[n, s.head[H_F_PIECE] + i]
+        if demand == 0 or piece < 0:
+            continue
+        cost = curve_at(s.piece, piece, s.fix[n, s.head[H_F_PIECES] + i], s.live[n, s.head[H_V_CURVE] + i] + demand)
+        change[s.curve[i, 0]] += s.curve[i, 1] * (cost - s.live[n, s.head[H_V_VALUE] + i])
+    if comes < 0 or goes < 0:
+        for i in range(s.head[H_SCORES]):
+            cost = missed(s, i, n, comes, 1) if comes >= 0 else missed(s, i, n, goes, -1)
+            change[s.score[i, 0]] += s.score[i, 1] * (cost - s.live[n, s.head[H_V_SCORE] + i])
+        for i in range(s.head[H_OPENS]):
+            if comes >= 0 and s.width[n] == 0:
+                change[s.opened[i, 0]] += s.fix[n, s.head[H_F_OPEN] + i]
+            if goes >= 0 and s.width[n] == 1:
+                change[s.opened[i, 0]] -= s.fix[n, s.head[H_F_OPEN] + i]
+    for i in range(s.head[H_PREFERS]):
+        first, row = s.prefer[i, 2] + n, s.head[H_C_PREFER] + i
+        cost = 0
+        if comes >= 0:
+            cost += s.table[first + s.cls[comes, row] * nodes]
+        if goes >= 0:
+            cost -= s.table[first + s.cls[goes, row] * nodes]
+        change[s.prefer[i, 0]] += s.prefer[i, 1] * cost
+    first = s.head[H_C_MOVE]
+    for t in range(tiers + 1):
+        if comes >= 0 and not new:
+            change[t] -= s.cls[comes, first + t]
+        if old:
+            change[t] += s.cls[goes, first + t]

@@ -1,0 +1,268 @@
+"""What changes on a node when one pod leaves it or comes to it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stowplan.models.problem import SEVERITY
+from stowplan.optimizer.annealing.kernel.curves import curve_at, missed
+from stowplan.optimizer.annealing.kernel.layout import (
+    BAD,
+    C_ALLOW,
+    C_HOME,
+    C_MISSING,
+    C_ROW,
+    C_SPARE,
+    H_C_BUNDLE,
+    H_C_CAPACITY,
+    H_C_CURVE,
+    H_C_LOAD,
+    H_C_MOVE,
+    H_C_OWN,
+    H_C_PART,
+    H_C_PREFER,
+    H_C_SCORED,
+    H_C_UNPLACED,
+    H_C_WHOLE,
+    H_CAPACITIES,
+    H_CURVES,
+    H_DEVICES,
+    H_DISTINCTS,
+    H_F_BEFORE,
+    H_F_DEVICE_BEFORE,
+    H_F_DEVICE_HELD,
+    H_F_DEVICE_HELDS,
+    H_F_DEVICES,
+    H_F_DISTINCT_BEFORE,
+    H_F_LIMIT,
+    H_F_OPEN,
+    H_F_PIECE,
+    H_F_PIECES,
+    H_F_ROOM,
+    H_F_SEVERITY,
+    H_F_STRAIN,
+    H_NODES,
+    H_OPENS,
+    H_PREFERS,
+    H_SCORES,
+    H_TIERS,
+    H_V_ARRIVED,
+    H_V_CURVE,
+    H_V_DEVICE_ARRIVED,
+    H_V_DEVICE_EXCESS,
+    H_V_DISTINCT_ARRIVED,
+    H_V_LOAD,
+    H_V_SCORE,
+    H_V_SCORED,
+    H_V_USAGE,
+    H_V_USED,
+    H_V_VALUE,
+    H_V_WHOLE,
+    MOVED,
+    OVERFILL,
+    OVERFULL,
+    P_CLASS,
+    P_NODE,
+    P_SLOT,
+    WAITING,
+)
+from stowplan.optimizer.annealing.kernel.state import Image
+from stowplan.optimizer.compiled.bin_packing import least_bins
+from stowplan.optimizer.compiled.jit import allocating, compiled, inlined
+
+
+@inlined
+def bad(excess: int, before: int, arrived: int) -> int:
+    """Return 1 if a place is exceeded more than at the start, or exceeded with newcomers; else 0."""
+    return 1 if excess > 0 and (excess > before or arrived > 0) else 0
+
+
+@inlined
+def is_newcomer(s: Image, c: int, n: int, k: int) -> bool:
+    """Whether the last pod of a class on a node (``k`` = 0), or one more (``k`` = 1), is not one that started there."""
+    row = s.cls[c, C_ROW]
+    if row < 0:
+        return bool(s.cls[c, C_HOME] != n)
+    return bool(s.delta[row, n] + k > 0)
+
+
+@compiled
+def count_on_node(s: Image, c: int, n: int, k: int) -> bool:
+    """Book one pod more (``k`` = 1) or less (-1) of a class on a node, but for its relations and devices.
+
+    Returns
+    -------
+    bool
+        Whether it is a newcomer, rather than one of those that the class had there at the start.
+    """
+    tiers = s.head[H_TIERS]
+    row = s.cls[c, C_ROW]
+    newcomer = is_newcomer(s, c, n, 1 if k > 0 else 0)
+    if row >= 0:
+        s.delta[row, n] += k
+    excess = 0
+    wrong = 0
+    forbidden = s.mask[s.cls[c, C_ALLOW], n]
+    if forbidden:
+        excess += k * forbidden * SEVERITY
+        if newcomer:
+            wrong += k
+    for r in range(s.head[H_CAPACITIES]):
+        demand = s.cls[c, s.head[H_C_CAPACITY] + r]
+        if demand == 0:
+            continue
+        room, before = s.fix[n, s.head[H_F_ROOM] + r], s.fix[n, s.head[H_F_BEFORE] + r]
+        at = s.head[H_V_LOAD] + r
+        load, arrived = s.live[n, at], s.live[n, s.head[H_V_ARRIVED] + r]
+        now = load
+        if newcomer or not s.transient[r]:
+            now += k * demand
+            s.live[n, at] = now
+        if before > 0 and newcomer and demand > 0:
+            s.live[n, s.head[H_V_ARRIVED] + r] = arrived + k
+        if load > room or now > room:
+            was, is_now = max(0, load - room), max(0, now - room)
+            worse = bad(is_now, before, s.live[n, s.head[H_V_ARRIVED] + r]) - bad(was, before, arrived)
+            wrong += worse
+            if before > 0:
+                excess += (is_now - was) * s.fix[n, s.head[H_F_SEVERITY] + r]
+            else:
+                # Illegal as it is, so it need not count in the tiers; a walk may pass through it at a price of its own.
+                s.value[tiers + OVERFILL] += (is_now - was) * s.fix[n, s.head[H_F_STRAIN] + r]
+                s.value[tiers + OVERFULL] += worse
+    for i in range(s.head[H_CURVES]):
+        demand = s.cls[c, s.head[H_C_CURVE] + i]
+        piece = s.fix[n, s.head[H_F_PIECE] + i]
+        if demand == 0 or piece < 0:
+            continue
+        load = s.live[n, s.head[H_V_CURVE] + i] + k * demand
+        s.live[n, s.head[H_V_CURVE] + i] = load
+        cost = curve_at(s.piece, piece, s.fix[n, s.head[H_F_PIECES] + i], load)
+        s.value[s.curve[i, 0]] += s.curve[i, 1] * (cost - s.live[n, s.head[H_V_VALUE] + i])
+        s.live[n, s.head[H_V_VALUE] + i] = cost
+    for i in range(s.head[H_SCORES]):
+        for r in range(s.score[i, 3], s.score[i, 3] + s.score[i, 4]):
+            s.live[n, s.head[H_V_USAGE] + r] += k * s.cls[c, s.head[H_C_LOAD] + r]
+        s.live[n, s.head[H_V_SCORED] + i] += k * s.cls[c, s.head[H_C_SCORED] + i]
+        cost = missed(s, i, n, c, 0)
+        s.value[s.score[i, 0]] += s.score[i, 1] * (cost - s.live[n, s.head[H_V_SCORE] + i])
+        s.live[n, s.head[H_V_SCORE] + i] = cost
+    for i in range(s.head[H_PREFERS]):
+        at = s.prefer[i, 2] + s.cls[c, s.head[H_C_PREFER] + i] * s.head[H_NODES] + n
+        s.value[s.prefer[i, 0]] += k * s.prefer[i, 1] * s.table[at]
+    for i in range(s.head[H_DISTINCTS]):
+        changed = _count_things(s, i, c, n, k, newcomer)
+        excess += changed[0]
+        wrong += changed[1]
+    if not newcomer:
+        s.value[tiers + MOVED] -= k
+        for t in range(tiers + 1):
+            s.value[t] -= k * s.cls[c, s.head[H_C_MOVE] + t]
+    for t in range(tiers):
+        s.value[t] += excess * s.excess_weight[t]
+    s.value[tiers + BAD] += wrong
+    s.fill[n] += k * s.weight[c]
+    return newcomer
+
+
+@compiled
+def _count_things(s: Image, i: int, c: int, n: int, k: int, newcomer: bool) -> tuple[int, int]:
+    """Book the things of one pod; return the change of excess, at its severity, and of what is illegal."""
+    own, bundle = s.cls[c, s.head[H_C_OWN] + i], s.cls[c, s.head[H_C_BUNDLE] + i]
+    if own == 0 and bundle < 0:
+        return 0, 0
+    used, arrived = s.live[n, s.head[H_V_USED] + i], s.live[n, s.head[H_V_DISTINCT_ARRIVED] + i]
+    now = used + k * own
+    if bundle >= 0:
+        for at in range(s.bundle_at[bundle], s.bundle_at[bundle + 1]):
+            thing = s.bundle[at]
+            users = s.thing[thing, n] + k
+            s.thing[thing, n] = users
+            if k > 0 and users == 1:
+                now += 1
+            elif k < 0 and users == 0:
+                now -= 1
+    s.live[n, s.head[H_V_USED] + i] = now
+    if newcomer:
+        s.live[n, s.head[H_V_DISTINCT_ARRIVED] + i] = arrived + k
+    limit, before = s.fix[n, s.head[H_F_LIMIT] + i], s.fix[n, s.head[H_F_DISTINCT_BEFORE] + i]
+    was, is_now = max(0, used - limit), max(0, now - limit)
+    if was == 0 and is_now == 0:
+        return 0, 0
+    wrong = bad(is_now, before, s.live[n, s.head[H_V_DISTINCT_ARRIVED] + i]) - bad(was, before, arrived)
+    return (is_now - was) * SEVERITY, wrong
+
+
+@compiled
+def count_devices(s: Image, c: int, n: int, k: int, newcomer: bool) -> None:
+    """Book the devices of a pod that is already on the node's list, or off it."""
+    tiers = s.head[H_TIERS]
+    for i in range(s.head[H_DEVICES]):
+        whole, part = s.cls[c, s.head[H_C_WHOLE] + i], s.cls[c, s.head[H_C_PART] + i]
+        if whole == 0 and part == 0:
+            continue
+        was, arrived = s.live[n, s.head[H_V_DEVICE_EXCESS] + i], s.live[n, s.head[H_V_DEVICE_ARRIVED] + i]
+        s.live[n, s.head[H_V_WHOLE] + i] += k * whole
+        if newcomer:
+            s.live[n, s.head[H_V_DEVICE_ARRIVED] + i] = arrived + k
+        now = device_excess(s, i, n)
+        s.live[n, s.head[H_V_DEVICE_EXCESS] + i] = now
+        before = s.fix[n, s.head[H_F_DEVICE_BEFORE] + i]
+        s.value[tiers + BAD] += bad(now, before, s.live[n, s.head[H_V_DEVICE_ARRIVED] + i]) - bad(was, before, arrived)
+        if now != was:
+            for t in range(tiers):
+                s.value[t] += (now - was) * SEVERITY * s.excess_weight[t]
+
+
+@allocating
+def device_excess(s: Image, i: int, n: int) -> int:
+    """Return how many devices a node lacks; one more than at the start stands for all that is worse."""
+    held, helds = s.fix[n, s.head[H_F_DEVICE_HELD] + i], s.fix[n, s.head[H_F_DEVICE_HELDS] + i]
+    parts = np.empty(helds + s.width[n], dtype=np.int64)
+    number = 0
+    for at in range(held, held + helds):
+        parts[number] = s.held_part[at]
+        number += 1
+    for at in range(s.width[n]):
+        part = s.cls[s.pod[s.on[s.on_at[n] + at], P_CLASS], s.head[H_C_PART] + i]
+        if part:
+            parts[number] = part
+            number += 1
+    room = s.fix[n, s.head[H_F_DEVICES] + i] - s.live[n, s.head[H_V_WHOLE] + i]
+    most = max(0, room) + s.fix[n, s.head[H_F_DEVICE_BEFORE] + i]
+    return int(max(0, least_bins(parts, number, s.device[i], most) - room))
+
+
+@compiled
+def count_nowhere(s: Image, c: int, k: int) -> None:
+    """Book one pod more or less that has no node."""
+    tiers = s.head[H_TIERS]
+    missing, spare = s.cls[c, C_MISSING], s.cls[c, C_SPARE]
+    s.cls[c, C_MISSING] = missing + k
+    s.value[tiers + BAD] += max(0, missing + k - spare) - max(0, missing - spare)
+    first = s.head[H_C_UNPLACED]
+    for t in range(tiers):
+        s.value[t] += k * s.cls[c, first + t]
+    s.value[tiers + WAITING] += k
+
+
+@compiled
+def list_on(s: Image, p: int, n: int) -> None:
+    """Take a pod off its node's list and put it on another's; nodes that open or close are booked."""
+    old, slot = s.pod[p, P_NODE], s.pod[p, P_SLOT]
+    nodes = s.head[H_NODES]
+    last = s.width[old] - 1
+    other = s.on[s.on_at[old] + last]
+    s.on[s.on_at[old] + slot] = other
+    s.pod[other, P_SLOT] = slot
+    s.width[old] = last
+    s.on[s.on_at[n] + s.width[n]] = p
+    s.pod[p, P_NODE] = n
+    s.pod[p, P_SLOT] = s.width[n]
+    s.width[n] += 1
+    for i in range(s.head[H_OPENS]):
+        at = s.head[H_F_OPEN] + i
+        if n < nodes and s.width[n] == 1:
+            s.value[s.opened[i, 0]] += s.fix[n, at]
+        if old < nodes and last == 0:
+            s.value[s.opened[i, 0]] -= s.fix[old, at]

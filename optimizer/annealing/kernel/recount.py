@@ -1,0 +1,156 @@
+"""Relations that are exceeded at the start, or run over several topologies: worked out anew after each change."""
+
+from __future__ import annotations
+
+from stowplan.models.problem import SEVERITY
+from stowplan.optimizer.annealing.kernel.layout import (
+    AT_MOST,
+    ATTRACT,
+    BAD,
+    BOTH,
+    H_NODES,
+    H_TIERS,
+    OCCUPY,
+    R_ARRIVED,
+    R_BAD,
+    R_BEFORE,
+    R_COUNT,
+    R_DOMAINS,
+    R_EXCESS,
+    R_FLOOR,
+    R_KIND,
+    R_LIMIT,
+    R_NODE,
+    R_TOPOLOGIES,
+    R_TOPOLOGIES_END,
+    R_TOPOLOGY,
+    REPEL,
+    SEEKER,
+    SPREAD,
+    TARGET,
+)
+from stowplan.optimizer.annealing.kernel.node import bad
+from stowplan.optimizer.annealing.kernel.state import Image
+from stowplan.optimizer.compiled.jit import compiled, inlined
+
+
+@inlined
+def clash(a: int, b: int, t: int) -> int:
+    """Return the pods with a part in a clash of one domain: seekers that are targets too, seekers, targets."""
+    return a + b + t if a >= 2 or (a >= 1 and b + t >= 1) or (b >= 1 and t >= 1) else 0
+
+
+@compiled
+def shift_slow(s: Image, q: int, role: int, n: int, k: int, newcomer: bool) -> None:
+    """Count a pod that comes to a node or leaves it; nothing is judged yet."""
+    nodes = s.head[H_NODES]
+    if n == nodes:
+        return
+    kind, domains, base = s.relation[q, R_KIND], s.relation[q, R_DOMAINS], s.relation[q, R_COUNT]
+    if kind == ATTRACT:
+        s.counter[s.relation[q, R_NODE] + role * nodes + n] += k
+        if newcomer and role != TARGET:
+            s.counter[s.relation[q, R_ARRIVED] + (0 if role == BOTH else nodes) + n] += k
+        offset = base
+        for at in range(s.relation[q, R_TOPOLOGIES], s.relation[q, R_TOPOLOGIES_END], 2):
+            d = s.domain[s.counter[at], n]
+            if role != SEEKER and d >= 0:
+                s.counter[offset + d] += k
+            offset += s.counter[at + 1]
+        return
+    d = s.domain[s.relation[q, R_TOPOLOGY], n]
+    if d < 0:
+        return
+    if kind == SPREAD:
+        if role != SEEKER:
+            s.counter[base + d] += k
+        if role != TARGET:
+            s.counter[base + domains + d] += k
+            if newcomer:
+                s.counter[s.relation[q, R_ARRIVED] + d] += k
+        return
+    s.counter[base + (role * domains if kind == REPEL else 0) + d] += k
+    if newcomer and kind != OCCUPY:
+        s.counter[s.relation[q, R_ARRIVED] + d] += k
+
+
+@compiled
+def assess(s: Image, q: int) -> None:
+    """Work out the excess of a relation and what is illegal about it, and book the difference."""
+    if s.relation[q, R_KIND] == ATTRACT:
+        excess, wrong = _assess_attract(s, q)
+    else:
+        excess, wrong = _assess_domains(s, q)
+    tiers = s.head[H_TIERS]
+    s.value[tiers + BAD] += wrong - s.relation[q, R_BAD]
+    for t in range(tiers):
+        s.value[t] += (excess - s.relation[q, R_EXCESS]) * SEVERITY * s.excess_weight[t]
+    s.relation[q, R_EXCESS], s.relation[q, R_BAD] = excess, wrong
+
+
+@compiled
+def _assess_domains(s: Image, q: int) -> tuple[int, int]:
+    kind, domains, base, limit = (
+        s.relation[q, R_KIND],
+        s.relation[q, R_DOMAINS],
+        s.relation[q, R_COUNT],
+        s.relation[q, R_LIMIT],
+    )
+    before, arrived = s.relation[q, R_BEFORE], s.relation[q, R_ARRIVED]
+    if kind == OCCUPY:
+        used = 0
+        for d in range(domains):
+            used += 1 if s.counter[base + d] > 0 else 0
+        over = max(0, limit - used)
+        return over, bad(over, s.counter[before], 0)
+    least = 0
+    if kind == SPREAD and not s.relation[q, R_FLOOR] and domains > 0:
+        least = s.counter[base]
+        for d in range(1, domains):
+            least = min(least, s.counter[base + d])
+    excess, wrong = 0, 0
+    for d in range(domains):
+        count = s.counter[base + d]
+        if kind == AT_MOST:
+            over = max(0, count - limit)
+        elif kind == SPREAD:
+            over = max(0, count - least - limit) if s.counter[base + domains + d] > 0 else 0
+        else:
+            b, t = s.counter[base + domains + d], s.counter[base + 2 * domains + d]
+            over = clash(count, b, t)
+        excess += over
+        wrong += bad(over, s.counter[before + d], s.counter[arrived + d])
+    return excess, wrong
+
+
+@compiled
+def _assess_attract(s: Image, q: int) -> tuple[int, int]:
+    """Places are pairs of a node and a role."""
+    nodes = s.head[H_NODES]
+    here, before, arrived = s.relation[q, R_NODE], s.relation[q, R_BEFORE], s.relation[q, R_ARRIVED]
+    first, end = s.relation[q, R_TOPOLOGIES], s.relation[q, R_TOPOLOGIES_END]
+    targets = 0
+    for n in range(nodes):
+        covered = False
+        for at in range(first, end, 2):
+            covered = covered or s.domain[s.counter[at], n] >= 0
+        if covered:
+            targets += s.counter[here + n] + s.counter[here + 2 * nodes + n]
+    excess, wrong = 0, 0
+    for n in range(nodes):
+        a, b = s.counter[here + n], s.counter[here + nodes + n]
+        if a == 0 and b == 0:
+            continue
+        company = 1 << 30
+        offset = s.relation[q, R_COUNT]
+        for at in range(first, end, 2):
+            d = s.domain[s.counter[at], n]
+            company = min(company, s.counter[offset + d] if d >= 0 else 0)
+            offset += s.counter[at + 1]
+        over = a if company < 2 and targets > 1 else 0
+        excess += over
+        wrong += bad(over, s.counter[before + n], s.counter[arrived + n])
+        over = b if company < 1 else 0
+        excess += over
+        wrong += bad(over, s.counter[before + nodes + n], s.counter[arrived + nodes + n])
+    return excess, wrong

@@ -1,0 +1,60 @@
+"""Which pods take part in what is exceeded."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+import numpy as np
+
+from stowplan.models.arrays import Bools, Ints
+from stowplan.models.problem import (
+    Allow,
+    AtMost,
+    Attract,
+    Capacity,
+    Devices,
+    Distinct,
+    MoveBudget,
+    Occupy,
+    Placement,
+    Problem,
+    Repel,
+    Rule,
+    Spread,
+    Topology,
+)
+from stowplan.optimizer.annealing.kernel import layout as at
+from stowplan.optimizer.annealing.kernel.state import Image
+from stowplan.optimizer.evaluate import Judge
+from stowplan.optimizer.evaluate.excess import excess
+
+
+def troubled(judge: Judge, placement: Placement, image: Image) -> Ints:
+    """Return the pods of an image on the nodes where a rule is exceeded that was at the start."""
+    problem = judge.problem
+    nodes = np.zeros(len(problem.nodes) + 1, dtype=np.bool_)
+    for rule, before in zip(problem.rules, judge.start_excess, strict=True):
+        if before.any():
+            nodes[:-1] |= _nodes(rule, problem, excess(rule, problem, placement) > 0)
+    return np.flatnonzero(nodes[image.pod[:, at.P_NODE]])
+
+
+def _nodes(rule: Rule, problem: Problem, places: Bools) -> Bools:
+    """``[n]`` the nodes of some places of a rule."""
+    nodes = len(problem.nodes)
+    match rule:
+        case Allow() | Capacity() | Distinct() | Devices():
+            return places
+        case Attract():
+            return places[:nodes] | places[nodes:]
+        case AtMost() | Repel() | Spread():
+            return _inside(rule.topology, places)
+        case Occupy() | MoveBudget():
+            return np.full(nodes, bool(places.any()))
+        case _:
+            assert_never(rule)
+
+
+def _inside(topology: Topology, places: Bools) -> Bools:
+    inside: Bools = np.append(places, False)[topology.domain]
+    return inside

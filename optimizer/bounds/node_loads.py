@@ -1,0 +1,96 @@
+"""The loads of a node: what its pods may not exceed, and what costs something by a convex curve."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from stowplan.models.arrays import Ints
+from stowplan.models.problem import FAR, SEVERITY, Capacity, Devices, Excess, NodeCurve, Problem, Term
+from stowplan.optimizer.evaluate.evaluation import Judge
+
+
+class Row(NamedTuple):
+    """A load of every node, with its curve; ``curve`` is a row of the family."""
+
+    demand: Ints
+    base: Ints
+    wall: Ints
+    curve: Ints
+    first: Ints
+    slope: Ints
+    value: Ints
+
+
+def load_rows(judge: Judge, terms: list[tuple[int, Term]], tier: int, reached: Sequence[int]) -> list[Row]:
+    """Return the loads that a node's pods may not exceed, or that cost something."""
+    problem = judge.problem
+    charge = sum(weight for weight, term in terms if isinstance(term, Excess))
+    free_of_charge = np.zeros(len(problem.nodes), dtype=np.int64)
+    flat = np.zeros((1, 1), dtype=np.int64)
+    rows: list[Row] = []
+    for rule, before in zip(problem.rules, judge.start_excess, strict=True):
+        match rule:
+            case Capacity():
+                room = np.maximum(0, rule.free)
+                wall = room + np.minimum(before, _tolerated(problem, tier, reached, rule.severity))
+                if charge:
+                    nodes = len(problem.nodes)
+                    slope = np.stack([free_of_charge, charge * rule.severity], axis=1)
+                    first = np.stack([np.minimum(0, room), room], axis=1)
+                    rows.append(Row(rule.demand, free_of_charge, wall, np.arange(nodes), first, slope, 0 * slope))
+                else:
+                    rows.append(Row(rule.demand, free_of_charge, wall, free_of_charge, flat, flat, flat))
+            case Devices():
+                severity = np.full(len(before), SEVERITY)
+                over = np.minimum(before, _tolerated(problem, tier, reached, severity))
+                for limit, demand, free in rule.sums:
+                    rows.append(Row(demand, free_of_charge, free + limit * over, free_of_charge, flat, flat, flat))
+            case _:
+                pass
+    for weight, term in terms:
+        if isinstance(term, NodeCurve):
+            none = np.zeros((1, term.curves.start.shape[1]), dtype=np.int64)
+            first = np.vstack([np.where(none == 0, FAR, none), term.curves.start])
+            first[0, 0] = 0
+            slope, value = (np.vstack([none, part]) * weight for part in (term.curves.slope, term.curves.value))
+            wall = np.full(len(problem.nodes), FAR)
+            rows.append(Row(term.demand, term.held, wall, term.curve + 1, first, slope, value))
+    return rows
+
+
+def _tolerated(problem: Problem, tier: int, reached: Sequence[int], severity: Ints) -> Ints:
+    """``[p]`` how far a place may exceed its rule if no earlier tier gets worse."""
+    most = np.full(len(severity), FAR)
+    for earlier, value in zip(problem.tiers[:tier], reached, strict=False):
+        for weighted in earlier.terms:
+            if isinstance(weighted.term, Excess):
+                most = np.minimum(most, value // np.maximum(1, weighted.weight * severity))
+    return most
+
+
+def pods_row(most: Ints) -> Row:
+    """Return the number of pods as a load. It hits no wall, but tells the relaxation that only open nodes have pods."""
+    nodes, kinds = most.shape
+    none, flat = np.zeros(nodes, dtype=np.int64), np.zeros((1, 1), dtype=np.int64)
+    return Row(np.ones(kinds, dtype=np.int64), none, most.sum(axis=1), none, flat, flat, flat)
+
+
+def matters(row: Row, most: Ints) -> bool:
+    """Whether a load costs anything or could hit its wall."""
+    return bool(row.slope.any()) or bool(np.any(row.base + most @ np.maximum(0, row.demand) > row.wall))
+
+
+def implied_walls(demand: Ints, base: Ints, wall: Ints) -> Ints:
+    """``[n, r]`` the walls, lowered to what the walls of other loads leave."""
+    lowered = wall.copy()
+    for r, row in enumerate(demand):
+        asking = row > 0
+        for q, other in enumerate(demand):
+            if q != r and asking.any() and (demand[[r, q]] >= 0).all() and (other[asking] > 0).all():
+                most = float((row[asking] / other[asking]).max())  # of this load, for one unit of the other
+                room = np.ceil(np.maximum(0, wall[:, q] - base[:, q]) * most * (1 + 1e-12)).astype(np.int64) + 1
+                lowered[:, r] = np.minimum(lowered[:, r], base[:, r] + room)
+    return lowered

@@ -1,0 +1,349 @@
+"""One small program for each node: what remains of a tier when the nodes are priced apart.
+
+Classes that no capacity, no term of the tier and no mask tells apart are one *kind*; nodes whose programs are equal
+are one program that counts as often as there are such nodes. Both lose nothing: the multiplier of a pod is the same
+for all pods of a kind, so a node's best answer does not depend on which of them it takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stowplan.models.arrays import Bools, Ints
+from stowplan.models.problem import (
+    FAR,
+    SEVERITY,
+    Allow,
+    Capacity,
+    Devices,
+    Excess,
+    Move,
+    MoveBudget,
+    NodeCurve,
+    Open,
+    Prefer,
+    Problem,
+    Rule,
+    Term,
+    Tier,
+    Unplaced,
+    refine,
+)
+from stowplan.optimizer.bounds.node_loads import Row, implied_walls, load_rows, matters, pods_row
+from stowplan.optimizer.evaluate.evaluation import Judge
+
+LARGEST_NUMBER = 1 << 56
+"""What the cost of one node may reach in grains, so that sums and differences stay far inside 64 bits."""
+
+FINEST_GRAIN = 1 << 20
+"""Most grains that one unit of the tier is divided into."""
+
+
+class Tables(NamedTuple):
+    """The programs of all nodes, as arrays that compiled code reads. Costs are in grains.
+
+    Node ``m`` minimises, over whole ``0 ≤ y[k] ≤ upper[m,k]``, the sum of ``f_r(base[m,r] + Σ_k demand[r,k]·y[k])``
+    over its rows ``r``, of ``linear[m,k]·y[k]`` and ``move[k]·max(0, start[m,k] − y[k])`` over the kinds, and
+    ``opening[m]`` if any pod is there; no load may be above ``wall[m,r]``. Each ``f_r`` is the convex curve number
+    ``curve[m,r]`` of the family ``first``, ``slope``, ``value`` (``[f,j]``, of which ``pieces[f]`` are used).
+
+    ``floor[m,r]`` is the least load that there can be, below ``base`` only where a demand is negative.
+    """
+
+    demand: Ints
+    curve: Ints
+    base: Ints
+    floor: Ints
+    wall: Ints
+    upper: Ints
+    start: Ints
+    linear: Ints
+    move: Ints
+    opening: Ints
+    first: Ints
+    slope: Ints
+    value: Ints
+    pieces: Ints
+
+
+class Limits(NamedTuple):
+    """What a placement may cost at most by other tiers and rules, in their own units: ``[e]`` limits.
+
+    ``Σ_k move[e,k]·(pods that left) + Σ_k unplaced[e,k]·(pods that wait) + Σ_m opening[m,e]·[m is open] ≤ most[e]``.
+    """
+
+    move: Ints
+    unplaced: Ints
+    opening: Ints
+    most: Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Programs:
+    """What the nodes of a problem minimise, and what ties them together.
+
+    Parameters
+    ----------
+    tables
+        The programs.
+    times
+        ``[m]`` how many nodes have the program.
+    size, spare
+        ``[k]`` pods of each kind, and how many of them may stay without a node.
+    unplaced
+        ``[k]`` cost of a pod without a node, in grains.
+    constant
+        What is paid in any case, in grains.
+    grain
+        Grains to one unit of the tier.
+    limits
+        What else a placement must keep to.
+    """
+
+    tables: Tables
+    times: Ints
+    size: Ints
+    spare: Ints
+    unplaced: Ints
+    constant: int
+    grain: int
+    limits: Limits
+
+    def fined(self, fines: Ints) -> Programs:
+        """Return the same programs with fines ``[e]``, in grains, for each unit that a limit is used."""
+        limits, tables = self.limits, self.tables
+        return replace(
+            self,
+            tables=tables._replace(
+                move=tables.move + fines @ limits.move, opening=tables.opening + limits.opening @ fines
+            ),
+            unplaced=self.unplaced + fines @ limits.unplaced,
+            constant=self.constant - sum(f * v for f, v in zip(fines.tolist(), limits.most.tolist(), strict=True)),
+        )
+
+    def coarser(self, factor: int) -> Programs:
+        """Return the same programs in grains ``factor`` times as large; a power of two that is at most the grain."""
+        scaled = {part: getattr(self.tables, part) // factor for part in _COSTS}
+        return replace(
+            self,
+            tables=self.tables._replace(**scaled),
+            unplaced=self.unplaced // factor,
+            constant=self.constant // factor,
+            grain=self.grain // factor,
+        )
+
+
+def node_programs(
+    judge: Judge, upper: NDArray[np.int32], tier: int, reached: Sequence[int], largest: int, kinds: int
+) -> Programs | None:
+    """Take one tier of a problem apart; ``None`` if there would be more than that many ``kinds`` of pods.
+
+    There are not more than ``largest`` kinds times nodes either.
+
+    Parameters
+    ----------
+    upper
+        ``[c, n]`` the most pods of each class that a node can hold; see `stowplan.optimizer.domains.upper_bounds`.
+    reached
+        Values of the earlier tiers, which must not get worse.
+    """
+    problem, terms = judge.problem, separable(judge.problem.tiers[tier])
+    charges = _charges(problem, tier, reached)
+    charged = [term for part, _ in charges for _, term in part]
+    kind = _kinds(problem, terms, charged, upper)
+    representative = np.unique(kind, return_index=True)[1]
+    if len(representative) > kinds or len(representative) * len(problem.nodes) > largest:
+        return None
+    # From here on, arrays run over kinds k, and nodes are rows: [n, k].
+    most = _merge(upper, kind).T
+    start = _merge(problem.start.table(*problem.shape), kind).T
+    rows = [row._replace(demand=row.demand[representative]) for row in load_rows(judge, terms, tier, reached)]
+    if any(isinstance(term, Open) for term in [*(t for _, t in terms), *charged]):
+        rows.append(pods_row(most))
+    else:
+        rows = [row for row in rows if matters(row, most)]
+    linear = np.zeros_like(most)
+    move, unplaced = np.zeros(most.shape[1], dtype=np.int64), np.zeros(most.shape[1], dtype=np.int64)
+    opening, constant = np.zeros(len(problem.nodes), dtype=np.int64), 0
+    for weight, term in terms:
+        match term:
+            case Move():
+                move += weight * term.cost[representative]
+            case Unplaced():
+                unplaced += weight * term.cost[representative]
+            case Prefer():
+                linear += weight * term.table[term.row[representative]].T
+            case Open():
+                constant += weight * int(term.cost[term.held > 0].sum())
+                opening += weight * np.where(term.held > 0, 0, term.cost)
+            case Excess():
+                for rule in problem.rules:
+                    if isinstance(rule, Allow):
+                        linear += weight * SEVERITY * ~rule.mask[rule.row[representative]].T
+            case _:
+                pass
+    spare = _spare(problem, tier, reached, _merge(problem.spare, kind), representative)
+    size = _merge(problem.size, kind)
+    tables = _tables(rows, most, start, linear, move, opening)
+    grain = _grain(tables, unplaced)
+    if not grain:
+        return None
+    limits = _limits(charges, representative, len(problem.nodes))
+    chosen, times = _distinct(tables, limits.opening, (move > 0) | (limits.move > 0).any(axis=0))
+    scaled = tables._replace(**{part: np.ascontiguousarray(getattr(tables, part)[chosen]) for part in _BY_NODE})
+    scaled = scaled._replace(**{part: getattr(scaled, part) * grain for part in _COSTS})
+    limits = limits._replace(opening=limits.opening[chosen])
+    return Programs(scaled, times, size, spare, unplaced * grain, constant * grain, grain, limits)
+
+
+_COSTS = ("linear", "move", "opening", "slope", "value")
+_BY_NODE = ("curve", "base", "floor", "wall", "upper", "start", "linear", "opening")
+
+
+def separable(tier: Tier) -> list[tuple[int, Term]]:
+    """Return the terms of a tier that belong to single nodes; those left out are never negative."""
+    found: list[tuple[int, Term]] = []
+    for weighted in tier.terms:
+        match weighted.term:
+            case NodeCurve() as term if not term.curves.convex:
+                pass
+            case Move() | Unplaced() | Prefer() | Open() | NodeCurve() | Excess() as term:
+                found.append((weighted.weight, term))
+            case _:
+                pass
+    return found
+
+
+def _kinds(problem: Problem, terms: list[tuple[int, Term]], charged: list[Term], upper: NDArray[np.int32]) -> Ints:
+    """``[c]`` the kind of each class."""
+    pattern = np.unique(np.packbits(upper > 0, axis=1), axis=0, return_inverse=True)[1].reshape(-1)
+    kinds: tuple[type[Rule], ...] = (Capacity, Devices)
+    if any(isinstance(term, Excess) for _, term in terms):
+        kinds = (*kinds, Allow)
+    read = [rule for rule in problem.rules if isinstance(rule, kinds)]
+    parts = [term for _, term in terms if not isinstance(term, Open | Excess)]
+    charged = [term for term in charged if not isinstance(term, Open)]
+    return refine(len(problem.classes), [*read, *parts, *charged], [pattern.astype(np.int64)])
+
+
+def _charges(problem: Problem, tier: int, reached: Sequence[int]) -> list[tuple[list[tuple[int, Term]], int]]:
+    """Return limited sums of terms: earlier tiers, as far as they are read here, and budgets of moves."""
+    found: list[tuple[list[tuple[int, Term]], int]] = []
+    for earlier, value in zip(problem.tiers[:tier], reached, strict=False):
+        part: list[tuple[int, Term]] = [
+            (weight, term) for weight, term in separable(earlier) if isinstance(term, Move | Unplaced | Open)
+        ]
+        if part:
+            found.append((part, value))
+    each = np.ones(len(problem.classes), dtype=np.int64)
+    for rule in problem.rules:
+        if isinstance(rule, MoveBudget):
+            found.append(([(1, Move(rule.origin, each))], rule.limit))
+    return found
+
+
+def _limits(charges: list[tuple[list[tuple[int, Term]], int]], representative: Ints, nodes: int) -> Limits:
+    move = np.zeros((len(charges), len(representative)), dtype=np.int64)
+    unplaced, opening = move.copy(), np.zeros((nodes, len(charges)), dtype=np.int64)
+    most = np.array([value for _, value in charges], dtype=np.int64)
+    for e, (part, _) in enumerate(charges):
+        for weight, term in part:
+            match term:
+                case Move():
+                    move[e] += weight * term.cost[representative]
+                case Unplaced():
+                    unplaced[e] += weight * term.cost[representative]
+                case Open():
+                    opening[:, e] += weight * np.where(term.held > 0, 0, term.cost)
+                    most[e] -= weight * int(term.cost[term.held > 0].sum())
+                case _:
+                    pass
+    return Limits(move, unplaced, opening, most)
+
+
+def _merge(per_class: NDArray[np.signedinteger[Any]], kind: Ints) -> Ints:
+    """Add up ``[c, …]`` over the classes of each kind."""
+    merged = np.zeros((int(kind.max(initial=-1)) + 1, *per_class.shape[1:]), dtype=np.int64)
+    np.add.at(merged, kind, per_class)
+    return merged
+
+
+def _spare(problem: Problem, tier: int, reached: Sequence[int], spare: Ints, representative: Ints) -> Ints:
+    """``[k]`` how many pods may stay without a node if no earlier tier gets worse."""
+    for earlier, value in zip(problem.tiers[:tier], reached, strict=False):
+        for weighted in earlier.terms:
+            if isinstance(weighted.term, Unplaced):
+                cost = weighted.weight * weighted.term.cost[representative]
+                spare = np.where(cost > 0, np.minimum(spare, value // np.maximum(1, cost)), spare)
+    return spare
+
+
+def _tables(rows: list[Row], most: Ints, start: Ints, linear: Ints, move: Ints, opening: Ints) -> Tables:
+    nodes, kinds = most.shape
+    width = max((row.first.shape[1] for row in rows), default=1)
+
+    def family(parts: list[Ints], fill: int) -> Ints:
+        padded = [np.pad(part, ((0, 0), (0, width - part.shape[1])), constant_values=fill) for part in parts]
+        return np.vstack(padded) if padded else np.zeros((1, 1), dtype=np.int64)
+
+    def by_node(parts: list[Ints]) -> Ints:
+        return np.ascontiguousarray(np.array(parts, dtype=np.int64).reshape(len(rows), nodes).T)
+
+    demand = np.array([row.demand for row in rows], dtype=np.int64).reshape(len(rows), kinds)
+    above = np.cumsum([0] + [len(row.first) for row in rows])
+    base = by_node([row.base for row in rows])
+    first = family([row.first for row in rows], FAR)
+    highest = base + most @ np.maximum(0, demand).T
+    lowest = base + most @ np.minimum(0, demand).T
+    return Tables(
+        demand=demand,
+        curve=by_node([row.curve + above[r] for r, row in enumerate(rows)]),
+        base=base,
+        floor=lowest,
+        wall=np.maximum(lowest, implied_walls(demand, base, np.minimum(highest, by_node([row.wall for row in rows])))),
+        upper=np.ascontiguousarray(most),
+        start=np.ascontiguousarray(start),
+        linear=linear,
+        move=move,
+        opening=opening,
+        first=first,
+        slope=family([row.slope for row in rows], 0),
+        value=family([row.value for row in rows], 0),
+        pieces=(first < FAR).sum(axis=1),
+    )
+
+
+def _grain(tables: Tables, unplaced: Ints) -> int:
+    """Return into how many grains a unit of cost can be divided, 0 if its numbers are too large as they are."""
+    ends = [np.abs(end).astype(np.float64) for end in (tables.floor, tables.wall)]
+    steepest = np.abs(tables.slope).max(axis=1, initial=0).astype(np.float64)
+    highest = np.abs(tables.value).max(axis=1, initial=0).astype(np.float64)
+    corner = np.abs(np.where(tables.first < FAR, tables.first, 0)).max(axis=1, initial=0).astype(np.float64)
+    curve = sum((steepest[tables.curve] * (end + corner[tables.curve]) + highest[tables.curve] for end in ends), 0.0)
+    pods = tables.upper.astype(np.float64).sum(axis=1)
+    heaviest = np.abs(tables.demand).max(axis=1, initial=0).astype(np.float64)
+    # A pod cannot earn more by the curves than the steepest of them takes for it.
+    priced = float((steepest[tables.curve] * heaviest).sum(axis=1).max(initial=0.0))
+    unit = max(priced, *(float(part.max(initial=0)) for part in (tables.linear, tables.move, unplaced)))
+    worst = float(np.max(np.sum(curve, axis=1) + pods * unit + tables.opening, initial=1.0))
+    grain = FINEST_GRAIN
+    while grain and worst * grain > LARGEST_NUMBER:
+        grain //= 2
+    return grain
+
+
+def _distinct(tables: Tables, charged: Ints, moving: Bools) -> tuple[Ints, Ints]:
+    """Return a node of each program, and how many nodes have it."""
+    # Where a move costs nothing, it does not matter who stands there.
+    start = tables.start * moving
+    parts = (start if part == "start" else getattr(tables, part) for part in _BY_NODE)
+    key = np.hstack([*(part.reshape(len(charged), -1) for part in parts), charged])
+    seen: dict[bytes, int] = {}
+    number = np.array([seen.setdefault(row.tobytes(), len(seen)) for row in key], dtype=np.int64)
+    chosen = np.unique(number, return_index=True)[1]
+    return chosen, np.bincount(number, minlength=len(chosen)).astype(np.int64)

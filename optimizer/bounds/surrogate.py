@@ -1,0 +1,13 @@
+"""Lower bounds that cost nothing: every curve for itself, with all pods' demand spread over the nodes as it likes."""
+
+from __future__ import annotations
+
+from stowplan.optimizer.evaluate import Judge
+
+NAME = "pooled loads"
+"""What results call this bound."""
+
+
+def pooled_bound(judge: Judge, tier: int) -> int:
+    """Return a lower bound of a tier: the sum of what its convex curves cost at the very least."""
+    return sum(curve.weight * curve.pooled.least for curve in judge.curves(tier) if curve.weight > 0)

@@ -1,0 +1,123 @@
+"""Proofs that a value is out of reach, from a few large kinds alone: the pivots.
+
+Where next to nothing may be left of nodes, all patterns together are still too many to be listed, but those that hold
+a certain large pod are few: they have to fill what it leaves of a node exactly, with few pods. If no choice among them
+covers the pods of the pivots, uses no pod twice and leaves no more room than there is, no placement has the value.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+from ortools.sat.python import cp_model
+
+from stowplan.models.arrays import Ints
+from stowplan.optimizer.column_generation.budget import Budget
+from stowplan.optimizer.column_generation.master.enumeration import waste_of
+from stowplan.optimizer.column_generation.master.generation import Generation
+from stowplan.optimizer.column_generation.pricing.pricer import Priced
+from stowplan.optimizer.column_generation.primal.integer import run
+from stowplan.optimizer.column_generation.structure import Structure
+from stowplan.optimizer.cpsat.builder import Builder, Linear
+
+LONGEST_LIST = 8_000_000
+"""Multisets listed at most, in all groups together."""
+
+ENOUGH = 12
+"""Pivots after which it is more likely that the value can be had."""
+
+MOST = 4_000
+"""Patterns beyond which there is little hope of a proof."""
+
+LONGEST = 300_000_000
+"""Work for the patterns of a pivot at most; nobody can stop it on the way."""
+
+LARGE = 0.8
+"""Share of the size of the largest kind from which on kinds with many pods come first."""
+
+
+def refuted(generation: Generation, value: int, budget: Budget, threads: int = 1) -> bool:
+    """Whether no solution has a value of at most ``value``, as far as it can be seen in time.
+
+    Parameters
+    ----------
+    threads
+        How many pivots are looked into at once.
+    """
+    s = generation.structure
+    waste = waste_of(s, generation.tier, generation.master.limits, value)
+    if (waste < 0).any():
+        return True
+    meetings = [pricer.meeting(waste, LONGEST_LIST // s.groups) for pricer in generation.pricers]
+    unlisted = [g for g, meeting in enumerate(meetings) if meeting is None]
+    needed = s.size - s.affordable(generation.money(value), np.arange(s.kinds))
+    pivots = [k for k in _by_promise(s, needed, waste) if not s.upper[unlisted, k].any()][:ENOUGH]
+    if not pivots:
+        return False
+    for meeting in meetings:
+        budget.spend(meeting.prepare(budget.work) if meeting else 0)
+
+    def listed(rank: int) -> list[tuple[int, Priced]]:
+        """Find all patterns with this pivot and none of those before it."""
+        upper, pivot = s.upper.copy(), pivots[rank]
+        upper[:, pivots[:rank]] = 0
+        return [
+            (g, generation.pricers[g].met(meeting, upper[g], pivot, min(LONGEST, budget.work), MOST))
+            for g, meeting in enumerate(meetings)
+            if meeting is not None and upper[g, pivot]
+        ]
+
+    group, pattern = np.zeros(0, dtype=np.int64), np.zeros((0, s.kinds), dtype=np.int64)
+    with ThreadPoolExecutor(threads) as pool:
+        for first in range(0, len(pivots), threads):
+            ranks = range(first, min(first + threads, len(pivots)))
+            for rank, found in zip(ranks, list(pool.map(listed, ranks)), strict=True):
+                for g, met in found:
+                    budget.spend(met.work)
+                    if not met.complete or len(pattern) > MOST:
+                        return False
+                    group = np.append(group, np.full(len(met.patterns), g))
+                    pattern = np.concatenate([pattern, met.patterns])
+                if _impossible(s, group, pattern, pivots[: rank + 1], needed, waste, budget):
+                    return True
+    return False
+
+
+def _by_promise(s: Structure, needed: Ints, waste: Ints) -> list[int]:
+    """Return kinds in the order in which they are worth listing patterns for.
+
+    The larger a pod, the fewer patterns hold it. Patterns of a kind cost the same to list however many of its pods must
+    be covered, and the more there are, the less do these patterns suffice: where sizes are alike, numbers count.
+    """
+    room = (s.nodes @ s.room) / s.nodes.sum()
+    tight = (waste < room) & (room > 0)
+    size = (np.maximum(0, s.demand[:, tight]) / room[tight]).sum(axis=1)
+    size[needed <= 0] = 0
+    large = size >= LARGE * size.max(initial=0)
+    order = np.lexsort([-size, -needed * large, ~large])
+    return [k for k in order.tolist() if size[k] > 0]
+
+
+def _impossible(
+    s: Structure, group: Ints, pattern: Ints, pivots: list[int], needed: Ints, waste: Ints, budget: Budget
+) -> bool:
+    """Whether no choice among patterns covers the pivots with the pods, the nodes and the room that there are."""
+    builder = Builder()
+    use = [builder.var(0, int(s.nodes[g]), 0) for g in group.tolist()]
+
+    def total(coefficients: Ints) -> Linear:
+        used = np.flatnonzero(coefficients)
+        return Linear([use[p] for p in used.tolist()], coefficients[used].tolist())
+
+    for k in np.flatnonzero(pattern.any(axis=0)).tolist():
+        builder.at_most(total(pattern[:, k]), int(s.size[k]))
+    for k in pivots:
+        builder.at_least(total(pattern[:, k]), int(needed[k]))
+    for g, nodes in enumerate(s.nodes.tolist()):
+        builder.at_most(total((group == g).astype(np.int64)), nodes)
+    left = s.room[group] - pattern @ s.demand
+    for r in np.flatnonzero(waste < s.nodes @ s.room).tolist():
+        builder.at_most(total(left[:, r]), int(waste[r]))
+    _, status = run(builder.minimize(Linear()), budget)
+    return status == cp_model.INFEASIBLE

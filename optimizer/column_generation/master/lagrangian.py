@@ -1,0 +1,114 @@
+"""Lower bounds from prices, in whole numbers.
+
+For any prices ``π ≥ 0`` of a pod of each kind and ``ρ ≥ 0`` of a unit of each earlier tier, with ``w`` the cost of a
+missing pod and ``f`` that of opening a node in the tier (``w_s``, ``f_s`` in an earlier one),
+
+    Σ_k π_k·size_k − Σ_s ρ_s·v_s + Σ_k spare_k·min(0, w_k + Σ_s ρ_s·w_sk − π_k)
+                   + Σ_g nodes_g·min(0, f_g + Σ_s ρ_s·f_sg − max_p π·p)
+
+is at most the value of the tier, where ``p`` runs over the patterns of group ``g``: the Lagrangian bound of Dantzig
+and Wolfe. Prices are rounded to whole multiples of ``1/scale`` first, so nothing depends on floating point.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from stowplan.models.arrays import Ints
+from stowplan.optimizer.column_generation.master.restricted import Duals
+from stowplan.optimizer.column_generation.structure import Structure
+
+BITS = 30
+"""Prices are rounded to about so many bits."""
+
+SHARE_BITS = 24
+"""Shares of prices are rounded down to so many bits."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Prices:
+    """Prices as whole numbers, ``scale`` of which are one.
+
+    Parameters
+    ----------
+    cover
+        ``[k]`` price of a pod.
+    missing, missing_price
+        ``[k]`` cost of a pod without a node in the tier; and what it pays in earlier tiers, less its price.
+    opening, opening_price
+        ``[g]`` cost of opening a node in the tier; and what it pays in earlier tiers.
+    constant, fixed
+        The parts of the bound that depend on neither prices nor patterns, and on prices only.
+    """
+
+    scale: int
+    cover: Ints
+    missing: list[int]
+    missing_price: list[int]
+    opening: list[int]
+    opening_price: list[int]
+    constant: int
+    fixed: int
+
+    def total(self, structure: Structure, best: list[int], share: Fraction) -> Fraction:
+        """Return the bound at a share of the prices, if no pattern of group ``g`` is worth more than ``best[g]``."""
+        a, b = share.numerator, share.denominator
+        value = b * self.constant + a * self.fixed
+        for spare, cost, price in zip(structure.spare.tolist(), self.missing, self.missing_price, strict=True):
+            value += spare * min(0, b * cost + a * price)
+        for nodes, cost, price, worth in zip(
+            structure.nodes.tolist(), self.opening, self.opening_price, best, strict=True
+        ):
+            value += nodes * min(0, b * cost + a * (price - worth))
+        return Fraction(value, b * self.scale)
+
+    def shares(self, best: list[int]) -> list[Fraction]:
+        """Return the shares of the prices at which the bound may be highest (Farley's among them).
+
+        The bound is concave and piecewise linear in the share; its corners are where a term begins to count.
+        """
+        corners = [(cost, -price) for cost, price in zip(self.missing, self.missing_price, strict=True)]
+        corners += [
+            (cost, worth - price) for cost, price, worth in zip(self.opening, self.opening_price, best, strict=True)
+        ]
+        found = {Fraction(1)}
+        for cost, slope in corners:
+            if 0 < cost < slope:
+                found.add(Fraction((cost << SHARE_BITS) // slope, 1 << SHARE_BITS))
+        return sorted(found)
+
+
+def rounded(structure: Structure, tier: int, limits: Ints, duals: Duals) -> Prices:
+    """Round prices to whole numbers.
+
+    Parameters
+    ----------
+    limits
+        ``[s]`` what the earlier tiers reached, less their constants.
+    """
+    highest = max(float(duals.cover.max(initial=0.0)), 1e-9)
+    exponent = max(0, BITS - int(np.ceil(np.log2(highest))))
+    scale = 1 << min(exponent, 40)
+    cover = np.rint(np.maximum(0.0, duals.cover) * scale).astype(np.int64)
+    paid = [max(0, round(float(p) * scale)) for p in duals.tier]
+    # Python's own integers from here on: costs times prices must not overflow.
+    missing_price = [
+        sum(p * int(structure.missing[s, k]) for s, p in enumerate(paid)) - int(cover[k])
+        for k in range(structure.kinds)
+    ]
+    opening_price = [sum(p * int(structure.opening[s, g]) for s, p in enumerate(paid)) for g in range(structure.groups)]
+    fixed = sum(int(price) * int(size) for price, size in zip(cover, structure.size, strict=True))
+    fixed -= sum(p * int(limit) for p, limit in zip(paid, limits, strict=True))
+    return Prices(
+        scale,
+        cover,
+        [scale * cost for cost in structure.missing[tier].tolist()],
+        missing_price,
+        [scale * cost for cost in structure.opening[tier].tolist()],
+        opening_price,
+        scale * int(structure.constant[tier]),
+        fixed,
+    )

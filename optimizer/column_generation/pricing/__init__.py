@@ -1,0 +1,1 @@
+"""The pricing problem: the best patterns of one node under given duals."""

@@ -1,0 +1,84 @@
+"""Weights of shares that say how many devices just these shares need: the prices of a cutting stock program.
+
+`stowplan.models.bin_packing.dual_weights` knows families of weights that suit no shares in particular. The dual of
+Gilmore and Gomory's linear program (1961) gives those at which the shares that there are add up to most: a dual
+feasible function made to measure.
+"""
+
+from __future__ import annotations
+
+import highspy
+import numpy as np
+
+from stowplan.models.arrays import Floats, Ints
+
+GRID = 4096
+"""Steps of a device among which shares are told apart; smaller ones are rounded down, which only adds fillings."""
+
+UNIT = 720_720
+"""Weights are whole multiples of this part of a device; prices are mostly fractions of small numbers."""
+
+ROUNDS = 200
+"""Fillings of a device that are generated at most."""
+
+
+def demanded_weights(parts: Ints, number: Ints, size: int) -> tuple[int, Ints]:
+    """Return weights of shares such that on every device they add up to a limit at most.
+
+    Parameters
+    ----------
+    parts, number
+        Different shares, from 1 to ``size``, and how often each of them is asked for.
+
+    Returns
+    -------
+    tuple
+        The limit, and ``[i]`` the weight of each share.
+    """
+    step = max(int(np.gcd.reduce(parts)), -(-size // GRID))
+    steps, room = parts // step, size // step
+    lp = highspy.Highs()
+    lp.setOptionValue("output_flag", False)
+    lp.setOptionValue("threads", 1)
+    rows, empty = len(parts), np.zeros(0, dtype=np.int32)
+    lp.addRows(rows, number * 1.0, np.full(rows, highspy.kHighsInf), 0, empty, empty, np.zeros(0))
+    for i, often in enumerate((size // parts).tolist()):
+        lp.addCol(1.0, 0.0, highspy.kHighsInf, 1, np.array([i], dtype=np.int32), np.array([float(often)]))
+    price = np.zeros(rows)
+    for _ in range(ROUNDS):
+        lp.run()
+        duals = np.asarray(lp.getSolution().row_dual)
+        if len(duals) != rows or not np.isfinite(duals).all():
+            break
+        price = np.maximum(0.0, duals)
+        filling = _filling(steps, price, room)
+        if filling @ price <= 1 + 1e-9:
+            break
+        used = np.flatnonzero(filling).astype(np.int32)
+        lp.addCol(1.0, 0.0, highspy.kHighsInf, len(used), used, filling[used] * 1.0)
+    weight: Ints = np.rint(price * UNIT).astype(np.int64)
+    # Whatever the prices are worth, what the best filling weighs is a limit.
+    return int(_filling(steps, weight, room) @ weight), weight
+
+
+def _filling(steps: Ints, worth: Ints | Floats, room: int) -> Ints:
+    """``[i]`` how often each share is in the filling of a device that is worth most, by dynamic programming."""
+    best = np.zeros(room + 1, dtype=worth.dtype)
+    last = np.full(room + 1, -1, dtype=np.int64)
+    for space in range(1, room + 1):
+        best[space] = best[space - 1]
+        fits = np.flatnonzero(steps <= space)
+        if len(fits):
+            gain = best[space - steps[fits]] + worth[fits]
+            most = int(np.argmax(gain))
+            if gain[most] > best[space]:
+                best[space], last[space] = gain[most], fits[most]
+    filling = np.zeros(len(steps), dtype=np.int64)
+    space = room
+    while space > 0:
+        if last[space] < 0:
+            space -= 1
+        else:
+            filling[last[space]] += 1
+            space -= int(steps[last[space]])
+    return filling

@@ -1,0 +1,237 @@
+"""Pricing: the most valuable pattern of a group of nodes, with a proven bound, and all patterns above a value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import highspy
+import numpy as np
+from numpy.typing import NDArray
+
+from stowplan.models.arrays import Floats, Ints
+from stowplan.optimizer.column_generation.pricing.device_shares import Taken, holds
+from stowplan.optimizer.column_generation.pricing.greedy import fill_each
+from stowplan.optimizer.column_generation.pricing.kernels import search
+from stowplan.optimizer.column_generation.pricing.meet_in_the_middle import LONGEST_LIST, Meeting, key_of
+from stowplan.optimizer.column_generation.pricing.suffixes import tail_length
+from stowplan.optimizer.column_generation.structure import Structure
+
+KEPT = 24
+"""Patterns kept of one exact pricing: the last ones found, which are the best."""
+
+UNLIMITED = 1 << 62
+"""More than any row has room."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Priced:
+    """What pricing found.
+
+    Parameters
+    ----------
+    bound
+        No pattern of the group is worth more; proven.
+    patterns
+        ``[p, k]`` patterns worth having.
+    complete
+        Whether the search came to its end.
+    work
+        Candidates looked at.
+    """
+
+    bound: int
+    patterns: NDArray[np.int16]
+    complete: bool
+    work: int
+
+
+class Pricer:
+    """Prices the patterns of one group of nodes."""
+
+    def __init__(self, structure: Structure, group: int) -> None:
+        self._all = structure.kinds
+        self.kinds = np.flatnonzero(structure.upper[group] > 0)
+        upper: Ints = structure.upper[group, self.kinds]
+        demand = structure.demand[self.kinds]
+        binding = np.maximum(0, demand).astype(np.float64).T @ upper > structure.room[group] * (1 - 1e-9)
+        self._binding = binding
+        self._demand = np.ascontiguousarray(demand[:, binding])
+        self._room = np.ascontiguousarray(structure.room[group, binding])
+        self._upper: Ints = upper
+        self._on_devices = structure.shares[group]
+        self._relaxed = _Knapsack(self._demand, self._room, upper) if len(self.kinds) and binding.any() else None
+
+    def best(self, value: Ints, least: int, work: int, upper: Ints | None = None) -> Priced:
+        """Find the most valuable pattern.
+
+        Parameters
+        ----------
+        value
+            ``[k]`` what each kind is worth; not negative.
+        least
+            Patterns of at most this value are of no interest, and the bound is not below it.
+        upper
+            ``[k]`` a tighter limit of pods of each kind.
+        """
+        ordered = self._ordered(value, upper, positive=True)
+        if ordered is None:
+            return Priced(least, np.zeros((0, self._all), dtype=np.int16), True, 1)
+        order, weight, surrogate, makers = ordered
+        found = np.zeros((KEPT, len(order)), dtype=np.int16)
+        number, _, bound, looked, complete = search(
+            value[self.kinds][order],
+            weight,
+            surrogate,
+            np.ascontiguousarray(self._demand[order]),
+            self._room,
+            self._limit(upper)[order],
+            *self._shares(order),
+            makers,
+            least,
+            False,
+            np.full(len(self._room), UNLIMITED),
+            work,
+            found,
+        )
+        return Priced(bound, self._patterns(found[: min(number, KEPT)], order), complete, looked)
+
+    def above(self, value: Ints, least: int, work: int, cap: int, waste: Ints | None = None) -> Priced:
+        """Find all patterns worth at least ``least`` to which no pod can be added.
+
+        Not complete if there are more than ``cap`` or it takes more ``work``.
+
+        Parameters
+        ----------
+        waste
+            ``[r]`` patterns that leave more than so much of a row are left out, and pods that make room may be missing
+            from a pattern if it would leave more with them.
+        """
+        meeting = None if waste is None else self.meeting(waste)
+        if meeting is not None:
+            met = self.met(meeting, None, None, work, cap)
+            return replace(met, patterns=met.patterns[met.patterns @ value >= least])
+        ordered = self._ordered(value, None, positive=False)
+        if ordered is None:
+            return Priced(0, np.zeros((1 if least <= 0 else 0, self._all), dtype=np.int16), True, 1)
+        order, weight, surrogate, makers = ordered
+        found = np.zeros((cap, len(order)), dtype=np.int16)
+        number, _, bound, looked, complete = search(
+            value[self.kinds][order],
+            weight,
+            surrogate,
+            np.ascontiguousarray(self._demand[order]),
+            self._room,
+            self._upper[order],
+            *self._shares(order),
+            makers,
+            least,
+            True,
+            np.full(len(self._room), UNLIMITED) if waste is None else waste[self._binding],
+            work,
+            found,
+        )
+        return Priced(bound, self._patterns(found[:number], order), complete, looked)
+
+    def meeting(self, waste: Ints, longest: int = LONGEST_LIST) -> Meeting | None:
+        """Return who finds patterns that leave at most ``waste``; ``None`` if that is not little in any row."""
+        key = key_of(self._demand, self._room, waste[self._binding])
+        if key is None or not tail_length(len(self.kinds), longest):
+            return None
+        return Meeting(key, self._demand, self._room, waste[self._binding], longest)
+
+    def met(self, meeting: Meeting, upper: Ints | None, pivot: int | None, work: int, cap: int) -> Priced:
+        """Find all patterns that leave little room, whatever they are worth.
+
+        Parameters
+        ----------
+        upper
+            ``[k]`` a tighter limit of pods of each kind.
+        pivot
+            A kind of which there must be a pod.
+        """
+        held = (self.kinds == pivot).astype(np.int64)
+        patterns, looked, complete = meeting.find(self._limit(upper), held, work, cap)
+        shares = self._shares(np.arange(len(self.kinds)))
+        fit = [holds(x, *shares) for x in patterns.astype(np.int64)]
+        return Priced(UNLIMITED, self._patterns(patterns[fit], np.arange(len(self.kinds))), complete, looked)
+
+    def greedy(self, value: Ints, upper: Ints | None = None) -> tuple[NDArray[np.int16], Ints]:
+        """Fill a node greedily after one pod of each kind; return ``[p, k]`` patterns and ``[p]`` their value."""
+        ordered = self._ordered(value, upper, positive=True)
+        if ordered is None:
+            return np.zeros((0, self._all), dtype=np.int16), np.zeros(0, dtype=np.int64)
+        order = ordered[0]
+        found = np.zeros((len(self.kinds), len(self.kinds)), dtype=np.int16)
+        worth = np.zeros(len(self.kinds), dtype=np.int64)
+        shares = self._shares(np.arange(len(self.kinds)))
+        fill_each(value[self.kinds], order, self._demand, self._room, self._limit(upper), *shares, found, worth)
+        everyone = np.zeros((len(found), self._all), dtype=np.int16)
+        everyone[:, self.kinds] = found
+        return everyone, worth
+
+    def _shares(self, order: Ints) -> Taken:
+        return self._on_devices.of(self.kinds[order])
+
+    def _limit(self, upper: Ints | None) -> Ints:
+        if upper is None:
+            return self._upper
+        limit: Ints = np.minimum(self._upper, upper[self.kinds])
+        return limit
+
+    def _ordered(self, value: Ints, upper: Ints | None, *, positive: bool) -> tuple[Ints, Floats, float, int] | None:
+        """Return kinds as `search` wants them, their surrogate weights, the surrogate room, how many make room."""
+        values = value[self.kinds]
+        limit = self._limit(upper)
+        makes = np.any(self._demand < 0, axis=1)
+        chosen = np.flatnonzero((limit > 0) & ((values > 0) | makes | (not positive)))
+        if not len(chosen):
+            return None
+        if self._relaxed is None:
+            weight, surrogate = np.zeros(len(self.kinds)), 0.0
+        else:
+            multipliers = self._relaxed.multipliers(values, limit)
+            weight, surrogate = self._demand @ multipliers, float(self._room @ multipliers)
+        density = values[chosen] / np.maximum(weight[chosen], 1e-12)
+        density[weight[chosen] <= 0] = np.inf
+        order = chosen[np.lexsort([-weight[chosen], -density, ~makes[chosen]])]
+        return order, weight[order], surrogate, int(makes[chosen].sum())
+
+    def _patterns(self, found: NDArray[np.int16], order: Ints) -> NDArray[np.int16]:
+        everyone = np.zeros((len(found), self._all), dtype=np.int16)
+        everyone[:, self.kinds[order]] = found
+        return everyone
+
+
+class _Knapsack:
+    """The linear relaxation of a knapsack with several rows; its duals weigh the rows of the surrogate."""
+
+    def __init__(self, demand: Ints, room: Ints, upper: Ints) -> None:
+        self._scale = 1.0 / np.maximum(room, 1)
+        self._upper = upper
+        self._lp = lp = highspy.Highs()
+        lp.setOptionValue("output_flag", False)
+        lp.setOptionValue("threads", 1)
+        rows = len(room)
+        empty = np.zeros(0, dtype=np.int32)
+        lp.addRows(rows, np.full(rows, -highspy.kHighsInf), room * self._scale, 0, empty, empty, np.zeros(0))
+        kinds, columns = np.nonzero(demand)
+        begins = np.searchsorted(kinds, np.arange(len(demand))).astype(np.int32)
+        amounts = (demand * self._scale)[kinds, columns]
+        n = len(demand)
+        lp.addCols(n, np.zeros(n), np.zeros(n), upper * 1.0, len(columns), begins, columns.astype(np.int32), amounts)
+        self._columns = np.arange(n, dtype=np.int32)
+
+    def multipliers(self, value: Ints, upper: Ints) -> Floats:
+        """``[r]`` weigh the rows so that their sum alone bounds the value well; any weights are valid."""
+        lp = self._lp
+        highest = max(1.0, float(value.max(initial=0)))
+        lp.changeColsCost(len(value), self._columns, -value / highest)
+        if not np.array_equal(upper, self._upper):
+            self._upper = upper
+            lp.changeColsBounds(len(upper), self._columns, np.zeros(len(upper)), upper * 1.0)
+        lp.run()
+        duals = -np.asarray(lp.getSolution().row_dual)
+        if len(duals) != len(self._scale) or not np.isfinite(duals).all():
+            duals = np.ones(len(self._scale))
+        weights: Floats = np.maximum(0.0, duals) * self._scale * highest
+        return weights

@@ -1,0 +1,1 @@
+"""Placements from patterns: diving, integer masters, filling, assembly."""

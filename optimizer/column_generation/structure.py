@@ -1,0 +1,277 @@
+"""What patterns read of a problem: kinds of classes, groups of like nodes, and rows that limit a single node.
+
+Whatever is left out here (rules about company across nodes, shared things, budgets) only makes the patterns too
+generous, so a bound stays a bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stowplan.models.arrays import Ints
+from stowplan.models.problem import (
+    AtMost,
+    Capacity,
+    Devices,
+    Distinct,
+    Open,
+    Placement,
+    Problem,
+    Repel,
+    Rule,
+    Unplaced,
+    refine,
+)
+from stowplan.optimizer.column_generation.pricing.device_shares import Shares, packing_of, sums_of
+from stowplan.optimizer.domains import upper_bounds
+from stowplan.optimizer.evaluate import Judge
+from stowplan.optimizer.evaluate.excess import roles
+
+ROWS = 48
+"""Rows that patterns obey at most; capacities come first, and further rules are left out."""
+
+LARGEST = 24_000
+"""Kinds of classes times groups of nodes, beyond which patterns are too many to be worth it."""
+
+MOST = 30_000
+"""Pods of a kind on a node, beyond which patterns do not fit into 16 bits."""
+
+DEAREST = 1 << 34
+"""Cost of a pod or node, beyond which prices do not fit into the integers of pricing."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Structure:
+    """A problem as patterns see it: ``k`` kinds of classes, ``g`` groups of like nodes, ``r`` rows, ``t`` tiers.
+
+    Parameters
+    ----------
+    kind, group
+        ``[c]`` and ``[n]``: to which kind a class belongs, and to which group a node.
+    size, spare
+        ``[k]`` pods of the kind, and how many of them may stay without a node.
+    nodes
+        ``[g]`` number of nodes.
+    demand, room
+        ``[k, r]`` and ``[g, r]``: on every node of the group, ``Σ_k demand·pods ≤ room`` holds in every row.
+    upper
+        ``[g, k]`` the most pods of a kind that a node holds.
+    shares
+        For each group, what pods of each kind take of a node's devices.
+    missing, opening, constant
+        ``[t, k]``, ``[t, g]``, ``[t]``: in each tier, what a pod without a node costs, what a node of the group costs
+        once a pod stands on it, and what is paid in any case. Other terms are not in it; they are never negative.
+    step
+        ``[t]`` values of a tier differ from its constant by multiples of it.
+    """
+
+    kind: Ints
+    group: Ints
+    size: Ints
+    spare: Ints
+    nodes: Ints
+    demand: Ints
+    room: Ints
+    upper: Ints
+    shares: tuple[Shares, ...]
+    missing: Ints
+    opening: Ints
+    constant: Ints
+    step: Ints
+
+    @property
+    def kinds(self) -> int:
+        """Number of kinds."""
+        return len(self.size)
+
+    @property
+    def groups(self) -> int:
+        """Number of groups."""
+        return len(self.nodes)
+
+    def speaks_of(self, tier: int) -> bool:
+        """Whether patterns have something to say about a tier."""
+        return bool(self.missing[tier].any() or self.opening[tier].any())
+
+    def attainable(self, tier: int, value: int) -> int:
+        """Return the least number that is not below a value, nor ruled out as a value of the tier by its step."""
+        constant, step = int(self.constant[tier]), int(self.step[tier])
+        return constant - (constant - value) // step * step
+
+    def affordable(self, money: Ints, kinds: Ints) -> Ints:
+        """Return how many pods of each of some kinds may be without a node, if no others are.
+
+        Parameters
+        ----------
+        money
+            ``[s]`` what that may cost in each of the first tiers.
+        """
+        cost, spare = self.missing[: len(money), kinds], self.spare[kinds]
+        most = np.maximum(0, money)[:, None] // np.maximum(1, cost)
+        found: Ints = np.where(cost > 0, np.minimum(most, spare), spare).min(axis=0)
+        return found
+
+    def patterns(self, placement: Placement) -> Ints:
+        """``[n, k]`` how many pods of each kind a placement has on each node."""
+        table = np.zeros((len(self.group), self.kinds), dtype=np.int64)
+        np.add.at(table, (placement.node, self.kind[placement.cls]), placement.count)
+        return table
+
+
+def structure_of(judge: Judge) -> Structure | None:
+    """Read the structure, or return ``None`` if there are too many kinds and groups."""
+    problem = judge.problem
+    classes, nodes = problem.shape
+    if not classes or not nodes:
+        return None
+    upper = upper_bounds(problem)
+    missing, opening, constant, held, step = _costs(problem)
+    packing = packing_of(judge)
+    rows = list(_rows(judge))[:ROWS]
+    demand = np.array([row for row, _ in rows], dtype=np.int64).reshape(len(rows), classes)
+    room = np.array([space for _, space in rows], dtype=np.int64).reshape(len(rows), nodes)
+
+    reach = np.unique(np.packbits(upper > 0, axis=1), axis=0, return_inverse=True)[1].reshape(-1)
+    kind = refine(classes, (), [reach.astype(np.int64), *demand, *packing.asked, *missing])
+    kinds = int(kind.max()) + 1
+    first = np.unique(kind, return_index=True)[1]
+    pooled = np.zeros((kinds, nodes), dtype=np.int64)
+    np.add.at(pooled, kind, upper.astype(np.int64))
+    size, spare = _sum(problem.size, kind, kinds), _sum(problem.spare, kind, kinds)
+    demand = demand[:, first]
+    pooled = np.minimum(pooled, size[:, None])
+    pooled, binding = _tighten(demand, room, pooled, size)
+    demand, room = demand[binding], room[binding]
+
+    looks = np.vstack([room, pooled, packing.offered, opening, held.astype(np.int64)])
+    _, member, group = np.unique(looks, axis=1, return_index=True, return_inverse=True)
+    group = group.reshape(-1).astype(np.int64)
+    if kinds * len(member) > LARGEST or pooled.max() > MOST or max(missing.max(), opening.max()) > DEAREST:
+        return None
+    return Structure(
+        kind=kind,
+        group=group,
+        size=size,
+        spare=spare,
+        nodes=np.bincount(group).astype(np.int64),
+        demand=np.ascontiguousarray(demand.T),
+        room=np.ascontiguousarray(room[:, member].T),
+        upper=np.ascontiguousarray(pooled[:, member].T),
+        shares=tuple(packing.on(n, first) for n in member.tolist()),
+        missing=missing[:, first],
+        opening=opening[:, member],
+        constant=constant,
+        step=step,
+    )
+
+
+def _sum(per_class: Ints, kind: Ints, kinds: int) -> Ints:
+    total = np.zeros(kinds, dtype=np.int64)
+    np.add.at(total, kind, per_class)
+    return total
+
+
+def _costs(problem: Problem) -> tuple[Ints, Ints, Ints, NDArray[np.bool_], Ints]:
+    """``[t, c]`` cost of a missing pod; ``[t, n]`` of opening a node; ``[t]`` of what is open; ``[t, n]`` what is.
+
+    And ``[t]`` the step between values: the greatest common divisor of the costs, if there are no other terms.
+    """
+    classes, nodes = problem.shape
+    missing = np.zeros((len(problem.tiers), classes), dtype=np.int64)
+    opening = np.zeros((len(problem.tiers), nodes), dtype=np.int64)
+    constant = np.zeros(len(problem.tiers), dtype=np.int64)
+    held = np.zeros((len(problem.tiers), nodes), dtype=np.bool_)
+    step = np.ones(len(problem.tiers), dtype=np.int64)
+    for t, tier in enumerate(problem.tiers):
+        for weighted in tier.terms:
+            match weighted.term:
+                case Unplaced() as term:
+                    missing[t] += weighted.weight * term.cost
+                case Open() as term:
+                    shut = term.held == 0
+                    opening[t] += np.where(shut, weighted.weight * term.cost, 0)
+                    constant[t] += weighted.weight * int(term.cost[~shut].sum())
+                    held[t] |= ~shut
+                case _:
+                    pass  # never negative, so the tier is at least what is read of it
+        if all(isinstance(weighted.term, Unplaced | Open) for weighted in tier.terms):
+            step[t] = max(1, int(np.gcd.reduce(np.concatenate([missing[t], opening[t]]))))
+    return missing, opening, constant, held, step
+
+
+def _rows(judge: Judge) -> Iterator[tuple[Ints, Ints]]:
+    """Yield ``[c]`` demands and ``[n]`` rooms of linear inequalities that every legal placement keeps on every node.
+
+    A place that is exceeded at the start may stay so, by no more than at the start.
+    """
+    problem = judge.problem
+    pairs = list(zip(problem.rules, judge.start_excess, strict=True))
+    for rule, before in pairs:
+        if isinstance(rule, Capacity) and rule.demand.any():
+            yield rule.demand, np.maximum(0, rule.free) + before
+    for rule, before in pairs:
+        yield from _other_rows(problem, rule, before)
+
+
+def _other_rows(problem: Problem, rule: Rule, before: Ints) -> Iterator[tuple[Ints, Ints]]:
+    """Yield what rules other than capacities say of one node."""
+    classes = len(problem.classes)
+    match rule:
+        case AtMost():
+            room = np.maximum(0, rule.limit + before - rule.held)
+            yield _indicator(classes, rule.group), _at(rule.topology.domain, room, problem.pods)
+        case Distinct() if rule.own.any():
+            yield rule.own, np.maximum(0, np.maximum(0, rule.limit) + before - rule.held.sum(axis=0))
+        case Devices():
+            for limit, demand, free in sums_of(problem, rule):
+                yield demand, np.maximum(0, free) + limit * before
+        case Repel():
+            both, seekers, targets = roles(rule.seekers, rule.targets)
+            held = [rule.topology.total(h) for h in (rule.held.both, rule.held.seekers, rule.held.targets)]
+            if not len(both):
+                return
+            # One pod of both roles leaves no room for any other: it weighs as much as all the others may.
+            for others, mine, theirs in ((seekers, held[1], held[2]), (targets, held[2], held[1])):
+                alone = int(problem.size[others].sum()) + 1
+                room = np.where((held[0] > 0) | (theirs > 0), 0, np.where(mine > 0, alone - 1, alone))
+                anything = alone * problem.pods
+                demand = alone * _indicator(classes, both) + _indicator(classes, others)
+                yield demand, _at(rule.topology.domain, np.where(before > 0, anything, room), anything)
+        case _:
+            return
+
+
+def _indicator(classes: int, chosen: Ints) -> Ints:
+    row = np.zeros(classes, dtype=np.int64)
+    row[chosen] = 1
+    return row
+
+
+def _at(domain: Ints, per_domain: Ints, elsewhere: int) -> Ints:
+    """``[n]`` a domain's number on each of its nodes."""
+    if not len(per_domain):
+        return np.full(len(domain), elsewhere, dtype=np.int64)
+    here: Ints = np.where(domain >= 0, per_domain[domain], elsewhere)
+    return here
+
+
+def _tighten(demand: Ints, room: Ints, upper: Ints, size: Ints) -> tuple[Ints, NDArray[np.bool_]]:
+    """Let every row limit single kinds; say which rows still have something to say about several kinds.
+
+    Negative demands make room: all pods of such kinds on one node at most.
+    """
+    keep = np.zeros(len(demand), dtype=np.bool_)
+    made = np.maximum(0, -demand) @ size
+    for row, space, more in zip(demand, room, made, strict=True):
+        asking = np.flatnonzero(row > 0)
+        upper[asking] = np.minimum(upper[asking], (space[None, :] + more) // row[asking, None])
+    for r, (row, space) in enumerate(zip(demand, room, strict=True)):
+        asking = np.flatnonzero(row > 0)
+        # In floating point, since a sum of demands far beyond the room may leave 64 bits.
+        load = row[asking].astype(np.float64) @ upper[asking].astype(np.float64)
+        keep[r] = bool(np.any(load > space * (1 - 1e-9)))
+    return upper, keep

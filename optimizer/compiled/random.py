@@ -1,0 +1,37 @@
+"""Random numbers whose state is an array, so that equal seeds walk equal ways on every machine and thread."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stowplan.optimizer.compiled.jit import inlined
+
+State = NDArray[np.uint64]
+
+
+@inlined
+def bits(state: State) -> int:
+    """Return 63 random bits (splitmix64)."""
+    state[0] += np.uint64(0x9E3779B97F4A7C15)
+    z = state[0]
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return int(np.int64((z ^ (z >> np.uint64(31))) >> np.uint64(1)))
+
+
+@inlined
+def below(state: State, n: int) -> int:
+    """Return a random whole number from 0 to ``n`` - 1."""
+    return bits(state) % n
+
+
+@inlined
+def uniform(state: State) -> float:
+    """Return a random number above 0 and at most 1."""
+    return ((bits(state) >> 10) + 1) / 9007199254740992.0
+
+
+def start_of(seed: int) -> State:
+    """Return the state that a seed begins with."""
+    return np.array([(seed * 0x9E3779B97F4A7C15 + 0x2545F4914F6CDD1D) % (1 << 64)], dtype=np.uint64)

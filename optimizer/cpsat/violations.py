@@ -1,0 +1,72 @@
+"""What exceeds a rule, place by place: at the start, in the incumbent, and in the model."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stowplan.models.arrays import Ints
+from stowplan.models.problem import Rule
+from stowplan.optimizer.cpsat.builder import Builder, Linear, negated
+from stowplan.optimizer.cpsat.variables import Variables
+from stowplan.optimizer.evaluate.evaluation import severity
+from stowplan.optimizer.evaluate.excess import arrivals, excess
+
+
+class Places:
+    """The places of one rule, and the literals of those that are exceeded at the start.
+
+    Parameters
+    ----------
+    before
+        Excess at the start by place, or ``None`` where there is none.
+    total
+        Takes what exceeds the rule in the model, each unit at its severity.
+    """
+
+    def __init__(self, rule: Rule, before: Ints | None, builder: Builder, variables: Variables, total: Linear) -> None:
+        self.rule = rule
+        self.before = before
+        self.builder = builder
+        self.variables = variables
+        self.excess = total
+        if before is not None:
+            scope = variables.scope
+            self.now = excess(rule, scope.problem, scope.incumbent)
+            self.arrived = arrivals(rule, scope.problem, scope.frozen)
+            self.severity = severity(rule, len(before))
+
+    def exceeded(self, p: int) -> bool:
+        """Whether a place was exceeded at the start."""
+        return self.before is not None and bool(self.before[p])
+
+    def severity_of(self, p: int) -> int:
+        """Return the repair cost of one unit of excess at a place."""
+        return int(self.severity[p]) if self.before is not None else 0
+
+    def amount(self, p: int) -> int:
+        """Return a variable for the excess of a place, which may not grow, and count it."""
+        assert self.before is not None
+        amount = self.builder.var(0, int(self.before[p]), int(self.now[p]))
+        self.excess.add(amount, int(self.severity[p]))
+        return amount
+
+    def mended(self, p: int, over: Linear, rows: Ints, columns: Ints) -> list[int]:
+        """Let a place that is exceeded at the start stay so; return the literals under which it is mended.
+
+        Parameters
+        ----------
+        over
+            A lower bound of the excess, exact while the place is exceeded.
+        rows, columns
+            Who may not come while it is, and where.
+        """
+        if not self.exceeded(p) or self.arrived[p]:
+            return []  # a place to which a frozen pod has come can only be one that is mended
+        builder, variables = self.builder, self.variables
+        still = builder.flag(bool(self.now[p]))
+        builder.at_most(over.plus(self.amount(p), -1), 0, [still])
+        at = np.ix_(rows, columns)
+        for y, start in zip(variables.index[at].ravel().tolist(), variables.start[at].ravel().tolist(), strict=True):
+            if y >= 0:
+                builder.at_most(Linear.of(y), start, [still])
+        return [negated(still)]

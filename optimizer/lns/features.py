@@ -1,0 +1,193 @@
+"""What a placement looks like to those who choose which part of it to free."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from stowplan.models.arrays import Floats, Ints
+from stowplan.models.problem import (
+    CURVES,
+    Excess,
+    Move,
+    MovePeak,
+    NodeCurve,
+    NodeScore,
+    Open,
+    Placement,
+    Prefer,
+    Term,
+    Topology,
+    Unplaced,
+)
+from stowplan.optimizer.evaluate.cost import missed_points, usage
+from stowplan.optimizer.evaluate.excess import excess
+from stowplan.optimizer.subproblem.index import Index
+from stowplan.optimizer.subproblem.mentions import ranges
+
+
+class Shared:
+    """What does not change with the placement: groups, topologies and terms of a tier.
+
+    Attributes
+    ----------
+    capacities
+        All of them.
+    groups
+        Sets of classes that some rule or term names.
+    topologies
+        Partitions into at least two domains, of which one has several nodes.
+    waiting_costs
+        Whether pods without a node cost something in the tier.
+    counts_nodes
+        Whether nodes in use do.
+    weighs_moves
+        Whether moves do, beside curves.
+    nothing_else
+        Whether nothing does but moves, where pods stand, and curves of single nodes.
+    curves
+        What is a matter of each node's load.
+    """
+
+    def __init__(self, index: Index, tier: int) -> None:
+        self.index = index
+        self.problem = problem = index.problem
+        self.tier = problem.tiers[tier]
+        self.curves = index.judge.curves(tier)
+        terms: list[Term] = [weighted.term for weighted in self.tier.terms]
+        parts = [*problem.rules, *terms]
+        self.capacities = [rule for _, rule in index.capacities]
+        self.groups = [*index.rules_of.groups, *index.terms_of[tier].groups]
+        found: dict[int, Topology] = {}
+        for part in parts:
+            for topology in (getattr(part, "topology", None), *getattr(part, "topologies", ())):
+                if topology is not None and 1 < topology.size < int((topology.domain >= 0).sum()):
+                    found.setdefault(id(topology), topology)
+        self.topologies = list(found.values())
+        self.waiting_costs = any(isinstance(term, Unplaced) for term in terms)
+        self.counts_nodes = any(isinstance(term, Open) for term in terms)
+        curves = any(isinstance(term, CURVES) for term in terms)
+        self.weighs_moves = curves and any(isinstance(term, Move | MovePeak) for term in terms)
+        self.nothing_else = all(isinstance(term, NodeCurve | Move | MovePeak | Prefer) for term in terms)
+
+
+class Scene:
+    """A placement as seen from one tier.
+
+    Attributes
+    ----------
+    missing
+        ``[c]`` pods without a node.
+    """
+
+    def __init__(self, shared: Shared, placement: Placement) -> None:
+        self.shared = shared
+        self.problem = shared.problem
+        self.placement = placement
+        self._order = np.argsort(placement.node, kind="stable")
+        self._first = np.searchsorted(placement.node[self._order], np.arange(len(self.problem.nodes) + 1))
+        self.missing: Ints = self.problem.size - placement.placed(len(self.problem.classes))
+
+    def classes_on(self, n: int) -> Ints:
+        """Return the classes that have pods on a node."""
+        return self.placement.cls[self._order[self._first[n] : self._first[n + 1]]]
+
+    def holders(self, classes: Ints) -> Ints:
+        """Return the nodes that hold pods of any of the classes."""
+        first = np.searchsorted(self.placement.cls, classes, "left")
+        last = np.searchsorted(self.placement.cls, classes, "right")
+        return np.unique(self.placement.node[ranges(first, last)])
+
+    @cached_property
+    def pods(self) -> Ints:
+        """``[n]`` how many pods stand on each node."""
+        return self.placement.per_node(len(self.problem.nodes))
+
+    @cached_property
+    def fill(self) -> Floats:
+        """``[r, n]`` how full each node is of each capacity; 1 is full."""
+        nodes = len(self.problem.nodes)
+        capacities = self.shared.capacities
+        shares = [
+            np.minimum(2.0, self.placement.per_node(nodes, rule.demand) / np.maximum(1, rule.free))
+            for rule in capacities
+        ]
+        return np.array(shares).reshape(len(capacities), nodes)
+
+    @cached_property
+    def fullness(self) -> Floats:
+        """``[n]`` the mean of `fill` over the capacities."""
+        if not len(self.fill):
+            return self.pods.astype(np.float64)
+        mean: Floats = self.fill.mean(axis=0)
+        return mean
+
+    @cached_property
+    def came(self) -> Placement:
+        """Pods that stand where they did not at the start."""
+        return self.placement.beyond(self.problem.start, len(self.problem.nodes))
+
+    @cached_property
+    def left(self) -> Placement:
+        """Pods that stood at the start where they do not now."""
+        return self.problem.start.beyond(self.placement, len(self.problem.nodes))
+
+    @property
+    def only_moves_are_left(self) -> bool:
+        """Whether loads cost no more than they have to, so that only other nodes for moved pods can make it better."""
+        return self.shared.weighs_moves and self.shared.nothing_else and not self.beyond.any()
+
+    @cached_property
+    def heat(self) -> Floats:
+        """``[n]`` what each node costs in the tier, as far as single nodes tell; its loads beyond what they have to."""
+        heat = self.beyond.copy()
+        for weighted in self.shared.tier.terms:
+            heat += weighted.weight * self._heat(weighted.term)
+        return heat
+
+    @cached_property
+    def loads(self) -> list[Ints]:
+        """``[n]`` for each curve of the tier, the loads of its nodes."""
+        nodes = len(self.problem.nodes)
+        return [self.placement.per_node(nodes, curve.term.demand) + curve.term.held for curve in self.shared.curves]
+
+    @cached_property
+    def beyond(self) -> Floats:
+        """``[n]`` what each node's loads cost beyond what they have to."""
+        nodes = np.arange(len(self.problem.nodes))
+        beyond = np.zeros(len(nodes))
+        for curve, load in zip(self.shared.curves, self.loads, strict=True):
+            beyond += curve.beyond(nodes, load)
+        return beyond
+
+    def _heat(self, term: Term) -> Floats:
+        nodes = len(self.problem.nodes)
+        heat = np.zeros(nodes)
+        placement = self.placement
+        match term:
+            case NodeScore():
+                heat += (
+                    term.cost
+                    * placement.per_node(nodes, term.scored)
+                    * missed_points(term, usage(term, placement, nodes))
+                )
+            case Prefer():
+                np.add.at(heat, placement.node, term.table[term.row[placement.cls], placement.node] * placement.count)
+            case Move():
+                new = placement.beyond(self.problem.start, nodes)
+                np.add.at(heat, new.node, term.cost[new.cls] * new.count)
+            case Open():
+                heat += term.cost * (self.pods > 0)
+            case Excess():
+                for i in self.shared.index.before:
+                    rule = self.problem.rules[i]
+                    now = excess(rule, self.problem, placement)
+                    topology = getattr(rule, "topology", None)
+                    if topology is not None and len(now) == topology.size:
+                        heat += np.where(topology.domain >= 0, now[topology.domain], 0)
+                    elif len(now) % nodes == 0:
+                        heat += now.reshape(-1, nodes).sum(axis=0)
+            case _:
+                pass  # curves are beyond; what speaks of domains or of absent pods has kinds of its own
+        return heat

@@ -1,5 +1,0 @@
-"""Bounds and placements from patterns: what fits on one node, and how often each of them is used."""
-
-from optimizer.patterns.engine import PatternEngine, PatternOutcome
-
-__all__ = ["PatternEngine", "PatternOutcome"]

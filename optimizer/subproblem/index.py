@@ -1,0 +1,47 @@
+"""A problem with its rules and terms looked up by class, worked out once for all of its models."""
+
+from __future__ import annotations
+
+from stowplan.models.arrays import Ints
+from stowplan.models.problem import Attract, Capacity, Pair, Repel
+from stowplan.optimizer.evaluate.evaluation import Judge
+from stowplan.optimizer.evaluate.excess import roles
+from stowplan.optimizer.subproblem.mentions import Mentions
+
+
+class Index:
+    """What models of one problem share.
+
+    Attributes
+    ----------
+    before
+        Excess at the start, by place, of each rule that is exceeded there.
+    capacities
+        The capacities, with their numbers among the rules.
+    rules_of, terms_of
+        Which rules name a class; for each tier, which terms do.
+    """
+
+    def __init__(self, judge: Judge) -> None:
+        self.judge = judge
+        self.problem = problem = judge.problem
+        self.before = {i: before for i, before in enumerate(judge.start_excess) if before.any()}
+        self.capacities = [(i, rule) for i, rule in enumerate(problem.rules) if isinstance(rule, Capacity)]
+        classes = len(problem.classes)
+        self.rules_of = Mentions(problem.rules, classes)
+        self.terms_of = [Mentions([w.term for w in tier.terms], classes) for tier in problem.tiers]
+        self._start_load: dict[int, Ints] = {}
+        self._roles: dict[int, tuple[Ints, Ints, Ints]] = {}
+
+    def start_load(self, rule: Capacity) -> Ints:
+        """``[n]`` what the pods that stood on each node at the start demand."""
+        if id(rule) not in self._start_load:
+            self._start_load[id(rule)] = self.problem.start.per_node(len(self.problem.nodes), rule.demand)
+        return self._start_load[id(rule)]
+
+    def roles(self, part: Repel | Attract | Pair) -> tuple[Ints, Ints, Ints]:
+        """Return the classes that are seeker and target, seeker only, target only."""
+        found = self._roles.get(id(part))
+        if found is None:
+            found = self._roles[id(part)] = roles(part.seekers, part.targets)
+        return found

@@ -1,0 +1,1 @@
+"""What is computed from a problem: solutions, comparisons, frontiers, verifications."""

@@ -1,0 +1,123 @@
+"""Today, kube-scheduler and the best placement, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from stowplan.answers.measures import Measures, measure
+from stowplan.answers.solve import Solution, fixed, solve_snapshot, today
+from stowplan.models.kubernetes import Pod
+from stowplan.models.stop import Stop
+from stowplan.optimizer.portfolio import Options
+from stowplan.optimizer.run import Progress, silent
+from stowplan.plugins_compat.compiler.compile import Compiled
+from stowplan.plugins_compat.simulate import Simulation, simulate
+
+TODAY, PENDING_ONLY, GREEDY, BEST = "today", "kube-scheduler, pending only", "kube-scheduler", "stowplan"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One placement of the comparison."""
+
+    name: str
+    measures: Measures
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Placements side by side.
+
+    Parameters
+    ----------
+    columns
+        Today; if pods are waiting, today with kube-scheduler placing only those; kube-scheduler placing every free
+        pod anew; the best placement found.
+    """
+
+    compiled: Compiled
+    solution: Solution
+    columns: Sequence[Column]
+    notes: Sequence[str]
+
+    def column(self, name: str) -> Measures | None:
+        """Return the figures of a placement by name."""
+        return next((column.measures for column in self.columns if column.name == name), None)
+
+
+def compare(
+    compiled: Compiled,
+    options: Options,
+    *,
+    stop: Stop | None = None,
+    progress: Progress = silent,
+    scores: bool = True,
+) -> Comparison:
+    """Compare where pods stand, where kube-scheduler would put them, and the best placement.
+
+    Parameters
+    ----------
+    scores
+        Also compare final-state plugin scores.
+    """
+    stop = stop or Stop()
+    now = today(compiled)
+    waiting = [pod for pod in compiled.pods if not pod.node_name]
+    starts: list[tuple[str, Sequence[Pod], dict[str, str]]] = [(GREEDY, compiled.pods, fixed(compiled))]
+    if waiting and len(waiting) < len(compiled.pods):
+        starts.insert(0, (PENDING_ONLY, waiting, now))
+    runs = [(name, _schedule(compiled, queue, standing, options, stop)) for name, queue, standing in starts]
+    finished = [(name, run) for name, run in runs if run.complete]
+    candidates = [run.where for _, run in finished]
+    for (_, queue, standing), (_, run) in zip(starts, runs, strict=True):
+        if run.preemptions and not stop.is_set():
+            # A placement that takes the node from pods which must keep one is no start; what comes before that may be.
+            mild = _schedule(compiled, queue, standing, options, stop, preempts=False)
+            candidates += [mild.where] if mild.complete else []
+    solution = solve_snapshot(compiled, options, candidates=candidates, stop=stop, progress=progress)
+    columns = [Column(TODAY, measure(compiled, now, scores=scores))]
+    columns += [Column(name, measure(compiled, run.where, scores=scores)) for name, run in finished]
+    columns.append(Column(BEST, measure(compiled, solution.where, scores=scores)))
+    notes = list(solution.notes)
+    if len(finished) < len(runs):
+        notes.append("kube-scheduler's placement was cut short and is left out")
+    preempting = [_preempted(compiled, name, run) for name, run in finished if run.preemptions]
+    if preempting and compiled.objective.preemption == "never":
+        preempting.append("stowplan takes no pod's node away, as the objective asks; --preemption by-priority lets it")
+    notes += preempting
+    for name, run in finished:
+        broken = [decision for decision in run.decisions if decision.is_error]
+        if broken:
+            notes.append(f"{name}: {len(broken)} pods were not scheduled for an error: {broken[0].message}")
+    return Comparison(compiled, solution, columns, notes)
+
+
+def _schedule(
+    compiled: Compiled,
+    queue: Sequence[Pod],
+    standing: dict[str, str],
+    options: Options,
+    stop: Stop,
+    *,
+    preempts: bool = True,
+) -> Simulation:
+    return simulate(
+        compiled.snapshot,
+        compiled.profile,
+        queue,
+        standing,
+        shapes=compiled.shapes,
+        seed=options.seed,
+        preempts=preempts,
+        stopped=stop.is_set,
+    )
+
+
+def _preempted(compiled: Compiled, name: str, run: Simulation) -> str:
+    """Say what preemption did to a column: victims without a node count among the pods without."""
+    victims = {preemption.victim.key for preemption in run.preemptions}
+    lost = sum(1 for key in victims if key not in run.where)
+    stay = len(victims & fixed(compiled).keys())
+    note = f"{name}: pods preempted: {len(victims)}, of which without a node in the end: {lost}"
+    return f"{note}; fixed here, so that tiers count them where they stand today: {stay}" if stay else note

@@ -1,0 +1,170 @@
+"""Moves against gain: the best placement for each of a ladder of limits on moves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from stowplan.answers.solve import Solution, solve_snapshot
+from stowplan.models.errors import InputError
+from stowplan.models.problem import MoveBudget, Origin
+from stowplan.models.result import NOT_NEGATIVE, Status, TierOutcome
+from stowplan.models.stop import Stop
+from stowplan.optimizer.evaluate import Judge
+from stowplan.optimizer.portfolio import Options
+from stowplan.optimizer.run import Progress, silent
+from stowplan.plans.replay.outcome import Worth, share_kept
+from stowplan.plugins_compat.compiler.compile import Compiled
+
+LADDER: tuple[int | None, ...] = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, None)
+"""Limits that are tried; ``None`` is no limit. Those of at least as many moves as there are pods say nothing new."""
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """The best placement found for one limit.
+
+    Parameters
+    ----------
+    limit
+        At most so many pods leave their node; ``None`` is any number.
+    moves
+        How many do.
+    share
+        Share of the largest gain that is reached, by the first tier that improves; ``None`` if none does.
+    """
+
+    limit: int | None
+    moves: int
+    tiers: Sequence[TierOutcome]
+    share: float | None
+    where: Mapping[str, str]
+
+    @property
+    def values(self) -> tuple[int, ...]:
+        """Value of each tier."""
+        return tuple(tier.value for tier in self.tiers)
+
+    @property
+    def proven(self) -> bool:
+        """Whether nothing better exists within the limit."""
+        return all(tier.status is Status.OPTIMAL for tier in self.tiers)
+
+
+@dataclass(frozen=True, eq=False)
+class Frontier:
+    """Points by rising limit; none is worse than the one before.
+
+    Parameters
+    ----------
+    before
+        Value of each tier today.
+    complete
+        Whether the whole ladder was climbed.
+    """
+
+    compiled: Compiled
+    before: tuple[int, ...]
+    points: Sequence[Point]
+    complete: bool
+
+
+def ladder(compiled: Compiled, limits: Sequence[int] | None = None) -> list[int | None]:
+    """Return the limits to try, rising, with no limit as the last.
+
+    Parameters
+    ----------
+    limits
+        Limits of one's own.
+
+    Raises
+    ------
+    InputError
+        If one of them is negative.
+    """
+    if limits is not None and (wrong := [limit for limit in limits if limit < 0]):
+        raise InputError(f"is {wrong[0]}; must be 0 or more", field="--moves")
+    pods = sum(1 for pod in compiled.pods if pod.node_name)
+    chosen = [limit for limit in LADDER if limit is not None] if limits is None else sorted(set(limits))
+    return [*(limit for limit in chosen if limit < pods), None]
+
+
+def climb(
+    compiled: Compiled,
+    options: Options,
+    *,
+    limits: Sequence[int] | None = None,
+    stop: Stop | None = None,
+    progress: Progress = silent,
+    tell: Callable[[Point], None] = lambda point: None,
+) -> Frontier:
+    """Find the best placement for each limit on moves, each search beginning where the last one ended.
+
+    A placement within one limit is within all higher ones, so values never rise along the ladder.
+
+    Parameters
+    ----------
+    compiled
+        Without a limit on moves.
+    options
+        The time limit is for the whole ladder, in equal parts.
+    limits
+        Limits to try beside none; by default those of `LADDER`.
+    stop
+        Set it to have the points that are found by then.
+    tell
+        Called with every point as it is found; its share is not known yet.
+
+    Raises
+    ------
+    InputError
+        If a limit is negative.
+    """
+    stop = stop or Stop()
+    steps = ladder(compiled, limits)
+    each = replace(options, time_limit=max(0.1, options.time_limit / len(steps)))
+    before = Judge(compiled.problem).evaluate(compiled.problem.start).values
+    found: list[Point] = []
+    candidates: list[Mapping[str, str]] = []
+    for limit in steps:
+        if stop.is_set():
+            break
+        limited = _limited(compiled, limit)
+        solution = solve_snapshot(limited, each, candidates=candidates, stop=stop, progress=progress)
+        point = _point(limit, solution, found[-1] if found else None)
+        found.append(point)
+        candidates = [point.where]
+        tell(point)
+    return Frontier(compiled, before, _shared(before, found), len(found) == len(steps) and not stop.is_set())
+
+
+def _limited(compiled: Compiled, limit: int | None) -> Compiled:
+    if limit is None:
+        return compiled
+    problem = compiled.problem
+    rules = (*problem.rules, MoveBudget(Origin("--max-moves"), limit))
+    return replace(compiled, problem=replace(problem, rules=rules))
+
+
+def _point(limit: int | None, solution: Solution, last: Point | None) -> Point:
+    """Return the point of a solution, or the last one's placement, where the filters have sent back too many pods.
+
+    A bound holds given what the tiers above reach.
+    """
+    outcome = solution.outcome
+    if last is not None and last.values < outcome.values:
+        tiers, unchanged = [], True
+        for old, new in zip(last.tiers, outcome.tiers, strict=True):
+            bound, by = (min(new.bound, old.value), new.bound_by) if unchanged else (0, NOT_NEGATIVE)
+            tiers.append(TierOutcome(new.tier, old.value, bound, by, new.seconds))
+            unchanged &= old.value == new.value
+        return Point(limit, last.moves, tiers, None, last.where)
+    return Point(limit, solution.evaluation.moves, tuple(outcome.tiers), None, solution.where)
+
+
+def _shared(before: tuple[int, ...], points: Sequence[Point]) -> list[Point]:
+    """Say of each point which share of the last one's gain it has."""
+    if not points:
+        return []
+    start, best = Worth(before, True), Worth(points[-1].values, True)
+    return [replace(point, share=share_kept(start, best, Worth(point.values, True))) for point in points]

@@ -1,0 +1,187 @@
+"""Runs recorded scheduler decisions through our framework and counts what comes out differently."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from stowplan.instances.traces import TraceWriter, read_traces
+from stowplan.models.errors import InputError
+from stowplan.models.kubernetes import Pod
+from stowplan.models.stop import Stop
+from stowplan.models.trace import Expectation, Trace
+from stowplan.plugins_compat.compiler.compile import Compiled
+from stowplan.plugins_compat.framework.profile import Profile
+from stowplan.plugins_compat.parity.differences import PREEMPTION, Difference, differences
+from stowplan.plugins_compat.parity.record import make_case
+from stowplan.plugins_compat.parity.replay import recorded_profile, replay
+from stowplan.plugins_compat.profiles import read_configuration
+
+
+@dataclass(slots=True)
+class FileTally:
+    """What a file holds: cases, pods decided about, and pods decided about differently."""
+
+    file: str
+    cases: int = 0
+    pods: int = 0
+    different: int = 0
+
+
+@dataclass(slots=True)
+class PluginTally:
+    """What was compared of a plugin: recorded refusals (or nominations) and scores; how many of its answers differ."""
+
+    plugin: str
+    refusals: int = 0
+    scores: int = 0
+    different: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A difference, and where it was found."""
+
+    source: str
+    case: str
+    pod: str
+    difference: Difference
+
+
+@dataclass(slots=True)
+class Validation:
+    """What came of running traces.
+
+    Parameters
+    ----------
+    findings
+        The first differences; ``total`` counts all.
+    complete
+        Whether every case was run; ``False`` after an interruption.
+    """
+
+    files: list[FileTally] = field(default_factory=list)
+    plugins: dict[str, PluginTally] = field(default_factory=dict)
+    findings: list[Finding] = field(default_factory=list)
+    total: int = 0
+    complete: bool = True
+
+    @property
+    def holds(self) -> bool:
+        """Whether every decision came out as it was recorded."""
+        return self.total == 0
+
+    @property
+    def pods(self) -> int:
+        """Number of decisions that were compared."""
+        return sum(tally.pods for tally in self.files)
+
+    def plugin(self, name: str) -> PluginTally:
+        """Return the tally of a plugin."""
+        return self.plugins.setdefault(name, PluginTally(name))
+
+
+def validate(
+    files: Sequence[Path],
+    *,
+    profile: Profile | None = None,
+    record: TraceWriter | None = None,
+    keep: int = 20,
+    stop: Stop | None = None,
+    progress: Callable[[FileTally], None] = lambda tally: None,
+) -> Validation:
+    """Decide every recorded case again and compare.
+
+    Parameters
+    ----------
+    profile
+        Decide with this profile instead of the one that was recorded.
+    record
+        Also write what we decide.
+    keep
+        How many differences to keep in words.
+
+    Raises
+    ------
+    InputError
+        With the line that cannot be used.
+    """
+    stop = stop or Stop()
+    validation = Validation()
+    for file in files:
+        tally = FileTally(str(file))
+        validation.files.append(tally)
+        for trace in read_traces(file):
+            if stop.is_set():
+                validation.complete = False
+                return validation
+            _run(trace, profile, record, validation, tally, keep)
+        progress(tally)
+    return validation
+
+
+def _run(
+    trace: Trace,
+    profile: Profile | None,
+    record: TraceWriter | None,
+    validation: Validation,
+    tally: FileTally,
+    keep: int,
+) -> None:
+    used = profile or recorded_profile(trace)
+    tally.cases += 1
+    for recorded, ours in zip(trace.expect, replay(trace.case, used, trace.expect), strict=True):
+        tally.pods += 1
+        _count(recorded, validation)
+        found = list(differences(recorded, ours))
+        tally.different += bool(found)
+        validation.total += len(found)
+        for difference in found:
+            if difference.plugin:
+                validation.plugin(difference.plugin).different += 1
+            if len(validation.findings) < keep:
+                validation.findings.append(Finding(trace.source, trace.case.id, recorded.pod, difference))
+    if record is not None:
+        record.write(used.release.name, trace.case, replay(trace.case, used))
+
+
+def _count(recorded: Expectation, validation: Validation) -> None:
+    refusals = [recorded.pre_filter] if recorded.pre_filter else list((recorded.filter or {}).values())
+    for refusal in refusals:
+        validation.plugin(refusal.plugin).refusals += 1
+    if recorded.nominated:
+        validation.plugin(PREEMPTION).refusals += 1
+    for plugin, scores in (recorded.scores or {}).items():
+        validation.plugin(plugin).scores += len(scores)
+
+
+def record_simulation(
+    file: str,
+    compiled: Compiled,
+    profile: Profile,
+    queue: Sequence[Pod],
+    standing_at: Mapping[str, str],
+    config: str | None,
+) -> None:
+    """Write the decisions about the pods of a queue as a trace of one case.
+
+    Parameters
+    ----------
+    profile
+        Breaks ties by the first node, as records do.
+    config
+        Path of the configuration that the profile was read from, if any.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be written.
+    """
+    if compiled.snapshot.metrics is not None:
+        raise InputError("decisions by measured load cannot be recorded from here", field="--record")
+    content = read_configuration(config) if config is not None else None
+    case = make_case(Path(file).name, compiled.snapshot, profile, queue, standing_at, content)
+    writer = TraceWriter(Path(file))
+    writer.write(profile.release.name, case, replay(case, profile))
+    writer.close()

@@ -1,0 +1,111 @@
+"""Checks a plan against a snapshot: what is done, what drifted, whether the rest still goes, and what it claims."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from stowplan.answers.solve import today
+from stowplan.documents.verification import PlanVerificationDocument
+from stowplan.models.kubernetes import Pod
+from stowplan.models.plan import Plan
+from stowplan.models.snapshot import Snapshot
+from stowplan.optimizer.evaluate import Judge
+from stowplan.plans.consistency import miscounted_tokens
+from stowplan.plans.drift import Drift, examine, same_snapshot
+from stowplan.plugins_compat.compiler.compile import Compiled
+from stowplan.plugins_compat.framework.profile import Profile
+from stowplan.settings.settings import same_problem
+
+CLOSE = 1e-6
+"""How far a claimed value may be from the real one, relative to it: documents are printed and read again."""
+
+
+@dataclass(frozen=True, eq=False)
+class PlanVerification:
+    """What a check found.
+
+    Parameters
+    ----------
+    drift
+        With everything that was found, what the plan claims of itself included.
+    """
+
+    plan: Plan
+    drift: Drift
+
+    @property
+    def holds(self) -> bool:
+        """Whether what is left of the plan can be carried out as it stands."""
+        return self.drift.holds
+
+
+def verify_plan(snapshot: Snapshot, plan: Plan, profile: Profile, *, now: datetime | None = None) -> PlanVerification:
+    """Check a plan against a snapshot, which may be a newer one than it was made for."""
+    drift = examine(plan, snapshot, profile, now=now)
+    as_planned = same_snapshot(plan, snapshot) and drift.holds
+    drift.problems += miscounted_tokens(plan)
+    if as_planned:  # values are claimed of that snapshot alone, and of moves that can be made
+        drift.problems += _false_claims(plan, snapshot, profile)
+        drift.remarks.append("bounds and proofs are the solver's word; they are not checked again")
+    return PlanVerification(plan, drift)
+
+
+def _false_claims(plan: Plan, snapshot: Snapshot, profile: Profile) -> Iterator[str]:
+    """Compare the values that the plan claims, before, after each wave and in the end, with those that it has."""
+    compiled = _compiled(plan, snapshot, profile)
+    judge = Judge(compiled.problem)
+    names = [tier.name for tier in compiled.problem.tiers]
+    if [tier.name for tier in plan.tiers] != names:
+        claimed = ", ".join(tier.name for tier in plan.tiers) or "none"
+        yield f"the plan has tiers {claimed}; the problem has {', '.join(names)}"
+        return
+
+    def shown(where: Mapping[str, str]) -> list[float]:
+        values = judge.evaluate(compiled.placement(where)).values
+        return [tier.shown(value) for tier, value in zip(compiled.problem.tiers, values, strict=True)]
+
+    where = today(compiled)
+    yield from _differing(plan, "today", [tier.before for tier in plan.tiers], shown(where))
+    for wave in plan.waves:
+        for move in wave.moves:
+            where.pop(move.pod.key, None)
+            if move.target:
+                where[move.pod.key] = move.target
+        yield from _differing(plan, f"after wave {wave.number}", wave.tiers, shown(where))
+    yield from _differing(plan, "in the end", [tier.after for tier in plan.tiers], shown(where))
+    for tier in plan.tiers:
+        if tier.bound > tier.after + CLOSE * max(1.0, abs(tier.after)):
+            yield f"tier {tier.name}: the bound {tier.bound:g} is above the value {tier.after:g}"
+
+
+def _differing(plan: Plan, when: str, claimed: list[float] | tuple[float, ...], real: list[float]) -> Iterator[str]:
+    if len(claimed) != len(real):
+        yield f"{when}: {len(claimed)} values for {len(real)} tiers"
+        return
+    for tier, said, found in zip(plan.tiers, claimed, real, strict=True):
+        if abs(said - found) > CLOSE * max(1.0, abs(found)):
+            yield f"{when}, tier {tier.name}: the plan claims {said:g} {tier.unit}, it is {found:g}"
+
+
+def _compiled(plan: Plan, snapshot: Snapshot, profile: Profile) -> Compiled:
+    stays = {entry.pod.key: entry.reason for entry in plan.immovable}
+
+    def stay(pod: Pod) -> str | None:
+        return stays.get(pod.key)
+
+    return same_problem(snapshot, plan.settings, profile, freeze=stay)
+
+
+def plan_verification_document(verification: PlanVerification) -> PlanVerificationDocument:
+    """Describe a verification."""
+    drift = verification.drift
+    return PlanVerificationDocument(
+        plan=verification.plan.id,
+        holds=drift.holds,
+        problems=tuple(drift.problems),
+        remarks=tuple(drift.remarks),
+        done=tuple(drift.done),
+        open=tuple(drift.open),
+    )

@@ -1,0 +1,150 @@
+"""Checks a solution against a snapshot: with the model's rules, and pod by pod with the real filters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from stowplan.answers.solve import fixed, today
+from stowplan.documents.solution import PlacementDocument, SolutionDocument, refusal_document
+from stowplan.documents.verification import VerificationDocument
+from stowplan.models.result import Status
+from stowplan.models.snapshot import Snapshot
+from stowplan.optimizer.evaluate import Evaluation, Judge
+from stowplan.plugins_compat.admission import Rejection, populated, rejections
+from stowplan.plugins_compat.compiler.compile import Compiled
+from stowplan.plugins_compat.framework.profile import Profile
+from stowplan.settings.settings import same_problem
+
+
+@dataclass(frozen=True, eq=False)
+class Verification:
+    """What a check found.
+
+    Parameters
+    ----------
+    problems
+        Whatever makes the solution unusable on this snapshot, one line each.
+    remarks
+        Whatever a reader should know and nothing depends on.
+    refused
+        Pods that the filters would not admit, today and under the solution alike.
+    """
+
+    compiled: Compiled
+    evaluation: Evaluation
+    problems: Sequence[str]
+    remarks: Sequence[str]
+    refused: Sequence[Rejection]
+
+    @property
+    def holds(self) -> bool:
+        """Whether the solution can be used."""
+        return not self.problems
+
+
+def verify(snapshot: Snapshot, document: SolutionDocument, profile: Profile) -> Verification:
+    """Check a solution against a snapshot, which may be a newer one than it was made for."""
+    settings = document.settings
+    compiled = same_problem(snapshot, settings, profile)
+    problems, remarks = [], []
+    if snapshot.fingerprint != document.snapshot.fingerprint:
+        remarks.append("the snapshot is not the one the solution was made for")
+    where, drift = resolve(compiled, document.placements)
+    problems += drift
+    placement = compiled.placement(where)
+    evaluation = Judge(compiled.problem).evaluate(placement)
+    problems += [
+        f"{breach.origin} is exceeded at {breach.place} by {breach.amount} (today by {breach.before})"
+        for breach in evaluation.breaches
+        if not breach.legal
+    ]
+    lost = [pod.key for pod in compiled.pods if pod.node_name and not where.get(pod.key)]
+    if settings.objective.preemption == "never":
+        problems += [f"Pod {key}: has a node today and none in the solution" for key in lost]
+    everything = fixed(compiled) | where
+    before = {(r.pod.key, r.node) for r in _refused(compiled, today(compiled))}
+    refused = _refused(compiled, everything)
+    problems += [f"refused by the filters: {r}" for r in refused if (r.pod.key, r.node) not in before]
+    problems += _values(compiled, document, evaluation)
+    problems += _claims(document, evaluation, compiled)
+    remarks.append("bounds and proofs are the solver's word; they are not checked again")
+    return Verification(compiled, evaluation, problems, remarks, refused)
+
+
+def resolve(compiled: Compiled, placements: Sequence[PlacementDocument]) -> tuple[dict[str, str], list[str]]:
+    """Match the solution's pods with the snapshot's; return where they stand, and what does not match."""
+    free = {pod.key: pod for pod in compiled.pods}
+    everyone = {pod.key: pod for pod in compiled.snapshot.pods}
+    where: dict[str, str] = {}
+    problems: list[str] = []
+    named: set[str] = set()
+    for placement in placements:
+        key = f"{placement.namespace}/{placement.name}"
+        pod = everyone.get(key)
+        if key in named:
+            problems.append(f"Pod {key}: is placed twice")
+        elif pod is None:
+            problems.append(f"Pod {key}: is not in the snapshot")
+        elif placement.uid and pod.metadata.uid and placement.uid != pod.metadata.uid:
+            problems.append(f"Pod {key}: is another pod of the same name (uid {pod.metadata.uid})")
+        elif key not in free:
+            problems.append(f"Pod {key}: is not free to be placed")
+        elif placement.node and placement.node not in compiled.snapshot.node_index:
+            problems.append(f"Pod {key}: node {placement.node} is not in the snapshot")
+        elif placement.node:
+            where[key] = placement.node
+        named.add(key)
+    problems += [f"Pod {key}: is not in the solution" for key in free if key not in named]
+    return where, problems
+
+
+def _refused(compiled: Compiled, where: dict[str, str]) -> list[Rejection]:
+    return rejections(populated(compiled.snapshot, compiled.profile, where, compiled.shapes), where)
+
+
+def _values(compiled: Compiled, document: SolutionDocument, evaluation: Evaluation) -> list[str]:
+    """Compare the values that the solution claims with those that it has."""
+    claimed = {tier.name: tier.value for tier in document.tiers}
+    return [
+        f"tier {tier.name}: the solution claims {claimed[tier.name]:g} {tier.unit}, it is {tier.shown(value):g}"
+        for tier, value in zip(compiled.problem.tiers, evaluation.values, strict=True)
+        if tier.name in claimed and abs(claimed[tier.name] - tier.shown(value)) > 1e-6
+    ]
+
+
+def _claims(document: SolutionDocument, evaluation: Evaluation, compiled: Compiled) -> list[str]:
+    """Hold what else the solution says of itself against the placement and against itself."""
+    problems = []
+    named = [tier.name for tier in document.tiers]
+    expected = [tier.name for tier in compiled.problem.tiers]
+    same_snapshot = compiled.snapshot.fingerprint == document.snapshot.fingerprint
+    if same_snapshot and named != expected:
+        problems.append(f"the solution has tiers {', '.join(named) or 'none'}; the problem has {', '.join(expected)}")
+    if same_snapshot and document.moves != evaluation.moves:
+        problems.append(f"the solution claims {document.moves} moves, there are {evaluation.moves}")
+    for tier in document.tiers:
+        if tier.bound > tier.value + 1e-6:
+            problems.append(f"tier {tier.name}: the bound {tier.bound:g} is above the value {tier.value:g}")
+    proven = all(tier.bound >= tier.value - 1e-6 for tier in document.tiers)
+    if document.status == Status.OPTIMAL and not proven:
+        problems.append("the solution claims to be optimal, and a tier's bound is below its value")
+    homes = {pod.key: pod.node_name for pod in compiled.pods}
+    moved = [
+        f"Pod {key}: the solution says it stands on {p.source or 'no node'}, it stands on {homes[key] or 'no node'}"
+        for p in document.placements
+        if (key := f"{p.namespace}/{p.name}") in homes and (p.source or "") != homes[key]
+    ]
+    return problems + (moved if same_snapshot else [])
+
+
+def verification_document(verification: Verification) -> VerificationDocument:
+    """Describe a verification."""
+    tiers = zip(verification.compiled.problem.tiers, verification.evaluation.values, strict=True)
+    return VerificationDocument(
+        holds=verification.holds,
+        problems=tuple(verification.problems),
+        remarks=tuple(verification.remarks),
+        tiers={tier.name: tier.shown(value) for tier, value in tiers},
+        refused=tuple(refusal_document(rejection) for rejection in verification.refused),
+    )

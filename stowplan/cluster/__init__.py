@@ -1,0 +1,1 @@
+"""The way to a live cluster, and files that survive a crash."""

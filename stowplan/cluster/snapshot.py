@@ -1,0 +1,121 @@
+"""A snapshot of a live cluster, as a file that every command reads."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import tempfile
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from stowplan.cluster.kubectl import ClusterError, Kubectl
+from stowplan.models.errors import InputError
+
+KINDS = (
+    "nodes",
+    "pods",
+    "namespaces",
+    "services",
+    "replicationcontrollers",
+    "replicasets.apps",
+    "statefulsets.apps",
+    "deployments.apps",
+    "persistentvolumes",
+    "persistentvolumeclaims",
+    "storageclasses.storage.k8s.io",
+    "csinodes.storage.k8s.io",
+    "csidrivers.storage.k8s.io",
+    "csistoragecapacities.storage.k8s.io",
+    "volumeattachments.storage.k8s.io",
+    "poddisruptionbudgets.policy",
+    "priorityclasses.scheduling.k8s.io",
+)
+"""All kinds that a snapshot is read from (`stowplan.instances.manifests.READ`), as the API names them."""
+NEEDED = ("nodes", "pods")
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A dump of a cluster.
+
+    Parameters
+    ----------
+    data
+        A ``List``, as kubectl prints it.
+    counts
+        Objects by kind.
+    notes
+        What is missing from it, and why.
+    """
+
+    data: bytes
+    counts: Counter[str]
+    notes: tuple[str, ...]
+
+
+class _Item(msgspec.Struct):
+    kind: str = ""
+
+
+class _List(msgspec.Struct):
+    items: list[_Item]
+
+
+def kinds_served(kubectl: Kubectl) -> tuple[str, ...]:
+    """Return those of our kinds that the server serves."""
+    served = kubectl.served()
+    return tuple(kind for kind in KINDS if kind in served)
+
+
+def take(kubectl: Kubectl, kinds: Sequence[str], *, needed: Sequence[str] = NEEDED, chunk: int = 500) -> Taken:
+    """Dump kinds, as far as the user may see them.
+
+    All are asked for by one kubectl, one after the other. Each kind is consistent in itself; between the first and the
+    last, the cluster may have moved on.
+
+    Raises
+    ------
+    ClusterError
+        If one of the kinds that are needed cannot be listed, or any list could not be read to its end.
+    """
+    if lacking := [kind for kind in needed if kind not in kinds]:
+        raise ClusterError(f"the server does not serve {' and '.join(lacking)}")
+    listing = kubectl.get(kinds, chunk=chunk, partial=True)
+    if barred := [message for message in listing.forbidden if message.startswith(tuple(needed))]:
+        raise ClusterError(barred[0])
+    notes = [f"the server does not serve {kind}" for kind in KINDS if kind not in kinds]
+    notes += [f"left out: {message}" for message in listing.forbidden]
+    try:
+        items = msgspec.json.decode(listing.data, type=_List).items
+    except msgspec.DecodeError as error:
+        raise ClusterError(f"kubectl printed no list: {error}") from None
+    return Taken(listing.data, Counter(item.kind for item in items), tuple(notes))
+
+
+def save(data: bytes, path: Path) -> None:
+    """Write a file as a whole or not at all; a name that ends in ``.gz`` is compressed.
+
+    Raises
+    ------
+    InputError
+        If it cannot be written.
+    """
+    if path.name.endswith(".gz"):
+        data = gzip.compress(data, mtime=0)
+    try:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            Path(name).replace(path)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise InputError(f"cannot be written: {error.strerror}", str(path)) from None

@@ -1,0 +1,172 @@
+"""Gets everything off some nodes that can be moved, at the least cost of moves."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from stowplan.answers.solve import today
+from stowplan.models.errors import InputError
+from stowplan.models.kubernetes import Pod
+from stowplan.models.plan import PlanTier
+from stowplan.models.snapshot import Snapshot, Standing, tied
+from stowplan.models.stop import Stop
+from stowplan.optimizer.portfolio import Options
+from stowplan.optimizer.run import Progress, silent
+from stowplan.planning.plan import Planned, Terms, make_plan, planning_problem
+from stowplan.plugins_compat.admission import populated
+from stowplan.plugins_compat.compiler.compile import Compiled
+from stowplan.plugins_compat.framework.scheduler import failure
+from stowplan.plugins_compat.simulate import simulate
+from stowplan.report.figures import plural
+from stowplan.settings.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Stays:
+    """A pod that has to stay on a node that is to be drained, and why.
+
+    Parameters
+    ----------
+    by_rule
+        Whether a rule says so, whatever room there is: it cannot be evicted, or shall not be.
+    """
+
+    pod: Pod
+    reason: str
+    by_rule: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Drained:
+    """What came of draining.
+
+    Parameters
+    ----------
+    planned
+        The plan, which begins with cordons.
+    stays
+        Pods that keep the nodes from being empty.
+    ignored
+        Pods that stay and do not count, by kind: of DaemonSets, static, terminating.
+    """
+
+    planned: Planned
+    nodes: Sequence[str]
+    stays: Sequence[Stays]
+    ignored: Mapping[str, int]
+
+    @property
+    def possible(self) -> bool:
+        """Whether the nodes are empty when the plan is done."""
+        return not self.stays
+
+    @property
+    def proof(self) -> str:
+        """What proves that the nodes cannot be emptied; empty if nothing does."""
+        stuck = sum(1 for stays in self.stays if stays.by_rule)
+        if stuck:
+            return f"{plural(stuck, 'pod')} cannot be moved"
+        return proof(self.planned.plan.tiers[0])
+
+
+def proof(tier: PlanTier) -> str:
+    """Say what proves that a tier cannot be 0; empty if nothing does."""
+    return f"at least {tier.bound:g} {tier.unit}, by {tier.bound_by}" if tier.bound >= 1 else ""
+
+
+def drain(
+    snapshot: Snapshot,
+    nodes: Sequence[str],
+    settings: Settings,
+    options: Options,
+    terms: Terms | None = None,
+    *,
+    compiled: Compiled | None = None,
+    stop: Stop | None = None,
+    progress: Progress = silent,
+) -> Drained:
+    """Plan the way of all pods off some nodes that can leave them.
+
+    Pods on other nodes move only if that lets more pods leave, or fewer moves do.
+
+    Parameters
+    ----------
+    settings
+        The objective decides between plans that cost the same moves.
+    compiled
+        What `planning_problem` returned for the settings with ``drain``, if somebody has asked it already.
+
+    Raises
+    ------
+    InputError
+        If a node is not in the snapshot, or a setting cannot be used.
+    """
+    settings, terms, stop = draining(settings, nodes), terms or Terms(), stop or Stop()
+    nodes = settings.drain
+    compiled = compiled or planning_problem(snapshot, settings, terms)
+    start = _greedy(compiled, set(nodes), options, stop)
+    planned = make_plan(
+        snapshot, settings, options, terms, compiled=compiled, candidates=[start], stop=stop, progress=progress
+    )
+    fresh = tuple(name for name in nodes if not snapshot.nodes[snapshot.node_index[name]].unschedulable)
+    planned = replace(planned, plan=planned.plan.model_copy(update={"cordon": fresh}))
+    return Drained(planned, tuple(nodes), *_left(planned, set(nodes)))
+
+
+def draining(settings: Settings, nodes: Sequence[str]) -> Settings:
+    """Return settings by which nodes are drained.
+
+    Raises
+    ------
+    InputError
+        If no node is named.
+    """
+    if not nodes:
+        raise InputError("names no node", field="NODE")
+    return replace(settings, drain=tuple(dict.fromkeys(nodes)))
+
+
+def _greedy(compiled: Compiled, nodes: set[str], options: Options, stop: Stop) -> Mapping[str, str]:
+    """Return where pods stand once kube-scheduler has placed those that leave; who finds no node stays."""
+    now = today(compiled)
+    leaving = [pod for pod in compiled.pods if pod.node_name in nodes]
+    staying = {key: node for key, node in now.items() if key not in {pod.key for pod in leaving}}
+    run = simulate(
+        compiled.snapshot,
+        compiled.profile,
+        leaving,
+        staying,
+        shapes=compiled.shapes,
+        seed=options.seed,
+        preempts=False,
+        stopped=stop.is_set,
+    )
+    return {**now, **run.where}
+
+
+def _left(planned: Planned, nodes: set[str]) -> tuple[list[Stays], Mapping[str, int]]:
+    """Return the pods that are on the nodes when the plan is done, and those that do not count by kind."""
+    compiled = planned.compiled
+    framework = populated(compiled.snapshot, compiled.profile, planned.where, compiled.shapes)
+    given_up = {line.partition(" ")[0].rstrip(":"): line for line in planned.plan.given_up}
+    stays: list[Stays] = []
+    ignored: Counter[str] = Counter()
+    for pod, standing, reason in zip(compiled.snapshot.pods, compiled.roll.standing, compiled.roll.reason, strict=True):
+        if planned.where.get(pod.key) not in nodes or pod.node_name not in nodes:
+            continue
+        if standing is Standing.FIXED and (nature := tied(pod)):
+            ignored[nature] += 1
+        elif standing is Standing.FIXED:
+            stays.append(Stays(pod, planned_reason(planned, pod) or reason, by_rule=True))
+        elif pod.key in given_up:
+            stays.append(Stays(pod, given_up[pod.key], by_rule=False))
+        else:
+            stays.append(Stays(pod, failure(framework.run_filters(framework.cycle(pod))), by_rule=False))
+    return stays, ignored
+
+
+def planned_reason(planned: Planned, pod: Pod) -> str:
+    """Return the plan's own word on why a pod cannot be moved, which is more exact than the roll call's."""
+    return next((entry.reason for entry in planned.plan.immovable if entry.pod.key == pod.key), "")

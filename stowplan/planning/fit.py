@@ -1,0 +1,148 @@
+"""Gets pods in that wait for a node, at the least cost of moves, or proves that they cannot be got in."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from stowplan.instances.documents import read_documents
+from stowplan.instances.items import split
+from stowplan.models.errors import InputError
+from stowplan.models.kubernetes import Pod
+from stowplan.models.snapshot import Snapshot, Standing
+from stowplan.models.stop import Stop
+from stowplan.optimizer.portfolio import Options
+from stowplan.optimizer.run import Progress, silent
+from stowplan.planning.drain import proof
+from stowplan.planning.plan import Planned, Terms, make_plan, planning_problem
+from stowplan.planning.warm_start import make_room
+from stowplan.plugins_compat.admission import populated
+from stowplan.plugins_compat.compiler.compile import Compiled
+from stowplan.plugins_compat.framework.scheduler import failure
+from stowplan.settings.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Shut:
+    """A pod that is not got in, and why."""
+
+    pod: Pod
+    reason: str
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """What came of fitting pods in.
+
+    Parameters
+    ----------
+    planned
+        The plan, which ends with the pods in their places.
+    wanted
+        The pods that are to be got in.
+    shut
+        Those of them that are not.
+    """
+
+    planned: Planned
+    wanted: Sequence[Pod]
+    shut: Sequence[Shut]
+
+    @property
+    def possible(self) -> bool:
+        """Whether all pods are got in."""
+        return not self.shut
+
+    @property
+    def proof(self) -> str:
+        """What proves that they cannot all be got in; empty if nothing does."""
+        return proof(self.planned.plan.tiers[0])
+
+
+def pods_of(file: str) -> list[str]:
+    """Return the keys of the pods in a file.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, or has no pod.
+    """
+    keys = []
+    others = set()
+    for document in read_documents([file]):
+        for item in split(document):
+            content = json.loads(item.content) if isinstance(item.content, bytes) else item.content
+            meta = content.get("metadata") or {}
+            if item.kind == "Pod":
+                keys.append(f"{meta.get('namespace') or 'default'}/{meta.get('name') or ''}")
+            else:
+                others.add(item.kind)
+    if not keys:
+        found = f"holds {', '.join(sorted(others))} and no Pod" if others else "holds no Pod"
+        raise InputError(f"{found}; give the pods themselves", file=file)
+    return keys
+
+
+def admitting(settings: Settings, snapshot: Snapshot, keys: Sequence[str]) -> Settings:
+    """Return settings by which pods are got in.
+
+    Raises
+    ------
+    InputError
+        If none is named, or one of them is not waiting for a node.
+    """
+    if not keys:
+        raise InputError("name pods to fit in: a file of them with -f, or waiting ones of the dump with --pod")
+    pods = {pod.key: pod for pod in snapshot.pods}
+    for key in keys:
+        if key not in pods:
+            raise InputError("is not in the snapshot", obj=f"Pod {key}")
+        if pods[key].node_name or pods[key].finished:
+            state = f"is on node {pods[key].node_name}" if pods[key].node_name else "is over"
+            raise InputError(f"{state}; must be a pod that waits for one", obj=f"Pod {key}", field="spec.nodeName")
+    return replace(settings, admit=tuple(dict.fromkeys(keys)))
+
+
+def fit(
+    snapshot: Snapshot,
+    settings: Settings,
+    options: Options,
+    terms: Terms | None = None,
+    *,
+    compiled: Compiled | None = None,
+    stop: Stop | None = None,
+    progress: Progress = silent,
+) -> Fitted:
+    """Plan the cheapest way to get pods in.
+
+    Parameters
+    ----------
+    snapshot
+        Holds the pods, waiting.
+    settings
+        As `admitting` returns them; the objective decides between plans that cost the same moves.
+    compiled
+        What `planning_problem` returned, if somebody has asked it already.
+
+    Raises
+    ------
+    InputError
+        If a setting cannot be used.
+    """
+    terms, stop = terms or Terms(), stop or Stop()
+    compiled = compiled or planning_problem(snapshot, settings, terms)
+    wanted = set(settings.admit)
+    guess = make_room(
+        compiled, [pod for pod in compiled.pods if pod.key in wanted], seed=options.seed, stopped=stop.is_set
+    )
+    planned = make_plan(
+        snapshot, settings, options, terms, compiled=compiled, candidates=[guess], stop=stop, progress=progress
+    )
+    framework = populated(compiled.snapshot, compiled.profile, planned.where, compiled.shapes)
+    shut = []
+    for pod, standing, reason in zip(compiled.snapshot.pods, compiled.roll.standing, compiled.roll.reason, strict=True):
+        if pod.key in wanted and not planned.where.get(pod.key):
+            said = reason if standing is Standing.PENDING and reason else ""
+            shut.append(Shut(pod, said or failure(framework.run_filters(framework.cycle(pod)))))
+    return Fitted(planned, [pod for pod in snapshot.pods if pod.key in wanted], shut)

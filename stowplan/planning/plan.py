@@ -1,0 +1,349 @@
+"""From a snapshot to a plan: solve, put the moves in order, and solve again without those that no order reaches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+
+from stowplan.answers.solve import Solution, solve_snapshot, today
+from stowplan.documents.solution import settings_document
+from stowplan.models.kubernetes import Pod
+from stowplan.models.plan import LimitsDocument, Plan, PlanTier
+from stowplan.models.result import NOT_NEGATIVE, Status, TierOutcome
+from stowplan.models.snapshot import Snapshot, tied
+from stowplan.models.stop import Stop
+from stowplan.optimizer.evaluate import Judge
+from stowplan.optimizer.portfolio import Options
+from stowplan.optimizer.run import Progress, silent
+from stowplan.plans.budgets import Budgets
+from stowplan.plans.making import Order, make
+from stowplan.plans.movability.costs import move_weight
+from stowplan.plans.reasons import reasons
+from stowplan.plans.sequencing import Relocation, Sequencing, Task, sequence
+from stowplan.plugins_compat.compiler.compile import Compiled
+from stowplan.settings.settings import Settings, make_problem, parse_executor, who_stays
+
+EXPIRES_IN = timedelta(hours=2)
+WAVE_TIMEOUT = timedelta(minutes=10)
+ROUNDS = 3
+"""How often the problem is solved anew where no order reached some moves."""
+LATER_SHARE = 1 / 3
+"""Share of the time limit that a later round has."""
+EXECUTOR = "eviction-api"
+
+
+@dataclass(frozen=True)
+class Terms:
+    """On what terms a plan is made.
+
+    Parameters
+    ----------
+    limits
+        How many evictions a wave may hold.
+    created_at
+        When the plan is made; nothing of it may be begun later than ``expires_in`` after that.
+    wave_timeout
+        How long a wave may take, unless its pods may take longer to end.
+    frozen
+        Why a pod is to stay where it is, by pod key, beside what the settings freeze and the executor cannot move.
+    rounds
+        How often to solve anew at most; 0 plans what the first placement allows.
+    """
+
+    limits: LimitsDocument = field(default_factory=LimitsDocument)
+    created_at: datetime = field(default_factory=lambda: datetime.now(UTC))
+    expires_in: timedelta = EXPIRES_IN
+    wave_timeout: timedelta = WAVE_TIMEOUT
+    frozen: Mapping[str, str] = field(default_factory=dict)
+    rounds: int = ROUNDS
+
+
+@dataclass(frozen=True, slots=True)
+class Troubles:
+    """At how many places a placement exceeds rules, and how many pods wait in it; false if there are none."""
+
+    exceeded: int
+    waiting: int
+
+    def __bool__(self) -> bool:
+        """Whether there are any."""
+        return bool(self.exceeded or self.waiting)
+
+
+@dataclass(frozen=True, eq=False)
+class Planned:
+    """A plan, and what it was made from.
+
+    Parameters
+    ----------
+    compiled
+        The problem whose tiers the plan is measured by.
+    where
+        Node name by pod key when the plan is done, of all unfinished pods.
+    """
+
+    plan: Plan
+    compiled: Compiled
+    where: Mapping[str, str]
+
+    @property
+    def troubles(self) -> Troubles:
+        """What is wrong with the placement when the plan is done."""
+        problem = self.compiled
+        breaches = Judge(problem.problem).evaluate(problem.placement(self.where)).breaches
+        return Troubles(len(breaches), sum(not self.where.get(pod.key) for pod in problem.pods))
+
+
+def planning_problem(snapshot: Snapshot, settings: Settings, terms: Terms) -> Compiled:
+    """Return the problem that a plan answers: pods that the executor cannot move stay.
+
+    Raises
+    ------
+    InputError
+        With the setting that cannot be used.
+    """
+    return make_problem(snapshot, _with_executor(settings), lambda pod: terms.frozen.get(pod.key))
+
+
+def make_plan(
+    snapshot: Snapshot,
+    settings: Settings,
+    options: Options,
+    terms: Terms | None = None,
+    *,
+    compiled: Compiled | None = None,
+    candidates: Sequence[Mapping[str, str]] = (),
+    stop: Stop | None = None,
+    progress: Progress = silent,
+) -> Planned:
+    """Find the best placement that can be reached, and the way there.
+
+    Parameters
+    ----------
+    settings
+        Its executor decides who can be moved at all; without one, evictions go through the Eviction API.
+    compiled
+        What `planning_problem` returned, if somebody has asked it already.
+    candidates
+        Further placements to start the search from, as node names by pod key.
+    stop
+        Set it to get a plan of the best placement so far.
+
+    Raises
+    ------
+    InputError
+        With the setting that cannot be used.
+    """
+    terms, stop, settings = terms or Terms(), stop or Stop(), _with_executor(settings)
+    compiled = compiled or planning_problem(snapshot, settings, terms)
+    solution = solve_snapshot(compiled, options, candidates=candidates, stop=stop, progress=progress)
+    planning = _Planning(compiled, settings, terms)
+    planning.reach(compiled, solution.where)
+    stays, wanted = dict(terms.frozen), dict.fromkeys(settings.admit)
+    shorter = replace(options, time_limit=max(0.1, options.time_limit * LATER_SHARE))
+    for _ in range(terms.rounds):
+        if not planning.stuck or stop.is_set():
+            break
+        opening = [key for key in planning.opening if key not in wanted]
+        if opening and (settings.drain or settings.admit):
+            # An errand counts moves before pods that wait, so it may leave those out that others wait for.
+            wanted |= dict.fromkeys(opening)
+        else:
+            stays |= dict.fromkeys(planning.stuck, "no order of moves reaches its place")
+        narrower = make_problem(snapshot, replace(settings, admit=tuple(wanted)), _said(stays))
+        again = solve_snapshot(narrower, shorter, candidates=[planning.where], stop=stop)
+        planning.reach(narrower, again.where)
+    cut = ("interrupted: made of what was found until then",) if stop.is_set() else ()
+    return planning.planned(solution.outcome.tiers, (*solution.notes, *cut))
+
+
+def sequence_solution(solution: Solution, settings: Settings, terms: Terms | None = None) -> Planned:
+    """Return the way to a placement that was found before; see `sequence_placement`."""
+    outcome = solution.outcome
+    return sequence_placement(solution.compiled, solution.where, outcome.tiers, settings, terms, solution.notes)
+
+
+def sequence_placement(
+    compiled: Compiled,
+    where: Mapping[str, str],
+    tiers: Sequence[TierOutcome],
+    settings: Settings,
+    terms: Terms | None = None,
+    notes: Sequence[str] = (),
+    *,
+    keep: bool = False,
+) -> Planned:
+    """Return the way to a given placement.
+
+    Moves of pods that the executor cannot move are given up, and those that no order reaches.
+
+    Parameters
+    ----------
+    where
+        Node name by pod key.
+    tiers
+        What is known about the placement; what is left out is not known.
+    keep
+        Go there even if it is worth no more than where pods stand today; otherwise the plan is empty then.
+    """
+    planning = _Planning(compiled, _with_executor(settings), terms or Terms())
+    planning.reach(compiled, where, keep=keep)
+    return planning.planned(tiers, notes)
+
+
+class _Planning:
+    """Placements that were to be reached, all measured by one problem, and the best of what they came to."""
+
+    def __init__(self, compiled: Compiled, settings: Settings, terms: Terms) -> None:
+        self.compiled = compiled
+        self.settings = settings
+        self.terms = terms
+        self.start = today(compiled)
+        self.judge = Judge(compiled.problem)
+        self.budgets = Budgets(compiled.snapshot)
+        self.best = Sequencing((), (), 0, "nothing moves")
+        self.where: Mapping[str, str] = self.start
+        self.best_values = self.values(self.start)
+        self.stuck: list[str] = []
+        self.opening: list[str] = []
+        self.given_up: dict[str, str] = {}
+
+    def reach(self, compiled: Compiled, where: Mapping[str, str], *, keep: bool = False) -> None:
+        """Put the moves to a placement in order, and keep what comes of it if nothing better is known."""
+        moves = []
+        for pod in compiled.pods:
+            target = where.get(pod.key, "")
+            if target == pod.node_name:
+                continue
+            if reason := self.immovable.get(pod.key):
+                self.given_up[pod.key] = f"{pod.key}: {reason}"
+            else:
+                moves.append(Relocation(pod, pod.node_name, target))
+        sequencing = self._sequenced(compiled, moves)
+        self.stuck = [one.key for one in sequencing.stuck]
+        self.opening = self._opening(where)
+        self.given_up |= {one.key: str(one) for one in sequencing.stuck}
+        reached = _after(self.start, sequencing)
+        values = self.values(reached)
+        if keep or values < self.best_values:
+            self.best, self.where, self.best_values = sequencing, reached, values
+
+    def _opening(self, where: Mapping[str, str]) -> list[str]:
+        """Return pods that a placement leaves waiting, under budgets that would let stuck moves go if they ran."""
+        stuck = set(self.stuck)
+        budgets = {i for pod in self.compiled.pods if pod.key in stuck for i in self.budgets.covering(pod)}
+        waiting = (pod for pod in self.compiled.pods if not pod.node_name and not where.get(pod.key))
+        return [pod.key for pod in waiting if budgets.intersection(self.budgets.covering(pod))]
+
+    def _sequenced(self, compiled: Compiled, moves: Sequence[Relocation]) -> Sequencing:
+        kinds = dict(zip((pod.key for pod in compiled.pods), compiled.class_of.tolist(), strict=True))
+        task = Task(
+            snapshot=compiled.snapshot,
+            profile=compiled.profile,
+            where=self.start,
+            moves=moves,
+            budgets=self.budgets,
+            limits=self.terms.limits,
+            shapes=compiled.shapes,
+            alike=lambda pod: kinds[pod.key],
+            price=move_weight if self.settings.move_costs else _equal,
+        )
+        return sequence(task)
+
+    def values(self, where: Mapping[str, str]) -> tuple[int, ...]:
+        """Return the value of every tier of a placement."""
+        return self.judge.evaluate(self.compiled.placement(where)).values
+
+    @cached_property
+    def immovable(self) -> Mapping[str, str]:
+        """Why a pod stays that is bound and not tied to its node, by pod key."""
+        stays = who_stays(self.compiled.snapshot, self.settings, detailed=True)
+        bound = (pod for pod in self.compiled.snapshot.pods if pod.node_name and not pod.finished and not tied(pod))
+        return {pod.key: reason for pod in bound if (reason := self.terms.frozen.get(pod.key) or stays(pod))}
+
+    def planned(self, tiers: Sequence[TierOutcome], notes: Sequence[str]) -> Planned:
+        """Write the best of it down as a plan.
+
+        Parameters
+        ----------
+        tiers
+            What is known about the placement that was best if every move could be made.
+        """
+        compiled = self.compiled
+        known = tiers or [TierOutcome(tier, 0, 0, NOT_NEGATIVE, 0.0) for tier in compiled.problem.tiers]
+        outcomes = _bounded(known, self.best_values)
+        proven = all(outcome.status is Status.OPTIMAL for outcome in outcomes)
+        moved = {step.pod.key for wave in self.best.waves for step in wave}
+        order = Order(
+            snapshot=compiled.snapshot,
+            profile=compiled.profile,
+            shapes=compiled.shapes,
+            where=self.start,
+            sequencing=self.best,
+            budgets=self.budgets,
+            settings=settings_document(compiled, self.settings),
+            executor=parse_executor(self.settings.executor or EXECUTOR),
+            limits=self.terms.limits,
+            created_at=self.terms.created_at,
+            expires_in=self.terms.expires_in,
+            wave_timeout=self.terms.wave_timeout,
+            status=Status.OPTIMAL if proven else Status.FEASIBLE,
+            tiers=[_tier(outcome, value) for outcome, value in zip(outcomes, self.values(self.start), strict=True)],
+            values=self._shown,
+            reasons=reasons(compiled.snapshot, compiled.profile, compiled.shapes, self.start, self.where),
+            immovable=self.immovable,
+            given_up=[line for key, line in self.given_up.items() if key not in moved],
+            notes=[*compiled.snapshot.notes, *compiled.notes, *notes, *self.budgets.remarks],
+        )
+        return Planned(make(order), compiled, self.where)
+
+    def _shown(self, where: Mapping[str, str]) -> list[float]:
+        tiers = self.compiled.problem.tiers
+        return [tier.shown(value) for tier, value in zip(tiers, self.values(where), strict=True)]
+
+
+def _with_executor(settings: Settings) -> Settings:
+    return settings if settings.executor else replace(settings, executor=EXECUTOR)
+
+
+def _equal(pod: Pod) -> float:
+    return 1.0
+
+
+def _said(reasons: Mapping[str, str]) -> Callable[[Pod], str | None]:
+    return lambda pod: reasons.get(pod.key)
+
+
+def _after(start: Mapping[str, str], sequencing: Sequencing) -> dict[str, str]:
+    """Return where pods stand when the waves are over."""
+    where = dict(start)
+    for wave in sequencing.waves:
+        for step in wave:
+            where.pop(step.pod.key, None)
+            if step.target:
+                where[step.pod.key] = step.target
+    return where
+
+
+def _bounded(outcomes: Sequence[TierOutcome], values: Sequence[int]) -> list[TierOutcome]:
+    """Return what is known of other values: a bound holds given what the tiers above it reach."""
+    found, unchanged = [], True
+    for outcome, value in zip(outcomes, values, strict=True):
+        bound, by = (min(outcome.bound, value), outcome.bound_by) if unchanged else (0, NOT_NEGATIVE)
+        found.append(TierOutcome(outcome.tier, value, bound, by, outcome.seconds))
+        unchanged &= value == outcome.value
+    return found
+
+
+def _tier(outcome: TierOutcome, before: int) -> PlanTier:
+    tier = outcome.tier
+    return PlanTier(
+        name=tier.name,
+        unit=tier.unit,
+        before=tier.shown(before),
+        after=tier.shown(outcome.value),
+        bound=tier.shown(outcome.bound),
+        bound_by=outcome.bound_by,
+    )

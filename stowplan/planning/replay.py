@@ -1,0 +1,87 @@
+"""Replays a plan: what becomes of it on a cluster whose scheduler is ours."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from stowplan.models.plan import Plan
+from stowplan.models.snapshot import Snapshot
+from stowplan.models.stop import Stop
+from stowplan.optimizer.evaluate import Judge
+from stowplan.plans.drift import same_snapshot
+from stowplan.plans.replay.carry_out import replay
+from stowplan.plans.replay.outcome import Outcome, Worth, share_kept
+from stowplan.plugins_compat.compiler.compile import Compiled
+from stowplan.plugins_compat.framework.profile import Profile
+from stowplan.settings.settings import same_problem
+
+
+@dataclass(frozen=True, eq=False)
+class Replay:
+    """A plan that was replayed.
+
+    Parameters
+    ----------
+    steered
+        Whether the extender of the plan's tokens had a say.
+    """
+
+    plan: Plan
+    compiled: Compiled
+    outcome: Outcome
+    steered: bool
+    seed: int
+    notes: tuple[str, ...] = ()
+
+    @property
+    def kept(self) -> float | None:
+        """Share of the gain that is there at the end; see `share_kept`."""
+        return share_kept(self.outcome.before, self.outcome.planned, self.outcome.actual)
+
+
+class WorthOf:
+    """Says how good a placement is, as the judge of the problem has it."""
+
+    def __init__(self, compiled: Compiled) -> None:
+        self.compiled = compiled
+        self._judge = Judge(compiled.problem)
+
+    def __call__(self, where: Mapping[str, str]) -> Worth:
+        """Return the worth of node names by pod key."""
+        evaluation = self._judge.evaluate(self.compiled.placement(where))
+        return Worth(evaluation.values, evaluation.legal)
+
+
+def replay_plan(
+    plan: Plan,
+    snapshot: Snapshot,
+    profile: Profile,
+    *,
+    steered: bool = False,
+    seed: int = 0,
+    stop: Stop | None = None,
+) -> Replay:
+    """Replay a plan on a snapshot.
+
+    Raises
+    ------
+    InputError
+        If the snapshot is not one that the plan can begin in.
+    """
+    stop = stop or Stop()
+    compiled = same_problem(snapshot, plan.settings, profile, limited=False)
+    outcome = replay(
+        plan,
+        compiled.snapshot,
+        profile,
+        WorthOf(compiled),
+        steered=steered,
+        seed=seed,
+        shapes=compiled.shapes,
+        stopped=stop.is_set,
+    )
+    notes = list(compiled.notes)
+    if not same_snapshot(plan, snapshot):
+        notes.append("the snapshot is not the one the plan was made for")
+    return Replay(plan, compiled, outcome, steered, seed, tuple(notes))

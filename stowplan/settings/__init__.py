@@ -1,0 +1,1 @@
+"""What decides the problem beside the snapshot, and the problem it makes."""
