@@ -2,8 +2,8 @@
 
 Without the demand for whole pods, the programs of `stowplan.optimizer.bounds.node_programs` and what ties them together
 are one linear program. Every kind on a node is two *pieces* of constant cost, pods that stay and pods that come; every
-stretch between two corners of a curve is a piece; and so are the pods of a kind that wait, and the share of a node that is
-closed, where an open node costs something: it takes up that share of the room below each wall.
+stretch between two corners of a curve is a piece; and so are the pods of a kind that wait, and the share of a node that
+is closed, where an open node costs something: it takes up that share of the room below each wall.
 
     min cost·x    0 ≤ x ≤ length
     Σ_k demand[r,k]·x[m,k] + room[m,r]·closed[m] − Σ_j x[m,r,j] = floor[m,r] − base[m,r]
