@@ -24,7 +24,7 @@ from stowplan.instances.synthetic import generate
 from stowplan.optimizer.bounds import UNBOUNDED, best_bound
 from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.domains import upper_bounds
-from stowplan.optimizer.evaluate import Judge
+from stowplan.optimizer.evaluate import Evaluator
 from stowplan.optimizer.portfolio import Options
 from stowplan.optimizer.run import Step
 from stowplan.settings.settings import Settings, make_problem
@@ -63,9 +63,11 @@ def measure(nodes: int, seed: int) -> Point:
     limit = max(10.0, SECONDS * nodes)
     steps: list[Step] = []
     solution = solve_snapshot(compiled, Options(time_limit=limit, seed=seed), progress=steps.append)
-    judge, tier = Judge(compiled.problem), len(compiled.problem.tiers) - 1
+    evaluator, tier = Evaluator(compiled.problem), len(compiled.problem.tiers) - 1
     reached = solution.evaluation.values
-    bound, _ = best_bound(judge, upper_bounds(judge.problem), tier, reached[:tier], reached[tier], Deadline(UNBOUNDED))
+    bound, _ = best_bound(
+        evaluator, upper_bounds(evaluator.problem), tier, reached[:tier], reached[tier], Deadline(UNBOUNDED)
+    )
     settled = [s for s in steps if s.values[:tier] == reached[:tier]]
     seconds = [next((s.seconds for s in settled if s.values[tier] <= bound * (1 + q)), math.inf) for q in QUALITIES]
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024

@@ -38,7 +38,7 @@ LIMITS = (
 
 
 @dataclass(slots=True)
-class Tally:
+class DomainCounts:
     """What came of many plans.
 
     Attributes
@@ -89,22 +89,22 @@ class Tally:
         self.complaints += [f"seed {seed}: {complaint}" for complaint in complaints]
 
 
-def best_placement(seed: int, tally: Tally, orders: int = 3, *, tell: bool = False) -> None:
+def best_placement(seed: int, domain_counts: DomainCounts, orders: int = 3, *, tell: bool = False) -> None:
     """Plan the best placement of a random cluster, carry the plan out, and plan again."""
     cluster = restless_cluster(seed)
     settings = Settings(objective=OBJECTIVES[seed % len(OBJECTIVES)])
     options = Options(time_limit=0.2, deterministic=True, seed=seed)
     terms = Terms(limits=LIMITS[seed % len(LIMITS)])
     planned = make_plan(cluster, settings, options, terms)
-    tally.add(seed, planned.plan, watched(cluster, planned, orders, seed), tell)
+    domain_counts.add(seed, planned.plan, watched(cluster, planned, orders, seed), tell)
     if planned.plan.status == "OPTIMAL" and not planned.plan.given_up:
         again = make_plan(after(cluster, planned), settings, options, terms)
-        tally.replanned += 1
-        tally.restless += [seed] if again.plan.waves else []
+        domain_counts.replanned += 1
+        domain_counts.restless += [seed] if again.plan.waves else []
 
 
 def way_to_a_random_placement(
-    seed: int, tally: Tally, orders: int = 3, *, tell: bool = False, spoil: bool = False
+    seed: int, domain_counts: DomainCounts, orders: int = 3, *, tell: bool = False, spoil: bool = False
 ) -> None:
     """Plan the way to a random placement of a random cluster, and carry the plan out.
 
@@ -118,7 +118,7 @@ def way_to_a_random_placement(
     planned = to_random(planning_problem(cluster, Settings(), terms), seed, terms)
     if spoil:
         planned = replace(planned, plan=spoilt(planned.plan))
-    tally.add(seed, planned.plan, watched(cluster, planned, orders, seed), tell)
+    domain_counts.add(seed, planned.plan, watched(cluster, planned, orders, seed), tell)
 
 
 def spoilt(plan: Plan) -> Plan:
@@ -151,8 +151,8 @@ def watched(cluster: Snapshot, planned: Planned, orders: int, seed: int) -> list
     """Carry a plan out in random orders; return what went wrong."""
     complaints: list[str] = []
     for turn in range(orders):
-        judge = Bystander(cluster, planned.compiled.profile)
-        complaints += judge.watch(planned.plan, random.Random(f"{seed} {turn}"))
+        evaluator = Bystander(cluster, planned.compiled.profile)
+        complaints += evaluator.watch(planned.plan, random.Random(f"{seed} {turn}"))
     return complaints
 
 
@@ -173,13 +173,13 @@ def main() -> None:
     for name, run in RUNS.items():
         if chosen.only not in (None, name):
             continue
-        began, tally = time.monotonic(), Tally()
+        began, domain_counts = time.monotonic(), DomainCounts()
         for seed in range(chosen.first, chosen.first + chosen.clusters):
-            run(seed, tally, chosen.orders, tell=True)
-            if tally.plans % OFTEN == 0:
-                print(f"{name}: {tally}, {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
-        print(f"{name}: {tally}, {time.monotonic() - began:.0f} s", flush=True)
-        failed |= bool(tally.complaints or tally.restless)
+            run(seed, domain_counts, chosen.orders, tell=True)
+            if domain_counts.plans % OFTEN == 0:
+                print(f"{name}: {domain_counts}, {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
+        print(f"{name}: {domain_counts}, {time.monotonic() - began:.0f} s", flush=True)
+        failed |= bool(domain_counts.complaints or domain_counts.restless)
     raise SystemExit(failed)
 
 

@@ -24,9 +24,9 @@ ZONE, HOSTNAME = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
 WORKLOADS, REPLICAS, STANDING = 200, 10, 10
 
 
-def cluster(nodes: int, standing: int) -> Snapshot:
+def cluster(nodes: int, participation: int) -> Snapshot:
     """Return a cluster of three zones with waiting pods, and so many bound pods on each node."""
-    items = [*_nodes(nodes), *_bound(nodes, standing), *_waiting()]
+    items = [*_nodes(nodes), *_bound(nodes, participation), *_waiting()]
     data = json.dumps({"apiVersion": "v1", "kind": "List", "items": items}).encode()
     return read_snapshot(iter([Document("benchmark", data)]))
 
@@ -59,9 +59,9 @@ def _waiting() -> Iterator[dict[str, Any]]:
         yield _pod(f"new-{i}", app, topologySpreadConstraints=[spread])
 
 
-def measure(nodes: int, standing: int) -> tuple[float, int]:
+def measure(nodes: int, participation: int) -> tuple[float, int]:
     """Return pods a second, and how many pods found a node."""
-    snapshot = cluster(nodes, standing)
+    snapshot = cluster(nodes, participation)
     waiting = [pod for pod in snapshot.pods if not pod.node_name]
     bound = {pod.key: pod.node_name for pod in snapshot.pods if pod.node_name}
     began = time.perf_counter()
@@ -75,10 +75,10 @@ def main() -> None:
     sizes = [int(word) for word in sys.argv[1:]] or [1000, 2000, 5000, 10000]
     print(f"{'nodes':>6} {'standing':>9} {'placed':>7} {'pods/s':>8} {'peak MB':>8}")
     for nodes in sizes:
-        for standing in (0, STANDING):
-            speed, placed = measure(nodes, standing)
+        for participation in (0, STANDING):
+            speed, placed = measure(nodes, participation)
             peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-            print(f"{nodes:>6} {nodes * standing:>9} {placed:>7} {speed:>8.0f} {peak:>8}")
+            print(f"{nodes:>6} {nodes * participation:>9} {placed:>7} {speed:>8.0f} {peak:>8}")
 
 
 if __name__ == "__main__":

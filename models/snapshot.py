@@ -189,7 +189,7 @@ def _refuse_twins(kind: str, names: Iterable[str]) -> None:
         seen.add(name)
 
 
-class Standing(StrEnum):
+class Participation(StrEnum):
     """What a pod of a snapshot is to the placer. Every pod has exactly one standing."""
 
     PLACED = "placed"

@@ -1,6 +1,6 @@
 """Where sub-problems are worked on: here, in other processes, or wherever else plain data can travel to.
 
-A `Task` and its `Answer` are arrays and numbers. Whoever implements `Executor` decides who computes; what comes back
+A `Task` and its `Answer` are arrays and numbers. Whoever implements `Backend` decides who computes; what comes back
 does not depend on it, as long as the task's limits are of work and not of time.
 """
 
@@ -40,7 +40,7 @@ NOTHING = Answer(None, None, False, 0.0)
 """What comes of a task that was not worked on."""
 
 
-class Executor(Protocol):
+class Backend(Protocol):
     """Works on tasks.
 
     Attributes
@@ -67,7 +67,7 @@ class Executor(Protocol):
         """End what is under way."""
 
 
-class SerialExecutor:
+class SerialBackend:
     """Works on one task after the other, here."""
 
     def __init__(self, stop: Stop) -> None:
@@ -113,7 +113,7 @@ class _Sent:
         return future is not None and future.done() and not future.cancelled() and future.exception() is None
 
 
-class PoolExecutor:
+class ProcessBackend:
     """Works on tasks in processes of its own, which begin with the first task.
 
     A process that dies is replaced, and the tasks it had are worked on again. If that happens more often than
@@ -129,7 +129,7 @@ class PoolExecutor:
         self.workers = workers
         self.stop = stop
         self.notes: list[str] = []
-        self._here = SerialExecutor(stop)
+        self._here = SerialBackend(stop)
         self._here.notes = self.notes
         self._context = multiprocessing.get_context("spawn")
         self._pool: ProcessPoolExecutor | None = None

@@ -14,13 +14,13 @@ from stowplan.models.problem import NodeCurve, Open, Placement, Problem, Unplace
 from stowplan.models.result import Outcome
 from stowplan.models.stop import Stop
 from stowplan.optimizer.annealing.anneal import anneal
-from stowplan.optimizer.annealing.schedule import Race
-from stowplan.optimizer.backend import Executor, PoolExecutor, SerialExecutor
+from stowplan.optimizer.annealing.schedule import Calibration
+from stowplan.optimizer.backend import Backend, ProcessBackend, SerialBackend
 from stowplan.optimizer.bounds import best_bound
 from stowplan.optimizer.column_generation.engine import PatternEngine
 from stowplan.optimizer.cpsat.solve import MANY_WORKERS, solve_tier
-from stowplan.optimizer.evaluate import Judge
-from stowplan.optimizer.lns.lns import Practice, improve
+from stowplan.optimizer.evaluate import Evaluator
+from stowplan.optimizer.lns.lns import OperatorState, improve
 from stowplan.optimizer.run import Progress, Run, silent
 
 LARGEST_MODEL = 20_000
@@ -93,7 +93,7 @@ def solve(
     candidates: Sequence[Placement] = (),
     stop: Stop | None = None,
     progress: Progress = silent,
-    executor: Executor | None = None,
+    backend: Backend | None = None,
 ) -> Outcome:
     """Find the best placement there is, or the best that time allows, with a bound for every tier.
 
@@ -103,34 +103,36 @@ def solve(
         Placements to start from beside the problem's own start; illegal ones are passed over.
     stop
         Set it from anywhere to get the best answer so far.
-    executor
+    backend
         Who works on neighbourhoods; processes of its own if not given.
     """
     options = options or Options()
     stop = stop or Stop()
-    run = Run(Judge(problem), options.time_limit, options.deterministic, stop, options.memory, progress, options.gap)
+    run = Run(
+        Evaluator(problem), options.time_limit, options.deterministic, stop, options.memory, progress, options.gap
+    )
     for candidate in candidates:
         run.offer(candidate, "candidate", trusted=False)
-    _Portfolio(run, options, executor).work()
+    _Portfolio(run, options, backend).work()
     return run.outcome()
 
 
 class _Portfolio:
     """Who works when."""
 
-    def __init__(self, run: Run, options: Options, executor: Executor | None) -> None:
+    def __init__(self, run: Run, options: Options, backend: Backend | None) -> None:
         self.run = run
         self.options = options
-        self.executor = executor
+        self.backend = backend
         self.tiers = range(len(run.values))
         self.exact = run.variables <= options.largest_model
         self.rounds = 0
-        self.races: dict[int, Race] = {}
+        self.calibrations: dict[int, Calibration] = {}
 
     @cached_property
-    def practice(self) -> Practice:
+    def operator_state(self) -> OperatorState:
         """What neighbourhood search learns from turn to turn."""
-        return Practice(self.run.judge)
+        return OperatorState(self.run.evaluator)
 
     def work(self) -> None:
         """Settle tiers that count pods and nodes; search, bound and prove the others; improve what is still open."""
@@ -143,10 +145,10 @@ class _Portfolio:
             self.anneal(BEFORE_PATTERNS if only else COUNTED, leading)
             patterns = self._patterns()
             for tier in range(leading):
-                self._settle_by_patterns(patterns, tier, 0.8 if only else COUNTED, leading)
+                self._close_by_columns(patterns, tier, 0.8 if only else COUNTED, leading)
                 if not only and not run.over and run.is_open(tier):
                     # Who makes room for a pod has to move just the right ones: a model sees that, a walk does not.
-                    self._neighbourhoods(self.executor or SerialExecutor(run.stop), COUNTED, tier)
+                    self._lns(self.backend or SerialBackend(run.stop), COUNTED, tier)
         if not only:
             self.anneal(0.35 if self.exact else 0.55)
             patterns = patterns or self._patterns()
@@ -154,41 +156,41 @@ class _Portfolio:
             run.note("too large for the exact model: answered by search, with bounds from relaxations")
         for tier in self.tiers:
             if tier >= leading:
-                self._settle_by_patterns(patterns, tier, 0.6, len(self.tiers))
+                self._close_by_columns(patterns, tier, 0.6, len(self.tiers))
             self._bound(tier)
             if self.exact:
                 self._prove(tier)
-        if not run.settled and not run.over:
+        if not run.closed and not run.over:
             self._improve()
             for tier in self.tiers:
                 if not run.has_bound(tier):
                     self._bound(tier)  # what was known may have been for worse values of the tiers before
-        if run.settled and any(value > bound for value, bound in zip(run.values, run.bounds, strict=True)):
+        if run.closed and any(value > bound for value, bound in zip(run.values, run.bounds, strict=True)):
             run.note(
                 f"ended before the time limit: every tier is within the gap of {self.options.gap:g} that was allowed"
             )
 
     def _leading(self) -> int:
         """Return how many tiers come first that only count pods without a node and nodes in use, or are settled."""
-        tiers = self.run.judge.problem.tiers
+        tiers = self.run.evaluator.problem.tiers
         counts = [all(isinstance(weighted.term, Open | Unplaced) for weighted in tier.terms) for tier in tiers]
         return len(list(takewhile(lambda tier: counts[tier] or not self.run.is_open(tier), self.tiers)))
 
     def anneal(self, share: float, tiers: int | None = None) -> None:
         """Anneal the tiers that are open, or of so many that come first, from the best placement."""
         run = self.run
-        if run.over or run.settled:
+        if run.over or run.closed:
             return
         with run.stage("search", share) as deadline:
             # Every round's best is offered as it is found, the last one's too.
             anneal(
-                run.judge,
+                run.evaluator,
                 run.best,
                 deadline,
                 self.options.seed + self.rounds,
                 floor=run.enough,
                 tiers=tiers,
-                races=self.races,
+                calibrations=self.calibrations,
                 found=lambda placement: run.offer(placement, "search"),
             )
             self.rounds += 1
@@ -196,28 +198,28 @@ class _Portfolio:
     def _patterns(self) -> PatternEngine | None:
         """Return the pattern engine if it suits the problem."""
         run = self.run
-        tiers = [run.judge.problem.tiers[tier] for tier in self.tiers if run.is_open(tier)]
+        tiers = [run.evaluator.problem.tiers[tier] for tier in self.tiers if run.is_open(tier)]
         terms = [weighted.term for tier in tiers for weighted in tier.terms]
         if run.over or not any(isinstance(term, Open | Unplaced) for term in terms):
             return None
-        engine = PatternEngine(run.judge, 1 if self.options.deterministic else self._processes)
+        engine = PatternEngine(run.evaluator, 1 if self.options.deterministic else self._processes)
         return engine if engine.suits else None
 
-    def _settle_by_patterns(self, engine: PatternEngine | None, tier: int, share: float, mended: int) -> None:
+    def _close_by_columns(self, engine: PatternEngine | None, tier: int, share: float, repaired: int) -> None:
         run = self.run
         if engine is None or run.over or not run.is_open(tier):
             return
         with run.stage("patterns", share, tier) as deadline:
             try:
-                outcome = engine.settle(tier, run.values[:tier], run.best, deadline)
+                outcome = engine.close_tier(tier, run.values[:tier], run.best, deadline)
             except InternalError as error:
-                run.note(f"patterns were not used for tier {run.judge.problem.tiers[tier].name}: {error}")
+                run.note(f"patterns were not used for tier {run.evaluator.problem.tiers[tier].name}: {error}")
                 return
         if outcome is None:
             return
         run.raise_bound(tier, outcome.bound, "patterns")
         if outcome.placement is not None and run.offer(outcome.placement, "patterns"):
-            self._mend_after(tier, mended)
+            self._mend_after(tier, repaired)
 
     def _bound(self, tier: int) -> None:
         run = self.run
@@ -226,7 +228,7 @@ class _Portfolio:
             last = not any(run.is_open(later) for later in self.tiers[tier + 1 :])
             share = max(0.3, min(0.6, BOUND_WORTH / max(run.left, BOUND_WORTH))) if last else 0.3
             with run.stage("bounds", share, tier) as deadline:
-                found = best_bound(run.judge, run.upper, tier, run.values[:tier], run.values[tier], deadline)
+                found = best_bound(run.evaluator, run.upper, tier, run.values[:tier], run.values[tier], deadline)
             run.raise_bound(tier, *found)
 
     def _prove(self, tier: int) -> None:
@@ -239,7 +241,7 @@ class _Portfolio:
             return
         share = 1 / max(1, sum(run.is_open(later) for later in self.tiers[tier:]))
         # Where proofs are out of reach, neighbourhoods make more of the time.
-        terms = [weighted.term for weighted in run.judge.problem.tiers[tier].terms]
+        terms = [weighted.term for weighted in run.evaluator.problem.tiers[tier].terms]
         if run.variables > CURVED_MODEL and any(isinstance(term, NodeCurve) for term in terms):
             share *= 0.2
         else:
@@ -247,7 +249,7 @@ class _Portfolio:
         with run.stage("CP-SAT", share, tier) as deadline:
             try:
                 attempt = solve_tier(
-                    run.judge,
+                    run.evaluator,
                     tier,
                     run.values[:tier],
                     run.best,
@@ -257,7 +259,7 @@ class _Portfolio:
                     gap=self.options.gap,
                 )
             except InternalError as error:
-                run.note(f"CP-SAT was not used for tier {run.judge.problem.tiers[tier].name}: {error}")
+                run.note(f"CP-SAT was not used for tier {run.evaluator.problem.tiers[tier].name}: {error}")
                 return
         run.raise_bound(tier, attempt.bound, "CP-SAT")
         if attempt.placement is not None and run.offer(attempt.placement, "CP-SAT"):
@@ -275,16 +277,16 @@ class _Portfolio:
         annealing has mostly gained what walks gain, and a model sees what they pass by.
         """
         run = self.run
-        with closing(self._executor()) as executor:
+        with closing(self._backend()) as backend:
             turns: dict[str, Callable[[float], None]] = {
                 "search": self.anneal,
-                "neighbourhoods": lambda share: self._neighbourhoods(executor, share),
+                "neighbourhoods": lambda share: self._lns(backend, share),
             }
             first = "neighbourhoods" if self.exact else "search"
             gains: dict[str, tuple[int, ...]] = {}
             failed = 0
             for share in TURNS:
-                if run.over or run.settled:
+                if run.over or run.closed:
                     return
                 untried = sorted((name for name in turns if name not in gains), key=lambda name: name != first)
                 name = untried[0] if untried else max(gains, key=lambda name: gains[name])
@@ -296,21 +298,21 @@ class _Portfolio:
                 if failed == MOST_FAILED:
                     return
 
-    def _neighbourhoods(self, executor: Executor, share: float, only: int | None = None) -> None:
+    def _lns(self, backend: Backend, share: float, only: int | None = None) -> None:
         """Search neighbourhoods, for the first tier that is open or for one tier only, until it is settled."""
         run = self.run
         tier = next(tier for tier in self.tiers if run.is_open(tier)) if only is None else only
         later = any(run.is_open(following) for following in self.tiers[tier + 1 :])
         with run.stage("neighbourhoods", share, tier) as deadline:
             found = improve(
-                run.judge,
+                run.evaluator,
                 run.best,
                 tier,
                 deadline,
-                executor,
+                backend,
                 seed=self.options.seed + self.rounds,
                 offer=lambda placement: run.offer(placement, "neighbourhoods"),
-                practice=self.practice,
+                operator_state=self.operator_state,
                 enough=run.enough[tier] if only is not None or not later else None,
             )
             self.rounds += 1
@@ -321,14 +323,14 @@ class _Portfolio:
     def _processes(self) -> int:
         return self.options.processes or max(2, os.cpu_count() or 2)
 
-    def _executor(self) -> Executor:
+    def _backend(self) -> Backend:
         """Return who works on neighbourhoods."""
-        if self.executor is not None:
-            return self.executor
+        if self.backend is not None:
+            return self.backend
         processes = self._processes
         if processes == 1 or self.run.left < POOL_WORTH:
-            return SerialExecutor(self.run.stop)
+            return SerialBackend(self.run.stop)
         if not self.run.memory.admits(processes * BYTES_PER_PROCESS):
             self.run.note("one process searched neighbourhoods: more would not fit into memory")
-            return SerialExecutor(self.run.stop)
-        return PoolExecutor(processes, self.run.stop)
+            return SerialBackend(self.run.stop)
+        return ProcessBackend(processes, self.run.stop)

@@ -17,7 +17,7 @@ from stowplan.models.result import NOT_NEGATIVE, Outcome, TierOutcome
 from stowplan.models.stop import Stop
 from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.domains import upper_bounds
-from stowplan.optimizer.evaluate import Judge
+from stowplan.optimizer.evaluate import Evaluator
 from stowplan.optimizer.memory import Memory
 
 FINEST_GAP = 10**9
@@ -67,7 +67,7 @@ class Run:
 
     def __init__(
         self,
-        judge: Judge,
+        evaluator: Evaluator,
         seconds: float,
         deterministic: bool,
         stop: Stop,
@@ -75,13 +75,13 @@ class Run:
         progress: Progress,
         gap: float = 0.0,
     ) -> None:
-        self.judge = judge
+        self.evaluator = evaluator
         self.gap = Fraction(gap).limit_denominator(FINEST_GAP)
         self.stop = stop
         self.memory = Memory.granted(memory)
         self.notes: list[str] = []
-        self.best = judge.problem.start
-        self.values = judge.evaluate(self.best).values
+        self.best = evaluator.problem.start
+        self.values = evaluator.evaluate(self.best).values
         self.bounds = [0] * len(self.values)
         self._by = [NOT_NEGATIVE] * len(self.values)
         self._given: list[tuple[int, ...]] = [()] * len(self.values)
@@ -98,7 +98,7 @@ class Run:
     @cached_property
     def upper(self) -> NDArray[np.int32]:
         """``[c, n]`` the most pods of each class that a node can hold by itself."""
-        return upper_bounds(self.judge.problem)
+        return upper_bounds(self.evaluator.problem)
 
     @cached_property
     def variables(self) -> int:
@@ -119,7 +119,7 @@ class Run:
         return self._by[tier] != NOT_NEGATIVE
 
     @property
-    def settled(self) -> bool:
+    def closed(self) -> bool:
         """Whether no tier is open."""
         return not any(self.is_open(tier) for tier in range(len(self.values)))
 
@@ -131,7 +131,7 @@ class Run:
         trusted
             Whether it should be legal. If it comes from outside, it is passed over silently where it is not.
         """
-        evaluation = self.judge.evaluate(placement)
+        evaluation = self.evaluator.evaluate(placement)
         if not evaluation.legal:
             if trusted:
                 self.note(f"{source} offered a placement that breaks a rule; it was not used")
@@ -148,7 +148,7 @@ class Run:
         if bound is None or bound < self.bounds[tier]:
             return
         if bound > self.values[tier]:
-            name = self.judge.problem.tiers[tier].name
+            name = self.evaluator.problem.tiers[tier].name
             self.note(f"{by} claims that {name} cannot be below {bound}, yet it is {self.values[tier]}: bound dropped")
             return
         self.bounds[tier], self._by[tier], self._given[tier] = bound, by, self.values[:tier]
@@ -164,7 +164,9 @@ class Run:
         for tier, (value, bound, given) in enumerate(zip(self.values, self.bounds, self._given, strict=True)):
             outdated = any(now > then for now, then in zip(self.values, given, strict=False))
             if not outdated and value < bound:
-                claim = f"{self._by[tier]} claimed that {self.judge.problem.tiers[tier].name} cannot be below {bound}"
+                claim = (
+                    f"{self._by[tier]} claimed that {self.evaluator.problem.tiers[tier].name} cannot be below {bound}"
+                )
                 self.note(f"{claim}, yet {source} found {value}: bound dropped")
             if outdated or value < bound:
                 self.bounds[tier], self._by[tier], self._given[tier] = 0, NOT_NEGATIVE, ()
@@ -219,7 +221,7 @@ class Run:
         tiers = tuple(
             TierOutcome(tier, value, bound, by, spent)
             for tier, value, bound, by, spent in zip(
-                self.judge.problem.tiers, self.values, self.bounds, self._by, self._on_tier, strict=True
+                self.evaluator.problem.tiers, self.values, self.bounds, self._by, self._on_tier, strict=True
             )
         )
         return Outcome(self.best, tiers, seconds, tuple(self._stages.items()), self.stop.is_set(), tuple(self.notes))

@@ -32,7 +32,7 @@ from stowplan.optimizer.column_generation.engine import PatternEngine
 from stowplan.optimizer.compiled import jit
 from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.domains import upper_bounds
-from stowplan.optimizer.evaluate import Judge
+from stowplan.optimizer.evaluate import Evaluator
 from stowplan.optimizer.portfolio import Options, solve
 
 POLL = 0.1
@@ -76,10 +76,10 @@ def _everything() -> None:
 def _patterns_and_bounds() -> None:
     """Compile what a solve asks for last, while its walks, which take longest, are compiled beside it."""
     for problem in _problems():
-        judge = Judge(problem)
-        PatternEngine(judge).settle(0, (), problem.start, Deadline(5.0, deterministic=True))
-        *reached, value = judge.evaluate(problem.start).values
-        best_bound(judge, upper_bounds(problem), len(reached), reached, value, Deadline(5.0, deterministic=True))
+        evaluator = Evaluator(problem)
+        PatternEngine(evaluator).close_tier(0, (), problem.start, Deadline(5.0, deterministic=True))
+        *reached, value = evaluator.evaluate(problem.start).values
+        best_bound(evaluator, upper_bounds(problem), len(reached), reached, value, Deadline(5.0, deterministic=True))
 
 
 PARTS = (_everything, _patterns_and_bounds)
@@ -103,7 +103,7 @@ def _problems() -> Iterator[Problem]:
     tight = replace(capacity, demand=np.array([4000, 2002]), free=np.array([6001, 6003]))
     yield problem
     yield replace(problem, rules=(capacity, devices))
-    yield replace(problem, spare=two, start=Placement.of([]), rules=(tight,), tiers=tiers[:1])
+    yield replace(problem, optional=two, start=Placement.of([]), rules=(tight,), tiers=tiers[:1])
 
 
 if __name__ == "__main__":

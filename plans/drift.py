@@ -15,11 +15,11 @@ from stowplan.models.snapshot import Snapshot
 from stowplan.plans.budgets import Budgets
 from stowplan.plans.consistency import contradictions, misdescribed, wrong_cordons
 from stowplan.plans.cordons import cordon
+from stowplan.plans.dry_run import DryRun, Movement, dry_run
 from stowplan.plans.making import template_hash
-from stowplan.plans.rehearsal import Movement, Rehearsal, rehearse
 from stowplan.plans.sequencing.allowances import Allowances, Limit
 from stowplan.plugins_compat.framework.profile import Profile
-from stowplan.plugins_compat.framework.shapes import Shapes
+from stowplan.plugins_compat.framework.signatures import Signatures
 
 ORDERS = 3
 """Random orders in which what is left of a plan is played through."""
@@ -53,7 +53,12 @@ class Drift:
 
 
 def examine(
-    plan: Plan, snapshot: Snapshot, profile: Profile, *, shapes: Shapes | None = None, now: datetime | None = None
+    plan: Plan,
+    snapshot: Snapshot,
+    profile: Profile,
+    *,
+    signatures: Signatures | None = None,
+    now: datetime | None = None,
 ) -> Drift:
     """Hold a plan against a snapshot, and rehearse what is left of it in random orders.
 
@@ -87,7 +92,7 @@ def examine(
     _look_at_nodes(plan, snapshot, drift)
     drift.problems += wrong_cordons(plan, snapshot)
     drift.problems += broken_limits(plan, snapshot)
-    drift.problems += _rehearsed(plan, snapshot, profile, shapes, left, ids)
+    drift.problems += _rehearsed(plan, snapshot, profile, signatures, left, ids)
     return drift
 
 
@@ -247,7 +252,7 @@ def _rehearsed(
     plan: Plan,
     snapshot: Snapshot,
     profile: Profile,
-    shapes: Shapes | None,
+    signatures: Signatures | None,
     left: dict[int, list[Movement]],
     ids: dict[tuple[int, str], str],
 ) -> list[str]:
@@ -262,11 +267,11 @@ def _rehearsed(
     closed = {wave.number: {*plan.cordon, *wave.cordon} & known.keys() for wave in plan.waves}
     found: dict[str, None] = {}
     for turn in range(ORDERS):
-        rehearsal = Rehearsal(snapshot, profile, shapes=shapes)
+        dry_run_state = DryRun(snapshot, profile, signatures=signatures)
         rng = random.Random(turn)
         for number, wave in sorted(waves.items()):
-            rehearsal.cordon(closed[number])
-            for trouble in rehearse(rehearsal, wave, rng):
+            dry_run_state.cordon(closed[number])
+            for trouble in dry_run(dry_run_state, wave, rng):
                 found[f"wave {number}, {ids[number, trouble.key]}, {trouble.key}: {trouble.problem}"] = None
     return list(found)
 

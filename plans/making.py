@@ -32,7 +32,7 @@ from stowplan.plans.sequencing import Sequencing, Step, keeps_name
 from stowplan.plans.tokens import tokens
 from stowplan.plugins_compat.admission import standing
 from stowplan.plugins_compat.framework.profile import Profile
-from stowplan.plugins_compat.framework.shapes import Shapes
+from stowplan.plugins_compat.framework.signatures import Signatures
 from stowplan.plugins_compat.framework.state import ClusterState
 from stowplan.plugins_compat.release import Release
 from stowplan.plugins_compat.requests import CPU, requests
@@ -66,7 +66,7 @@ class Order:
 
     snapshot: Snapshot
     profile: Profile
-    shapes: Shapes | None
+    signatures: Signatures | None
     where: Mapping[str, str]
     sequencing: Sequencing
     budgets: Budgets
@@ -127,9 +127,9 @@ def template_hash(pod: Pod) -> str:
 
 
 def _waves(order: Order) -> list[WaveDocument]:
-    state = ClusterState(order.snapshot, order.profile.release, order.shapes)
+    state = ClusterState(order.snapshot, order.profile.release, order.signatures)
     for pod, node in standing(order.snapshot, order.where):
-        state.assume(state.shapes.of(pod), node)
+        state.assume(state.signatures.of(pod), node)
     where = dict(order.where)
     ids: dict[int, str] = {}
     documents = []
@@ -190,9 +190,9 @@ def _pass(state: ClusterState, wave: Sequence[Step]) -> dict[str, dict[str, floa
     index = state.snapshot.node_index
     for step in wave:
         if step.target:
-            state.assume(state.shapes.of(step.pod), index[step.target])
+            state.assume(state.signatures.of(step.pod), index[step.target])
     peak = {}
-    asked = np.logical_or.reduce([state.vector(state.shapes.of(step.pod)) > 0 for step in wave])
+    asked = np.logical_or.reduce([state.vector(state.signatures.of(step.pod)) > 0 for step in wave])
     for name in dict.fromkeys(name for step in wave for name in (step.source, step.target) if name):
         node = index[name]
         peak[name] = {
@@ -202,7 +202,7 @@ def _pass(state: ClusterState, wave: Sequence[Step]) -> dict[str, dict[str, floa
         }
     for step in wave:
         if step.source:
-            state.forget(state.shapes.of(step.pod), index[step.source])
+            state.forget(state.signatures.of(step.pod), index[step.source])
     return peak
 
 

@@ -10,14 +10,14 @@ from stowplan.models.arrays import Floats, Ints
 from stowplan.models.snapshot import Snapshot, tied
 from stowplan.plugins_compat.admission import populated, rejections
 from stowplan.plugins_compat.framework.profile import Profile
-from stowplan.plugins_compat.framework.shapes import Shapes
+from stowplan.plugins_compat.framework.signatures import Signatures
 from stowplan.plugins_compat.requests import EPHEMERAL, PODS
 
 
 def reasons(
     snapshot: Snapshot,
     profile: Profile,
-    shapes: Shapes | None,
+    signatures: Signatures | None,
     before: Mapping[str, str],
     after: Mapping[str, str],
 ) -> dict[str, str]:
@@ -26,7 +26,7 @@ def reasons(
     In this order: what the filters have against the pod where it stands; that its node is emptied; else how full its
     node and its target are before anything moves, in CPU, memory or the extended resource in which they differ most.
     """
-    framework = populated(snapshot, profile, before, shapes)
+    framework = populated(snapshot, profile, before, signatures)
     state = framework.state
     refused = {r.pod.key: r.status.plugin for r in rejections(framework, before)}
     loose = [pod for pod in snapshot.pods if not pod.finished and not tied(pod)]

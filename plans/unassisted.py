@@ -16,10 +16,10 @@ from stowplan.models.plan import MoveDocument, Plan, WaveDocument
 from stowplan.models.quantity import parse_quantity
 from stowplan.models.snapshot import Snapshot
 from stowplan.plans.replay.carry_out import replay
-from stowplan.plans.replay.outcome import Judge, Landing, Outcome, Verdict, share_kept
+from stowplan.plans.replay.outcome import Evaluator, Landing, Outcome, Verdict, share_kept
 from stowplan.plans.tokens import tokens
 from stowplan.plugins_compat.framework.profile import Profile
-from stowplan.plugins_compat.framework.shapes import Shapes
+from stowplan.plugins_compat.framework.signatures import Signatures
 
 WELL = (Verdict.PLANNED, Verdict.AS_GOOD)
 
@@ -60,7 +60,7 @@ Arrangement = tuple[Part, ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Unsteered:
+class Unassisted:
     """A plan that kube-scheduler carries out by itself.
 
     Parameters
@@ -98,18 +98,18 @@ Shown = Callable[[Mapping[str, str]], Sequence[float]]
 """Value of each tier, in displayed units, of a placement given as node names by pod key."""
 
 
-def unsteered(
+def arrange(
     plan: Plan,
     snapshot: Snapshot,
     profile: Profile,
-    judge: Judge,
+    evaluator: Evaluator,
     shown: Shown,
     *,
     seed: int = 0,
-    shapes: Shapes | None = None,
+    signatures: Signatures | None = None,
     may_cordon: bool = True,
     stopped: Callable[[], bool] = lambda: False,
-) -> Unsteered:
+) -> Unassisted:
     """Arrange a plan so that as much as possible of its gain comes with kube-scheduler left alone.
 
     Some orders without cordons are tried first. Then the best is mended, wave by wave: a node where a pod lands that
@@ -128,7 +128,7 @@ def unsteered(
     stopped
         Asked before every replay but the last; ``True`` ends the search with the best so far.
     """
-    search = _Search(plan, snapshot, profile, judge, seed, shapes, may_cordon, stopped)
+    search = _Search(plan, snapshot, profile, evaluator, seed, signatures, may_cordon, stopped)
     given = search.play(tuple(Part(wave, wave.moves, frozenset(wave.cordon)) for wave in plan.waves))
     search.order(given)
     search.mend(search.best)
@@ -136,10 +136,10 @@ def unsteered(
     search.weed()
     search.strike_idle(nothing)
     written = _written(plan, search.best, dict(_today(snapshot)), shown)
-    outcome = replay(written, snapshot, profile, judge, seed=seed, shapes=shapes)
+    outcome = replay(written, snapshot, profile, evaluator, seed=seed, signatures=signatures)
     kept = {move.id for part in search.best.arrangement for move in part.moves}
     given_up = [move for move in plan.moves if move.id not in kept]
-    return Unsteered(written, outcome, given.outcome, given_up, search.tried)
+    return Unassisted(written, outcome, given.outcome, given_up, search.tried)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,18 +162,18 @@ class _Search:
         plan: Plan,
         snapshot: Snapshot,
         profile: Profile,
-        judge: Judge,
+        evaluator: Evaluator,
         seed: int,
-        shapes: Shapes | None,
+        signatures: Signatures | None,
         may_cordon: bool,
         stopped: Callable[[], bool],
     ) -> None:
         self.plan = plan
         self.snapshot = snapshot
         self.profile = profile
-        self.judge = judge
+        self.evaluator = evaluator
         self.seed = seed
-        self.shapes = shapes
+        self.signatures = signatures
         self.stopped = stopped
         self.nodes = {node.name for node in snapshot.nodes}
         self.most = int(len(self.nodes) * MOST_CORDONED) if may_cordon else 0
@@ -195,7 +195,7 @@ class _Search:
             for number, part in enumerate(arrangement, 1)
         )
         plan = self.plan.model_copy(update={"waves": waves})
-        outcome = replay(plan, self.snapshot, self.profile, self.judge, seed=self.seed, shapes=self.shapes)
+        outcome = replay(plan, self.snapshot, self.profile, self.evaluator, seed=self.seed, signatures=self.signatures)
         return _Played(arrangement, outcome)
 
     def order(self, given: _Played) -> None:

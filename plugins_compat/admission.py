@@ -11,7 +11,7 @@ from stowplan.models.kubernetes import Pod
 from stowplan.models.snapshot import Snapshot
 from stowplan.plugins_compat.framework.framework import Framework
 from stowplan.plugins_compat.framework.profile import Profile
-from stowplan.plugins_compat.framework.shapes import Shapes
+from stowplan.plugins_compat.framework.signatures import Signatures
 from stowplan.plugins_compat.framework.state import ClusterState
 from stowplan.plugins_compat.framework.status import Code, Status
 
@@ -29,7 +29,7 @@ class Rejection:
 
 
 def populated(
-    snapshot: Snapshot, profile: Profile, where: Mapping[str, str], shapes: Shapes | None = None, seed: int = 0
+    snapshot: Snapshot, profile: Profile, where: Mapping[str, str], signatures: Signatures | None = None, seed: int = 0
 ) -> Framework:
     """Return a framework on the cluster with pods where ``where`` puts them.
 
@@ -38,7 +38,7 @@ def populated(
     where
         Node name by pod key. A pod that is not named is nowhere; finished pods never count.
     """
-    state = ClusterState(snapshot, profile.release, shapes)
+    state = ClusterState(snapshot, profile.release, signatures)
     for pod, node in standing(snapshot, where):
         state.put(pod, node)
     return Framework(profile, state, seed)
@@ -63,8 +63,8 @@ def rejections(framework: Framework, where: Mapping[str, str]) -> list[Rejection
     judged: dict[tuple[int, int], Status | None] = {}
     refused: list[Rejection] = []
     for pod, node in standing(state.snapshot, where):
-        shape = state.shapes.of(pod)
-        key = (shape.index, node)
+        signature = state.signatures.of(pod)
+        key = (signature.index, node)
         if key not in judged:
             judged[key] = _judge(framework, pod, node)
         status = judged[key]
@@ -75,11 +75,11 @@ def rejections(framework: Framework, where: Mapping[str, str]) -> list[Rejection
 
 def _judge(framework: Framework, pod: Pod, node: int) -> Status | None:
     cycle = framework.cycle(pod)
-    framework.state.forget(cycle.shape, node)
+    framework.state.forget(cycle.signature, node)
     try:
-        verdict = framework.run_filters(cycle, np.array([node]))
-        if verdict.rejected is not None:
-            return verdict.rejected
-        return None if verdict.codes[0] == Code.SUCCESS else verdict.why(0)
+        diagnosis = framework.run_filters(cycle, np.array([node]))
+        if diagnosis.rejected is not None:
+            return diagnosis.rejected
+        return None if diagnosis.codes[0] == Code.SUCCESS else diagnosis.why(0)
     finally:
-        framework.state.assume(cycle.shape, node)
+        framework.state.assume(cycle.signature, node)

@@ -11,7 +11,7 @@ from stowplan.models.arrays import Bools
 from stowplan.models.interning import FrozenMap
 from stowplan.models.kubernetes import Pod
 from stowplan.models.kubernetes.selectors import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
-from stowplan.plugins_compat.framework.shapes import Shape
+from stowplan.plugins_compat.framework.signatures import Signature
 from stowplan.plugins_compat.framework.state import ClusterState
 
 
@@ -63,15 +63,15 @@ def required_selector(pod: Pod) -> NodeSelector | None:
     return affinity.node_affinity.required if affinity and affinity.node_affinity else None
 
 
-def required_nodes(state: ClusterState, shape: Shape) -> Bools:
+def required_nodes(state: ClusterState, signature: Signature) -> Bools:
     """Return the nodes that the node selector and the required node affinity of a shape both select."""
 
     def make() -> Bools:
-        mask = with_labels(state, shape.pod.spec.node_selector)
-        required = required_selector(shape.pod)
+        mask = with_labels(state, signature.pod.spec.node_selector)
+        required = required_selector(signature.pod)
         return mask if required is None else mask & selected(state, required)
 
-    return state.memo(("required nodes", shape), make)
+    return state.memo(("required nodes", signature), make)
 
 
 def _labelled(state: ClusterState, requirement: NodeSelectorRequirement) -> Bools:

@@ -55,7 +55,7 @@ def final_scores(
     scored = 0
     for pod in chosen:
         node = state.snapshot.node_index[where[pod.key]]
-        key = (state.shapes.of(pod).index, node)
+        key = (state.signatures.of(pod).index, node)
         if key not in known:
             known[key] = _score(framework, pod, node)
         scores = known[key]
@@ -68,7 +68,7 @@ def final_scores(
 
 def _score(framework: Framework, pod: Pod, node: int) -> dict[str, int] | None:
     cycle = framework.cycle(pod)
-    framework.state.forget(cycle.shape, node)
+    framework.state.forget(cycle.signature, node)
     try:
         feasible = framework.run_filters(cycle).feasible
         at = np.flatnonzero(feasible == node)
@@ -76,4 +76,4 @@ def _score(framework: Framework, pod: Pod, node: int) -> dict[str, int] | None:
             return None
         return {plugin: int(values[at[0]]) for plugin, values in framework.run_scores(cycle, feasible).items()}
     finally:
-        framework.state.assume(cycle.shape, node)
+        framework.state.assume(cycle.signature, node)

@@ -12,7 +12,7 @@ from stowplan.plugins_compat.admission import standing
 from stowplan.plugins_compat.framework.framework import Framework
 from stowplan.plugins_compat.framework.profile import Profile
 from stowplan.plugins_compat.framework.scheduler import Decision, schedule
-from stowplan.plugins_compat.framework.shapes import Shapes
+from stowplan.plugins_compat.framework.signatures import Signatures
 from stowplan.plugins_compat.framework.state import ClusterState
 
 
@@ -63,7 +63,7 @@ def simulate(
     queue: Sequence[Pod],
     standing_at: Mapping[str, str],
     *,
-    shapes: Shapes | None = None,
+    signatures: Signatures | None = None,
     seed: int = 0,
     preempts: bool = True,
     stopped: Callable[[], bool] = lambda: False,
@@ -84,7 +84,7 @@ def simulate(
     stopped
         Asked before every pod; ``True`` ends the simulation.
     """
-    state = ClusterState(snapshot, profile.release, shapes)
+    state = ClusterState(snapshot, profile.release, signatures)
     for pod, node in standing(snapshot, standing_at):
         state.put(pod, node)
     state.nominator.nominate_pending(queue, snapshot.node_index)

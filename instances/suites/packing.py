@@ -16,7 +16,7 @@ from stowplan.instances.suites.suite import Instance, Reference, Verdict
 from stowplan.models.arrays import Ints
 from stowplan.models.errors import InputError
 from stowplan.models.problem import (
-    SEVERITY,
+    PENALTY_WEIGHT,
     Capacity,
     Open,
     Origin,
@@ -133,7 +133,7 @@ def packing_problem(packing: Packing) -> PackingProblem:
         nodes=tuple(f"bin {n}" for n in range(bins)),
         classes=tuple(f"item {i}" for i in representative.tolist()),
         size=size,
-        spare=np.zeros(len(representative), dtype=np.int64),
+        optional=np.zeros(len(representative), dtype=np.int64),
         start=start,
         rules=rules,
         tiers=(Tier("bins", (Weighted(1, Open(Origin("bins"), np.ones(bins, dtype=np.int64), held)),)),),
@@ -206,8 +206,8 @@ def check_packing(packing: Packing, name: str, data: bytes) -> tuple[int, list[s
 def _capacity(what: str, demand: Ints, room: int, bins: int) -> Capacity:
     unit = max(1, int(np.gcd.reduce(demand)))
     free = np.full(bins, room // unit, dtype=np.int64)
-    severity = np.maximum(1, SEVERITY // np.maximum(1, free))
-    return Capacity(Origin("capacity", what), demand // unit, free, severity, unit)
+    penalty_weight = np.maximum(1, PENALTY_WEIGHT // np.maximum(1, free))
+    return Capacity(Origin("capacity", what), demand // unit, free, penalty_weight, unit)
 
 
 @dataclass(frozen=True)

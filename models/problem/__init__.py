@@ -5,7 +5,7 @@ from stowplan.models.problem.placement import Placement
 from stowplan.models.problem.problem import Problem, Tier, Weighted
 from stowplan.models.problem.rules import (
     NO_LIMIT,
-    SEVERITY,
+    PENALTY_WEIGHT,
     Allow,
     AtMost,
     Attract,
@@ -27,7 +27,6 @@ from stowplan.models.problem.terms import (
     POINTS,
     Curves,
     DomainCurve,
-    Excess,
     Load,
     Move,
     MovePeak,
@@ -38,14 +37,15 @@ from stowplan.models.problem.terms import (
     Prefer,
     Term,
     Unplaced,
+    Violation,
 )
 
 __all__ = [
     "CURVES",
     "FAR",
     "NO_LIMIT",
+    "PENALTY_WEIGHT",
     "POINTS",
-    "SEVERITY",
     "Allow",
     "AtMost",
     "Attract",
@@ -54,7 +54,6 @@ __all__ = [
     "Devices",
     "Distinct",
     "DomainCurve",
-    "Excess",
     "Held",
     "Load",
     "Move",
@@ -76,6 +75,7 @@ __all__ = [
     "Tier",
     "Topology",
     "Unplaced",
+    "Violation",
     "Weighted",
     "class_sets",
     "dense_columns",

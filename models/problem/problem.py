@@ -52,7 +52,7 @@ class Problem:
         ``[c]`` names, for reports.
     size
         ``[c]`` number of pods of each class.
-    spare
+    optional
         ``[c]`` how many pods of the class may stay without a node.
     start
         Where the pods stand now.
@@ -63,7 +63,7 @@ class Problem:
     nodes: tuple[str, ...]
     classes: tuple[str, ...]
     size: Ints
-    spare: Ints
+    optional: Ints
     start: Placement
     rules: tuple[Rule, ...]
     tiers: tuple[Tier, ...]

@@ -24,7 +24,7 @@ from stowplan.models.problem.axes import ClassSet, PerClass
 NO_LIMIT = 1 << 40
 """A limit that never binds."""
 
-SEVERITY = 1_000_000
+PENALTY_WEIGHT = 1_000_000
 """What one unit of excess costs in the repair tier: a pod in the wrong place, or a node overcommitted by 100 %."""
 
 
@@ -113,7 +113,7 @@ class Capacity:
         with ``held_on_source`` none may be negative.
     free
         ``[n]`` units left by the pods outside the problem; negative where those alone overcommit the node.
-    severity
+    penalty_weight
         ``[n]`` repair cost of one unit of excess.
     unit
         What one unit is, in the resource's own units, for a report.
@@ -124,7 +124,7 @@ class Capacity:
     origin: Origin
     demand: PerClass
     free: Ints
-    severity: Ints
+    penalty_weight: Ints
     unit: int = 1
     held_on_source: bool = False
 

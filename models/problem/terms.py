@@ -24,7 +24,7 @@ FAR = 1 << 50
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Excess:
+class Violation:
     """What exceeds the rules, each unit at the severity of its rule. This is what repairing means."""
 
     origin: Origin
@@ -204,7 +204,7 @@ class Open:
     held: Ints
 
 
-Term = Excess | Unplaced | Move | MovePeak | Prefer | NodeCurve | DomainCurve | NodeScore | Pair | Open
+Term = Violation | Unplaced | Move | MovePeak | Prefer | NodeCurve | DomainCurve | NodeScore | Pair | Open
 
 CURVES = (NodeCurve, DomainCurve)
 """Terms that are sums of curves: of the loads of nodes, or of the number of pods in domains."""

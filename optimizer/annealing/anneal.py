@@ -12,30 +12,39 @@ import numpy as np
 from stowplan.models.arrays import Floats, Ints
 from stowplan.models.problem import CURVES, Move, MovePeak, NodeCurve, Open, Placement, Tier, Unplaced
 from stowplan.optimizer.annealing.kernel import layout as at
-from stowplan.optimizer.annealing.kernel.chain import LONGEST, Prices, Walker
+from stowplan.optimizer.annealing.kernel.chain import LONGEST, Chain, Penalties
 from stowplan.optimizer.annealing.kernel.metropolis import (
-    CHAIN,
-    EVACUATE,
+    EJECTION,
+    EMPTY_NODE,
     GROUP,
     HOME,
     INSERT,
     KINDS,
-    MATE,
+    RELATED,
     RETURN,
     SHIFT,
     SWAP,
     TRADE,
-    walk,
+    run_chain,
 )
 from stowplan.optimizer.annealing.kernel.moves import place_all
-from stowplan.optimizer.annealing.kernel.state import Image
+from stowplan.optimizer.annealing.kernel.state import SearchState
 from stowplan.optimizer.annealing.sampling import Aim
-from stowplan.optimizer.annealing.schedule import CLOSING, LATEST, MOST, RACES, RENT, Race, Start, overfill_price
-from stowplan.optimizer.annealing.state_builder import HELD, OVERFILL, image_of, nodes_of_pods, placement_of
-from stowplan.optimizer.annealing.violations import troubled
-from stowplan.optimizer.compiled.random import State, start_of
+from stowplan.optimizer.annealing.schedule import (
+    CALIBRATION_TURNS,
+    CLOSING,
+    HELD_PENALTY,
+    LATEST,
+    MOST,
+    Calibration,
+    Schedule,
+    overload_penalty,
+)
+from stowplan.optimizer.annealing.state_builder import HELD, OVERLOAD, build_state, nodes_of_pods, placement_of
+from stowplan.optimizer.annealing.violations import violating_pods
+from stowplan.optimizer.compiled.random import RandomState, start_of
 from stowplan.optimizer.deadline import Deadline
-from stowplan.optimizer.evaluate import Judge
+from stowplan.optimizer.evaluate import Evaluator
 
 STEPS_PER_SECOND = 1_000_000
 """Steps that stand for a second where the answer must not depend on the clock."""
@@ -44,7 +53,7 @@ BATCH = 20_000
 """Steps between looks at the clock."""
 
 ROUNDS = (0.04, 0.08, 0.2, 1.0)
-"""Shares of the time that is left to a tier, turn by turn: `RACES` races, then a long walk, which gains most."""
+"""Shares of the time left to a tier, turn by turn: `CALIBRATION_TURNS` races of temperatures, then a long chain."""
 
 THOROUGH = 1000
 """Steps after which a tier is left, for every pair of a pod and a node."""
@@ -60,15 +69,15 @@ Found = Callable[[Placement], object]
 
 
 def anneal(
-    judge: Judge,
+    evaluator: Evaluator,
     start: Placement,
     deadline: Deadline,
     seed: int = 0,
     *,
     floor: Sequence[int] | None = None,
-    races: dict[int, Race] | None = None,
+    calibrations: dict[int, Calibration] | None = None,
     tiers: int | None = None,
-    walkers: int = 2,
+    chains: int = 2,
     found: Found = lambda placement: None,
 ) -> Placement:
     """Improve a legal placement until time is up, or until every tier is down to its floor.
@@ -77,11 +86,11 @@ def anneal(
     ----------
     floor
         Values below which no tier can get; 0 if nothing is known.
-    races
+    calibrations
         What earlier calls for the same problem have learned of each tier's temperatures; this one goes on from there.
     tiers
         How many tiers are improved, the most urgent ones; all if not given.
-    walkers
+    chains
         Independent walks, each on a thread of its own. The answer depends on their number, not on the cores.
 
     Returns
@@ -89,42 +98,42 @@ def anneal(
     Placement
         A legal placement whose tiers are no worse.
     """
-    problem = judge.problem
+    problem = evaluator.problem
     if not problem.pods or not problem.tiers:
         return start
-    best = _Stand(start, judge.evaluate(start).values, nodes_of_pods(problem, start))
-    team = [_Walk(judge, start, seed * 1009 + i) for i in range(walkers)]
+    best = _Incumbent(start, evaluator.evaluate(start).values, nodes_of_pods(problem, start))
+    replicas = [_Replica(evaluator, start, seed * 1009 + i) for i in range(chains)]
     lowest = [0] * len(problem.tiers) if floor is None else list(floor)
-    races = {} if races is None else races
+    calibrations = {} if calibrations is None else calibrations
     last = len(problem.tiers) if tiers is None else tiers
-    with ThreadPoolExecutor(walkers) as pool:
+    with ThreadPoolExecutor(chains) as pool:
         for tier in range(last):
             open_tiers = sum(best.values[t] > lowest[t] for t in range(tier, last))
             if best.values[tier] <= lowest[tier]:
                 continue
-            list(pool.map(_Walk.draw, team, [best] * walkers))
+            list(pool.map(_Replica.draw, replicas, [best] * chains))
             left = deadline.share(1 / open_tiers)
-            if tier not in races:
-                races[tier] = Race(team[0].uphill(best, tier), tight=team[0].tight(best))
-            first, race = best, races[tier]
-            for share in ROUNDS[race.turn :] or ROUNDS[-1:]:
+            if tier not in calibrations:
+                calibrations[tier] = Calibration(replicas[0].uphill(best, tier), tight=replicas[0].tight(best))
+            first, calibration = best, calibrations[tier]
+            for share in ROUNDS[calibration.turn :] or ROUNDS[-1:]:
                 if left.over:
                     break
-                starts, before = race.starts(walkers), best.values
-                run = partial(_Walk.run, tier=tier, floor=lowest[tier], deadline=left.share(share))
-                ways = list(pool.map(run, team, [first if race.afresh else best] * walkers, starts))
+                starts, before = calibration.starts(chains), best.values
+                run = partial(_Replica.run, tier=tier, floor=lowest[tier], deadline=left.share(share))
+                ways = list(pool.map(run, replicas, [first if calibration.afresh else best] * chains, starts))
                 best = min([best, *(way.best for way in ways)], key=lambda stand: stand.values)
                 found(best.placement)
                 if deadline.stop.is_set():
                     break  # who was cut short has not lost
-                race.learn(starts, min(range(walkers), key=lambda i: ways[i].ended))
-                stuck = race.turn >= RACES and best.values == before and open_tiers > 1
+                calibration.learn(starts, min(range(chains), key=lambda i: ways[i].ended))
+                stuck = calibration.turn >= CALIBRATION_TURNS and best.values == before and open_tiers > 1
                 if best.values[tier] <= lowest[tier] or stuck:
                     break
     return best.placement
 
 
-class _Stand(NamedTuple):
+class _Incumbent(NamedTuple):
     """A legal placement that walks can begin with, and the node ``[P]`` of each pod of an image."""
 
     placement: Placement
@@ -132,93 +141,97 @@ class _Stand(NamedTuple):
     nodes: Ints
 
 
-class _Way(NamedTuple):
+class _ChainResult(NamedTuple):
     """The best placement of a walk, which may be where it began, and the values of where it ended."""
 
-    best: _Stand
+    best: _Incumbent
     ended: tuple[int, ...]
 
 
-class _Walk:
+class _Replica:
     """One walker: an image, and random numbers of its own.
 
     The image is drawn once, since that takes as long as a million steps; afterwards pods are put where they belong.
     """
 
-    def __init__(self, judge: Judge, start: Placement, seed: int) -> None:
-        self.judge, self.start = judge, start
-        self.chance = start_of(seed)
+    def __init__(self, evaluator: Evaluator, start: Placement, seed: int) -> None:
+        self.evaluator, self.start = evaluator, start
+        self.random = start_of(seed)
         self.rng = np.random.default_rng(seed)
 
     @cached_property
-    def _image(self) -> Image:
-        return image_of(self.judge, self.start)
+    def _state(self) -> SearchState:
+        return build_state(self.evaluator, self.start)
 
-    def draw(self, stand: _Stand) -> Image:
+    def draw(self, stand: _Incumbent) -> SearchState:
         """Return the image, with every pod where it stands."""
-        place_all(self._image, stand.nodes)
-        return self._image
+        place_all(self._state, stand.nodes)
+        return self._state
 
-    def tight(self, stand: _Stand) -> bool:
+    def tight(self, stand: _Incumbent) -> bool:
         """Whether little room is left of a capacity, on all nodes together."""
-        image = self.draw(stand)
-        nodes, number = int(image.head[at.H_NODES]), int(image.head[at.H_CAPACITIES])
-        room, load = (image.head[first] + np.arange(number) for first in (at.H_F_ROOM, at.H_V_LOAD))
-        taken = image.live[:nodes, load].sum(axis=0, dtype=float) >= TIGHT * image.fix[:nodes, room].sum(axis=0)
+        state = self.draw(stand)
+        nodes, number = int(state.head[at.H_NODES]), int(state.head[at.H_CAPACITIES])
+        room, load = (state.head[first] + np.arange(number) for first in (at.H_F_ROOM, at.H_V_LOAD))
+        taken = state.live[:nodes, load].sum(axis=0, dtype=float) >= TIGHT * state.fix[:nodes, room].sum(axis=0)
         return bool(taken.any())
 
-    def uphill(self, stand: _Stand, tier: int) -> Ints:
+    def uphill(self, stand: _Incumbent, tier: int) -> Ints:
         """Return, sorted, by how much steps of one pod alone would worsen a tier; none of them is taken."""
-        image = self.draw(stand)
-        pods, nodes = int(image.head[at.H_PODS]), int(image.head[at.H_NODES])
-        walker = _walker(image, self.chance.copy(), np.ones(KINDS))
-        walk(image, walker, min(10 * SAMPLES, 10 * pods * nodes), tier, 0.0, 0.0, Prices(0.0, 0.0, 0))
-        steps: Ints = np.sort(walker.uphill[: min(SAMPLES, int(walker.counts[1]))])
+        state = self.draw(stand)
+        pods, nodes = int(state.head[at.H_PODS]), int(state.head[at.H_NODES])
+        chain = _chain(state, self.random.copy(), np.ones(KINDS))
+        run_chain(state, chain, min(10 * SAMPLES, 10 * pods * nodes), tier, 0.0, 0.0, Penalties(0.0, 0.0, 0))
+        steps: Ints = np.sort(chain.uphill[: min(SAMPLES, int(chain.counts[1]))])
         return steps
 
-    def run(self, stand: _Stand, start: Start, tier: int, floor: int, deadline: Deadline) -> _Way:
+    def run(self, stand: _Incumbent, start: Schedule, tier: int, floor: int, deadline: Deadline) -> _ChainResult:
         """Walk once from hot to cold."""
         if deadline.over:
-            return _Way(stand, stand.values)
-        image, tiers = self.draw(stand), len(stand.values)
-        trouble = troubled(self.judge, stand.placement, image) if stand.values[0] else np.zeros(0, dtype=np.int64)
-        walker = _walker(image, self.chance, _mix(self.judge.problem.tiers[tier], image))
-        pull = _pulls(self.judge.problem.tiers[tier])
-        most = THOROUGH * int(image.head[at.H_PODS]) * int(image.head[at.H_NODES]) + BATCH // 10
+            return _ChainResult(stand, stand.values)
+        state, tiers = self.draw(stand), len(stand.values)
+        violating = (
+            violating_pods(self.evaluator, stand.placement, state) if stand.values[0] else np.zeros(0, dtype=np.int64)
+        )
+        chain = _chain(state, self.random, _mix(self.evaluator.problem.tiers[tier], state))
+        bias = _bias(self.evaluator.problem.tiers[tier])
+        most = THOROUGH * int(state.head[at.H_PODS]) * int(state.head[at.H_NODES]) + BATCH // 10
         if deadline.deterministic:
             most = min(most, int(deadline.seconds * STEPS_PER_SECOND))
-        aim = Aim(image, tier, trouble, self.rng)
-        done, overfills = 0, start.overfills
-        while done < most and not deadline.over and walker.best_value[tier] > floor:
+        aim = Aim(state, tier, violating, self.rng)
+        done, overloads = 0, start.overloads
+        while done < most and not deadline.over and chain.best_value[tier] > floor:
             clock = 0.0 if deadline.deterministic else 1 - deadline.remaining / max(deadline.seconds, 1e-9)
             spent = max(done / most, clock)
-            heat = start.hot * (start.cold / start.hot) ** spent if start.hot > 0 else 0.0
+            temperature = start.initial * (start.final / start.initial) ** spent if start.initial > 0 else 0.0
             batch = min(BATCH, most - done, max(100, most // 50))
-            walker = walker._replace(aimed=aim.pods())
-            drift = pull * (1 - spent) + 1e-3 if pull else 0.0
-            wrong = bool(image.value[tiers + at.BAD])
-            if overfills and spent > CLOSING and (not wrong or spent > LATEST):
+            chain = chain._replace(aimed=aim.pods())
+            tie_break = bias * (1 - spent) + 1e-3 if bias else 0.0
+            wrong = bool(state.value[tiers + at.BAD])
+            if overloads and spent > CLOSING and (not wrong or spent > LATEST):
                 # Where it could not be mended, all overfilling was in vain.
-                overfills = False
+                overloads = False
                 if wrong:
-                    place_all(image, walker.best)
-            price = overfill_price(spent) * heat / OVERFILL if overfills else 0.0
-            prices = Prices(RENT * heat / HELD, price, int(MOST * OVERFILL) if overfills else 0)
-            walk(image, walker, batch, tier, heat, drift, prices)
+                    place_all(state, chain.best)
+            penalized = overload_penalty(spent) * temperature / OVERLOAD if overloads else 0.0
+            penalties = Penalties(
+                HELD_PENALTY * temperature / HELD, penalized, int(MOST * OVERLOAD) if overloads else 0
+            )
+            run_chain(state, chain, batch, tier, temperature, tie_break, penalties)
             done += batch
-        ended = walker.best_value if image.value[tiers + at.BAD] else image.value[:tiers]
-        best = _Stand(placement_of(image, walker.best), tuple(walker.best_value.tolist()), walker.best)
-        return _Way(best, tuple(ended.tolist()))
+        ended = chain.best_value if state.value[tiers + at.BAD] else state.value[:tiers]
+        best = _Incumbent(placement_of(state, chain.best), tuple(chain.best_value.tolist()), chain.best)
+        return _ChainResult(best, tuple(ended.tolist()))
 
 
-def _walker(image: Image, chance: State, mix: Floats) -> Walker:
-    pods, tiers = int(image.head[at.H_PODS]), int(image.head[at.H_TIERS])
-    return Walker(
-        chance=chance,
+def _chain(state: SearchState, random: RandomState, mix: Floats) -> Chain:
+    pods, tiers = int(state.head[at.H_PODS]), int(state.head[at.H_TIERS])
+    return Chain(
+        random=random,
         mix=mix,
         aimed=np.zeros(1, dtype=np.int64),
-        best=image.pod[:, at.P_NODE].copy(),
-        best_value=image.value[:tiers].copy(),
+        best=state.pod[:, at.P_NODE].copy(),
+        best_value=state.value[:tiers].copy(),
         dirty=np.zeros(pods, dtype=np.int64),
         dirty_at=np.zeros(pods, dtype=np.bool_),
         counts=np.zeros(2, dtype=np.int64),
@@ -229,41 +242,41 @@ def _walker(image: Image, chance: State, mix: Floats) -> Walker:
     )
 
 
-def _holds_room(image: Image) -> bool:
-    return bool(image.cls[:, image.head[at.H_C_MOVE] + image.head[at.H_TIERS]].any())
+def _holds_room(state: SearchState) -> bool:
+    return bool(state.cls[:, state.head[at.H_C_MOVE] + state.head[at.H_TIERS]].any())
 
 
-def _has_mates(image: Image) -> bool:
+def _has_related(state: SearchState) -> bool:
     """Whether pods of different classes are counted together."""
-    several = image.relation[:, at.R_CREW_END] - image.relation[:, at.R_CREW] > 1
-    return bool((several & (image.relation[:, at.R_KIND] != at.MOVE_PEAK)).any())
+    several = state.relation[:, at.R_PARTICIPANTS_END] - state.relation[:, at.R_PARTICIPANTS] > 1
+    return bool((several & (state.relation[:, at.R_KIND] != at.MOVE_PEAK)).any())
 
 
-def _mix(tier: Tier, image: Image) -> Floats:
+def _mix(tier: Tier, state: SearchState) -> Floats:
     """``[KINDS]`` cumulative shares of the kinds of steps that suit a tier."""
     terms = [weighted.term for weighted in tier.terms]
     share = np.zeros(KINDS)
-    share[[SHIFT, SWAP, CHAIN]] = 50, 35, 2
+    share[[SHIFT, SWAP, EJECTION]] = 50, 35, 2
     if any(isinstance(term, NodeCurve) for term in terms):
         share[[SHIFT, SWAP, TRADE]] = 40, 55, 10
-    if image.value[image.head[at.H_TIERS] + at.WAITING]:
+    if state.value[state.head[at.H_TIERS] + at.WAITING]:
         share[INSERT] = 40 if any(isinstance(term, Unplaced) for term in terms) else 3
     if any(isinstance(term, Open) for term in terms):
-        share[EVACUATE] = 5
-    if len(image.relation):
+        share[EMPTY_NODE] = 5
+    if len(state.relation):
         share[GROUP] = 0.3
-    if _has_mates(image):
-        share[MATE] = 10
+    if _has_related(state):
+        share[RELATED] = 10
     if any(isinstance(term, Move | MovePeak) for term in terms):
         share[[HOME, RETURN]] = 6, 100
-    if _holds_room(image):
+    if _holds_room(state):
         share[[HOME, RETURN]] = 20, 60
         share[TRADE] = min(share[TRADE], 3)
     mix: Floats = np.cumsum(share) / share.sum()
     return mix
 
 
-def _pulls(tier: Tier) -> float:
+def _bias(tier: Tier) -> float:
     """Return the first temperature of the pull towards full and empty nodes; 0 where nothing asks for room."""
     terms = [weighted.term for weighted in tier.terms]
     wants_room = any(isinstance(term, Open | Unplaced) for term in terms)

@@ -17,7 +17,6 @@ from stowplan.models.problem import (
     Devices,
     Distinct,
     DomainCurve,
-    Excess,
     Held,
     Move,
     MoveBudget,
@@ -33,10 +32,11 @@ from stowplan.models.problem import (
     Spread,
     Topology,
     Unplaced,
+    Violation,
 )
 from stowplan.optimizer.annealing.kernel import layout as at
-from stowplan.optimizer.evaluate import Judge
-from stowplan.optimizer.evaluate.excess import excess, roles
+from stowplan.optimizer.evaluate import Evaluator
+from stowplan.optimizer.evaluate.violations import roles, violation
 
 EMPTY = Placement.of(())
 
@@ -50,8 +50,8 @@ class Relations:
         Adds a family of curves to the image and says where its pieces are.
     """
 
-    def __init__(self, judge: Judge, add_curves: Callable[[Curves], list[tuple[int, int]]]) -> None:
-        self.problem = problem = judge.problem
+    def __init__(self, evaluator: Evaluator, add_curves: Callable[[Curves], list[tuple[int, int]]]) -> None:
+        self.problem = problem = evaluator.problem
         self.add_curves = add_curves
         self.rows: list[Ints] = []
         self._topology: dict[int, int] = {}
@@ -64,7 +64,7 @@ class Relations:
         self._classes: list[Ints] = []
         self._roles: list[Ints] = []
         self._relations: list[Ints] = []
-        for rule, before in zip(problem.rules, judge.start_excess, strict=True):
+        for rule, before in zip(problem.rules, evaluator.start_violations, strict=True):
             match rule:
                 case AtMost():
                     self._at_most(rule, before)
@@ -95,7 +95,7 @@ class Relations:
                         self._pair(term, t, weighted.weight)
                     case MovePeak() as term:
                         self._move_peak(term, t, weighted.weight)
-                    case Excess() | Unplaced() | Move() | Prefer() | NodeCurve() | NodeScore() | Open():
+                    case Violation() | Unplaced() | Move() | Prefer() | NodeCurve() | NodeScore() | Open():
                         pass  # no matter of company: counted on the nodes
                     case term:
                         assert_never(term)
@@ -120,14 +120,14 @@ class Relations:
         priced[classes[order][member[:, 0] >= self.priced_from]] = True
         return np.vstack([member, np.zeros((1, 2), dtype=np.int64)]), priced
 
-    def crew(self) -> Ints:
+    def participants(self) -> Ints:
         """List the classes of every relation, one relation after another, and tell the relations where."""
         nobody = np.zeros(0, dtype=np.int64)
         relations = np.concatenate([nobody, *self._relations])
         order = np.argsort(relations, kind="stable")
         ends = np.searchsorted(relations[order], np.arange(len(self.rows) + 1))
         for row, first, end in zip(self.rows, ends[:-1], ends[1:], strict=True):
-            row[at.R_CREW], row[at.R_CREW_END] = first, end
+            row[at.R_PARTICIPANTS], row[at.R_PARTICIPANTS_END] = first, end
         return np.append(np.concatenate([nobody, *self._classes])[order], 0)
 
     def table(self) -> Ints:
@@ -209,21 +209,21 @@ class Relations:
         )
         targets = int((held.both + held.targets)[~outside].sum())
         anybody = bool((held.both + held.seekers).any())
-        alone = int(excess(rule, self.problem, EMPTY).sum()) if anybody else 0
-        q = self._add(at.ATTRACT, topology, counters, R_STATE=targets, R_EXCESS=alone, R_BAD=alone)
+        alone = int(violation(rule, self.problem, EMPTY).sum()) if anybody else 0
+        q = self._add(at.ATTRACT, topology, counters, R_STATE=targets, R_VIOLATION=alone, R_BAD=alone)
         self._join_roles(q, rule.seekers, rule.targets)
 
     def _depend(self, rule: Attract) -> None:
         """Tie two sets of classes together, which are counted once for all rules that speak of them."""
-        seekers, targets = (self._company(classes, rule.topologies[0]) for classes in (rule.seekers, rule.targets))
+        seekers, targets = (self._affinity(classes, rule.topologies[0]) for classes in (rule.seekers, rule.targets))
         self._needs.setdefault(seekers, []).append(targets)
         self._needed.setdefault(targets, []).append(seekers)
 
-    def _company(self, classes: Ints, topology: Topology) -> int:
+    def _affinity(self, classes: Ints, topology: Topology) -> int:
         key = (classes.tobytes(), self._number(topology))
         if key not in self._companies:
             # One more counter for nodes outside the topology, where there is no company.
-            q = self._add(at.COMPANY, topology, np.zeros(topology.size + 1, dtype=np.int64))
+            q = self._add(at.AFFINITY, topology, np.zeros(topology.size + 1, dtype=np.int64))
             self._join(q, classes, at.BOTH)
             self._companies[key] = q
         return self._companies[key]
@@ -240,13 +240,13 @@ class Relations:
 
     def _attract_slow(self, rule: Attract, before: Ints) -> None:
         held = rule.held
-        company = [topology.total(held.both + held.targets) for topology in rule.topologies]
+        affinity = [topology.total(held.both + held.targets) for topology in rule.topologies]
         listed = [(self._number(topology), topology.size) for topology in rule.topologies]
         first = self._count(np.array(listed, dtype=np.int64).reshape(-1))
         q = self._add(
             at.ATTRACT,
             rule.topologies[0] if rule.topologies else None,
-            np.concatenate([np.zeros(0, dtype=np.int64), *company]),
+            np.concatenate([np.zeros(0, dtype=np.int64), *affinity]),
             R_SLOW=1,
             R_NODE=self._count(np.concatenate([held.both, held.seekers, held.targets])),
             R_TOPOLOGIES=first,
@@ -260,11 +260,11 @@ class Relations:
         columns = self._broken(before)
         counted = rule.held_counted
         if not columns and rule.topology.size:
-            alone = int(excess(rule, self.problem, EMPTY).sum()) if rule.held_seekers.any() else 0
+            alone = int(violation(rule, self.problem, EMPTY).sum()) if rule.held_seekers.any() else 0
             most = int(counted.max()) + int(self.problem.size[rule.counted].sum())
             histogram = np.bincount(counted, minlength=most + 2)
             least = 0 if rule.floor_is_zero else int(counted.min())
-            columns = {"R_HISTOGRAM": self._count(histogram), "R_STATE": least, "R_EXCESS": alone, "R_BAD": alone}
+            columns = {"R_HISTOGRAM": self._count(histogram), "R_STATE": least, "R_VIOLATION": alone, "R_BAD": alone}
         q = self._add(
             at.SPREAD,
             rule.topology,
@@ -278,7 +278,7 @@ class Relations:
     def _occupy(self, rule: Occupy, before: Ints) -> None:
         used = int((rule.held > 0).sum())
         missing = max(0, rule.at_least - used)
-        columns = self._broken(before) or {"R_STATE": used, "R_EXCESS": missing, "R_BAD": missing}
+        columns = self._broken(before) or {"R_STATE": used, "R_VIOLATION": missing, "R_BAD": missing}
         q = self._add(at.OCCUPY, rule.topology, rule.held, R_LIMIT=rule.at_least, **columns)
         self._join(q, rule.group, at.BOTH)
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from stowplan.models.arrays import Ints
 from stowplan.optimizer.annealing.kernel import layout as at
-from stowplan.optimizer.annealing.kernel.state import Image
+from stowplan.optimizer.annealing.kernel.state import SearchState
 
 PODS = 1000
 """Pods that are aimed at until the next look."""
@@ -24,43 +24,43 @@ class Aim:
 
     Parameters
     ----------
-    troubled
+    violating_pods
         Pods that take part in something exceeded. If there are any, they are half of the answer.
     """
 
-    def __init__(self, image: Image, tier: int, troubled: Ints, rng: np.random.Generator) -> None:
-        self.image, self.tier, self.troubled, self.rng = image, tier, troubled, rng
-        self._costs = _node_costs(image, tier)
+    def __init__(self, state: SearchState, tier: int, violating_pods: Ints, rng: np.random.Generator) -> None:
+        self.state, self.tier, self.violating_pods, self.rng = state, tier, violating_pods, rng
+        self._costs = _node_costs(state, tier)
         self._drawn = np.zeros(len(self._costs), dtype=np.int64)
         self._in_vain = np.zeros(len(self._costs), dtype=np.int64)
 
     def pods(self) -> Ints:
         """Return pods worth moving, some several times; the last entry is not one of them."""
-        image, rng = self.image, self.rng
+        state, rng = self.state, self.rng
         pods = np.zeros(PODS + 1, dtype=np.int64)
-        mine = PODS // 2 if len(self.troubled) else 0
-        pods[:mine] = rng.choice(self.troubled, mine) if mine else 0
-        before, self._costs = self._costs, _node_costs(image, self.tier)
+        mine = PODS // 2 if len(self.violating_pods) else 0
+        pods[:mine] = rng.choice(self.violating_pods, mine) if mine else 0
+        before, self._costs = self._costs, _node_costs(state, self.tier)
         self._in_vain = np.where(self._costs == before, self._in_vain + self._drawn, 0)
         self._drawn[:] = 0
         costs = np.maximum(0, self._costs)
-        costs[image.width[: len(costs)] == 0] = 0
+        costs[state.width[: len(costs)] == 0] = 0
         if not costs.any():
-            return np.append(self.troubled, 0)
+            return np.append(self.violating_pods, 0)
         for share, power in zip(np.array_split(pods[mine:PODS], len(STEEP)), STEEP, strict=True):
-            chance = (costs / costs.max()) ** power / (1 + self._in_vain)
-            nodes = rng.choice(len(costs), len(share), p=chance / chance.sum())
+            random = (costs / costs.max()) ** power / (1 + self._in_vain)
+            nodes = rng.choice(len(costs), len(share), p=random / random.sum())
             self._drawn[nodes] = 1
-            slots = (rng.random(len(share)) * image.width[nodes]).astype(np.int64)
-            share[:] = image.on[image.on_at[nodes] + slots]
+            slots = (rng.random(len(share)) * state.width[nodes]).astype(np.int64)
+            share[:] = state.on[state.on_at[nodes] + slots]
         return pods
 
 
-def _node_costs(image: Image, tier: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+def _node_costs(state: SearchState, tier: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     """``[N]`` what each node adds to a tier by what is on it."""
-    nodes = int(image.head[at.H_NODES])
+    nodes = int(state.head[at.H_NODES])
     costs = np.zeros(nodes)
-    for groups, first in ((image.curve, at.H_V_VALUE), (image.score, at.H_V_SCORE)):
+    for groups, first in ((state.curve, at.H_V_VALUE), (state.score, at.H_V_SCORE)):
         for i in np.flatnonzero(groups[:, 0] == tier):
-            costs += float(groups[i, 1]) * image.live[:nodes, image.head[first] + i]
+            costs += float(groups[i, 1]) * state.live[:nodes, state.head[first] + i]
     return costs

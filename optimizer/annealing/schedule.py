@@ -22,22 +22,22 @@ FALL = 1000.0
 COLD = 0.1
 """Temperature, in whole units of a tier, at which no uphill step is taken any more."""
 
-RENT = 1.0
+HELD_PENALTY = 1.0
 """What the room counts that an average moved pod holds on the node it left, in multiples of the temperature."""
 
 MOST = 0.1
 """How much a node may be overfilled on the way, in shares of what an average node can hold."""
 
-DEAR = 100.0
+EXPENSIVE = 100.0
 """What it costs to overfill a node by all that an average node can hold, in multiples of the temperature."""
 
 CLOSING, LATEST = 0.4, 0.8
 """Shares of a walk after which it gets dearer, and after which the walk goes back to where it was legal."""
 
-DEARER = 20.0
+MORE_EXPENSIVE = 20.0
 """Powers of ten by which it would get dearer in a whole walk."""
 
-RACES = 3
+CALIBRATION_TURNS = 3
 """Turns that are races; a long walk follows."""
 
 LENGTHENED = (1 / 2, 8)
@@ -48,35 +48,35 @@ REHEATED = (1 / 16, 1 / 4)
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class Schedule:
     """How a walk begins.
 
     Parameters
     ----------
-    hot, cold
+    initial, final
         First and last temperature, in units of the tier.
-    overfills
+    overloads
         Whether nodes may be overfilled on the way.
     """
 
-    hot: float
-    cold: float
-    overfills: bool = False
+    initial: float
+    final: float
+    overloads: bool = False
 
 
-def overfill_price(spent: float) -> float:
+def overload_penalty(spent: float) -> float:
     """Return what overfill costs, in multiples of the temperature, after a share of a walk."""
-    return float(DEAR * 10 ** (DEARER * max(0.0, spent - CLOSING)))
+    return float(EXPENSIVE * 10 ** (MORE_EXPENSIVE * max(0.0, spent - CLOSING)))
 
 
-class Race:
+class Calibration:
     """Where walkers begin: around the start from which the best of the last race came.
 
     What suits depends on how long a walk is and on how rugged the tier is, and neither is known beforehand: a walk that
     begins too hot has no time to cool, one that begins too cool stays where it is.
 
-    After `RACES` races comes a walk much longer than those: it may begin hotter. Walks after that go on from what was
-    annealed before, and are cool enough not to forget it.
+    After `CALIBRATION_TURNS` races comes a chain much longer than those: it may begin hotter. Chains after that go on
+    from what was annealed before, and are cool enough not to forget it.
 
     Where little room is left, nearly no pod fits anywhere, and legal placements are islands: a walk that may overfill
     nodes a little, at a price, gets from one to another. Where there is room, that only misleads it. So the first race
@@ -97,34 +97,34 @@ class Race:
             last = len(uphill) - 1
             low = max(1.0, float(uphill[int(COOLEST * last)]))
             self._heat = _Range(low, ABOVE * max(1.0, float(uphill[int(HOTTEST * last)])))
-        self._tight, self._overfills, self._guessed = tight, False, len(uphill) > 0
+        self._tight, self._overloads, self._guessed = tight, False, len(uphill) > 0
         self._coldest = COLD
         self.turn = 0
 
-    def starts(self, walkers: int) -> list[Start]:
+    def starts(self, chains: int) -> list[Schedule]:
         """Return how each walker begins, from hot to cool, or overfilling or not."""
         if self._heat is None:
-            return [Start(0.0, 0.0)] * walkers
-        middle, overfills = self._heat.middle, [self._overfills] * walkers
-        if self.turn > RACES:
-            hot = [middle * share for share in _Range(*REHEATED).spaced(walkers)]
-            cold = [self._coldest] * walkers
-        elif self.turn == RACES:
-            hot = [middle * share for share in _Range(*LENGTHENED).spaced(walkers)]
+            return [Schedule(0.0, 0.0)] * chains
+        middle, overloads = self._heat.middle, [self._overloads] * chains
+        if self.turn > CALIBRATION_TURNS:
+            initial = [middle * share for share in _Range(*REHEATED).spaced(chains)]
+            final = [self._coldest] * chains
+        elif self.turn == CALIBRATION_TURNS:
+            initial = [middle * share for share in _Range(*LENGTHENED).spaced(chains)]
             # Who begins hotter than who won has to get as cold: ended hotter, it would come to nothing.
-            cold = [min(h, middle) / FALL for h in hot]
+            final = [min(h, middle) / FALL for h in initial]
         else:
-            hot = [middle] * walkers if self._asks_overfill else self._heat.spaced(walkers)
-            cold = [h / FALL for h in hot]
-        if self._asks_overfill:
-            overfills = [i % 2 == 1 for i in range(walkers)]
-        starts = [Start(max(COLD, h), max(COLD, c), o) for h, c, o in zip(hot, cold, overfills, strict=True)]
-        return starts if self._asks_overfill else starts[::-1]
+            initial = [middle] * chains if self._asks_overload else self._heat.spaced(chains)
+            final = [h / FALL for h in initial]
+        if self._asks_overload:
+            overloads = [i % 2 == 1 for i in range(chains)]
+        starts = [Schedule(max(COLD, h), max(COLD, c), o) for h, c, o in zip(initial, final, overloads, strict=True)]
+        return starts if self._asks_overload else starts[::-1]
 
     @property
-    def _asks_overfill(self) -> bool:
+    def _asks_overload(self) -> bool:
         """Whether the walkers of this turn differ in whether they overfill; in their temperatures if not."""
-        return self._tight and (self.turn == 0 or (self.turn == 2 and not self._overfills))
+        return self._tight and (self.turn == 0 or (self.turn == 2 and not self._overloads))
 
     @property
     def afresh(self) -> bool:
@@ -133,17 +133,17 @@ class Race:
         A cool walk keeps what an earlier race has gained, and a hot one forgets it. So a first race for the temperature
         from the best placement would be won by who is too cool for a long walk.
         """
-        return self._guessed and self.turn < RACES and not self._asks_overfill
+        return self._guessed and self.turn < CALIBRATION_TURNS and not self._asks_overload
 
-    def learn(self, starts: Sequence[Start], winner: int) -> None:
+    def learn(self, starts: Sequence[Schedule], winner: int) -> None:
         """Take note of who won; the next turn goes on around the start of that walker."""
-        if self._heat is not None and self.turn <= RACES:
-            if self._asks_overfill:
-                self._overfills = starts[winner].overfills
+        if self._heat is not None and self.turn <= CALIBRATION_TURNS:
+            if self._asks_overload:
+                self._overloads = starts[winner].overloads
             else:
-                self._heat.narrow(starts[winner].hot, 1.0)
+                self._heat.narrow(starts[winner].initial, 1.0)
                 self._guessed = False
-            self._coldest = starts[winner].cold
+            self._coldest = starts[winner].final
         self.turn += 1
 
 

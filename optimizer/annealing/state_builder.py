@@ -17,7 +17,6 @@ from stowplan.models.problem import (
     Curves,
     Devices,
     Distinct,
-    Excess,
     Move,
     MoveBudget,
     NodeCurve,
@@ -27,14 +26,15 @@ from stowplan.models.problem import (
     Prefer,
     Problem,
     Unplaced,
+    Violation,
 )
 from stowplan.optimizer.annealing.kernel import layout as at
 from stowplan.optimizer.annealing.kernel.moves import place_all
 from stowplan.optimizer.annealing.kernel.recount import assess
-from stowplan.optimizer.annealing.kernel.state import Image
+from stowplan.optimizer.annealing.kernel.state import SearchState
 from stowplan.optimizer.annealing.relation_builder import Relations
-from stowplan.optimizer.evaluate import Judge
-from stowplan.optimizer.evaluate.excess import excess
+from stowplan.optimizer.evaluate import Evaluator
+from stowplan.optimizer.evaluate.violations import violation
 
 NO_BUDGET = 1 << 60
 K = TypeVar("K")
@@ -43,7 +43,7 @@ LONGEST = 10_000_000
 """Slots on all nodes' lists of pods together, if each is to hold whatever fits."""
 SLACK = 64
 """Slots that every list has beyond that."""
-OVERFILL = 10**12
+OVERLOAD = 10**12
 """What it counts if a node is exceeded by as much as an average node can hold."""
 
 STAYING = 5.0
@@ -53,7 +53,7 @@ HELD = 1000
 """Room that an average pod holds on the node it left, where capacities stay charged there."""
 
 
-def image_of(judge: Judge, placement: Placement) -> Image:
+def build_state(evaluator: Evaluator, placement: Placement) -> SearchState:
     """Draw the image of a placement.
 
     Raises
@@ -61,28 +61,28 @@ def image_of(judge: Judge, placement: Placement) -> Image:
     ValueError
         If the placement is not legal: kernels only tell how legality changes.
     """
-    evaluation = judge.evaluate(placement)
+    evaluation = evaluator.evaluate(placement)
     if not evaluation.legal:
         raise ValueError("only a legal placement can be searched from")
-    image = _Drawing(judge).image(placement)
-    tiers = image.head[at.H_TIERS]
-    place_all(image, nodes_of_pods(judge.problem, placement))
-    for q in np.flatnonzero(image.relation[:, at.R_SLOW]).tolist():
-        assess(image, q)
+    state = _StateBuilder(evaluator).state(placement)
+    tiers = state.head[at.H_TIERS]
+    place_all(state, nodes_of_pods(evaluator.problem, placement))
+    for q in np.flatnonzero(state.relation[:, at.R_SLOW]).tolist():
+        assess(state, q)
     # What stands on empty nodes already costs something; the judge says how much it is all together.
-    image.value[:tiers] = evaluation.values
-    image.value[tiers + at.BAD] = 0
-    image.value[tiers + at.MOVED] = evaluation.moves
-    image.value[tiers + at.WAITING] = evaluation.unplaced
-    return image
+    state.value[:tiers] = evaluation.values
+    state.value[tiers + at.BAD] = 0
+    state.value[tiers + at.MOVED] = evaluation.moves
+    state.value[tiers + at.WAITING] = evaluation.unplaced
+    return state
 
 
-def placement_of(image: Image, node: Ints | None = None) -> Placement:
+def placement_of(state: SearchState, node: Ints | None = None) -> Placement:
     """Read the placement off an image, or off the node of each of its pods."""
-    where = image.pod[:, at.P_NODE] if node is None else node
-    nodes = int(image.head[at.H_NODES])
+    where = state.pod[:, at.P_NODE] if node is None else node
+    nodes = int(state.head[at.H_NODES])
     there = where < nodes
-    keys, counts = np.unique(image.pod[there, at.P_CLASS] * nodes + where[there], return_counts=True)
+    keys, counts = np.unique(state.pod[there, at.P_CLASS] * nodes + where[there], return_counts=True)
     return Placement(keys // nodes, keys % nodes, counts.astype(np.int64))
 
 
@@ -106,31 +106,31 @@ def _held(problem: Problem) -> Ints:
     return np.round(held * (HELD / average if average else 0.0)).astype(np.int64)
 
 
-def _strain(rule: Capacity) -> Ints:
-    """``[N]`` what a unit too much counts as overfill; `OVERFILL` for what an average node can hold."""
+def _penalty(rule: Capacity) -> Ints:
+    """``[N]`` what a unit too much counts as overfill; `OVERLOAD` for what an average node can hold."""
     rooms = np.maximum(0, rule.free)
     room = max(1.0, float(rooms.mean()), float(rule.demand.max(initial=0)) / 100) if len(rooms) else 1.0
-    unit = (STAYING if rule.held_on_source else 1.0) * OVERFILL / room
+    unit = (STAYING if rule.held_on_source else 1.0) * OVERLOAD / room
     return np.full(len(rooms), max(1, round(unit)), dtype=np.int64)
 
 
 @dataclass
-class _Drawing:
+class _StateBuilder:
     """An image under construction."""
 
-    judge: Judge
+    evaluator: Evaluator
     pieces: list[Ints] = field(default_factory=list)
     drawn: int = 0
 
-    def image(self, placement: Placement) -> Image:
+    def state(self, placement: Placement) -> SearchState:
         """Draw the image with no pod on any node."""
-        problem = self.judge.problem
+        problem = self.evaluator.problem
         classes, nodes = problem.shape
         head = np.zeros(at.HEAD, dtype=np.int64)
         cls, fix, live = Table(classes), Table(nodes), Table(nodes)
         cls.add(np.zeros((classes, at.C_FIXED), dtype=np.int64))
         head[[at.H_NODES, at.H_CLASSES, at.H_PODS, at.H_TIERS]] = nodes, classes, problem.pods, len(problem.tiers)
-        excess_weight = self._tier_costs(head, cls)
+        violation_weight = self._tier_costs(head, cls)
         transient = self._capacities(head, cls, fix, live)
         curve = self._curves(head, cls, fix, live)
         score, load_weight = self._scores(head, cls, fix, live)
@@ -142,11 +142,11 @@ class _Drawing:
         rows = cls.table()
         delta = self._identities(rows)
         mask, choice = self._allowed(rows)
-        relations = Relations(self.judge, self.add_curves)
+        relations = Relations(self.evaluator, self.add_curves)
         member, priced = relations.members(rows)
-        crew = relations.crew()
+        participants = relations.participants()
         rows[:, at.C_PRICED] = priced
-        rows[:, at.C_SPARE] = problem.spare
+        rows[:, at.C_OPTIONAL] = problem.optional
         rows[:, at.C_MISSING] = problem.size
         rows[:, at.C_POD] = np.cumsum(problem.size) - problem.size
         ends = np.searchsorted(problem.start.cls, np.arange(classes + 1))
@@ -166,7 +166,7 @@ class _Drawing:
         on = np.zeros(int(on_at[-1]), dtype=np.int64)
         on[on_at[nodes] :] = np.arange(problem.pods)
         value = np.zeros(len(problem.tiers) + at.VALUES, dtype=np.int64)
-        return Image(
+        return SearchState(
             head,
             rows,
             fix.table(),
@@ -182,7 +182,7 @@ class _Drawing:
             choice,
             np.append(problem.start.node, 0),
             member,
-            crew,
+            participants,
             relations.table(),
             relations.counters(),
             relations.domains(),
@@ -193,7 +193,7 @@ class _Drawing:
             prefer,
             table,
             opened,
-            excess_weight,
+            violation_weight,
             transient,
             thing,
             bundle,
@@ -214,7 +214,7 @@ class _Drawing:
         return spans
 
     def _tier_costs(self, head: Ints, cls: Table) -> Ints:
-        problem = self.judge.problem
+        problem = self.evaluator.problem
         tiers = len(problem.tiers)
         moved = np.zeros((len(problem.classes), tiers + 1), dtype=np.int64)
         moved[:, tiers] = _held(problem)
@@ -223,7 +223,7 @@ class _Drawing:
         for t, tier in enumerate(problem.tiers):
             for weighted in tier.terms:
                 match weighted.term:
-                    case Excess():
+                    case Violation():
                         weight[t] += weighted.weight
                     case Move() as term:
                         moved[:, t] += weighted.weight * term.cost
@@ -239,7 +239,7 @@ class _Drawing:
         """Return the terms of a kind with their tier and weight."""
         return [
             (t, weighted.weight, weighted.term)
-            for t, tier in enumerate(self.judge.problem.tiers)
+            for t, tier in enumerate(self.evaluator.problem.tiers)
             for weighted in tier.terms
             if isinstance(weighted.term, kind)
         ]
@@ -248,13 +248,13 @@ class _Drawing:
         """Return the rules of a kind with their excess at the start."""
         return [
             (rule, before)
-            for rule, before in zip(self.judge.problem.rules, self.judge.start_excess, strict=True)
+            for rule, before in zip(self.evaluator.problem.rules, self.evaluator.start_violations, strict=True)
             if isinstance(rule, kind)
         ]
 
     def _list_sizes(self, placement: Placement) -> Ints:
         """``[N]`` slots of the nodes' lists: whatever fits, or much more than average where that is too long."""
-        problem = self.judge.problem
+        problem = self.evaluator.problem
         nodes = len(problem.nodes)
         now = placement.per_node(nodes)
         most = np.full(nodes, problem.pods, dtype=np.int64)
@@ -267,14 +267,14 @@ class _Drawing:
         return sizes
 
     def _capacities(self, head: Ints, cls: Table, fix: Table, live: Table) -> Ints:
-        problem = self.judge.problem
+        problem = self.evaluator.problem
         rules = self._rules(Capacity)
         head[at.H_CAPACITIES] = len(rules)
         head[at.H_C_CAPACITY] = cls.add_columns([rule.demand for rule, _ in rules])
         head[at.H_F_ROOM] = fix.add_columns([np.maximum(0, rule.free) for rule, _ in rules])
         head[at.H_F_BEFORE] = fix.add_columns([before for _, before in rules])
-        head[at.H_F_SEVERITY] = fix.add_columns([rule.severity for rule, _ in rules])
-        head[at.H_F_STRAIN] = fix.add_columns([_strain(rule) for rule, _ in rules])
+        head[at.H_F_PENALTY_WEIGHT] = fix.add_columns([rule.penalty_weight for rule, _ in rules])
+        head[at.H_F_PENALTY] = fix.add_columns([_penalty(rule) for rule, _ in rules])
         # What started on a node stays charged there, whether it is there or not.
         charged = [
             problem.start.per_node(len(problem.nodes), rule.demand) if rule.held_on_source else np.zeros_like(rule.free)
@@ -312,7 +312,7 @@ class _Drawing:
         head[at.H_C_SCORED] = cls.add_columns([term.scored for _, _, term in terms])
         head[at.H_F_LOAD] = fix.add_columns([load.capacity for load in loads])
         head[at.H_V_USAGE] = live.add_columns([load.held for load in loads])
-        empty = [np.zeros(len(self.judge.problem.nodes), dtype=np.int64)] * len(terms)
+        empty = [np.zeros(len(self.evaluator.problem.nodes), dtype=np.int64)] * len(terms)
         head[at.H_V_SCORED] = live.add_columns(empty)
         head[at.H_V_SCORE] = live.add_columns(empty)
         rows = [
@@ -337,7 +337,7 @@ class _Drawing:
 
     def _distincts(self, head: Ints, cls: Table, fix: Table, live: Table) -> tuple[NDArray[np.int16], Ints, Ints]:
         rules = self._rules(Distinct)
-        nodes = len(self.judge.problem.nodes)
+        nodes = len(self.evaluator.problem.nodes)
         things = [rule.held.astype(np.int16) for rule, _ in rules]
         bundles: list[Ints] = []
         columns, seen = [], 0
@@ -358,7 +358,7 @@ class _Drawing:
 
     def _devices(self, head: Ints, cls: Table, fix: Table, live: Table) -> tuple[Ints, Ints]:
         rules = self._rules(Devices)
-        nodes = len(self.judge.problem.nodes)
+        nodes = len(self.evaluator.problem.nodes)
         parts, first, number, seen = [np.zeros(0, dtype=np.int64)], [], [], 0
         for rule, _ in rules:
             order = np.argsort(rule.held_node, kind="stable")
@@ -376,14 +376,14 @@ class _Drawing:
         head[at.H_F_DEVICE_HELD] = fix.add_columns(first)
         head[at.H_F_DEVICE_HELDS] = fix.add_columns(number)
         head[at.H_V_WHOLE] = live.add_columns([rule.held_whole for rule, _ in rules])
-        alone = [excess(rule, self.judge.problem, Placement.of(())) for rule, _ in rules]
-        head[at.H_V_DEVICE_EXCESS] = live.add_columns(alone)
+        alone = [violation(rule, self.evaluator.problem, Placement.of(())) for rule, _ in rules]
+        head[at.H_V_DEVICE_VIOLATION] = live.add_columns(alone)
         head[at.H_V_DEVICE_ARRIVED] = live.add_columns(empty)
         return np.array([rule.size for rule, _ in rules] or [1], dtype=np.int64), np.append(np.concatenate(parts), 0)
 
     def _identities(self, rows: Ints) -> NDArray[np.int32]:
         """Tell classes of one pod their home, give the others a row of pods now less pods at the start."""
-        problem = self.judge.problem
+        problem = self.evaluator.problem
         many = problem.size != 1
         rows[:, at.C_ROW] = np.where(many, np.cumsum(many) - 1, -1)
         rows[:, at.C_HOME] = -1
@@ -396,7 +396,7 @@ class _Drawing:
 
     def _allowed(self, rows: Ints) -> tuple[NDArray[np.int16], Ints]:
         """Combine all `Allow` rules: number of rules that forbid a node, and the open nodes, by distinct row."""
-        nodes = len(self.judge.problem.nodes)
+        nodes = len(self.evaluator.problem.nodes)
         rules = [rule for rule, _ in self._rules(Allow)]
         if not rules:
             rows[:, at.C_CHOICE_END] = nodes

@@ -24,19 +24,19 @@ from stowplan.models.problem import (
     Topology,
 )
 from stowplan.optimizer.annealing.kernel import layout as at
-from stowplan.optimizer.annealing.kernel.state import Image
-from stowplan.optimizer.evaluate import Judge
-from stowplan.optimizer.evaluate.excess import excess
+from stowplan.optimizer.annealing.kernel.state import SearchState
+from stowplan.optimizer.evaluate import Evaluator
+from stowplan.optimizer.evaluate.violations import violation
 
 
-def troubled(judge: Judge, placement: Placement, image: Image) -> Ints:
+def violating_pods(evaluator: Evaluator, placement: Placement, state: SearchState) -> Ints:
     """Return the pods of an image on the nodes where a rule is exceeded that was at the start."""
-    problem = judge.problem
+    problem = evaluator.problem
     nodes = np.zeros(len(problem.nodes) + 1, dtype=np.bool_)
-    for rule, before in zip(problem.rules, judge.start_excess, strict=True):
+    for rule, before in zip(problem.rules, evaluator.start_violations, strict=True):
         if before.any():
-            nodes[:-1] |= _nodes(rule, problem, excess(rule, problem, placement) > 0)
-    return np.flatnonzero(nodes[image.pod[:, at.P_NODE]])
+            nodes[:-1] |= _nodes(rule, problem, violation(rule, problem, placement) > 0)
+    return np.flatnonzero(nodes[state.pod[:, at.P_NODE]])
 
 
 def _nodes(rule: Rule, problem: Problem, places: Bools) -> Bools:

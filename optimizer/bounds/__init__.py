@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from stowplan.optimizer.bounds import capacity, lagrangian, linear, surrogate
 from stowplan.optimizer.deadline import Deadline
-from stowplan.optimizer.evaluate.evaluation import Judge
+from stowplan.optimizer.evaluate.evaluation import Evaluator
 
 UNBOUNDED = 1e6
 """Seconds that never run out, where the answer must not depend on the clock."""
@@ -22,7 +22,7 @@ SMALL = 5_000
 
 
 def best_bound(
-    judge: Judge, upper: NDArray[np.int32], tier: int, reached: Sequence[int], value: int, deadline: Deadline
+    evaluator: Evaluator, upper: NDArray[np.int32], tier: int, reached: Sequence[int], value: int, deadline: Deadline
 ) -> tuple[int, str]:
     """Return the best lower bound of one tier and its name.
 
@@ -36,23 +36,23 @@ def best_bound(
         Value of this tier that is known to be reachable: a bound that meets it ends the search.
     """
     found = [
-        (surrogate.pooled_bound(judge, tier), surrogate.NAME),
-        (capacity.room_bound(judge, tier, reached), capacity.NAME),
+        (surrogate.surrogate_bound(evaluator, tier), surrogate.NAME),
+        (capacity.capacity_bound(evaluator, tier, reached), capacity.NAME),
     ]
     if max(found)[0] >= value:
         return max(found)
     near, small = value - max(found)[0] <= NEAR * value, np.count_nonzero(upper) <= SMALL
-    reads_all = lagrangian.reads_all(judge.problem, tier)
+    reads_all = lagrangian.reads_all(evaluator.problem, tier)
     if near and not small and not reads_all:
         return max(found)
-    nodewise = lagrangian.decomposition_bound(judge, upper, tier, reached, deadline, value)
+    nodewise = lagrangian.lagrangian_bound(evaluator, upper, tier, reached, deadline, value)
     if nodewise is not None:
         found.append((nodewise, lagrangian.NAME))
         if nodewise >= value or reads_all:
             return max(found)
     if not deadline.over:
         seconds = UNBOUNDED if deadline.deterministic else deadline.remaining
-        relaxed = linear.relaxation_bound(judge, upper, tier, reached, seconds)
+        relaxed = linear.linear_bound(evaluator, upper, tier, reached, seconds)
         if relaxed is not None:
             found.append((relaxed, linear.NAME))
     return max(found)

@@ -57,18 +57,18 @@ def components(programs: Programs) -> list[Component]:
     return found
 
 
-def apart(programs: Programs, component: Component, earned: Ints, bounds: Ints) -> int:
+def separately(programs: Programs, component: Component, multipliers: Ints, bounds: Ints) -> int:
     """Return what a component costs at least by multipliers, in grains: its nodes, and what its pods earn or wait."""
     members, kinds = component.members, component.kinds
-    waiting = np.minimum(0, programs.unplaced - earned)[kinds].tolist()
-    each = earned[kinds].tolist()
+    waiting = np.minimum(0, programs.unplaced - multipliers)[kinds].tolist()
+    each = multipliers[kinds].tolist()
     total = sum(a * b for a, b in zip(programs.times[members].tolist(), bounds[members].tolist(), strict=True))
     total += sum(a * b for a, b in zip(each, programs.size[kinds].tolist(), strict=True))
-    total += sum(a * b for a, b in zip(waiting, programs.spare[kinds].tolist(), strict=True))
+    total += sum(a * b for a, b in zip(waiting, programs.optional[kinds].tolist(), strict=True))
     return int(total)
 
 
-def together(programs: Programs, component: Component, deadline: Deadline) -> int | None:
+def jointly(programs: Programs, component: Component, deadline: Deadline) -> int | None:
     """Return what a component costs at least as a whole, in grains; ``None`` if it is large or nothing was proven."""
     patterns = None if deadline.over else _patterns(programs, component)
     if patterns is None or not all(len(each) for each in patterns):
@@ -130,7 +130,7 @@ def _unit(programs: Programs, component: Component, extra: list[Ints]) -> int:
     unit = int(np.gcd.reduce(np.concatenate([*extra, waiting]))) or 1
     times = programs.times[component.members].tolist()
     worst = sum(int(each.max()) * number for each, number in zip(extra, times, strict=True))
-    worst += sum(a * b for a, b in zip(waiting.tolist(), programs.spare[kinds].tolist(), strict=True))
+    worst += sum(a * b for a, b in zip(waiting.tolist(), programs.optional[kinds].tolist(), strict=True))
     while worst // unit > LARGEST_NUMBER:
         unit *= 2
     return unit
@@ -150,7 +150,7 @@ def _model(programs: Programs, component: Component, patterns: list[Ints], extra
             for here, pods in zip(standing, pattern, strict=True):
                 here.add(use, pods)
     for k, here in zip(component.kinds.tolist(), standing, strict=True):
-        waits = builder.var(0, int(programs.spare[k]), int(programs.spare[k]))
+        waits = builder.var(0, int(programs.optional[k]), int(programs.optional[k]))
         total.add(waits, int(programs.unplaced[k]) // unit)
         builder.equal(here.plus(waits, 1), int(programs.size[k]))
     return builder.minimize(total)

@@ -45,25 +45,25 @@ class Dual:
 
     Parameters
     ----------
-    earned
+    multipliers
         ``[k]`` what a pod of the kind earns by standing on a node.
-    prices
+    load_duals
         ``[m, r]`` of each node's loads.
-    fines
+    side_duals
         ``[e]`` for each unit that a limit is used.
     """
 
-    earned: Floats
-    prices: Floats
-    fines: Floats
+    multipliers: Floats
+    load_duals: Floats
+    side_duals: Floats
 
 
 def linear_dual(programs: Programs, deadline: Deadline) -> Dual:
     """Return multipliers and prices that are optimal for the linear relaxation, or as good as time allows."""
-    return LinearProgram(programs).solve(CLOSE, deadline)
+    return RelaxedPrograms(programs).solve(CLOSE, deadline)
 
 
-class LinearProgram:
+class RelaxedPrograms:
     """The linear relaxation, solved step by step: it can be left and taken up again."""
 
     def __init__(self, programs: Programs) -> None:
@@ -75,11 +75,11 @@ class LinearProgram:
         method = self._method
         while self._steps < STEPS and not deadline.over and method.step(close):
             self._steps += 1
-        earned, fines = method.earned[: method.kinds], -method.earned[method.kinds :]
+        multipliers, side_duals = method.multipliers[: method.kinds], -method.multipliers[method.kinds :]
         return Dual(
-            earned * method.dearest,
-            method.prices * method.dearest / method.typical,
-            np.maximum(0, fines) * method.dearest / method.unit,
+            multipliers * method.highest,
+            method.load_duals * method.highest / method.typical,
+            np.maximum(0, side_duals) * method.highest / method.unit,
         )
 
 
@@ -116,11 +116,11 @@ class _Method:
         self.total = np.concatenate([programs.size, limits.most / self.unit - spent])
         # Where a load costs nothing below its wall, a closed node has no room. Curves would need more than this.
         flat = (tables.pieces == 1) & (tables.slope[:, 0] == 0)
-        self.room = np.where(flat[tables.curve], tables.wall - tables.base, 0) / self.typical
+        self.residual = np.where(flat[tables.curve], tables.wall - tables.base, 0) / self.typical
         self._pieces(programs, times)
-        self.constant = _constant(programs) / self.dearest
-        self.earned = np.zeros(self.links)
-        self.prices = np.zeros((self.nodes, self.rows))
+        self.constant = _constant(programs) / self.highest
+        self.multipliers = np.zeros(self.links)
+        self.load_duals = np.zeros((self.nodes, self.rows))
         self.used = self.length / 2
         self.left = self.length / 2
         self.low = np.maximum(self.cost, 0) + 1.0
@@ -141,10 +141,10 @@ class _Method:
             at.append(behind + node * self.rows + r)
             length.append(width * times[node, 0] / self.typical[r])
             cost.append(slope * self.typical[r])
-        waiting = np.flatnonzero(programs.spare > 0)
+        waiting = np.flatnonzero(programs.optional > 0)
         behind += self.nodes * self.rows
         at.append(behind + waiting)
-        length.append(programs.spare[waiting].astype(np.float64))
+        length.append(programs.optional[waiting].astype(np.float64))
         cost.append(programs.unplaced[waiting])
         slack = np.flatnonzero(programs.limits.most > 0)
         at.append(behind + self.kinds + slack)
@@ -158,17 +158,17 @@ class _Method:
         self.length: Floats = np.concatenate(length)
         costs: Floats = np.concatenate(cost).astype(np.float64)
         pods = np.abs(np.concatenate([cost[0], cost[1], *cost[-3:]]))
-        self.dearest = float(max(1.0, pods.max(initial=0.0), 0.0 if pods.any() else np.abs(costs).max(initial=0.0)))
-        self.cost: Floats = costs / self.dearest
+        self.highest = float(max(1.0, pods.max(initial=0.0), 0.0 if pods.any() else np.abs(costs).max(initial=0.0)))
+        self.cost: Floats = costs / self.highest
 
     def step(self, close: float) -> bool:
         """Take one step, unless primal and dual are that close; say whether another is worth it."""
         load, link = self.left_side(self.used)
         over = self.lift - load, self.total - link
-        rest = self.cost - self.pull(self.prices, self.earned) - self.low + self.high
+        rest = self.cost - self.pull(self.load_duals, self.multipliers) - self.low + self.high
         below, above = self.used * self.low, self.left * self.high
         primal = float(self.cost @ self.used)
-        dual = float(self.earned @ self.total - (self.prices * self.lift).sum() - self.length @ self.high)
+        dual = float(self.multipliers @ self.total - (self.load_duals * self.lift).sum() - self.length @ self.high)
         # Nothing else is asked of the primal: it only tells how much better the dual could get.
         if len(self.at) == 0 or abs(primal - dual) <= close * max(1e-9, abs(primal + self.constant)):
             return False
@@ -193,8 +193,8 @@ class _Method:
         self.left -= primal_length * move.used
         self.low += dual_length * move.low
         self.high += dual_length * move.high
-        self.earned = self.earned + dual_length * move.earned
-        self.prices = self.prices + dual_length * move.prices
+        self.multipliers = self.multipliers + dual_length * move.multipliers
+        self.load_duals = self.load_duals + dual_length * move.load_duals
         return True
 
     def groups(self, pieces: Floats) -> tuple[Floats, Floats, Floats, Floats, Floats]:
@@ -219,17 +219,17 @@ class _Method:
         come, stay, loads, waiting, closed = self.groups(pieces)
         link = stay.sum(axis=0) @ self.stays + waiting @ self.waits + closed @ self.link_of_closed
         link[: self.kinds] += come.sum(axis=0)
-        return (come + stay) @ self.demand.T + closed[:, None] * self.room - loads, link
+        return (come + stay) @ self.demand.T + closed[:, None] * self.residual - loads, link
 
-    def pull(self, prices: Floats, earned: Floats) -> Floats:
+    def pull(self, load_duals: Floats, multipliers: Floats) -> Floats:
         """Return what each piece earns by the links, less what it pays for load."""
-        load = prices @ self.demand
+        load = load_duals @ self.demand
         parts = (
-            earned[: self.kinds] - load,
-            self.stays @ earned - load,
-            prices,
-            self.waits @ earned,
-            self.link_of_closed @ earned - (prices * self.room).sum(axis=1),
+            multipliers[: self.kinds] - load,
+            self.stays @ multipliers - load,
+            load_duals,
+            self.waits @ multipliers,
+            self.link_of_closed @ multipliers - (load_duals * self.residual).sum(axis=1),
         )
         return np.concatenate([part.reshape(-1) for part in parts])[self.at]
 
@@ -245,8 +245,8 @@ class _Step:
     used: Floats
     low: Floats
     high: Floats
-    earned: Floats
-    prices: Floats
+    multipliers: Floats
+    load_duals: Floats
 
 
 class _Normal:
@@ -257,7 +257,7 @@ class _Normal:
         come, stay, loads, waiting, closed = method.groups(weight)
         rows, nodes, kinds = method.rows, method.nodes, method.kinds
         block = ((come + stay) @ method.products.T).reshape(nodes, rows, rows)
-        block += closed[:, None, None] * method.room[:, :, None] * method.room[:, None, :]
+        block += closed[:, None, None] * method.residual[:, :, None] * method.residual[:, None, :]
         diagonal = np.arange(rows)
         block[:, diagonal, diagonal] = (block[:, diagonal, diagonal] + loads) * (1 + RIDGE) + TINY
         self.inverse = np.linalg.inv(np.linalg.cholesky(block)) if rows else block
@@ -265,7 +265,9 @@ class _Normal:
         across[:, :, :kinds] = method.demand * (come + stay)[:, None, :]
         if method.links > kinds:
             across[:, :, kinds:] = (method.demand * stay[:, None, :]) @ method.stays[:, kinds:]
-            across[:, :, kinds:] += (closed[:, None] * method.room)[:, :, None] * method.link_of_closed[:, None, kinds:]
+            across[:, :, kinds:] += (closed[:, None] * method.residual)[:, :, None] * method.link_of_closed[
+                :, None, kinds:
+            ]
         self.reach = np.matmul(self.inverse, across)
         flat = self.reach.reshape(nodes * rows, method.links)
         self.border = (method.waits.T * waiting) @ method.waits - flat.T @ flat
@@ -283,13 +285,13 @@ class _Normal:
         load, link = method.left_side(push)
         by_node, by_link = over[0] - load, over[1] - link
         half = np.matmul(self.inverse, by_node[:, :, None])[:, :, 0]
-        earned = np.linalg.solve(self.border, by_link - np.einsum("mrl,mr->l", self.reach, half))
-        rest_of_node = (half - self.reach @ earned)[:, :, None]
-        prices = -np.matmul(np.swapaxes(self.inverse, 1, 2), rest_of_node)[:, :, 0]
-        used = push + self.weight * method.pull(prices, earned)
+        multipliers = np.linalg.solve(self.border, by_link - np.einsum("mrl,mr->l", self.reach, half))
+        rest_of_node = (half - self.reach @ multipliers)[:, :, None]
+        load_duals = -np.matmul(np.swapaxes(self.inverse, 1, 2), rest_of_node)[:, :, 0]
+        used = push + self.weight * method.pull(load_duals, multipliers)
         low = (below - method.low * used) / method.used
         high = (above + method.high * used) / method.left
-        return _Step(used, low, high, earned, prices)
+        return _Step(used, low, high, multipliers, load_duals)
 
 
 def _stretches(programs: Programs, r: int) -> tuple[Ints, Ints, Ints]:

@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 
 from stowplan.models.arrays import Ints
 from stowplan.models.problem import MovePeak, NodeCurve, Prefer, Problem
-from stowplan.optimizer.bounds.components import Component, apart, components, together
-from stowplan.optimizer.bounds.interior_point import CLOSE, Dual, LinearProgram
+from stowplan.optimizer.bounds.components import Component, components, jointly, separately
+from stowplan.optimizer.bounds.interior_point import CLOSE, Dual, RelaxedPrograms
 from stowplan.optimizer.bounds.node_programs import LARGEST_NUMBER, Programs, node_programs
 from stowplan.optimizer.bounds.node_search import search_nodes
 from stowplan.optimizer.deadline import Deadline
-from stowplan.optimizer.evaluate.evaluation import Judge
+from stowplan.optimizer.evaluate.evaluation import Evaluator
 
 NAME = "node decomposition"
 """What results call this bound."""
@@ -52,8 +52,8 @@ CHUNK = 16
 """Nodes between two looks at the clock."""
 
 
-def decomposition_bound(
-    judge: Judge,
+def lagrangian_bound(
+    evaluator: Evaluator,
     upper: NDArray[np.int32],
     tier: int,
     reached: Sequence[int],
@@ -71,17 +71,17 @@ def decomposition_bound(
     value
         A value of this tier that is known to be reachable: a bound that meets it ends the search.
     """
-    programs = node_programs(judge, upper, tier, reached, LARGEST, KINDS)
+    programs = node_programs(evaluator, upper, tier, reached, LARGEST, KINDS)
     if programs is None or deadline.over:
         return None
-    linear = LinearProgram(programs)
-    best: Pricing | None = None
+    linear = RelaxedPrograms(programs)
+    best: LagrangianDual | None = None
     for close in CLOSENESS:
-        pricing = Pricing(programs, linear.solve(close, deadline.share(0.5)))
-        pricing.search(FIRST_BUDGET, deadline)
-        pricing = stretched(pricing, deadline)
-        if best is None or pricing.worth > best.worth:
-            best = pricing
+        lagrangian = LagrangianDual(programs, linear.solve(close, deadline.share(0.5)))
+        lagrangian.search(FIRST_BUDGET, deadline)
+        lagrangian = scaled_dual(lagrangian, deadline)
+        if best is None or lagrangian.worth > best.worth:
+            best = lagrangian
         if deadline.over or (value is not None and best.bound >= value):
             return best.bound
     assert best is not None
@@ -101,13 +101,13 @@ def reads_all(problem: Problem, tier: int) -> bool:
     )
 
 
-class Pricing:
+class LagrangianDual:
     """Multipliers and prices, and what the nodes answer to them. At first, prices alone give the bound."""
 
     def __init__(self, programs: Programs, dual: Dual) -> None:
-        self.unfined, self.dual = programs, dual = fitted(programs, dual)
-        self.programs = programs.fined(fines(programs, dual))
-        self.earned, self.prices = whole(self.programs, dual)
+        self.unpenalized, self.dual = programs, dual = fitted(programs, dual)
+        self.programs = programs.penalized(side_duals(programs, dual))
+        self.multipliers, self.load_duals = whole(self.programs, dual)
         self.typical = typical_loads(programs)
         self.bounds = np.full(len(programs.times), -(1 << 62), dtype=np.int64)
         self.answers = np.zeros(programs.tables.upper.shape, dtype=np.int64)
@@ -118,19 +118,20 @@ class Pricing:
     def total(self) -> int:
         """What nodes and waiting pods cost at least, in grains."""
         gained = sum(
-            max(0, cost - apart(self.programs, component, self.earned, self.bounds)) for component, cost in self.whole
+            max(0, cost - separately(self.programs, component, self.multipliers, self.bounds))
+            for component, cost in self.whole
         )
-        return total(self.programs, self.earned, self.bounds) + gained
+        return total(self.programs, self.multipliers, self.bounds) + gained
 
     @property
     def worth(self) -> Fraction:
         """The bound in units of the tier, not rounded, by which multipliers compare though their grains differ."""
-        return Fraction(self.total, self.programs.grain)
+        return Fraction(self.total, self.programs.scale)
 
     @property
     def bound(self) -> int:
         """What no legal placement can be below, in units of the tier."""
-        return max(0, -(-self.total // self.programs.grain))
+        return max(0, -(-self.total // self.programs.scale))
 
     def search(self, budget: int, deadline: Deadline) -> None:
         """Search every node, as long as there is time; ``budget`` limits the choices looked into for one."""
@@ -142,15 +143,15 @@ class Pricing:
     def join(self, deadline: Deadline) -> None:
         """Solve components as a whole, as far as they are small and time allows."""
         for component in components(self.programs):
-            cost = together(self.programs, component, deadline.share(SHARE))
+            cost = jointly(self.programs, component, deadline.share(SHARE))
             if cost is not None:
                 self.whole.append((component, cost))
 
     def _search(self, budget: int, begin: int, end: int) -> None:
         search_nodes(
             self.programs.tables,
-            self.earned,
-            self.prices,
+            self.multipliers,
+            self.load_duals,
             self.typical,
             budget,
             begin,
@@ -160,21 +161,23 @@ class Pricing:
         )
 
 
-def stretched(pricing: Pricing, deadline: Deadline) -> Pricing:
+def scaled_dual(lagrangian: LagrangianDual, deadline: Deadline) -> LagrangianDual:
     """Return what is best along the ray of all multipliers and prices: whole pods leave room that fractions fill.
 
     Where nodes or waiting pods cost something, a node full of whole pods earns less than its linear program says, so
     all can earn more before it pays to open one node more.
     """
-    best, programs = pricing, pricing.unfined
+    best, programs = lagrangian, lagrangian.unpenalized
     if not programs.tables.opening.any() and not programs.unplaced.any():
         return best
-    dual, factor, step = pricing.dual, 1.0, FIRST_STRETCH
+    dual, factor, step = lagrangian.dual, 1.0, FIRST_STRETCH
     for _ in range(STRETCHES):
         if deadline.over:
             break
         longer = factor + step
-        trial = Pricing(programs, Dual(dual.earned * longer, dual.prices * longer, dual.fines * longer))
+        trial = LagrangianDual(
+            programs, Dual(dual.multipliers * longer, dual.load_duals * longer, dual.side_duals * longer)
+        )
         trial.search(FIRST_BUDGET, deadline)
         if trial.worth > best.worth:
             best, factor, step = trial, longer, 2 * step
@@ -183,13 +186,13 @@ def stretched(pricing: Pricing, deadline: Deadline) -> Pricing:
     return best
 
 
-def total(programs: Programs, earned: Ints, bounds: Ints) -> int:
+def total(programs: Programs, multipliers: Ints, bounds: Ints) -> int:
     """Add up what nodes and waiting pods cost at least, in grains. No sum here can overflow."""
-    waiting = np.minimum(0, programs.unplaced - earned).tolist()
+    waiting = np.minimum(0, programs.unplaced - multipliers).tolist()
     total = programs.constant
     total += sum(count * bound for count, bound in zip(programs.times.tolist(), bounds.tolist(), strict=True))
-    total += sum(size * each for size, each in zip(programs.size.tolist(), earned.tolist(), strict=True))
-    total += sum(spare * each for spare, each in zip(programs.spare.tolist(), waiting, strict=True))
+    total += sum(size * each for size, each in zip(programs.size.tolist(), multipliers.tolist(), strict=True))
+    total += sum(optional * each for optional, each in zip(programs.optional.tolist(), waiting, strict=True))
     return int(total)
 
 
@@ -206,16 +209,20 @@ def fitted(programs: Programs, dual: Dual) -> tuple[Programs, Dual]:
 
     Where a limit leaves next to no choice, its fine and all that it drives can be far above what anything costs.
     """
-    earned, prices, fines = largest(programs)
+    multipliers, load_duals, side_duals = largest(programs)
     with np.errstate(invalid="ignore", over="ignore"):
-        over = [np.abs(dual.earned) / earned, np.abs(dual.prices) / prices, np.abs(dual.fines) / fines]
+        over = [
+            np.abs(dual.multipliers) / multipliers,
+            np.abs(dual.load_duals) / load_duals,
+            np.abs(dual.side_duals) / side_duals,
+        ]
     highest = max(float(np.nan_to_num(part).max(initial=0.0)) for part in over)
     factor = 1
-    while factor < programs.grain and factor < highest:
+    while factor < programs.scale and factor < highest:
         factor *= 2
     if factor == 1:
         return programs, dual
-    return programs.coarser(factor), Dual(dual.earned / factor, dual.prices / factor, dual.fines / factor)
+    return programs.coarser(factor), Dual(dual.multipliers / factor, dual.load_duals / factor, dual.side_duals / factor)
 
 
 def largest(programs: Programs) -> tuple[int, Ints, Ints]:
@@ -224,19 +231,19 @@ def largest(programs: Programs) -> tuple[int, Ints, Ints]:
     pods = max(1, int(tables.upper.sum(axis=1).max(initial=1)))
     reach = np.maximum(np.abs(tables.floor), np.abs(tables.wall)).max(axis=0, initial=1)
     heaviest = np.abs(tables.demand).max(axis=1, initial=0) * pods
-    dearest = np.hstack([limits.move * pods, limits.unplaced * pods, limits.opening.T]).max(axis=1, initial=1)
-    return LARGEST_NUMBER // pods, LARGEST_NUMBER // np.maximum(reach, heaviest), LARGEST_NUMBER // dearest
+    highest = np.hstack([limits.move * pods, limits.unplaced * pods, limits.opening.T]).max(axis=1, initial=1)
+    return LARGEST_NUMBER // pods, LARGEST_NUMBER // np.maximum(reach, heaviest), LARGEST_NUMBER // highest
 
 
-def fines(programs: Programs, dual: Dual) -> Ints:
+def side_duals(programs: Programs, dual: Dual) -> Ints:
     """``[e]`` the fines in whole grains, kept where no product can overflow."""
-    kept: Ints = np.rint(np.clip(np.nan_to_num(dual.fines), 0, largest(programs)[2])).astype(np.int64)
+    kept: Ints = np.rint(np.clip(np.nan_to_num(dual.side_duals), 0, largest(programs)[2])).astype(np.int64)
     return kept
 
 
 def whole(programs: Programs, dual: Dual) -> tuple[Ints, Ints]:
     """Round multipliers ``[k]`` and prices ``[m, r]`` to whole grains, kept where no product can overflow."""
-    most, dearest, _ = largest(programs)
-    earned = np.clip(np.nan_to_num(dual.earned), -most, most)
-    prices = np.clip(np.nan_to_num(dual.prices), -dearest, dearest)
-    return np.rint(earned).astype(np.int64), np.ascontiguousarray(np.rint(prices).astype(np.int64))
+    most, highest, _ = largest(programs)
+    multipliers = np.clip(np.nan_to_num(dual.multipliers), -most, most)
+    load_duals = np.clip(np.nan_to_num(dual.load_duals), -highest, highest)
+    return np.rint(multipliers).astype(np.int64), np.ascontiguousarray(np.rint(load_duals).astype(np.int64))

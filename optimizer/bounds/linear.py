@@ -35,7 +35,7 @@ from stowplan.models.problem import (
     Unplaced,
     refine,
 )
-from stowplan.optimizer.evaluate.evaluation import Judge
+from stowplan.optimizer.evaluate.evaluation import Evaluator
 
 NAME = "relaxation"
 """What results call this bound."""
@@ -50,8 +50,8 @@ FRACTION = 40
 """Bits after the binary point to which prices are rounded."""
 
 
-def relaxation_bound(
-    judge: Judge, upper: NDArray[np.int32], tier: int, reached: Sequence[int], seconds: float
+def linear_bound(
+    evaluator: Evaluator, upper: NDArray[np.int32], tier: int, reached: Sequence[int], seconds: float
 ) -> int | None:
     """Return a lower bound of one tier, or ``None`` if none was proven in time.
 
@@ -62,13 +62,13 @@ def relaxation_bound(
     reached
         Values of the earlier tiers, which must not get worse.
     """
-    problem = judge.problem
+    problem = evaluator.problem
     tiers = problem.tiers[: tier + 1]
     kind = _kinds(problem, tiers, upper)
     group = _groups(problem, tiers, upper, kind)
     if (int(kind.max(initial=0)) + 1) * (int(group.max(initial=0)) + 1) > LARGEST:
         return None
-    model = _Relaxation(judge, upper, kind, group)
+    model = _Relaxation(evaluator, upper, kind, group)
     for earlier, value in zip(tiers, reached, strict=False):
         model.limit(earlier, value)
     return model.minimize(tiers[-1], seconds)
@@ -83,30 +83,30 @@ class _Relaxation:
         ``[c]`` and ``[n]``: classes and nodes that the program does not tell apart.
     """
 
-    def __init__(self, judge: Judge, upper: NDArray[np.int32], kind: Ints, group: Ints) -> None:
-        self.problem = problem = judge.problem
+    def __init__(self, evaluator: Evaluator, upper: NDArray[np.int32], kind: Ints, group: Ints) -> None:
+        self.problem = problem = evaluator.problem
         self.group = group
         self.groups = int(group.max(initial=-1)) + 1
         self.kind = kind
         _, self.representative = np.unique(kind, return_index=True)
         self.lp = pulp.LpProblem("relaxation", pulp.LpMinimize)
         self.most: dict[pulp.LpVariable, int] = {}
-        pooled = self._pool(self._merge(upper))
-        self.y = {(k, g): self._var(int(pooled[k, g])) for k, g in _pairs(pooled)}
-        self.unplaced = [self._var(int(spare)) for spare in self._merge(problem.spare)]
+        surrogate = self._pool(self._merge(upper))
+        self.y = {(k, g): self._var(int(surrogate[k, g])) for k, g in _pairs(surrogate)}
+        self.unplaced = [self._var(int(optional)) for optional in self._merge(problem.optional)]
         for k, size in enumerate(self._merge(problem.size).tolist()):
             here = [self.y[k, g] for g in range(self.groups) if (k, g) in self.y]
             self.lp += pulp.lpSum(here) + self.unplaced[k] == size
         self.start = self._pool(self._merge(problem.start.table(*problem.shape)))
         self._leaving: dict[tuple[int, int], pulp.LpVariable] = {}
         # What a node can hold: its room, and what it is overcommitted by at the start, which it may stay.
-        self.rooms = [
-            room
-            for rule, before in zip(problem.rules, judge.start_excess, strict=True)
-            for room in _rooms(rule, before)
+        self.residuals = [
+            residual
+            for rule, before in zip(problem.rules, evaluator.start_violations, strict=True)
+            for residual in _residuals(rule, before)
         ]
-        for demand, room in self.rooms:
-            for g, pooled_room in enumerate(self._pool(room).tolist()):
+        for demand, residual in self.residuals:
+            for g, pooled_room in enumerate(self._pool(residual).tolist()):
                 self.lp += self._load(demand, g) <= pooled_room
         for rule in problem.rules:
             if isinstance(rule, MoveBudget):
@@ -169,10 +169,10 @@ class _Relaxation:
 
     def _pool(self, per_node: Ints) -> Ints:
         """Add up ``[…, n]`` over the nodes of each group."""
-        pooled = np.zeros((*per_node.shape[:-1], self.groups), dtype=np.int64)
+        surrogate = np.zeros((*per_node.shape[:-1], self.groups), dtype=np.int64)
         for n, g in enumerate(self.group.tolist()):
-            pooled[..., g] += per_node[..., n]
-        return pooled
+            surrogate[..., g] += per_node[..., n]
+        return surrogate
 
     def _load(self, demand: Ints, g: int) -> pulp.LpAffineExpression:
         amounts = demand[self.representative]
@@ -266,9 +266,9 @@ class _Relaxation:
                 continue
             used = self._var(int(shut[g]))
             parts.append(int(term.cost[members & (term.held == 0)].min()) * used)
-            for demand, room in self.rooms:
-                largest = int(room[members & (term.held == 0)].max())
-                already = int(room[members & (term.held > 0)].sum())
+            for demand, residual in self.residuals:
+                largest = int(residual[members & (term.held == 0)].max())
+                already = int(residual[members & (term.held > 0)].sum())
                 self.lp += self._load(demand, g) <= largest * used + already
         return pulp.lpSum(parts)
 
@@ -286,7 +286,7 @@ def _whole(number: float) -> int:
     return int(number)
 
 
-def _rooms(rule: Rule, before: Ints) -> Iterable[tuple[Ints, Ints]]:
+def _residuals(rule: Rule, before: Ints) -> Iterable[tuple[Ints, Ints]]:
     """Yield demands ``[c]`` and rooms ``[n]`` that no legal placement exceeds on any node."""
     match rule:
         case Capacity():

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from stowplan.models.arrays import Ints
-from stowplan.models.problem import FAR, SEVERITY, Capacity, Devices, Excess, NodeCurve, Problem, Term
-from stowplan.optimizer.evaluate.evaluation import Judge
+from stowplan.models.problem import FAR, PENALTY_WEIGHT, Capacity, Devices, NodeCurve, Problem, Term, Violation
+from stowplan.optimizer.evaluate.evaluation import Evaluator
 
 
 class Row(NamedTuple):
@@ -24,28 +24,28 @@ class Row(NamedTuple):
     value: Ints
 
 
-def load_rows(judge: Judge, terms: list[tuple[int, Term]], tier: int, reached: Sequence[int]) -> list[Row]:
+def load_rows(evaluator: Evaluator, terms: list[tuple[int, Term]], tier: int, reached: Sequence[int]) -> list[Row]:
     """Return the loads that a node's pods may not exceed, or that cost something."""
-    problem = judge.problem
-    charge = sum(weight for weight, term in terms if isinstance(term, Excess))
+    problem = evaluator.problem
+    charge = sum(weight for weight, term in terms if isinstance(term, Violation))
     free_of_charge = np.zeros(len(problem.nodes), dtype=np.int64)
     flat = np.zeros((1, 1), dtype=np.int64)
     rows: list[Row] = []
-    for rule, before in zip(problem.rules, judge.start_excess, strict=True):
+    for rule, before in zip(problem.rules, evaluator.start_violations, strict=True):
         match rule:
             case Capacity():
-                room = np.maximum(0, rule.free)
-                wall = room + np.minimum(before, _tolerated(problem, tier, reached, rule.severity))
+                residual = np.maximum(0, rule.free)
+                wall = residual + np.minimum(before, _tolerated(problem, tier, reached, rule.penalty_weight))
                 if charge:
                     nodes = len(problem.nodes)
-                    slope = np.stack([free_of_charge, charge * rule.severity], axis=1)
-                    first = np.stack([np.minimum(0, room), room], axis=1)
+                    slope = np.stack([free_of_charge, charge * rule.penalty_weight], axis=1)
+                    first = np.stack([np.minimum(0, residual), residual], axis=1)
                     rows.append(Row(rule.demand, free_of_charge, wall, np.arange(nodes), first, slope, 0 * slope))
                 else:
                     rows.append(Row(rule.demand, free_of_charge, wall, free_of_charge, flat, flat, flat))
             case Devices():
-                severity = np.full(len(before), SEVERITY)
-                over = np.minimum(before, _tolerated(problem, tier, reached, severity))
+                penalty_weight = np.full(len(before), PENALTY_WEIGHT)
+                over = np.minimum(before, _tolerated(problem, tier, reached, penalty_weight))
                 for limit, demand, free in rule.sums:
                     rows.append(Row(demand, free_of_charge, free + limit * over, free_of_charge, flat, flat, flat))
             case _:
@@ -61,13 +61,13 @@ def load_rows(judge: Judge, terms: list[tuple[int, Term]], tier: int, reached: S
     return rows
 
 
-def _tolerated(problem: Problem, tier: int, reached: Sequence[int], severity: Ints) -> Ints:
+def _tolerated(problem: Problem, tier: int, reached: Sequence[int], penalty_weight: Ints) -> Ints:
     """``[p]`` how far a place may exceed its rule if no earlier tier gets worse."""
-    most = np.full(len(severity), FAR)
+    most = np.full(len(penalty_weight), FAR)
     for earlier, value in zip(problem.tiers[:tier], reached, strict=False):
         for weighted in earlier.terms:
-            if isinstance(weighted.term, Excess):
-                most = np.minimum(most, value // np.maximum(1, weighted.weight * severity))
+            if isinstance(weighted.term, Violation):
+                most = np.minimum(most, value // np.maximum(1, weighted.weight * penalty_weight))
     return most
 
 
@@ -91,6 +91,6 @@ def implied_walls(demand: Ints, base: Ints, wall: Ints) -> Ints:
         for q, other in enumerate(demand):
             if q != r and asking.any() and (demand[[r, q]] >= 0).all() and (other[asking] > 0).all():
                 most = float((row[asking] / other[asking]).max())  # of this load, for one unit of the other
-                room = np.ceil(np.maximum(0, wall[:, q] - base[:, q]) * most * (1 + 1e-12)).astype(np.int64) + 1
-                lowered[:, r] = np.minimum(lowered[:, r], base[:, r] + room)
+                residual = np.ceil(np.maximum(0, wall[:, q] - base[:, q]) * most * (1 + 1e-12)).astype(np.int64) + 1
+                lowered[:, r] = np.minimum(lowered[:, r], base[:, r] + residual)
     return lowered

@@ -17,11 +17,10 @@ from numpy.typing import NDArray
 from stowplan.models.arrays import Bools, Ints
 from stowplan.models.problem import (
     FAR,
-    SEVERITY,
+    PENALTY_WEIGHT,
     Allow,
     Capacity,
     Devices,
-    Excess,
     Move,
     MoveBudget,
     NodeCurve,
@@ -32,15 +31,16 @@ from stowplan.models.problem import (
     Term,
     Tier,
     Unplaced,
+    Violation,
     refine,
 )
 from stowplan.optimizer.bounds.node_loads import Row, implied_walls, load_rows, matters, pods_row
-from stowplan.optimizer.evaluate.evaluation import Judge
+from stowplan.optimizer.evaluate.evaluation import Evaluator
 
 LARGEST_NUMBER = 1 << 56
 """What the cost of one node may reach in grains, so that sums and differences stay far inside 64 bits."""
 
-FINEST_GRAIN = 1 << 20
+FINEST_SCALE = 1 << 20
 """Most grains that one unit of the tier is divided into."""
 
 
@@ -93,13 +93,13 @@ class Programs:
         The programs.
     times
         ``[m]`` how many nodes have the program.
-    size, spare
+    size, optional
         ``[k]`` pods of each kind, and how many of them may stay without a node.
     unplaced
         ``[k]`` cost of a pod without a node, in grains.
     constant
         What is paid in any case, in grains.
-    grain
+    scale
         Grains to one unit of the tier.
     limits
         What else a placement must keep to.
@@ -108,22 +108,22 @@ class Programs:
     tables: Tables
     times: Ints
     size: Ints
-    spare: Ints
+    optional: Ints
     unplaced: Ints
     constant: int
-    grain: int
+    scale: int
     limits: Limits
 
-    def fined(self, fines: Ints) -> Programs:
+    def penalized(self, side_duals: Ints) -> Programs:
         """Return the same programs with fines ``[e]``, in grains, for each unit that a limit is used."""
         limits, tables = self.limits, self.tables
         return replace(
             self,
             tables=tables._replace(
-                move=tables.move + fines @ limits.move, opening=tables.opening + limits.opening @ fines
+                move=tables.move + side_duals @ limits.move, opening=tables.opening + limits.opening @ side_duals
             ),
-            unplaced=self.unplaced + fines @ limits.unplaced,
-            constant=self.constant - sum(f * v for f, v in zip(fines.tolist(), limits.most.tolist(), strict=True)),
+            unplaced=self.unplaced + side_duals @ limits.unplaced,
+            constant=self.constant - sum(f * v for f, v in zip(side_duals.tolist(), limits.most.tolist(), strict=True)),
         )
 
     def coarser(self, factor: int) -> Programs:
@@ -134,12 +134,12 @@ class Programs:
             tables=self.tables._replace(**scaled),
             unplaced=self.unplaced // factor,
             constant=self.constant // factor,
-            grain=self.grain // factor,
+            scale=self.scale // factor,
         )
 
 
 def node_programs(
-    judge: Judge, upper: NDArray[np.int32], tier: int, reached: Sequence[int], largest: int, kinds: int
+    evaluator: Evaluator, upper: NDArray[np.int32], tier: int, reached: Sequence[int], largest: int, kinds: int
 ) -> Programs | None:
     """Take one tier of a problem apart; ``None`` if there would be more than that many ``kinds`` of pods.
 
@@ -152,7 +152,7 @@ def node_programs(
     reached
         Values of the earlier tiers, which must not get worse.
     """
-    problem, terms = judge.problem, separable(judge.problem.tiers[tier])
+    problem, terms = evaluator.problem, separable(evaluator.problem.tiers[tier])
     charges = _charges(problem, tier, reached)
     charged = [term for part, _ in charges for _, term in part]
     kind = _kinds(problem, terms, charged, upper)
@@ -162,7 +162,7 @@ def node_programs(
     # From here on, arrays run over kinds k, and nodes are rows: [n, k].
     most = _merge(upper, kind).T
     start = _merge(problem.start.table(*problem.shape), kind).T
-    rows = [row._replace(demand=row.demand[representative]) for row in load_rows(judge, terms, tier, reached)]
+    rows = [row._replace(demand=row.demand[representative]) for row in load_rows(evaluator, terms, tier, reached)]
     if any(isinstance(term, Open) for term in [*(t for _, t in terms), *charged]):
         rows.append(pods_row(most))
     else:
@@ -181,24 +181,24 @@ def node_programs(
             case Open():
                 constant += weight * int(term.cost[term.held > 0].sum())
                 opening += weight * np.where(term.held > 0, 0, term.cost)
-            case Excess():
+            case Violation():
                 for rule in problem.rules:
                     if isinstance(rule, Allow):
-                        linear += weight * SEVERITY * ~rule.mask[rule.row[representative]].T
+                        linear += weight * PENALTY_WEIGHT * ~rule.mask[rule.row[representative]].T
             case _:
                 pass
-    spare = _spare(problem, tier, reached, _merge(problem.spare, kind), representative)
+    optional = _optional(problem, tier, reached, _merge(problem.optional, kind), representative)
     size = _merge(problem.size, kind)
     tables = _tables(rows, most, start, linear, move, opening)
-    grain = _grain(tables, unplaced)
-    if not grain:
+    scale = _scale(tables, unplaced)
+    if not scale:
         return None
     limits = _limits(charges, representative, len(problem.nodes))
     chosen, times = _distinct(tables, limits.opening, (move > 0) | (limits.move > 0).any(axis=0))
     scaled = tables._replace(**{part: np.ascontiguousarray(getattr(tables, part)[chosen]) for part in _BY_NODE})
-    scaled = scaled._replace(**{part: getattr(scaled, part) * grain for part in _COSTS})
+    scaled = scaled._replace(**{part: getattr(scaled, part) * scale for part in _COSTS})
     limits = limits._replace(opening=limits.opening[chosen])
-    return Programs(scaled, times, size, spare, unplaced * grain, constant * grain, grain, limits)
+    return Programs(scaled, times, size, optional, unplaced * scale, constant * scale, scale, limits)
 
 
 _COSTS = ("linear", "move", "opening", "slope", "value")
@@ -212,7 +212,7 @@ def separable(tier: Tier) -> list[tuple[int, Term]]:
         match weighted.term:
             case NodeCurve() as term if not term.curves.convex:
                 pass
-            case Move() | Unplaced() | Prefer() | Open() | NodeCurve() | Excess() as term:
+            case Move() | Unplaced() | Prefer() | Open() | NodeCurve() | Violation() as term:
                 found.append((weighted.weight, term))
             case _:
                 pass
@@ -223,10 +223,10 @@ def _kinds(problem: Problem, terms: list[tuple[int, Term]], charged: list[Term],
     """``[c]`` the kind of each class."""
     pattern = np.unique(np.packbits(upper > 0, axis=1), axis=0, return_inverse=True)[1].reshape(-1)
     kinds: tuple[type[Rule], ...] = (Capacity, Devices)
-    if any(isinstance(term, Excess) for _, term in terms):
+    if any(isinstance(term, Violation) for _, term in terms):
         kinds = (*kinds, Allow)
     read = [rule for rule in problem.rules if isinstance(rule, kinds)]
-    parts = [term for _, term in terms if not isinstance(term, Open | Excess)]
+    parts = [term for _, term in terms if not isinstance(term, Open | Violation)]
     charged = [term for term in charged if not isinstance(term, Open)]
     return refine(len(problem.classes), [*read, *parts, *charged], [pattern.astype(np.int64)])
 
@@ -273,14 +273,14 @@ def _merge(per_class: NDArray[np.signedinteger[Any]], kind: Ints) -> Ints:
     return merged
 
 
-def _spare(problem: Problem, tier: int, reached: Sequence[int], spare: Ints, representative: Ints) -> Ints:
+def _optional(problem: Problem, tier: int, reached: Sequence[int], optional: Ints, representative: Ints) -> Ints:
     """``[k]`` how many pods may stay without a node if no earlier tier gets worse."""
     for earlier, value in zip(problem.tiers[:tier], reached, strict=False):
         for weighted in earlier.terms:
             if isinstance(weighted.term, Unplaced):
                 cost = weighted.weight * weighted.term.cost[representative]
-                spare = np.where(cost > 0, np.minimum(spare, value // np.maximum(1, cost)), spare)
-    return spare
+                optional = np.where(cost > 0, np.minimum(optional, value // np.maximum(1, cost)), optional)
+    return optional
 
 
 def _tables(rows: list[Row], most: Ints, start: Ints, linear: Ints, move: Ints, opening: Ints) -> Tables:
@@ -318,7 +318,7 @@ def _tables(rows: list[Row], most: Ints, start: Ints, linear: Ints, move: Ints, 
     )
 
 
-def _grain(tables: Tables, unplaced: Ints) -> int:
+def _scale(tables: Tables, unplaced: Ints) -> int:
     """Return into how many grains a unit of cost can be divided, 0 if its numbers are too large as they are."""
     ends = [np.abs(end).astype(np.float64) for end in (tables.floor, tables.wall)]
     steepest = np.abs(tables.slope).max(axis=1, initial=0).astype(np.float64)
@@ -331,10 +331,10 @@ def _grain(tables: Tables, unplaced: Ints) -> int:
     priced = float((steepest[tables.curve] * heaviest).sum(axis=1).max(initial=0.0))
     unit = max(priced, *(float(part.max(initial=0)) for part in (tables.linear, tables.move, unplaced)))
     worst = float(np.max(np.sum(curve, axis=1) + pods * unit + tables.opening, initial=1.0))
-    grain = FINEST_GRAIN
-    while grain and worst * grain > LARGEST_NUMBER:
-        grain //= 2
-    return grain
+    scale = FINEST_SCALE
+    while scale and worst * scale > LARGEST_NUMBER:
+        scale //= 2
+    return scale
 
 
 def _distinct(tables: Tables, charged: Ints, moving: Bools) -> tuple[Ints, Ints]:

@@ -73,7 +73,7 @@ def least_at_price(tables: Tables, m: int, r: int, price: int) -> int:
 
 @allocating
 def price_out(
-    tables: Tables, m: int, earned: Ints, prices: Ints, least: Ints, each: Ints, default: Ints, load: Ints
+    tables: Tables, m: int, multipliers: Ints, load_duals: Ints, least: Ints, each: Ints, default: Ints, load: Ints
 ) -> int:
     """Return the bound of a node at prices.
 
@@ -85,24 +85,24 @@ def price_out(
         ``[k]`` the priced cost of a pod that comes, ``[k]`` what is cheapest, ``[r]`` the loads that makes.
     """
     total = 0
-    for r in range(len(prices)):
-        least[r] = least_at_price(tables, m, r, prices[r])
-        total += least[r] + prices[r] * tables.base[m, r]
+    for r in range(len(load_duals)):
+        least[r] = least_at_price(tables, m, r, load_duals[r])
+        total += least[r] + load_duals[r] * tables.base[m, r]
         load[r] = tables.base[m, r]
-    for k in range(len(earned)):
+    for k in range(len(multipliers)):
         default[k] = 0
         if not tables.upper[m, k]:
             continue
-        cost = tables.linear[m, k] - earned[k]
-        for r in range(len(prices)):
-            cost += prices[r] * tables.demand[r, k]
+        cost = tables.linear[m, k] - multipliers[k]
+        for r in range(len(load_duals)):
+            cost += load_duals[r] * tables.demand[r, k]
         each[k] = cost
         if cost < 0:
             default[k] = tables.upper[m, k]
         elif cost < tables.move[k]:
             default[k] = tables.start[m, k]
         total += cost * default[k] + tables.move[k] * max(0, tables.start[m, k] - default[k])
-        for r in range(len(prices)):
+        for r in range(len(load_duals)):
             load[r] += tables.demand[r, k] * default[k]
     return total
 
@@ -116,36 +116,36 @@ def change(tables: Tables, m: int, k: int, cost: int, here: int, there: int) -> 
 
 
 @allocating
-def bend(tables: Tables, m: int, prices: Ints, least: Ints, load: Ints) -> int:
+def bend(tables: Tables, m: int, load_duals: Ints, least: Ints, load: Ints) -> int:
     """Return how far the curves at some loads are above their prices' bound, or ``ENDLESS`` beyond a wall."""
     total = 0
-    for r in range(len(prices)):
+    for r in range(len(load_duals)):
         if load[r] > tables.wall[m, r]:
             return ENDLESS
-        total += value_at(tables, tables.curve[m, r], load[r]) - prices[r] * load[r] - least[r]
+        total += value_at(tables, tables.curve[m, r], load[r]) - load_duals[r] * load[r] - least[r]
     return total
 
 
 @allocating
 def first_answer(
-    tables: Tables, m: int, prices: Ints, least: Ints, each: Ints, default: Ints, load: Ints, now: Ints
+    tables: Tables, m: int, load_duals: Ints, least: Ints, each: Ints, default: Ints, load: Ints, now: Ints
 ) -> int:
     """Fill ``now`` with a good answer, and return how far above the bound it is.
 
     It is improved by changes of one or two kinds, while they help.
     """
-    rows, kinds = len(prices), len(each)
+    rows, kinds = len(load_duals), len(each)
     now[:] = default
     at, trial = load.copy(), load.copy()
     paid = 0
-    over = bend(tables, m, prices, least, at)
+    over = bend(tables, m, load_duals, least, at)
     if over == ENDLESS:  # what stands there is within all walls
         for k in range(kinds):
             now[k] = tables.start[m, k]
             paid += change(tables, m, k, each[k], default[k], now[k])
             for r in range(rows):
                 at[r] += tables.demand[r, k] * (now[k] - default[k])
-        over = bend(tables, m, prices, least, at)
+        over = bend(tables, m, load_duals, least, at)
     best = paid + over
     near = np.full(kinds, ENDLESS)
     for k in range(kinds):
@@ -162,7 +162,7 @@ def first_answer(
                 one = paid + change(tables, m, k, each[k], now[k], now[k] + dk)
                 for r in range(rows):
                     trial[r] = at[r] + dk * tables.demand[r, k]
-                over = bend(tables, m, prices, least, trial)
+                over = bend(tables, m, load_duals, least, trial)
                 if over < ENDLESS and one + over < found:
                     found, a, b, da, db, cost = one + over, k, -1, dk, 0, one
                 for j in range(i):
@@ -175,7 +175,7 @@ def first_answer(
                             continue
                         for r in range(rows):
                             trial[r] = at[r] + dk * tables.demand[r, k] + dq * tables.demand[r, q]
-                        over = bend(tables, m, prices, least, trial)
+                        over = bend(tables, m, load_duals, least, trial)
                         if over < ENDLESS and two + over < found:
                             found, a, b, da, db, cost = two + over, k, q, dk, dq, two
         if a < 0:
@@ -192,19 +192,19 @@ def first_answer(
 
 
 @allocating
-def trial_prices(tables: Tables, m: int, prices: Ints, load: Ints, typical: Ints) -> Ints:
+def trial_prices(tables: Tables, m: int, load_duals: Ints, load: Ints, typical: Ints) -> Ints:
     """``[j, r]`` how other prices differ: those at loads somewhat below and above the one that suits best."""
-    rows = len(prices)
+    rows = len(load_duals)
     shift = np.zeros((1 + 4 * rows + 2 * rows * (rows - 1), rows), dtype=np.int64)
     near = np.zeros((rows, 4), dtype=np.int64)
     number = 1
     for r in range(rows):
         f = tables.curve[m, r]
-        if tables.pieces[f] == 1 and not prices[r]:
+        if tables.pieces[f] == 1 and not load_duals[r]:
             continue
         for i in range(4):
             distance = (-3, -1, 1, 3)[i] * typical[r] // 2
-            near[r, i] = slope_at(tables, f, max(tables.floor[m, r], load[r] + distance)) - prices[r]
+            near[r, i] = slope_at(tables, f, max(tables.floor[m, r], load[r] + distance)) - load_duals[r]
             if near[r, i]:
                 shift[number, r] = near[r, i]
                 number += 1
@@ -219,12 +219,14 @@ def trial_prices(tables: Tables, m: int, prices: Ints, load: Ints, typical: Ints
 
 
 @allocating
-def search_node(tables: Tables, m: int, earned: Ints, prices: Ints, typical: Ints, budget: int, answer: Ints) -> int:
+def search_node(
+    tables: Tables, m: int, multipliers: Ints, load_duals: Ints, typical: Ints, budget: int, answer: Ints
+) -> int:
     """Return a lower bound of what node ``m`` costs if it is in use, exact if the search ends within its budget.
 
     Parameters
     ----------
-    earned, prices
+    multipliers, load_duals
         ``[k]`` what a pod of each kind earns, ``[r]`` prices of the loads. Any will do; good ones make a good bound.
     typical
         ``[r]`` load of a typical pod.
@@ -233,14 +235,14 @@ def search_node(tables: Tables, m: int, earned: Ints, prices: Ints, typical: Int
     answer
         ``[k]`` is filled with the best pods found.
     """
-    rows, kinds = len(prices), len(earned)
+    rows, kinds = len(load_duals), len(multipliers)
     least, load = np.empty(rows, dtype=np.int64), np.empty(rows, dtype=np.int64)
     each, default = np.zeros(kinds, dtype=np.int64), np.zeros(kinds, dtype=np.int64)
-    base = price_out(tables, m, earned, prices, least, each, default, load)
+    base = price_out(tables, m, multipliers, load_duals, least, each, default, load)
     answer[:] = default
     if budget <= 0:
         return base
-    best = first_answer(tables, m, prices, least, each, default, load, answer)
+    best = first_answer(tables, m, load_duals, least, each, default, load, answer)
     # Kinds that can differ from the default without costing more than that, and by how many pods.
     item, weight = np.empty(kinds, dtype=np.int64), np.empty(kinds)
     fewest, most = np.zeros(kinds, dtype=np.int64), np.zeros(kinds, dtype=np.int64)
@@ -258,12 +260,12 @@ def search_node(tables: Tables, m: int, earned: Ints, prices: Ints, typical: Int
                 weight[items] -= abs(tables.demand[r, k]) / typical[r]
             items += 1
     order = item[np.argsort(weight[:items])]
-    shift = trial_prices(tables, m, prices, load, typical)
+    shift = trial_prices(tables, m, load_duals, load, typical)
     trials = len(shift)
     floor = np.zeros(trials, dtype=np.int64)
     for j in range(trials):
         for r in range(rows):
-            floor[j] += least_at_price(tables, m, r, prices[r] + shift[j, r]) - least[r]
+            floor[j] += least_at_price(tables, m, r, load_duals[r] + shift[j, r]) - least[r]
     # What the items from i on can do at best: at the trial prices, and to each load.
     rest = np.zeros((items + 1, trials), dtype=np.int64)
     relief = np.zeros((items + 1, rows), dtype=np.int64)
@@ -287,7 +289,7 @@ def search_node(tables: Tables, m: int, earned: Ints, prices: Ints, typical: Int
     cut, seen, i = ENDLESS, 0, 0
     while i >= 0:
         if i == items:
-            over = bend(tables, m, prices, least, at[i])
+            over = bend(tables, m, load_duals, least, at[i])
             if over < ENDLESS and paid[i] + over < best:
                 best = paid[i] + over
                 answer[:] = default
@@ -358,8 +360,8 @@ def costs_of(tables: Tables, m: int, kinds: Ints, patterns: Ints) -> Ints:
 @allocating
 def search_nodes(
     tables: Tables,
-    earned: Ints,
-    prices: Ints,
+    multipliers: Ints,
+    load_duals: Ints,
     typical: Ints,
     budget: int,
     begin: int,
@@ -369,13 +371,13 @@ def search_nodes(
 ) -> None:
     """Raise ``bounds[m]`` and fill ``answers[m, k]`` for the nodes from ``begin`` to ``end``."""
     for m in range(begin, end):
-        found = search_node(tables, m, earned, prices[m], typical, budget, answers[m])
+        found = search_node(tables, m, multipliers, load_duals[m], typical, budget, answers[m])
         if tables.opening[m]:
             found += tables.opening[m]
             empty = 0
             for r in range(len(typical)):
                 empty += value_at(tables, tables.curve[m, r], tables.base[m, r])
-            for k in range(len(earned)):
+            for k in range(len(multipliers)):
                 empty += tables.move[k] * tables.start[m, k]
             if empty <= found:
                 found = empty

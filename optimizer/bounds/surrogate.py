@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from stowplan.optimizer.evaluate import Judge
+from stowplan.optimizer.evaluate import Evaluator
 
 NAME = "pooled loads"
 """What results call this bound."""
 
 
-def pooled_bound(judge: Judge, tier: int) -> int:
+def surrogate_bound(evaluator: Evaluator, tier: int) -> int:
     """Return a lower bound of a tier: the sum of what its convex curves cost at the very least."""
-    return sum(curve.weight * curve.pooled.least for curve in judge.curves(tier) if curve.weight > 0)
+    return sum(curve.weight * curve.surrogate.least for curve in evaluator.curves(tier) if curve.weight > 0)

@@ -15,7 +15,7 @@ from stowplan.optimizer.column_generation.master.core_items import refuted
 from stowplan.optimizer.column_generation.master.enumeration import Candidates, candidates
 from stowplan.optimizer.column_generation.master.generation import LONG, Generation
 from stowplan.optimizer.column_generation.master.restricted import Pool
-from stowplan.optimizer.column_generation.master.surrogate import pooled_duals
+from stowplan.optimizer.column_generation.master.surrogate import surrogate_duals
 from stowplan.optimizer.column_generation.pricing.pricer import Pricer
 from stowplan.optimizer.column_generation.primal.assembly import assemble
 from stowplan.optimizer.column_generation.primal.diving import dive
@@ -23,7 +23,7 @@ from stowplan.optimizer.column_generation.primal.filling import fill
 from stowplan.optimizer.column_generation.primal.integer import solve_whole
 from stowplan.optimizer.column_generation.structure import structure_of
 from stowplan.optimizer.deadline import Deadline
-from stowplan.optimizer.evaluate import Judge
+from stowplan.optimizer.evaluate import Evaluator
 
 QUICK = 3_000_000
 """Work granted to an enumeration of which nobody knows yet whether it ends."""
@@ -98,10 +98,10 @@ class PatternEngine:
         Whether the problem has the structure: few enough kinds of classes and groups of nodes.
     """
 
-    def __init__(self, judge: Judge, threads: int = 1) -> None:
-        self.judge = judge
+    def __init__(self, evaluator: Evaluator, threads: int = 1) -> None:
+        self.evaluator = evaluator
         self._threads = threads
-        self._structure = structure_of(judge)
+        self._structure = structure_of(evaluator)
         if self._structure:
             self._pool = Pool(self._structure)
             self._pricers = [Pricer(self._structure, g) for g in range(self._structure.groups)]
@@ -111,7 +111,7 @@ class PatternEngine:
         """Whether the problem has the structure."""
         return self._structure is not None
 
-    def settle(
+    def close_tier(
         self, tier: int, reached: Sequence[int], incumbent: Placement, deadline: Deadline
     ) -> PatternOutcome | None:
         """Bound a tier and look for a better placement; ``None`` if patterns have nothing to say about it.
@@ -127,7 +127,7 @@ class PatternEngine:
             return None
         began = time.monotonic()
         generation = Generation(self._structure, tier, tuple(reached), self._pool, self._pricers)
-        stage = _Stage(self.judge, generation, incumbent, deadline, self._threads)
+        stage = _Stage(self.evaluator, generation, incumbent, deadline, self._threads)
         stage.run()
         bound = stage.bound
         placement = stage.best if stage.best is not incumbent else None
@@ -138,9 +138,9 @@ class _Stage:
     """One tier being settled."""
 
     def __init__(
-        self, judge: Judge, generation: Generation, incumbent: Placement, deadline: Deadline, threads: int
+        self, evaluator: Evaluator, generation: Generation, incumbent: Placement, deadline: Deadline, threads: int
     ) -> None:
-        self.judge = judge
+        self.evaluator = evaluator
         self.threads = threads
         self.generation = generation
         self.structure = structure = generation.structure
@@ -149,7 +149,7 @@ class _Stage:
         self.reached = generation.reached
         self.budget = Budget(deadline)
         self.best = incumbent
-        self.value = judge.evaluate(incumbent).values[self.tier]
+        self.value = evaluator.evaluate(incumbent).values[self.tier]
         self.bound = 0
         self.exhausted = False
         for n, row in enumerate(structure.patterns(incumbent)):
@@ -166,7 +166,7 @@ class _Stage:
             return
         generation, random = self.generation, np.random.default_rng(self.tier)
         self._fill(self.budget.part(0.1), random, FIRST_FILLS)
-        generation.run(pooled_duals(self.structure, self.tier, self.reached), 0, self.budget)
+        generation.run(surrogate_duals(self.structure, self.tier, self.reached), 0, self.budget)
         self._raise(generation.bound)
         self._refute(self.budget.part(0.9))
         self._prove(self.budget.work // 3, FEW, self.budget.part(0.4))
@@ -193,8 +193,8 @@ class _Stage:
 
     def offer(self, count: Ints) -> bool:
         """Take a solution if the judge agrees that it is better."""
-        placement = assemble(self.judge.problem, self.structure, self.pool, count, self.best)
-        evaluation = self.judge.evaluate(placement)
+        placement = assemble(self.evaluator.problem, self.structure, self.pool, count, self.best)
+        evaluation = self.evaluator.evaluate(placement)
         earlier = all(now <= before for now, before in zip(evaluation.values, self.reached, strict=False))
         if not evaluation.legal or not earlier or evaluation.values[self.tier] >= self.value:
             return False
@@ -265,7 +265,7 @@ class _Stage:
         node = self.structure.opening[self.tier] + paid + solution.node
         reduced = node[self.pool.group] - self.pool.pattern @ solution.duals.cover
         chosen = np.sort(np.argsort(reduced, kind="stable")[:RESTRICTED])
-        spare = self.structure.spare
-        _, count = self._solve(Candidates(chosen, spare), self.value, budget)
+        optional = self.structure.optional
+        _, count = self._solve(Candidates(chosen, optional), self.value, budget)
         if count is not None:
             self.offer(count)

@@ -28,8 +28,8 @@ from stowplan.models.problem import (
 )
 from stowplan.optimizer.column_generation.pricing.device_shares import Shares, packing_of, sums_of
 from stowplan.optimizer.domains import upper_bounds
-from stowplan.optimizer.evaluate import Judge
-from stowplan.optimizer.evaluate.excess import roles
+from stowplan.optimizer.evaluate import Evaluator
+from stowplan.optimizer.evaluate.violations import roles
 
 ROWS = 48
 """Rows that patterns obey at most; capacities come first, and further rules are left out."""
@@ -52,11 +52,11 @@ class Structure:
     ----------
     kind, group
         ``[c]`` and ``[n]``: to which kind a class belongs, and to which group a node.
-    size, spare
+    size, optional
         ``[k]`` pods of the kind, and how many of them may stay without a node.
     nodes
         ``[g]`` number of nodes.
-    demand, room
+    demand, residual
         ``[k, r]`` and ``[g, r]``: on every node of the group, ``Σ_k demand·pods ≤ room`` holds in every row.
     upper
         ``[g, k]`` the most pods of a kind that a node holds.
@@ -72,10 +72,10 @@ class Structure:
     kind: Ints
     group: Ints
     size: Ints
-    spare: Ints
+    optional: Ints
     nodes: Ints
     demand: Ints
-    room: Ints
+    residual: Ints
     upper: Ints
     shares: tuple[Shares, ...]
     missing: Ints
@@ -102,17 +102,17 @@ class Structure:
         constant, step = int(self.constant[tier]), int(self.step[tier])
         return constant - (constant - value) // step * step
 
-    def affordable(self, money: Ints, kinds: Ints) -> Ints:
+    def affordable(self, dual_value: Ints, kinds: Ints) -> Ints:
         """Return how many pods of each of some kinds may be without a node, if no others are.
 
         Parameters
         ----------
-        money
+        dual_value
             ``[s]`` what that may cost in each of the first tiers.
         """
-        cost, spare = self.missing[: len(money), kinds], self.spare[kinds]
-        most = np.maximum(0, money)[:, None] // np.maximum(1, cost)
-        found: Ints = np.where(cost > 0, np.minimum(most, spare), spare).min(axis=0)
+        cost, optional = self.missing[: len(dual_value), kinds], self.optional[kinds]
+        most = np.maximum(0, dual_value)[:, None] // np.maximum(1, cost)
+        found: Ints = np.where(cost > 0, np.minimum(most, optional), optional).min(axis=0)
         return found
 
     def patterns(self, placement: Placement) -> Ints:
@@ -122,45 +122,45 @@ class Structure:
         return table
 
 
-def structure_of(judge: Judge) -> Structure | None:
+def structure_of(evaluator: Evaluator) -> Structure | None:
     """Read the structure, or return ``None`` if there are too many kinds and groups."""
-    problem = judge.problem
+    problem = evaluator.problem
     classes, nodes = problem.shape
     if not classes or not nodes:
         return None
     upper = upper_bounds(problem)
     missing, opening, constant, held, step = _costs(problem)
-    packing = packing_of(judge)
-    rows = list(_rows(judge))[:ROWS]
+    packing = packing_of(evaluator)
+    rows = list(_rows(evaluator))[:ROWS]
     demand = np.array([row for row, _ in rows], dtype=np.int64).reshape(len(rows), classes)
-    room = np.array([space for _, space in rows], dtype=np.int64).reshape(len(rows), nodes)
+    residual = np.array([space for _, space in rows], dtype=np.int64).reshape(len(rows), nodes)
 
     reach = np.unique(np.packbits(upper > 0, axis=1), axis=0, return_inverse=True)[1].reshape(-1)
     kind = refine(classes, (), [reach.astype(np.int64), *demand, *packing.asked, *missing])
     kinds = int(kind.max()) + 1
     first = np.unique(kind, return_index=True)[1]
-    pooled = np.zeros((kinds, nodes), dtype=np.int64)
-    np.add.at(pooled, kind, upper.astype(np.int64))
-    size, spare = _sum(problem.size, kind, kinds), _sum(problem.spare, kind, kinds)
+    surrogate = np.zeros((kinds, nodes), dtype=np.int64)
+    np.add.at(surrogate, kind, upper.astype(np.int64))
+    size, optional = _sum(problem.size, kind, kinds), _sum(problem.optional, kind, kinds)
     demand = demand[:, first]
-    pooled = np.minimum(pooled, size[:, None])
-    pooled, binding = _tighten(demand, room, pooled, size)
-    demand, room = demand[binding], room[binding]
+    surrogate = np.minimum(surrogate, size[:, None])
+    surrogate, binding = _tighten(demand, residual, surrogate, size)
+    demand, residual = demand[binding], residual[binding]
 
-    looks = np.vstack([room, pooled, packing.offered, opening, held.astype(np.int64)])
+    looks = np.vstack([residual, surrogate, packing.offered, opening, held.astype(np.int64)])
     _, member, group = np.unique(looks, axis=1, return_index=True, return_inverse=True)
     group = group.reshape(-1).astype(np.int64)
-    if kinds * len(member) > LARGEST or pooled.max() > MOST or max(missing.max(), opening.max()) > DEAREST:
+    if kinds * len(member) > LARGEST or surrogate.max() > MOST or max(missing.max(), opening.max()) > DEAREST:
         return None
     return Structure(
         kind=kind,
         group=group,
         size=size,
-        spare=spare,
+        optional=optional,
         nodes=np.bincount(group).astype(np.int64),
         demand=np.ascontiguousarray(demand.T),
-        room=np.ascontiguousarray(room[:, member].T),
-        upper=np.ascontiguousarray(pooled[:, member].T),
+        residual=np.ascontiguousarray(residual[:, member].T),
+        upper=np.ascontiguousarray(surrogate[:, member].T),
         shares=tuple(packing.on(n, first) for n in member.tolist()),
         missing=missing[:, first],
         opening=opening[:, member],
@@ -203,13 +203,13 @@ def _costs(problem: Problem) -> tuple[Ints, Ints, Ints, NDArray[np.bool_], Ints]
     return missing, opening, constant, held, step
 
 
-def _rows(judge: Judge) -> Iterator[tuple[Ints, Ints]]:
+def _rows(evaluator: Evaluator) -> Iterator[tuple[Ints, Ints]]:
     """Yield ``[c]`` demands and ``[n]`` rooms of linear inequalities that every legal placement keeps on every node.
 
     A place that is exceeded at the start may stay so, by no more than at the start.
     """
-    problem = judge.problem
-    pairs = list(zip(problem.rules, judge.start_excess, strict=True))
+    problem = evaluator.problem
+    pairs = list(zip(problem.rules, evaluator.start_violations, strict=True))
     for rule, before in pairs:
         if isinstance(rule, Capacity) and rule.demand.any():
             yield rule.demand, np.maximum(0, rule.free) + before
@@ -222,8 +222,8 @@ def _other_rows(problem: Problem, rule: Rule, before: Ints) -> Iterator[tuple[In
     classes = len(problem.classes)
     match rule:
         case AtMost():
-            room = np.maximum(0, rule.limit + before - rule.held)
-            yield _indicator(classes, rule.group), _at(rule.topology.domain, room, problem.pods)
+            residual = np.maximum(0, rule.limit + before - rule.held)
+            yield _indicator(classes, rule.group), _at(rule.topology.domain, residual, problem.pods)
         case Distinct() if rule.own.any():
             yield rule.own, np.maximum(0, np.maximum(0, rule.limit) + before - rule.held.sum(axis=0))
         case Devices():
@@ -237,10 +237,10 @@ def _other_rows(problem: Problem, rule: Rule, before: Ints) -> Iterator[tuple[In
             # One pod of both roles leaves no room for any other: it weighs as much as all the others may.
             for others, mine, theirs in ((seekers, held[1], held[2]), (targets, held[2], held[1])):
                 alone = int(problem.size[others].sum()) + 1
-                room = np.where((held[0] > 0) | (theirs > 0), 0, np.where(mine > 0, alone - 1, alone))
+                residual = np.where((held[0] > 0) | (theirs > 0), 0, np.where(mine > 0, alone - 1, alone))
                 anything = alone * problem.pods
                 demand = alone * _indicator(classes, both) + _indicator(classes, others)
-                yield demand, _at(rule.topology.domain, np.where(before > 0, anything, room), anything)
+                yield demand, _at(rule.topology.domain, np.where(before > 0, anything, residual), anything)
         case _:
             return
 
@@ -259,17 +259,17 @@ def _at(domain: Ints, per_domain: Ints, elsewhere: int) -> Ints:
     return here
 
 
-def _tighten(demand: Ints, room: Ints, upper: Ints, size: Ints) -> tuple[Ints, NDArray[np.bool_]]:
+def _tighten(demand: Ints, residual: Ints, upper: Ints, size: Ints) -> tuple[Ints, NDArray[np.bool_]]:
     """Let every row limit single kinds; say which rows still have something to say about several kinds.
 
     Negative demands make room: all pods of such kinds on one node at most.
     """
     keep = np.zeros(len(demand), dtype=np.bool_)
     made = np.maximum(0, -demand) @ size
-    for row, space, more in zip(demand, room, made, strict=True):
+    for row, space, more in zip(demand, residual, made, strict=True):
         asking = np.flatnonzero(row > 0)
         upper[asking] = np.minimum(upper[asking], (space[None, :] + more) // row[asking, None])
-    for r, (row, space) in enumerate(zip(demand, room, strict=True)):
+    for r, (row, space) in enumerate(zip(demand, residual, strict=True)):
         asking = np.flatnonzero(row > 0)
         # In floating point, since a sum of demands far beyond the room may leave 64 bits.
         load = row[asking].astype(np.float64) @ upper[asking].astype(np.float64)

@@ -7,11 +7,11 @@ from numpy.typing import NDArray
 
 from stowplan.optimizer.compiled.jit import inlined
 
-State = NDArray[np.uint64]
+RandomState = NDArray[np.uint64]
 
 
 @inlined
-def bits(state: State) -> int:
+def bits(state: RandomState) -> int:
     """Return 63 random bits (splitmix64)."""
     state[0] += np.uint64(0x9E3779B97F4A7C15)
     z = state[0]
@@ -21,17 +21,17 @@ def bits(state: State) -> int:
 
 
 @inlined
-def below(state: State, n: int) -> int:
+def below(state: RandomState, n: int) -> int:
     """Return a random whole number from 0 to ``n`` - 1."""
     return bits(state) % n
 
 
 @inlined
-def uniform(state: State) -> float:
+def uniform(state: RandomState) -> float:
     """Return a random number above 0 and at most 1."""
     return ((bits(state) >> 10) + 1) / 9007199254740992.0
 
 
-def start_of(seed: int) -> State:
+def start_of(seed: int) -> RandomState:
     """Return the state that a seed begins with."""
     return np.array([(seed * 0x9E3779B97F4A7C15 + 0x2545F4914F6CDD1D) % (1 << 64)], dtype=np.uint64)

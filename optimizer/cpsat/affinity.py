@@ -38,7 +38,7 @@ def post_repel(rule: Repel, builder: Builder, variables: Variables, places: Plac
         for kind, there in zip(kinds, fixed, strict=True):
             kind.constant = int(there[d])
             over.extend(kind)
-        when = places.mended(d, over, everyone, columns)
+        when = places.repaired(d, over, everyone, columns)
         builder.at_most(kinds[0], 1, when)
         _at_most_one_kind(builder, kinds, when)
 
@@ -64,17 +64,17 @@ def post_attract(rule: Attract, builder: Builder, variables: Variables, places: 
     """Post that every seeker stands, for each topology, in a domain with a target other than itself."""
     scope = variables.scope
     both, seekers, _ = scope.index.roles(rule)
-    company = _Company(rule, builder, variables)
-    nodes = len(company.stays)
+    affinity = _AffinityGroup(rule, builder, variables)
+    nodes = len(affinity.stays)
     if len(both) or rule.held.both.any():
         role = _Role(0, scope.rows(both), scope.frozen_on(both) + rule.held.both, 2)
-        lonely = company.lonely(role)
-        if len(lonely) and (first := company.first()) != TRUE:
+        lonely = affinity.lonely(role)
+        if len(lonely) and (first := affinity.first()) != TRUE:
             for n in lonely.tolist():
-                _accompany(builder, variables, places, company, role, n, first)
+                _post_affinity_group(builder, variables, places, affinity, role, n, first)
     role = _Role(nodes, scope.rows(seekers), scope.frozen_on(seekers) + rule.held.seekers, 1)
-    for n in company.lonely(role).tolist():
-        _accompany(builder, variables, places, company, role, n, FALSE)
+    for n in affinity.lonely(role).tolist():
+        _post_affinity_group(builder, variables, places, affinity, role, n, FALSE)
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class _Role:
     number: int
 
 
-class _Company:
+class _AffinityGroup:
     """Targets by domain, and literals that hold only if there are enough; made when they are asked for.
 
     Attributes
@@ -154,18 +154,18 @@ class _Company:
         return self.builder.within(everywhere, 1)
 
 
-def _accompany(
-    builder: Builder, variables: Variables, places: Places, company: _Company, role: _Role, n: int, excuse: int
+def _post_affinity_group(
+    builder: Builder, variables: Variables, places: Places, affinity: _AffinityGroup, role: _Role, n: int, excuse: int
 ) -> None:
     """Post that seekers of one role on a node have company in every topology, or an excuse."""
     column = int(variables.scope.column[n])
     count = variables.at(role.rows, column) if column >= 0 else Linear()
     count.constant = int(role.stays[n])
-    near = [company.near(t, int(topology.domain[n]), role.number) for t, topology in enumerate(company.topologies)]
+    near = [affinity.near(t, int(topology.domain[n]), role.number) for t, topology in enumerate(affinity.topologies)]
     if not count.vars and all(literal in (TRUE, FALSE) for literal in (*near, excuse)):
         return  # nothing about the place can change
     columns = np.array([column] if column >= 0 else [], dtype=np.int64)
-    when = [negated(literal) for literal in places.mended(role.base + n, count, role.rows, columns)]
+    when = [negated(literal) for literal in places.repaired(role.base + n, count, role.rows, columns)]
     here = negated(builder.present(count))
     for literal in near:
         builder.any_of([literal, excuse, here, *when])
@@ -197,7 +197,7 @@ def post_spread(rule: Spread, builder: Builder, variables: Variables, places: Pl
     for d in sorted(counts.keys() | seekers.keys()):
         skew = counts.get(d, Linear(constant=int(fixed[d]))).plus_all(least, -1)
         over = Linear(skew.vars, skew.coeffs, skew.constant - rule.max_skew)
-        when = places.mended(d, over, seeking, columns_of[d])
+        when = places.repaired(d, over, seeking, columns_of[d])
         if not fixed_seekers[d]:
             if d not in seekers:
                 continue
@@ -206,16 +206,16 @@ def post_spread(rule: Spread, builder: Builder, variables: Variables, places: Pl
                 when = [*when, builder.present(seekers[d])]
         builder.at_most(skew, rule.max_skew, when)
     if least.vars:
-        settled = [d for d in np.flatnonzero(fixed_seekers).tolist() if d not in counts and d not in seekers]
-        _keep_even(rule, builder, places, least, fixed, settled)
+        closed = [d for d in np.flatnonzero(fixed_seekers).tolist() if d not in counts and d not in seekers]
+        _keep_even(rule, builder, places, least, fixed, closed)
 
 
 def _least(rule: Spread, builder: Builder, fixed: Ints, counts: dict[int, Linear]) -> Linear:
     """Return the smallest count of all domains, or less."""
     if rule.floor_is_zero:
         return Linear()
-    settled = np.delete(fixed, list(counts))
-    floor = int(settled.min()) if len(settled) else None
+    closed = np.delete(fixed, list(counts))
+    floor = int(closed.min()) if len(closed) else None
     lowest = min((builder.lowest(count) for count in counts.values()), default=None)
     if floor is not None and (lowest is None or floor <= lowest):
         return Linear(constant=floor)
@@ -230,15 +230,15 @@ def _least(rule: Spread, builder: Builder, fixed: Ints, counts: dict[int, Linear
 
 
 def _keep_even(
-    rule: Spread, builder: Builder, places: Places, least: Linear, fixed: Ints, settled: Sequence[int]
+    rule: Spread, builder: Builder, places: Places, least: Linear, fixed: Ints, closed: Sequence[int]
 ) -> None:
     """Post that domains with seekers, in which nothing changes, do not become uneven either."""
     nobody = np.zeros(0, dtype=np.int64)
-    plain = [int(fixed[d]) for d in settled if not places.exceeded(d)]
+    plain = [int(fixed[d]) for d in closed if not places.violated(d)]
     if plain:
         builder.at_least(least, max(plain) - rule.max_skew)
-    for d in settled:
-        if places.exceeded(d):
+    for d in closed:
+        if places.violated(d):
             skew = Linear(constant=int(fixed[d])).plus_all(least, -1)
             over = Linear(skew.vars, skew.coeffs, skew.constant - rule.max_skew)
-            builder.at_most(skew, rule.max_skew, places.mended(d, over, nobody, nobody))
+            builder.at_most(skew, rule.max_skew, places.repaired(d, over, nobody, nobody))

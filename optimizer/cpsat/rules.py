@@ -65,7 +65,7 @@ def _allow(rule: Allow, variables: Variables, places: Places) -> None:
     scope = variables.scope
     wrong = ~rule.mask[np.ix_(rule.row[scope.classes], scope.nodes)] & (variables.index >= 0)
     for r, j in zip(*np.nonzero(wrong), strict=True):
-        places.excess.add(int(variables.index[r, j]), places.severity_of(int(scope.nodes[j])))
+        places.violation.add(int(variables.index[r, j]), places.penalty_weight_of(int(scope.nodes[j])))
 
 
 def _capacity(rule: Capacity, builder: Builder, variables: Variables, places: Places) -> None:
@@ -83,7 +83,7 @@ def _capacity(rule: Capacity, builder: Builder, variables: Variables, places: Pl
         if load.vars:
             room = max(0, int(rule.free[n]))
             over = Linear(load.vars, load.coeffs, load.constant - room)
-            builder.at_most(load, room, places.mended(n, over, asking, np.array([j])))
+            builder.at_most(load, room, places.repaired(n, over, asking, np.array([j])))
 
 
 def _arrivals(variables: Variables, asking: Ints, demand: Ints, j: int) -> Linear:
@@ -104,7 +104,7 @@ def _at_most(rule: AtMost, builder: Builder, variables: Variables, places: Place
         if count.vars:
             count.constant = int(fixed[d])
             over = Linear(count.vars, count.coeffs, count.constant - rule.limit)
-            builder.at_most(count, rule.limit, places.mended(d, over, rows, columns))
+            builder.at_most(count, rule.limit, places.repaired(d, over, rows, columns))
 
 
 def _occupy(rule: Occupy, builder: Builder, variables: Variables, places: Places) -> None:
@@ -119,7 +119,7 @@ def _occupy(rule: Occupy, builder: Builder, variables: Variables, places: Places
                 used.add(builder.reaches(count, 1))
     if not used.vars:
         return
-    if places.exceeded(0):
+    if places.violated(0):
         used.add(places.amount(0))
     builder.at_least(used, rule.at_least)
 
@@ -155,7 +155,7 @@ def _distinct(rule: Distinct, builder: Builder, variables: Variables, places: Pl
         if used.vars:
             room = max(0, int(rule.limit[n]))
             over = Linear(used.vars, used.coeffs, used.constant - room)
-            builder.at_most(used, room, places.mended(n, over, asking, np.array([j])))
+            builder.at_most(used, room, places.repaired(n, over, asking, np.array([j])))
 
 
 def _devices(rule: Devices, builder: Builder, variables: Variables, places: Places) -> None:
@@ -180,7 +180,7 @@ def _devices(rule: Devices, builder: Builder, variables: Variables, places: Plac
         most = count - used.constant + (int(places.before[n]) if places.before is not None else 0)
         used.extend(shares.opened(kinds, most))
         over = Linear(used.vars, used.coeffs, used.constant - count)
-        when = places.mended(n, over, asking, np.array([j]))
+        when = places.repaired(n, over, asking, np.array([j]))
         builder.at_most(used, count, when)
         for demand, free in redundant:
             builder.at_most(variables.at(np.flatnonzero(demand), j, demand), int(free[j]), when)

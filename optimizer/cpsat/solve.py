@@ -13,7 +13,7 @@ from stowplan.optimizer.cpsat.terms import Terms
 from stowplan.optimizer.cpsat.variables import Variables
 from stowplan.optimizer.cpsat.violations import Places
 from stowplan.optimizer.deadline import Deadline
-from stowplan.optimizer.evaluate.evaluation import Judge
+from stowplan.optimizer.evaluate.evaluation import Evaluator
 from stowplan.optimizer.subproblem.index import Index
 from stowplan.optimizer.subproblem.scope import Free, Scope
 
@@ -45,7 +45,7 @@ class Attempt:
 
 
 def solve_tier(
-    judge: Judge,
+    evaluator: Evaluator,
     tier: int,
     reached: Sequence[int],
     incumbent: Placement,
@@ -70,9 +70,9 @@ def solve_tier(
     gap
         How far the value may be above the bound, as a share of the value, to be good enough.
     """
-    free = free or Free.everything(judge.problem)
-    values = judge.evaluate(incumbent).values
-    restricted = build(Index(judge), tier, reached, incumbent, values, free)
+    free = free or Free.everything(evaluator.problem)
+    values = evaluator.evaluate(incumbent).values
+    restricted = build(Index(evaluator), tier, reached, incumbent, values, free)
     if deadline.deterministic:
         limits = Limits(work=deadline.seconds, seed=seed, gap=gap)
     else:
@@ -122,11 +122,11 @@ def build(
     scope = Scope(index, incumbent, free)
     touched = index.rules_of.of(free.classes)
     variables = Variables(builder, scope, [problem.rules[i] for i in touched])
-    excess = Linear()
+    violation = Linear()
     for i in touched:
         rule = problem.rules[i]
-        post(rule, builder, variables, Places(rule, index.before.get(i), builder, variables, excess))
-    terms = Terms(builder, variables, excess)
+        post(rule, builder, variables, Places(rule, index.before.get(i), builder, variables, violation))
+    terms = Terms(builder, variables, violation)
 
     def total(number: int, *, hold: bool = False) -> Linear:
         whole = Linear()

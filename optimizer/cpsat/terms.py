@@ -15,7 +15,6 @@ from stowplan.models.problem import (
     POINTS,
     Curves,
     DomainCurve,
-    Excess,
     Load,
     Move,
     MovePeak,
@@ -26,6 +25,7 @@ from stowplan.models.problem import (
     Prefer,
     Term,
     Unplaced,
+    Violation,
 )
 from stowplan.optimizer.cpsat.builder import Builder, Linear
 from stowplan.optimizer.cpsat.variables import Variables
@@ -37,21 +37,21 @@ class Terms:
 
     Parameters
     ----------
-    excess
+    violation
         What exceeds the rules, each unit at its severity.
     """
 
-    def __init__(self, builder: Builder, variables: Variables, excess: Linear) -> None:
+    def __init__(self, builder: Builder, variables: Variables, violation: Linear) -> None:
         self.builder = builder
         self.variables = variables
         self.scope = variables.scope
-        self.excess = excess
+        self.violation = violation
 
     def expression(self, term: Term) -> Linear:
         """Return the cost of a term, up to a constant."""
         match term:
-            case Excess():
-                return self.excess
+            case Violation():
+                return self.violation
             case Unplaced():
                 return self._unplaced(term)
             case Move():
@@ -94,8 +94,8 @@ class Terms:
         builder, scope = self.builder, self.scope
         left = scope.problem.start.beyond(scope.incumbent, len(scope.problem.nodes))
         group = term.group[left.cls]
-        settled = np.zeros(int(term.group.max(initial=-1)) + 1, dtype=np.int64)
-        np.add.at(settled, group[group >= 0], left.count[group >= 0])
+        closed = np.zeros(int(term.group.max(initial=-1)) + 1, dtype=np.int64)
+        np.add.at(closed, group[group >= 0], left.count[group >= 0])
         leavers: dict[int, Linear] = {}
         for r, j in self.variables.started():
             g = int(term.group[scope.classes[r]])
@@ -104,8 +104,8 @@ class Terms:
         if not leavers:
             return Linear()
         for g, group_leavers in leavers.items():
-            group_leavers.constant = int(settled[g]) - builder.value(group_leavers)
-        lowest = int(np.delete(settled, list(leavers)).max(initial=0))
+            group_leavers.constant = int(closed[g]) - builder.value(group_leavers)
+        lowest = int(np.delete(closed, list(leavers)).max(initial=0))
         highest = max(lowest, *(builder.highest(group_leavers) for group_leavers in leavers.values()))
         now = max(lowest, *(builder.value(group_leavers) for group_leavers in leavers.values()))
         peak = builder.var(lowest, highest, now)

@@ -36,7 +36,7 @@ class Variables:
         open_pairs = self.upper > 0
         self.index[open_pairs] = builder.counts(self.upper[open_pairs], scope.now[open_pairs])
         self.unplaced: list[int] = [NONE] * len(size)
-        spare = scope.problem.spare[scope.classes].tolist()
+        optional = scope.problem.optional[scope.classes].tolist()
         for r, (free, waiting, elastic) in enumerate(
             zip(size.tolist(), scope.waiting.tolist(), scope.elastic.tolist(), strict=True)
         ):
@@ -46,7 +46,7 @@ class Variables:
             variables = row[row >= 0].tolist()
             everyone = Linear(variables, [1] * len(variables))
             if elastic:
-                self.unplaced[r] = builder.var(0, spare[r], waiting)
+                self.unplaced[r] = builder.var(0, optional[r], waiting)
                 everyone = everyone.plus(self.unplaced[r], 1)
             builder.equal(everyone, free)
         self._leaving: dict[tuple[int, int], int] = {}

@@ -8,8 +8,8 @@ from stowplan.models.arrays import Ints
 from stowplan.models.problem import Rule
 from stowplan.optimizer.cpsat.builder import Builder, Linear, negated
 from stowplan.optimizer.cpsat.variables import Variables
-from stowplan.optimizer.evaluate.evaluation import severity
-from stowplan.optimizer.evaluate.excess import arrivals, excess
+from stowplan.optimizer.evaluate.evaluation import penalty_weight
+from stowplan.optimizer.evaluate.violations import arrivals, violation
 
 
 class Places:
@@ -28,29 +28,29 @@ class Places:
         self.before = before
         self.builder = builder
         self.variables = variables
-        self.excess = total
+        self.violation = total
         if before is not None:
             scope = variables.scope
-            self.now = excess(rule, scope.problem, scope.incumbent)
+            self.now = violation(rule, scope.problem, scope.incumbent)
             self.arrived = arrivals(rule, scope.problem, scope.frozen)
-            self.severity = severity(rule, len(before))
+            self.penalty_weight = penalty_weight(rule, len(before))
 
-    def exceeded(self, p: int) -> bool:
+    def violated(self, p: int) -> bool:
         """Whether a place was exceeded at the start."""
         return self.before is not None and bool(self.before[p])
 
-    def severity_of(self, p: int) -> int:
+    def penalty_weight_of(self, p: int) -> int:
         """Return the repair cost of one unit of excess at a place."""
-        return int(self.severity[p]) if self.before is not None else 0
+        return int(self.penalty_weight[p]) if self.before is not None else 0
 
     def amount(self, p: int) -> int:
         """Return a variable for the excess of a place, which may not grow, and count it."""
         assert self.before is not None
         amount = self.builder.var(0, int(self.before[p]), int(self.now[p]))
-        self.excess.add(amount, int(self.severity[p]))
+        self.violation.add(amount, int(self.penalty_weight[p]))
         return amount
 
-    def mended(self, p: int, over: Linear, rows: Ints, columns: Ints) -> list[int]:
+    def repaired(self, p: int, over: Linear, rows: Ints, columns: Ints) -> list[int]:
         """Let a place that is exceeded at the start stay so; return the literals under which it is mended.
 
         Parameters
@@ -60,7 +60,7 @@ class Places:
         rows, columns
             Who may not come while it is, and where.
         """
-        if not self.exceeded(p) or self.arrived[p]:
+        if not self.violated(p) or self.arrived[p]:
             return []  # a place to which a frozen pod has come can only be one that is mended
         builder, variables = self.builder, self.variables
         still = builder.flag(bool(self.now[p]))

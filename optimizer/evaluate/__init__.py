@@ -3,6 +3,6 @@
 No engine reports a value of its own: whatever it found is evaluated here before anyone sees it.
 """
 
-from stowplan.optimizer.evaluate.evaluation import Breach, Evaluation, Judge
+from stowplan.optimizer.evaluate.evaluation import ConstraintViolation, Evaluation, Evaluator
 
-__all__ = ["Breach", "Evaluation", "Judge"]
+__all__ = ["ConstraintViolation", "Evaluation", "Evaluator"]

@@ -10,7 +10,6 @@ from stowplan.models.arrays import Ints
 from stowplan.models.problem import (
     POINTS,
     DomainCurve,
-    Excess,
     Move,
     MovePeak,
     NodeCurve,
@@ -22,22 +21,23 @@ from stowplan.models.problem import (
     Problem,
     Term,
     Unplaced,
+    Violation,
 )
-from stowplan.optimizer.evaluate.excess import roles
+from stowplan.optimizer.evaluate.violations import roles
 
 
-def cost(term: Term, problem: Problem, placement: Placement, excess: int) -> int:
+def cost(term: Term, problem: Problem, placement: Placement, violation: int) -> int:
     """Return the cost of one term.
 
     Parameters
     ----------
-    excess
+    violation
         What exceeds all rules, each unit at its severity; see `stowplan.optimizer.evaluate.Judge`.
     """
     nodes = len(problem.nodes)
     match term:
-        case Excess():
-            return excess
+        case Violation():
+            return violation
         case Unplaced():
             missing = problem.size - placement.placed(len(problem.classes))
             return int((term.cost * missing).sum())

@@ -9,15 +9,15 @@ from functools import cached_property
 import numpy as np
 
 from stowplan.models.arrays import Ints
-from stowplan.models.problem import SEVERITY, Capacity, NodeCurve, Origin, Placement, Problem, Rule
+from stowplan.models.problem import PENALTY_WEIGHT, Capacity, NodeCurve, Origin, Placement, Problem, Rule
 from stowplan.optimizer.evaluate.cost import cost
-from stowplan.optimizer.evaluate.excess import arrivals, excess, place_names, places
-from stowplan.optimizer.evaluate.pooling import Curve, pool
-from stowplan.optimizer.evaluate.suspects import Suspects
+from stowplan.optimizer.evaluate.screening import ViolationScreen
+from stowplan.optimizer.evaluate.surrogate import Curve, convolve
+from stowplan.optimizer.evaluate.violations import arrivals, place_names, places, violation
 
 
 @dataclass(frozen=True, slots=True)
-class Breach:
+class ConstraintViolation:
     """A place where a rule is exceeded.
 
     Parameters
@@ -48,7 +48,7 @@ class Evaluation:
     ----------
     values
         Value of each tier, in its whole units.
-    breaches
+    violations
         Places where rules are exceeded.
     moves
         Pods that left the node they started on.
@@ -60,13 +60,13 @@ class Evaluation:
     """
 
     values: tuple[int, ...]
-    breaches: Sequence[Breach]
+    violations: Sequence[ConstraintViolation]
     moves: int
     unplaced: int
     legal: bool
 
 
-class Judge:
+class Evaluator:
     """Evaluates placements of one problem; what depends on the start is worked out once."""
 
     def __init__(self, problem: Problem) -> None:
@@ -74,29 +74,29 @@ class Judge:
         self._curves: dict[int, list[Curve]] = {}
 
     @cached_property
-    def start_excess(self) -> list[Ints]:
+    def start_violations(self) -> list[Ints]:
         """Excess of every rule at the start, by place; not to be written to, since rules share it where it is 0."""
         problem = self.problem
         sizes = [places(rule, problem) for rule in problem.rules]
         nothing = {size: np.zeros(size, dtype=np.int64) for size in set(sizes)}
         found = [nothing[size] for size in sizes]
-        for i in self._suspects.of(problem.start).tolist():
-            found[i] = excess(problem.rules[i], problem, problem.start)
+        for i in self._screen.of(problem.start).tolist():
+            found[i] = violation(problem.rules[i], problem, problem.start)
         return found
 
     def curves(self, tier: int) -> list[Curve]:
         """Return each `NodeCurve` of a tier, in their order, with what its loads cost at least."""
         if tier not in self._curves:
             self._curves[tier] = [
-                Curve(weighted.weight, weighted.term, pool(self.problem, weighted.term))
+                Curve(weighted.weight, weighted.term, convolve(self.problem, weighted.term))
                 for weighted in self.problem.tiers[tier].terms
                 if isinstance(weighted.term, NodeCurve)
             ]
         return self._curves[tier]
 
     @cached_property
-    def _suspects(self) -> Suspects:
-        return Suspects(self.problem)
+    def _screen(self) -> ViolationScreen:
+        return ViolationScreen(self.problem)
 
     def evaluate(self, placement: Placement) -> Evaluation:
         """Evaluate a placement.
@@ -108,26 +108,26 @@ class Judge:
         """
         problem = self.problem
         missing = self._missing(placement)
-        breaches: list[Breach] = []
+        violations: list[ConstraintViolation] = []
         weighted = 0
-        for i in self._suspects.of(placement).tolist():
-            rule, before = problem.rules[i], self.start_excess[i]
-            now = excess(rule, problem, placement)
-            weighted += int((now * severity(rule, len(now))).sum())
+        for i in self._screen.of(placement).tolist():
+            rule, before = problem.rules[i], self.start_violations[i]
+            now = violation(rule, problem, placement)
+            weighted += int((now * penalty_weight(rule, len(now))).sum())
             if now.any():
                 new = arrivals(rule, problem, placement)
                 names = place_names(rule, problem)
                 unit = rule.unit if isinstance(rule, Capacity) else 1
-                breaches += [
-                    Breach(rule.origin, names[p], int(now[p]) * unit, int(before[p]) * unit, int(new[p]))
+                violations += [
+                    ConstraintViolation(rule.origin, names[p], int(now[p]) * unit, int(before[p]) * unit, int(new[p]))
                     for p in np.flatnonzero(now)
                 ]
         values = tuple(
             sum(w.weight * cost(w.term, problem, placement, weighted) for w in tier.terms) for tier in problem.tiers
         )
         left = problem.start.beyond(placement, len(problem.nodes))
-        legal = all(breach.legal for breach in breaches) and bool(np.all(missing <= problem.spare))
-        return Evaluation(values, breaches, int(left.count.sum()), int(missing.sum()), legal)
+        legal = all(violation.legal for violation in violations) and bool(np.all(missing <= problem.optional))
+        return Evaluation(values, violations, int(left.count.sum()), int(missing.sum()), legal)
 
     def _missing(self, placement: Placement) -> Ints:
         classes, nodes = self.problem.shape
@@ -140,8 +140,8 @@ class Judge:
         return missing
 
 
-def severity(rule: Rule, places: int) -> Ints:
+def penalty_weight(rule: Rule, places: int) -> Ints:
     """``[places]`` repair cost of one unit of excess."""
     if isinstance(rule, Capacity):
-        return rule.severity
-    return np.full(places, SEVERITY, dtype=np.int64)
+        return rule.penalty_weight
+    return np.full(places, PENALTY_WEIGHT, dtype=np.int64)

@@ -9,7 +9,6 @@ import numpy as np
 from stowplan.models.arrays import Floats, Ints
 from stowplan.models.problem import (
     CURVES,
-    Excess,
     Move,
     MovePeak,
     NodeCurve,
@@ -20,9 +19,10 @@ from stowplan.models.problem import (
     Term,
     Topology,
     Unplaced,
+    Violation,
 )
 from stowplan.optimizer.evaluate.cost import missed_points, usage
-from stowplan.optimizer.evaluate.excess import excess
+from stowplan.optimizer.evaluate.violations import violation
 from stowplan.optimizer.subproblem.index import Index
 from stowplan.optimizer.subproblem.mentions import ranges
 
@@ -54,7 +54,7 @@ class Shared:
         self.index = index
         self.problem = problem = index.problem
         self.tier = problem.tiers[tier]
-        self.curves = index.judge.curves(tier)
+        self.curves = index.evaluator.curves(tier)
         terms: list[Term] = [weighted.term for weighted in self.tier.terms]
         parts = [*problem.rules, *terms]
         self.capacities = [rule for _, rule in index.capacities]
@@ -72,7 +72,7 @@ class Shared:
         self.nothing_else = all(isinstance(term, NodeCurve | Move | MovePeak | Prefer) for term in terms)
 
 
-class Scene:
+class Features:
     """A placement as seen from one tier.
 
     Attributes
@@ -136,15 +136,15 @@ class Scene:
     @property
     def only_moves_are_left(self) -> bool:
         """Whether loads cost no more than they have to, so that only other nodes for moved pods can make it better."""
-        return self.shared.weighs_moves and self.shared.nothing_else and not self.beyond.any()
+        return self.shared.weighs_moves and self.shared.nothing_else and not self.reduced_cost.any()
 
     @cached_property
-    def heat(self) -> Floats:
+    def node_cost(self) -> Floats:
         """``[n]`` what each node costs in the tier, as far as single nodes tell; its loads beyond what they have to."""
-        heat = self.beyond.copy()
+        node_cost = self.reduced_cost.copy()
         for weighted in self.shared.tier.terms:
-            heat += weighted.weight * self._heat(weighted.term)
-        return heat
+            node_cost += weighted.weight * self._node_cost(weighted.term)
+        return node_cost
 
     @cached_property
     def loads(self) -> list[Ints]:
@@ -153,41 +153,43 @@ class Scene:
         return [self.placement.per_node(nodes, curve.term.demand) + curve.term.held for curve in self.shared.curves]
 
     @cached_property
-    def beyond(self) -> Floats:
+    def reduced_cost(self) -> Floats:
         """``[n]`` what each node's loads cost beyond what they have to."""
         nodes = np.arange(len(self.problem.nodes))
-        beyond = np.zeros(len(nodes))
+        reduced_cost = np.zeros(len(nodes))
         for curve, load in zip(self.shared.curves, self.loads, strict=True):
-            beyond += curve.beyond(nodes, load)
-        return beyond
+            reduced_cost += curve.reduced_cost(nodes, load)
+        return reduced_cost
 
-    def _heat(self, term: Term) -> Floats:
+    def _node_cost(self, term: Term) -> Floats:
         nodes = len(self.problem.nodes)
-        heat = np.zeros(nodes)
+        node_cost = np.zeros(nodes)
         placement = self.placement
         match term:
             case NodeScore():
-                heat += (
+                node_cost += (
                     term.cost
                     * placement.per_node(nodes, term.scored)
                     * missed_points(term, usage(term, placement, nodes))
                 )
             case Prefer():
-                np.add.at(heat, placement.node, term.table[term.row[placement.cls], placement.node] * placement.count)
+                np.add.at(
+                    node_cost, placement.node, term.table[term.row[placement.cls], placement.node] * placement.count
+                )
             case Move():
                 new = placement.beyond(self.problem.start, nodes)
-                np.add.at(heat, new.node, term.cost[new.cls] * new.count)
+                np.add.at(node_cost, new.node, term.cost[new.cls] * new.count)
             case Open():
-                heat += term.cost * (self.pods > 0)
-            case Excess():
+                node_cost += term.cost * (self.pods > 0)
+            case Violation():
                 for i in self.shared.index.before:
                     rule = self.problem.rules[i]
-                    now = excess(rule, self.problem, placement)
+                    now = violation(rule, self.problem, placement)
                     topology = getattr(rule, "topology", None)
                     if topology is not None and len(now) == topology.size:
-                        heat += np.where(topology.domain >= 0, now[topology.domain], 0)
+                        node_cost += np.where(topology.domain >= 0, now[topology.domain], 0)
                     elif len(now) % nodes == 0:
-                        heat += now.reshape(-1, nodes).sum(axis=0)
+                        node_cost += now.reshape(-1, nodes).sum(axis=0)
             case _:
                 pass  # curves are beyond; what speaks of domains or of absent pods has kinds of its own
-        return heat
+        return node_cost

@@ -11,15 +11,15 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from stowplan.models.problem import Placement
-from stowplan.optimizer.backend import Executor
+from stowplan.optimizer.backend import Backend
 from stowplan.optimizer.cpsat.solve import Restricted, build
 from stowplan.optimizer.cpsat.task import Answer, Limits, Task
 from stowplan.optimizer.deadline import Deadline
-from stowplan.optimizer.evaluate.evaluation import Judge
-from stowplan.optimizer.lns.features import Scene, Shared
-from stowplan.optimizer.lns.operators import ABOUT_MOVES, KINDS
-from stowplan.optimizer.lns.selection import Choice
-from stowplan.optimizer.lns.subproblem import Busy, carve
+from stowplan.optimizer.evaluate.evaluation import Evaluator
+from stowplan.optimizer.lns.features import Features, Shared
+from stowplan.optimizer.lns.operators import ABOUT_MOVES, OPERATORS
+from stowplan.optimizer.lns.selection import OperatorSelection
+from stowplan.optimizer.lns.subproblem import Busy, extract
 from stowplan.optimizer.subproblem.index import Index
 from stowplan.optimizer.subproblem.scope import Free, replaced
 
@@ -72,35 +72,35 @@ class Improvement:
     notes: tuple[str, ...]
 
 
-class Practice:
+class OperatorState:
     """What is worked out once for a problem, and what has been learned about its neighbourhoods."""
 
-    def __init__(self, judge: Judge) -> None:
-        self.judge = judge
-        self.index = Index(judge)
+    def __init__(self, evaluator: Evaluator) -> None:
+        self.evaluator = evaluator
+        self.index = Index(evaluator)
         self._shared: dict[int, Shared] = {}
-        self._choice: dict[int, Choice] = {}
+        self._choice: dict[int, OperatorSelection] = {}
 
     def shared(self, tier: int) -> Shared:
         """Return what does not change with the placement."""
         return self._shared.setdefault(tier, Shared(self.index, tier))
 
-    def choice(self, tier: int) -> Choice:
+    def selection(self, tier: int) -> OperatorSelection:
         """Return what is known of the kinds of neighbourhoods."""
-        return self._choice.setdefault(tier, Choice(list(KINDS)))
+        return self._choice.setdefault(tier, OperatorSelection(list(OPERATORS)))
 
 
 def improve(
-    judge: Judge,
+    evaluator: Evaluator,
     incumbent: Placement,
     tier: int,
     deadline: Deadline,
-    executor: Executor,
+    backend: Backend,
     *,
     seed: int = 0,
     offer: Callable[[Placement], object] = lambda placement: None,
     plateau: bool = True,
-    practice: Practice | None = None,
+    operator_state: OperatorState | None = None,
     enough: int | None = None,
 ) -> Improvement:
     """Improve a tier, and those after it as far as they fit into one model, without making earlier ones worse.
@@ -115,7 +115,7 @@ def improve(
         Called with placements that are better than all before, about once a second, and with the last one.
     plateau
         Also accept placements that are as good as the one at hand: something better may be near.
-    practice
+    operator_state
         What earlier calls for the same problem have learned; this one adds to it.
     enough
         Value of the tier at which to stop; if not given, later tiers are improved as long as there is time.
@@ -125,7 +125,9 @@ def improve(
     Improvement
         A legal placement whose tiers are no worse.
     """
-    search = _Search(practice or Practice(judge), incumbent, tier, deadline, executor, seed, offer, plateau, enough)
+    search = _Search(
+        operator_state or OperatorState(evaluator), incumbent, tier, deadline, backend, seed, offer, plateau, enough
+    )
     search.run()
     return search.result()
 
@@ -156,11 +158,11 @@ class _Search:
 
     def __init__(
         self,
-        practice: Practice,
+        operator_state: OperatorState,
         incumbent: Placement,
         tier: int,
         deadline: Deadline,
-        executor: Executor,
+        backend: Backend,
         seed: int,
         offer: Callable[[Placement], object],
         plateau: bool,
@@ -169,18 +171,18 @@ class _Search:
         self.tier = tier
         self.enough = enough
         self.deadline = deadline
-        self.executor = executor
+        self.backend = backend
         self.offer = offer
         self.plateau = plateau
-        self.index = practice.index
-        self.shared = practice.shared(tier)
-        self.choice = practice.choice(tier)
-        self.judge = judge = practice.judge
+        self.index = operator_state.index
+        self.shared = operator_state.shared(tier)
+        self.selection = operator_state.selection(tier)
+        self.evaluator = evaluator = operator_state.evaluator
         self.placement = incumbent
-        self.values = judge.evaluate(incumbent).values
-        self.scene = Scene(self.shared, incumbent)
+        self.values = evaluator.evaluate(incumbent).values
+        self.features = Features(self.shared, incumbent)
         self.rng = np.random.default_rng(seed)
-        self.busy = Busy(*judge.problem.shape)
+        self.busy = Busy(*evaluator.problem.shape)
         self.counts = _Counts()
         self.version = 0
         self.idle = 0
@@ -214,7 +216,7 @@ class _Search:
     def result(self) -> Improvement:
         """Return what was reached."""
         counts = self.counts
-        notes = [*self.executor.notes]
+        notes = [*self.backend.notes]
         if counts.wrong:
             notes.append(f"{counts.wrong} solutions of neighbourhoods did not hold what they promised; not used")
         return Improvement(
@@ -222,7 +224,7 @@ class _Search:
             self.values,
             counts.solved,
             counts.improved,
-            self.choice.summary(),
+            self.selection.summary(),
             tuple(notes),
         )
 
@@ -239,17 +241,17 @@ class _Search:
             return None
         useless: set[str] = set()
         others: set[str] = set()
-        if self.scene.only_moves_are_left and self.rng.random() < FOCUS:
-            others |= KINDS.keys() - ABOUT_MOVES
+        if self.features.only_moves_are_left and self.rng.random() < FOCUS:
+            others |= OPERATORS.keys() - ABOUT_MOVES
         for _ in range(FRUITLESS):
-            kind = self.choice.next(self.rng, useless | others) or self.choice.next(self.rng, useless)
+            kind = self.selection.next(self.rng, useless | others) or self.selection.next(self.rng, useless)
             if kind is None:
                 return None
-            idea = KINDS[kind](self.scene, self.rng)
-            if idea is None:
+            neighborhood = OPERATORS[kind](self.features, self.rng)
+            if neighborhood is None:
                 useless.add(kind)
                 continue
-            free = carve(self.scene, idea, self.choice.size(kind), self.busy, self.rng)
+            free = extract(self.features, neighborhood, self.selection.size(kind), self.busy, self.rng)
             if free is not None and len(free.classes):
                 self.busy.take(free)
                 restricted = build(
@@ -260,10 +262,12 @@ class _Search:
                     self.values,
                     free,
                     lexicographic=True,
-                    curves_held=idea.curves_held,
+                    curves_held=neighborhood.curves_held,
                 )
                 seed = int(self.rng.integers(1 << 30))
-                return _Proposal(kind, idea.curves_held, free, restricted, self.choice.work, seed, self.version)
+                return _Proposal(
+                    kind, neighborhood.curves_held, free, restricted, self.selection.work, seed, self.version
+                )
         return None
 
     def _solve(self, proposals: Iterable[_Proposal]) -> None:
@@ -275,7 +279,7 @@ class _Search:
                 sent.append(proposal)
                 yield Task(proposal.restricted.model, self._limits(proposal))
 
-        for answer in self.executor.stream(tasks(), self.deadline):
+        for answer in self.backend.stream(tasks(), self.deadline):
             proposal = sent.popleft()
             self.busy.release(proposal.free)
             self._digest(proposal, answer)
@@ -297,7 +301,7 @@ class _Search:
         improved = self.values < before
         # What gained in later tiers alone is worth no more than the least that can be gained in this one.
         gain = max(1, before[self.tier] - self.values[self.tier]) if improved else 0
-        self.choice.learn(proposal.kind, gain=gain, optimal=answer.optimal, work=answer.work, granted=proposal.work)
+        self.selection.learn(proposal.kind, gain=gain, optimal=answer.optimal, work=answer.work, granted=proposal.work)
         self.proven = self.proven or whole
         self.idle = 0 if improved else self.idle + 1
         if improved:
@@ -311,8 +315,8 @@ class _Search:
             return False
         free = proposal.free
         problem = self.index.problem
-        elastic = np.isin(np.flatnonzero(problem.spare), free.waiting).all()
-        there = np.union1d(self.placement.cls, np.flatnonzero(self.scene.missing))
+        elastic = np.isin(np.flatnonzero(problem.optional), free.waiting).all()
+        there = np.union1d(self.placement.cls, np.flatnonzero(self.features.missing))
         return len(free.nodes) == len(problem.nodes) and bool(elastic) and len(np.setdiff1d(there, free.classes)) == 0
 
     def _put_in_place(self, proposal: _Proposal, answer: Answer) -> None:
@@ -322,10 +326,10 @@ class _Search:
         if np.array_equal(table, scope.now):
             return
         placement = replaced(self.placement, proposal.free, table)
-        verdict = self.judge.evaluate(placement)
+        verdict = self.evaluator.evaluate(placement)
         if verdict.legal and (verdict.values < self.values or (self.plateau and verdict.values == self.values)):
             self.placement, self.values = placement, verdict.values
-            self.scene = Scene(self.shared, placement)
+            self.features = Features(self.shared, placement)
             self.version += 1
         elif self.version != proposal.version:
             self.counts.clashes += 1  # others have been put in place meanwhile, and the two do not go together

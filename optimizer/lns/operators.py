@@ -13,14 +13,14 @@ import numpy as np
 
 from stowplan.models.arrays import Bools, Floats, Ints
 from stowplan.models.problem import Allow, Placement
-from stowplan.optimizer.lns.features import Scene
+from stowplan.optimizer.lns.features import Features
 from stowplan.optimizer.subproblem.mentions import ranges
 
 NONE: Ints = np.zeros(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)
-class Idea:
+class Neighborhood:
     """Which part of a placement to free, and what to ask of it.
 
     Parameters
@@ -44,48 +44,50 @@ class Idea:
     anchored: bool = False
 
 
-Kind = Callable[[Scene, np.random.Generator], Idea | None]
+DestroyOperator = Callable[[Features, np.random.Generator], Neighborhood | None]
 """Returns ``None`` where the placement has nothing of the kind."""
 
 
-def at_random(scene: Scene, rng: np.random.Generator) -> Idea | None:
+def at_random(features: Features, rng: np.random.Generator) -> Neighborhood | None:
     """Any nodes."""
-    return Idea(rng.permutation(len(scene.problem.nodes)))
+    return Neighborhood(rng.permutation(len(features.problem.nodes)))
 
 
-def alike(scene: Scene, rng: np.random.Generator) -> Idea | None:
+def alike(features: Features, rng: np.random.Generator) -> Neighborhood | None:
     """A node, and those that are about as full of everything."""
-    seed = int(rng.integers(len(scene.problem.nodes)))
-    apart = np.abs(scene.fill - scene.fill[:, [seed]]).sum(axis=0)
-    return Idea(_first(seed, _noisy(apart, rng)))
+    seed = int(rng.integers(len(features.problem.nodes)))
+    apart = np.abs(features.fill - features.fill[:, [seed]]).sum(axis=0)
+    return Neighborhood(_first(seed, _noisy(apart, rng)))
 
 
-def hot_and_cold(scene: Scene, rng: np.random.Generator) -> Idea | None:
+def expensive_and_cheap(features: Features, rng: np.random.Generator) -> Neighborhood | None:
     """The nodes that cost most in the tier, each followed by one that costs little and has room."""
-    heat = scene.heat
-    if heat.max(initial=0) <= heat.min(initial=0):
+    node_cost = features.node_cost
+    if node_cost.max(initial=0) <= node_cost.min(initial=0):
         return None
-    return Idea(_alternating(_noisy(-heat, rng), _noisy(_ranks(heat) + _ranks(scene.fullness), rng)))
+    return Neighborhood(
+        _alternating(_noisy(-node_cost, rng), _noisy(_ranks(node_cost) + _ranks(features.fullness), rng))
+    )
 
 
 EXCHANGED, OFFERED = 16, 2000
 """Pods of a node that may give way, and pods elsewhere that may come in their place, that are looked at."""
 
 
-def exchange(scene: Scene, rng: np.random.Generator) -> Idea | None:
+def exchange(features: Features, rng: np.random.Generator) -> Neighborhood | None:
     """A node whose loads cost more than they have to, and those of pods that would do well there instead of its own.
 
     What these nodes lose is left to the model: it may put together what no exchange of two pods can.
     """
-    dear = np.flatnonzero(scene.beyond > 0)
-    if not len(dear):
+    expensive = np.flatnonzero(features.reduced_cost > 0)
+    if not len(expensive):
         return None
-    seed = int(dear[_noisy(-scene.beyond[dear], rng)[0]])
-    placement = scene.placement
+    seed = int(expensive[_noisy(-features.reduced_cost[expensive], rng)[0]])
+    placement = features.placement
     elsewhere = rng.permutation(np.flatnonzero(placement.node != seed))[:OFFERED]
     if not len(elsewhere):
         return None
-    goes = rng.permutation(scene.classes_on(seed))[:EXCHANGED]
+    goes = rng.permutation(features.classes_on(seed))[:EXCHANGED]
     comes = placement.cls[elsewhere]
 
     def more(demand: Ints) -> Ints:
@@ -95,64 +97,68 @@ def exchange(scene: Scene, rng: np.random.Generator) -> Idea | None:
 
     cost = np.zeros((len(goes) + 1, len(comes)))
     there = np.full(cost.size, seed)
-    for curve, load in zip(scene.shared.curves, scene.loads, strict=True):
+    for curve, load in zip(features.shared.curves, features.loads, strict=True):
         after = load[seed] + more(curve.term.demand)
-        cost += curve.beyond(there, after.ravel()).reshape(cost.shape)
+        cost += curve.reduced_cost(there, after.ravel()).reshape(cost.shape)
     here = placement.node == seed
-    for capacity in scene.shared.capacities:
+    for capacity in features.shared.capacities:
         free = int(capacity.free[seed] - (capacity.demand[placement.cls[here]] * placement.count[here]).sum())
         cost[more(capacity.demand) > max(0, free)] = np.inf
-    cost[:, _forbidden(scene, comes, seed)] = np.inf
+    cost[:, _forbidden(features, comes, seed)] = np.inf
     best = _noisy(cost.min(axis=0), rng)
     nodes = _first(seed, _once(placement.node[elsewhere[best]]))
-    return Idea(nodes, movers=np.union1d(goes, comes[best[:EXCHANGED]]), anchored=True)
+    return Neighborhood(nodes, movers=np.union1d(goes, comes[best[:EXCHANGED]]), anchored=True)
 
 
-def emptiest(scene: Scene, rng: np.random.Generator) -> Idea | None:
+def emptiest(features: Features, rng: np.random.Generator) -> Neighborhood | None:
     """Nodes in use that hold least, and others that could take their pods."""
-    if not scene.shared.counts_nodes:
+    if not features.shared.counts_nodes:
         return None
-    used = np.flatnonzero(scene.pods)
+    used = np.flatnonzero(features.pods)
     if len(used) < 2:
         return None
-    leaving = used[_noisy(scene.fullness[used], rng)]
-    others = used[_noisy(-scene.fullness[used], rng)] if rng.random() < 0.5 else rng.permutation(used)
-    return Idea(_first(int(leaving[0]), others))
+    leaving = used[_noisy(features.fullness[used], rng)]
+    others = used[_noisy(-features.fullness[used], rng)] if rng.random() < 0.5 else rng.permutation(used)
+    return Neighborhood(_first(int(leaving[0]), others))
 
 
-def domain(scene: Scene, rng: np.random.Generator) -> Idea | None:
+def domain(features: Features, rng: np.random.Generator) -> Neighborhood | None:
     """Nodes of one domain, or of two."""
-    if not scene.shared.topologies:
+    if not features.shared.topologies:
         return None
-    topology = scene.shared.topologies[int(rng.integers(len(scene.shared.topologies)))]
+    topology = features.shared.topologies[int(rng.integers(len(features.shared.topologies)))]
     chosen = rng.permutation(topology.size)[: int(rng.integers(1, 3))]
     members = [rng.permutation(np.flatnonzero(topology.domain == d)) for d in chosen]
-    return Idea(_alternating(*members) if len(members) > 1 else members[0])
+    return Neighborhood(_alternating(*members) if len(members) > 1 else members[0])
 
 
-def workload(scene: Scene, rng: np.random.Generator) -> Idea | None:
+def workload(features: Features, rng: np.random.Generator) -> Neighborhood | None:
     """The nodes that hold the pods that one rule or term speaks of, and a few others."""
-    if not scene.shared.groups:
+    if not features.shared.groups:
         return None
-    group = scene.shared.groups[int(rng.integers(len(scene.shared.groups)))]
-    holding = rng.permutation(scene.holders(group))
-    waiting = group[scene.missing[group] > 0]
-    others = rng.permutation(len(scene.problem.nodes))
-    return Idea(_once(np.concatenate([_alternating(holding, others[: len(holding) // 2]), others])), waiting)
+    group = features.shared.groups[int(rng.integers(len(features.shared.groups)))]
+    holding = rng.permutation(features.holders(group))
+    waiting = group[features.missing[group] > 0]
+    others = rng.permutation(len(features.problem.nodes))
+    return Neighborhood(_once(np.concatenate([_alternating(holding, others[: len(holding) // 2]), others])), waiting)
 
 
-def tight(scene: Scene, rng: np.random.Generator) -> Idea | None:
+def tight(features: Features, rng: np.random.Generator) -> Neighborhood | None:
     """Nodes that are short of one resource, each followed by one that has plenty of it."""
-    if not len(scene.fill):
+    if not len(features.fill):
         return None
-    fill = scene.fill[int(rng.integers(len(scene.fill)))]
-    return Idea(_alternating(_noisy(-fill, rng), _noisy(fill, rng)))
+    fill = features.fill[int(rng.integers(len(features.fill)))]
+    return Neighborhood(_alternating(_noisy(-fill, rng), _noisy(fill, rng)))
 
 
-def moved(scene: Scene, rng: np.random.Generator) -> Idea | None:
+def moved(features: Features, rng: np.random.Generator) -> Neighborhood | None:
     """Nodes of pods that have moved: where one stands, where it came from, who else moved there, and so on."""
-    chain = _chain(scene, rng, onward=False)
-    return None if chain is None else Idea(_once(np.concatenate([chain, rng.permutation(len(scene.problem.nodes))])))
+    chain = _chain(features, rng, onward=False)
+    return (
+        None
+        if chain is None
+        else Neighborhood(_once(np.concatenate([chain, rng.permutation(len(features.problem.nodes))])))
+    )
 
 
 CHAIN = 64
@@ -162,24 +168,24 @@ TRACED, TIED = 16, 8
 """Classes of a node whose moves are followed from there, and nodes to which that leads."""
 
 
-def cheaper_moves(scene: Scene, rng: np.random.Generator) -> Idea | None:
+def cheaper_moves(features: Features, rng: np.random.Generator) -> Neighborhood | None:
     """Nodes between which pods have moved, and if they are few some others: moves alone should get cheaper.
 
     Where loads cost far more than moves, a model of both spends its time on loads, at their least already. Held where
     they are, they leave few choices, and far more pods fit into a model that is solved.
     """
-    if not scene.shared.weighs_moves:
+    if not features.shared.weighs_moves:
         return None
-    chain = _chain(scene, rng, onward=True)
+    chain = _chain(features, rng, onward=True)
     if chain is None:
         return None
-    others = np.setdiff1d(np.arange(len(scene.problem.nodes)), chain)
+    others = np.setdiff1d(np.arange(len(features.problem.nodes)), chain)
     nodes = np.concatenate([chain, rng.permutation(others)[: 1 + len(chain) // 2]])
-    movers = np.union1d(*(pods.cls[np.isin(pods.node, nodes)] for pods in (scene.came, scene.left)))
-    return Idea(nodes, movers=movers, curves_held=True)
+    movers = np.union1d(*(pods.cls[np.isin(pods.node, nodes)] for pods in (features.came, features.left)))
+    return Neighborhood(nodes, movers=movers, curves_held=True)
 
 
-def _chain(scene: Scene, rng: np.random.Generator, *, onward: bool) -> Ints | None:
+def _chain(features: Features, rng: np.random.Generator, *, onward: bool) -> Ints | None:
     """Return a node to which a pod has moved, those that it or its like have left, and so on, near ones first.
 
     Parameters
@@ -187,7 +193,7 @@ def _chain(scene: Scene, rng: np.random.Generator, *, onward: bool) -> Ints | No
     onward
         Also go from a node to those to which its pods have moved.
     """
-    came, left = scene.came, scene.left
+    came, left = features.came, features.left
     seeds = came.node[np.isin(came.cls, left.cls)]  # pods that waited have come from nowhere
     if not len(seeds):
         return None
@@ -214,27 +220,27 @@ def _counterparts(here: Placement, there: Placement, n: int, rng: np.random.Gene
     return there.node[ranges(first, last)]
 
 
-def room_for(scene: Scene, rng: np.random.Generator) -> Idea | None:
+def room_for(features: Features, rng: np.random.Generator) -> Neighborhood | None:
     """Nodes that lack least of what a waiting pod needs."""
-    waiting = np.flatnonzero(scene.missing)
+    waiting = np.flatnonzero(features.missing)
     if not len(waiting):
         return None
     c = int(rng.choice(waiting))
-    lacking = np.zeros(len(scene.problem.nodes))
-    for i, capacity in enumerate(scene.shared.capacities):
-        lacking += np.maximum(0.0, scene.fill[i] + capacity.demand[c] / np.maximum(1, capacity.free) - 1)
-    allowed = np.flatnonzero(~_forbidden(scene, c, np.arange(len(lacking))))
+    lacking = np.zeros(len(features.problem.nodes))
+    for i, capacity in enumerate(features.shared.capacities):
+        lacking += np.maximum(0.0, features.fill[i] + capacity.demand[c] / np.maximum(1, capacity.free) - 1)
+    allowed = np.flatnonzero(~_forbidden(features, c, np.arange(len(lacking))))
     if not len(allowed):
         return None
     seed = int(allowed[_noisy(lacking[allowed], rng)[0]])
     others = _noisy(lacking, rng) if rng.random() < 0.5 else rng.permutation(len(lacking))
-    return Idea(_first(seed, others), np.array([c], dtype=np.int64))
+    return Neighborhood(_first(seed, others), np.array([c], dtype=np.int64))
 
 
-KINDS: dict[str, Kind] = {
+OPERATORS: dict[str, DestroyOperator] = {
     "random": at_random,
     "alike": alike,
-    "hot and cold": hot_and_cold,
+    "hot and cold": expensive_and_cheap,
     "exchange": exchange,
     "emptiest": emptiest,
     "domain": domain,
@@ -250,10 +256,10 @@ ABOUT_MOVES = frozenset({"moved", "cheaper moves"})
 """Those that follow pods that have moved."""
 
 
-def _forbidden(scene: Scene, cls: Ints | int, node: Ints | int) -> Bools:
+def _forbidden(features: Features, cls: Ints | int, node: Ints | int) -> Bools:
     """Return whether pods of a class may not stand on a node: of one class for many nodes, or of many for one."""
     forbidden = np.zeros(np.broadcast(cls, node).shape, dtype=np.bool_)
-    for rule in scene.problem.rules:
+    for rule in features.problem.rules:
         if isinstance(rule, Allow):
             forbidden |= ~rule.mask[rule.row[cls], node]
     return forbidden

@@ -37,14 +37,14 @@ WORTHWHILE = 0.1
 
 
 @dataclass
-class _Kind:
+class _Record:
     size: float = FIRST
     standing: float = 1.0
     tried: int = 0
     improved: int = 0
 
 
-class Choice:
+class OperatorSelection:
     """Chooses kinds by what they gain for the work they take, and adapts their sizes.
 
     A gain counts as a share of what successes gained lately, so that many small ones do not stand in the way of large
@@ -63,7 +63,7 @@ class Choice:
         self.work = LEAST_WORK
         self._success = (RARE + FREQUENT) / 2
         self._usual = 0.0
-        self._kinds = {name: _Kind() for name in kinds}
+        self._kinds = {name: _Record() for name in kinds}
 
     def next(self, rng: np.random.Generator, without: Collection[str] = ()) -> str | None:
         """Return the name of a kind, by chance, in proportion to its standing."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from stowplan.models.arrays import Bools, Ints
-from stowplan.optimizer.lns.features import Scene
-from stowplan.optimizer.lns.operators import Idea
+from stowplan.optimizer.lns.features import Features
+from stowplan.optimizer.lns.operators import Neighborhood
 from stowplan.optimizer.subproblem.scope import Free
 
 MOST_NODES = 200
@@ -44,7 +44,9 @@ class Busy:
         self.waiting[free.waiting] = False
 
 
-def carve(scene: Scene, idea: Idea, size: int, busy: Busy, rng: np.random.Generator) -> Free | None:
+def extract(
+    features: Features, neighborhood: Neighborhood, size: int, busy: Busy, rng: np.random.Generator
+) -> Free | None:
     """Return the free part of a neighbourhood, or ``None`` if there is nothing left for it.
 
     Parameters
@@ -52,15 +54,15 @@ def carve(scene: Scene, idea: Idea, size: int, busy: Busy, rng: np.random.Genera
     size
         Variables that the model should have at most.
     """
-    if idea.anchored and busy.nodes[idea.nodes[0]]:
+    if neighborhood.anchored and busy.nodes[neighborhood.nodes[0]]:
         return None
-    waiting = _waiting(scene, idea, busy, rng)
+    waiting = _waiting(features, neighborhood, busy, rng)
     nodes: list[int] = []
-    present = np.zeros(len(scene.problem.classes), dtype=np.bool_)
+    present = np.zeros(len(features.problem.classes), dtype=np.bool_)
     present[waiting[: max(1, int(size * WAITING_SHARE) // FEWEST_NODES)]] = True
     count = int(present.sum())
-    for n in idea.nodes[~busy.nodes[idea.nodes]][:MOST_NODES].tolist():
-        here = scene.classes_on(n)
+    for n in neighborhood.nodes[~busy.nodes[neighborhood.nodes]][:MOST_NODES].tolist():
+        here = features.classes_on(n)
         more = int(np.count_nonzero(~present[here]))
         if len(nodes) >= FEWEST_NODES and (count + more) * (len(nodes) + 1) > size:
             break
@@ -72,18 +74,18 @@ def carve(scene: Scene, idea: Idea, size: int, busy: Busy, rng: np.random.Genera
     most = max(2, size // len(nodes))
     if count > most:
         chosen = rng.permutation(np.setdiff1d(np.flatnonzero(present), waiting[:1]))
-        staying = np.isin(chosen, idea.movers)
+        staying = np.isin(chosen, neighborhood.movers)
         present[np.concatenate([chosen[~staying], chosen[staying]])[: count - most]] = False
     classes = np.flatnonzero(present)
-    elastic = classes[(scene.problem.spare[classes] > 0) & ~busy.waiting[classes]]
+    elastic = classes[(features.problem.optional[classes] > 0) & ~busy.waiting[classes]]
     return Free(np.sort(np.array(nodes, dtype=np.int64)), classes, elastic)
 
 
-def _waiting(scene: Scene, idea: Idea, busy: Busy, rng: np.random.Generator) -> Ints:
+def _waiting(features: Features, neighborhood: Neighborhood, busy: Busy, rng: np.random.Generator) -> Ints:
     """Return classes that have pods without a node, those of the idea first."""
     # They may help elsewhere, too: give company, or let others wait in their place.
-    if not (scene.shared.waiting_costs or rng.random() < SELDOM):
+    if not (features.shared.waiting_costs or rng.random() < SELDOM):
         return np.zeros(0, dtype=np.int64)
-    free = np.flatnonzero((scene.missing > 0) & ~busy.waiting)
-    first = idea.waiting[np.isin(idea.waiting, free)]
+    free = np.flatnonzero((features.missing > 0) & ~busy.waiting)
+    first = neighborhood.waiting[np.isin(neighborhood.waiting, free)]
     return np.concatenate([first, rng.permutation(np.setdiff1d(free, first))])

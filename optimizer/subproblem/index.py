@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from stowplan.models.arrays import Ints
 from stowplan.models.problem import Attract, Capacity, Pair, Repel
-from stowplan.optimizer.evaluate.evaluation import Judge
-from stowplan.optimizer.evaluate.excess import roles
+from stowplan.optimizer.evaluate.evaluation import Evaluator
+from stowplan.optimizer.evaluate.violations import roles
 from stowplan.optimizer.subproblem.mentions import Mentions
 
 
@@ -22,10 +22,10 @@ class Index:
         Which rules name a class; for each tier, which terms do.
     """
 
-    def __init__(self, judge: Judge) -> None:
-        self.judge = judge
-        self.problem = problem = judge.problem
-        self.before = {i: before for i, before in enumerate(judge.start_excess) if before.any()}
+    def __init__(self, evaluator: Evaluator) -> None:
+        self.evaluator = evaluator
+        self.problem = problem = evaluator.problem
+        self.before = {i: before for i, before in enumerate(evaluator.start_violations) if before.any()}
         self.capacities = [(i, rule) for i, rule in enumerate(problem.rules) if isinstance(rule, Capacity)]
         classes = len(problem.classes)
         self.rules_of = Mentions(problem.rules, classes)

@@ -11,21 +11,21 @@ from stowplan.models.plan import MoveDocument, Plan, WaveDocument
 from stowplan.models.snapshot import Snapshot
 from stowplan.plans.budgets import Budgets
 from stowplan.plans.replay.cluster import Cluster
-from stowplan.plans.replay.outcome import INTERRUPTED, Judge, Landing, Outcome, Verdict, WaveOutcome, Worth
+from stowplan.plans.replay.outcome import INTERRUPTED, Evaluator, Landing, Outcome, Verdict, WaveOutcome, Worth
 from stowplan.plans.replay.steering import TokenExtender
 from stowplan.plugins_compat.framework.profile import Profile
-from stowplan.plugins_compat.framework.shapes import Shapes
+from stowplan.plugins_compat.framework.signatures import Signatures
 
 
 def replay(
     plan: Plan,
     snapshot: Snapshot,
     profile: Profile,
-    judge: Judge,
+    evaluator: Evaluator,
     *,
     steered: bool = False,
     seed: int = 0,
-    shapes: Shapes | None = None,
+    signatures: Signatures | None = None,
     stopped: Callable[[], bool] = lambda: False,
 ) -> Outcome:
     """Carry a plan out on a cluster whose scheduler is ours.
@@ -37,7 +37,7 @@ def replay(
 
     Parameters
     ----------
-    judge
+    evaluator
         Says how good a placement is.
     steered
         Whether an extender prefers the nodes of the plan's tokens.
@@ -48,7 +48,7 @@ def replay(
         If the snapshot is not one that the plan can begin in.
     """
     check(plan, snapshot)
-    return _Replay(plan, snapshot, profile, judge, steered, seed, shapes, stopped).run()
+    return _Replay(plan, snapshot, profile, evaluator, steered, seed, signatures, stopped).run()
 
 
 def check(plan: Plan, snapshot: Snapshot) -> None:
@@ -87,17 +87,17 @@ class _Replay:
         plan: Plan,
         snapshot: Snapshot,
         profile: Profile,
-        judge: Judge,
+        evaluator: Evaluator,
         steered: bool,
         seed: int,
-        shapes: Shapes | None,
+        signatures: Signatures | None,
         stopped: Callable[[], bool],
     ) -> None:
         self.plan = plan
-        self.judge = judge
+        self.evaluator = evaluator
         self.stopped = stopped
         self.pods = {pod.key: pod for pod in snapshot.pods}
-        self.cluster = Cluster(snapshot, profile, shapes, seed)
+        self.cluster = Cluster(snapshot, profile, signatures, seed)
         self.ledger = Budgets(snapshot).ledger()
         self.extender = TokenExtender(plan, self.cluster.framework) if steered else None
         if self.extender is not None:
@@ -107,7 +107,7 @@ class _Replay:
         """Carry the plan out."""
         cluster = self.cluster
         intended = dict(cluster.where)
-        before = self.judge(intended)
+        before = self.evaluator(intended)
         cluster.settle()
         landings: list[Landing] = []
         waves: list[WaveOutcome] = []
@@ -120,9 +120,9 @@ class _Replay:
                 continue
             found, halted = self._carry_out(wave)
             landings += found
-            waves.append(WaveOutcome(wave.number, self.judge(intended), self.judge(cluster.where)))
-        planned = self.judge(intended)
-        actual = self.judge(cluster.where)
+            waves.append(WaveOutcome(wave.number, self.evaluator(intended), self.evaluator(cluster.where)))
+        planned = self.evaluator(intended)
+        actual = self.evaluator(cluster.where)
         judged = self._judged(landings, intended, planned, actual.as_good_as(planned))
         waiting = {place: cluster.messages.get(place, "") for place in cluster.waiting}
         waiting |= {place: said for place, said in cluster.messages.items() if place not in cluster.where}
@@ -207,7 +207,7 @@ class _Replay:
                 return landing
             on_the_way = last[move.pod.key] != move.id
             alone = {**intended, move.pod.key: landing.node}
-            if as_good or on_the_way or self.judge(alone).as_good_as(planned):
+            if as_good or on_the_way or self.evaluator(alone).as_good_as(planned):
                 return replace(landing, verdict=Verdict.AS_GOOD)
             return landing
 

@@ -13,7 +13,7 @@ from stowplan.plans.replay.steering import CordonExtender
 from stowplan.plugins_compat.framework.framework import Framework
 from stowplan.plugins_compat.framework.profile import Profile
 from stowplan.plugins_compat.framework.scheduler import not_replaced, schedule_one
-from stowplan.plugins_compat.framework.shapes import Shapes
+from stowplan.plugins_compat.framework.signatures import Signatures
 from stowplan.plugins_compat.framework.state import ClusterState
 
 SUFFIX = "bcdfghjklmnpqrstvwxz2456789"
@@ -62,9 +62,11 @@ class Cluster:
         Pods that were preempted, in the order in which it happened.
     """
 
-    def __init__(self, snapshot: Snapshot, profile: Profile, shapes: Shapes | None = None, seed: int = 0) -> None:
+    def __init__(
+        self, snapshot: Snapshot, profile: Profile, signatures: Signatures | None = None, seed: int = 0
+    ) -> None:
         self.snapshot = snapshot
-        self.state = ClusterState(snapshot, profile.release, shapes)
+        self.state = ClusterState(snapshot, profile.release, signatures)
         self.framework = Framework(profile, self.state, seed)
         self._cordons = CordonExtender()
         self.where: dict[str, str] = {}

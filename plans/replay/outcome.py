@@ -48,7 +48,7 @@ class Worth:
         return self.legal and self.values <= other.values
 
 
-Judge = Callable[[Mapping[str, str]], Worth]
+Evaluator = Callable[[Mapping[str, str]], Worth]
 """Says how good a placement is, given as node names by pod key."""
 
 

@@ -142,7 +142,7 @@ class Attempt:
         tried: set[int] = set()
         for other in [pending, *others]:
             part, target = pending.part, other.part.target
-            place = (part.shape.index, part.source, target)
+            place = (part.signature.index, part.source, target)
             if target in tried or place in self._closed or len(tried) >= MOST_TARGETS:
                 continue
             if other is not pending and (target == part.source or part.target == other.part.source):
@@ -201,7 +201,7 @@ class Attempt:
         source = index[move.source] if move.source else NOWHERE
         target = index[move.target] if move.target else NOWHERE
         part = self.stage.part(move.pod, source, target, gone_first=keeps_name(move))
-        return Pending(part, self.task.alike(move.pod) if self.task.alike else part.shape.index)
+        return Pending(part, self.task.alike(move.pod) if self.task.alike else part.signature.index)
 
     def _name(self, node: int) -> str:
         return self.task.snapshot.nodes[node].name if node != NOWHERE else ""

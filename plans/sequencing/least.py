@@ -79,17 +79,17 @@ def _by_room(task: Task, moves: Sequence[Relocation]) -> Iterator[tuple[int, str
         return
     index = task.snapshot.node_index
     parts = [
-        Part(m.pod, stage.state.shapes.of(m.pod), index.get(m.source, NOWHERE), index.get(m.target, NOWHERE), False)
+        Part(m.pod, stage.state.signatures.of(m.pod), index.get(m.source, NOWHERE), index.get(m.target, NOWHERE), False)
         for m in moves
     ]
     rows = fit.compared_rows
     state = stage.state
-    demand = {part.shape.index: state.vector(part.shape)[rows] for part in parts}
-    usable = {part.shape.index: _usable(stage.framework.filters, part) for part in parts}
+    demand = {part.signature.index: state.vector(part.signature)[rows] for part in parts}
+    usable = {part.signature.index: _usable(stage.framework.filters, part) for part in parts}
     arriving: defaultdict[int, Ints] = defaultdict(lambda: np.zeros(len(rows), dtype=np.int64))
     for part in parts:
         if part.target != NOWHERE:
-            arriving[part.target] = arriving[part.target] + demand[part.shape.index]
+            arriving[part.target] = arriving[part.target] + demand[part.signature.index]
     free = state.allocatable[rows] - state.requested[rows]
     waiting = [part for part in parts if part.source != NOWHERE]
     short = dict(arriving)
@@ -99,16 +99,16 @@ def _by_room(task: Task, moves: Sequence[Relocation]) -> Iterator[tuple[int, str
         if not short:
             return
         goes = {
-            shape: bool((((need[:, None] <= free) | (need[:, None] == 0)).all(axis=0) & usable[shape]).any())
-            for shape, need in demand.items()
+            signature: bool((((need[:, None] <= free) | (need[:, None] == 0)).all(axis=0) & usable[signature]).any())
+            for signature, need in demand.items()
         }
-        left = [part for part in waiting if part.target == NOWHERE or goes[part.shape.index]]
+        left = [part for part in waiting if part.target == NOWHERE or goes[part.signature.index]]
         if not left:
             return
-        waiting = [part for part in waiting if not (part.target == NOWHERE or goes[part.shape.index])]
+        waiting = [part for part in waiting if not (part.target == NOWHERE or goes[part.signature.index])]
         free = free.copy()
         for part in left:
-            free[:, part.source] += demand[part.shape.index]
+            free[:, part.source] += demand[part.signature.index]
         wave += 1
         node = state.nodes[next(iter(short))].name
         yield wave, f"what comes to {node} has room only once others have left, in wave {wave} at the earliest"
@@ -120,6 +120,6 @@ def _holds(coming: Ints, free: Ints) -> bool:
 
 def _usable(filters: Sequence[Plugin], part: Part) -> Bools:
     """``[n]`` the nodes that filters leave open which look at no other pod."""
-    masks = [plugin.mask(part.shape) for plugin in filters if isinstance(plugin, StaticFilter)]
+    masks = [plugin.mask(part.signature) for plugin in filters if isinstance(plugin, StaticFilter)]
     usable: Bools = np.logical_and.reduce([np.ones(filters[0].state.size, dtype=np.bool_), *masks])
     return usable

@@ -22,7 +22,7 @@ MOST_TRIED = 200
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Parked:
+class ParkedPod:
     """A pod that goes to a third node, by its index, so that the pod with the key ``waiting`` can take its room."""
 
     pending: Pending
@@ -42,7 +42,7 @@ class Parking:
         Every move that is left, with what keeps it from being made.
     """
 
-    parked: Sequence[Parked]
+    parked: Sequence[ParkedPod]
     stuck: Sequence[Stuck]
 
 
@@ -119,7 +119,7 @@ class _Deadlock:
         with ExitStack() as stack:
             for j in gone:
                 part = self.left[j].part
-                stack.enter_context(self.stage.without(part.shape, part.source))
+                stack.enter_context(self.stage.without(part.signature, part.source))
             yield
 
     def _cycle(self, i: int) -> tuple[str, ...]:
@@ -134,7 +134,7 @@ class _Deadlock:
 
     # -- whom to park -----------------------------------------------------------------------------------------
 
-    def _park_one(self, ring: set[int]) -> Parked | None:
+    def _park_one(self, ring: set[int]) -> ParkedPod | None:
         """Return the least important pod of a cycle that has a third node to go to.
 
         One whose leaving lets another move at once comes first; else one that does so together with others.
@@ -145,7 +145,7 @@ class _Deadlock:
             node = third_node(self.stage, self.left[i], self.left)
             if node is not None:
                 waiting = [*helped[i], *self.graph.predecessors(i)][0]
-                return Parked(self.left[i], node, self.left[waiting].part.pod.key)
+                return ParkedPod(self.left[i], node, self.left[waiting].part.pod.key)
         return None
 
     def _may_park(self, i: int) -> bool:
@@ -159,7 +159,7 @@ class _Deadlock:
     def _share(self, part: Part, node: int) -> float:
         """Return the largest share of a node that a pod takes."""
         offered = np.maximum(self.stage.state.allocatable[:, node], 1)
-        return float((self.stage.state.vector(part.shape) / offered).max())
+        return float((self.stage.state.vector(part.signature) / offered).max())
 
 
 def third_node(stage: Stage, pending: Pending, left: Sequence[Pending]) -> int | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from stowplan.plans.rehearsal import Movement, Rehearsal, rehearse
+from stowplan.plans.dry_run import DryRun, Movement, dry_run
 from stowplan.plans.sequencing.attempt import Attempt, Variant
 from stowplan.plans.sequencing.least import least_waves
 from stowplan.plans.sequencing.task import Relocation, Sequencing, Step, Stuck, Task, keeps_name
@@ -65,10 +65,12 @@ def _refused_in_random_orders(task: Task, waves: Sequence[Sequence[Step]], order
     refused: set[str] = set()
     for turn in range(orders):
         rng = random.Random(seed + turn)
-        rehearsal = Rehearsal(task.snapshot, task.profile, where=task.where, shapes=task.shapes, budgets=task.budgets)
-        rehearsal.expect(step.pod.key for wave in waves for step in wave if step.source)
+        dry_run_state = DryRun(
+            task.snapshot, task.profile, where=task.where, signatures=task.signatures, budgets=task.budgets
+        )
+        dry_run_state.expect(step.pod.key for wave in waves for step in wave if step.source)
         for wave in waves:
-            refused |= {trouble.key for trouble in rehearse(rehearsal, [movement(step) for step in wave], rng)}
+            refused |= {trouble.key for trouble in dry_run(dry_run_state, [movement(step) for step in wave], rng)}
     return refused
 
 

@@ -15,11 +15,11 @@ import numpy as np
 
 from stowplan.models.arrays import Ints
 from stowplan.models.kubernetes import Pod
-from stowplan.plans.rehearsal import refusal
+from stowplan.plans.dry_run import refusal
 from stowplan.plans.sequencing.task import Task
 from stowplan.plugins_compat.admission import standing
 from stowplan.plugins_compat.framework.framework import Framework
-from stowplan.plugins_compat.framework.shapes import Shape
+from stowplan.plugins_compat.framework.signatures import Signature
 from stowplan.plugins_compat.framework.state import ClusterState
 from stowplan.plugins_compat.framework.status import Code, Status
 from stowplan.plugins_compat.plugins.inter_pod_affinity import InterPodAffinity
@@ -41,7 +41,7 @@ class Part:
     """
 
     pod: Pod
-    shape: Shape
+    signature: Signature
     source: int
     target: int
     gone_first: bool
@@ -56,9 +56,9 @@ class Stage:
     """A cluster state in which every move of the wave under way counts at both of its ends."""
 
     def __init__(self, task: Task) -> None:
-        self.state = ClusterState(task.snapshot, task.profile.release, task.shapes)
+        self.state = ClusterState(task.snapshot, task.profile.release, task.signatures)
         for pod, node in standing(task.snapshot, task.where):
-            self.state.assume(self.state.shapes.of(pod), node)
+            self.state.assume(self.state.signatures.of(pod), node)
         self.framework = Framework(task.profile, self.state)
         plugins = self.framework.filters
         self._spread = next((plugin for plugin in plugins if isinstance(plugin, PodTopologySpread)), None)
@@ -68,11 +68,11 @@ class Stage:
         self._monotone.filters = [p for p in self._monotone.filters if not isinstance(p, PodTopologySpread)]
         self.wave: list[Part] = []
         self._counting: list[Part] = []  # those of the wave whose filters count other pods
-        self._by_shape: defaultdict[int, list[Part]] = defaultdict(list)
+        self._by_signature: defaultdict[int, list[Part]] = defaultdict(list)
 
     def part(self, pod: Pod, source: int, target: int, *, gone_first: bool) -> Part:
         """Describe a move."""
-        return Part(pod, self.state.shapes.of(pod), source, target, gone_first)
+        return Part(pod, self.state.signatures.of(pod), source, target, gone_first)
 
     # -- the wave ---------------------------------------------------------------------------------------------
 
@@ -91,26 +91,26 @@ class Stage:
             return Status(Code.UNSCHEDULABLE, (VOLUME_ON_ITS_WAY,), "NodeVolumeLimits"), False
         status, waits = self._refused_among_all(part)
         if status is None:
-            with self.without(part.shape, part.source):
+            with self.without(part.signature, part.source):
                 status = self._refused_by_spread(part) or self._refused_by_affinity(part)
         return status or self._disturbs(part), waits
 
     def join(self, part: Part) -> None:
         """Let a move be under way."""
         if part.target != NOWHERE:
-            self.state.assume(part.shape, part.target)
+            self.state.assume(part.signature, part.target)
         self.wave.append(part)
         if part.target != NOWHERE and self._counts_others(part):
             self._counting.append(part)
-        self._by_shape[part.shape.index].append(part)
+        self._by_signature[part.signature.index].append(part)
 
     def end_wave(self) -> None:
         """Let the moves under way be over: what stood at their sources is gone."""
         for part in self.wave:
             if part.source != NOWHERE:
-                self.state.forget(part.shape, part.source)
+                self.state.forget(part.signature, part.source)
         self.wave, self._counting = [], []
-        self._by_shape.clear()
+        self._by_signature.clear()
 
     def open_nodes(self, part: Part) -> Ints:
         """Return the nodes that would admit the pod of a move now, while it is still there."""
@@ -124,7 +124,7 @@ class Stage:
             status = refusal(self._monotone, part.pod, part.target)
             if status is None or part.source == NOWHERE:
                 return status, False
-        with self.without(part.shape, part.source):
+        with self.without(part.signature, part.source):
             return refusal(self._monotone, part.pod, part.target), not part.gone_first
 
     def _shares_a_volume(self, part: Part) -> bool:
@@ -132,16 +132,17 @@ class Stage:
 
         Attach limits refuse neither of two such pods in the presence of the other, even where they refuse either alone.
         """
-        brought = self._volumes(part.shape)
+        brought = self._volumes(part.signature)
         return bool(brought) and any(
-            other.target == part.target and not brought.isdisjoint(self._volumes(other.shape)) for other in self.wave
+            other.target == part.target and not brought.isdisjoint(self._volumes(other.signature))
+            for other in self.wave
         )
 
-    def _volumes(self, shape: Shape) -> frozenset[Hashable]:
+    def _volumes(self, signature: Signature) -> frozenset[Hashable]:
         def make() -> frozenset[Hashable]:
             disks = (
                 disk
-                for volume in shape.pod.spec.volumes
+                for volume in signature.pod.spec.volumes
                 for disk in (
                     volume.gce_persistent_disk,
                     volume.aws_elastic_block_store,
@@ -150,9 +151,9 @@ class Stage:
                 )
                 if disk is not None
             )
-            return frozenset([*shape.claims, *disks])
+            return frozenset([*signature.claims, *disks])
 
-        return self.state.memo(("waves", "volumes", shape), make)
+        return self.state.memo(("waves", "volumes", signature), make)
 
     def _refused_by_spread(self, part: Part) -> Status | None:
         """Ask PodTopologySpread, for each constraint, with the moves that touch the domain in it, the others nowhere.
@@ -160,7 +161,7 @@ class Stage:
         Both ends of the move itself must be off the state.
         """
         plugin = self._spread
-        if plugin is None or not (constraints := plugin.balanced(part.shape)):
+        if plugin is None or not (constraints := plugin.balanced(part.signature)):
             return None
         others = self._others(part, [counts for _, counts in constraints])
         here = np.array([part.target])
@@ -183,7 +184,7 @@ class Stage:
         plugin = self._affinity
         if plugin is None:
             return None
-        topologies, seeks = plugin.sought(part.shape)
+        topologies, seeks = plugin.sought(part.signature)
         if not topologies:
             return None
         others = self._others(part, [seeks])
@@ -191,7 +192,7 @@ class Stage:
             cycle = self.framework.cycle(part.pod)
             code = int(plugin.filter(cycle, np.array([part.target]))[0])
             refused = Status(Code(code), tuple(plugin.reasons(cycle, part.target)), plugin.name) if code else None
-            if refused is not None or plugin.finds_company(part.shape):
+            if refused is not None or plugin.finds_company(part.signature):
                 return refused
         apart = any(
             topology.domain[node] != topology.domain[part.target]
@@ -213,7 +214,7 @@ class Stage:
         self.join(part)
         try:
             for other in touched:
-                with self.without(other.shape, other.source), self.without(other.shape, other.target):
+                with self.without(other.signature, other.source), self.without(other.signature, other.target):
                     if status := self._refused_by_spread(other) or self._refused_by_affinity(other):
                         return status
             return None
@@ -222,30 +223,30 @@ class Stage:
 
     def _counts_others(self, part: Part) -> bool:
         """Whether the filters count any other pods when they look at this one."""
-        balanced = bool(self._spread and self._spread.balanced(part.shape))
-        return balanced or bool(self._affinity and self._affinity.sought(part.shape)[0])
+        balanced = bool(self._spread and self._spread.balanced(part.signature))
+        return balanced or bool(self._affinity and self._affinity.sought(part.signature)[0])
 
     def _counts(self, part: Part, other: Part) -> bool:
         """Whether the filters count the pods of another move when they look at this one."""
 
         def counts() -> bool:
-            balanced = self._spread.balanced(part.shape) if self._spread else ()
-            topologies, seeks = self._affinity.sought(part.shape) if self._affinity else ((), None)
-            return any(counted(other.shape) for _, counted in balanced) or bool(
-                topologies and seeks and seeks(other.shape)
+            balanced = self._spread.balanced(part.signature) if self._spread else ()
+            topologies, seeks = self._affinity.sought(part.signature) if self._affinity else ((), None)
+            return any(counted(other.signature) for _, counted in balanced) or bool(
+                topologies and seeks and seeks(other.signature)
             )
 
-        return self.state.memo(("waves", part.shape, other.shape), counts)
+        return self.state.memo(("waves", part.signature, other.signature), counts)
 
     # -- arrangements -----------------------------------------------------------------------------------------
 
-    def _others(self, part: Part, counted: Sequence[Callable[[Shape], bool]]) -> list[Part]:
+    def _others(self, part: Part, counted: Sequence[Callable[[Signature], bool]]) -> list[Part]:
         """Return the other moves under way whose pods are counted."""
-        shapes = self.state.shapes.all
+        signatures = self.state.signatures.all
         return [
             other
-            for index, parts in self._by_shape.items()
-            if any(counts(shapes[index]) for counts in counted)
+            for index, parts in self._by_signature.items()
+            if any(counts(signatures[index]) for counts in counted)
             for other in parts
             if other is not part
         ]
@@ -256,31 +257,31 @@ class Stage:
         off = []
         for other in others:
             here = next((node for node in other.ends if node in kept), NOWHERE)
-            off += [(other.shape, node) for node in other.ends if node != here]
-        for shape, node in off:
-            self.state.forget(shape, node)
+            off += [(other.signature, node) for node in other.ends if node != here]
+        for signature, node in off:
+            self.state.forget(signature, node)
         try:
             yield
         finally:
-            for shape, node in off:
-                self.state.assume(shape, node)
+            for signature, node in off:
+                self.state.assume(signature, node)
 
     @contextmanager
-    def without(self, shape: Shape, node: int) -> Iterator[None]:
+    def without(self, signature: Signature, node: int) -> Iterator[None]:
         """Take a pod of a shape off a node for a while."""
         if node == NOWHERE:
             yield
             return
-        self.state.forget(shape, node)
+        self.state.forget(signature, node)
         try:
             yield
         finally:
-            self.state.assume(shape, node)
+            self.state.assume(signature, node)
 
     def _leave(self, part: Part) -> None:
         self.wave.pop()
         if self._counting and self._counting[-1] is part:
             self._counting.pop()
-        self._by_shape[part.shape.index].pop()
+        self._by_signature[part.signature.index].pop()
         if part.target != NOWHERE:
-            self.state.forget(part.shape, part.target)
+            self.state.forget(part.signature, part.target)

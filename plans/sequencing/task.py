@@ -10,7 +10,7 @@ from stowplan.models.plan import LimitsDocument
 from stowplan.models.snapshot import Snapshot
 from stowplan.plans.budgets import Budgets
 from stowplan.plugins_compat.framework.profile import Profile
-from stowplan.plugins_compat.framework.shapes import Shapes
+from stowplan.plugins_compat.framework.signatures import Signatures
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Task:
     moves: Sequence[Relocation]
     budgets: Budgets
     limits: LimitsDocument = field(default_factory=LimitsDocument)
-    shapes: Shapes | None = None
+    signatures: Signatures | None = None
     alike: Callable[[Pod], Hashable] | None = None
     may_park: Callable[[Pod], bool] = lambda pod: True
     price: Callable[[Pod], float] = lambda pod: 1.0

@@ -93,7 +93,7 @@ def _short(stage: Stage, arriving: dict[int, list[Pending]]) -> Bools:
     short = np.zeros(state.size, dtype=np.bool_)
     for node, pendings in arriving.items():
         if node != NOWHERE:
-            coming = sum((state.vector(p.part.shape) for p in pendings), np.zeros_like(state.requested[:, node]))
+            coming = sum((state.vector(p.part.signature) for p in pendings), np.zeros_like(state.requested[:, node]))
             free = state.allocatable[:, node] - state.requested[:, node]
             short[node] = bool(((coming > free) & (coming > 0)).any())
     return short

@@ -13,13 +13,13 @@ from stowplan.models.kubernetes import Pod
 from stowplan.models.objective import Objective
 from stowplan.models.problem import MoveBudget, Origin, Placement, Problem, Rule, Tier, Weighted, project, refine
 from stowplan.models.snapshot import Snapshot
-from stowplan.plugins_compat.compiler.goals import Errand, Weigh, make_tiers
-from stowplan.plugins_compat.compiler.roll_call import Freeze, RollCall, call_roll
+from stowplan.plugins_compat.compiler.goals import Request, Weigh, make_tiers
+from stowplan.plugins_compat.compiler.participants import Freeze, Participants, classify
 from stowplan.plugins_compat.compiler.view import View
 from stowplan.plugins_compat.framework.framework import Framework
 from stowplan.plugins_compat.framework.plugin import implements
 from stowplan.plugins_compat.framework.profile import Profile
-from stowplan.plugins_compat.framework.shapes import Shapes
+from stowplan.plugins_compat.framework.signatures import Signatures
 from stowplan.plugins_compat.framework.state import ClusterState
 from stowplan.plugins_compat.requests import check_sums
 
@@ -34,7 +34,7 @@ class Compiled:
         ``[p]`` the pods that the problem places, in the snapshot's order.
     class_of
         ``[p]`` the class of each.
-    roll
+    participants
         The standing of every pod of the snapshot.
     notes
         What of the profile is not in the model.
@@ -43,11 +43,11 @@ class Compiled:
     snapshot: Snapshot
     profile: Profile
     objective: Objective
-    shapes: Shapes
+    signatures: Signatures
     problem: Problem
     pods: Sequence[Pod]
     class_of: Ints
-    roll: RollCall
+    participants: Participants
     notes: Sequence[str]
 
     def placement(self, nodes: Mapping[str, str]) -> Placement:
@@ -101,7 +101,7 @@ def compile_problem(
     freeze: Freeze | None = None,
     max_moves: int | None = None,
     weigh: Weigh | None = None,
-    errand: Errand | None = None,
+    request: Request | None = None,
 ) -> Compiled:
     """Compile a snapshot into a problem.
 
@@ -115,7 +115,7 @@ def compile_problem(
         At most so many pods leave their node.
     weigh
         Returns what a pod's move weighs, where the objective has a cost of moves; without it, each move weighs 1.
-    errand
+    request
         Something to be done before all that the objective asks for.
 
     Raises
@@ -124,53 +124,53 @@ def compile_problem(
         If the objective names a resource that the snapshot does not know, or if amounts add up to more than the
         scheduler's integers hold.
     """
-    errand = errand or Errand()
-    known = Shapes(apart=_apart(weigh, errand))
-    standing = Counter(known.of(pod) for pod in snapshot.pods if not pod.finished)
-    check_sums(snapshot.nodes, [(shape.pod, pods) for shape, pods in standing.items()], profile.release)
+    request = request or Request()
+    known = Signatures(apart=_apart(weigh, request))
+    participation = Counter(known.of(pod) for pod in snapshot.pods if not pod.finished)
+    check_sums(snapshot.nodes, [(signature.pod, pods) for signature, pods in participation.items()], profile.release)
     state = ClusterState(snapshot, profile.release, known)
     framework = Framework(profile, state)
-    roll = call_roll(snapshot, framework, freeze)
-    state.fill(roll.fixed())
-    pods = roll.free()
-    pod_shapes = [state.shapes.of(pod) for pod in pods]
-    shapes = list(dict.fromkeys(pod_shapes))
-    position = {shape.index: s for s, shape in enumerate(shapes)}
-    shape_of = np.array([position[shape.index] for shape in pod_shapes], dtype=np.int64)
-    counts = np.bincount(shape_of, minlength=len(shapes)).astype(np.int64)
+    participants = classify(snapshot, framework, freeze)
+    state.fill(participants.fixed())
+    pods = participants.free()
+    pod_signatures = [state.signatures.of(pod) for pod in pods]
+    signatures = list(dict.fromkeys(pod_signatures))
+    position = {signature.index: s for s, signature in enumerate(signatures)}
+    signature_of = np.array([position[signature.index] for signature in pod_signatures], dtype=np.int64)
+    counts = np.bincount(signature_of, minlength=len(signatures)).astype(np.int64)
 
     waiting = np.array([not pod.node_name for pod in pods], dtype=np.bool_)
-    missing = np.bincount(shape_of[waiting], minlength=len(shapes)).astype(np.int64)
-    view = View(state, shapes, counts, missing, _loads_today(state, pods))
+    missing = np.bincount(signature_of[waiting], minlength=len(signatures)).astype(np.int64)
+    view = View(state, signatures, counts, missing, _loads_today(state, pods))
     rules: list[Rule] = [rule for plugin in framework.filters for rule in plugin.rules(view)]
     if max_moves is not None:
         rules.append(MoveBudget(Origin("--max-moves"), max_moves))
     losing = np.ones_like(waiting) if objective.preemption == "by-priority" else waiting
-    pending = [shape for shape, loses in zip(pod_shapes, losing, strict=True) if loses]
-    tiers = make_tiers(view, objective, framework, pending, rules, weigh, errand)
+    pending = [signature for signature, loses in zip(pod_signatures, losing, strict=True) if loses]
+    tiers = make_tiers(view, objective, framework, pending, rules, weigh, request)
 
-    fine = refine(len(shapes), [*rules, *(weighted.term for tier in tiers for weighted in tier.terms)])
+    fine = refine(len(signatures), [*rules, *(weighted.term for tier in tiers for weighted in tier.terms)])
     _, representative = np.unique(fine, return_index=True)
-    class_of = fine[shape_of]
+    class_of = fine[signature_of]
     classes = len(representative)
     problem = Problem(
         nodes=tuple(node.name for node in snapshot.nodes),
-        classes=tuple(_name(shapes[s].pod) for s in representative),
+        classes=tuple(_name(signatures[s].pod) for s in representative),
         size=np.bincount(class_of, minlength=classes).astype(np.int64),
-        spare=np.bincount(class_of[losing], minlength=classes).astype(np.int64),
+        optional=np.bincount(class_of[losing], minlength=classes).astype(np.int64),
         start=_start(snapshot, pods, class_of),
         rules=tuple(project(rule, fine, representative) for rule in rules),
         tiers=tuple(_project_tier(tier, fine, representative) for tier in tiers),
     )
     notes = tuple(dict.fromkeys([*view.notes, *_unmodelled(framework, objective)]))
-    return Compiled(snapshot, profile, objective, state.shapes, problem, pods, class_of, roll, notes)
+    return Compiled(snapshot, profile, objective, state.signatures, problem, pods, class_of, participants, notes)
 
 
-def _apart(weigh: Weigh | None, errand: Errand) -> Callable[[Pod], Hashable] | None:
+def _apart(weigh: Weigh | None, request: Request) -> Callable[[Pod], Hashable] | None:
     """Return what keeps look-alikes apart: what their moves weigh, and whether they are the pods of the errand."""
-    if not errand.admit:
+    if not request.admit:
         return weigh
-    return lambda pod: (weigh and weigh(pod), pod.key in errand.admit)
+    return lambda pod: (weigh and weigh(pod), pod.key in request.admit)
 
 
 def _project_tier(tier: Tier, fine: Ints, representative: Ints) -> Tier:
@@ -184,7 +184,7 @@ def _loads_today(state: ClusterState, pods: Sequence[Pod]) -> Ints:
     index = state.snapshot.node_index
     for pod in pods:
         if pod.node_name:
-            loads[:, index[pod.node_name]] += state.vector(state.shapes.of(pod))
+            loads[:, index[pod.node_name]] += state.vector(state.signatures.of(pod))
     return loads
 
 

@@ -15,7 +15,6 @@ from stowplan.models.problem import (
     Curves,
     Devices,
     DomainCurve,
-    Excess,
     Move,
     NodeCurve,
     Open,
@@ -24,13 +23,14 @@ from stowplan.models.problem import (
     Rule,
     Tier,
     Unplaced,
+    Violation,
     Weighted,
 )
-from stowplan.models.problem.rules import SEVERITY
+from stowplan.models.problem.rules import PENALTY_WEIGHT
 from stowplan.plugins_compat.compiler.curves import convex, stack
 from stowplan.plugins_compat.compiler.view import View
 from stowplan.plugins_compat.framework.framework import Framework
-from stowplan.plugins_compat.framework.shapes import Shape
+from stowplan.plugins_compat.framework.signatures import Signature
 
 FINE = 10_000
 """Whole units per displayed unit, in tiers whose terms are not whole by nature."""
@@ -64,7 +64,7 @@ HUNDREDTHS = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Errand:
+class Request:
     """Something that is to be done at the least cost of moves, before all that the objective asks for.
 
     Parameters
@@ -86,10 +86,10 @@ def make_tiers(
     view: View,
     objective: Objective,
     framework: Framework,
-    pending: Sequence[Shape],
+    pending: Sequence[Signature],
     rules: Sequence[Rule],
     weigh: Weigh | None = None,
-    errand: Errand = Errand(),
+    request: Request = Request(),
 ) -> tuple[Tier, ...]:
     """Return the tiers: an errand and its cost, repair, pending pods by priority, then what the objective asks for.
 
@@ -105,32 +105,32 @@ def make_tiers(
     weigh
         Tells what moves cost beside each other; without it, all cost the same.
     """
-    weights = np.array([weigh(shape.pod) if weigh else 1.0 for shape in view.shapes])
-    errands = _errand_tiers(view, errand, weights) if errand else ()
-    repair = [Tier("repair", (Weighted(1, Excess(Origin("repair"))),), SEVERITY, "violations")]
+    weights = np.array([weigh(signature.pod) if weigh else 1.0 for signature in view.signatures])
+    errands = _request_tiers(view, request, weights) if request else ()
+    repair = [Tier("repair", (Weighted(1, Violation(Origin("repair"))),), PENALTY_WEIGHT, "violations")]
     waiting = _pending_tiers(view, pending, rules)
     first = [*waiting, *repair] if objective.preemption == "by-priority" else [*repair, *waiting]
     return (*errands, *first, *(_tier(view, settings, framework, weights) for settings in objective.tiers))
 
 
-def _errand_tiers(view: View, errand: Errand, weights: Floats) -> Iterator[Tier]:
+def _request_tiers(view: View, request: Request, weights: Floats) -> Iterator[Tier]:
     """Yield how far an errand is from being done, and the cost of the moves that it takes."""
-    if errand.leave:
-        named = np.array([[node.name in errand.leave for node in view.state.nodes]], dtype=np.int64)
-        term = Prefer(Origin("drain"), np.zeros(len(view.shapes), dtype=np.int64), named)
+    if request.leave:
+        named = np.array([[node.name in request.leave for node in view.state.nodes]], dtype=np.int64)
+        term = Prefer(Origin("drain"), np.zeros(len(view.signatures), dtype=np.int64), named)
         yield Tier("pods left to drain", (Weighted(1, term),), 1, "pods")
-    if errand.admit:
-        wanted = np.array([shape.pod.key in errand.admit for shape in view.shapes], dtype=np.int64)
+    if request.admit:
+        wanted = np.array([signature.pod.key in request.admit for signature in view.signatures], dtype=np.int64)
         yield Tier("pods not admitted", (Weighted(1, Unplaced(Origin("fit"), wanted)),), 1, "pods")
     scale = HUNDREDTHS if np.any(weights != 1) else 1
     cost = np.rint(weights * scale).astype(np.int64)
     yield Tier("moves needed", (Weighted(1, Move(Origin("moves"), cost)),), scale, "moves")
 
 
-def _pending_tiers(view: View, pending: Sequence[Shape], rules: Sequence[Rule]) -> list[Tier]:
-    priorities = np.array([shape.pod.priority for shape in view.shapes], dtype=np.int64)
+def _pending_tiers(view: View, pending: Sequence[Signature], rules: Sequence[Rule]) -> list[Tier]:
+    priorities = np.array([signature.pod.priority for signature in view.signatures], dtype=np.int64)
     tiers = []
-    for priority in sorted({shape.pod.priority for shape in pending}, reverse=True):
+    for priority in sorted({signature.pod.priority for signature in pending}, reverse=True):
         cost = (priorities == priority).astype(np.int64)
         term = Unplaced(Origin("pending", f"priority {priority}"), cost)
         tiers.append(Tier(f"pending (priority {priority})", (Weighted(1, term),), 1, "pods"))
@@ -147,7 +147,9 @@ def _sizes(view: View, rules: Sequence[Rule]) -> Ints:
     """
     allocatable = view.state.allocatable
     capacity = allocatable.sum(axis=1) / np.maximum(1, np.count_nonzero(allocatable, axis=1))
-    vectors = np.array([view.state.vector(shape) for shape in view.shapes]).reshape(len(view.shapes), -1)
+    vectors = np.array([view.state.vector(signature) for signature in view.signatures]).reshape(
+        len(view.signatures), -1
+    )
     share = np.divide(vectors, capacity, out=np.zeros(vectors.shape), where=capacity > 0)
     largest = share.max(axis=1, initial=0.0)
     for rule in rules:
@@ -179,7 +181,7 @@ def _tier(view: View, settings: TierSettings, framework: Framework, weights: Flo
         cost = np.full(view.state.size, whole(settings.nodes), dtype=np.int64)
         terms.append(
             Weighted(
-                1, Open(Origin("nodes in use"), cost, view.held(s for s in view.state.shapes.all if _keeps_open(s)))
+                1, Open(Origin("nodes in use"), cost, view.held(s for s in view.state.signatures.all if _keeps_open(s)))
             )
         )
     if settings.scores:
@@ -216,8 +218,8 @@ def _unit(settings: TierSettings) -> str:
     return " + ".join(unit if weight == 1 else f"{weight:g}/{unit}" for unit, weight in used.items())
 
 
-def _keeps_open(shape: Shape) -> bool:
-    controller = shape.pod.metadata.controller
+def _keeps_open(signature: Signature) -> bool:
+    controller = signature.pod.metadata.controller
     return controller is None or controller.kind not in ("DaemonSet", "Node")
 
 
@@ -227,14 +229,14 @@ def _even(view: View, key: str, weight: int) -> Iterator[Weighted]:
     if topology.size < 2:
         view.note(f"spread over {key}: fewer than two domains, nothing to spread over")
         return
-    workloads: dict[tuple[str, str, str], list[Shape]] = {}
-    for shape in view.state.shapes.all:
-        controller = shape.pod.metadata.controller
+    workloads: dict[tuple[str, str, str], list[Signature]] = {}
+    for signature in view.state.signatures.all:
+        controller = signature.pod.metadata.controller
         if controller is not None and controller.kind not in ("DaemonSet", "Node"):
-            workloads.setdefault((controller.kind, shape.pod.namespace, controller.name), []).append(shape)
-    for (kind, namespace, name), shapes in workloads.items():
-        group = view.select(shapes)
-        held = topology.total(view.held(shapes))
+            workloads.setdefault((controller.kind, signature.pod.namespace, controller.name), []).append(signature)
+    for (kind, namespace, name), signatures in workloads.items():
+        group = view.select(signatures)
+        held = topology.total(view.held(signatures))
         size = int(view.counts[group].sum() + held.sum())
         if len(group) and size > 1:
             origin = Origin("spread", f"{kind} {namespace}/{name} over {key}")
@@ -253,7 +255,7 @@ def _variance(view: View, resource: str, weight: float) -> NodeCurve:
         raise InputError(f"no node offers {resource!r} and no pod requests it", obj="objective", field="variance")
     capacity = view.state.allocatable[row]
     held = view.state.requested[row]
-    demand = np.array([view.state.vector(shape)[row] for shape in view.shapes], dtype=np.int64)
+    demand = np.array([view.state.vector(signature)[row] for signature in view.signatures], dtype=np.int64)
     here = capacity > 0
     mean_capacity = float(capacity[here].mean()) if here.any() else 1.0
     tick = mean_capacity / TICKS
@@ -263,10 +265,10 @@ def _variance(view: View, resource: str, weight: float) -> NodeCurve:
         return rounded
 
     # Waiting pods count towards the mean as far as they can stand anywhere, and as far as there is room at all.
-    standing = float((demand * (view.counts - view.waiting)).sum() + held[here].sum())
+    participation = float((demand * (view.counts - view.waiting)).sum() + held[here].sum())
     joining = float((demand * view.waiting)[view.placeable].sum())
     offered = float(capacity[here].sum())
-    mean = (standing + min(joining, max(0.0, offered - standing))) / max(1.0, offered)
+    mean = (participation + min(joining, max(0.0, offered - participation))) / max(1.0, offered)
     fullness = view.today[row][here] / capacity[here]
     highest = float(fullness.max(initial=1.0))
     if highest > MOST_LOAD:

@@ -23,7 +23,7 @@ from stowplan.models.problem import (
     Weighted,
 )
 from stowplan.plugins_compat.compiler.curves import convex
-from stowplan.plugins_compat.framework.shapes import Shape
+from stowplan.plugins_compat.framework.signatures import Signature
 from stowplan.plugins_compat.framework.state import ClusterState
 
 
@@ -34,7 +34,7 @@ class View:
     ----------
     state
         Holds the fixed pods, and nothing else.
-    shapes
+    signatures
         ``[s]`` the shapes of the pods to place.
     counts
         ``[s]`` number of pods to place of each.
@@ -49,20 +49,20 @@ class View:
     def __init__(
         self,
         state: ClusterState,
-        shapes: Sequence[Shape],
+        signatures: Sequence[Signature],
         counts: Ints,
         waiting: Ints,
         today: Ints,
         point: int = 1,
     ) -> None:
         self.state = state
-        self.shapes = shapes
+        self.signatures = signatures
         self.counts = counts
         self.waiting = waiting
         self.today = today
         self.point = point
         self.notes: list[str] = []
-        self._allowed = np.ones((len(shapes), state.size), dtype=np.bool_)
+        self._allowed = np.ones((len(signatures), state.size), dtype=np.bool_)
 
     def note(self, text: str) -> None:
         """Put on record what of a plugin is not in the model."""
@@ -72,9 +72,9 @@ class View:
     def placeable(self) -> Bools:
         """``[s]`` whether some node is allowed and would have room for one pod, with no other there but fixed ones."""
         free = self.state.allocatable - self.state.requested
-        found = np.zeros(len(self.shapes), dtype=np.bool_)
-        for s, shape in enumerate(self.shapes):
-            vector = self.state.vector(shape)
+        found = np.zeros(len(self.signatures), dtype=np.bool_)
+        for s, signature in enumerate(self.signatures):
+            vector = self.state.vector(signature)
             asked = vector > 0
             fits = (vector[asked, None] <= free[asked]).all(axis=0)
             found[s] = bool((fits & self._allowed[s]).any())
@@ -82,14 +82,14 @@ class View:
 
     # -- sets and counts --------------------------------------------------------------------------------------
 
-    def select(self, shapes: Iterable[Shape]) -> Ints:
+    def select(self, signatures: Iterable[Signature]) -> Ints:
         """Return the positions of those shapes that are to be placed, sorted."""
-        found = {self._position[shape.index] for shape in shapes if shape.index in self._position}
+        found = {self._position[signature.index] for signature in signatures if signature.index in self._position}
         return np.array(sorted(found), dtype=np.int64)
 
-    def held(self, shapes: Iterable[Shape]) -> Ints:
+    def held(self, signatures: Iterable[Signature]) -> Ints:
         """``[n]`` the fixed pods of those shapes on each node."""
-        placed = [self.state.placed[shape.index] for shape in shapes if self.state.placed[shape.index]]
+        placed = [self.state.placed[signature.index] for signature in signatures if self.state.placed[signature.index]]
         if not placed:
             return self._none
         total = np.zeros(self.state.size, dtype=np.int64)
@@ -98,18 +98,18 @@ class View:
                 total[node] += count
         return total
 
-    def relation(self, seekers: Sequence[Shape], targets: Sequence[Shape]) -> Held:
+    def relation(self, seekers: Sequence[Signature], targets: Sequence[Signature]) -> Held:
         """Count the fixed pods by their part in a relation."""
-        seek, match = {shape.index for shape in seekers}, {shape.index for shape in targets}
+        seek, match = {signature.index for signature in seekers}, {signature.index for signature in targets}
         return Held(
-            both=self.held(shape for shape in seekers if shape.index in match),
-            seekers=self.held(shape for shape in seekers if shape.index not in match),
-            targets=self.held(shape for shape in targets if shape.index not in seek),
+            both=self.held(signature for signature in seekers if signature.index in match),
+            seekers=self.held(signature for signature in seekers if signature.index not in match),
+            targets=self.held(signature for signature in targets if signature.index not in seek),
         )
 
     @cached_property
     def _position(self) -> dict[int, int]:
-        return {shape.index: s for s, shape in enumerate(self.shapes)}
+        return {signature.index: s for s, signature in enumerate(self.signatures)}
 
     @cached_property
     def _none(self) -> Ints:
@@ -129,13 +129,13 @@ class View:
 
     # -- common rules and terms -------------------------------------------------------------------------------
 
-    def allow(self, plugin: str, mask: Callable[[Shape], Bools]) -> Rule | None:
+    def allow(self, plugin: str, mask: Callable[[Signature], Bools]) -> Rule | None:
         """Return the masks as one `Allow`, or ``None`` if every shape may go everywhere."""
         rows: dict[bytes, int] = {}
         masks: list[Bools] = []
-        row = np.zeros(len(self.shapes), dtype=np.int64)
-        for s, shape in enumerate(self.shapes):
-            allowed = mask(shape)
+        row = np.zeros(len(self.signatures), dtype=np.int64)
+        for s, signature in enumerate(self.signatures):
+            allowed = mask(signature)
             key = allowed.tobytes()
             if key not in rows:
                 rows[key] = len(masks)
@@ -150,9 +150,9 @@ class View:
     def prefer_score(
         self,
         plugin: str,
-        raw: Callable[[Shape], Ints],
+        raw: Callable[[Signature], Ints],
         normalize: Callable[[Ints], Ints],
-        applies: Callable[[Shape], object] = lambda shape: True,
+        applies: Callable[[Signature], object] = lambda signature: True,
     ) -> Iterator[Weighted]:
         """Yield a score that depends on pod and node alone as a `Prefer`, if it tells any two nodes apart.
 
@@ -161,12 +161,12 @@ class View:
         """
         rows: dict[bytes, int] = {}
         tables: list[Ints] = []
-        row = np.zeros(len(self.shapes), dtype=np.int64)
-        for s, shape in enumerate(self.shapes):
+        row = np.zeros(len(self.signatures), dtype=np.int64)
+        for s, signature in enumerate(self.signatures):
             allowed = self._allowed[s]
             missed = np.zeros(self.state.size, dtype=np.int64)
-            if applies(shape) and allowed.any():
-                missed[allowed] = (POINTS - normalize(raw(shape)[allowed])) * self.point
+            if applies(signature) and allowed.any():
+                missed[allowed] = (POINTS - normalize(raw(signature)[allowed])) * self.point
             key = missed.tobytes()
             if key not in rows:
                 rows[key] = len(tables)
@@ -192,7 +192,9 @@ class View:
 
         return Load(rounded(demand), rounded(held), rounded(capacity), weight)
 
-    def even(self, origin: Origin, topology: Topology, counted: Sequence[Shape], share: float) -> Iterator[Weighted]:
+    def even(
+        self, origin: Origin, topology: Topology, counted: Sequence[Signature], share: float
+    ) -> Iterator[Weighted]:
         """Yield a term that makes each pod of a group cost the share of the group that stands in its domain."""
         group = self.select(counted)
         held = topology.total(self.held(counted))
@@ -206,8 +208,8 @@ class View:
         self,
         origin: Origin,
         topology: Topology,
-        seeking: Sequence[Shape],
-        sought: Sequence[Shape],
+        seeking: Sequence[Signature],
+        sought: Sequence[Signature],
         weight: int,
         together: bool,
     ) -> Iterator[Weighted]:

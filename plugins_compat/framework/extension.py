@@ -13,7 +13,7 @@ from stowplan.models.problem import POINTS
 from stowplan.models.snapshot import Snapshot
 from stowplan.plugins_compat.extenders.answers import ExtenderError, Filtered
 from stowplan.plugins_compat.extenders.config import ExtenderConfig
-from stowplan.plugins_compat.framework.cycle import EXTENDED, Verdict
+from stowplan.plugins_compat.framework.diagnosis import EXTENDED, Diagnosis
 from stowplan.plugins_compat.framework.status import Code, Status
 
 MOST_POINTS = 10
@@ -66,13 +66,13 @@ class Extenders:
         self.nodes = snapshot.nodes
         self.index = snapshot.node_index
 
-    def filter(self, verdict: Verdict) -> None:
+    def filter(self, diagnosis: Diagnosis) -> None:
         """Let each interested extender turn nodes down, one after the other."""
-        pod = verdict.cycle.pod
+        pod = diagnosis.cycle.pod
         asked = [e for e in self.all if e.config.filter_verb and e.is_interested(pod)]
-        position = {node: i for i, node in enumerate(verdict.nodes.tolist())} if asked else {}
+        position = {node: i for i, node in enumerate(diagnosis.nodes.tolist())} if asked else {}
         for extender in asked:
-            left = verdict.feasible.tolist()
+            left = diagnosis.feasible.tolist()
             if not left:
                 return
             try:
@@ -80,17 +80,17 @@ class Extenders:
             except ExtenderError as error:
                 if extender.config.ignorable:
                     continue
-                verdict.codes[:] = Code.ERROR
-                verdict.rejected = Status(Code.ERROR, (str(error),))
+                diagnosis.codes[:] = Code.ERROR
+                diagnosis.rejected = Status(Code.ERROR, (str(error),))
                 return
             passed = {self.index[name] for name in answer.passed}
             for node in set(left) - passed:
                 i = position[node]
                 name = self.nodes[node].name
-                verdict.failed_by[i] = EXTENDED
-                verdict.codes[i] = Code.UNRESOLVABLE if name in answer.unresolvable else Code.UNSCHEDULABLE
+                diagnosis.failed_by[i] = EXTENDED
+                diagnosis.codes[i] = Code.UNRESOLVABLE if name in answer.unresolvable else Code.UNSCHEDULABLE
                 said = answer.unresolvable.get(name) or answer.failed.get(name) or "node(s) failed by an extender"
-                verdict.extended[node] = said
+                diagnosis.extended[node] = said
 
     def prioritize(self, pod: Pod, feasible: Ints) -> tuple[Ints, Ints]:
         """Return what extenders add to the scores of the feasible nodes, and which of them got a score at all.

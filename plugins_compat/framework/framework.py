@@ -13,12 +13,12 @@ from stowplan.models.errors import InternalError
 from stowplan.models.kubernetes import Pod
 from stowplan.models.problem import POINTS
 from stowplan.plugins_compat.extenders.answers import ExtenderError
-from stowplan.plugins_compat.framework.cycle import LEFT_OUT, Cycle, Verdict
+from stowplan.plugins_compat.framework.diagnosis import LEFT_OUT, CycleState, Diagnosis
 from stowplan.plugins_compat.framework.extension import Extenders
 from stowplan.plugins_compat.framework.plugin import Plugin, implements
 from stowplan.plugins_compat.framework.profile import Profile
 from stowplan.plugins_compat.framework.sampling import Sampler
-from stowplan.plugins_compat.framework.shapes import Shape
+from stowplan.plugins_compat.framework.signatures import Signature
 from stowplan.plugins_compat.framework.state import ClusterState
 from stowplan.plugins_compat.framework.status import Code, NodeSet, PostFilterResult, Status
 
@@ -68,11 +68,11 @@ class Framework:
 
     # -- filters ----------------------------------------------------------------------------------------------
 
-    def cycle(self, pod: Pod) -> Cycle:
+    def cycle(self, pod: Pod) -> CycleState:
         """Begin a pod's cycle."""
-        return Cycle(pod, self.state.shapes.of(pod))
+        return CycleState(pod, self.state.signatures.of(pod))
 
-    def run_filters(self, cycle: Cycle, nodes: Ints | None = None, *, narrow: bool = True) -> Verdict:
+    def run_filters(self, cycle: CycleState, nodes: Ints | None = None, *, narrow: bool = True) -> Diagnosis:
         """Run PreFilter and Filter on the given nodes, by default on all, in list order.
 
         Parameters
@@ -83,15 +83,15 @@ class Framework:
         listed = self.state.order if nodes is None else nodes
         codes = np.zeros(len(listed), dtype=np.int64)
         failed_by = np.full(len(listed), -1, dtype=np.int64)
-        verdict = Verdict(cycle, self.profile.release, self.filters, listed, codes, failed_by)
-        allowed = self._run_pre_filters(verdict)
-        if verdict.rejected is not None:
-            codes[:] = verdict.rejected.code
-            return verdict
+        diagnosis = Diagnosis(cycle, self.profile.release, self.filters, listed, codes, failed_by)
+        allowed = self._run_pre_filters(diagnosis)
+        if diagnosis.rejected is not None:
+            codes[:] = diagnosis.rejected.code
+            return diagnosis
         if allowed is not None and narrow:
-            self._leave_out(verdict, allowed)
+            self._leave_out(diagnosis, allowed)
         if self.state.nominator:
-            self._filter_with_nominated(verdict)
+            self._filter_with_nominated(diagnosis)
         filters = [(i, plugin) for i, plugin in enumerate(self.filters) if plugin.name not in cycle.skipped]
         alive = np.flatnonzero(codes == Code.SUCCESS)
         for position, plugin in filters:
@@ -103,15 +103,15 @@ class Framework:
                 codes[alive[failed]] = answers[failed]
                 failed_by[alive[failed]] = position
                 alive = alive[~failed]
-        return verdict
+        return diagnosis
 
-    def _run_pre_filters(self, verdict: Verdict) -> frozenset[str] | None:
+    def _run_pre_filters(self, diagnosis: Diagnosis) -> frozenset[str] | None:
         """Run PreFilter; note a rejection in the verdict, and return the names of the nodes that are left, if not all.
 
         Older releases stop at the first rejection. Newer ones stop where preemption cannot help, and otherwise go on,
         for the notes that preemption needs.
         """
-        cycle, release = verdict.cycle, self.profile.release
+        cycle, release = diagnosis.cycle, self.profile.release
         allowed: frozenset[str] | None = None
         narrowing: list[str] = []
         for plugin in self.pre_filters:
@@ -121,48 +121,50 @@ class Framework:
                 allowed = answer.names if allowed is None else allowed & answer.names
                 if not allowed:
                     code = Code.UNRESOLVABLE if release.pre_filter_continues else Code.UNSCHEDULABLE
-                    verdict.rejected = Status(code, (_unsatisfied(narrowing),), plugin.name)
+                    diagnosis.rejected = Status(code, (_unsatisfied(narrowing),), plugin.name)
                     return allowed
             elif isinstance(answer, Status) and answer.code is Code.SKIP:
                 cycle.skipped.add(plugin.name)
             elif isinstance(answer, Status):
-                verdict.rejected = Status(answer.code, answer.reasons, plugin.name)
+                diagnosis.rejected = Status(answer.code, answer.reasons, plugin.name)
                 if answer.code is not Code.UNSCHEDULABLE or not release.pre_filter_continues:
                     return allowed
         return allowed
 
-    def _leave_out(self, verdict: Verdict, allowed: frozenset[str]) -> None:
+    def _leave_out(self, diagnosis: Diagnosis, allowed: frozenset[str]) -> None:
         index = self.state.snapshot.node_index
         kept = np.zeros(self.state.size, dtype=np.bool_)
         kept[[index[name] for name in allowed if name in index]] = True
-        out = ~kept[verdict.nodes]
-        verdict.codes[out] = Code.UNRESOLVABLE
-        verdict.failed_by[out] = LEFT_OUT
+        out = ~kept[diagnosis.nodes]
+        diagnosis.codes[out] = Code.UNRESOLVABLE
+        diagnosis.failed_by[out] = LEFT_OUT
 
-    def _filter_with_nominated(self, verdict: Verdict) -> None:
+    def _filter_with_nominated(self, diagnosis: Diagnosis) -> None:
         """Reject the nodes where the filters fail once the pods that are nominated there are counted in."""
-        cycle = verdict.cycle
+        cycle = diagnosis.cycle
         rivals = self.state.nominator.rivals(cycle.pod)
-        for position in np.flatnonzero((verdict.codes == Code.SUCCESS) & np.isin(verdict.nodes, list(rivals))).tolist():
-            node = int(verdict.nodes[position])
+        for position in np.flatnonzero(
+            (diagnosis.codes == Code.SUCCESS) & np.isin(diagnosis.nodes, list(rivals))
+        ).tolist():
+            node = int(diagnosis.nodes[position])
             with self._counted_in(cycle, rivals[node], node):
                 status = self._first_failure(cycle, node, self.filters)
             if status is not None:
-                verdict.codes[position] = status.code
-                verdict.noted[position] = status
+                diagnosis.codes[position] = status.code
+                diagnosis.noted[position] = status
 
     @contextmanager
-    def _counted_in(self, cycle: Cycle, pods: Sequence[Pod], node: int) -> Iterator[None]:
-        shapes = [self.state.shapes.of(pod) for pod in pods]
-        for shape in shapes:
-            self.count(cycle, shape, node, 1)
+    def _counted_in(self, cycle: CycleState, pods: Sequence[Pod], node: int) -> Iterator[None]:
+        signatures = [self.state.signatures.of(pod) for pod in pods]
+        for signature in signatures:
+            self.count(cycle, signature, node, 1)
         try:
             yield
         finally:
-            for shape in shapes:
-                self.count(cycle, shape, node, -1)
+            for signature in signatures:
+                self.count(cycle, signature, node, -1)
 
-    def _first_failure(self, cycle: Cycle, node: int, filters: Sequence[Plugin]) -> Status | None:
+    def _first_failure(self, cycle: CycleState, node: int, filters: Sequence[Plugin]) -> Status | None:
         here = np.array([node], dtype=np.int64)
         for plugin in filters:
             if plugin.name not in cycle.skipped:
@@ -173,14 +175,14 @@ class Framework:
 
     # -- preemption -------------------------------------------------------------------------------------------
 
-    def count(self, cycle: Cycle, shape: Shape, node: int, count: int) -> None:
+    def count(self, cycle: CycleState, signature: Signature, node: int, count: int) -> None:
         """Add a pod of a shape to a node within a cycle, or take one off it; to be undone before the cycle ends."""
-        self.state.assume(shape, node, count)
+        self.state.assume(signature, node, count)
         for plugin in self.counters:
             if plugin.name not in cycle.skipped:
-                plugin.count_pod(cycle, shape, node, count)
+                plugin.count_pod(cycle, signature, node, count)
 
-    def fits(self, cycle: Cycle, node: int, filters: Sequence[Plugin], rivals: Sequence[Pod]) -> Status | None:
+    def fits(self, cycle: CycleState, node: int, filters: Sequence[Plugin], rivals: Sequence[Pod]) -> Status | None:
         """Run filters on one node, first with the nominated pods given counted in, then without; ``None`` is a fit."""
         if rivals:
             with self._counted_in(cycle, rivals, node):
@@ -189,12 +191,12 @@ class Framework:
                 return status
         return self._first_failure(cycle, node, filters)
 
-    def run_post_filters(self, cycle: Cycle, verdict: Verdict) -> PostFilterResult:
+    def run_post_filters(self, cycle: CycleState, diagnosis: Diagnosis) -> PostFilterResult:
         """Run PostFilter: the first success counts; else all say why there is no help."""
         reasons: list[str] = []
         clears = False
         for plugin in self.post_filters:
-            result = plugin.post_filter(cycle, verdict, self)
+            result = plugin.post_filter(cycle, diagnosis, self)
             if result.status.code is Code.SUCCESS:
                 return result
             reasons += result.status.reasons
@@ -221,7 +223,7 @@ class Framework:
 
     # -- scores -----------------------------------------------------------------------------------------------
 
-    def run_scores(self, cycle: Cycle, feasible: Ints) -> dict[str, Ints]:
+    def run_scores(self, cycle: CycleState, feasible: Ints) -> dict[str, Ints]:
         """Return the weighted, normalised scores of the feasible nodes by plugin; idle plugins are absent."""
         scores: dict[str, Ints] = {}
         for plugin, weight in self.scores:
@@ -255,7 +257,7 @@ class Framework:
 
     # -- placing ----------------------------------------------------------------------------------------------
 
-    def place(self, cycle: Cycle, node: int) -> Status | None:
+    def place(self, cycle: CycleState, node: int) -> Status | None:
         """Assume, reserve, permit and bind; a status means that all of it was undone."""
         self.state.put(cycle.pod, node, new=True)
         reserved: list[Plugin] = []
@@ -263,7 +265,7 @@ class Framework:
             reserved.append(plugin)
             if status := plugin.reserve(cycle, node):
                 return self._undo(cycle, node, reserved, status)
-        steps: Sequence[tuple[Plugin, Callable[[Cycle, int], Status | None]]] = [
+        steps: Sequence[tuple[Plugin, Callable[[CycleState, int], Status | None]]] = [
             *((plugin, plugin.permit) for plugin in self.permits),
             *((plugin, plugin.pre_bind) for plugin in self.pre_binds),
         ]
@@ -277,7 +279,7 @@ class Framework:
         self.state.nominator.remove(cycle.pod)
         return None
 
-    def _bind(self, cycle: Cycle, node: int) -> Status | None:
+    def _bind(self, cycle: CycleState, node: int) -> Status | None:
         if self.binds_for_real and (extender := self.extenders.binder(cycle.pod)):
             try:
                 extender.bind(cycle.pod, self.state.nodes[node].name)
@@ -289,7 +291,7 @@ class Framework:
             return None
         return Status(Code.ERROR, ("no bind plugin took the pod",))
 
-    def _undo(self, cycle: Cycle, node: int, reserved: Sequence[Plugin], status: Status) -> Status:
+    def _undo(self, cycle: CycleState, node: int, reserved: Sequence[Plugin], status: Status) -> Status:
         for plugin in reversed(reserved):
             plugin.unreserve(cycle, node)
         self.state.take(cycle.pod, node)

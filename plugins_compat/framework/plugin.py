@@ -21,13 +21,13 @@ from stowplan.models.arrays import Ints
 from stowplan.models.kubernetes import Pod
 from stowplan.models.problem import POINTS, Rule, Weighted
 from stowplan.models.validation import without_nulls
-from stowplan.plugins_compat.framework.shapes import Shape
+from stowplan.plugins_compat.framework.signatures import Signature
 from stowplan.plugins_compat.framework.state import ClusterState
 from stowplan.plugins_compat.framework.status import NodeSet, PostFilterResult, Status
 
 if TYPE_CHECKING:
     from stowplan.plugins_compat.compiler.view import View
-    from stowplan.plugins_compat.framework.cycle import Cycle, Verdict
+    from stowplan.plugins_compat.framework.diagnosis import CycleState, Diagnosis
     from stowplan.plugins_compat.framework.framework import Framework
 
 
@@ -78,29 +78,29 @@ class Plugin:
         """PreEnqueue: a status keeps the pod out of the queue."""
         return None
 
-    def pre_filter(self, cycle: Cycle) -> Status | NodeSet | None:
+    def pre_filter(self, cycle: CycleState) -> Status | NodeSet | None:
         """PreFilter: a status rejects the pod everywhere (or skips the filter), a `NodeSet` narrows the nodes."""
         return None
 
-    def idle(self, cycle: Cycle) -> bool:
+    def idle(self, cycle: CycleState) -> bool:
         """Whether `filter` admits this pod everywhere, whatever other pods there are."""
         return False
 
-    def count_pod(self, cycle: Cycle, shape: Shape, node: int, count: int) -> None:
+    def count_pod(self, cycle: CycleState, signature: Signature, node: int, count: int) -> None:
         """PreFilterExtensions: a pod of a shape was added to a node (or taken off it) within the cycle.
 
         The state counts it already; this is for plugins whose upstream counts differently from then on.
         """
 
-    def filter(self, cycle: Cycle, nodes: Ints) -> Ints:
+    def filter(self, cycle: CycleState, nodes: Ints) -> Ints:
         """Filter: return a `Code` for each of the given nodes."""
         raise NotImplementedError
 
-    def reasons(self, cycle: Cycle, node: int) -> Sequence[str]:
+    def reasons(self, cycle: CycleState, node: int) -> Sequence[str]:
         """Why `filter` rejects the pod on a node, in upstream's words. Only asked where it does."""
         raise NotImplementedError
 
-    def count_reasons(self, cycle: Cycle, nodes: Ints, codes: Ints) -> Counter[str]:
+    def count_reasons(self, cycle: CycleState, nodes: Ints, codes: Ints) -> Counter[str]:
         """Count the reasons of `reasons` over nodes where `filter` gave the codes."""
         if not self.one_reason_a_code:
             return Counter(reason for node in nodes.tolist() for reason in self.reasons(cycle, node))
@@ -110,41 +110,41 @@ class Plugin:
             counts.update(dict.fromkeys(self.reasons(cycle, int(same[0])), len(same)))
         return counts
 
-    def pre_score(self, cycle: Cycle, nodes: Ints) -> bool:
+    def pre_score(self, cycle: CycleState, nodes: Ints) -> bool:
         """PreScore: prepare for scoring the given (feasible) nodes; ``False`` drops the plugin from scoring."""
         return True
 
-    def score(self, cycle: Cycle, nodes: Ints) -> Ints:
+    def score(self, cycle: CycleState, nodes: Ints) -> Ints:
         """Score: return the raw score of each of the given nodes."""
         raise NotImplementedError
 
-    def normalize(self, cycle: Cycle, nodes: Ints, scores: Ints) -> Ints:
+    def normalize(self, cycle: CycleState, nodes: Ints, scores: Ints) -> Ints:
         """NormalizeScore: bring raw scores into 0 to 100."""
         return scores
 
-    def reserve(self, cycle: Cycle, node: int) -> Status | None:
+    def reserve(self, cycle: CycleState, node: int) -> Status | None:
         """Reserve: claim what the pod needs on the node; a status undoes the placement."""
         return None
 
-    def unreserve(self, cycle: Cycle, node: int) -> None:
+    def unreserve(self, cycle: CycleState, node: int) -> None:
         """Unreserve: give back what `reserve` claimed."""
 
-    def permit(self, cycle: Cycle, node: int) -> Status | None:
+    def permit(self, cycle: CycleState, node: int) -> Status | None:
         """Permit: a status refuses the placement."""
         return None
 
-    def pre_bind(self, cycle: Cycle, node: int) -> Status | None:
+    def pre_bind(self, cycle: CycleState, node: int) -> Status | None:
         """PreBind: a status refuses the placement."""
         return None
 
-    def bind(self, cycle: Cycle, node: int) -> bool:
+    def bind(self, cycle: CycleState, node: int) -> bool:
         """Bind: return whether this plugin bound the pod."""
         raise NotImplementedError
 
-    def post_bind(self, cycle: Cycle, node: int) -> None:
+    def post_bind(self, cycle: CycleState, node: int) -> None:
         """PostBind: take note that the pod was bound."""
 
-    def post_filter(self, cycle: Cycle, verdict: Verdict, handle: Framework) -> PostFilterResult:
+    def post_filter(self, cycle: CycleState, diagnosis: Diagnosis, handle: Framework) -> PostFilterResult:
         """PostFilter: find a way out when no node is feasible. The cluster is left as it was."""
         raise NotImplementedError
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from stowplan.models.problem import POINTS
-from stowplan.plugins_compat.framework.cycle import LEFT_OUT, Verdict
+from stowplan.plugins_compat.framework.diagnosis import LEFT_OUT, Diagnosis
 from stowplan.plugins_compat.framework.status import Code
 
 FEW = 100
@@ -52,7 +52,7 @@ class Sampler:
         self.over_all_nodes = over_all_nodes
         self.start = 0
 
-    def cut(self, verdict: Verdict, *, first_will_do: bool = False) -> Verdict:
+    def cut(self, diagnosis: Diagnosis, *, first_will_do: bool = False) -> Diagnosis:
         """Return the verdict as far as the search would have come, and move on.
 
         Parameters
@@ -60,25 +60,25 @@ class Sampler:
         first_will_do
             One feasible node is enough, since nothing scores.
         """
-        if verdict.rejected is not None:
-            return verdict
-        considered = np.flatnonzero(verdict.failed_by != LEFT_OUT)
+        if diagnosis.rejected is not None:
+            return diagnosis
+        considered = np.flatnonzero(diagnosis.failed_by != LEFT_OUT)
         number = len(considered)
         if not number:
-            return verdict
+            return diagnosis
         met = np.roll(considered, -(self.start % number))
         wanted = 1 if first_will_do else nodes_to_find(number, self.percentage)
-        hits = np.flatnonzero(verdict.codes[met] == Code.SUCCESS)
+        hits = np.flatnonzero(diagnosis.codes[met] == Code.SUCCESS)
         if len(hits) > wanted:
             met = met[: hits[wanted]]
-        modulus = len(verdict.nodes) if self.over_all_nodes else number
+        modulus = len(diagnosis.nodes) if self.over_all_nodes else number
         self.start = (self.start + len(met)) % modulus
-        shown = np.concatenate([met, np.flatnonzero(verdict.failed_by == LEFT_OUT)])
-        noted = {new: verdict.noted[old] for new, old in enumerate(shown.tolist()) if old in verdict.noted}
+        shown = np.concatenate([met, np.flatnonzero(diagnosis.failed_by == LEFT_OUT)])
+        noted = {new: diagnosis.noted[old] for new, old in enumerate(shown.tolist()) if old in diagnosis.noted}
         return replace(
-            verdict,
-            nodes=verdict.nodes[shown],
-            codes=verdict.codes[shown],
-            failed_by=verdict.failed_by[shown],
+            diagnosis,
+            nodes=diagnosis.nodes[shown],
+            codes=diagnosis.codes[shown],
+            failed_by=diagnosis.failed_by[shown],
             noted=noted,
         )

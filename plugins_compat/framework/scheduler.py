@@ -11,7 +11,7 @@ import numpy as np
 
 from stowplan.models.arrays import Ints
 from stowplan.models.kubernetes import Pod
-from stowplan.plugins_compat.framework.cycle import Verdict
+from stowplan.plugins_compat.framework.diagnosis import Diagnosis
 from stowplan.plugins_compat.framework.framework import Framework
 from stowplan.plugins_compat.framework.status import Code
 
@@ -56,7 +56,7 @@ class Scored:
         Index of the node to take, or ``None`` if none is feasible.
     """
 
-    verdict: Verdict
+    diagnosis: Diagnosis
     scores: dict[str, Ints]
     total: Ints
     node: int | None
@@ -78,24 +78,24 @@ def examine(framework: Framework, pod: Pod, *, score_single: bool = False) -> Sc
         if len(alone.feasible):
             return Scored(alone, {}, none, nominated)
     cycle = framework.cycle(pod)
-    verdict = framework.run_filters(cycle)
+    diagnosis = framework.run_filters(cycle)
     if framework.sampler is not None:
         unscored = not framework.scores and not extenders.prioritizing and not extenders.filtering
         first_will_do = framework.state.release.takes_first_if_unscored and unscored
-        verdict = framework.sampler.cut(verdict, first_will_do=first_will_do)
-    extenders.filter(verdict)
-    feasible = verdict.feasible
+        diagnosis = framework.sampler.cut(diagnosis, first_will_do=first_will_do)
+    extenders.filter(diagnosis)
+    feasible = diagnosis.feasible
     if not len(feasible):
-        return Scored(verdict, {}, none, None)
+        return Scored(diagnosis, {}, none, None)
     if len(feasible) == 1 and not score_single:
-        return Scored(verdict, {}, none, int(feasible[0]))
+        return Scored(diagnosis, {}, none, int(feasible[0]))
     scores = framework.run_scores(cycle, feasible)
     unscored = not scores and not framework.scores and not extenders.prioritizing
     total = np.full(len(feasible), int(unscored), dtype=np.int64)
     total += np.sum(list(scores.values()), axis=0, dtype=np.int64)
     added, extended = extenders.prioritize(pod, feasible)
     total += added
-    return Scored(verdict, scores, total, int(feasible[framework.select(total, extended)]))
+    return Scored(diagnosis, scores, total, int(feasible[framework.select(total, extended)]))
 
 
 def schedule_one(framework: Framework, pod: Pod) -> Decision:
@@ -107,10 +107,10 @@ def schedule_one(framework: Framework, pod: Pod) -> Decision:
     found = examine(framework, pod)
     if found.node is not None:
         return _place(framework, found)
-    if found.verdict.rejected is not None and found.verdict.rejected.code == Code.ERROR:
-        return Decision(pod, None, failure(found.verdict), is_error=True)
-    result = framework.run_post_filters(found.verdict.cycle, found.verdict)
-    message = failure(found.verdict, ", ".join(result.status.reasons))
+    if found.diagnosis.rejected is not None and found.diagnosis.rejected.code == Code.ERROR:
+        return Decision(pod, None, failure(found.diagnosis), is_error=True)
+    result = framework.run_post_filters(found.diagnosis.cycle, found.diagnosis)
+    message = failure(found.diagnosis, ", ".join(result.status.reasons))
     framework.nominate(pod, result)
     if result.nominated is None:
         return Decision(pod, None, message)
@@ -120,7 +120,7 @@ def schedule_one(framework: Framework, pod: Pod) -> Decision:
 
 
 def _place(framework: Framework, found: Scored) -> Decision:
-    cycle = found.verdict.cycle
+    cycle = found.diagnosis.cycle
     assert found.node is not None
     status = framework.place(cycle, found.node)
     if status is not None:
@@ -171,10 +171,12 @@ def not_replaced(framework: Framework, victim: Pod) -> str | None:
     return None
 
 
-def failure(verdict: Verdict, hint: str = "") -> str:
+def failure(diagnosis: Diagnosis, hint: str = "") -> str:
     """Say why no node is feasible: how many nodes failed for which reason, and what PostFilter made of it."""
-    reasons = ", ".join(verdict.summary())
+    reasons = ", ".join(diagnosis.summary())
     said = (
-        f"0/{len(verdict.nodes)} nodes are available: {reasons}." if reasons else "no nodes available to schedule pods"
+        f"0/{len(diagnosis.nodes)} nodes are available: {reasons}."
+        if reasons
+        else "no nodes available to schedule pods"
     )
     return f"{said} {hint}" if hint else said

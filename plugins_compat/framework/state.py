@@ -13,9 +13,9 @@ from stowplan.models.arrays import Bools, Ints
 from stowplan.models.kubernetes import Node, Pod
 from stowplan.models.problem import Topology
 from stowplan.models.snapshot import Snapshot
-from stowplan.plugins_compat.framework.roster import Nominator, Roster
-from stowplan.plugins_compat.framework.shapes import Shape, Shapes
-from stowplan.plugins_compat.framework.tally import Bag, Eligible, Tally
+from stowplan.plugins_compat.framework.counts import DomainCounts, Eligible, Multiset
+from stowplan.plugins_compat.framework.pod_index import Nominator, PodIndex
+from stowplan.plugins_compat.framework.signatures import Signature, Signatures
 from stowplan.plugins_compat.release import Release
 from stowplan.plugins_compat.requests import CPU, EPHEMERAL, MEMORY, PODS, is_scalar, requests, units
 
@@ -51,28 +51,28 @@ class ClusterState:
         ``[2, n]`` CPU and memory with the defaults that scores use.
     order
         ``[n]`` nodes in the order of the scheduler's own list: zone by zone, round robin.
-    roster, nominator
+    pod_index, nominator
         The pods that `put` placed, one by one, and those that wait for a node they are nominated to.
     """
 
-    def __init__(self, snapshot: Snapshot, release: Release, shapes: Shapes | None = None) -> None:
+    def __init__(self, snapshot: Snapshot, release: Release, signatures: Signatures | None = None) -> None:
         self.snapshot = snapshot
         self.release = release
         self.nodes: tuple[Node, ...] = snapshot.nodes
-        self.shapes = shapes or Shapes(pod for pod in snapshot.pods if not pod.finished)
-        self.resources = _resource_rows(self.nodes, self.shapes, release)
+        self.signatures = signatures or Signatures(pod for pod in snapshot.pods if not pod.finished)
+        self.resources = _resource_rows(self.nodes, self.signatures, release)
         self.allocatable = _allocatable(self.nodes, self.resources)
         self.requested = np.zeros_like(self.allocatable)
         self.nonzero = np.zeros((2, len(self.nodes)), dtype=np.int64)
         self.order = _node_order(self.nodes)
         self.placed: defaultdict[int, dict[int, int]] = defaultdict(dict)
-        self.roster = Roster(len(self.nodes))
+        self.pod_index = PodIndex(len(self.nodes))
         self.nominator = Nominator()
         self._below: dict[int, Ints] = {}
         self._memo: dict[Hashable, Any] = {}
-        self._tallies: dict[Hashable, tuple[Tally, Callable[[Shape], int]]] = {}
-        self._tallies_of: list[list[tuple[Tally, int]]] = []
-        self._bags: dict[Hashable, tuple[Bag[Any], Callable[[Shape, int], tuple[Any, ...]]]] = {}
+        self._tallies: dict[Hashable, tuple[DomainCounts, Callable[[Signature], int]]] = {}
+        self._tallies_of: list[list[tuple[DomainCounts, int]]] = []
+        self._multisets: dict[Hashable, tuple[Multiset[Any], Callable[[Signature, int], tuple[Any, ...]]]] = {}
 
     @property
     def size(self) -> int:
@@ -89,26 +89,26 @@ class ClusterState:
 
     # -- requests ---------------------------------------------------------------------------------------------
 
-    def vector(self, shape: Shape) -> Ints:
+    def vector(self, signature: Signature) -> Ints:
         """``[r]`` what a pod of this shape requests, itself counted in row 0."""
 
         def make() -> Ints:
             vector = np.zeros(len(self.resources), dtype=np.int64)
-            for name, amount in requests(shape.pod, self.release).items():
+            for name, amount in requests(signature.pod, self.release).items():
                 vector[self.resources[name]] = amount
             vector[self.resources[PODS]] = 1
             return vector
 
-        return self.memo(("vector", shape), make)
+        return self.memo(("vector", signature), make)
 
-    def nonzero_vector(self, shape: Shape) -> Ints:
+    def nonzero_vector(self, signature: Signature) -> Ints:
         """``[2]`` CPU and memory a pod of this shape counts for in scores."""
 
         def make() -> Ints:
-            amounts = requests(shape.pod, self.release, nonzero=True)
+            amounts = requests(signature.pod, self.release, nonzero=True)
             return np.array([amounts.get(CPU, 0), amounts.get(MEMORY, 0)], dtype=np.int64)
 
-        return self.memo(("nonzero", shape), make)
+        return self.memo(("nonzero", signature), make)
 
     # -- topology ---------------------------------------------------------------------------------------------
 
@@ -138,48 +138,48 @@ class ClusterState:
 
     # -- pods -------------------------------------------------------------------------------------------------
 
-    def assume(self, shape: Shape, node: int, count: int = 1) -> None:
+    def assume(self, signature: Signature, node: int, count: int = 1) -> None:
         """Put ``count`` pods of a shape on a node; a negative count takes them away."""
-        vector = self.vector(shape) * count
+        vector = self.vector(signature) * count
         self.requested[:, node] += vector
         for priority, below in self._below.items():
-            if shape.pod.priority < priority:
+            if signature.pod.priority < priority:
                 below[:, node] += vector
-        self.nonzero[:, node] += self.nonzero_vector(shape) * count
-        here = self.placed[shape.index]
+        self.nonzero[:, node] += self.nonzero_vector(signature) * count
+        here = self.placed[signature.index]
         here[node] = here.get(node, 0) + count
         if not here[node]:
             del here[node]
-        self._weigh_new_shapes()
-        for tally, weight in self._tallies_of[shape.index]:
-            tally.add(node, weight * count)
-        for bag, things in self._bags.values():
-            if brought := things(shape, node):
-                bag.add(node, brought, count)
+        self._weigh_new_signatures()
+        for domain_counts, weight in self._tallies_of[signature.index]:
+            domain_counts.add(node, weight * count)
+        for multiset, things in self._multisets.values():
+            if brought := things(signature, node):
+                multiset.add(node, brought, count)
 
-    def forget(self, shape: Shape, node: int) -> None:
+    def forget(self, signature: Signature, node: int) -> None:
         """Take a pod of a shape off a node."""
-        self.assume(shape, node, -1)
+        self.assume(signature, node, -1)
 
     def put(self, pod: Pod, node: int, *, new: bool = False) -> None:
         """Put one pod on a node and on the roster; ``new`` says that it has only just been placed there."""
-        shape = self.shapes.of(pod)
-        self.roster.add(pod, shape, node, new=new)
-        self.assume(shape, node)
+        signature = self.signatures.of(pod)
+        self.pod_index.add(pod, signature, node, new=new)
+        self.assume(signature, node)
 
     def take(self, pod: Pod, node: int) -> None:
         """Take one pod off its node and off the roster."""
-        self.forget(self.roster.remove(pod, node).shape, node)
+        self.forget(self.pod_index.remove(pod, node).signature, node)
 
     def below(self, priority: int) -> Ints:
         """``[r, n]`` what the pods of a lower priority request. Live: neither change nor keep it."""
         found = self._below.get(priority)
         if found is None:
             found = np.zeros_like(self.requested)
-            for shape in self.shapes.all:
-                if shape.pod.priority < priority:
-                    for node, count in self.placed[shape.index].items():
-                        found[:, node] += self.vector(shape) * count
+            for signature in self.signatures.all:
+                if signature.pod.priority < priority:
+                    for node, count in self.placed[signature.index].items():
+                        found[:, node] += self.vector(signature) * count
             while len(self._below) >= KEPT_PRIORITIES:
                 del self._below[next(iter(self._below))]
             self._below[priority] = found
@@ -194,9 +194,9 @@ class ClusterState:
         finally:
             self.requested = real
 
-    def tally(
-        self, key: Hashable, weight: Callable[[Shape], int], among: Callable[[], Iterable[Shape]] | None = None
-    ) -> Tally:
+    def domain_counts(
+        self, key: Hashable, weight: Callable[[Signature], int], among: Callable[[], Iterable[Signature]] | None = None
+    ) -> DomainCounts:
         """Return the tally that counts each pod ``weight(shape)`` times.
 
         Parameters
@@ -209,20 +209,20 @@ class ClusterState:
         found = self._tallies.get(key)
         if found is not None:
             return found[0]
-        self._weigh_new_shapes()
-        tally = Tally(np.zeros(self.size, dtype=np.int64))
-        for shape in among() if among is not None else self.shapes.all:
-            amount = weight(shape)
+        self._weigh_new_signatures()
+        domain_counts = DomainCounts(np.zeros(self.size, dtype=np.int64))
+        for signature in among() if among is not None else self.signatures.all:
+            amount = weight(signature)
             if amount:
-                self._tallies_of[shape.index].append((tally, amount))
-                for node, count in self.placed[shape.index].items():
-                    tally.per_node[node] += amount * count
-        self._tallies[key] = (tally, weight)
-        return tally
+                self._tallies_of[signature.index].append((domain_counts, amount))
+                for node, count in self.placed[signature.index].items():
+                    domain_counts.per_node[node] += amount * count
+        self._tallies[key] = (domain_counts, weight)
+        return domain_counts
 
-    def bag(
-        self, key: Hashable, things: Callable[[Shape, int], tuple[H, ...]], kind: Callable[[H], Hashable]
-    ) -> Bag[H]:
+    def multiset(
+        self, key: Hashable, things: Callable[[Signature, int], tuple[H, ...]], kind: Callable[[H], Hashable]
+    ) -> Multiset[H]:
         """Return the bag of the things that pods bring to nodes.
 
         Parameters
@@ -232,24 +232,24 @@ class ClusterState:
         things
             What a pod of a shape brings to a node. Called often: it should be memoised.
         kind
-            The kind of a thing; see `Bag`.
+            The kind of a thing; see `Multiset`.
         """
-        found = self._bags.get(key)
+        found = self._multisets.get(key)
         if found is not None:
             return found[0]
-        bag: Bag[H] = Bag(self.size, kind)
-        for shape in self.shapes.all:
-            for node, count in self.placed[shape.index].items():
-                if brought := things(shape, node):
-                    bag.add(node, brought, count)
-        self._bags[key] = (bag, things)
-        return bag
+        multiset: Multiset[H] = Multiset(self.size, kind)
+        for signature in self.signatures.all:
+            for node, count in self.placed[signature.index].items():
+                if brought := things(signature, node):
+                    multiset.add(node, brought, count)
+        self._multisets[key] = (multiset, things)
+        return multiset
 
-    def _weigh_new_shapes(self) -> None:
+    def _weigh_new_signatures(self) -> None:
         """Ask every tally about the shapes that were met since it was made."""
-        for shape in self.shapes.all[len(self._tallies_of) :]:
-            weighed = ((tally, weight(shape)) for tally, weight in self._tallies.values())
-            self._tallies_of.append([(tally, amount) for tally, amount in weighed if amount])
+        for signature in self.signatures.all[len(self._tallies_of) :]:
+            weighed = ((domain_counts, weight(signature)) for domain_counts, weight in self._tallies.values())
+            self._tallies_of.append([(domain_counts, amount) for domain_counts, amount in weighed if amount])
 
     def fill(self, pods: Iterable[Pod]) -> None:
         """Assume bound pods where they are bound."""
@@ -258,10 +258,10 @@ class ClusterState:
             self.put(pod, index[pod.node_name])
 
 
-def _resource_rows(nodes: Iterable[Node], shapes: Shapes, release: Release) -> dict[str, int]:
+def _resource_rows(nodes: Iterable[Node], signatures: Signatures, release: Release) -> dict[str, int]:
     names = [PODS, CPU, MEMORY, EPHEMERAL]
     offered = {name for node in nodes for name in node.allocatable if is_scalar(name)}
-    asked = {name for shape in shapes.all for name in requests(shape.pod, release)}
+    asked = {name for signature in signatures.all for name in requests(signature.pod, release)}
     names += sorted((offered | asked) - set(names))
     return {name: row for row, name in enumerate(names)}
 

@@ -9,7 +9,7 @@ from stowplan.models.trace import Case, Expectation, StatusRecord, Trace
 from stowplan.plugins_compat.framework.framework import Framework
 from stowplan.plugins_compat.framework.profile import Profile
 from stowplan.plugins_compat.framework.scheduler import Scored, examine
-from stowplan.plugins_compat.framework.shapes import Shapes
+from stowplan.plugins_compat.framework.signatures import Signatures
 from stowplan.plugins_compat.framework.state import ClusterState
 from stowplan.plugins_compat.framework.status import Code, Status
 from stowplan.plugins_compat.profiles import default_profile, make_profiles
@@ -45,7 +45,7 @@ def replay(case: Case, profile: Profile, follow: tuple[Expectation, ...] | None 
         that one difference does not make all that follows differ.
     """
     snapshot = case.snapshot
-    state = ClusterState(snapshot, profile.release, Shapes([*snapshot.pods, *case.pending]))
+    state = ClusterState(snapshot, profile.release, Signatures([*snapshot.pods, *case.pending]))
     state.order = np.arange(len(snapshot.nodes))  # records keep nodes in the order they are given
     framework = Framework(profile, state)
     state.fill(pod for pod in snapshot.pods if not pod.finished and pod.node_name in snapshot.node_index)
@@ -56,7 +56,7 @@ def replay(case: Case, profile: Profile, follow: tuple[Expectation, ...] | None 
         scored = examine(framework, pod, score_single=True)
         ours = _expectation(pod.key, scored, names)
         if case.mode == "preempt" and scored.node is None:
-            result = framework.run_post_filters(scored.verdict.cycle, scored.verdict)
+            result = framework.run_post_filters(scored.diagnosis.cycle, scored.diagnosis)
             framework.nominate(pod, result)
             if result.nominated is not None:
                 victims = tuple(sorted(victim.key for victim in result.victims))
@@ -67,19 +67,19 @@ def replay(case: Case, profile: Profile, follow: tuple[Expectation, ...] | None 
             node = snapshot.node_index[leader.chosen]
             state.put(pod, node, new=True)
             for plugin in framework.reserves:
-                plugin.reserve(scored.verdict.cycle, node)
+                plugin.reserve(scored.diagnosis.cycle, node)
     return decided
 
 
 def _expectation(pod: str, scored: Scored, names: list[str]) -> Expectation:
-    verdict = scored.verdict
-    if verdict.rejected is not None:
-        return Expectation(pod=pod, pre_filter=_record(verdict.rejected))
-    failed = np.flatnonzero(verdict.codes != Code.SUCCESS).tolist()
-    feasible = [names[n] for n in verdict.feasible]
+    diagnosis = scored.diagnosis
+    if diagnosis.rejected is not None:
+        return Expectation(pod=pod, pre_filter=_record(diagnosis.rejected))
+    failed = np.flatnonzero(diagnosis.codes != Code.SUCCESS).tolist()
+    feasible = [names[n] for n in diagnosis.feasible]
     return Expectation(
         pod=pod,
-        filter={names[verdict.nodes[i]]: _record(verdict.why(i)) for i in failed} or None,
+        filter={names[diagnosis.nodes[i]]: _record(diagnosis.why(i)) for i in failed} or None,
         feasible=tuple(feasible),
         scores={p: dict(zip(feasible, values.tolist(), strict=True)) for p, values in scored.scores.items()} or None,
         total=dict(zip(feasible, scored.total.tolist(), strict=True)) or None,

@@ -12,11 +12,11 @@ import numpy as np
 from stowplan.models.arrays import Bools, Ints
 from stowplan.models.problem import NO_LIMIT, Distinct, Origin, Rule
 from stowplan.plugins_compat.compiler.view import View
-from stowplan.plugins_compat.framework.cycle import Cycle
+from stowplan.plugins_compat.framework.counts import Multiset
+from stowplan.plugins_compat.framework.diagnosis import CycleState
 from stowplan.plugins_compat.framework.plugin import Plugin
-from stowplan.plugins_compat.framework.shapes import Shape
+from stowplan.plugins_compat.framework.signatures import Signature
 from stowplan.plugins_compat.framework.status import Code
-from stowplan.plugins_compat.framework.tally import Bag
 from stowplan.plugins_compat.plugins.volumes import claims_of, not_found
 
 Attachment = tuple[str, str]
@@ -39,7 +39,7 @@ class AttachLimits(Plugin):
         """``[n]`` what the answer of `attachments` depends on."""
         raise NotImplementedError
 
-    def attachments(self, shape: Shape, sort: Hashable) -> Iterable[Attachment]:
+    def attachments(self, signature: Signature, sort: Hashable) -> Iterable[Attachment]:
         """Yield what a pod of a shape attaches to a node of a sort."""
         raise NotImplementedError
 
@@ -49,14 +49,14 @@ class AttachLimits(Plugin):
 
     # -- the framework's face ---------------------------------------------------------------------------------
 
-    def filter(self, cycle: Cycle, nodes: Ints) -> Ints:
+    def filter(self, cycle: CycleState, nodes: Ints) -> Ints:
         """Reject nodes where the pod's volumes do not fit; a volume that is there already is free."""
         codes = np.zeros(len(nodes), dtype=np.int64)
-        if self._missing(cycle.shape):
+        if self._missing(cycle.signature):
             codes[:] = Code.UNRESOLVABLE if self.release.missing_claim_is_unresolvable else Code.ERROR
             return codes
         for sort, members in self._members.items():
-            wanted = self._attachments(cycle.shape, sort)
+            wanted = self._attachments(cycle.signature, sort)
             if not wanted:
                 continue
             mine = np.flatnonzero(members[nodes])
@@ -66,22 +66,22 @@ class AttachLimits(Plugin):
 
     def _over(self, limited: str, wanted: Sequence[Attachment], nodes: Ints) -> Bools:
         """``[nodes]`` where these volumes would exceed the limit."""
-        bag = self._bag()
+        multiset = self._multiset()
         there = np.zeros(self.state.size, dtype=np.int64)
         mine = [attachment for attachment in wanted if attachment[0] == limited]
         for attachment in mine:
-            there[list(bag.holders[attachment])] += 1
+            there[list(multiset.holders[attachment])] += 1
         new = len(mine) - there[nodes]
-        over: Bools = bag.distinct[limited][nodes] + new > self._limits(limited)[nodes]
+        over: Bools = multiset.distinct[limited][nodes] + new > self._limits(limited)[nodes]
         return over if self.full_nodes_refuse else over & (new > 0)
 
-    def reasons(self, cycle: Cycle, node: int) -> Sequence[str]:
+    def reasons(self, cycle: CycleState, node: int) -> Sequence[str]:
         """Return upstream's reason."""
-        key = self._missing(cycle.shape)
+        key = self._missing(cycle.signature)
         return (f"looking up PVC {key}: {not_found(key)}",) if key else (TOO_MANY,)
 
-    def _missing(self, shape: Shape) -> str:
-        return next((key for key, claim in claims_of(self.state.snapshot, shape) if claim is None), "")
+    def _missing(self, signature: Signature) -> str:
+        return next((key for key, claim in claims_of(self.state.snapshot, signature) if claim is None), "")
 
     # -- the optimizer's face ---------------------------------------------------------------------------------
 
@@ -89,8 +89,8 @@ class AttachLimits(Plugin):
         """One `Distinct` for each limit and sort of node."""
         for sort, members in self._members.items():
             users: Counter[Attachment] = Counter()
-            for shape, count in zip(view.shapes, view.counts.tolist(), strict=True):
-                for attachment in self._attachments(shape, sort):
+            for signature, count in zip(view.signatures, view.counts.tolist(), strict=True):
+                for attachment in self._attachments(signature, sort):
                     users[attachment] += count
             for limited in sorted({limited for limited, _ in users}):
                 limits = np.where(members, self._limits(limited), NO_LIMIT)
@@ -101,15 +101,15 @@ class AttachLimits(Plugin):
         """Return the rule of one limit; what a single pod uses and no fixed one needs no name, only a number."""
         held = {
             thing: [node for node in nodes if limits[node] < NO_LIMIT]
-            for thing, nodes in self._bag().holders.items()
+            for thing, nodes in self._multiset().holders.items()
             if thing[0] == limited
         }
         shared = sorted(t for t, count in users.items() if t[0] == limited and (count > 1 or held.get(t)))
         index = {thing: i for i, thing in enumerate(shared)}
         own, bundle = [], []
         bundles: dict[tuple[int, ...], int] = {}
-        for shape in view.shapes:
-            things = [thing for thing in self._attachments(shape, sort) if thing[0] == limited]
+        for signature in view.signatures:
+            things = [thing for thing in self._attachments(signature, sort) if thing[0] == limited]
             own.append(sum(thing not in index for thing in things))
             mine = tuple(sorted(index[thing] for thing in things if thing in index))
             bundle.append(bundles.setdefault(mine, len(bundles)) if mine else -1)
@@ -143,14 +143,16 @@ class AttachLimits(Plugin):
             members[sort][node] = True
         return dict(members)
 
-    def _bag(self) -> Bag[Attachment]:
-        return self.state.bag(self.name, self._brought, lambda attachment: attachment[0])
+    def _multiset(self) -> Multiset[Attachment]:
+        return self.state.multiset(self.name, self._brought, lambda attachment: attachment[0])
 
-    def _brought(self, shape: Shape, node: int) -> tuple[Attachment, ...]:
-        return self._attachments(shape, self._sorts[node])
+    def _brought(self, signature: Signature, node: int) -> tuple[Attachment, ...]:
+        return self._attachments(signature, self._sorts[node])
 
-    def _attachments(self, shape: Shape, sort: Hashable) -> tuple[Attachment, ...]:
-        return self.state.memo((self.name, shape, sort), lambda: tuple(sorted(set(self.attachments(shape, sort)))))
+    def _attachments(self, signature: Signature, sort: Hashable) -> tuple[Attachment, ...]:
+        return self.state.memo(
+            (self.name, signature, sort), lambda: tuple(sorted(set(self.attachments(signature, sort))))
+        )
 
     def _limits(self, limited: str) -> Ints:
         return self.state.memo((self.name, "limits", limited), lambda: self.limits(limited))

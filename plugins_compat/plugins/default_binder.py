@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stowplan.plugins_compat.framework.cycle import Cycle
+from stowplan.plugins_compat.framework.diagnosis import CycleState
 from stowplan.plugins_compat.framework.plugin import Plugin
 
 
@@ -11,6 +11,6 @@ class DefaultBinder(Plugin):
 
     name = "DefaultBinder"
 
-    def bind(self, cycle: Cycle, node: int) -> bool:
+    def bind(self, cycle: CycleState, node: int) -> bool:
         """Take the pod."""
         return True

@@ -14,11 +14,11 @@ from pydantic import Field, model_validator
 from stowplan.models.arrays import Ints
 from stowplan.models.kubernetes import Pod
 from stowplan.plugins_compat.extenders.answers import ExtenderError
-from stowplan.plugins_compat.framework.cycle import LEFT_OUT, Cycle, Verdict
+from stowplan.plugins_compat.framework.diagnosis import LEFT_OUT, CycleState, Diagnosis
 from stowplan.plugins_compat.framework.framework import Framework
 from stowplan.plugins_compat.framework.plugin import Args, Plugin
-from stowplan.plugins_compat.framework.roster import Occupant
-from stowplan.plugins_compat.framework.shapes import Shape
+from stowplan.plugins_compat.framework.pod_index import Occupant
+from stowplan.plugins_compat.framework.signatures import Signature
 from stowplan.plugins_compat.framework.status import Code, PostFilterResult, Status
 
 PRIORITY_OFFSET = 2**31
@@ -59,7 +59,7 @@ class Candidate:
 
     def rank(self) -> tuple[int, int, int, int, int]:
         """Return what decides between candidates; the smallest is best."""
-        priorities = [victim.shape.pod.priority for victim in self.victims]
+        priorities = [victim.signature.pod.priority for victim in self.victims]
         highest = max(priorities)
         return (
             self.violations,
@@ -95,44 +95,44 @@ class DefaultPreemption(Plugin):
     name = "DefaultPreemption"
     Args = DefaultPreemptionArgs
 
-    def post_filter(self, cycle: Cycle, verdict: Verdict, handle: Framework) -> PostFilterResult:
+    def post_filter(self, cycle: CycleState, diagnosis: Diagnosis, handle: Framework) -> PostFilterResult:
         """Try the nodes that may be helped, and choose the best."""
-        if reason := self._ineligible(cycle.pod, verdict):
+        if reason := self._ineligible(cycle.pod, diagnosis):
             return PostFilterResult(Status(Code.UNSCHEDULABLE, (f"preemption: {reason}",), self.name))
-        potential = self._potential(verdict)
-        reasons = Counter({NOT_HELPFUL: len(verdict.nodes) - len(potential)})
+        potential = self._potential(diagnosis)
+        reasons = Counter({NOT_HELPFUL: len(diagnosis.nodes) - len(potential)})
         try:
             best = self._best(_DryRun(self, cycle, handle, reasons), potential)
         except ExtenderError as error:
             return PostFilterResult(Status(Code.ERROR, (str(error),), self.name))
         if best is None:
             counts = sorted(f"{count} {reason}" for reason, count in reasons.items() if count)
-            said = f"preemption: 0/{len(verdict.nodes)} nodes are available: {', '.join(counts)}."
+            said = f"preemption: 0/{len(diagnosis.nodes)} nodes are available: {', '.join(counts)}."
             return PostFilterResult(Status(Code.UNSCHEDULABLE, (said,), self.name), clears=True)
         victims = [victim.pod for victim in best.victims]
         return PostFilterResult(Status(Code.SUCCESS, (), self.name), best.node, victims)
 
-    def _ineligible(self, pod: Pod, verdict: Verdict) -> str | None:
+    def _ineligible(self, pod: Pod, diagnosis: Diagnosis) -> str | None:
         """Return why the pod may not preempt (again), in upstream's words."""
         if pod.spec.preemption_policy == "Never":
             return "not eligible due to preemptionPolicy=Never."
         node = self.state.nominator.node_of(pod)
-        if node is None or verdict.code_of(node) is Code.UNRESOLVABLE:
+        if node is None or diagnosis.code_of(node) is Code.UNRESOLVABLE:
             return None
         waits = self.release.preemption_waits_for_any
-        for occupant in self.state.roster.on(node):
+        for occupant in self.state.pod_index.on(node):
             leaving = occupant.pod.terminating and (waits or _preempted(occupant.pod))
-            if leaving and occupant.shape.pod.priority < pod.priority:
+            if leaving and occupant.signature.pod.priority < pod.priority:
                 return "not eligible due to a terminating pod on the nominated node."
         return None
 
-    def _potential(self, verdict: Verdict) -> Ints:
+    def _potential(self, diagnosis: Diagnosis) -> Ints:
         """Return the nodes whose rejection may be undone by removing pods, in list order."""
         if self.release.pinned_nodes_fail:
-            helped = verdict.codes == Code.UNSCHEDULABLE
+            helped = diagnosis.codes == Code.UNSCHEDULABLE
         else:
-            helped = (verdict.codes != Code.UNRESOLVABLE) | (verdict.failed_by == LEFT_OUT)
-        nodes: Ints = verdict.nodes[helped]
+            helped = (diagnosis.codes != Code.UNRESOLVABLE) | (diagnosis.failed_by == LEFT_OUT)
+        nodes: Ints = diagnosis.nodes[helped]
         return nodes
 
     def _best(self, run: _DryRun, potential: Ints) -> Candidate | None:
@@ -184,7 +184,7 @@ class DefaultPreemption(Plugin):
         parted: tuple[list[Occupant], list[Occupant]] = ([], [])
         for occupant in ordered:
             violates = False
-            for b in self._budgets(occupant.shape):
+            for b in self._budgets(occupant.signature):
                 status = budgets[b].status
                 if status is None or occupant.pod.name not in status.disrupted_pods:
                     left[b] -= 1
@@ -199,11 +199,11 @@ class DefaultPreemption(Plugin):
             victims = sorted(victims, key=_importance)
         return Candidate(node, victims, violations)
 
-    def _budgets(self, shape: Shape) -> Sequence[int]:
+    def _budgets(self, signature: Signature) -> Sequence[int]:
         """Return the disruption budgets that select a shape; an empty or missing selector selects nothing."""
 
         def make() -> list[int]:
-            labels, namespace = shape.pod.metadata.labels, shape.pod.namespace
+            labels, namespace = signature.pod.metadata.labels, signature.pod.namespace
             return [
                 b
                 for b, budget in enumerate(self.state.snapshot.pod_disruption_budgets)
@@ -215,7 +215,7 @@ class DefaultPreemption(Plugin):
                 and budget.spec.selector.matches(labels)
             ]
 
-        return self.state.memo((self.name, shape), make)
+        return self.state.memo((self.name, signature), make)
 
 
 class _DryRun:
@@ -230,7 +230,7 @@ class _DryRun:
         Counts the nodes that are no candidates, by reason.
     """
 
-    def __init__(self, plugin: DefaultPreemption, cycle: Cycle, handle: Framework, reasons: Counter[str]) -> None:
+    def __init__(self, plugin: DefaultPreemption, cycle: CycleState, handle: Framework, reasons: Counter[str]) -> None:
         self.plugin = plugin
         self.state = plugin.state
         self.cycle = cycle
@@ -271,7 +271,7 @@ class _DryRun:
 
     def _leavers(self, node: int) -> Protected:
         priority = self.cycle.pod.priority
-        return self.plugin.protected([o for o in self.state.roster.on(node) if o.shape.pod.priority < priority])
+        return self.plugin.protected([o for o in self.state.pod_index.on(node) if o.signature.pod.priority < priority])
 
     def _reprieve_together(self, nodes: Sequence[int]) -> list[Candidate | None]:
         """Return the candidates when only requests matter: no node then depends on another."""
@@ -283,7 +283,7 @@ class _DryRun:
             for turn in range(max(map(len, orders), default=0)):
                 asked = [i for i, order in enumerate(orders) if turn < len(order)]
                 here = np.array([nodes[i] for i in asked], dtype=np.int64)
-                back = np.array([self.state.vector(orders[i][turn].shape) for i in asked]).T
+                back = np.array([self.state.vector(orders[i][turn].signature) for i in asked]).T
                 requested[:, here] += back
                 failed = np.zeros(len(here), dtype=np.bool_)
                 for check in self.checks:
@@ -298,21 +298,21 @@ class _DryRun:
         protected = self._leavers(node)
         gone = protected.order
         for occupant in gone:
-            self.handle.count(self.cycle, occupant.shape, node, -1)
+            self.handle.count(self.cycle, occupant.signature, node, -1)
         try:
             status = self._fit(node)
             if status is not None:
                 self.reasons.update(dict.fromkeys(status.reasons, 1))
                 return None
             for occupant in protected.order:
-                self.handle.count(self.cycle, occupant.shape, node, 1)
+                self.handle.count(self.cycle, occupant.signature, node, 1)
                 if self._fit(node) is None:
                     gone.remove(occupant)
                 else:
-                    self.handle.count(self.cycle, occupant.shape, node, -1)
+                    self.handle.count(self.cycle, occupant.signature, node, -1)
         finally:
             for occupant in gone:
-                self.handle.count(self.cycle, occupant.shape, node, 1)
+                self.handle.count(self.cycle, occupant.signature, node, 1)
         return self._candidate(node, protected, gone)
 
     def _candidate(self, node: int, protected: Protected, victims: Sequence[Occupant]) -> Candidate | None:
@@ -327,7 +327,7 @@ class _DryRun:
 
 def _importance(occupant: Occupant) -> tuple[int, int]:
     """Return a key that sorts the more important pod first: by priority, then who started earlier."""
-    return -occupant.shape.pod.priority, occupant.started
+    return -occupant.signature.pod.priority, occupant.started
 
 
 def _preempted(pod: Pod) -> bool:

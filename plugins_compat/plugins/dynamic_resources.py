@@ -10,7 +10,7 @@ from stowplan.models.arrays import Ints
 from stowplan.models.kubernetes import Pod
 from stowplan.models.problem import Weighted
 from stowplan.plugins_compat.compiler.view import View
-from stowplan.plugins_compat.framework.cycle import Cycle, Verdict
+from stowplan.plugins_compat.framework.diagnosis import CycleState, Diagnosis
 from stowplan.plugins_compat.framework.framework import Framework
 from stowplan.plugins_compat.framework.plugin import Plugin
 from stowplan.plugins_compat.framework.status import Code, NodeSet, PostFilterResult, Status
@@ -26,16 +26,16 @@ class DynamicResources(Plugin):
         """Refuse pods with resource claims."""
         return "resource claims (DynamicResources) are not modelled" if pod.spec.resource_claims else None
 
-    def pre_filter(self, cycle: Cycle) -> Status | NodeSet | None:
+    def pre_filter(self, cycle: CycleState) -> Status | NodeSet | None:
         """Reject pods with resource claims, loudly: nothing here could say where their devices are."""
         reason = self.refuses(cycle.pod)
         return Status(Code.ERROR, (reason,)) if reason else None
 
-    def post_filter(self, cycle: Cycle, verdict: Verdict, handle: Framework) -> PostFilterResult:
+    def post_filter(self, cycle: CycleState, diagnosis: Diagnosis, handle: Framework) -> PostFilterResult:
         """Have no claims to give up."""
         return PostFilterResult(Status(Code.UNSCHEDULABLE, ("no new claims to deallocate",), self.name))
 
-    def score(self, cycle: Cycle, nodes: Ints) -> Ints:
+    def score(self, cycle: CycleState, nodes: Ints) -> Ints:
         """Return 0 for every node."""
         return np.zeros(len(nodes), dtype=np.int64)
 

@@ -28,12 +28,12 @@ from stowplan.models.kubernetes.devices import (
 )
 from stowplan.models.problem import Devices, Origin, Rule
 from stowplan.plugins_compat.compiler.view import View
-from stowplan.plugins_compat.framework.cycle import Cycle
+from stowplan.plugins_compat.framework.counts import DomainCounts
+from stowplan.plugins_compat.framework.diagnosis import CycleState
 from stowplan.plugins_compat.framework.plugin import Plugin
-from stowplan.plugins_compat.framework.shapes import Shape
+from stowplan.plugins_compat.framework.signatures import Signature
 from stowplan.plugins_compat.framework.state import ClusterState
 from stowplan.plugins_compat.framework.status import Code
-from stowplan.plugins_compat.framework.tally import Tally
 from stowplan.plugins_compat.release import Release
 from stowplan.plugins_compat.requests import requests
 
@@ -96,35 +96,35 @@ class GpuShare(Plugin):
     def __init__(self, args: object, state: ClusterState) -> None:
         super().__init__(args, state)
         self._sizes: tuple[int, ...] = ()
-        self._shapes_known = 0
+        self._signatures_known = 0
         self._seen: dict[Demand, tuple[Ints, Bools]] = {}
 
     # -- the framework's face ---------------------------------------------------------------------------------
 
-    def idle(self, cycle: Cycle) -> bool:
+    def idle(self, cycle: CycleState) -> bool:
         """Whether the pod asks for no device."""
-        return not self._demand(cycle.shape)
+        return not self._demand(cycle.signature)
 
-    def filter(self, cycle: Cycle, nodes: Ints) -> Ints:
+    def filter(self, cycle: CycleState, nodes: Ints) -> Ints:
         """Reject nodes without such devices, and those where not enough of them are free."""
-        demand = self._demand(cycle.shape)
+        demand = self._demand(cycle.signature)
         codes = np.zeros(len(nodes), dtype=np.int64)
         if not demand:
             return codes
         codes[~self._fits(demand, nodes)] = Code.UNSCHEDULABLE
-        codes[~self._suits(cycle.shape)[nodes] | (self._count[nodes] < demand.devices)] = Code.UNRESOLVABLE
+        codes[~self._suits(cycle.signature)[nodes] | (self._count[nodes] < demand.devices)] = Code.UNRESOLVABLE
         return codes
 
-    def reasons(self, cycle: Cycle, node: int) -> Sequence[str]:
+    def reasons(self, cycle: CycleState, node: int) -> Sequence[str]:
         """Say whether the devices are taken, or are not of the kind or number that would do."""
-        demand = self._demand(cycle.shape)
-        if not self._suits(cycle.shape)[node] or self._count[node] < demand.devices:
+        demand = self._demand(cycle.signature)
+        if not self._suits(cycle.signature)[node] or self._count[node] < demand.devices:
             return ("node(s) didn't have the requested GPU devices",)
         return ("Insufficient GPU devices",)
 
     def accounts(self) -> Mapping[str, tuple[Ints, Ints]]:
         """Thousandths of devices."""
-        if not self._count.any() or not any(self._demand(shape) for shape in self.state.shapes.all):
+        if not self._count.any() or not any(self._demand(signature) for signature in self.state.signatures.all):
             return {}
         table = self._table()
         sizes = np.array([DEVICE, *self._sizes], dtype=np.int64)
@@ -141,7 +141,7 @@ class GpuShare(Plugin):
         allow = view.allow(self.name, self._suits)
         if allow is not None:
             yield allow
-        demands = [self._demand(shape) for shape in view.shapes]
+        demands = [self._demand(signature) for signature in view.signatures]
         if not any(demands):
             return
         table = self._table()
@@ -165,12 +165,12 @@ class GpuShare(Plugin):
         counts = [min(device_count(node), NO_MORE) for node in self.state.nodes]
         return np.array(counts, dtype=np.int64)
 
-    def _demand(self, shape: Shape) -> Demand:
-        return self.state.memo((self.name, shape), lambda: devices_asked(shape.pod, self.release))
+    def _demand(self, signature: Signature) -> Demand:
+        return self.state.memo((self.name, signature), lambda: devices_asked(signature.pod, self.release))
 
-    def _suits(self, shape: Shape) -> Bools:
+    def _suits(self, signature: Signature) -> Bools:
         """``[n]`` nodes whose devices are of a model that the pod takes."""
-        models = device_models(shape.pod) if self._demand(shape) else frozenset()
+        models = device_models(signature.pod) if self._demand(signature) else frozenset()
 
         def make() -> Bools:
             return np.array([not models or node.labels.get(GPU_MODEL) in models for node in self.state.nodes])
@@ -179,15 +179,15 @@ class GpuShare(Plugin):
 
     def _table(self) -> Ints:
         """``[1 + sizes, n]`` what the pods on each node take: whole devices, then the number of shares of each size."""
-        if len(self.state.shapes.all) > self._shapes_known:
-            self._shapes_known = len(self.state.shapes.all)
-            sizes = {share for shape in self.state.shapes.all for share in self._demand(shape).shares}
+        if len(self.state.signatures.all) > self._signatures_known:
+            self._signatures_known = len(self.state.signatures.all)
+            sizes = {share for signature in self.state.signatures.all for share in self._demand(signature).shares}
             self._sizes = tuple(sorted(sizes, reverse=True))
-        whole = self.state.tally((self.name, "whole"), lambda shape: self._demand(shape).whole)
+        whole = self.state.domain_counts((self.name, "whole"), lambda signature: self._demand(signature).whole)
         return np.array([whole.per_node, *(self._sharing(size).per_node for size in self._sizes)])
 
-    def _sharing(self, size: int) -> Tally:
-        return self.state.tally((self.name, size), lambda shape: self._demand(shape).shares.count(size))
+    def _sharing(self, size: int) -> DomainCounts:
+        return self.state.domain_counts((self.name, size), lambda signature: self._demand(signature).shares.count(size))
 
     def _fits(self, demand: Demand, nodes: Ints) -> Bools:
         """``[nodes]`` where the devices hold one more such pod; asked anew only where something changed."""

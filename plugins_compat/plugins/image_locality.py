@@ -10,9 +10,9 @@ import numpy as np
 from stowplan.models.arrays import Ints
 from stowplan.models.problem import POINTS, Weighted
 from stowplan.plugins_compat.compiler.view import View
-from stowplan.plugins_compat.framework.cycle import Cycle
+from stowplan.plugins_compat.framework.diagnosis import CycleState
 from stowplan.plugins_compat.framework.plugin import Plugin
-from stowplan.plugins_compat.framework.shapes import Shape
+from stowplan.plugins_compat.framework.signatures import Signature
 
 MEBI = 2**20
 LEAST, MOST = 23 * MEBI, 1000 * MEBI
@@ -28,16 +28,16 @@ class ImageLocality(Plugin):
 
     name = "ImageLocality"
 
-    def score(self, cycle: Cycle, nodes: Ints) -> Ints:
+    def score(self, cycle: CycleState, nodes: Ints) -> Ints:
         """Score the given nodes."""
-        return self._scores(cycle.shape)[nodes]
+        return self._scores(cycle.signature)[nodes]
 
     def terms(self, view: View) -> Iterator[Weighted]:
         """Return the scores as a table; they do not depend on where pods are."""
         yield from view.prefer_score(self.name, self._scores, lambda scores: scores)
 
-    def _scores(self, shape: Shape) -> Ints:
-        spec = shape.pod.spec
+    def _scores(self, signature: Signature) -> Ints:
+        spec = signature.pod.spec
         inits = spec.init_containers if self.release.images_of_init_containers else ()
         containers = [normalized(container.image) for container in (*inits, *spec.containers)]
         images = list(containers)

@@ -11,7 +11,7 @@ from stowplan.models.arrays import Ints
 from stowplan.models.kubernetes import Node, PersistentVolumeClaim
 from stowplan.models.problem import NO_LIMIT
 from stowplan.models.quantity import whole
-from stowplan.plugins_compat.framework.shapes import Shape
+from stowplan.plugins_compat.framework.signatures import Signature
 from stowplan.plugins_compat.plugins.attach_limits import AttachLimits, Attachment
 from stowplan.plugins_compat.plugins.csi_migration import Disk, InTreePlugin, migrated
 from stowplan.plugins_compat.plugins.volumes import claims_of, volume_of
@@ -41,13 +41,13 @@ class InTreeLimits(AttachLimits):
         """All nodes see the same."""
         return [None] * self.state.size
 
-    def attachments(self, shape: Shape, sort: Hashable) -> Iterable[Attachment]:
+    def attachments(self, signature: Signature, sort: Hashable) -> Iterable[Attachment]:
         """Yield inline disks, disks behind claims, and one for each claim that the cloud may still fill."""
         snapshot, cloud = self.state.snapshot, self.plugin.name
-        for volume in shape.pod.spec.volumes:
+        for volume in signature.pod.spec.volumes:
             if (disk := self.plugin.source(volume)) is not None:
                 yield cloud, self.disk_name(disk)
-        for key, claim in claims_of(snapshot, shape):
+        for key, claim in claims_of(snapshot, signature):
             if claim is None:
                 continue
             found = volume_of(snapshot, claim)

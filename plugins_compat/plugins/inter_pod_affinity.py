@@ -15,11 +15,11 @@ from stowplan.models.kubernetes import LabelSelector, LabelSelectorRequirement, 
 from stowplan.models.kubernetes.pod import PodAffinity, PodAffinityTerm
 from stowplan.models.problem import POINTS, Attract, Origin, Repel, Rule, Topology, Weighted
 from stowplan.plugins_compat.compiler.view import View
-from stowplan.plugins_compat.framework.cycle import Cycle
+from stowplan.plugins_compat.framework.counts import DomainCounts
+from stowplan.plugins_compat.framework.diagnosis import CycleState
 from stowplan.plugins_compat.framework.plugin import Args, Plugin
-from stowplan.plugins_compat.framework.shapes import Shape
+from stowplan.plugins_compat.framework.signatures import Signature
 from stowplan.plugins_compat.framework.status import SKIP, Code, Status
-from stowplan.plugins_compat.framework.tally import Tally
 from stowplan.plugins_compat.matching import with_keys
 
 NamespaceLabels = Mapping[str, Mapping[str, str]]
@@ -92,42 +92,42 @@ class InterPodAffinity(Plugin):
 
     # -- filter -----------------------------------------------------------------------------------------------
 
-    def pre_filter(self, cycle: Cycle) -> Status | None:
+    def pre_filter(self, cycle: CycleState) -> Status | None:
         """Skip, in releases that do, a pod without terms that nobody shuns: then nominated pods are not asked either.
 
         Without nominated pods the filter itself would come to the same, and nothing is asked.
         """
         if not self.release.pre_filter_continues or not self.state.nominator:
             return None
-        terms = self._terms(cycle.shape)
+        terms = self._terms(cycle.signature)
         shunned = any(
             self._owners(term, "anti_affinity").total(self.state.topology(term.key)).any()
-            for term in self._matching(cycle.shape, "anti_affinity")
+            for term in self._matching(cycle.signature, "anti_affinity")
         )
         return None if terms.affinity or terms.anti_affinity or shunned else SKIP
 
-    def idle(self, cycle: Cycle) -> bool:
+    def idle(self, cycle: CycleState) -> bool:
         """Whether the pod has no required term, and no pod has one against it."""
-        terms = self._terms(cycle.shape)
-        return not (terms.affinity or terms.anti_affinity or self._matching(cycle.shape, "anti_affinity"))
+        terms = self._terms(cycle.signature)
+        return not (terms.affinity or terms.anti_affinity or self._matching(cycle.signature, "anti_affinity"))
 
-    def filter(self, cycle: Cycle, nodes: Ints) -> Ints:
+    def filter(self, cycle: CycleState, nodes: Ints) -> Ints:
         """Check required affinity, then own and existing pods' anti-affinity."""
         codes = np.zeros(len(nodes), dtype=np.int64)
-        repelled = self._repelled_by_own(cycle.shape, nodes) | self._repelled_by_existing(cycle.shape, nodes)
+        repelled = self._repelled_by_own(cycle.signature, nodes) | self._repelled_by_existing(cycle.signature, nodes)
         codes[repelled] = Code.UNSCHEDULABLE
-        codes[~self._attracted(cycle.shape, nodes)] = Code.UNRESOLVABLE
+        codes[~self._attracted(cycle.signature, nodes)] = Code.UNRESOLVABLE
         return codes
 
-    def reasons(self, cycle: Cycle, node: int) -> Sequence[str]:
+    def reasons(self, cycle: CycleState, node: int) -> Sequence[str]:
         """Return upstream's reason for the first check that fails."""
         nodes = np.array([node])
         return tuple(self.count_reasons(cycle, nodes, self.filter(cycle, nodes)))
 
-    def count_reasons(self, cycle: Cycle, nodes: Ints, codes: Ints) -> Counter[str]:
+    def count_reasons(self, cycle: CycleState, nodes: Ints, codes: Ints) -> Counter[str]:
         """Count the nodes by the first check that fails."""
         repelled = nodes[codes != Code.UNRESOLVABLE]
-        own = int(self._repelled_by_own(cycle.shape, repelled).sum())
+        own = int(self._repelled_by_own(cycle.signature, repelled).sum())
         counts = {
             "node(s) didn't match pod affinity rules": len(nodes) - len(repelled),
             "node(s) didn't match pod anti-affinity rules": own,
@@ -135,8 +135,8 @@ class InterPodAffinity(Plugin):
         }
         return Counter({reason: number for reason, number in counts.items() if number})
 
-    def _attracted(self, shape: Shape, nodes: Ints) -> np.ndarray:
-        terms = self._terms(shape).affinity
+    def _attracted(self, signature: Signature, nodes: Ints) -> np.ndarray:
+        terms = self._terms(signature).affinity
         ok = np.ones(len(nodes), dtype=np.bool_)
         if not terms:
             return ok
@@ -150,38 +150,38 @@ class InterPodAffinity(Plugin):
             found = found or bool(totals.any())
             ok &= domain >= 0
             met &= (domain >= 0) & (totals[domain] > 0 if topology.size else False)
-        if not found and self._all_match(terms)(shape):
+        if not found and self._all_match(terms)(signature):
             return ok  # the first of its kind may stand wherever the keys are
         return met
 
-    def _repelled_by_own(self, shape: Shape, nodes: Ints) -> np.ndarray:
+    def _repelled_by_own(self, signature: Signature, nodes: Ints) -> np.ndarray:
         repelled = np.zeros(len(nodes), dtype=np.bool_)
-        for term in self._terms(shape).anti_affinity:
+        for term in self._terms(signature).anti_affinity:
             repelled |= self._in_domain(self._company((term,)), term.key, nodes)
         return repelled
 
-    def _repelled_by_existing(self, shape: Shape, nodes: Ints) -> np.ndarray:
+    def _repelled_by_existing(self, signature: Signature, nodes: Ints) -> np.ndarray:
         repelled = np.zeros(len(nodes), dtype=np.bool_)
-        for term in self._matching(shape, "anti_affinity"):
+        for term in self._matching(signature, "anti_affinity"):
             repelled |= self._in_domain(self._owners(term, "anti_affinity"), term.key, nodes)
         return repelled
 
-    def _in_domain(self, tally: Tally, key: str, nodes: Ints) -> np.ndarray:
+    def _in_domain(self, domain_counts: DomainCounts, key: str, nodes: Ints) -> np.ndarray:
         topology = self.state.topology(key)
         if not topology.size:
             return np.zeros(len(nodes), dtype=np.bool_)
         domain = topology.domain[nodes]
-        there: np.ndarray = (domain >= 0) & (tally.total(topology)[domain] > 0)
+        there: np.ndarray = (domain >= 0) & (domain_counts.total(topology)[domain] > 0)
         return there
 
-    def sought(self, shape: Shape) -> tuple[Sequence[Topology], Callable[[Shape], bool]]:
+    def sought(self, signature: Signature) -> tuple[Sequence[Topology], Callable[[Signature], bool]]:
         """Return the topologies of the required affinity of a shape, and the predicate of the shapes that it seeks."""
-        terms = self._terms(shape).affinity
+        terms = self._terms(signature).affinity
         return [self.state.topology(term.key) for term in terms], self._all_match(terms)
 
-    def finds_company(self, shape: Shape) -> bool:
+    def finds_company(self, signature: Signature) -> bool:
         """Whether any pod that the required affinity of a shape seeks stands anywhere."""
-        terms = self._terms(shape).affinity
+        terms = self._terms(signature).affinity
         company = self._company(terms)
         return any(company.total(self.state.topology(term.key)).any() for term in terms)
 
@@ -196,10 +196,10 @@ class InterPodAffinity(Plugin):
                 origin = Origin(self.name, f"anti-affinity over {term.key}")
                 held = view.relation(owners, repelled)
                 yield Repel(origin, seekers, targets, self.state.topology(term.key), held)
-        attracting: dict[tuple[Term, ...], list[Shape]] = {}
-        for shape in self.state.shapes.all:
-            if together := self._terms(shape).affinity:
-                attracting.setdefault(together, []).append(shape)
+        attracting: dict[tuple[Term, ...], list[Signature]] = {}
+        for signature in self.state.signatures.all:
+            if together := self._terms(signature).affinity:
+                attracting.setdefault(together, []).append(signature)
         for together, owners in attracting.items():
             company = self._matching_all(together)
             seekers, targets = view.select(owners), view.select(company)
@@ -208,23 +208,23 @@ class InterPodAffinity(Plugin):
                 origin = Origin(self.name, f"affinity over {', '.join(term.key for term in together)}")
                 yield Attract(origin, seekers, targets, topologies, view.relation(owners, company))
         rule = view.allow(
-            self.name, lambda shape: with_keys(self.state, {term.key for term in self._terms(shape).affinity})
+            self.name, lambda signature: with_keys(self.state, {term.key for term in self._terms(signature).affinity})
         )
         if rule is not None:
             yield rule
 
     # -- score ------------------------------------------------------------------------------------------------
 
-    def pre_score(self, cycle: Cycle, nodes: Ints) -> bool:
+    def pre_score(self, cycle: CycleState, nodes: Ints) -> bool:
         """Sum what company is worth, by topology key and domain."""
-        terms = self._terms(cycle.shape)
+        terms = self._terms(cycle.signature)
         if self.args.ignore_preferred_terms_of_existing_pods and not (terms.preferred or terms.preferred_anti):
             return False
         worth: dict[str, Ints] = {}
 
-        def add(tally: Tally, key: str, weight: int) -> None:
+        def add(domain_counts: DomainCounts, key: str, weight: int) -> None:
             topology = self.state.topology(key)
-            totals = tally.total(topology)
+            totals = domain_counts.total(topology)
             if weight and totals.any():
                 worth[key] = worth.get(key, np.zeros(topology.size, dtype=np.int64)) + totals * weight
 
@@ -234,15 +234,15 @@ class InterPodAffinity(Plugin):
             add(self._company((term,)), term.key, -weight)
         if not self.args.ignore_preferred_terms_of_existing_pods or terms.preferred or terms.preferred_anti:
             hard = self.args.hard_pod_affinity_weight
-            for term in self._matching(cycle.shape, "affinity"):
+            for term in self._matching(cycle.signature, "affinity"):
                 add(self._owners(term, "affinity"), term.key, hard)
             for role, sign in (("preferred", 1), ("preferred_anti", -1)):
-                for term in self._matching(cycle.shape, role):
+                for term in self._matching(cycle.signature, role):
                     add(self._owners(term, role), term.key, sign)
         cycle.data[self.name] = worth
         return bool(worth) or not self.release.skips_idle_scores
 
-    def score(self, cycle: Cycle, nodes: Ints) -> Ints:
+    def score(self, cycle: CycleState, nodes: Ints) -> Ints:
         """Sum what the company in the node's domains is worth."""
         raw = np.zeros(len(nodes), dtype=np.int64)
         for key, worth in cycle.data[self.name].items():
@@ -250,7 +250,7 @@ class InterPodAffinity(Plugin):
             raw += np.where(domain >= 0, worth[domain], 0)
         return raw
 
-    def normalize(self, cycle: Cycle, nodes: Ints, scores: Ints) -> Ints:
+    def normalize(self, cycle: CycleState, nodes: Ints, scores: Ints) -> Ints:
         """Scale between the smallest and the largest, dividing before multiplying, as upstream does in floats."""
         if not cycle.data[self.name] or not len(scores):
             return scores
@@ -268,10 +268,10 @@ class InterPodAffinity(Plugin):
         node at the moment of placement, which has no final-state meaning.
         """
         for role, together in (("preferred", False), ("preferred_anti", True)):
-            owners: dict[tuple[Term, int], list[Shape]] = {}
-            for shape in self.state.shapes.all:
-                for weighted in getattr(self._terms(shape), role):
-                    owners.setdefault(weighted, []).append(shape)
+            owners: dict[tuple[Term, int], list[Signature]] = {}
+            for signature in self.state.signatures.all:
+                for weighted in getattr(self._terms(signature), role):
+                    owners.setdefault(weighted, []).append(signature)
             for (term, weight), owning in owners.items():
                 origin = Origin(self.name, f"{role.replace('_', ' ')} over {term.key}")
                 company = self._matching_all((term,))
@@ -279,19 +279,19 @@ class InterPodAffinity(Plugin):
 
     # -- matching ---------------------------------------------------------------------------------------------
 
-    def _terms(self, shape: Shape) -> Terms:
+    def _terms(self, signature: Signature) -> Terms:
         def make() -> Terms:
-            affinity = shape.pod.spec.affinity
+            affinity = signature.pod.spec.affinity
             toward = (affinity and affinity.pod_affinity) or NO_AFFINITY
             away = (affinity and affinity.pod_anti_affinity) or NO_AFFINITY
             return Terms(
-                tuple(self._term(shape.pod, term) for term in toward.required),
-                tuple(self._term(shape.pod, term) for term in away.required),
-                tuple((self._term(shape.pod, w.pod_affinity_term), w.weight) for w in toward.preferred),
-                tuple((self._term(shape.pod, w.pod_affinity_term), w.weight) for w in away.preferred),
+                tuple(self._term(signature.pod, term) for term in toward.required),
+                tuple(self._term(signature.pod, term) for term in away.required),
+                tuple((self._term(signature.pod, w.pod_affinity_term), w.weight) for w in toward.preferred),
+                tuple((self._term(signature.pod, w.pod_affinity_term), w.weight) for w in away.preferred),
             )
 
-        return self.state.memo((self.name, "terms", shape), make)
+        return self.state.memo((self.name, "terms", signature), make)
 
     def _term(self, owner: Pod, term: PodAffinityTerm) -> Term:
         selector = term.label_selector
@@ -306,55 +306,57 @@ class InterPodAffinity(Plugin):
             names = frozenset({owner.namespace})
         return Term(term.topology_key, selector, names, term.namespace_selector)
 
-    def _all_match(self, terms: Sequence[Term]) -> Callable[[Shape], bool]:
+    def _all_match(self, terms: Sequence[Term]) -> Callable[[Signature], bool]:
         """Return the predicate of shapes that match all terms of an incoming pod."""
         labels, twice = self.state.snapshot.namespace_labels, self.release.affinity_keeps_namespace_selector
-        return lambda shape: all(term.matches_existing(shape.pod, labels, twice) for term in terms)
+        return lambda signature: all(term.matches_existing(signature.pod, labels, twice) for term in terms)
 
-    def _matching_all(self, terms: Sequence[Term]) -> list[Shape]:
+    def _matching_all(self, terms: Sequence[Term]) -> list[Signature]:
         """Return the shapes that match all terms of an incoming pod."""
         matches = self._all_match(terms)
-        return [shape for shape in self.state.shapes.selected(terms[0].selector) if matches(shape)]
+        return [signature for signature in self.state.signatures.selected(terms[0].selector) if matches(signature)]
 
-    def _repelled(self, term: Term) -> list[Shape]:
+    def _repelled(self, term: Term) -> list[Signature]:
         """Return the shapes that an anti-affinity term keeps away, whoever comes first."""
         labels, existing = self.state.snapshot.namespace_labels, self._all_match((term,))
-        selected = self.state.shapes.selected(term.selector)
-        return [shape for shape in selected if existing(shape) or term.matches_incoming(shape.pod, labels)]
+        selected = self.state.signatures.selected(term.selector)
+        return [
+            signature for signature in selected if existing(signature) or term.matches_incoming(signature.pod, labels)
+        ]
 
-    def _company(self, terms: tuple[Term, ...]) -> Tally:
+    def _company(self, terms: tuple[Term, ...]) -> DomainCounts:
         """Count the pods that match all of the terms."""
         key = (self.name, "company", terms)
-        return self.state.tally(key, self._all_match(terms), lambda: self._matching_all(terms))
+        return self.state.domain_counts(key, self._all_match(terms), lambda: self._matching_all(terms))
 
-    def _owners(self, term: Term, role: str) -> Tally:
+    def _owners(self, term: Term, role: str) -> DomainCounts:
         """Count the pods that have a term; a preferred one counts its weight."""
 
-        def weight(shape: Shape) -> int:
-            mine = getattr(self._terms(shape), role)
+        def weight(signature: Signature) -> int:
+            mine = getattr(self._terms(signature), role)
             if role.startswith("preferred"):
                 return sum(weight for other, weight in mine if other == term)
             return sum(other == term for other in mine)
 
-        return self.state.tally((self.name, role, term), weight, lambda: self._owned(role).get(term, ()))
+        return self.state.domain_counts((self.name, role, term), weight, lambda: self._owned(role).get(term, ()))
 
-    def _owned(self, role: str) -> dict[Term, list[Shape]]:
+    def _owned(self, role: str) -> dict[Term, list[Signature]]:
         """Return every distinct term in a role, with the shapes that have it."""
-        shapes = self.state.shapes.all
+        signatures = self.state.signatures.all
 
-        def make() -> dict[Term, list[Shape]]:
-            owned: dict[Term, list[Shape]] = {}
-            for shape in shapes:
-                mine = getattr(self._terms(shape), role)
+        def make() -> dict[Term, list[Signature]]:
+            owned: dict[Term, list[Signature]] = {}
+            for signature in signatures:
+                mine = getattr(self._terms(signature), role)
                 for term in dict.fromkeys(item[0] if role.startswith("preferred") else item for item in mine):
-                    owned.setdefault(term, []).append(shape)
+                    owned.setdefault(term, []).append(signature)
             return owned
 
-        return self.state.memo((self.name, "owned", role, len(shapes)), make)
+        return self.state.memo((self.name, "owned", role, len(signatures)), make)
 
-    def _matching(self, shape: Shape, role: str) -> Sequence[Term]:
+    def _matching(self, signature: Signature, role: str) -> Sequence[Term]:
         """Return the distinct terms of existing pods, in a role, that match the incoming pod."""
-        number = len(self.state.shapes.all)
+        number = len(self.state.signatures.all)
         labels = self.state.snapshot.namespace_labels
 
         def index() -> dict[tuple[str, str] | None, list[Term]]:
@@ -367,8 +369,10 @@ class InterPodAffinity(Plugin):
 
         def make() -> list[Term]:
             by_label = self.state.memo((self.name, "index", role, number), index)
-            candidates = [t for label in (None, *shape.pod.metadata.labels.items()) for t in by_label.get(label, ())]
-            return [term for term in candidates if term.matches_incoming(shape.pod, labels)]
+            candidates = [
+                t for label in (None, *signature.pod.metadata.labels.items()) for t in by_label.get(label, ())
+            ]
+            return [term for term in candidates if term.matches_incoming(signature.pod, labels)]
 
-        key: Hashable = (self.name, "matching", role, number, shape)
+        key: Hashable = (self.name, "matching", role, number, signature)
         return self.state.memo(key, make)

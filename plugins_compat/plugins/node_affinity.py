@@ -12,9 +12,9 @@ from stowplan.models.kubernetes.pod import NodeAffinity as Affinity
 from stowplan.models.kubernetes.pod import PreferredSchedulingTerm
 from stowplan.models.problem import Weighted
 from stowplan.plugins_compat.compiler.view import View
-from stowplan.plugins_compat.framework.cycle import Cycle
+from stowplan.plugins_compat.framework.diagnosis import CycleState
 from stowplan.plugins_compat.framework.plugin import Args, default_normalize
-from stowplan.plugins_compat.framework.shapes import Shape
+from stowplan.plugins_compat.framework.signatures import Signature
 from stowplan.plugins_compat.framework.status import Code, NodeSet, Status
 from stowplan.plugins_compat.matching import everywhere, matching, required_nodes, required_selector, selected
 from stowplan.plugins_compat.plugins.static_filter import StaticFilter
@@ -38,9 +38,9 @@ class NodeAffinity(StaticFilter):
     surrogate = "normalised over all nodes the pod may use, not over those feasible at the moment"
     Args = NodeAffinityArgs
 
-    def pre_filter(self, cycle: Cycle) -> Status | NodeSet | None:
+    def pre_filter(self, cycle: CycleState) -> Status | NodeSet | None:
         """Narrow the nodes when every required term names some."""
-        required = required_selector(cycle.shape.pod)
+        required = required_selector(cycle.signature.pod)
         if required is None or not required.node_selector_terms:
             return None
         names: frozenset[str] = frozenset()
@@ -54,28 +54,28 @@ class NodeAffinity(StaticFilter):
             names |= pinned
         return NodeSet(names) if names else Status(Code.UNRESOLVABLE, ("pod affinity terms conflict",))
 
-    def passes(self, shape: Shape) -> Bools:
+    def passes(self, signature: Signature) -> Bools:
         """``[n]`` nodes that the pod and the profile both select."""
-        return self._added() & required_nodes(self.state, shape)
+        return self._added() & required_nodes(self.state, signature)
 
-    def reasons(self, cycle: Cycle, node: int) -> Sequence[str]:
+    def reasons(self, cycle: CycleState, node: int) -> Sequence[str]:
         """Return upstream's reason."""
         if not self._added()[node]:
             return ("node(s) didn't match scheduler-enforced node affinity",)
         return ("node(s) didn't match Pod's node affinity/selector",)
 
-    def pre_score(self, cycle: Cycle, nodes: Ints) -> bool:
+    def pre_score(self, cycle: CycleState, nodes: Ints) -> bool:
         """Drop out, in releases that do, when there is nothing to prefer."""
         affinity = cycle.pod.spec.affinity
         own = affinity and affinity.node_affinity and affinity.node_affinity.preferred
         added = self.args.added_affinity and self.args.added_affinity.preferred
         return bool(own or added) or not self.release.skips_idle_scores
 
-    def score(self, cycle: Cycle, nodes: Ints) -> Ints:
+    def score(self, cycle: CycleState, nodes: Ints) -> Ints:
         """Sum the weights of matching preferred terms."""
-        return self._weights(cycle.shape)[nodes]
+        return self._weights(cycle.signature)[nodes]
 
-    def normalize(self, cycle: Cycle, nodes: Ints, scores: Ints) -> Ints:
+    def normalize(self, cycle: CycleState, nodes: Ints, scores: Ints) -> Ints:
         """Scale so that the best node has 100."""
         return default_normalize(scores)
 
@@ -90,17 +90,17 @@ class NodeAffinity(StaticFilter):
         required = added.required
         return self.state.memo((self.name, "added"), lambda: selected(self.state, required))
 
-    def _preferred(self, shape: Shape) -> Sequence[PreferredSchedulingTerm]:
-        affinity = shape.pod.spec.affinity
+    def _preferred(self, signature: Signature) -> Sequence[PreferredSchedulingTerm]:
+        affinity = signature.pod.spec.affinity
         own = affinity.node_affinity.preferred if affinity and affinity.node_affinity else ()
         added = self.args.added_affinity.preferred if self.args.added_affinity else ()
         return [term for term in (*added, *own) if term.weight and not term.preference.empty]
 
-    def _weights(self, shape: Shape) -> Ints:
+    def _weights(self, signature: Signature) -> Ints:
         def make() -> Ints:
             total = np.zeros(self.state.size, dtype=np.int64)
-            for term in self._preferred(shape):
+            for term in self._preferred(signature):
                 total[matching(self.state, term.preference)] += term.weight
             return total
 
-        return self.state.memo((self.name, "preferred", shape), make)
+        return self.state.memo((self.name, "preferred", signature), make)

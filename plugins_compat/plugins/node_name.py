@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from stowplan.models.arrays import Bools
-from stowplan.plugins_compat.framework.cycle import Cycle
-from stowplan.plugins_compat.framework.shapes import Shape
+from stowplan.plugins_compat.framework.diagnosis import CycleState
+from stowplan.plugins_compat.framework.signatures import Signature
 from stowplan.plugins_compat.matching import everywhere
 from stowplan.plugins_compat.plugins.static_filter import StaticFilter
 
@@ -23,13 +23,13 @@ class NodeName(StaticFilter):
     name = "NodeName"
     one_reason_a_code = True
 
-    def passes(self, shape: Shape) -> Bools:
+    def passes(self, signature: Signature) -> Bools:
         """``[n]`` the named node, or all."""
-        wanted = self.state.pinned_node(shape.pod)
+        wanted = self.state.pinned_node(signature.pod)
         if not wanted:
             return everywhere(self.state)
         return np.array([node.name == wanted for node in self.state.nodes], dtype=np.bool_)
 
-    def reasons(self, cycle: Cycle, node: int) -> Sequence[str]:
+    def reasons(self, cycle: CycleState, node: int) -> Sequence[str]:
         """Return upstream's reason."""
         return ("node(s) didn't match the requested node name",)

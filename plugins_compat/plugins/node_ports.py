@@ -10,11 +10,11 @@ from stowplan.models.arrays import Ints
 from stowplan.models.kubernetes import Pod
 from stowplan.models.problem import AtMost, Origin, Rule
 from stowplan.plugins_compat.compiler.view import View
-from stowplan.plugins_compat.framework.cycle import Cycle
+from stowplan.plugins_compat.framework.counts import DomainCounts
+from stowplan.plugins_compat.framework.diagnosis import CycleState
 from stowplan.plugins_compat.framework.plugin import Plugin
-from stowplan.plugins_compat.framework.shapes import Shape
+from stowplan.plugins_compat.framework.signatures import Signature
 from stowplan.plugins_compat.framework.status import Code
-from stowplan.plugins_compat.framework.tally import Tally
 from stowplan.plugins_compat.release import Release
 
 ANY_IP = "0.0.0.0"
@@ -42,20 +42,20 @@ class NodePorts(Plugin):
     name = "NodePorts"
     one_reason_a_code = True
 
-    def idle(self, cycle: Cycle) -> bool:
+    def idle(self, cycle: CycleState) -> bool:
         """Whether the pod wants no host port."""
-        return not self._ports(cycle.shape)
+        return not self._ports(cycle.signature)
 
-    def filter(self, cycle: Cycle, nodes: Ints) -> Ints:
+    def filter(self, cycle: CycleState, nodes: Ints) -> Ints:
         """Reject nodes with a port in conflict."""
         taken = np.zeros(len(nodes), dtype=np.bool_)
-        for protocol, port, ip in self._ports(cycle.shape):
+        for protocol, port, ip in self._ports(cycle.signature):
             rivals = (None,) if ip == ANY_IP else (ip, ANY_IP)
             for rival in rivals:
                 taken |= self._users(protocol, port, rival).per_node[nodes] > 0
         return np.where(taken, Code.UNSCHEDULABLE, Code.SUCCESS)
 
-    def reasons(self, cycle: Cycle, node: int) -> Sequence[str]:
+    def reasons(self, cycle: CycleState, node: int) -> Sequence[str]:
         """Return upstream's reason."""
         return ("node(s) didn't have free ports for the requested pod ports",)
 
@@ -64,10 +64,10 @@ class NodePorts(Plugin):
 
         Groups are made by IP because two pods that want different IPs of one port do not conflict.
         """
-        users: dict[HostPort, list[Shape]] = {}
-        for shape in self.state.shapes.all:
-            for wanted in sorted(self._ports(shape)):
-                users.setdefault(wanted, []).append(shape)
+        users: dict[HostPort, list[Signature]] = {}
+        for signature in self.state.signatures.all:
+            for wanted in sorted(self._ports(signature)):
+                users.setdefault(wanted, []).append(signature)
         for protocol, port, ip in users:
             everywhere = (protocol, port, ANY_IP)
             if ip == ANY_IP and any(other[:2] == (protocol, port) and other != everywhere for other in users):
@@ -77,13 +77,13 @@ class NodePorts(Plugin):
             if len(group):
                 yield AtMost(Origin(self.name, f"{protocol} {port}"), group, view.by_node, 1, view.held(rivals))
 
-    def _ports(self, shape: Shape) -> frozenset[HostPort]:
-        return self.state.memo((self.name, shape), lambda: host_ports(shape.pod, self.release))
+    def _ports(self, signature: Signature) -> frozenset[HostPort]:
+        return self.state.memo((self.name, signature), lambda: host_ports(signature.pod, self.release))
 
-    def _users(self, protocol: str, port: int, ip: str | None) -> Tally:
+    def _users(self, protocol: str, port: int, ip: str | None) -> DomainCounts:
         """Count the pods that hold a port on an IP, or on any."""
 
-        def holds(shape: Shape) -> bool:
-            return any((p, n) == (protocol, port) and ip in (None, i) for p, n, i in self._ports(shape))
+        def holds(signature: Signature) -> bool:
+            return any((p, n) == (protocol, port) and ip in (None, i) for p, n, i in self._ports(signature))
 
-        return self.state.tally((self.name, protocol, port, ip), holds)
+        return self.state.domain_counts((self.name, protocol, port, ip), holds)

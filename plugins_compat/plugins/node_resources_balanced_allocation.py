@@ -9,7 +9,7 @@ import numpy as np
 from stowplan.models.arrays import Floats, Ints
 from stowplan.models.problem import POINTS, NodeScore, Origin, Weighted
 from stowplan.plugins_compat.compiler.view import View
-from stowplan.plugins_compat.framework.cycle import Cycle
+from stowplan.plugins_compat.framework.diagnosis import CycleState
 from stowplan.plugins_compat.framework.plugin import Args, Plugin
 from stowplan.plugins_compat.plugins.resource_scores import ResourceSpec, Scored, default_resources, score_loads
 
@@ -27,13 +27,13 @@ class NodeResourcesBalancedAllocation(Plugin):
     surrogate = "1.36: the balance after placement, as in 1.24, instead of the improvement"
     Args = NodeResourcesBalancedAllocationArgs
 
-    def pre_score(self, cycle: Cycle, nodes: Ints) -> bool:
+    def pre_score(self, cycle: CycleState, nodes: Ints) -> bool:
         """Drop out, in releases that do, for a pod that requests none of the balanced resources."""
-        asked = self._scored().requests(cycle.shape)
+        asked = self._scored().requests(cycle.signature)
         idle = not any(asked.get(spec.name) for spec in self._scored().specs)
         return not (idle and self.release.skips_idle_scores)
 
-    def score(self, cycle: Cycle, nodes: Ints) -> Ints:
+    def score(self, cycle: CycleState, nodes: Ints) -> Ints:
         """Score in the release's own way."""
         after = self._balance(cycle, nodes, with_pod=True)
         if self.release.balanced == "std":
@@ -52,16 +52,16 @@ class NodeResourcesBalancedAllocation(Plugin):
         if loads is None or len(loads) != 2:
             view.note(f"{self.name}: only two resources that every pod counts on are in the model")
             return
-        scored = np.array([1 for _ in view.shapes], dtype=np.int64)
+        scored = np.array([1 for _ in view.signatures], dtype=np.int64)
         yield Weighted(1, NodeScore(Origin(self.name), "balanced", loads, view.point, scored))
 
     def _scored(self) -> Scored:
         resources = self.args.resources or default_resources()
         return self.state.memo((self.name, "scored"), lambda: Scored(self.state, resources, nonzero=False))
 
-    def _balance(self, cycle: Cycle, nodes: Ints, *, with_pod: bool) -> Ints:
+    def _balance(self, cycle: CycleState, nodes: Ints, *, with_pod: bool) -> Ints:
         """``trunc((1 − std) · 100)`` over the fractions of the resources that the node has, in upstream's order."""
-        used, capacity, _ = self._scored().usage(cycle.shape, nodes, with_pod=with_pod)
+        used, capacity, _ = self._scored().usage(cycle.signature, nodes, with_pod=with_pod)
         counted = capacity > 0
         fraction = np.where(counted, np.minimum(1.0, used / np.maximum(capacity, 1)), 0.0)
         number = counted.sum(axis=0)

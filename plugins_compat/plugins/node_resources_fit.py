@@ -12,11 +12,11 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from stowplan.models.arrays import Ints
-from stowplan.models.problem import POINTS, SEVERITY, Capacity, NodeScore, Origin, Rule, Weighted
+from stowplan.models.problem import PENALTY_WEIGHT, POINTS, Capacity, NodeScore, Origin, Rule, Weighted
 from stowplan.plugins_compat.compiler.view import View
-from stowplan.plugins_compat.framework.cycle import Cycle
+from stowplan.plugins_compat.framework.diagnosis import CycleState
 from stowplan.plugins_compat.framework.plugin import Args, Plugin
-from stowplan.plugins_compat.framework.shapes import Shape
+from stowplan.plugins_compat.framework.signatures import Signature
 from stowplan.plugins_compat.framework.status import Code
 from stowplan.plugins_compat.plugins.resource_scores import ResourceSpec, Scored, default_resources, score_loads
 from stowplan.plugins_compat.requests import CPU, EPHEMERAL, MEMORY, NATIVE, PODS, is_extended, requests
@@ -79,9 +79,9 @@ class NodeResourcesFit(Plugin):
     reads = "requests"
     Args = NodeResourcesFitArgs
 
-    def filter(self, cycle: Cycle, nodes: Ints) -> Ints:
+    def filter(self, cycle: CycleState, nodes: Ints) -> Ints:
         """Reject nodes where some request exceeds what is free."""
-        rows, amounts = self._compared(cycle.shape)
+        rows, amounts = self._compared(cycle.signature)
         capacity = self.state.allocatable[np.ix_(rows, nodes)]
         lacking = amounts[:, None] > capacity - self.state.requested[np.ix_(rows, nodes)]
         codes = np.where(lacking.any(axis=0), Code.UNSCHEDULABLE, Code.SUCCESS)
@@ -90,15 +90,15 @@ class NodeResourcesFit(Plugin):
             codes[hopeless.any(axis=0)] = Code.UNRESOLVABLE
         return codes
 
-    def reasons(self, cycle: Cycle, node: int) -> Sequence[str]:
+    def reasons(self, cycle: CycleState, node: int) -> Sequence[str]:
         """Name every resource that is short, in upstream's order."""
-        rows, amounts = self._compared(cycle.shape)
+        rows, amounts = self._compared(cycle.signature)
         free = self.state.allocatable[rows, node] - self.state.requested[rows, node]
         return [self._shortage(row) for row, lacking in zip(rows, amounts > free, strict=True) if lacking]
 
-    def count_reasons(self, cycle: Cycle, nodes: Ints, codes: Ints) -> Counter[str]:
+    def count_reasons(self, cycle: CycleState, nodes: Ints, codes: Ints) -> Counter[str]:
         """Count the nodes on which each resource is short."""
-        rows, amounts = self._compared(cycle.shape)
+        rows, amounts = self._compared(cycle.signature)
         free = self.state.allocatable[np.ix_(rows, nodes)] - self.state.requested[np.ix_(rows, nodes)]
         short = (amounts[:, None] > free).sum(axis=1).tolist()
         return Counter({self._shortage(row): number for row, number in zip(rows, short, strict=True) if number})
@@ -110,25 +110,25 @@ class NodeResourcesFit(Plugin):
     def rules(self, view: View) -> Iterable[Rule]:
         """One `Capacity` for each resource that some shape requests."""
         for name, row in self.state.resources.items():
-            demand = np.array([self._demand(shape, row) for shape in view.shapes], dtype=np.int64)
+            demand = np.array([self._demand(signature, row) for signature in view.signatures], dtype=np.int64)
             if demand.any():
                 yield self._capacity(name, row, demand)
         if not self.release.fit_skips_zero:
             full = self._overcommitted()
-            rule = view.allow(self.name, lambda shape: ~(full & bool(self._asked(shape))))
+            rule = view.allow(self.name, lambda signature: ~(full & bool(self._asked(signature))))
             if rule is not None:
                 yield rule
 
-    def pre_score(self, cycle: Cycle, nodes: Ints) -> bool:
+    def pre_score(self, cycle: CycleState, nodes: Ints) -> bool:
         """Note what is scored."""
         cycle.data[self.name] = self._scored()
         return True
 
-    def score(self, cycle: Cycle, nodes: Ints) -> Ints:
+    def score(self, cycle: CycleState, nodes: Ints) -> Ints:
         """Score by the chosen strategy."""
         strategy = self.args.scoring_strategy
         scored: Scored = cycle.data[self.name]
-        used, capacity, weights = scored.usage(cycle.shape, nodes)
+        used, capacity, weights = scored.usage(cycle.signature, nodes)
         if not len(weights):
             return np.zeros(len(nodes), dtype=np.int64)
         if strategy.type == "RequestedToCapacityRatio":
@@ -151,19 +151,19 @@ class NodeResourcesFit(Plugin):
         if kind is None or loads is None:
             view.note(f"{self.name}: this scoring strategy is not in the model")
             return
-        scored = np.ones(len(view.shapes), dtype=np.int64)
+        scored = np.ones(len(view.signatures), dtype=np.int64)
         yield Weighted(1, NodeScore(Origin(self.name), kind, loads, view.point, scored))  # type: ignore[arg-type]
 
     def _scored(self) -> Scored:
         resources = self.args.scoring_strategy.resources or default_resources()
         return self.state.memo((self.name, "scored"), lambda: Scored(self.state, resources, nonzero=True))
 
-    def _compared(self, shape: Shape) -> tuple[Ints, Ints]:
+    def _compared(self, signature: Signature) -> tuple[Ints, Ints]:
         """Return the rows that the filter compares, pods first, and the pod's amounts."""
 
         def make() -> tuple[Ints, Ints]:
-            vector = self.state.vector(shape)
-            asked = self._asked(shape)
+            vector = self.state.vector(signature)
+            asked = self._asked(signature)
             rows = [self.state.resources[PODS]]
             for name, row in self.state.resources.items():
                 compared = name in asked or (name in NATIVE and bool(asked))
@@ -172,14 +172,14 @@ class NodeResourcesFit(Plugin):
                     rows.append(row)
             return np.array(rows), vector[rows]
 
-        return self.state.memo((self.name, shape), make)
+        return self.state.memo((self.name, signature), make)
 
-    def _asked(self, shape: Shape) -> set[str]:
+    def _asked(self, signature: Signature) -> set[str]:
         """Return what a pod requests; a scalar that it names counts even when it names 0 of it.
 
         CPU, memory and ephemeral storage are compared for every pod that requests anything.
         """
-        amounts = requests(shape.pod, self.release)
+        amounts = requests(signature.pod, self.release)
         return {name for name, amount in amounts.items() if amount or name not in NATIVE}
 
     @property
@@ -193,8 +193,8 @@ class NodeResourcesFit(Plugin):
             name in args.ignored_resources or name.partition("/")[0] in args.ignored_resource_groups
         )
 
-    def _demand(self, shape: Shape, row: int) -> int:
-        rows, amounts = self._compared(shape)
+    def _demand(self, signature: Signature, row: int) -> int:
+        rows, amounts = self._compared(signature)
         found = np.flatnonzero(rows == row)
         return int(amounts[found[0]]) if len(found) else 0
 
@@ -206,8 +206,8 @@ class NodeResourcesFit(Plugin):
         unit = math.gcd(*demand.tolist())
         allocatable = self.state.allocatable[row]
         free = (allocatable - self.state.requested[row]) // unit
-        severity = np.maximum(1, SEVERITY * unit // np.maximum(1, allocatable))
-        return Capacity(Origin(self.name, name), demand // unit, free, np.minimum(severity, SEVERITY), unit)
+        penalty_weight = np.maximum(1, PENALTY_WEIGHT * unit // np.maximum(1, allocatable))
+        return Capacity(Origin(self.name, name), demand // unit, free, np.minimum(penalty_weight, PENALTY_WEIGHT), unit)
 
 
 def _ratio_score(used: Ints, capacity: Ints, weights: Ints, points: Sequence[ShapePoint]) -> Ints:

@@ -8,8 +8,8 @@ import numpy as np
 
 from stowplan.models.arrays import Bools
 from stowplan.models.kubernetes.taints import Taint, tolerated
-from stowplan.plugins_compat.framework.cycle import Cycle
-from stowplan.plugins_compat.framework.shapes import Shape
+from stowplan.plugins_compat.framework.diagnosis import CycleState
+from stowplan.plugins_compat.framework.signatures import Signature
 from stowplan.plugins_compat.matching import everywhere
 from stowplan.plugins_compat.plugins.static_filter import StaticFilter
 
@@ -22,14 +22,14 @@ class NodeUnschedulable(StaticFilter):
     name = "NodeUnschedulable"
     one_reason_a_code = True
 
-    def passes(self, shape: Shape) -> Bools:
+    def passes(self, signature: Signature) -> Bools:
         """``[n]`` all nodes that are not cordoned, or all."""
-        if tolerated(CORDONED, shape.pod.spec.tolerations):
+        if tolerated(CORDONED, signature.pod.spec.tolerations):
             return everywhere(self.state)
         return self.state.memo(
             (self.name, "open"), lambda: np.array([not node.unschedulable for node in self.state.nodes], dtype=np.bool_)
         )
 
-    def reasons(self, cycle: Cycle, node: int) -> Sequence[str]:
+    def reasons(self, cycle: CycleState, node: int) -> Sequence[str]:
         """Return upstream's reason."""
         return ("node(s) were unschedulable",)

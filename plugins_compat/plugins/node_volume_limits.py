@@ -12,7 +12,7 @@ from stowplan.models.kubernetes import PersistentVolume
 from stowplan.models.kubernetes.base import EMPTY
 from stowplan.models.problem import NO_LIMIT
 from stowplan.models.quantity import whole
-from stowplan.plugins_compat.framework.shapes import Shape
+from stowplan.plugins_compat.framework.signatures import Signature
 from stowplan.plugins_compat.plugins.attach_limits import AttachLimits, Attachment
 from stowplan.plugins_compat.plugins.csi_migration import MIGRATABLE, migrated_plugins, plugin_of
 from stowplan.plugins_compat.plugins.volumes import claims_of, volume_of
@@ -43,18 +43,18 @@ class NodeVolumeLimits(AttachLimits):
         """Nodes differ in the in-tree plugins that were taken over there."""
         return migrated_plugins(self.state.snapshot, self.release.always_migrated)
 
-    def attachments(self, shape: Shape, sort: Hashable) -> Iterable[Attachment]:
+    def attachments(self, signature: Signature, sort: Hashable) -> Iterable[Attachment]:
         """Yield the volumes of drivers: behind claims, to be made for claims, and inline ones taken over."""
         assert isinstance(sort, frozenset)
         snapshot = self.state.snapshot
-        for volume in shape.pod.spec.volumes:
+        for volume in signature.pod.spec.volumes:
             found = plugin_of(volume)
             if found and found[0].name in sort:
                 plugin, disk = found
                 # An inline volume has no zone to be told by.
                 if handle := plugin.handle(disk, EMPTY):
                     yield plugin.driver, handle
-        for key, claim in claims_of(snapshot, shape):
+        for key, claim in claims_of(snapshot, signature):
             if claim is None:
                 continue
             bound = volume_of(snapshot, claim)
@@ -105,7 +105,9 @@ class NodeVolumeLimits(AttachLimits):
             for pod in snapshot.pods:
                 node = snapshot.node_index.get(pod.node_name)
                 if node in nodes and not pod.finished:
-                    attached -= {(node, thing) for thing in self.attachments(self.state.shapes.of(pod), sorts[node])}
+                    attached -= {
+                        (node, thing) for thing in self.attachments(self.state.signatures.of(pod), sorts[node])
+                    }
             left: dict[str, list[int]] = {}
             for node, (driver, _) in attached:
                 left.setdefault(driver, []).append(node)

@@ -17,11 +17,11 @@ from stowplan.models.kubernetes.taints import tolerated
 from stowplan.models.objective import HOSTNAME, ZONE
 from stowplan.models.problem import POINTS, Origin, Rule, Spread, Topology, Weighted
 from stowplan.plugins_compat.compiler.view import View
-from stowplan.plugins_compat.framework.cycle import Cycle
+from stowplan.plugins_compat.framework.counts import DomainCounts, Eligible
+from stowplan.plugins_compat.framework.diagnosis import CycleState
 from stowplan.plugins_compat.framework.plugin import Args, Plugin
-from stowplan.plugins_compat.framework.shapes import Shape
+from stowplan.plugins_compat.framework.signatures import Signature
 from stowplan.plugins_compat.framework.status import Code
-from stowplan.plugins_compat.framework.tally import Eligible, Tally
 from stowplan.plugins_compat.matching import required_nodes, with_keys
 from stowplan.plugins_compat.plugins.default_selector import default_selector
 
@@ -87,37 +87,37 @@ class PodTopologySpread(Plugin):
 
     # -- filter -----------------------------------------------------------------------------------------------
 
-    def idle(self, cycle: Cycle) -> bool:
+    def idle(self, cycle: CycleState) -> bool:
         """Whether the pod has no hard constraint."""
-        return not self._constraints(cycle.shape, HARD)
+        return not self._constraints(cycle.signature, HARD)
 
-    def count_pod(self, cycle: Cycle, shape: Shape, node: int, count: int) -> None:
+    def count_pod(self, cycle: CycleState, signature: Signature, node: int, count: int) -> None:
         """Note pods that upstream's first count passes over but later changes of it do not.
 
         Those are terminating pods, and any pod where a constraint selects with an empty selector.
         """
-        for constraint in self._constraints(cycle.shape, HARD):
+        for constraint in self._constraints(cycle.signature, HARD):
             selector, namespace = constraint.selector, cycle.pod.namespace
             if (
                 selector is not None
                 and constraint.eligible.mask[node]
-                and shape.pod.namespace == namespace
-                and selector.matches(shape.pod.metadata.labels)
-                and not self._counts(namespace, selector)(shape)
+                and signature.pod.namespace == namespace
+                and selector.matches(signature.pod.metadata.labels)
+                and not self._counts(namespace, selector)(signature)
             ):
                 changes = cycle.data.setdefault(self._CHANGES, {})
                 place = (id(constraint), int(constraint.topology.domain[node]))
                 changes[place] = changes.get(place, 0) + count
 
-    def filter(self, cycle: Cycle, nodes: Ints) -> Ints:
+    def filter(self, cycle: CycleState, nodes: Ints) -> Ints:
         """Reject nodes without a topology key for good, nodes with too much skew for now."""
         codes = np.zeros(len(nodes), dtype=np.int64)
-        for constraint in self._constraints(cycle.shape, HARD):
+        for constraint in self._constraints(cycle.signature, HARD):
             undecided = codes == Code.SUCCESS
             domain = constraint.topology.domain[nodes]
             codes[undecided & (domain < 0)] = Code.UNRESOLVABLE
             undecided &= domain >= 0
-            totals = self._changed(cycle, constraint, self._totals(cycle.shape, constraint))
+            totals = self._changed(cycle, constraint, self._totals(cycle.signature, constraint))
             known = self._domains(constraint)
             if not len(known):
                 continue
@@ -126,7 +126,7 @@ class PodTopologySpread(Plugin):
             codes[undecided & (skew > constraint.max_skew)] = Code.UNSCHEDULABLE
         return codes
 
-    def reasons(self, cycle: Cycle, node: int) -> Sequence[str]:
+    def reasons(self, cycle: CycleState, node: int) -> Sequence[str]:
         """Return upstream's reason."""
         reason = "node(s) didn't match pod topology spread constraints"
         if self.filter(cycle, np.array([node]))[0] == Code.UNRESOLVABLE:
@@ -135,22 +135,22 @@ class PodTopologySpread(Plugin):
 
     def rules(self, view: View) -> Iterable[Rule]:
         """One `Spread` for each distinct constraint, and an `Allow` for nodes that lack a key."""
-        groups: dict[Any, tuple[Constraint, Shape]] = {}
-        bound: dict[Any, list[Shape]] = {}
-        for shape in self.state.shapes.all:
-            for c in self._constraints(shape, HARD):
-                what = (shape.pod.namespace, c.key, c.max_skew, c.min_domains, c.selector, id(c.eligible))
-                groups.setdefault(what, (c, shape))
-                bound.setdefault(what, []).append(shape)
-        for what, (c, shape) in groups.items():
-            yield self._spread(view, c, shape.pod.namespace, bound[what])
+        groups: dict[Any, tuple[Constraint, Signature]] = {}
+        bound: dict[Any, list[Signature]] = {}
+        for signature in self.state.signatures.all:
+            for c in self._constraints(signature, HARD):
+                what = (signature.pod.namespace, c.key, c.max_skew, c.min_domains, c.selector, id(c.eligible))
+                groups.setdefault(what, (c, signature))
+                bound.setdefault(what, []).append(signature)
+        for what, (c, signature) in groups.items():
+            yield self._spread(view, c, signature.pod.namespace, bound[what])
         rule = view.allow(
-            self.name, lambda shape: with_keys(self.state, {c.key for c in self._constraints(shape, HARD)})
+            self.name, lambda signature: with_keys(self.state, {c.key for c in self._constraints(signature, HARD)})
         )
         if rule is not None:
             yield rule
 
-    def _spread(self, view: View, constraint: Constraint, namespace: str, seekers: Sequence[Shape]) -> Spread:
+    def _spread(self, view: View, constraint: Constraint, namespace: str, seekers: Sequence[Signature]) -> Spread:
         topology = self._restricted(constraint)
         counted = self._counted(namespace, constraint.selector)
         return Spread(
@@ -164,20 +164,20 @@ class PodTopologySpread(Plugin):
             topology.total(view.held(counted)),
         )
 
-    def balanced(self, shape: Shape) -> Sequence[tuple[Constraint, Callable[[Shape], bool]]]:
+    def balanced(self, signature: Signature) -> Sequence[tuple[Constraint, Callable[[Signature], bool]]]:
         """Return the hard constraints of a shape, each with the predicate of the shapes that it counts."""
-        namespace = shape.pod.namespace
-        return [(c, self._counts(namespace, c.selector)) for c in self._constraints(shape, HARD)]
+        namespace = signature.pod.namespace
+        return [(c, self._counts(namespace, c.selector)) for c in self._constraints(signature, HARD)]
 
     # -- score ------------------------------------------------------------------------------------------------
 
-    def pre_score(self, cycle: Cycle, nodes: Ints) -> bool:
+    def pre_score(self, cycle: CycleState, nodes: Ints) -> bool:
         """Note the constraints and their weights over the candidates."""
-        constraints = self._constraints(cycle.shape, SOFT)
+        constraints = self._constraints(cycle.signature, SOFT)
         if not constraints and self.release.skips_idle_scores:
             return False
         ignored = np.zeros(len(nodes), dtype=np.bool_)
-        if self._needs_all_keys(cycle.shape):
+        if self._needs_all_keys(cycle.signature):
             for c in constraints:
                 ignored |= c.topology.domain[nodes] < 0
         weights: list[float] = []
@@ -194,16 +194,16 @@ class PodTopologySpread(Plugin):
         cycle.data[self.name] = (constraints, weights, ignored)
         return True
 
-    def score(self, cycle: Cycle, nodes: Ints) -> Ints:
+    def score(self, cycle: CycleState, nodes: Ints) -> Ints:
         """Sum, over the constraints, the pods in the node's domain times the weight, rounded half away from zero."""
         constraints, weights, ignored = cycle.data[self.name]
         raw = np.zeros(len(nodes), dtype=np.float64)
         for i, c in enumerate(constraints):
             domain = c.topology.domain[nodes]
             if c.key == HOSTNAME:
-                count = self._tally(cycle.shape.pod.namespace, c.selector).per_node[nodes]
+                count = self._domain_counts(cycle.signature.pod.namespace, c.selector).per_node[nodes]
             elif c.topology.size:
-                count = self._soft_totals(cycle.shape, constraints, i)[domain]
+                count = self._soft_totals(cycle.signature, constraints, i)[domain]
             else:
                 continue
             raw += np.where(domain >= 0, count * weights[i] + float(c.max_skew - 1), 0.0)
@@ -211,7 +211,7 @@ class PodTopologySpread(Plugin):
         rounded: Ints = (np.trunc(raw) + (raw - np.trunc(raw) >= 0.5)).astype(np.int64)
         return rounded
 
-    def normalize(self, cycle: Cycle, nodes: Ints, scores: Ints) -> Ints:
+    def normalize(self, cycle: CycleState, nodes: Ints, scores: Ints) -> Ints:
         """Turn over and scale between the smallest and the largest; ignored nodes get 0."""
         ignored: Bools = cycle.data[self.name][2]
         counted = scores[~ignored]
@@ -228,12 +228,12 @@ class PodTopologySpread(Plugin):
         Constraints weigh in as ``ln(domains + 2)``, as upstream weighs them.
         """
         groups: dict[Any, tuple[Constraint, str, float]] = {}
-        for shape in view.shapes:
-            soft = self._constraints(shape, SOFT)
+        for signature in view.signatures:
+            soft = self._constraints(signature, SOFT)
             weights = [math.log(max(1, c.topology.size) + 2) for c in soft]
             for c, weight in zip(soft, weights, strict=True):
-                what = (shape.pod.namespace, c.key, c.selector)
-                groups.setdefault(what, (c, shape.pod.namespace, weight / sum(weights)))
+                what = (signature.pod.namespace, c.key, c.selector)
+                groups.setdefault(what, (c, signature.pod.namespace, weight / sum(weights)))
         for c, namespace, share in groups.values():
             yield from view.even(
                 Origin(self.name, f"{_words(c.selector)} over {c.key}"),
@@ -244,11 +244,11 @@ class PodTopologySpread(Plugin):
 
     # -- constraints ------------------------------------------------------------------------------------------
 
-    def _constraints(self, shape: Shape, mode: str) -> Sequence[Constraint]:
-        return self.state.memo((self.name, mode, shape), lambda: self._make(shape, mode))
+    def _constraints(self, signature: Signature, mode: str) -> Sequence[Constraint]:
+        return self.state.memo((self.name, mode, signature), lambda: self._make(signature, mode))
 
-    def _make(self, shape: Shape, mode: str) -> Sequence[Constraint]:
-        pod = shape.pod
+    def _make(self, signature: Signature, mode: str) -> Sequence[Constraint]:
+        pod = signature.pod
         own = pod.spec.topology_spread_constraints
         given: Iterable[TopologySpreadConstraint] = own
         derived: LabelSelector | None = None
@@ -259,14 +259,14 @@ class PodTopologySpread(Plugin):
                 return ()
         used = [c for c in given if c.when_unsatisfiable == mode]
         # Nodes must carry every key of the set to count, except for the system's own soft defaults.
-        every_key = mode == HARD or self._needs_all_keys(shape)
+        every_key = mode == HARD or self._needs_all_keys(signature)
         keyed = with_keys(self.state, {c.topology_key for c in used} if every_key else set())
-        return [self._constraint(shape, c, derived if not own else c.label_selector, keyed) for c in used]
+        return [self._constraint(signature, c, derived if not own else c.label_selector, keyed) for c in used]
 
     def _constraint(
-        self, shape: Shape, c: TopologySpreadConstraint, selector: LabelSelector | None, keyed: Bools
+        self, signature: Signature, c: TopologySpreadConstraint, selector: LabelSelector | None, keyed: Bools
     ) -> Constraint:
-        pod = shape.pod
+        pod = signature.pod
         if self.release.spread_label_keys and c.label_selector is not None:
             selector = c.label_selector.also(
                 *(
@@ -278,9 +278,9 @@ class PodTopologySpread(Plugin):
         policies = self.release.spread_policies
         mask = keyed
         if not policies or (c.node_affinity_policy or "Honor") == "Honor":
-            mask = mask & required_nodes(self.state, shape)
+            mask = mask & required_nodes(self.state, signature)
         if policies and c.node_taints_policy == "Honor":
-            mask = mask & self._tolerated(shape)
+            mask = mask & self._tolerated(signature)
         return Constraint(
             c.topology_key,
             self.state.topology(c.topology_key),
@@ -291,11 +291,11 @@ class PodTopologySpread(Plugin):
             selector is not None and selector.matches(pod.metadata.labels),
         )
 
-    def _needs_all_keys(self, shape: Shape) -> bool:
-        return bool(shape.pod.spec.topology_spread_constraints) or self.args.defaulting_type == "List"
+    def _needs_all_keys(self, signature: Signature) -> bool:
+        return bool(signature.pod.spec.topology_spread_constraints) or self.args.defaulting_type == "List"
 
-    def _tolerated(self, shape: Shape) -> Bools:
-        tolerations = shape.pod.spec.tolerations
+    def _tolerated(self, signature: Signature) -> Bools:
+        tolerations = signature.pod.spec.tolerations
 
         def make() -> Bools:
             return np.array(
@@ -310,38 +310,38 @@ class PodTopologySpread(Plugin):
 
     # -- counts -----------------------------------------------------------------------------------------------
 
-    def _counts(self, namespace: str, selector: LabelSelector | None) -> Callable[[Shape], bool]:
+    def _counts(self, namespace: str, selector: LabelSelector | None) -> Callable[[Signature], bool]:
         """Return the predicate of shapes that count: same namespace, selected, not terminating."""
         if selector is None or (selector.empty and not self.release.spread_empty_selector_counts):
-            return lambda shape: False
+            return lambda signature: False
 
-        def counts(shape: Shape) -> bool:
-            pod: Pod = shape.pod
+        def counts(signature: Signature) -> bool:
+            pod: Pod = signature.pod
             return pod.namespace == namespace and not pod.terminating and selector.matches(pod.metadata.labels)
 
         return counts
 
-    def _counted(self, namespace: str, selector: LabelSelector | None) -> list[Shape]:
+    def _counted(self, namespace: str, selector: LabelSelector | None) -> list[Signature]:
         """Return the shapes that count."""
         counts = self._counts(namespace, selector)
-        return [shape for shape in self.state.shapes.selected(selector, namespace) if counts(shape)]
+        return [signature for signature in self.state.signatures.selected(selector, namespace) if counts(signature)]
 
-    def _tally(self, namespace: str, selector: LabelSelector | None) -> Tally:
-        return self.state.tally(
+    def _domain_counts(self, namespace: str, selector: LabelSelector | None) -> DomainCounts:
+        return self.state.domain_counts(
             (self.name, namespace, selector),
             self._counts(namespace, selector),
             lambda: self._counted(namespace, selector),
         )
 
-    def _totals(self, shape: Shape, constraint: Constraint) -> Ints:
+    def _totals(self, signature: Signature, constraint: Constraint) -> Ints:
         """``[d]`` pods that count, by domain, for a hard constraint."""
         source = constraint
         if not self.release.spread_per_constraint:
             # Counts are kept by key and value, and the last constraint with the key writes them.
-            source = [c for c in self._constraints(shape, HARD) if c.key == constraint.key][-1]
-        return self._tally(shape.pod.namespace, source.selector).total(source.topology, source.eligible)
+            source = [c for c in self._constraints(signature, HARD) if c.key == constraint.key][-1]
+        return self._domain_counts(signature.pod.namespace, source.selector).total(source.topology, source.eligible)
 
-    def _changed(self, cycle: Cycle, constraint: Constraint, totals: Ints) -> Ints:
+    def _changed(self, cycle: CycleState, constraint: Constraint, totals: Ints) -> Ints:
         """Return the counts with what `count_pod` noted."""
         changes = [
             (domain, change) for (c, domain), change in cycle.data.get(self._CHANGES, {}).items() if c == id(constraint)
@@ -353,13 +353,13 @@ class PodTopologySpread(Plugin):
             changed[domain] += change
         return changed
 
-    def _soft_totals(self, shape: Shape, constraints: Sequence[Constraint], i: int) -> Ints:
+    def _soft_totals(self, signature: Signature, constraints: Sequence[Constraint], i: int) -> Ints:
         """``[d]`` pods that count, by domain, for a soft constraint."""
-        namespace, c = shape.pod.namespace, constraints[i]
+        namespace, c = signature.pod.namespace, constraints[i]
         if self.release.spread_per_constraint:
-            return self._tally(namespace, c.selector).total(c.topology, c.eligible)
+            return self._domain_counts(namespace, c.selector).total(c.topology, c.eligible)
         same_key = [other for other in constraints if other.key == c.key]
-        parts = [self._tally(namespace, o.selector).total(o.topology, o.eligible) for o in same_key]
+        parts = [self._domain_counts(namespace, o.selector).total(o.topology, o.eligible) for o in same_key]
         total: Ints = np.sum(parts, axis=0)
         return total
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from stowplan.models.arrays import Ints
 from stowplan.models.problem import Load
 from stowplan.plugins_compat.compiler.view import View
-from stowplan.plugins_compat.framework.shapes import Shape
+from stowplan.plugins_compat.framework.signatures import Signature
 from stowplan.plugins_compat.framework.state import ClusterState
 from stowplan.plugins_compat.requests import CPU, MEMORY, NATIVE, score_request
 
@@ -44,27 +44,27 @@ class Scored:
         self.nonzero = nonzero
         self.specs = [spec for spec in resources if spec.name in state.resources]
 
-    def requests(self, shape: Shape) -> dict[str, int]:
+    def requests(self, signature: Signature) -> dict[str, int]:
         """Return what the incoming pod counts for."""
         return self.state.memo(
-            ("score request", self.nonzero, shape),
-            lambda: score_request(shape.pod, self.state.release, nonzero=self.nonzero),
+            ("score request", self.nonzero, signature),
+            lambda: score_request(signature.pod, self.state.release, nonzero=self.nonzero),
         )
 
-    def usage(self, shape: Shape, nodes: Ints, *, with_pod: bool = True) -> tuple[Ints, Ints, Ints]:
+    def usage(self, signature: Signature, nodes: Ints, *, with_pod: bool = True) -> tuple[Ints, Ints, Ints]:
         """Return usage ``[k, nodes]``, capacity ``[k, nodes]`` and weights ``[k]`` of the resources that count.
 
         Resources that are neither native nor requested by the pod do not count; neither does, on a node, one that
         the node has none of (its capacity is 0).
         """
-        asked = self.requests(shape)
+        asked = self.requests(signature)
         specs = [spec for spec in self.specs if spec.name in NATIVE or asked.get(spec.name)]
         used = [self.on_nodes(spec.name)[nodes] + (asked.get(spec.name, 0) if with_pod else 0) for spec in specs]
         capacity = [self.state.allocatable[self.state.resources[spec.name]][nodes] for spec in specs]
-        shape_of_none = np.zeros((0, len(nodes)), dtype=np.int64)
+        signature_of_none = np.zeros((0, len(nodes)), dtype=np.int64)
         return (
-            np.array(used) if specs else shape_of_none,
-            np.array(capacity) if specs else shape_of_none,
+            np.array(used) if specs else signature_of_none,
+            np.array(capacity) if specs else signature_of_none,
             np.array([spec.weight or 1 for spec in specs], dtype=np.int64),
         )
 
@@ -92,9 +92,9 @@ def score_loads(view: View, scored: Scored, finest: int | None = None) -> tuple[
         row = scored.state.resources[spec.name]
         if scored.nonzero and spec.name in (CPU, MEMORY):
             which = 0 if spec.name == CPU else 1
-            demand = [int(scored.state.nonzero_vector(shape)[which]) for shape in view.shapes]
+            demand = [int(scored.state.nonzero_vector(signature)[which]) for signature in view.signatures]
         else:
-            demand = [int(scored.state.vector(shape)[row]) for shape in view.shapes]
+            demand = [int(scored.state.vector(signature)[row]) for signature in view.signatures]
         held = scored.on_nodes(spec.name)
         loads.append(
             view.load(np.array(demand, dtype=np.int64), held, scored.state.allocatable[row], spec.weight or 1, finest)

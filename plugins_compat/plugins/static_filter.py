@@ -9,9 +9,9 @@ import numpy as np
 from stowplan.models.arrays import Bools, Ints
 from stowplan.models.problem import Rule
 from stowplan.plugins_compat.compiler.view import View
-from stowplan.plugins_compat.framework.cycle import Cycle
+from stowplan.plugins_compat.framework.diagnosis import CycleState
 from stowplan.plugins_compat.framework.plugin import Plugin
-from stowplan.plugins_compat.framework.shapes import Shape
+from stowplan.plugins_compat.framework.signatures import Signature
 from stowplan.plugins_compat.framework.status import Code
 
 
@@ -20,17 +20,17 @@ class StaticFilter(Plugin):
 
     reads = "nothing"
 
-    def passes(self, shape: Shape) -> Bools:
+    def passes(self, signature: Signature) -> Bools:
         """``[n]`` the nodes that pods of this shape may use."""
         raise NotImplementedError
 
-    def mask(self, shape: Shape) -> Bools:
+    def mask(self, signature: Signature) -> Bools:
         """Return `passes`, worked out once a shape."""
-        return self.state.memo((self.name, shape), lambda: self.passes(shape))
+        return self.state.memo((self.name, signature), lambda: self.passes(signature))
 
-    def filter(self, cycle: Cycle, nodes: Ints) -> Ints:
+    def filter(self, cycle: CycleState, nodes: Ints) -> Ints:
         """Reject, for good, the nodes outside the mask."""
-        return np.where(self.mask(cycle.shape)[nodes], Code.SUCCESS, Code.UNRESOLVABLE)
+        return np.where(self.mask(cycle.signature)[nodes], Code.SUCCESS, Code.UNRESOLVABLE)
 
     def rules(self, view: View) -> Iterable[Rule]:
         """Return the masks as one `Allow`."""

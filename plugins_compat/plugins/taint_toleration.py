@@ -10,9 +10,9 @@ from stowplan.models.arrays import Bools, Ints
 from stowplan.models.kubernetes.taints import Taint, tolerated
 from stowplan.models.problem import Weighted
 from stowplan.plugins_compat.compiler.view import View
-from stowplan.plugins_compat.framework.cycle import Cycle
+from stowplan.plugins_compat.framework.diagnosis import CycleState
 from stowplan.plugins_compat.framework.plugin import default_normalize
-from stowplan.plugins_compat.framework.shapes import Shape
+from stowplan.plugins_compat.framework.signatures import Signature
 from stowplan.plugins_compat.plugins.static_filter import StaticFilter
 
 
@@ -22,23 +22,23 @@ class TaintToleration(StaticFilter):
     name = "TaintToleration"
     surrogate = "normalised over all nodes the pod may use, not over those feasible at the moment"
 
-    def passes(self, shape: Shape) -> Bools:
+    def passes(self, signature: Signature) -> Bools:
         """``[n]`` nodes whose hard taints are all tolerated."""
-        return self._by_taints(lambda taints: self._first_untolerated(shape, taints) is None).astype(np.bool_)
+        return self._by_taints(lambda taints: self._first_untolerated(signature, taints) is None).astype(np.bool_)
 
-    def reasons(self, cycle: Cycle, node: int) -> Sequence[str]:
+    def reasons(self, cycle: CycleState, node: int) -> Sequence[str]:
         """Return upstream's reason; older releases name the taint."""
         if self.release.generic_taint_reason:
             return ("node(s) had untolerated taint(s)",)
-        taint = self._first_untolerated(cycle.shape, self.state.nodes[node].taints)
+        taint = self._first_untolerated(cycle.signature, self.state.nodes[node].taints)
         assert taint is not None
         return (f"node(s) had untolerated taint {{{taint.key}: {taint.value}}}",)
 
-    def score(self, cycle: Cycle, nodes: Ints) -> Ints:
+    def score(self, cycle: CycleState, nodes: Ints) -> Ints:
         """Count untolerated PreferNoSchedule taints."""
-        return self._untolerated_soft(cycle.shape)[nodes]
+        return self._untolerated_soft(cycle.signature)[nodes]
 
-    def normalize(self, cycle: Cycle, nodes: Ints, scores: Ints) -> Ints:
+    def normalize(self, cycle: CycleState, nodes: Ints, scores: Ints) -> Ints:
         """Fewest untolerated taints is best."""
         return default_normalize(scores, reverse=True)
 
@@ -46,18 +46,18 @@ class TaintToleration(StaticFilter):
         """Return the scores as a table, normalised over the nodes that each shape may use at all."""
         yield from view.prefer_score(self.name, self._untolerated_soft, lambda s: default_normalize(s, reverse=True))
 
-    def _first_untolerated(self, shape: Shape, taints: Sequence[Taint]) -> Taint | None:
-        tolerations = shape.pod.spec.tolerations
+    def _first_untolerated(self, signature: Signature, taints: Sequence[Taint]) -> Taint | None:
+        tolerations = signature.pod.spec.tolerations
         hard = (taint for taint in taints if taint.effect != "PreferNoSchedule")
         return next((taint for taint in hard if not tolerated(taint, tolerations)), None)
 
-    def _untolerated_soft(self, shape: Shape) -> Ints:
-        soft = [t for t in shape.pod.spec.tolerations if t.effect in ("", "PreferNoSchedule")]
+    def _untolerated_soft(self, signature: Signature) -> Ints:
+        soft = [t for t in signature.pod.spec.tolerations if t.effect in ("", "PreferNoSchedule")]
 
         def count(taints: Sequence[Taint]) -> int:
             return sum(t.effect == "PreferNoSchedule" and not tolerated(t, soft) for t in taints)
 
-        return self.state.memo((self.name, "soft", shape), lambda: self._by_taints(count))
+        return self.state.memo((self.name, "soft", signature), lambda: self._by_taints(count))
 
     def _by_taints(self, value: Callable[[Sequence[Taint]], int]) -> Ints:
         """Evaluate once for each distinct set of taints, then spread over the nodes."""

@@ -15,9 +15,9 @@ from stowplan.models.kubernetes import CSIStorageCapacity, NodeSelector, Persist
 from stowplan.models.problem import Rule, Weighted
 from stowplan.models.quantity import whole
 from stowplan.plugins_compat.compiler.view import View
-from stowplan.plugins_compat.framework.cycle import Cycle
+from stowplan.plugins_compat.framework.diagnosis import CycleState
 from stowplan.plugins_compat.framework.plugin import Args, Plugin
-from stowplan.plugins_compat.framework.shapes import Shape
+from stowplan.plugins_compat.framework.signatures import Signature
 from stowplan.plugins_compat.framework.state import ClusterState
 from stowplan.plugins_compat.framework.status import Code, NodeSet, Status
 from stowplan.plugins_compat.matching import everywhere, selected
@@ -89,20 +89,20 @@ class VolumeBinding(Plugin):
 
     # -- the framework's face ---------------------------------------------------------------------------------
 
-    def pre_filter(self, cycle: Cycle) -> Status | NodeSet | None:
+    def pre_filter(self, cycle: CycleState) -> Status | NodeSet | None:
         """Reject a pod with a claim that is not there, is going away, or that nothing can bind now."""
-        reason = self._unusable(cycle.shape, cycle.pod) or (IMMEDIATE if self._immediate(cycle.shape) else "")
+        reason = self._unusable(cycle.signature, cycle.pod) or (IMMEDIATE if self._immediate(cycle.signature) else "")
         return Status(Code.UNRESOLVABLE, (reason,)) if reason else None
 
-    def filter(self, cycle: Cycle, nodes: Ints) -> Ints:
+    def filter(self, cycle: CycleState, nodes: Ints) -> Ints:
         """Reject, for good, the nodes where some claim cannot be served."""
-        if not cycle.shape.claims:
+        if not cycle.signature.claims:
             return np.zeros(len(nodes), dtype=np.int64)
-        return np.where(self._find(cycle.shape).rejected[nodes], Code.UNRESOLVABLE, Code.SUCCESS)
+        return np.where(self._find(cycle.signature).rejected[nodes], Code.UNRESOLVABLE, Code.SUCCESS)
 
-    def reasons(self, cycle: Cycle, node: int) -> Sequence[str]:
+    def reasons(self, cycle: CycleState, node: int) -> Sequence[str]:
         """Return upstream's reasons, in its order."""
-        found = self._find(cycle.shape)
+        found = self._find(cycle.signature)
         reasons = (
             (found.unreachable, self.release.volume_reason),
             (found.unbindable, NOTHING_TO_BIND),
@@ -111,19 +111,19 @@ class VolumeBinding(Plugin):
         )
         return tuple(reason for nodes, reason in reasons if nodes[node])
 
-    def pre_score(self, cycle: Cycle, nodes: Ints) -> bool:
+    def pre_score(self, cycle: CycleState, nodes: Ints) -> bool:
         """Drop out in releases that do; the score is behind a gate that is off."""
         return not self.release.skips_idle_scores
 
-    def score(self, cycle: Cycle, nodes: Ints) -> Ints:
+    def score(self, cycle: CycleState, nodes: Ints) -> Ints:
         """Return 0 for every node."""
         return np.zeros(len(nodes), dtype=np.int64)
 
-    def reserve(self, cycle: Cycle, node: int) -> Status | None:
+    def reserve(self, cycle: CycleState, node: int) -> Status | None:
         """Promise the volumes that the node would take, and choose the node for those to be made."""
-        if not cycle.shape.claims:
+        if not cycle.signature.claims:
             return None
-        found = self._find(cycle.shape)
+        found = self._find(cycle.signature)
         taken = {int(volumes[node]): key for key, volumes in found.taken if volumes[node] != NONE}
         made = [key for key, nodes in found.made if nodes[node]]
         if taken or made:
@@ -133,7 +133,7 @@ class VolumeBinding(Plugin):
         cycle.data[self.name] = (tuple(taken), made)
         return None
 
-    def unreserve(self, cycle: Cycle, node: int) -> None:
+    def unreserve(self, cycle: CycleState, node: int) -> None:
         """Take the promises back."""
         taken, made = cycle.data.pop(self.name, ((), ()))
         for volume in taken:
@@ -142,7 +142,7 @@ class VolumeBinding(Plugin):
             self._node_chosen.pop(key, None)
         self._bindings.clear()
 
-    def pre_bind(self, cycle: Cycle, node: int) -> Status | None:
+    def pre_bind(self, cycle: CycleState, node: int) -> Status | None:
         """Succeed: upstream waits here for the volume controllers, which do what was promised."""
         return None
 
@@ -154,15 +154,15 @@ class VolumeBinding(Plugin):
 
     def refuses(self, pod: Pod) -> str | None:
         """Refuse pods whose volumes the snapshot does not show, or leaves a choice."""
-        snapshot, shape = self.state.snapshot, self.state.shapes.of(pod)
-        for key, claim in claims_of(snapshot, shape):
+        snapshot, signature = self.state.snapshot, self.state.signatures.of(pod)
+        for key, claim in claims_of(snapshot, signature):
             if claim is None:
                 return f"claim {key} is not in the snapshot"
             if claim.spec.volume_name and volume_of(snapshot, claim) is None:
                 return f"volume {claim.spec.volume_name} of claim {key} is not in the snapshot"
-        if reason := self._unusable(shape, pod):
+        if reason := self._unusable(signature, pod):
             return reason
-        for key, claim in claims_of(snapshot, shape):
+        for key, claim in claims_of(snapshot, signature):
             if claim is None or claim.bound or not waits(snapshot, claim):
                 continue
             if self._users()[key] > 1:
@@ -176,30 +176,30 @@ class VolumeBinding(Plugin):
         rule = view.allow(self.name, self._allowed)
         return [rule] if rule is not None else []
 
-    def _allowed(self, shape: Shape) -> Bools:
+    def _allowed(self, signature: Signature) -> Bools:
         """``[n]`` the nodes that pods of this shape may use."""
-        if not shape.claims:
+        if not signature.claims:
             return everywhere(self.state)
-        gone = any(claim is None for _, claim in claims_of(self.state.snapshot, shape))
-        if gone or self._immediate(shape):
+        gone = any(claim is None for _, claim in claims_of(self.state.snapshot, signature))
+        if gone or self._immediate(signature):
             return np.zeros(self.state.size, dtype=np.bool_)
-        return ~self._find(shape).rejected
+        return ~self._find(signature).rejected
 
     def _users(self) -> Counter[str]:
         """Count the pods that use each claim."""
 
         def make() -> Counter[str]:
-            shapes = (self.state.shapes.of(pod) for pod in self.state.snapshot.pods if not pod.finished)
-            return Counter(key for shape in shapes for key in set(shape.claims))
+            signatures = (self.state.signatures.of(pod) for pod in self.state.snapshot.pods if not pod.finished)
+            return Counter(key for signature in signatures for key in set(signature.claims))
 
         return self.state.memo((self.name, "users"), make)
 
     # -- claims -----------------------------------------------------------------------------------------------
 
-    def _unusable(self, shape: Shape, pod: Pod) -> str:
+    def _unusable(self, signature: Signature, pod: Pod) -> str:
         """Say what about the pod's claims keeps it from every node; empty if nothing."""
-        for key, claim in claims_of(self.state.snapshot, shape):
-            name, ephemeral = name_of(key), key in shape.ephemeral
+        for key, claim in claims_of(self.state.snapshot, signature):
+            name, ephemeral = name_of(key), key in signature.ephemeral
             if claim is None:
                 waiting = "waiting for ephemeral volume controller to create the persistentvolumeclaim"
                 return f'{waiting} "{name}"' if ephemeral else not_found(key)
@@ -213,24 +213,24 @@ class VolumeBinding(Plugin):
                 return f"PVC {key} was not created for pod {pod.key} (pod is not owner)"
         return ""
 
-    def _immediate(self, shape: Shape) -> bool:
+    def _immediate(self, signature: Signature) -> bool:
         """Whether a claim should have been bound before; one that names its volume should, too."""
         snapshot = self.state.snapshot
         return any(
             claim is not None and not claim.bound and (claim.spec.volume_name != "" or not waits(snapshot, claim))
-            for _, claim in claims_of(snapshot, shape)
+            for _, claim in claims_of(snapshot, signature)
         )
 
     # -- volumes ----------------------------------------------------------------------------------------------
 
-    def _find(self, shape: Shape) -> Bindings:
+    def _find(self, signature: Signature) -> Bindings:
         """Return what every node would do about the shape's claims, as things stand."""
-        found = self._bindings.get(shape.index)
+        found = self._bindings.get(signature.index)
         if found is None:
-            claims = [(key, claim) for key, claim in claims_of(self.state.snapshot, shape) if claim is not None]
+            claims = [(key, claim) for key, claim in claims_of(self.state.snapshot, signature) if claim is not None]
             unreachable, missing = self._check_bound([claim for _, claim in claims if claim.bound])
             unbindable, too_small, taken, made = self._bind([item for item in claims if not item[1].bound])
-            found = self._bindings[shape.index] = Bindings(
+            found = self._bindings[signature.index] = Bindings(
                 self._shared(unreachable),
                 self._shared(missing),
                 self._shared(unbindable),

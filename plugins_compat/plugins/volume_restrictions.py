@@ -11,9 +11,9 @@ from stowplan.models.arrays import Bools, Ints
 from stowplan.models.kubernetes.pod import ISCSI, RBD, AWSElasticBlockStore, GCEPersistentDisk
 from stowplan.models.problem import AtMost, Origin, Repel, Rule
 from stowplan.plugins_compat.compiler.view import View
-from stowplan.plugins_compat.framework.cycle import Cycle
+from stowplan.plugins_compat.framework.diagnosis import CycleState
 from stowplan.plugins_compat.framework.plugin import Plugin
-from stowplan.plugins_compat.framework.shapes import Shape
+from stowplan.plugins_compat.framework.signatures import Signature
 from stowplan.plugins_compat.framework.status import Code, NodeSet, Status
 from stowplan.plugins_compat.plugins.volumes import claims_of, not_found
 
@@ -45,49 +45,49 @@ class VolumeRestrictions(Plugin):
 
     name = "VolumeRestrictions"
 
-    def idle(self, cycle: Cycle) -> bool:
+    def idle(self, cycle: CycleState) -> bool:
         """Whether the pod has neither disks nor exclusive claims."""
-        return not self._disks(cycle.shape) and not self._exclusive(cycle.shape)
+        return not self._disks(cycle.signature) and not self._exclusive(cycle.signature)
 
-    def pre_filter(self, cycle: Cycle) -> Status | NodeSet | None:
+    def pre_filter(self, cycle: CycleState) -> Status | NodeSet | None:
         """Reject a pod whose claim does not exist, in releases that look for exclusive claims."""
         if not self.release.read_write_once_pod:
             return None
-        for key, claim in claims_of(self.state.snapshot, cycle.shape):
-            if claim is None and key not in cycle.shape.ephemeral:
+        for key, claim in claims_of(self.state.snapshot, cycle.signature):
+            if claim is None and key not in cycle.signature.ephemeral:
                 return Status(Code.UNRESOLVABLE, (not_found(key),))
         return None
 
-    def filter(self, cycle: Cycle, nodes: Ints) -> Ints:
+    def filter(self, cycle: CycleState, nodes: Ints) -> Ints:
         """Reject nodes with a conflicting disk or a pod that uses an exclusive claim."""
-        rejected = self._conflicting(cycle.shape)[nodes]
-        for claim in self._exclusive(cycle.shape):
+        rejected = self._conflicting(cycle.signature)[nodes]
+        for claim in self._exclusive(cycle.signature):
             rejected |= self._in_use(claim)
         return np.where(rejected, Code.UNSCHEDULABLE, Code.SUCCESS)
 
-    def reasons(self, cycle: Cycle, node: int) -> Sequence[str]:
+    def reasons(self, cycle: CycleState, node: int) -> Sequence[str]:
         """Return upstream's reason."""
-        return ("node(s) had no available disk",) if self._conflicting(cycle.shape)[node] else (EXCLUSIVE,)
+        return ("node(s) had no available disk",) if self._conflicting(cycle.signature)[node] else (EXCLUSIVE,)
 
-    def _conflicting(self, shape: Shape) -> Bools:
+    def _conflicting(self, signature: Signature) -> Bools:
         """``[n]`` nodes with a disk that conflicts with one of the shape's."""
         conflicting = np.zeros(self.state.size, dtype=np.bool_)
-        disks = self._disks(shape)
+        disks = self._disks(signature)
         if disks:
-            for there, nodes in self.state.bag(self.name, self._brought, type).holders.items():
+            for there, nodes in self.state.multiset(self.name, self._brought, type).holders.items():
                 if any(conflict(disk, there) for disk in disks):
                     conflicting[list(nodes)] = True
         return conflicting
 
     def rules(self, view: View) -> Iterable[Rule]:
         """Conflicting disks repel each other on a node; an exclusive claim has at most one user anywhere."""
-        users: defaultdict[Disk, list[Shape]] = defaultdict(list)
-        exclusive: defaultdict[str, list[Shape]] = defaultdict(list)
-        for shape in self.state.shapes.all:
-            for disk in self._disks(shape):
-                users[disk].append(shape)
-            for claim in sorted(self._exclusive(shape)):
-                exclusive[claim].append(shape)
+        users: defaultdict[Disk, list[Signature]] = defaultdict(list)
+        exclusive: defaultdict[str, list[Signature]] = defaultdict(list)
+        for signature in self.state.signatures.all:
+            for disk in self._disks(signature):
+                users[disk].append(signature)
+            for claim in sorted(self._exclusive(signature)):
+                exclusive[claim].append(signature)
         for disk, owners in users.items():
             rivals = list(dict.fromkeys(s for other, them in users.items() if conflict(disk, other) for s in them))
             seekers, targets = view.select(owners), view.select(rivals)
@@ -100,32 +100,32 @@ class VolumeRestrictions(Plugin):
                 fixed = view.cluster.total(view.held(owners))
                 yield AtMost(Origin(self.name, f"claim {claim}"), group, view.cluster, 1, fixed)
 
-    def _brought(self, shape: Shape, node: int) -> tuple[Disk, ...]:
-        return self._disks(shape)
+    def _brought(self, signature: Signature, node: int) -> tuple[Disk, ...]:
+        return self._disks(signature)
 
-    def _disks(self, shape: Shape) -> tuple[Disk, ...]:
+    def _disks(self, signature: Signature) -> tuple[Disk, ...]:
         def make() -> tuple[Disk, ...]:
             sources = (
                 source
-                for v in shape.pod.spec.volumes
+                for v in signature.pod.spec.volumes
                 for source in (v.gce_persistent_disk, v.aws_elastic_block_store, v.iscsi, v.rbd)
             )
             return tuple(source for source in sources if source is not None)
 
-        return self.state.memo((self.name, shape), make)
+        return self.state.memo((self.name, signature), make)
 
-    def _exclusive(self, shape: Shape) -> frozenset[str]:
+    def _exclusive(self, signature: Signature) -> frozenset[str]:
         """Return the claims that one pod at a time may use. Those of ephemeral volumes are one pod's own anyway."""
         if not self.release.read_write_once_pod:
             return frozenset()
         return frozenset(
             key
-            for key, claim in claims_of(self.state.snapshot, shape)
-            if claim is not None and EXCLUSIVE_MODE in claim.spec.access_modes and key not in shape.ephemeral
+            for key, claim in claims_of(self.state.snapshot, signature)
+            if claim is not None and EXCLUSIVE_MODE in claim.spec.access_modes and key not in signature.ephemeral
         )
 
     def _in_use(self, claim: str) -> bool:
-        tally = self.state.tally(
-            (self.name, claim), lambda shape: claim in shape.claims and claim not in shape.ephemeral
+        domain_counts = self.state.domain_counts(
+            (self.name, claim), lambda signature: claim in signature.claims and claim not in signature.ephemeral
         )
-        return bool(tally.per_node.any())
+        return bool(domain_counts.per_node.any())

@@ -8,8 +8,8 @@ import numpy as np
 
 from stowplan.models.arrays import Bools
 from stowplan.models.kubernetes import PersistentVolume, PersistentVolumeClaim
-from stowplan.plugins_compat.framework.cycle import Cycle
-from stowplan.plugins_compat.framework.shapes import Shape
+from stowplan.plugins_compat.framework.diagnosis import CycleState
+from stowplan.plugins_compat.framework.signatures import Signature
 from stowplan.plugins_compat.framework.state import REGION_LABELS, ZONE_LABELS
 from stowplan.plugins_compat.framework.status import Code, NodeSet, Status
 from stowplan.plugins_compat.matching import everywhere
@@ -31,34 +31,34 @@ class VolumeZone(StaticFilter):
 
     name = "VolumeZone"
 
-    def pre_filter(self, cycle: Cycle) -> Status | NodeSet | None:
+    def pre_filter(self, cycle: CycleState) -> Status | NodeSet | None:
         """Reject a pod whose volumes cannot be found, in releases that look for them here."""
         if self.release.zone_checked_in_pre_filter:
-            for key, claim in self._claims(cycle.shape):
+            for key, claim in self._claims(cycle.signature):
                 if problem := self._problem(key, claim):
                     return Status(Code.UNRESOLVABLE, (problem,))
         return None
 
-    def passes(self, shape: Shape) -> Bools:
+    def passes(self, signature: Signature) -> Bools:
         """``[n]`` nodes that every labelled volume of the shape admits."""
         mask = everywhere(self.state)
-        for key, claim in self._claims(shape):
+        for key, claim in self._claims(signature):
             if self._problem(key, claim):
                 return np.zeros_like(mask) if self.release.zone_checked_in_pre_filter else mask & ~self._labelled()
             mask &= self._admitted(claim)
         return mask
 
-    def reasons(self, cycle: Cycle, node: int) -> Sequence[str]:
+    def reasons(self, cycle: CycleState, node: int) -> Sequence[str]:
         """Return upstream's reason."""
-        for key, claim in self._claims(cycle.shape):
+        for key, claim in self._claims(cycle.signature):
             if problem := self._problem(key, claim):
                 return (problem,)
             if not self._admitted(claim)[node]:
                 break
         return (CONFLICT,)
 
-    def _claims(self, shape: Shape) -> Iterator[tuple[str, PersistentVolumeClaim | None]]:
-        return (item for item in claims_of(self.state.snapshot, shape) if item[0] not in shape.ephemeral)
+    def _claims(self, signature: Signature) -> Iterator[tuple[str, PersistentVolumeClaim | None]]:
+        return (item for item in claims_of(self.state.snapshot, signature) if item[0] not in signature.ephemeral)
 
     def _problem(self, key: str, claim: PersistentVolumeClaim | None) -> str:
         """Say why a claim's volume cannot be found though it should; empty if it can, or need not be there yet."""

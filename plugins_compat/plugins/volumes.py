@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from stowplan.models.kubernetes import PersistentVolume, PersistentVolumeClaim
 from stowplan.models.snapshot import Snapshot
-from stowplan.plugins_compat.framework.shapes import Shape
+from stowplan.plugins_compat.framework.signatures import Signature
 
 
-def claims_of(snapshot: Snapshot, shape: Shape) -> Iterator[tuple[str, PersistentVolumeClaim | None]]:
+def claims_of(snapshot: Snapshot, signature: Signature) -> Iterator[tuple[str, PersistentVolumeClaim | None]]:
     """Yield the claim behind each volume of a shape by key, ``None`` where the snapshot does not hold it."""
-    for key in shape.claims:
+    for key in signature.claims:
         yield key, snapshot.claims.get(key)
 
 

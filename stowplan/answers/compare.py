@@ -67,13 +67,13 @@ def compare(
     starts: list[tuple[str, Sequence[Pod], dict[str, str]]] = [(GREEDY, compiled.pods, fixed(compiled))]
     if waiting and len(waiting) < len(compiled.pods):
         starts.insert(0, (PENDING_ONLY, waiting, now))
-    runs = [(name, _schedule(compiled, queue, standing, options, stop)) for name, queue, standing in starts]
+    runs = [(name, _schedule(compiled, queue, participation, options, stop)) for name, queue, participation in starts]
     finished = [(name, run) for name, run in runs if run.complete]
     candidates = [run.where for _, run in finished]
-    for (_, queue, standing), (_, run) in zip(starts, runs, strict=True):
+    for (_, queue, participation), (_, run) in zip(starts, runs, strict=True):
         if run.preemptions and not stop.is_set():
             # A placement that takes the node from pods which must keep one is no start; what comes before that may be.
-            mild = _schedule(compiled, queue, standing, options, stop, preempts=False)
+            mild = _schedule(compiled, queue, participation, options, stop, preempts=False)
             candidates += [mild.where] if mild.complete else []
     solution = solve_snapshot(compiled, options, candidates=candidates, stop=stop, progress=progress)
     columns = [Column(TODAY, measure(compiled, now, scores=scores))]
@@ -96,7 +96,7 @@ def compare(
 def _schedule(
     compiled: Compiled,
     queue: Sequence[Pod],
-    standing: dict[str, str],
+    participation: dict[str, str],
     options: Options,
     stop: Stop,
     *,
@@ -106,8 +106,8 @@ def _schedule(
         compiled.snapshot,
         compiled.profile,
         queue,
-        standing,
-        shapes=compiled.shapes,
+        participation,
+        signatures=compiled.signatures,
         seed=options.seed,
         preempts=preempts,
         stopped=stop.is_set,

@@ -10,7 +10,7 @@ from stowplan.models.errors import InputError
 from stowplan.models.problem import MoveBudget, Origin
 from stowplan.models.result import NOT_NEGATIVE, Status, TierOutcome
 from stowplan.models.stop import Stop
-from stowplan.optimizer.evaluate import Judge
+from stowplan.optimizer.evaluate import Evaluator
 from stowplan.optimizer.portfolio import Options
 from stowplan.optimizer.run import Progress, silent
 from stowplan.plans.replay.outcome import Worth, share_kept
@@ -123,7 +123,7 @@ def climb(
     stop = stop or Stop()
     steps = ladder(compiled, limits)
     each = replace(options, time_limit=max(0.1, options.time_limit / len(steps)))
-    before = Judge(compiled.problem).evaluate(compiled.problem.start).values
+    before = Evaluator(compiled.problem).evaluate(compiled.problem.start).values
     found: list[Point] = []
     candidates: list[Mapping[str, str]] = []
     for limit in steps:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from stowplan.models.arrays import Ints
-from stowplan.models.snapshot import Standing
-from stowplan.optimizer.evaluate import Breach, Judge
+from stowplan.models.snapshot import Participation
+from stowplan.optimizer.evaluate import ConstraintViolation, Evaluator
 from stowplan.plugins_compat.admission import Rejection, populated, rejections
 from stowplan.plugins_compat.compiler.compile import Compiled
 from stowplan.plugins_compat.framework.framework import Framework
@@ -52,7 +52,7 @@ class Measures:
         Pods that left the node they stand on today.
     values
         Value of each tier of the objective.
-    breaches
+    violations
         Places where a rule of the model is exceeded.
     refused
         Pods that the filters would not admit where they stand.
@@ -66,7 +66,7 @@ class Measures:
     pending: int
     moves: int
     values: Sequence[int]
-    breaches: Sequence[Breach]
+    violations: Sequence[ConstraintViolation]
     refused: Sequence[Rejection]
     usage: Sequence[Usage]
     nodes_in_use: int
@@ -84,15 +84,17 @@ def measure(compiled: Compiled, where: Mapping[str, str], *, scores: bool = True
         Also score pods on their nodes, which takes a scheduling cycle for each.
     """
     placement = compiled.placement({pod.key: where.get(pod.key, "") for pod in compiled.pods})
-    evaluation = Judge(compiled.problem).evaluate(placement)
-    framework = populated(compiled.snapshot, compiled.profile, where, compiled.shapes)
-    unfinished = sum(1 for standing in compiled.roll.standing if standing is not Standing.FINISHED)
+    evaluation = Evaluator(compiled.problem).evaluate(placement)
+    framework = populated(compiled.snapshot, compiled.profile, where, compiled.signatures)
+    unfinished = sum(
+        1 for participation in compiled.participants.participation if participation is not Participation.FINISHED
+    )
     return Measures(
         placed=len(where),
         pending=unfinished - len(where),
         moves=evaluation.moves,
         values=evaluation.values,
-        breaches=evaluation.breaches,
+        violations=evaluation.violations,
         refused=rejections(framework, where),
         usage=_usage(framework),
         nodes_in_use=_nodes_in_use(compiled, where),
@@ -114,7 +116,9 @@ def _usage(framework: Framework) -> list[Usage]:
 
 def _is_asked_for(state: ClusterState, name: str) -> bool:
     row = state.resources[name]
-    return "/" in name and bool(state.allocatable[row].any()) and any(state.vector(s)[row] for s in state.shapes.all)
+    return (
+        "/" in name and bool(state.allocatable[row].any()) and any(state.vector(s)[row] for s in state.signatures.all)
+    )
 
 
 def _usage_of(resource: str, requested: Ints, allocatable: Ints) -> Usage:

@@ -9,9 +9,9 @@ from functools import cached_property
 from stowplan.models.kubernetes import Pod
 from stowplan.models.problem import Placement
 from stowplan.models.result import NOT_NEGATIVE, Outcome, Status, TierOutcome
-from stowplan.models.snapshot import Standing
+from stowplan.models.snapshot import Participation
 from stowplan.models.stop import Stop
-from stowplan.optimizer.evaluate import Evaluation, Judge
+from stowplan.optimizer.evaluate import Evaluation, Evaluator
 from stowplan.optimizer.portfolio import Options, solve
 from stowplan.optimizer.run import Progress, silent
 from stowplan.plugins_compat.admission import Rejection, populated, rejections
@@ -71,13 +71,13 @@ class Solution:
 
 def today(compiled: Compiled) -> dict[str, str]:
     """Return where every unfinished pod stands now."""
-    standing = zip(compiled.snapshot.pods, compiled.roll.standing, strict=True)
-    return {pod.key: pod.node_name for pod, s in standing if s is not Standing.FINISHED and pod.node_name}
+    participation = zip(compiled.snapshot.pods, compiled.participants.participation, strict=True)
+    return {pod.key: pod.node_name for pod, s in participation if s is not Participation.FINISHED and pod.node_name}
 
 
 def fixed(compiled: Compiled) -> dict[str, str]:
     """Return where the pods stand that stay where they are."""
-    return {pod.key: pod.node_name for pod in compiled.roll.fixed()}
+    return {pod.key: pod.node_name for pod in compiled.participants.fixed()}
 
 
 def solve_snapshot(
@@ -104,7 +104,7 @@ def solve_snapshot(
             compiled.profile,
             waiting,
             today(compiled),
-            shapes=compiled.shapes,
+            signatures=compiled.signatures,
             preempts=compiled.objective.preemption == "by-priority",
             stopped=stop.is_set,
         )
@@ -119,7 +119,7 @@ def confirm(compiled: Compiled, outcome: Outcome) -> Solution:
     Rules and filters are two readings of the same plugins and agree but for listed exceptions. Where they do not, the
     filters have the last word.
     """
-    judge = Judge(compiled.problem)
+    evaluator = Evaluator(compiled.problem)
     before = {(r.pod.key, r.node) for r in _refused(compiled, today(compiled))}
     placement, notes = outcome.placement, list(outcome.notes)
     sent_back: set[str] = set()
@@ -131,7 +131,7 @@ def confirm(compiled: Compiled, outcome: Outcome) -> Solution:
             break
         sent_back |= {r.pod.key for r in fresh}
         placement = _send_back(compiled, where, sent_back)
-        if not judge.evaluate(placement).legal:
+        if not evaluator.evaluate(placement).legal:
             placement = compiled.problem.start
     else:
         placement = compiled.problem.start
@@ -139,27 +139,27 @@ def confirm(compiled: Compiled, outcome: Outcome) -> Solution:
         refused = _refused(compiled, where)
     if sent_back:
         notes.append(f"the filters refused {len(sent_back)} pods where the model put them; they were sent back")
-    evaluation = judge.evaluate(placement)
+    evaluation = evaluator.evaluate(placement)
     outcome = _revalued(outcome, placement, evaluation)
     return Solution(compiled, outcome, evaluation, where, refused, _waiting(compiled, where), tuple(notes))
 
 
 def _waiting(compiled: Compiled, where: Mapping[str, str]) -> list[tuple[Pod, str]]:
     """Ask the filters why each pod without a node has none; look-alikes are asked for once."""
-    framework = populated(compiled.snapshot, compiled.profile, where, compiled.shapes)
+    framework = populated(compiled.snapshot, compiled.profile, where, compiled.signatures)
     said: dict[int, str] = {}
     waiting = []
     for pod in compiled.pods:
         if not where.get(pod.key):
-            shape = compiled.shapes.of(pod).index
-            if shape not in said:
-                said[shape] = failure(framework.run_filters(framework.cycle(pod)))
-            waiting.append((pod, said[shape]))
+            signature = compiled.signatures.of(pod).index
+            if signature not in said:
+                said[signature] = failure(framework.run_filters(framework.cycle(pod)))
+            waiting.append((pod, said[signature]))
     return waiting
 
 
 def _refused(compiled: Compiled, where: Mapping[str, str]) -> list[Rejection]:
-    framework = populated(compiled.snapshot, compiled.profile, where, compiled.shapes)
+    framework = populated(compiled.snapshot, compiled.profile, where, compiled.signatures)
     return rejections(framework, where)
 
 

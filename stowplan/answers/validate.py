@@ -75,7 +75,7 @@ class Validation:
     @property
     def pods(self) -> int:
         """Number of decisions that were compared."""
-        return sum(tally.pods for tally in self.files)
+        return sum(domain_counts.pods for domain_counts in self.files)
 
     def plugin(self, name: str) -> PluginTally:
         """Return the tally of a plugin."""
@@ -89,7 +89,7 @@ def validate(
     record: TraceWriter | None = None,
     keep: int = 20,
     stop: Stop | None = None,
-    progress: Callable[[FileTally], None] = lambda tally: None,
+    progress: Callable[[FileTally], None] = lambda domain_counts: None,
 ) -> Validation:
     """Decide every recorded case again and compare.
 
@@ -110,14 +110,14 @@ def validate(
     stop = stop or Stop()
     validation = Validation()
     for file in files:
-        tally = FileTally(str(file))
-        validation.files.append(tally)
+        domain_counts = FileTally(str(file))
+        validation.files.append(domain_counts)
         for trace in read_traces(file):
             if stop.is_set():
                 validation.complete = False
                 return validation
-            _run(trace, profile, record, validation, tally, keep)
-        progress(tally)
+            _run(trace, profile, record, validation, domain_counts, keep)
+        progress(domain_counts)
     return validation
 
 
@@ -126,16 +126,16 @@ def _run(
     profile: Profile | None,
     record: TraceWriter | None,
     validation: Validation,
-    tally: FileTally,
+    domain_counts: FileTally,
     keep: int,
 ) -> None:
     used = profile or recorded_profile(trace)
-    tally.cases += 1
+    domain_counts.cases += 1
     for recorded, ours in zip(trace.expect, replay(trace.case, used, trace.expect), strict=True):
-        tally.pods += 1
+        domain_counts.pods += 1
         _count(recorded, validation)
         found = list(differences(recorded, ours))
-        tally.different += bool(found)
+        domain_counts.different += bool(found)
         validation.total += len(found)
         for difference in found:
             if difference.plugin:

@@ -11,7 +11,7 @@ from stowplan.documents.verification import PlanVerificationDocument
 from stowplan.models.kubernetes import Pod
 from stowplan.models.plan import Plan
 from stowplan.models.snapshot import Snapshot
-from stowplan.optimizer.evaluate import Judge
+from stowplan.optimizer.evaluate import Evaluator
 from stowplan.plans.consistency import miscounted_tokens
 from stowplan.plans.drift import Drift, examine, same_snapshot
 from stowplan.plugins_compat.compiler.compile import Compiled
@@ -55,7 +55,7 @@ def verify_plan(snapshot: Snapshot, plan: Plan, profile: Profile, *, now: dateti
 def _false_claims(plan: Plan, snapshot: Snapshot, profile: Profile) -> Iterator[str]:
     """Compare the values that the plan claims, before, after each wave and in the end, with those that it has."""
     compiled = _compiled(plan, snapshot, profile)
-    judge = Judge(compiled.problem)
+    evaluator = Evaluator(compiled.problem)
     names = [tier.name for tier in compiled.problem.tiers]
     if [tier.name for tier in plan.tiers] != names:
         claimed = ", ".join(tier.name for tier in plan.tiers) or "none"
@@ -63,7 +63,7 @@ def _false_claims(plan: Plan, snapshot: Snapshot, profile: Profile) -> Iterator[
         return
 
     def shown(where: Mapping[str, str]) -> list[float]:
-        values = judge.evaluate(compiled.placement(where)).values
+        values = evaluator.evaluate(compiled.placement(where)).values
         return [tier.shown(value) for tier, value in zip(compiled.problem.tiers, values, strict=True)]
 
     where = today(compiled)

@@ -10,7 +10,7 @@ from stowplan.documents.solution import PlacementDocument, SolutionDocument, ref
 from stowplan.documents.verification import VerificationDocument
 from stowplan.models.result import Status
 from stowplan.models.snapshot import Snapshot
-from stowplan.optimizer.evaluate import Evaluation, Judge
+from stowplan.optimizer.evaluate import Evaluation, Evaluator
 from stowplan.plugins_compat.admission import Rejection, populated, rejections
 from stowplan.plugins_compat.compiler.compile import Compiled
 from stowplan.plugins_compat.framework.profile import Profile
@@ -53,11 +53,11 @@ def verify(snapshot: Snapshot, document: SolutionDocument, profile: Profile) -> 
     where, drift = resolve(compiled, document.placements)
     problems += drift
     placement = compiled.placement(where)
-    evaluation = Judge(compiled.problem).evaluate(placement)
+    evaluation = Evaluator(compiled.problem).evaluate(placement)
     problems += [
-        f"{breach.origin} is exceeded at {breach.place} by {breach.amount} (today by {breach.before})"
-        for breach in evaluation.breaches
-        if not breach.legal
+        f"{violation.origin} is exceeded at {violation.place} by {violation.amount} (today by {violation.before})"
+        for violation in evaluation.violations
+        if not violation.legal
     ]
     lost = [pod.key for pod in compiled.pods if pod.node_name and not where.get(pod.key)]
     if settings.objective.preemption == "never":
@@ -100,7 +100,7 @@ def resolve(compiled: Compiled, placements: Sequence[PlacementDocument]) -> tupl
 
 
 def _refused(compiled: Compiled, where: dict[str, str]) -> list[Rejection]:
-    return rejections(populated(compiled.snapshot, compiled.profile, where, compiled.shapes), where)
+    return rejections(populated(compiled.snapshot, compiled.profile, where, compiled.signatures), where)
 
 
 def _values(compiled: Compiled, document: SolutionDocument, evaluation: Evaluation) -> list[str]:

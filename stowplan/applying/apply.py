@@ -10,15 +10,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from stowplan.applying.cordoning import Cordons
-from stowplan.applying.evicting import Evictor, eviction_version
+from stowplan.applying.cordons import Cordons
+from stowplan.applying.eviction import Evictor, eviction_version
+from stowplan.applying.extender_client import tell_extender
 from stowplan.applying.journal import Journal, check_header, now, plan_hash
 from stowplan.applying.ledger import Ledger
-from stowplan.applying.looking import Lookout
-from stowplan.applying.observing import View
+from stowplan.applying.observations import View
 from stowplan.applying.options import ApplyOptions, Guard, Halt, Interrupted
+from stowplan.applying.preconditions import PreconditionCheck
 from stowplan.applying.records import DoneRecord, PlanRecord, StartRecord, StopRecord, WaveRecord
-from stowplan.applying.steering import tell_extender
 from stowplan.applying.wave import WaveRun
 from stowplan.cluster.kubectl import ClusterError, Kubectl
 from stowplan.models.errors import InputError
@@ -135,7 +135,7 @@ def apply(
             plan,
             kubectl,
             ledger,
-            Lookout(plan, ledger, kubectl, profile),
+            PreconditionCheck(plan, ledger, kubectl, profile),
             Evictor(kubectl, ledger, version, options.pause_scale),
             Cordons(kubectl, ledger, tell),
             options,
@@ -157,7 +157,7 @@ class _Run:
     plan: Plan
     kubectl: Kubectl
     ledger: Ledger
-    lookout: Lookout
+    lookout: PreconditionCheck
     evictor: Evictor
     cordons: Cordons
     options: ApplyOptions

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from stowplan.applying.ledger import Ledger
-from stowplan.applying.observing import Seen, View
+from stowplan.applying.observations import Seen, View
 from stowplan.models.plan import MoveDocument, Plan
 
 

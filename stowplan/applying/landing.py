@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from stowplan.applying.ledger import Ledger
-from stowplan.applying.observing import Seen
+from stowplan.applying.observations import Seen
 from stowplan.models.plan import MoveDocument
 
 

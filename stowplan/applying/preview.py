@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stowplan.applying.apply import check_plan, cluster_uid
-from stowplan.applying.evicting import eviction, eviction_path, eviction_version
+from stowplan.applying.eviction import eviction, eviction_path, eviction_version
 from stowplan.applying.journal import check_header, read_journal
 from stowplan.applying.ledger import Ledger
-from stowplan.applying.looking import Lookout
 from stowplan.applying.options import Guard, Halt
+from stowplan.applying.preconditions import PreconditionCheck
 from stowplan.cluster.kubectl import ClusterError, Kubectl, Refusal
 from stowplan.models.plan import Plan, WaveDocument
 from stowplan.models.stop import Stop
@@ -59,7 +59,7 @@ def preview(plan: Plan, kubectl: Kubectl, journal: Path, profile: Profile, *, as
     following = next((wave for wave in plan.waves if wave.number not in ledger.ended), None)
     if following is None:
         return Preview(ledger, journal, (), {}, False)
-    problems = Lookout(plan, ledger, kubectl, profile).look(following)[1]
+    problems = PreconditionCheck(plan, ledger, kubectl, profile).look(following)[1]
     try:
         Guard(plan, stop).may_begin()
     except Halt as error:

@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from stowplan.applying.evicting import Evictor
+from stowplan.applying.eviction import Evictor
 from stowplan.applying.journal import now
 from stowplan.applying.landing import Match, match
 from stowplan.applying.ledger import Ledger
-from stowplan.applying.observing import Seen, look_at, seen_pods
+from stowplan.applying.observations import Seen, look_at, seen_pods
 from stowplan.applying.options import ApplyOptions, Guard, Halt
 from stowplan.applying.records import LandedRecord, WaveEndRecord
 from stowplan.cluster.kubectl import ClusterError, Kubectl
@@ -45,7 +45,7 @@ class WaveRun:
     _sightings: Counter[tuple[str, str]] = field(default_factory=Counter)
     _astray: set[str] = field(default_factory=set)
     _present: set[str] = field(default_factory=set)
-    _trouble: str = ""
+    _failure: str = ""
 
     def carry_out(self) -> None:
         """Bring the wave to its end.
@@ -101,10 +101,10 @@ class WaveRun:
             for namespace in sorted({move.pod.namespace for move in self.wave.moves}):
                 pods += seen_pods(self.kubectl.get(["pods"], namespace=namespace).data)
         except ClusterError as error:
-            self._trouble = str(error)
+            self._failure = str(error)
             self.tell(f"wave {self.wave.number}: {error}")
             return False
-        self._trouble = ""
+        self._failure = ""
         self._present = {pod.uid for pod in pods}
         self._astray = set()
         known = self.ledger.known.get(self.wave.number, {})
@@ -207,8 +207,8 @@ class WaveRun:
             else:
                 parts.append(f"{move.pod.key} is not evicted" + (f" ({answer.message})" if answer else ""))
         parts += [f"{move.pod.key} is not gone" for move in self._lingering() if self.ledger.settled(move)]
-        if self._trouble:
-            parts.append(self._trouble)
+        if self._failure:
+            parts.append(self._failure)
         return "; ".join(parts[:5]) + ("; …" if len(parts) > 5 else "")
 
     def _pause(self, deadline: float) -> float:

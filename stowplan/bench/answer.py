@@ -11,7 +11,7 @@ from stowplan.instances.suites.suite import Instance, Reference, Stated, Verdict
 from stowplan.models.errors import InputError, StowplanError
 from stowplan.models.problem import Placement
 from stowplan.models.stop import Stop
-from stowplan.optimizer.evaluate import Judge
+from stowplan.optimizer.evaluate import Evaluator
 from stowplan.optimizer.portfolio import Options, solve
 from stowplan.plugins_compat.profiles import default_profile
 from stowplan.plugins_compat.release import K36
@@ -41,11 +41,11 @@ def failed(instance: Instance, why: str) -> Row:
 
 def _answer(instance: Instance, options: Options, folder: Path, stop: Stop) -> Row:
     stated = instance.state()
-    judge = Judge(stated.problem)
+    evaluator = Evaluator(stated.problem)
     greedy = _greedy(stated)
     outcome = solve(stated.problem, options, candidates=greedy, stop=stop)
     bounds = tuple(tier.bound for tier in outcome.tiers)
-    scheduled_values = judge.evaluate(greedy[0]).values if greedy else None
+    scheduled_values = evaluator.evaluate(greedy[0]).values if greedy else None
     complaints = (
         *_complaints(instance, folder, stated.write(outcome.placement), outcome.values),
         *refuted(outcome.values, bounds, instance.reference, scheduled_values),
@@ -57,7 +57,7 @@ def _answer(instance: Instance, options: Options, folder: Path, stop: Stop) -> R
         status=outcome.status,
         values=outcome.values,
         bounds=bounds,
-        start=judge.evaluate(stated.problem.start).values,
+        start=evaluator.evaluate(stated.problem.start).values,
         units=units(stated.problem.tiers),
         measures=instance.measures(outcome.values),
         bound_measures=instance.measures(bounds),

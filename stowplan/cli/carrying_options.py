@@ -49,7 +49,7 @@ PlanSnapshotPaths = Annotated[
         show_default=False,
     ),
 ]
-Image = Annotated[
+SearchState = Annotated[
     str | None, typer.Option("--image", help="Container image of the descheduler.", show_default="v0.36.0")
 ]
 JobNamespace = Annotated[

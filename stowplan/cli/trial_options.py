@@ -10,7 +10,7 @@ import typer
 from stowplan.cli.options import OUTPUT, PROBLEM
 
 
-class Hand(StrEnum):
+class SteeringMode(StrEnum):
     """Who decides where replacements land."""
 
     NONE = "none"
@@ -18,7 +18,7 @@ class Hand(StrEnum):
 
 
 SteerReplay = Annotated[
-    Hand,
+    SteeringMode,
     typer.Option(
         "--steer",
         help="none: kube-scheduler alone decides. extender: it also asks the extender that prefers the planned nodes.",
@@ -26,7 +26,7 @@ SteerReplay = Annotated[
     ),
 ]
 SteerPlan = Annotated[
-    Hand,
+    SteeringMode,
     typer.Option(
         "--steer",
         help="none: arrange the plan so that kube-scheduler, left alone, does most of it; takes as long again.",

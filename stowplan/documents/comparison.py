@@ -81,7 +81,7 @@ def measures_document(measures: Measures, tiers: Mapping[str, float]) -> Measure
         moves=measures.moves,
         tiers=dict(tiers),
         refused=len(measures.refused),
-        exceeded=len(measures.breaches),
+        exceeded=len(measures.violations),
         nodes_in_use=measures.nodes_in_use,
         usage={
             usage.resource: UsageDocument(

@@ -11,9 +11,9 @@ from stowplan.documents.reading import another_kind, kind_of, read_content
 from stowplan.models.document import API_VERSION, Document
 from stowplan.models.result import TierOutcome
 from stowplan.models.settings import SettingsDocument
-from stowplan.models.snapshot import Standing
+from stowplan.models.snapshot import Participation
 from stowplan.models.validation import refusal
-from stowplan.optimizer.evaluate import Breach
+from stowplan.optimizer.evaluate import ConstraintViolation
 from stowplan.plugins_compat.admission import Rejection
 from stowplan.plugins_compat.compiler.compile import Compiled
 from stowplan.settings.settings import Settings
@@ -63,7 +63,7 @@ class PlacementDocument(Document):
     why_not: str | None = None
 
 
-class BreachDocument(Document):
+class ViolationDocument(Document):
     """A place where a rule is exceeded."""
 
     rule: str
@@ -95,19 +95,19 @@ class SolutionDocument(Document):
     moves: int
     tiers: tuple[TierDocument, ...]
     placements: tuple[PlacementDocument, ...]
-    breaches: tuple[BreachDocument, ...]
+    violations: tuple[ViolationDocument, ...]
     refused: tuple[RefusalDocument, ...]
     notes: tuple[str, ...]
 
 
 def snapshot_document(compiled: Compiled) -> SnapshotDocument:
     """Describe the snapshot."""
-    roll = compiled.roll
+    participants = compiled.participants
     pods = PodsDocument(
-        total=len(roll.pods),
-        **{standing.value: roll.count(standing) for standing in Standing},
-        fixed_because=dict(roll.reasons(Standing.FIXED)),
-        pending_because=dict(roll.reasons(Standing.PENDING)),
+        total=len(participants.pods),
+        **{standing.value: participants.count(standing) for standing in Participation},
+        fixed_because=dict(participants.reasons(Participation.FIXED)),
+        pending_because=dict(participants.reasons(Participation.PENDING)),
     )
     snapshot = compiled.snapshot
     return SnapshotDocument(
@@ -156,7 +156,7 @@ def solution_document(solution: Solution, settings: Settings) -> SolutionDocumen
             )
             for pod in compiled.pods
         ),
-        breaches=tuple(breach_document(breach) for breach in solution.evaluation.breaches),
+        violations=tuple(violation_document(violation) for violation in solution.evaluation.violations),
         refused=tuple(refusal_document(rejection) for rejection in solution.refused),
         notes=(*compiled.notes, *solution.notes),
     )
@@ -176,9 +176,11 @@ def tier_document(outcome: TierOutcome) -> TierDocument:
     )
 
 
-def breach_document(breach: Breach) -> BreachDocument:
+def violation_document(violation: ConstraintViolation) -> ViolationDocument:
     """Describe a breach."""
-    return BreachDocument(rule=str(breach.origin), place=breach.place, amount=breach.amount, before=breach.before)
+    return ViolationDocument(
+        rule=str(violation.origin), place=violation.place, amount=violation.amount, before=violation.before
+    )
 
 
 def refusal_document(rejection: Rejection) -> RefusalDocument:

@@ -10,7 +10,7 @@ from stowplan.answers.solve import today
 from stowplan.models.errors import InputError
 from stowplan.models.kubernetes import Pod
 from stowplan.models.plan import PlanTier
-from stowplan.models.snapshot import Snapshot, Standing, tied
+from stowplan.models.snapshot import Participation, Snapshot, tied
 from stowplan.models.stop import Stop
 from stowplan.optimizer.portfolio import Options
 from stowplan.optimizer.run import Progress, silent
@@ -138,7 +138,7 @@ def _greedy(compiled: Compiled, nodes: set[str], options: Options, stop: Stop) -
         compiled.profile,
         leaving,
         staying,
-        shapes=compiled.shapes,
+        signatures=compiled.signatures,
         seed=options.seed,
         preempts=False,
         stopped=stop.is_set,
@@ -149,16 +149,18 @@ def _greedy(compiled: Compiled, nodes: set[str], options: Options, stop: Stop) -
 def _left(planned: Planned, nodes: set[str]) -> tuple[list[Stays], Mapping[str, int]]:
     """Return the pods that are on the nodes when the plan is done, and those that do not count by kind."""
     compiled = planned.compiled
-    framework = populated(compiled.snapshot, compiled.profile, planned.where, compiled.shapes)
+    framework = populated(compiled.snapshot, compiled.profile, planned.where, compiled.signatures)
     given_up = {line.partition(" ")[0].rstrip(":"): line for line in planned.plan.given_up}
     stays: list[Stays] = []
     ignored: Counter[str] = Counter()
-    for pod, standing, reason in zip(compiled.snapshot.pods, compiled.roll.standing, compiled.roll.reason, strict=True):
+    for pod, participation, reason in zip(
+        compiled.snapshot.pods, compiled.participants.participation, compiled.participants.reason, strict=True
+    ):
         if planned.where.get(pod.key) not in nodes or pod.node_name not in nodes:
             continue
-        if standing is Standing.FIXED and (nature := tied(pod)):
+        if participation is Participation.FIXED and (nature := tied(pod)):
             ignored[nature] += 1
-        elif standing is Standing.FIXED:
+        elif participation is Participation.FIXED:
             stays.append(Stays(pod, planned_reason(planned, pod) or reason, by_rule=True))
         elif pod.key in given_up:
             stays.append(Stays(pod, given_up[pod.key], by_rule=False))

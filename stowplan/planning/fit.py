@@ -10,7 +10,7 @@ from stowplan.instances.documents import read_documents
 from stowplan.instances.items import split
 from stowplan.models.errors import InputError
 from stowplan.models.kubernetes import Pod
-from stowplan.models.snapshot import Snapshot, Standing
+from stowplan.models.snapshot import Participation, Snapshot
 from stowplan.models.stop import Stop
 from stowplan.optimizer.portfolio import Options
 from stowplan.optimizer.run import Progress, silent
@@ -139,10 +139,12 @@ def fit(
     planned = make_plan(
         snapshot, settings, options, terms, compiled=compiled, candidates=[guess], stop=stop, progress=progress
     )
-    framework = populated(compiled.snapshot, compiled.profile, planned.where, compiled.shapes)
+    framework = populated(compiled.snapshot, compiled.profile, planned.where, compiled.signatures)
     shut = []
-    for pod, standing, reason in zip(compiled.snapshot.pods, compiled.roll.standing, compiled.roll.reason, strict=True):
+    for pod, participation, reason in zip(
+        compiled.snapshot.pods, compiled.participants.participation, compiled.participants.reason, strict=True
+    ):
         if pod.key in wanted and not planned.where.get(pod.key):
-            said = reason if standing is Standing.PENDING and reason else ""
+            said = reason if participation is Participation.PENDING and reason else ""
             shut.append(Shut(pod, said or failure(framework.run_filters(framework.cycle(pod)))))
     return Fitted(planned, [pod for pod in snapshot.pods if pod.key in wanted], shut)

@@ -12,7 +12,7 @@ from stowplan.models.errors import InputError
 from stowplan.models.problem import Tier
 from stowplan.models.result import NOT_NEGATIVE, TierOutcome
 from stowplan.models.snapshot import Snapshot
-from stowplan.optimizer.evaluate import Judge
+from stowplan.optimizer.evaluate import Evaluator
 from stowplan.planning.plan import Planned, Terms, sequence_placement
 from stowplan.plugins_compat.compiler.compile import Compiled
 from stowplan.settings.settings import Settings, make_profile, same_problem
@@ -61,7 +61,7 @@ def sequence_document(
 
 def _outcomes(compiled: Compiled, where: dict[str, str], document: SolutionDocument) -> list[TierOutcome]:
     """Return what the solution says is proven, where it says so of the problem that it is held against."""
-    values = Judge(compiled.problem).evaluate(compiled.placement(where)).values
+    values = Evaluator(compiled.problem).evaluate(compiled.placement(where)).values
     same = compiled.snapshot.fingerprint == document.snapshot.fingerprint
     claims = {tier.name: tier for tier in document.tiers} if same else {}
     outcomes = []

@@ -14,7 +14,7 @@ from stowplan.models.plan import LimitsDocument, Plan, PlanTier
 from stowplan.models.result import NOT_NEGATIVE, Status, TierOutcome
 from stowplan.models.snapshot import Snapshot, tied
 from stowplan.models.stop import Stop
-from stowplan.optimizer.evaluate import Judge
+from stowplan.optimizer.evaluate import Evaluator
 from stowplan.optimizer.portfolio import Options
 from stowplan.optimizer.run import Progress, silent
 from stowplan.plans.budgets import Budgets
@@ -61,7 +61,7 @@ class Terms:
 
 
 @dataclass(frozen=True, slots=True)
-class Troubles:
+class Unresolved:
     """At how many places a placement exceeds rules, and how many pods wait in it; false if there are none."""
 
     exceeded: int
@@ -89,11 +89,11 @@ class Planned:
     where: Mapping[str, str]
 
     @property
-    def troubles(self) -> Troubles:
+    def unresolved(self) -> Unresolved:
         """What is wrong with the placement when the plan is done."""
         problem = self.compiled
-        breaches = Judge(problem.problem).evaluate(problem.placement(self.where)).breaches
-        return Troubles(len(breaches), sum(not self.where.get(pod.key) for pod in problem.pods))
+        violations = Evaluator(problem.problem).evaluate(problem.placement(self.where)).violations
+        return Unresolved(len(violations), sum(not self.where.get(pod.key) for pod in problem.pods))
 
 
 def planning_problem(snapshot: Snapshot, settings: Settings, terms: Terms) -> Compiled:
@@ -201,7 +201,7 @@ class _Planning:
         self.settings = settings
         self.terms = terms
         self.start = today(compiled)
-        self.judge = Judge(compiled.problem)
+        self.evaluator = Evaluator(compiled.problem)
         self.budgets = Budgets(compiled.snapshot)
         self.best = Sequencing((), (), 0, "nothing moves")
         self.where: Mapping[str, str] = self.start
@@ -246,7 +246,7 @@ class _Planning:
             moves=moves,
             budgets=self.budgets,
             limits=self.terms.limits,
-            shapes=compiled.shapes,
+            signatures=compiled.signatures,
             alike=lambda pod: kinds[pod.key],
             price=move_weight if self.settings.move_costs else _equal,
         )
@@ -254,7 +254,7 @@ class _Planning:
 
     def values(self, where: Mapping[str, str]) -> tuple[int, ...]:
         """Return the value of every tier of a placement."""
-        return self.judge.evaluate(self.compiled.placement(where)).values
+        return self.evaluator.evaluate(self.compiled.placement(where)).values
 
     @cached_property
     def immovable(self) -> Mapping[str, str]:
@@ -279,7 +279,7 @@ class _Planning:
         order = Order(
             snapshot=compiled.snapshot,
             profile=compiled.profile,
-            shapes=compiled.shapes,
+            signatures=compiled.signatures,
             where=self.start,
             sequencing=self.best,
             budgets=self.budgets,
@@ -292,7 +292,7 @@ class _Planning:
             status=Status.OPTIMAL if proven else Status.FEASIBLE,
             tiers=[_tier(outcome, value) for outcome, value in zip(outcomes, self.values(self.start), strict=True)],
             values=self._shown,
-            reasons=reasons(compiled.snapshot, compiled.profile, compiled.shapes, self.start, self.where),
+            reasons=reasons(compiled.snapshot, compiled.profile, compiled.signatures, self.start, self.where),
             immovable=self.immovable,
             given_up=[line for key, line in self.given_up.items() if key not in moved],
             notes=[*compiled.snapshot.notes, *compiled.notes, *notes, *self.budgets.remarks],

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from stowplan.models.plan import Plan
 from stowplan.models.snapshot import Snapshot
 from stowplan.models.stop import Stop
-from stowplan.optimizer.evaluate import Judge
+from stowplan.optimizer.evaluate import Evaluator
 from stowplan.plans.drift import same_snapshot
 from stowplan.plans.replay.carry_out import replay
 from stowplan.plans.replay.outcome import Outcome, Worth, share_kept
@@ -45,7 +45,7 @@ class WorthOf:
 
     def __init__(self, compiled: Compiled) -> None:
         self.compiled = compiled
-        self._judge = Judge(compiled.problem)
+        self._judge = Evaluator(compiled.problem)
 
     def __call__(self, where: Mapping[str, str]) -> Worth:
         """Return the worth of node names by pod key."""
@@ -78,7 +78,7 @@ def replay_plan(
         WorthOf(compiled),
         steered=steered,
         seed=seed,
-        shapes=compiled.shapes,
+        signatures=compiled.signatures,
         stopped=stop.is_set,
     )
     notes = list(compiled.notes)

@@ -10,14 +10,16 @@ from stowplan.models.stop import Stop
 from stowplan.optimizer.portfolio import Options
 from stowplan.planning.plan import Planned
 from stowplan.planning.replay import WorthOf
-from stowplan.plans.unassisted import Unsteered, unsteered
+from stowplan.plans.unassisted import Unassisted, arrange
 from stowplan.report.words import plural
 
 REPLAYS_A_SECOND = 5
 """Replays that stand for a second of the time limit, where nothing may depend on the clock."""
 
 
-def leave_alone(planned: Planned, options: Options, *, may_cordon: bool = True, stop: Stop | None = None) -> Unsteered:
+def arrange_unassisted(
+    planned: Planned, options: Options, *, may_cordon: bool = True, stop: Stop | None = None
+) -> Unassisted:
     """Arrange a plan so that its pods land well with kube-scheduler left alone; see `stowplan.plans.unassisted`.
 
     Parameters
@@ -44,26 +46,26 @@ def leave_alone(planned: Planned, options: Options, *, may_cordon: bool = True, 
         tiers = compiled.problem.tiers
         return [tier.shown(value) for tier, value in zip(tiers, worth(where).values, strict=True)]
 
-    return unsteered(
+    return arrange(
         planned.plan,
         compiled.snapshot,
         compiled.profile,
         worth,
         shown,
         seed=options.seed,
-        shapes=compiled.shapes,
+        signatures=compiled.signatures,
         may_cordon=may_cordon,
         stopped=stopped,
     )
 
 
-def planned_alone(planned: Planned, found: Unsteered) -> Planned:
+def planned_alone(planned: Planned, found: Unassisted) -> Planned:
     """Return the arrangement that was found as a plan like any other, with a note on what is left of the gain."""
     plan = found.plan.model_copy(update={"notes": (*found.plan.notes, remark(found))})
     return replace(planned, plan=plan, where=found.outcome.where)
 
 
-def remark(found: Unsteered) -> str:
+def remark(found: Unassisted) -> str:
     """Say what is left of the gain without steering."""
     cordons = sum(len(wave.cordon) for wave in found.plan.waves)
     if found.kept is None or found.kept_as_given is None:

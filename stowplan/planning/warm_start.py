@@ -29,7 +29,7 @@ def make_room(
     that succeeds, the cheapest is taken. It is a start for the search, and proves nothing.
     """
     where = dict(today(compiled))
-    framework = populated(compiled.snapshot, compiled.profile, where, compiled.shapes, seed)
+    framework = populated(compiled.snapshot, compiled.profile, where, compiled.signatures, seed)
     room = _Room(compiled, framework, where, {pod.key for pod in wanted})
     state = framework.state
     sizes = {pod.key: room.size(pod) for pod in wanted}
@@ -60,7 +60,7 @@ class _Room:
 
     def size(self, pod: Pod) -> float:
         """Return the pod's largest share of any resource of the node that has the most of it."""
-        return float((self.state.vector(self.state.shapes.of(pod)) / self._capacity).max())
+        return float((self.state.vector(self.state.signatures.of(pod)) / self._capacity).max())
 
     def cheapest(self, pod: Pod, stopped: Callable[[], bool]) -> dict[str, int] | None:
         """Return the cheapest moves, the pod's own included, that get a pod in, as node by pod key."""
@@ -76,7 +76,7 @@ class _Room:
 
     def _near(self, pod: Pod) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
         """Return the nodes by how much of what the pod requests is missing on them."""
-        asked = self.state.vector(self.state.shapes.of(pod))[:, None]
+        asked = self.state.vector(self.state.signatures.of(pod))[:, None]
         missing = np.maximum(0, asked - (self.state.allocatable - self.state.requested))
         return np.argsort((missing / self._capacity[:, None]).max(axis=0), kind="stable")
 

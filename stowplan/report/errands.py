@@ -27,7 +27,9 @@ def show_drain(console: Console, drained: Drained, *, wide: bool = False) -> Non
     if cordon:
         console.print(f"To cordon first: {', '.join(cordon)}.", markup=False)
     console.print()
-    show_plan(console, drained.planned.plan, drained.planned.compiled.roll, drained.planned.troubles, wide=wide)
+    show_plan(
+        console, drained.planned.plan, drained.planned.compiled.participants, drained.planned.unresolved, wide=wide
+    )
 
 
 def drain_headline(drained: Drained) -> str:
@@ -45,7 +47,7 @@ def show_fit(console: Console, fitted: Fitted, *, wide: bool = False) -> None:
     console.print(Text(fit_headline(fitted), style="bold"))
     _list(console, [f"{shut.pod.key}: {shut.reason}" for shut in fitted.shut], wide)
     console.print()
-    show_plan(console, fitted.planned.plan, fitted.planned.compiled.roll, fitted.planned.troubles, wide=wide)
+    show_plan(console, fitted.planned.plan, fitted.planned.compiled.participants, fitted.planned.unresolved, wide=wide)
 
 
 def fit_headline(fitted: Fitted) -> str:

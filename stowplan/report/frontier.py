@@ -15,7 +15,7 @@ from stowplan.answers.frontier import Frontier, Point
 from stowplan.models.errors import InputError
 from stowplan.models.result import Status
 from stowplan.report.rows import Row
-from stowplan.report.words import figure, plural, roll_lines, tier_label
+from stowplan.report.words import figure, participant_lines, plural, tier_label
 
 MOST = 0.8
 """Share of the gain that the headline calls most of it."""
@@ -30,7 +30,7 @@ WIDTH, HEIGHT, MARGIN = 640, 360, 56
 def show_frontier(console: Console, frontier: Frontier) -> None:
     """Print the frontier."""
     compiled = frontier.compiled
-    for line in roll_lines(compiled.roll, len(compiled.snapshot.nodes)):
+    for line in participant_lines(compiled.participants, len(compiled.snapshot.nodes)):
         console.print(line, markup=False)
     console.print()
     console.print(Text(headline(frontier), style="bold"))

@@ -11,9 +11,9 @@ from rich.text import Text
 
 from stowplan.answers.verify_plan import PlanVerification
 from stowplan.models.plan import MoveDocument, Plan, PlanTier, WaveDocument
-from stowplan.planning.plan import Troubles
-from stowplan.plugins_compat.compiler.roll_call import RollCall
-from stowplan.report.words import figure, plural, roll_lines, trouble_words
+from stowplan.planning.plan import Unresolved
+from stowplan.plugins_compat.compiler.participants import Participants
+from stowplan.report.words import figure, participant_lines, plural, unresolved_words
 
 SHOWN_MOVES = 8
 """Moves of a wave that are shown; ``-o wide`` shows all."""
@@ -25,12 +25,17 @@ SIGNS = {"evict": ("~", "yellow"), "place": ("+", "green"), "remove": ("-", "red
 
 
 def show_plan(
-    console: Console, plan: Plan, roll: RollCall, troubles: Troubles | None = None, *, wide: bool = False
+    console: Console,
+    plan: Plan,
+    participants: Participants,
+    unresolved: Unresolved | None = None,
+    *,
+    wide: bool = False,
 ) -> None:
-    """Print a plan; ``troubles`` are those that are left when it is done."""
-    _lines(console, roll_lines(roll, plan.snapshot.nodes))
+    """Print a plan; ``unresolved`` are those that are left when it is done."""
+    _lines(console, participant_lines(participants, plan.snapshot.nodes))
     console.print()
-    console.print(Text(headline(plan, troubles), style="bold"))
+    console.print(Text(headline(plan, unresolved), style="bold"))
     if plan.waves:
         console.print(Text(_subtitle(plan), style="dim"))
     before: Sequence[float] = [tier.before for tier in plan.tiers]
@@ -70,13 +75,13 @@ def show_plan_verification(console: Console, verification: PlanVerification) -> 
     _lines(console, [f"note: {remark}" for remark in drift.remarks])
 
 
-def headline(plan: Plan, troubles: Troubles | None = None) -> str:
+def headline(plan: Plan, unresolved: Unresolved | None = None) -> str:
     """Say in one sentence what a plan does and brings."""
     known = "proven optimal" if plan.status == "OPTIMAL" else "not proven"
     if not plan.waves:
         what = "no better placement can be reached" if plan.given_up else "no better placement was found"
-        if troubles:
-            return f"Nothing helps: {trouble_words(troubles)}, and {what}; {known}."
+        if unresolved:
+            return f"Nothing helps: {unresolved_words(unresolved)}, and {what}; {known}."
         return f"Nothing to do: {what}; {known}."
     kinds = Counter("park" if _parked(plan, move) else move.kind for move in plan.moves)
     does = [

@@ -19,10 +19,10 @@ from stowplan.answers.verify_solution import Verification
 from stowplan.models.problem import Tier
 from stowplan.models.result import Status
 from stowplan.plugins_compat.admission import Rejection
-from stowplan.plugins_compat.compiler.roll_call import RollCall
+from stowplan.plugins_compat.compiler.participants import Participants
 from stowplan.plugins_compat.simulate import Simulation
 from stowplan.report.figures import SHOWN_MOVES, plural
-from stowplan.report.words import breach_lines, figure, headline, roll_lines, tier_label
+from stowplan.report.words import figure, headline, participant_lines, tier_label, violation_lines
 
 
 def show_comparison(console: Console, comparison: Comparison, *, wide: bool = False) -> None:
@@ -30,7 +30,7 @@ def show_comparison(console: Console, comparison: Comparison, *, wide: bool = Fa
     compiled, solution = comparison.compiled, comparison.solution
     today = comparison.column(TODAY)
     assert today is not None
-    _lines(console, roll_lines(compiled.roll, len(compiled.snapshot.nodes)))
+    _lines(console, participant_lines(compiled.participants, len(compiled.snapshot.nodes)))
     console.print()
     console.print(Text(headline(solution, today.values), style="bold"))
     console.print()
@@ -49,7 +49,7 @@ def show_comparison(console: Console, comparison: Comparison, *, wide: bool = Fa
 def show_solution(console: Console, solution: Solution, before: Sequence[int], *, wide: bool = False) -> None:
     """Print a solution and its moves."""
     compiled = solution.compiled
-    _lines(console, roll_lines(compiled.roll, len(compiled.snapshot.nodes)))
+    _lines(console, participant_lines(compiled.participants, len(compiled.snapshot.nodes)))
     console.print()
     console.print(Text(headline(solution, before), style="bold"))
     console.print()
@@ -57,19 +57,19 @@ def show_solution(console: Console, solution: Solution, before: Sequence[int], *
     _move_table(console, solution.moves if wide else solution.moves[:SHOWN_MOVES])
     if not wide and len(solution.moves) > SHOWN_MOVES:
         console.print(f"… and {len(solution.moves) - SHOWN_MOVES} more; -o wide shows all", style="dim")
-    if solution.evaluation.breaches:
+    if solution.evaluation.violations:
         console.print("Rules that stay exceeded:")
-        _lines(console, breach_lines(solution.evaluation.breaches), "  ")
+        _lines(console, violation_lines(solution.evaluation.violations), "  ")
     _refused_lines(console, solution.refused)
     _waiting_lines(console, solution)
     _notes(console, [*compiled.snapshot.notes, *compiled.notes, *solution.notes])
 
 
 def show_simulation(
-    console: Console, roll: RollCall, simulation: Simulation, nodes: Sequence[str], *, wide: bool = False
+    console: Console, participants: Participants, simulation: Simulation, nodes: Sequence[str], *, wide: bool = False
 ) -> None:
     """Print the scheduler's decisions."""
-    _lines(console, roll_lines(roll, len(nodes)))
+    _lines(console, participant_lines(participants, len(nodes)))
     console.print()
     outcomes = list(simulation.outcomes.values())
     placed = [d for d in outcomes if d.node is not None]
@@ -205,14 +205,14 @@ def _move_table(console: Console, moves: Sequence[Move]) -> None:
 
 
 def _repair_lines(console: Console, today: Measures, best: Measures) -> None:
-    if not today.breaches:
+    if not today.violations:
         return
-    mended = len(today.breaches) - len(best.breaches)
+    mended = len(today.violations) - len(best.violations)
     console.print(
-        f"Rules exceeded today at {plural(len(today.breaches), 'place')}: "
-        f"{mended} mended, {len(best.breaches)} left, none worse."
+        f"Rules exceeded today at {plural(len(today.violations), 'place')}: "
+        f"{mended} mended, {len(best.violations)} left, none worse."
     )
-    _lines(console, breach_lines(best.breaches), "  ")
+    _lines(console, violation_lines(best.violations), "  ")
 
 
 def _refused_lines(console: Console, refused: Sequence[Rejection], most: int = 5) -> None:

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from stowplan.answers.solve import Solution
 from stowplan.models.problem import Tier
 from stowplan.models.result import Outcome, Status
-from stowplan.models.snapshot import Standing
-from stowplan.optimizer.evaluate import Breach
-from stowplan.planning.plan import Troubles
-from stowplan.plugins_compat.compiler.roll_call import RollCall
+from stowplan.models.snapshot import Participation
+from stowplan.optimizer.evaluate import ConstraintViolation
+from stowplan.planning.plan import Unresolved
+from stowplan.plugins_compat.compiler.participants import Participants
 from stowplan.plugins_compat.requests import CPU, EPHEMERAL, MEMORY
 from stowplan.report.figures import plural as plural
 
@@ -39,13 +39,13 @@ def amount(resource: str, value: int) -> str:
     return f"{value:,}"
 
 
-def roll_lines(roll: RollCall, nodes: int) -> list[str]:
+def participant_lines(participants: Participants, nodes: int) -> list[str]:
     """Account for every pod."""
-    counts = {standing: roll.count(standing) for standing in Standing}
-    sum_up = " + ".join(f"{counts[standing]} {standing.value}" for standing in Standing)
-    lines = [f"{plural(nodes, 'node')}, {plural(len(roll.pods), 'pod')} = {sum_up}"]
-    lines += _because("fixed", roll.reasons(Standing.FIXED))
-    return lines + _because("pending, not offered to the solver", roll.reasons(Standing.PENDING))
+    counts = {standing: participants.count(standing) for standing in Participation}
+    sum_up = " + ".join(f"{counts[standing]} {standing.value}" for standing in Participation)
+    lines = [f"{plural(nodes, 'node')}, {plural(len(participants.pods), 'pod')} = {sum_up}"]
+    lines += _because("fixed", participants.reasons(Participation.FIXED))
+    return lines + _because("pending, not offered to the solver", participants.reasons(Participation.PENDING))
 
 
 def _because(what: str, reasons: Counter[str], most: int = 6) -> list[str]:
@@ -72,9 +72,9 @@ def headline(solution: Solution, before: Sequence[int]) -> str:
     ]
     if not solution.moves:
         known = "proven optimal" if outcome.status is Status.OPTIMAL else "the best found"
-        troubles = Troubles(len(solution.evaluation.breaches), len(solution.waiting))
-        if troubles:
-            return f"Nothing helps: {trouble_words(troubles)}, and today's placement is {known}{_gap(outcome)}."
+        unresolved = Unresolved(len(solution.evaluation.violations), len(solution.waiting))
+        if unresolved:
+            return f"Nothing helps: {unresolved_words(unresolved)}, and today's placement is {known}{_gap(outcome)}."
         return f"Nothing to do: today's placement is {known}{_gap(outcome)}."
     moved = solution.evaluation.moves
     placed = sum(1 for move in solution.moves if not move.source)
@@ -88,10 +88,10 @@ def headline(solution: Solution, before: Sequence[int]) -> str:
     return f"{sentence[0].upper()}{sentence[1:]}: {brings}; {proof}{_gap(outcome)}."
 
 
-def trouble_words(troubles: Troubles) -> str:
+def unresolved_words(unresolved: Unresolved) -> str:
     """Say what is wrong with a placement."""
-    words = [f"rules are exceeded at {plural(troubles.exceeded, 'place')}"] if troubles.exceeded else []
-    words += [f"{plural(troubles.waiting, 'pod')} cannot be placed"] if troubles.waiting else []
+    words = [f"rules are exceeded at {plural(unresolved.exceeded, 'place')}"] if unresolved.exceeded else []
+    words += [f"{plural(unresolved.waiting, 'pod')} cannot be placed"] if unresolved.waiting else []
     return ", ".join(words)
 
 
@@ -108,11 +108,11 @@ def tier_label(tier: Tier) -> str:
     return f"{tier.name} [{tier.unit}]" if tier.unit else tier.name
 
 
-def breach_lines(breaches: Sequence[Breach], most: int = 10) -> list[str]:
+def violation_lines(violations: Sequence[ConstraintViolation], most: int = 10) -> list[str]:
     """Say where rules are exceeded."""
     lines = []
-    for breach in breaches[:most]:
-        now, then = (amount(breach.origin.what, value) for value in (breach.amount, breach.before))
-        change = f"was {then}" if breach.amount != breach.before else "as before"
-        lines.append(f"{breach.origin} at {breach.place}: {now} over ({change})")
-    return lines + ([f"and {len(breaches) - most} more places"] if len(breaches) > most else [])
+    for violation in violations[:most]:
+        now, then = (amount(violation.origin.what, value) for value in (violation.amount, violation.before))
+        change = f"was {then}" if violation.amount != violation.before else "as before"
+        lines.append(f"{violation.origin} at {violation.place}: {now} over ({change})")
+    return lines + ([f"and {len(violations) - most} more places"] if len(violations) > most else [])

@@ -25,7 +25,7 @@ from stowplan.plans.movability.causes import WAIVABLE, Cause
 from stowplan.plans.movability.costs import has_costs, move_weight
 from stowplan.plans.movability.movable import Movability
 from stowplan.plugins_compat.compiler.compile import Compiled, compile_problem
-from stowplan.plugins_compat.compiler.goals import Errand
+from stowplan.plugins_compat.compiler.goals import Request
 from stowplan.plugins_compat.framework.profile import DEFAULT_SCHEDULER, Profile
 from stowplan.plugins_compat.plugins.gpu_share import GpuShare
 from stowplan.plugins_compat.profiles import choose_release, default_profile, read_profiles
@@ -132,7 +132,7 @@ def make_problem(snapshot: Snapshot, settings: Settings, frozen: Callable[[Pod],
             freeze=stays,
             max_moves=settings.max_moves,
             weigh=weigh,
-            errand=Errand(frozenset(settings.drain), frozenset(settings.admit)),
+            request=Request(frozenset(settings.drain), frozenset(settings.admit)),
         )
     except InputError as error:
         raise error.in_file(settings.objective) if error.obj == "objective" else error from None
@@ -162,7 +162,7 @@ def same_problem(
         freeze=freeze or who_stays(snapshot, settings),
         max_moves=settings.max_moves if limited else None,
         weigh=move_weight if settings.move_costs else None,
-        errand=Errand(frozenset(settings.drain), frozenset(settings.admit)),
+        request=Request(frozenset(settings.drain), frozenset(settings.admit)),
     )
 
 

@@ -9,7 +9,7 @@ from stowplan.instances.demo import demo_cluster
 from stowplan.instances.load import load
 from stowplan.instances.synthetic import generate, synthetic_snapshot
 from stowplan.models.objective import PRESETS
-from stowplan.optimizer.evaluate import Judge
+from stowplan.optimizer.evaluate import Evaluator
 from stowplan.plugins_compat.admission import populated, rejections
 from stowplan.plugins_compat.compiler.compile import compile_problem
 from stowplan.plugins_compat.profiles import default_profile
@@ -25,7 +25,7 @@ def test_the_same_seed_makes_the_same_cluster() -> None:
 def test_a_synthetic_cluster_breaks_no_rule(seed: int) -> None:
     snapshot = synthetic_snapshot(40, 400, seed)
     compiled = compile_problem(snapshot, default_profile(K36), PRESETS["balance"])
-    assert Judge(compiled.problem).evaluate(compiled.problem.start).breaches == []
+    assert Evaluator(compiled.problem).evaluate(compiled.problem.start).violations == []
     where = {pod.key: pod.node_name for pod in snapshot.pods if pod.node_name}
     assert rejections(populated(snapshot, compiled.profile, where), where) == []
 

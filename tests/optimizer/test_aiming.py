@@ -7,8 +7,8 @@ import pytest
 
 from stowplan.models.objective import PRESETS
 from stowplan.optimizer.annealing import aiming
-from stowplan.optimizer.annealing.state_builder import image_of
-from stowplan.optimizer.evaluate import Judge
+from stowplan.optimizer.annealing.state_builder import build_state
+from stowplan.optimizer.evaluate import Evaluator
 from stowplan.plugins_compat.compiler.compile import compile_problem
 from stowplan.plugins_compat.profiles import default_profile
 from stowplan.plugins_compat.release import K36
@@ -21,18 +21,18 @@ COSTLY = 0
 
 def aimed_at(aim: aiming.Aim) -> float:
     """Return the share of the pods aimed at that stand on the costly node: its only pod, for every node has one."""
-    nodes = aim.image.pod[aim.pods()[:-1], aiming.at.P_NODE]
+    nodes = aim.state.pod[aim.pods()[:-1], aiming.at.P_NODE]
     return float((nodes == COSTLY).mean())
 
 
 def test_a_node_that_nothing_helps_is_aimed_at_less_and_less(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = snapshot(nodes=[node(f"n{i}") for i in range(NODES)], pods=[pod(f"p{i}", f"n{i}") for i in range(NODES)])
-    judge = Judge(compile_problem(cluster, default_profile(K36), PRESETS["balance"]).problem)
+    evaluator = Evaluator(compile_problem(cluster, default_profile(K36), PRESETS["balance"]).problem)
     costs = np.ones(NODES)
     costs[COSTLY] = 10.0
-    monkeypatch.setattr(aiming, "_node_costs", lambda image, tier: costs.copy())
+    monkeypatch.setattr(aiming, "_node_costs", lambda state, tier: costs.copy())
     nobody = np.zeros(0, dtype=np.int64)
-    aim = aiming.Aim(image_of(judge, judge.problem.start), 1, nobody, np.random.default_rng(1))
+    aim = aiming.Aim(build_state(evaluator, evaluator.problem.start), 1, nobody, np.random.default_rng(1))
     first = aimed_at(aim)
     assert first > 0.6
     for look in range(20):

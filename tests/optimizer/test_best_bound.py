@@ -7,15 +7,15 @@ import pytest
 
 from stowplan.models.problem import Curves, MovePeak, NodeCurve, Origin, Placement, Problem, Tier, Weighted
 from stowplan.optimizer import bounds
-from stowplan.optimizer.bounds import best_bound, decomposition, pooled, relaxation
+from stowplan.optimizer.bounds import best_bound, decomposition, relaxation, surrogate
 from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.domains import upper_bounds
-from stowplan.optimizer.evaluate import Judge
+from stowplan.optimizer.evaluate import Evaluator
 
 HERE = Origin("test")
 
 
-def loaded(*, with_peak: bool) -> Judge:
+def loaded(*, with_peak: bool) -> Evaluator:
     """Return a pod of 2,000 units on one of two nodes that cost as much as their load."""
     one, two = np.ones(1, dtype=np.int64), np.zeros(2, dtype=np.int64)
     curves = Curves(np.array([[0]]), np.array([[1]]), np.array([[0]]))
@@ -23,7 +23,7 @@ def loaded(*, with_peak: bool) -> Judge:
     if with_peak:
         terms.append(Weighted(1, MovePeak(HERE, 1, 0 * one)))
     tiers = (Tier("balance", tuple(terms)),)
-    return Judge(Problem(("a", "b"), ("c",), one, 0 * one, Placement.of([(0, 0, 1)]), (), tiers))
+    return Evaluator(Problem(("a", "b"), ("c",), one, 0 * one, Placement.of([(0, 0, 1)]), (), tiers))
 
 
 @pytest.mark.parametrize(
@@ -36,13 +36,13 @@ def loaded(*, with_peak: bool) -> Judge:
     ],
 )
 def test_dear_bounds_are_left_out_where_a_cheap_one_is_near(
-    with_peak: bool, value: int, small: bool, dear: bool, monkeypatch: pytest.MonkeyPatch
+    with_peak: bool, value: int, small: bool, expensive: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    judge = loaded(with_peak=with_peak)
+    evaluator = loaded(with_peak=with_peak)
     asked: list[str] = []
     monkeypatch.setattr(bounds, "SMALL", 2 if small else 1)
     monkeypatch.setattr(decomposition, "decomposition_bound", lambda *_: asked.append(decomposition.NAME))
     monkeypatch.setattr(relaxation, "relaxation_bound", lambda *_: asked.append(relaxation.NAME))
-    found = best_bound(judge, upper_bounds(judge.problem), 0, (), value, Deadline(1, deterministic=True))
-    assert found == (2000, pooled.NAME)
-    assert asked == ([decomposition.NAME, relaxation.NAME] if dear else [])
+    found = best_bound(evaluator, upper_bounds(evaluator.problem), 0, (), value, Deadline(1, deterministic=True))
+    assert found == (2000, surrogate.NAME)
+    assert asked == ([decomposition.NAME, relaxation.NAME] if expensive else [])

@@ -17,7 +17,7 @@ from stowplan.models.problem import Problem
 from stowplan.models.result import Status
 from stowplan.optimizer.cpsat.solve import solve_tier
 from stowplan.optimizer.deadline import Deadline
-from stowplan.optimizer.evaluate import Judge
+from stowplan.optimizer.evaluate import Evaluator
 from stowplan.optimizer.portfolio import Options, solve
 from stowplan.plugins_compat.admission import populated, rejections
 from stowplan.plugins_compat.compiler.compile import Compiled, compile_problem
@@ -61,17 +61,17 @@ def test_cp_sat_alone_does_so_where_costs_have_more_digits_than_real_numbers_tel
     problem = random_problem(seed, broken=seed % 2 == 1)
     *earlier, last = problem.tiers
     factor = (10**12 + 39, 3 * 10**12 + 7, 10**13 + 37)[seed % 3]
-    dear = replace(last, terms=tuple(replace(term, weight=factor * term.weight) for term in last.terms))
-    prove_with_cp_sat(replace(problem, tiers=(*earlier, dear)))
+    expensive = replace(last, terms=tuple(replace(term, weight=factor * term.weight) for term in last.terms))
+    prove_with_cp_sat(replace(problem, tiers=(*earlier, expensive)))
 
 
 def prove_with_cp_sat(problem: Problem) -> None:
-    judge, incumbent, reached = Judge(problem), problem.start, []
+    evaluator, incumbent, reached = Evaluator(problem), problem.start, []
     for tier in range(len(problem.tiers)):
-        attempt = solve_tier(judge, tier, reached, incumbent, Deadline(20, deterministic=True))
+        attempt = solve_tier(evaluator, tier, reached, incumbent, Deadline(20, deterministic=True))
         assert attempt.optimal
         assert attempt.placement is not None
-        evaluation = judge.evaluate(attempt.placement)
+        evaluation = evaluator.evaluate(attempt.placement)
         assert evaluation.legal
         assert evaluation.values[tier] == attempt.bound
         assert list(evaluation.values[:tier]) == reached
@@ -111,4 +111,4 @@ def test_the_portfolio_proves_the_same_where_no_cluster_does(seed: int) -> None:
 
 
 def refused(found: Compiled, where: dict[str, str]) -> list:  # type: ignore[type-arg]
-    return rejections(populated(found.snapshot, found.profile, where, found.shapes), where)
+    return rejections(populated(found.snapshot, found.profile, where, found.signatures), where)

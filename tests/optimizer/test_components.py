@@ -10,13 +10,13 @@ import pytest
 from stowplan.models.objective import PRESETS, Objective, TierSettings
 from stowplan.models.problem import Problem
 from stowplan.optimizer.bounds import components as module
-from stowplan.optimizer.bounds.components import Component, apart, components, together
+from stowplan.optimizer.bounds.components import Component, components, jointly, separately
 from stowplan.optimizer.bounds.interior_point import Dual, linear_dual
-from stowplan.optimizer.bounds.lagrangian import Pricing, decomposition_bound
+from stowplan.optimizer.bounds.lagrangian import LagrangianDual, lagrangian_bound
 from stowplan.optimizer.bounds.node_programs import Programs, node_programs
 from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.domains import upper_bounds
-from stowplan.optimizer.evaluate import Judge
+from stowplan.optimizer.evaluate import Evaluator
 from stowplan.plugins_compat.compiler.compile import compile_problem
 from stowplan.plugins_compat.profiles import default_profile
 from stowplan.plugins_compat.release import K36
@@ -30,7 +30,7 @@ LEVEL = Objective(tiers=(TierSettings(name="balance", variance={"cpu": 1, "memor
 
 
 def programs_of(problem: Problem, tier: int, reached: tuple[int, ...]) -> Programs:
-    programs = node_programs(Judge(problem), upper_bounds(problem), tier, reached, 10**6, 10**3)
+    programs = node_programs(Evaluator(problem), upper_bounds(problem), tier, reached, 10**6, 10**3)
     assert programs is not None
     return programs
 
@@ -42,18 +42,18 @@ def test_a_component_costs_what_its_best_placement_costs(seed: int) -> None:
     rng = np.random.default_rng(seed)
     for tier in range(len(values)):
         programs = programs_of(problem, tier, values[:tier])
-        fined = programs.fined(rng.integers(0, 3, len(programs.limits.most)) * programs.grain)
-        earned = rng.integers(-5, 25, len(programs.size)) * programs.grain
-        for each in components(fined):
-            least, found = least_cost(fined, each), together(fined, each, WORK)
+        penalized = programs.penalized(rng.integers(0, 3, len(programs.limits.most)) * programs.scale)
+        multipliers = rng.integers(-5, 25, len(programs.size)) * programs.scale
+        for each in components(penalized):
+            least, found = least_cost(penalized, each), jointly(penalized, each, WORK)
             assert found == least
-            bounds = np.array([least_of_node(fined, m, earned) for m in range(len(fined.times))])
-            assert apart(fined, each, earned, bounds) <= least
+            bounds = np.array([least_of_node(penalized, m, multipliers) for m in range(len(penalized.times))])
+            assert separately(penalized, each, multipliers, bounds) <= least
 
 
-def least_of_node(programs: Programs, m: int, earned: np.ndarray) -> int:  # type: ignore[type-arg]
+def least_of_node(programs: Programs, m: int, multipliers: np.ndarray) -> int:  # type: ignore[type-arg]
     tables = programs.tables
-    return min(node_cost(programs, m, list(y)) - int(earned @ y) for y in held(tables.upper[m]))
+    return min(node_cost(programs, m, list(y)) - int(multipliers @ y) for y in held(tables.upper[m]))
 
 
 def held(upper: np.ndarray) -> list[tuple[int, ...]]:  # type: ignore[type-arg]
@@ -84,11 +84,11 @@ def least_cost(programs: Programs, component: Component) -> int:
                 if all(n <= size for n, size in zip(now, programs.size.tolist(), strict=True)):
                     grown[now] = min(grown.get(now, paid + here), paid + here)
         ways = grown
-    size, spare = programs.size[component.kinds], programs.spare[component.kinds]
+    size, optional = programs.size[component.kinds], programs.optional[component.kinds]
     costs = []
     for placed, paid in ways.items():
         waiting = size - np.array(placed)[component.kinds]
-        if (waiting <= spare).all():
+        if (waiting <= optional).all():
             costs.append(paid + int(waiting @ programs.unplaced[component.kinds]))
     return min(costs)
 
@@ -105,16 +105,16 @@ def two_kinds_of_nodes() -> Problem:
 
 def test_few_pods_on_few_nodes_of_their_own_are_proven_level() -> None:
     problem = two_kinds_of_nodes()
-    judge, upper, values = Judge(problem), upper_bounds(problem), best(problem)
+    evaluator, upper, values = Evaluator(problem), upper_bounds(problem), best(problem)
     last = len(values) - 1
-    assert decomposition_bound(judge, upper, last, values[:last], WORK) == values[last]
+    assert lagrangian_bound(evaluator, upper, last, values[:last], WORK) == values[last]
     programs = programs_of(problem, last, values[:last])
     assert [len(each.kinds) for each in components(programs)] == [1, 1]
-    pricing = Pricing(programs, linear_dual(programs, WORK))
-    pricing.search(10_000, WORK)
-    assert pricing.bound < values[last], "multipliers alone let a pod stand on two nodes by halves"
-    pricing.join(WORK)
-    assert pricing.bound == values[last]
+    lagrangian = LagrangianDual(programs, linear_dual(programs, WORK))
+    lagrangian.search(10_000, WORK)
+    assert lagrangian.bound < values[last], "multipliers alone let a pod stand on two nodes by halves"
+    lagrangian.join(WORK)
+    assert lagrangian.bound == values[last]
 
 
 def test_what_is_gained_is_not_counted_twice_when_nodes_are_searched_later() -> None:
@@ -122,10 +122,10 @@ def test_what_is_gained_is_not_counted_twice_when_nodes_are_searched_later() -> 
     values = best(problem)
     programs = programs_of(problem, len(values) - 1, values[:-1])
     nothing = Dual(np.zeros(len(programs.size)), np.zeros(programs.tables.base.shape), np.zeros(0))
-    pricing = Pricing(programs, nothing)
-    pricing.join(WORK)
-    pricing.search(10_000, WORK)
-    assert pricing.bound == values[-1]
+    lagrangian = LagrangianDual(programs, nothing)
+    lagrangian.join(WORK)
+    lagrangian.search(10_000, WORK)
+    assert lagrangian.bound == values[-1]
 
 
 def test_where_moves_are_free_it_does_not_matter_who_stands_there() -> None:
@@ -140,4 +140,4 @@ def test_a_large_component_is_left_to_multipliers(monkeypatch: pytest.MonkeyPatc
     problem = two_kinds_of_nodes()
     programs = programs_of(problem, len(problem.tiers) - 1, (0,))
     monkeypatch.setattr(module, "LARGEST", 3)
-    assert [together(programs, each, WORK) for each in components(programs)] == [None, None]
+    assert [jointly(programs, each, WORK) for each in components(programs)] == [None, None]

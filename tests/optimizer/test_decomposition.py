@@ -12,13 +12,13 @@ from stowplan.instances.synthetic import synthetic_snapshot
 from stowplan.models.objective import PRESETS
 from stowplan.models.problem import FAR, Problem
 from stowplan.optimizer.bounds.interior_point import Dual, linear_dual
-from stowplan.optimizer.bounds.lagrangian import Pricing, decomposition_bound, fitted, largest, reads_all
-from stowplan.optimizer.bounds.linear import relaxation_bound
+from stowplan.optimizer.bounds.lagrangian import LagrangianDual, fitted, lagrangian_bound, largest, reads_all
+from stowplan.optimizer.bounds.linear import linear_bound
 from stowplan.optimizer.bounds.node_programs import Programs, Tables, node_programs
 from stowplan.optimizer.bounds.node_search import ENDLESS, search_node
 from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.domains import upper_bounds
-from stowplan.optimizer.evaluate import Judge
+from stowplan.optimizer.evaluate import Evaluator
 from stowplan.plugins_compat.compiler.compile import compile_problem
 from stowplan.plugins_compat.profiles import default_profile
 from stowplan.plugins_compat.release import K36
@@ -60,13 +60,13 @@ def test_it_is_as_good_as_the_relaxation(seed: int) -> None:
     cluster = random_cluster(seed, nodes=6, pods=12, broken=seed % 4 != 0)
     objective = PRESETS[NAMES[seed % len(NAMES)]]
     problem = compile_problem(cluster, default_profile(K36), objective, max_moves=seed % 5 or None).problem
-    judge, upper = Judge(problem), upper_bounds(problem)
-    values = judge.evaluate(problem.start).values
+    evaluator, upper = Evaluator(problem), upper_bounds(problem)
+    values = evaluator.evaluate(problem.start).values
     for tier in range(len(values)):
         if not reads_all(problem, tier):
             continue
-        linear = relaxation_bound(judge, upper, tier, values[:tier], 60.0)
-        mine = decomposition_bound(judge, upper, tier, values[:tier], WORK)
+        linear = linear_bound(evaluator, upper, tier, values[:tier], 60.0)
+        mine = lagrangian_bound(evaluator, upper, tier, values[:tier], WORK)
         assert linear is not None
         assert mine is not None
         assert mine >= linear * (1 - 1e-4) - 1e-4, problem.tiers[tier].name
@@ -74,36 +74,38 @@ def test_it_is_as_good_as_the_relaxation(seed: int) -> None:
 
 def never_above(problem: Problem, seed: int) -> None:
     """Try the multipliers that are best for the relaxation, and some that are not."""
-    judge, upper, values = Judge(problem), upper_bounds(problem), best(problem)
+    evaluator, upper, values = Evaluator(problem), upper_bounds(problem), best(problem)
     rng = np.random.default_rng(seed)
     for tier, value in enumerate(values):
-        bound = decomposition_bound(judge, upper, tier, values[:tier], WORK)
+        bound = lagrangian_bound(evaluator, upper, tier, values[:tier], WORK)
         assert bound is not None
         assert bound <= value, problem.tiers[tier].name
-        programs = node_programs(judge, upper, tier, values[:tier], 10**6, 10**3)
+        programs = node_programs(evaluator, upper, tier, values[:tier], 10**6, 10**3)
         assert programs is not None
-        scale = programs.grain * rng.choice([0.1, 10.0, 1e4])
-        earned = rng.normal(size=len(programs.size)) * scale
-        prices = rng.normal(size=programs.tables.base.shape) * scale
-        pricing = Pricing(programs, Dual(earned, prices, rng.exponential(size=len(programs.limits.most)) * scale))
-        assert pricing.bound <= value, problem.tiers[tier].name
-        pricing.search(1_000, WORK)
-        assert pricing.bound <= value, problem.tiers[tier].name
-        pricing.join(WORK)
-        assert pricing.bound <= value, problem.tiers[tier].name
+        scale = programs.scale * rng.choice([0.1, 10.0, 1e4])
+        multipliers = rng.normal(size=len(programs.size)) * scale
+        penalties = rng.normal(size=programs.tables.base.shape) * scale
+        lagrangian = LagrangianDual(
+            programs, Dual(multipliers, penalties, rng.exponential(size=len(programs.limits.most)) * scale)
+        )
+        assert lagrangian.bound <= value, problem.tiers[tier].name
+        lagrangian.search(1_000, WORK)
+        assert lagrangian.bound <= value, problem.tiers[tier].name
+        lagrangian.join(WORK)
+        assert lagrangian.bound <= value, problem.tiers[tier].name
 
 
 @pytest.mark.parametrize("seed", range(60))
 @pytest.mark.parametrize("budget", [0, 1, 5, 10**6])
 def test_the_search_of_one_node_finds_its_least_cost(seed: int, budget: int) -> None:
-    tables, earned, prices = random_node(seed)
-    answer = np.zeros(len(earned), dtype=np.int64)
-    found = search_node(tables, 0, earned, prices, np.full(len(prices), 3), budget, answer)
-    least = min(costs(tables, earned))
+    tables, multipliers, penalties = random_node(seed)
+    answer = np.zeros(len(multipliers), dtype=np.int64)
+    found = search_node(tables, 0, multipliers, penalties, np.full(len(penalties), 3), budget, answer)
+    least = min(costs(tables, multipliers))
     assert found <= least
     if budget > 5:
         assert found == least
-        assert cost(tables, earned, answer.tolist()) == least
+        assert cost(tables, multipliers, answer.tolist()) == least
 
 
 def random_node(seed: int) -> tuple[Tables, np.ndarray, np.ndarray]:  # type: ignore[type-arg]
@@ -142,17 +144,17 @@ def random_node(seed: int) -> tuple[Tables, np.ndarray, np.ndarray]:  # type: ig
     return tables, ints((kinds,), -5, 25), ints((1, rows), -4, 6)[0]
 
 
-def costs(tables: Tables, earned: np.ndarray) -> list[int]:  # type: ignore[type-arg]
+def costs(tables: Tables, multipliers: np.ndarray) -> list[int]:  # type: ignore[type-arg]
     ways = itertools.product(*(range(int(most_pods) + 1) for most_pods in tables.upper[0]))
-    return [cost(tables, earned, list(way)) for way in ways]
+    return [cost(tables, multipliers, list(way)) for way in ways]
 
 
-def cost(tables: Tables, earned: np.ndarray, pods: list[int]) -> int:  # type: ignore[type-arg]
+def cost(tables: Tables, multipliers: np.ndarray, pods: list[int]) -> int:  # type: ignore[type-arg]
     y = np.array(pods, dtype=np.int64)
     load = tables.base[0] + tables.demand @ y
     if (load > tables.wall[0]).any():
         return ENDLESS
-    total = int((tables.linear[0] - earned) @ y + tables.move @ np.maximum(0, tables.start[0] - y))
+    total = int((tables.linear[0] - multipliers) @ y + tables.move @ np.maximum(0, tables.start[0] - y))
     for r, x in enumerate(load.tolist()):
         piece = max(0, int((tables.first[r] <= x).sum()) - 1)
         total += int(tables.value[r, piece] + tables.slope[r, piece] * (x - tables.first[r, piece]))
@@ -165,7 +167,7 @@ def balanced(nodes: int, pods: int) -> Problem:
 
 def programs_of(problem: Problem) -> Programs:
     last = len(problem.tiers) - 1
-    programs = node_programs(Judge(problem), upper_bounds(problem), last, [0] * last, 10**6, 10**3)
+    programs = node_programs(Evaluator(problem), upper_bounds(problem), last, [0] * last, 10**6, 10**3)
     assert programs is not None
     return programs
 
@@ -173,14 +175,14 @@ def programs_of(problem: Problem) -> Programs:
 def test_prices_alone_give_the_value_of_the_linear_relaxation_and_whole_pods_more() -> None:
     problem = balanced(20, 150)
     last = len(problem.tiers) - 1
-    linear = relaxation_bound(Judge(problem), upper_bounds(problem), last, [0] * last, 60.0)
+    linear = linear_bound(Evaluator(problem), upper_bounds(problem), last, [0] * last, 60.0)
     programs = programs_of(problem)
-    pricing = Pricing(programs, linear_dual(programs, WORK))
+    lagrangian = LagrangianDual(programs, linear_dual(programs, WORK))
     assert linear is not None
-    by_price = pricing.bound
+    by_price = lagrangian.bound
     assert by_price == pytest.approx(linear, rel=1e-4)
-    pricing.search(1_000, WORK)
-    assert pricing.bound > by_price
+    lagrangian.search(1_000, WORK)
+    assert lagrangian.bound > by_price
 
 
 def test_alike_nodes_are_one_program() -> None:
@@ -191,25 +193,25 @@ def test_alike_nodes_are_one_program() -> None:
     assert len(programs.size) == 1
     last = len(problem.tiers) - 1
     # One pod on each of six alike nodes is level, and cannot be levelled further.
-    value = Judge(problem).evaluate(problem.start.of((0, n, 1) for n in range(6))).values
-    assert decomposition_bound(Judge(problem), upper_bounds(problem), last, value[:last], WORK) == value[last]
+    value = Evaluator(problem).evaluate(problem.start.of((0, n, 1) for n in range(6))).values
+    assert lagrangian_bound(Evaluator(problem), upper_bounds(problem), last, value[:last], WORK) == value[last]
 
 
 def test_a_node_is_in_use_though_nothing_on_it_is_full() -> None:
     nodes = [node(f"n{i}", cpu=str(4 + i)) for i in range(3)]
     cluster = snapshot(nodes=nodes, pods=[pod("p", "n1", cpu="100m", memory="")])
     problem = compile_problem(cluster, default_profile(K36), PRESETS["pack"]).problem
-    assert decomposition_bound(Judge(problem), upper_bounds(problem), 1, [0], WORK) == 1
+    assert lagrangian_bound(Evaluator(problem), upper_bounds(problem), 1, [0], WORK) == 1
 
 
 def test_multipliers_and_prices_of_any_size_cannot_overflow() -> None:
     programs = programs_of(balanced(10, 60))
     huge = Dual(np.full(len(programs.size), 1e300), np.full(programs.tables.base.shape, -np.inf), np.zeros(0))
-    pricing = Pricing(programs, huge)
-    assert int(np.abs(pricing.earned).max()) < ENDLESS
-    assert int(np.abs(pricing.prices).max(initial=0)) < ENDLESS
-    pricing.search(100, WORK)
-    assert pricing.bound == 0
+    lagrangian = LagrangianDual(programs, huge)
+    assert int(np.abs(lagrangian.multipliers).max()) < ENDLESS
+    assert int(np.abs(lagrangian.penalties).max(initial=0)) < ENDLESS
+    lagrangian.search(100, WORK)
+    assert lagrangian.bound == 0
 
 
 @pytest.mark.parametrize("times", [1, 3, 1000])
@@ -218,37 +220,37 @@ def test_grains_are_as_large_as_multipliers_prices_and_fines_ask_for(times: int)
         synthetic_snapshot(10, 60), default_profile(K36), PRESETS["balance"], max_moves=20
     ).problem
     programs = programs_of(problem)
-    earned, prices, fines = largest(programs)
+    multipliers, penalties, side_duals = largest(programs)
     dual = Dual(
-        np.full(len(programs.size), earned * times / 3),
-        np.broadcast_to(prices * times / 5, programs.tables.base.shape),
-        fines * times / 2.0,
+        np.full(len(programs.size), multipliers * times / 3),
+        np.broadcast_to(penalties * times / 5, programs.tables.base.shape),
+        side_duals * times / 2.0,
     )
     kept, scaled = fitted(programs, dual)
-    factor = programs.grain // kept.grain
-    assert factor * kept.grain == programs.grain
+    factor = programs.scale // kept.scale
+    assert factor * kept.scale == programs.scale
     assert factor == 1 if times == 1 else times / 2 <= factor <= times
-    pricing = Pricing(programs, dual)
-    assert pricing.programs.grain == kept.grain
-    for mine, wanted in ((pricing.earned, scaled.earned), (pricing.prices, scaled.prices)):
+    lagrangian = LagrangianDual(programs, dual)
+    assert lagrangian.programs.scale == kept.scale
+    for mine, wanted in ((lagrangian.multipliers, scaled.multipliers), (lagrangian.penalties, scaled.penalties)):
         assert np.allclose(mine, wanted, rtol=1e-9), "none has been cut"
-    assert np.allclose(pricing.programs.tables.move[0] - kept.tables.move[0], scaled.fines[0], rtol=1e-9)
+    assert np.allclose(lagrangian.programs.tables.move[0] - kept.tables.move[0], scaled.side_duals[0], rtol=1e-9)
 
 
 def test_coarser_grains_give_the_same_bound() -> None:
     programs = programs_of(balanced(20, 150))
     dual = linear_dual(programs, WORK)
-    coarse = Dual(dual.earned / 64, dual.prices / 64, dual.fines / 64)
-    worth = float(Pricing(programs, dual).worth)
-    assert float(Pricing(programs.coarser(64), coarse).worth) == pytest.approx(worth, rel=1e-8)
+    coarse = Dual(dual.multipliers / 64, dual.penalties / 64, dual.side_duals / 64)
+    worth = float(LagrangianDual(programs, dual).worth)
+    assert float(LagrangianDual(programs.coarser(64), coarse).worth) == pytest.approx(worth, rel=1e-8)
 
 
 def test_too_many_kinds_of_pods_are_left_alone() -> None:
     """Equations over kinds are dense: 40,000 of them would take all the memory there is."""
     problem = problem_of(1)
     last = len(problem.tiers) - 1
-    programs = node_programs(Judge(problem), upper_bounds(problem), last, [0] * last, 10**6, 10**3)
+    programs = node_programs(Evaluator(problem), upper_bounds(problem), last, [0] * last, 10**6, 10**3)
     assert programs is not None
     kinds = programs.tables.upper.shape[1]
-    assert node_programs(Judge(problem), upper_bounds(problem), last, [0] * last, 10**6, kinds) is not None
-    assert node_programs(Judge(problem), upper_bounds(problem), last, [0] * last, 10**6, kinds - 1) is None
+    assert node_programs(Evaluator(problem), upper_bounds(problem), last, [0] * last, 10**6, kinds) is not None
+    assert node_programs(Evaluator(problem), upper_bounds(problem), last, [0] * last, 10**6, kinds - 1) is None

@@ -8,7 +8,7 @@ import pytest
 from stowplan.instances.suites.packing import Packing, packing_problem
 from stowplan.models.problem import Capacity, Open, Origin, Placement, Problem, Tier, Unplaced, Weighted
 from stowplan.models.result import Status
-from stowplan.optimizer.evaluate import Judge
+from stowplan.optimizer.evaluate import Evaluator
 from stowplan.optimizer.portfolio import Options, solve
 from tests.support.brute_force import best
 
@@ -18,7 +18,7 @@ def answered(problem: Problem) -> None:
     outcome = solve(problem, Options(time_limit=5, deterministic=True))
     assert outcome.status is Status.OPTIMAL
     assert outcome.values == best(problem)
-    assert Judge(problem).evaluate(outcome.placement).legal
+    assert Evaluator(problem).evaluate(outcome.placement).legal
     assert not outcome.notes
 
 

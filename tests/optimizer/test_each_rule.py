@@ -14,7 +14,7 @@ import pytest
 
 from stowplan.models.arrays import Ints
 from stowplan.models.problem import (
-    SEVERITY,
+    PENALTY_WEIGHT,
     Allow,
     AtMost,
     Attract,
@@ -23,7 +23,6 @@ from stowplan.models.problem import (
     Devices,
     Distinct,
     DomainCurve,
-    Excess,
     Held,
     Load,
     Move,
@@ -45,11 +44,12 @@ from stowplan.models.problem import (
     Tier,
     Topology,
     Unplaced,
+    Violation,
     Weighted,
 )
 from stowplan.optimizer.cpsat.solve import solve_tier
 from stowplan.optimizer.deadline import Deadline
-from stowplan.optimizer.evaluate import Judge
+from stowplan.optimizer.evaluate import Evaluator
 from stowplan.optimizer.portfolio import Options, solve
 from tests.support.brute_force import best
 
@@ -83,14 +83,14 @@ class Case:
     def problem(self) -> Problem:
         classes = len(self.size)
         start = Placement.of(self.start)
-        tiers = [Tier("repair", (Weighted(1, Excess(WHERE)),))]
+        tiers = [Tier("repair", (Weighted(1, Violation(WHERE)),))]
         tiers += [Tier("pending", (Weighted(1, Unplaced(WHERE, ints(*[1] * classes))),))]
         tiers += [Tier(str(i), (Weighted(1, term),)) for i, term in enumerate(self.terms)]
         return Problem(
             nodes=("n0", "n1", "n2"),
             classes=tuple(f"c{c}" for c in range(classes)),
             size=ints(*self.size),
-            spare=ints(*self.size) - start.placed(classes),
+            optional=ints(*self.size) - start.placed(classes),
             start=start,
             rules=tuple(self.rules),
             tiers=tuple(tiers),
@@ -250,7 +250,9 @@ CASES = [
     # Three of 6 on two devices are one too many; it goes to n1.
     Case("devices, broken", [3], (0, 0, 1), [devices([0], [6], [2, 1, 0])], [Move(WHERE, ints(1))], [(0, 0, 3)]),
     # Two of 6 on one device, and no device elsewhere: n0 stays exceeded, so that nobody may come, even for a share of 4.
-    Case("devices, beyond repair", [2, 1], (SEVERITY, 1), [devices([0, 0], [6, 4], [1, 0, 0])], start=[(0, 0, 2)]),
+    Case(
+        "devices, beyond repair", [2, 1], (PENALTY_WEIGHT, 1), [devices([0, 0], [6, 4], [1, 0, 0])], start=[(0, 0, 2)]
+    ),
     # Each takes a whole device and a share besides: one pod for n0's two devices.
     Case("devices, whole and share", [2], (0, 1), [devices([1], [5], [2, 1, 0])]),
     # Three pods would rather be on n2; two may go.
@@ -374,7 +376,7 @@ CASES = [
     Case(
         "excess",
         [2],
-        (2 * SEVERITY, 0),
+        (2 * PENALTY_WEIGHT, 0),
         [Repel(WHERE, ints(0), ints(0), BY_NODE, NOBODY), capacity([1], [2, 0, 0])],
         start=[(0, 0, 2)],
     ),
@@ -389,13 +391,13 @@ def test_brute_force_agrees_with_the_derivation(case: Case) -> None:
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_cp_sat_proves_it(case: Case) -> None:
     problem = case.problem()
-    judge, incumbent, reached = Judge(problem), problem.start, []
+    evaluator, incumbent, reached = Evaluator(problem), problem.start, []
     for tier in range(len(problem.tiers)):
-        attempt = solve_tier(judge, tier, reached, incumbent, Deadline(10, deterministic=True))
+        attempt = solve_tier(evaluator, tier, reached, incumbent, Deadline(10, deterministic=True))
         assert attempt.placement is not None
         assert attempt.optimal
         incumbent = attempt.placement
-        reached.append(judge.evaluate(incumbent).values[tier])
+        reached.append(evaluator.evaluate(incumbent).values[tier])
         assert reached[-1] == attempt.bound
     assert tuple(reached) == case.expected
 
@@ -409,7 +411,7 @@ def test_the_portfolio_proves_it(case: Case) -> None:
 
 def test_every_kind_has_a_case() -> None:
     rules = {type(rule) for case in CASES for rule in case.rules}
-    terms = {type(term) for case in CASES for term in case.terms} | {Excess, Unplaced}
+    terms = {type(term) for case in CASES for term in case.terms} | {Violation, Unplaced}
     assert rules == set(get_args(Rule))
     assert terms == set(get_args(Term))
 
@@ -421,4 +423,4 @@ def test_every_kind_has_a_case() -> None:
 )
 def test_the_judge_refuses_what_is_no_placement(entries: list[tuple[int, int, int]]) -> None:
     with pytest.raises(ValueError, match="placement"):
-        Judge(CASES[0].problem()).evaluate(Placement.of(entries))
+        Evaluator(CASES[0].problem()).evaluate(Placement.of(entries))

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from stowplan.models.stop import Stop
-from stowplan.optimizer.backend import RESTARTS, PoolExecutor, SerialExecutor
+from stowplan.optimizer.backend import RESTARTS, ProcessBackend, SerialBackend
 from stowplan.optimizer.cpsat.builder import Builder, Linear, Model
 from stowplan.optimizer.cpsat.task import Answer, Limits, Task
 from stowplan.optimizer.deadline import Deadline
@@ -44,21 +44,21 @@ def found(answers: Iterator[Answer]) -> list[tuple[list[int], int | None, bool]]
 
 @pytest.fixture(scope="module")
 def expected() -> list[tuple[list[int], int | None, bool]]:
-    answers = found(SerialExecutor(Stop()).stream(tasks(6)))
+    answers = found(SerialBackend(Stop()).stream(tasks(6)))
     assert all(optimal for _, _, optimal in answers)
     assert len({str(values) for values, _, _ in answers}) > 1
     return answers
 
 
 def test_a_pool_answers_as_one_process_does_in_the_order_of_the_tasks(expected: list[object]) -> None:
-    with PoolExecutor(2, Stop()) as pool:
+    with ProcessBackend(2, Stop()) as pool:
         assert found(pool.stream(tasks(6))) == expected
         assert found(pool.stream(tasks(2))) == expected[:2]
         assert not pool.notes
 
 
 def test_a_killed_process_is_replaced_and_no_answer_is_lost(expected: list[object]) -> None:
-    with PoolExecutor(2, Stop()) as pool:
+    with ProcessBackend(2, Stop()) as pool:
         answers = []
         for answer in pool.stream(tasks(6)):
             if not answers:
@@ -69,7 +69,7 @@ def test_a_killed_process_is_replaced_and_no_answer_is_lost(expected: list[objec
 
 
 def test_processes_that_die_again_and_again_are_done_without(expected: list[object]) -> None:
-    with PoolExecutor(1, Stop()) as pool:
+    with ProcessBackend(1, Stop()) as pool:
 
         def deadly() -> Iterator[Task]:
             for task in tasks(6):
@@ -81,7 +81,7 @@ def test_processes_that_die_again_and_again_are_done_without(expected: list[obje
         assert "repeatedly" in pool.notes[-1]
 
 
-def kill_workers(pool: PoolExecutor) -> None:
+def kill_workers(pool: ProcessBackend) -> None:
     processes = {} if pool._pool is None else pool._pool._processes
     for process in list(processes.values()):
         assert process.pid is not None
@@ -89,22 +89,22 @@ def kill_workers(pool: PoolExecutor) -> None:
         process.join()
 
 
-@pytest.mark.parametrize("kind", [SerialExecutor, PoolExecutor])
+@pytest.mark.parametrize("kind", [SerialBackend, ProcessBackend])
 def test_the_stop_signal_ends_what_is_under_way_within_a_second(kind: type) -> None:
     stop = Stop()
     endless = tasks(50, 400, Limits(seconds=300))
-    with SerialExecutor(stop) if kind is SerialExecutor else PoolExecutor(1, stop) as executor:
-        list(executor.stream(tasks(1)))  # so that a process has begun
+    with SerialBackend(stop) if kind is SerialBackend else ProcessBackend(1, stop) as backend:
+        list(backend.stream(tasks(1)))  # so that a process has begun
         told_at: list[float] = []
         threading.Timer(1.0, lambda: (told_at.append(time.monotonic()), stop.set())).start()
-        answers = list(executor.stream(endless))
+        answers = list(backend.stream(endless))
         assert stop.is_set()
         assert len(answers) == len(endless)
         assert time.monotonic() < told_at[0] + 1.0
 
 
 def test_a_pool_waits_no_longer_than_the_deadline() -> None:
-    with PoolExecutor(1, Stop()) as pool:
+    with ProcessBackend(1, Stop()) as pool:
         list(pool.stream(tasks(1)))
         began = time.monotonic()
         answers = list(pool.stream(tasks(3, 400, Limits(seconds=300)), Deadline(1.0)))
@@ -116,12 +116,12 @@ def test_a_model_that_cannot_be_solved_is_left_out_with_a_note() -> None:
     builder = Builder()
     builder.at_least(Linear.of(builder.flag(True)), 2)
     impossible = Task(builder.minimize(Linear()), Limits(work=1.0))
-    for executor in (SerialExecutor(Stop()), PoolExecutor(1, Stop())):
-        with executor:
-            answers = list(executor.stream([impossible, *tasks(1)]))
+    for backend in (SerialBackend(Stop()), ProcessBackend(1, Stop())):
+        with backend:
+            answers = list(backend.stream([impossible, *tasks(1)]))
             assert answers[0].values is None
             assert answers[1].optimal
-            assert "infeasible" in executor.notes[0]
+            assert "infeasible" in backend.notes[0]
 
 
 def test_a_script_without_a_guard_runs_once(tmp_path: Path) -> None:

@@ -10,10 +10,10 @@ import pytest
 from stowplan.models.objective import PRESETS
 from stowplan.models.problem import Capacity, Move, Origin, Placement, Problem, Tier, Weighted
 from stowplan.optimizer.annealing.kernel import layout as at
-from stowplan.optimizer.annealing.kernel.moves import glance, legal, place_all, shift
-from stowplan.optimizer.annealing.kernel.screen import barred
-from stowplan.optimizer.annealing.state_builder import image_of, placement_of
-from stowplan.optimizer.evaluate import Judge
+from stowplan.optimizer.annealing.kernel.moves import evaluate_delta, legal, place_all, shift
+from stowplan.optimizer.annealing.kernel.screen import forbidden
+from stowplan.optimizer.annealing.state_builder import build_state, placement_of
+from stowplan.optimizer.evaluate import Evaluator
 from stowplan.plugins_compat.compiler.compile import compile_problem
 from stowplan.plugins_compat.profiles import default_profile
 from stowplan.plugins_compat.release import K24, K36
@@ -38,41 +38,43 @@ def test_values_and_legality_follow_every_move(seed: int) -> None:
     problem = problem_of(seed)
     if not problem.pods:
         return
-    judge = Judge(problem)
-    image = image_of(judge, problem.start)
+    evaluator = Evaluator(problem)
+    state = build_state(evaluator, problem.start)
     rng = random.Random(seed)
     nodes, tiers = len(problem.nodes), len(problem.tiers)
     change = np.zeros(tiers + 2, dtype=np.int64)
     for _ in range(60):
         p, target = rng.randrange(problem.pods), rng.randrange(nodes + 1)
-        source = int(image.pod[p, at.P_NODE])
+        source = int(state.pod[p, at.P_NODE])
         if source == target:
             continue
-        c = int(image.pod[p, at.P_CLASS])
-        was_legal, before = legal(image), image.value[:tiers].copy()
-        possible = glance(image, p, -1, source, target, change, 0) and not barred(image, c, -1, source, target)
-        shift(image, p, target)
-        evaluation = judge.evaluate(placement_of(image))
+        c = int(state.pod[p, at.P_CLASS])
+        was_legal, before = legal(state), state.value[:tiers].copy()
+        possible = evaluate_delta(state, p, -1, source, target, change, 0) and not forbidden(
+            state, c, -1, source, target
+        )
+        shift(state, p, target)
+        evaluation = evaluator.evaluate(placement_of(state))
         # What a budget is exceeded by is not followed, nor how much more is exceeded than may be by some other rules.
-        counted = image.head[at.H_DEVICES] == 0 and not np.any(image.relation[:, at.R_KIND] == at.COMPANY)
-        counted = counted and not image.value[tiers + at.OVERFULL]
-        if evaluation.legal or (counted and evaluation.moves <= image.head[at.H_MOVE_LIMIT]):
-            assert tuple(image.value[:tiers]) == evaluation.values
-        assert legal(image) == evaluation.legal
-        assert image.value[tiers + at.MOVED] == evaluation.moves
-        assert image.value[tiers + at.WAITING] == evaluation.unplaced
+        counted = state.head[at.H_DEVICES] == 0 and not np.any(state.relation[:, at.R_KIND] == at.AFFINITY)
+        counted = counted and not state.value[tiers + at.OVERLOADED]
+        if evaluation.legal or (counted and evaluation.moves <= state.head[at.H_MOVE_LIMIT]):
+            assert tuple(state.value[:tiers]) == evaluation.values
+        assert legal(state) == evaluation.legal
+        assert state.value[tiers + at.MOVED] == evaluation.moves
+        assert state.value[tiers + at.WAITING] == evaluation.unplaced
         if was_legal and evaluation.legal:
             assert possible
-            if not image.cls[c, at.C_PRICED] and not np.any(
-                image.excess_weight[:tiers] * (image.value[:tiers] - before)
+            if not state.cls[c, at.C_PRICED] and not np.any(
+                state.violation_weight[:tiers] * (state.value[:tiers] - before)
             ):
-                expected = image.value[:tiers] - before
+                expected = state.value[:tiers] - before
                 different = expected != change[:tiers]
                 assert np.array_equal(change[:tiers][different], expected[different])
         if not evaluation.legal and rng.random() < 0.7:
-            shift(image, p, source)
-            assert tuple(image.value[:tiers]) == tuple(before)
-            assert legal(image) == was_legal
+            shift(state, p, source)
+            assert tuple(state.value[:tiers]) == tuple(before)
+            assert legal(state) == was_legal
 
 
 def test_lists_of_pods_hold_when_many_change_places_at_once() -> None:
@@ -84,14 +86,14 @@ def test_lists_of_pods_hold_when_many_change_places_at_once() -> None:
     names = tuple(f"n{n}" for n in range(nodes))
     tier = Tier("moves", (Weighted(1, Move(Origin("test"), ones)),))
     problem = Problem(names, names, pods * ones, 0 * ones, start, (room,), (tier,))
-    image = image_of(Judge(problem), start)
-    home = image.pod[:, at.P_NODE].copy()
+    state = build_state(Evaluator(problem), start)
+    home = state.pod[:, at.P_NODE].copy()
     rng = np.random.default_rng(1)
     for where in (rng.permutation(home), rng.permutation(home), home):
-        place_all(image, where)
-        assert np.array_equal(image.pod[:, at.P_NODE], where)
-        assert np.array_equal(image.width[:nodes], pods * ones)
-        slots = image.on_at[image.pod[:, at.P_NODE]] + image.pod[:, at.P_SLOT]
-        assert np.array_equal(image.on[slots], np.arange(problem.pods))
-        assert image.value[0] == np.count_nonzero(where != home)
-        assert legal(image)
+        place_all(state, where)
+        assert np.array_equal(state.pod[:, at.P_NODE], where)
+        assert np.array_equal(state.width[:nodes], pods * ones)
+        slots = state.on_at[state.pod[:, at.P_NODE]] + state.pod[:, at.P_SLOT]
+        assert np.array_equal(state.on[slots], np.arange(problem.pods))
+        assert state.value[0] == np.count_nonzero(where != home)
+        assert legal(state)

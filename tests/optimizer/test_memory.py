@@ -6,7 +6,7 @@ import pytest
 
 from stowplan.models.objective import PRESETS
 from stowplan.models.stop import Stop
-from stowplan.optimizer.evaluate import Judge
+from stowplan.optimizer.evaluate import Evaluator
 from stowplan.optimizer.memory import Memory, available, used
 from stowplan.optimizer.portfolio import Options, solve
 from stowplan.plugins_compat.compiler.compile import compile_problem
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(not used(), reason="this system does not tell ho
 def test_a_limit_that_is_passed_ends_every_stage_with_an_answer() -> None:
     problem = compile_problem(random_cluster(4), default_profile(K36), PRESETS["balance"]).problem
     outcome = solve(problem, Options(time_limit=20, memory=used() // 2))
-    assert Judge(problem).evaluate(outcome.placement).legal
+    assert Evaluator(problem).evaluate(outcome.placement).legal
     assert not outcome.interrupted
     assert any("memory" in note for note in outcome.notes)
 

@@ -17,15 +17,15 @@ from stowplan.instances.synthetic import synthetic_snapshot
 from stowplan.models.objective import PRESETS
 from stowplan.models.problem import Capacity, Curves, Move, NodeCurve, Origin, Placement, Problem, Tier, Weighted
 from stowplan.models.stop import Stop
-from stowplan.optimizer.backend import PoolExecutor, SerialExecutor
+from stowplan.optimizer.backend import ProcessBackend, SerialBackend
 from stowplan.optimizer.cpsat.solve import build
 from stowplan.optimizer.deadline import Deadline
-from stowplan.optimizer.evaluate import Judge
-from stowplan.optimizer.lns.features import Scene, Shared
-from stowplan.optimizer.lns.lns import Practice, _Proposal, _Search, improve
-from stowplan.optimizer.lns.operators import ABOUT_MOVES, KINDS, Idea, cheaper_moves, exchange
-from stowplan.optimizer.lns.selection import LEAST_WORK, Choice
-from stowplan.optimizer.lns.subproblem import Busy, carve
+from stowplan.optimizer.evaluate import Evaluator
+from stowplan.optimizer.lns.features import Features, Shared
+from stowplan.optimizer.lns.lns import OperatorState, _Proposal, _Search, improve
+from stowplan.optimizer.lns.operators import ABOUT_MOVES, OPERATORS, Neighborhood, cheaper_moves, exchange
+from stowplan.optimizer.lns.selection import LEAST_WORK, OperatorSelection
+from stowplan.optimizer.lns.subproblem import Busy, extract
 from stowplan.optimizer.subproblem.index import Index
 from stowplan.optimizer.subproblem.scope import Free
 from stowplan.plugins_compat.compiler.compile import compile_problem
@@ -45,10 +45,10 @@ def compiled(seed: int, nodes: int = 3, pods: int = 5) -> Problem:
 
 
 @cache
-def synthetic(objective: str = "balance") -> tuple[Judge, Placement]:
+def synthetic(objective: str = "balance") -> tuple[Evaluator, Placement]:
     """Return a cluster of 20 nodes, and where its pods stand."""
     problem = compile_problem(synthetic_snapshot(20, 150), default_profile(K36), PRESETS[objective]).problem
-    return Judge(problem), problem.start
+    return Evaluator(problem), problem.start
 
 
 # -- the search -----------------------------------------------------------------------------------------------
@@ -58,73 +58,73 @@ def synthetic(objective: str = "balance") -> tuple[Judge, Placement]:
 def test_tier_after_tier_it_finds_what_enumeration_finds(seed: int) -> None:
     """On three nodes a neighbourhood may hold everything, so nothing may be missed."""
     problem = compiled(seed) if seed % 2 else random_problem(seed, broken=seed % 4 == 0)
-    judge, incumbent = Judge(problem), problem.start
-    with SerialExecutor(Stop()) as executor:
+    evaluator, incumbent = Evaluator(problem), problem.start
+    with SerialBackend(Stop()) as backend:
         for tier in range(len(problem.tiers)):
-            before = judge.evaluate(incumbent).values
-            done = improve(judge, incumbent, tier, Deadline(10, deterministic=True), executor, seed=seed)
-            evaluation = judge.evaluate(done.placement)
+            before = evaluator.evaluate(incumbent).values
+            done = improve(evaluator, incumbent, tier, Deadline(10, deterministic=True), backend, seed=seed)
+            evaluation = evaluator.evaluate(done.placement)
             assert evaluation.legal
             assert evaluation.values == done.values
             assert done.values[: tier + 1] <= before[: tier + 1]
             assert not done.notes
             incumbent = done.placement
-    assert judge.evaluate(incumbent).values == best(problem)
+    assert evaluator.evaluate(incumbent).values == best(problem)
 
 
 @pytest.mark.parametrize("objective", ["balance", "pack", "spread"])
 def test_it_improves_an_uneven_history(objective: str) -> None:
-    judge, incumbent = synthetic(objective)
+    evaluator, incumbent = synthetic(objective)
     offered: list[Placement] = []
-    with SerialExecutor(Stop()) as executor:
-        tier = next(t for t, value in enumerate(judge.evaluate(incumbent).values) if value)
+    with SerialBackend(Stop()) as backend:
+        tier = next(t for t, value in enumerate(evaluator.evaluate(incumbent).values) if value)
         deadline = Deadline(3, deterministic=True)
-        done = improve(judge, incumbent, tier, deadline, executor, seed=1, offer=offered.append)
-    assert done.values < judge.evaluate(incumbent).values
-    evaluations = [judge.evaluate(placement) for placement in [incumbent, *offered]]
+        done = improve(evaluator, incumbent, tier, deadline, backend, seed=1, offer=offered.append)
+    assert done.values < evaluator.evaluate(incumbent).values
+    evaluations = [evaluator.evaluate(placement) for placement in [incumbent, *offered]]
     assert all(evaluation.legal for evaluation in evaluations)
     assert all(a.values > b.values for a, b in pairwise(evaluations))
-    assert judge.evaluate(done.placement).values == done.values
+    assert evaluator.evaluate(done.placement).values == done.values
     assert not done.notes
 
 
 def test_it_stops_at_what_is_enough() -> None:
-    judge, incumbent = synthetic()
-    before = judge.evaluate(incumbent).values
-    with SerialExecutor(Stop()) as executor:
-        whole = improve(judge, incumbent, 1, Deadline(2, deterministic=True), executor, seed=3)
+    evaluator, incumbent = synthetic()
+    before = evaluator.evaluate(incumbent).values
+    with SerialBackend(Stop()) as backend:
+        whole = improve(evaluator, incumbent, 1, Deadline(2, deterministic=True), backend, seed=3)
         half = (before[1] + whole.values[1]) // 2
-        done = improve(judge, incumbent, 1, Deadline(2, deterministic=True), executor, seed=3, enough=half)
-        none = improve(judge, incumbent, 1, Deadline(2, deterministic=True), executor, seed=3, enough=before[1])
+        done = improve(evaluator, incumbent, 1, Deadline(2, deterministic=True), backend, seed=3, enough=half)
+        none = improve(evaluator, incumbent, 1, Deadline(2, deterministic=True), backend, seed=3, enough=before[1])
     assert whole.values[1] < done.values[1] <= half
     assert none.solved == 0
     assert none.placement.same_as(incumbent)
 
 
 def test_a_pool_finds_what_one_process_finds() -> None:
-    judge, incumbent = synthetic()
+    evaluator, incumbent = synthetic()
     found = []
-    for executor in (SerialExecutor(Stop()), PoolExecutor(2, Stop())):
-        with executor:
-            found.append(improve(judge, incumbent, 1, Deadline(2, deterministic=True), executor, seed=3))
+    for backend in (SerialBackend(Stop()), ProcessBackend(2, Stop())):
+        with backend:
+            found.append(improve(evaluator, incumbent, 1, Deadline(2, deterministic=True), backend, seed=3))
     assert found[0].placement.same_as(found[1].placement)
     assert found[0].kinds == found[1].kinds
-    assert found[0].values < judge.evaluate(incumbent).values
+    assert found[0].values < evaluator.evaluate(incumbent).values
 
 
 def test_the_seed_decides() -> None:
-    judge, incumbent = synthetic()
-    with SerialExecutor(Stop()) as executor:
+    evaluator, incumbent = synthetic()
+    with SerialBackend(Stop()) as backend:
         found = [
-            improve(judge, incumbent, 1, Deadline(1, deterministic=True), executor, seed=seed) for seed in (1, 1, 2)
+            improve(evaluator, incumbent, 1, Deadline(1, deterministic=True), backend, seed=seed) for seed in (1, 1, 2)
         ]
     assert found[0].placement.same_as(found[1].placement)
     assert not found[0].placement.same_as(found[2].placement)
 
 
 def test_a_killed_process_costs_nothing_but_time() -> None:
-    judge, incumbent = synthetic()
-    with PoolExecutor(2, Stop()) as pool:
+    evaluator, incumbent = synthetic()
+    with ProcessBackend(2, Stop()) as pool:
         killed: list[int] = []
 
         def kill(_: Placement) -> None:
@@ -133,32 +133,32 @@ def test_a_killed_process_costs_nothing_but_time() -> None:
                 for pid in killed:
                     os.kill(pid, signal.SIGKILL)
 
-        done = improve(judge, incumbent, 1, Deadline(1.5, deterministic=True), pool, seed=3, offer=kill)
+        done = improve(evaluator, incumbent, 1, Deadline(1.5, deterministic=True), pool, seed=3, offer=kill)
     assert killed
-    with SerialExecutor(Stop()) as executor:
-        undisturbed = improve(judge, incumbent, 1, Deadline(1.5, deterministic=True), executor, seed=3)
+    with SerialBackend(Stop()) as backend:
+        undisturbed = improve(evaluator, incumbent, 1, Deadline(1.5, deterministic=True), backend, seed=3)
     assert done.placement.same_as(undisturbed.placement)
     assert done.notes == ("a process for sub-problems died and was replaced",)
 
 
 def test_time_and_the_stop_signal_are_kept_to() -> None:
-    judge, incumbent = synthetic()
+    evaluator, incumbent = synthetic()
     for seconds, told in ((1.0, 60.0), (60.0, 1.0)):
         stop = Stop()
         timer = threading.Timer(told, stop.set)
         timer.start()
-        with SerialExecutor(stop) as executor:
+        with SerialBackend(stop) as backend:
             began = time.monotonic()
-            done = improve(judge, incumbent, 1, Deadline(seconds, stop=stop), executor)
+            done = improve(evaluator, incumbent, 1, Deadline(seconds, stop=stop), backend)
             assert time.monotonic() - began < 2.0
         timer.cancel()
-        assert judge.evaluate(done.placement).legal
+        assert evaluator.evaluate(done.placement).legal
 
 
 # -- its parts ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", OPERATORS)
 def test_each_kind_names_nodes_once_and_parts_stay_apart(kind: str) -> None:
     objective = {"emptiest": "pack", "room": "balance"}.get(kind, "balance")
     problem = compile_problem(synthetic_snapshot(20, 150), default_profile(K36), PRESETS[objective]).problem
@@ -167,18 +167,18 @@ def test_each_kind_names_nodes_once_and_parts_stay_apart(kind: str) -> None:
         some = incumbent.cls % 5 > 0
         incumbent = Placement(incumbent.cls[some], incumbent.node[some], incumbent.count[some])
     if kind in ("moved", "cheaper moves"):
-        with SerialExecutor(Stop()) as executor:
-            incumbent = improve(Judge(problem), incumbent, 1, Deadline(1, deterministic=True), executor).placement
+        with SerialBackend(Stop()) as backend:
+            incumbent = improve(Evaluator(problem), incumbent, 1, Deadline(1, deterministic=True), backend).placement
     tier = {"emptiest": 1}.get(kind, len(problem.tiers) - 1)
-    scene = Scene(Shared(Index(Judge(problem)), tier), incumbent)
+    features = Features(Shared(Index(Evaluator(problem)), tier), incumbent)
     rng = np.random.default_rng(1)
     busy = Busy(*problem.shape)
     taken: list[int] = []
     for _ in range(3):
-        idea = KINDS[kind](scene, rng)
-        assert idea is not None
-        assert len(np.unique(idea.nodes)) == len(idea.nodes)
-        free = carve(scene, idea, 120, busy, rng)
+        neighborhood = OPERATORS[kind](features, rng)
+        assert neighborhood is not None
+        assert len(np.unique(neighborhood.nodes)) == len(neighborhood.nodes)
+        free = extract(features, neighborhood, 120, busy, rng)
         if free is None:
             continue  # all nodes of the idea are taken
         assert len(free.classes) * len(free.nodes) <= 120
@@ -190,9 +190,9 @@ def test_each_kind_names_nodes_once_and_parts_stay_apart(kind: str) -> None:
     assert len(taken) == len(set(taken)) > 0
 
 
-def scattered(judge: Judge, rng: np.random.Generator, share: float = 0.3) -> Placement:
+def scattered(evaluator: Evaluator, rng: np.random.Generator, share: float = 0.3) -> Placement:
     """Return the start with some of its pods elsewhere; rules are nobody's concern here."""
-    start, nodes = judge.problem.start, len(judge.problem.nodes)
+    start, nodes = evaluator.problem.start, len(evaluator.problem.nodes)
     entries: dict[tuple[int, int], int] = {}
     for c, n, count in start.entries():
         for _ in range(count):
@@ -202,38 +202,42 @@ def scattered(judge: Judge, rng: np.random.Generator, share: float = 0.3) -> Pla
 
 
 def test_cheaper_moves_are_looked_for_where_pods_have_moved() -> None:
-    judge, start = synthetic()
+    evaluator, start = synthetic()
     rng = np.random.default_rng(3)
-    shared = Shared(Index(judge), len(judge.problem.tiers) - 1)
-    assert cheaper_moves(Scene(shared, start), rng) is None
+    shared = Shared(Index(evaluator), len(evaluator.problem.tiers) - 1)
+    assert cheaper_moves(Features(shared, start), rng) is None
     some = start.cls % 5 > 0
     fewer = Placement(start.cls[some], start.node[some], start.count[some])
-    newcomers = replace(judge.problem, start=fewer, spare=judge.problem.size - fewer.placed(len(judge.problem.classes)))
+    newcomers = replace(
+        evaluator.problem, start=fewer, optional=evaluator.problem.size - fewer.placed(len(evaluator.problem.classes))
+    )
     assert (
-        cheaper_moves(Scene(Shared(Index(Judge(newcomers)), 1), start), rng) is None
+        cheaper_moves(Features(Shared(Index(Evaluator(newcomers)), 1), start), rng) is None
     )  # they waited, and moved nowhere
     packing, _ = synthetic("pack")
-    assert cheaper_moves(Scene(Shared(Index(packing), 1), scattered(packing, rng)), rng) is None  # there are no curves
+    assert (
+        cheaper_moves(Features(Shared(Index(packing), 1), scattered(packing, rng)), rng) is None
+    )  # there are no curves
 
-    scene = Scene(shared, scattered(judge, rng))
-    here = [set(scene.came.cls[scene.came.node == n].tolist()) for n in range(len(judge.problem.nodes))]
-    gone = [set(scene.left.cls[scene.left.node == n].tolist()) for n in range(len(judge.problem.nodes))]
+    features = Features(shared, scattered(evaluator, rng))
+    here = [set(features.came.cls[features.came.node == n].tolist()) for n in range(len(evaluator.problem.nodes))]
+    gone = [set(features.left.cls[features.left.node == n].tolist()) for n in range(len(evaluator.problem.nodes))]
     for _ in range(20):
-        idea = cheaper_moves(scene, rng)
-        assert idea is not None
-        assert idea.curves_held
-        nodes = idea.nodes.tolist()
-        assert here[nodes[0]] & set(scene.left.cls.tolist())
+        neighborhood = cheaper_moves(features, rng)
+        assert neighborhood is not None
+        assert neighborhood.curves_held
+        nodes = neighborhood.nodes.tolist()
+        assert here[nodes[0]] & set(features.left.cls.tolist())
         tied = [any(here[n] & gone[m] or gone[n] & here[m] for m in nodes[:i]) for i, n in enumerate(nodes)][1:]
         assert tied == sorted(tied, reverse=True)  # those that moves tie come first
         assert tied[0]
-        assert set(idea.movers.tolist()) == set().union(*(here[n] | gone[n] for n in nodes))
+        assert set(neighborhood.movers.tolist()) == set().union(*(here[n] | gone[n] for n in nodes))
 
 
 HERE = Origin("test")
 
 
-def two_loads(demands: list[tuple[int, int]], on: list[int], wanted: tuple[int, int]) -> tuple[Judge, Placement]:
+def two_loads(demands: list[tuple[int, int]], on: list[int], wanted: tuple[int, int]) -> tuple[Evaluator, Placement]:
     """Return pods with two demands on nodes that cost as much as their loads differ from what is wanted.
 
     A node holds one unit more than that, or what it holds at the start.
@@ -248,7 +252,7 @@ def two_loads(demands: list[tuple[int, int]], on: list[int], wanted: tuple[int, 
         rules.append(Capacity(HERE, demand, np.maximum(target + 1, start.per_node(nodes, demand)), some))
     tiers = (Tier("balance", (*terms, Weighted(1, Move(HERE, one)))),)
     names = tuple(f"n{n}" for n in range(nodes)), tuple(f"c{c}" for c in range(pods))
-    return Judge(Problem(*names, one, 0 * one, start, tuple(rules), tiers)), start
+    return Evaluator(Problem(*names, one, 0 * one, start, tuple(rules), tiers)), start
 
 
 def test_an_exchange_begins_where_loads_cost_too_much_with_who_has_what_is_missing() -> None:
@@ -257,51 +261,59 @@ def test_an_exchange_begins_where_loads_cost_too_much_with_who_has_what_is_missi
     There is one unit of each load more than is wanted in all.
     """
     others = [(4, 1), (0, 3)] * 6
-    judge, start = two_loads(
+    evaluator, start = two_loads(
         [(3, 2), (2, 1), *others, (1, 3), (3, 3)], [0, 0, *np.repeat(range(1, 7), 2), 7, 7], (4, 4)
     )
-    scene = Scene(Shared(Index(judge), 0), start)
-    assert scene.beyond.tolist() == [2, 0, 0, 0, 0, 0, 0, 0]
-    assert not scene.only_moves_are_left
+    features = Features(Shared(Index(evaluator), 0), start)
+    assert features.reduced_cost.tolist() == [2, 0, 0, 0, 0, 0, 0, 0]
+    assert not features.only_moves_are_left
     rng = np.random.default_rng(1)
     seconds = []
     for _ in range(200):
-        idea = exchange(scene, rng)
-        assert idea is not None
-        assert sorted(idea.nodes.tolist()) == list(range(8))
-        assert idea.nodes[0] == 0
-        seconds.append(int(idea.nodes[1]))
+        neighborhood = exchange(features, rng)
+        assert neighborhood is not None
+        assert sorted(neighborhood.nodes.tolist()) == list(range(8))
+        assert neighborhood.nodes[0] == 0
+        seconds.append(int(neighborhood.nodes[1]))
     assert seconds.count(7) > 2 * max(seconds.count(n) for n in range(1, 7))
 
 
 def test_where_no_load_costs_too_much_there_is_no_exchange_but_moves_are_followed() -> None:
-    judge, start = two_loads([(2, 2)] * 24, list(np.repeat(range(12), 2)), (4, 4))
+    evaluator, start = two_loads([(2, 2)] * 24, list(np.repeat(range(12), 2)), (4, 4))
     turned = Placement.of((c, (n + 1) % 12, 1) for c, n, _ in start.entries())
-    shared = Shared(Index(judge), 0)
-    assert Scene(shared, turned).only_moves_are_left
-    assert exchange(Scene(shared, turned), np.random.default_rng(1)) is None
-    with SerialExecutor(Stop()) as executor:
-        search = _Search(Practice(judge), turned, 0, Deadline(1e6), executor, 1, lambda placement: None, True, None)
+    shared = Shared(Index(evaluator), 0)
+    assert Features(shared, turned).only_moves_are_left
+    assert exchange(Features(shared, turned), np.random.default_rng(1)) is None
+    with SerialBackend(Stop()) as backend:
+        search = _Search(
+            OperatorState(evaluator), turned, 0, Deadline(1e6), backend, 1, lambda placement: None, True, None
+        )
         kinds = [proposal.kind for _ in range(60) if (proposal := alone(search)) is not None]
     assert sum(kind in ABOUT_MOVES for kind in kinds) > 0.6 * len(kinds)
     assert set(kinds) - ABOUT_MOVES
 
 
 def test_where_nothing_moved_others_have_their_turn() -> None:
-    judge, start = two_loads([(2, 2)] * 24, list(np.repeat(range(12), 2)), (4, 4))
-    assert Scene(Shared(Index(judge), 0), start).only_moves_are_left
-    with SerialExecutor(Stop()) as executor:
-        search = _Search(Practice(judge), start, 0, Deadline(1e6), executor, 1, lambda placement: None, True, None)
+    evaluator, start = two_loads([(2, 2)] * 24, list(np.repeat(range(12), 2)), (4, 4))
+    assert Features(Shared(Index(evaluator), 0), start).only_moves_are_left
+    with SerialBackend(Stop()) as backend:
+        search = _Search(
+            OperatorState(evaluator), start, 0, Deadline(1e6), backend, 1, lambda placement: None, True, None
+        )
         assert all(alone(search) is not None for _ in range(30))
 
 
 def test_an_idea_that_is_nothing_without_its_first_node_waits_for_it() -> None:
-    judge, start = two_loads([(2, 2)] * 24, list(np.repeat(range(12), 2)), (4, 4))
-    scene, busy, rng = Scene(Shared(Index(judge), 0), start), Busy(*judge.problem.shape), np.random.default_rng(1)
+    evaluator, start = two_loads([(2, 2)] * 24, list(np.repeat(range(12), 2)), (4, 4))
+    features, busy, rng = (
+        Features(Shared(Index(evaluator), 0), start),
+        Busy(*evaluator.problem.shape),
+        np.random.default_rng(1),
+    )
     busy.nodes[3] = True
     nodes = np.array([3, 1, 2, 0])
-    assert carve(scene, Idea(nodes, anchored=True), 100, busy, rng) is None
-    free = carve(scene, Idea(nodes), 100, busy, rng)
+    assert extract(features, Neighborhood(nodes, anchored=True), 100, busy, rng) is None
+    free = extract(features, Neighborhood(nodes), 100, busy, rng)
     assert free is not None
     assert free.nodes.tolist() == [0, 1, 2]
 
@@ -315,14 +327,14 @@ def alone(search: _Search) -> _Proposal | None:
 
 
 def test_who_moved_is_left_out_last() -> None:
-    judge, start = synthetic()
+    evaluator, start = synthetic()
     rng = np.random.default_rng(3)
-    scene, busy = Scene(Shared(Index(judge), 1), start), Busy(*judge.problem.shape)
+    features, busy = Features(Shared(Index(evaluator), 1), start), Busy(*evaluator.problem.shape)
     nodes = np.arange(3)
-    there = np.unique(np.concatenate([scene.classes_on(n) for n in range(3)]))
+    there = np.unique(np.concatenate([features.classes_on(n) for n in range(3)]))
     for few in (3, len(there) - 3):
         movers = rng.permutation(there)[:few]
-        free = carve(scene, Idea(nodes, movers=movers), 3 * (len(there) // 2), busy, rng)
+        free = extract(features, Neighborhood(nodes, movers=movers), 3 * (len(there) // 2), busy, rng)
         assert free is not None
         assert len(free.classes) == len(there) // 2
         staying = np.isin(movers, free.classes).sum()
@@ -331,40 +343,40 @@ def test_who_moved_is_left_out_last() -> None:
 
 @pytest.mark.parametrize("held", [False, True])
 def test_nothing_is_proven_where_curves_were_held(held: bool) -> None:
-    judge, start = synthetic()
-    everything = Free.everything(judge.problem)
-    with SerialExecutor(Stop()) as executor:
-        search = _Search(Practice(judge), start, 1, Deadline(1), executor, 0, lambda _: None, True, None)
-    values = judge.evaluate(start).values
-    restricted = build(Index(judge), 1, values[:1], start, values, everything, curves_held=held)
+    evaluator, start = synthetic()
+    everything = Free.everything(evaluator.problem)
+    with SerialBackend(Stop()) as backend:
+        search = _Search(OperatorState(evaluator), start, 1, Deadline(1), backend, 0, lambda _: None, True, None)
+    values = evaluator.evaluate(start).values
+    restricted = build(Index(evaluator), 1, values[:1], start, values, everything, curves_held=held)
     assert search._whole(_Proposal("any", held, everything, restricted, 1.0, 0, 0)) is not held
 
 
 def test_kinds_that_help_are_chosen_more_often_and_sizes_follow_the_work() -> None:
-    choice, rng = Choice(["good", "bad"]), np.random.default_rng(1)
-    first = choice.size("good")
+    selection, rng = OperatorSelection(["good", "bad"]), np.random.default_rng(1)
+    first = selection.size("good")
     for _ in range(60):
-        choice.learn("good", gain=7, optimal=True, work=0.001, granted=choice.work)
-        choice.learn("bad", gain=0, optimal=False, work=choice.work, granted=choice.work)
-    chosen = [choice.next(rng) for _ in range(200)]
+        selection.learn("good", gain=7, optimal=True, work=0.001, granted=selection.work)
+        selection.learn("bad", gain=0, optimal=False, work=selection.work, granted=selection.work)
+    chosen = [selection.next(rng) for _ in range(200)]
     assert chosen.count("good") > 150
     assert "bad" in chosen
-    assert choice.size("good") > first > choice.size("bad")
-    assert choice.next(rng, without=["good"]) == "bad"
-    assert choice.next(rng, without=["good", "bad"]) is None
+    assert selection.size("good") > first > selection.size("bad")
+    assert selection.next(rng, without=["good"]) == "bad"
+    assert selection.next(rng, without=["good", "bad"]) is None
 
 
 def test_small_gains_do_not_stand_in_the_way_of_large_ones() -> None:
-    choice, rng = Choice(["large", "small"]), np.random.default_rng(1)
-    choice.work = before = 4 * LEAST_WORK
+    selection, rng = OperatorSelection(["large", "small"]), np.random.default_rng(1)
+    selection.work = before = 4 * LEAST_WORK
     for _ in range(30):
         for kind, gain in (("large", 5000), ("small", 1)):
-            choice.learn(kind, gain=gain, optimal=True, work=choice.work / 4, granted=choice.work)
-    chosen = [choice.next(rng) for _ in range(200)]
+            selection.learn(kind, gain=gain, optimal=True, work=selection.work / 4, granted=selection.work)
+    chosen = [selection.next(rng) for _ in range(200)]
     assert chosen.count("large") > 180
-    assert choice.work == before  # half of them were worth nothing, so success is not frequent
+    assert selection.work == before  # half of them were worth nothing, so success is not frequent
     for _ in range(90):
-        choice.learn("large", gain=0, optimal=True, work=choice.work / 4, granted=choice.work)
-        choice.learn("small", gain=1, optimal=True, work=choice.work / 4, granted=choice.work)
-    chosen = [choice.next(rng) for _ in range(200)]
+        selection.learn("large", gain=0, optimal=True, work=selection.work / 4, granted=selection.work)
+        selection.learn("small", gain=1, optimal=True, work=selection.work / 4, granted=selection.work)
+    chosen = [selection.next(rng) for _ in range(200)]
     assert chosen.count("small") > 180  # nothing else is left to gain

@@ -12,12 +12,12 @@ from stowplan.models.problem import Capacity, Origin, Placement, Prefer, Problem
 from stowplan.optimizer.annealing import annealing
 from stowplan.optimizer.annealing.anneal import anneal
 from stowplan.optimizer.annealing.kernel import layout as at
-from stowplan.optimizer.annealing.kernel.moves import glance, shift
-from stowplan.optimizer.annealing.schedule import CLOSING, overfill_price
-from stowplan.optimizer.annealing.state_builder import OVERFILL, image_of, placement_of
+from stowplan.optimizer.annealing.kernel.moves import evaluate_delta, shift
+from stowplan.optimizer.annealing.schedule import CLOSING, overload_penalty
+from stowplan.optimizer.annealing.state_builder import OVERLOAD, build_state, placement_of
 from stowplan.optimizer.deadline import Deadline
-from stowplan.optimizer.evaluate import Judge
-from tests.support.problems import ints, random_company, random_problem
+from stowplan.optimizer.evaluate import Evaluator
+from tests.support.problems import ints, random_affinity, random_problem
 
 WHERE = Origin("test")
 
@@ -34,34 +34,34 @@ def _load(rule: Capacity, problem: Problem, placement: Placement) -> Ints:
 
 @pytest.mark.parametrize("seed", range(120))
 def test_overfill_follows_every_move_and_is_foretold(seed: int) -> None:
-    problem = random_problem(seed, broken=seed % 8 == 3) if seed % 2 else random_company(seed)
+    problem = random_problem(seed, broken=seed % 8 == 3) if seed % 2 else random_affinity(seed)
     rules = [rule for rule in problem.rules if isinstance(rule, Capacity)]
     if not rules:
         return
-    image = image_of(Judge(problem), problem.start)
+    state = build_state(Evaluator(problem), problem.start)
     sound = [_load(rule, problem, problem.start) <= np.maximum(0, rule.free) for rule in rules]
-    strain = image.fix[: len(problem.nodes), image.head[at.H_F_STRAIN] :][:, : len(rules)]
+    penalty = state.fix[: len(problem.nodes), state.head[at.H_F_PENALTY] :][:, : len(rules)]
     nodes, tiers = len(problem.nodes), len(problem.tiers)
     change = np.zeros(tiers + 2, dtype=np.int64)
     rng = random.Random(seed)
     for _ in range(60):
         p, target = rng.randrange(problem.pods), rng.randrange(nodes + 1)
-        source = int(image.pod[p, at.P_NODE])
+        source = int(state.pod[p, at.P_NODE])
         if source == target:
             continue
-        before = int(image.value[tiers + at.OVERFILL])
-        strict = glance(image, p, -1, source, target, change, 0)
-        at_a_price = glance(image, p, -1, source, target, change, 1000 * OVERFILL)
-        shift(image, p, target)
+        before = int(state.value[tiers + at.OVERLOAD])
+        strict = evaluate_delta(state, p, -1, source, target, change, 0)
+        at_a_price = evaluate_delta(state, p, -1, source, target, change, 1000 * OVERLOAD)
+        shift(state, p, target)
         over = [
-            np.where(fine, np.maximum(0, _load(rule, problem, placement_of(image)) - np.maximum(0, rule.free)), 0)
+            np.where(fine, np.maximum(0, _load(rule, problem, placement_of(state)) - np.maximum(0, rule.free)), 0)
             for rule, fine in zip(rules, sound, strict=True)
         ]
-        assert image.value[tiers + at.OVERFILL] == sum(int(o @ strain[:, r]) for r, o in enumerate(over))
-        assert image.value[tiers + at.OVERFULL] == sum(np.count_nonzero(o) for o in over)
+        assert state.value[tiers + at.OVERLOAD] == sum(int(o @ penalty[:, r]) for r, o in enumerate(over))
+        assert state.value[tiers + at.OVERLOADED] == sum(np.count_nonzero(o) for o in over)
         assert at_a_price or not strict
         if at_a_price:
-            assert change[tiers + 1] == image.value[tiers + at.OVERFILL] - before
+            assert change[tiers + 1] == state.value[tiers + at.OVERLOAD] - before
 
 
 def _two_full_nodes() -> Problem:
@@ -77,15 +77,15 @@ def _two_full_nodes() -> Problem:
 
 def test_a_walk_that_overfills_crosses_what_is_illegal(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = _two_full_nodes()
-    judge = Judge(problem)
-    found = judge.evaluate(anneal(judge, problem.start, Deadline(0.2, deterministic=True)))
+    evaluator = Evaluator(problem)
+    found = evaluator.evaluate(anneal(evaluator, problem.start, Deadline(0.2, deterministic=True)))
     assert found.legal
     assert found.values == (0,)
     monkeypatch.setattr(annealing, "TIGHT", 2.0)
-    kept_legal = anneal(judge, problem.start, Deadline(0.2, deterministic=True))
-    assert judge.evaluate(kept_legal).values == (20,)
+    kept_legal = anneal(evaluator, problem.start, Deadline(0.2, deterministic=True))
+    assert evaluator.evaluate(kept_legal).values == (20,)
 
 
 def test_overfill_gets_dearer_in_the_end() -> None:
-    assert overfill_price(0) == overfill_price(CLOSING) > 0
-    assert overfill_price(0.9) > overfill_price(0.6) > overfill_price(CLOSING)
+    assert overload_penalty(0) == overload_penalty(CLOSING) > 0
+    assert overload_penalty(0.9) > overload_penalty(0.6) > overload_penalty(CLOSING)

@@ -27,11 +27,11 @@ from stowplan.models.problem import (
 )
 from stowplan.models.stop import Stop
 from stowplan.optimizer.column_generation import PatternEngine
-from stowplan.optimizer.column_generation.pricing.meet_in_the_middle import Meeting, key_of
+from stowplan.optimizer.column_generation.pricing.meet_in_the_middle import MeetInTheMiddle, key_of
 from stowplan.optimizer.column_generation.pricing.pricer import Pricer
 from stowplan.optimizer.column_generation.structure import Structure, structure_of
 from stowplan.optimizer.deadline import Deadline
-from stowplan.optimizer.evaluate import Judge
+from stowplan.optimizer.evaluate import Evaluator
 from tests.optimizer.test_brute_force import compiled
 from tests.support.brute_force import best, legal_values
 
@@ -44,16 +44,18 @@ def ints(values: object) -> Ints:
 
 def packing(
     demands: list[Ints],
-    room: list[Ints],
+    residual: list[Ints],
     size: Ints,
     tiers: list[Tier],
     rules: tuple[Rule, ...] = (),
     start: Placement | None = None,
 ) -> Problem:
-    """Return a problem of capacities: ``demands[r][c]`` of what there is ``room[r][n]``."""
-    nodes, classes = len(room[0]), len(size)
+    """Return a problem of capacities: ``demands[r][c]`` of what there is ``residual[r][n]``."""
+    nodes, classes = len(residual[0]), len(size)
     start = start or Placement.of([])
-    capacities = [Capacity(ORIGIN, d, r, np.ones(nodes, dtype=np.int64)) for d, r in zip(demands, room, strict=True)]
+    capacities = [
+        Capacity(ORIGIN, d, r, np.ones(nodes, dtype=np.int64)) for d, r in zip(demands, residual, strict=True)
+    ]
     return Problem(
         tuple(f"n{i}" for i in range(nodes)),
         tuple(f"c{i}" for i in range(classes)),
@@ -81,7 +83,7 @@ def random_packing(seed: int) -> Problem:
     # Now and then a pod makes room for others.
     demands = [random.integers(-2 if seed % 4 == 1 else 0, 7, classes) for _ in range(rows)]
     wide = random.integers(0, 2, nodes)
-    room = [ints(random.integers(4, 9) + wide * int(random.integers(0, 4))) for _ in range(rows)]
+    residual = [ints(random.integers(4, 9) + wide * int(random.integers(0, 4))) for _ in range(rows)]
     hostname = Topology("hostname", np.arange(nodes), tuple(f"n{i}" for i in range(nodes)))
     zone = Topology("zone", np.arange(nodes) // 2, tuple(f"z{i}" for i in range((nodes + 1) // 2)))
     topology = zone if seed % 3 == 0 else hostname
@@ -116,25 +118,25 @@ def random_packing(seed: int) -> Problem:
             random.integers(0, 5, nodes) // 4,
         ),
     ]
-    return packing(demands, room, size, tiers, tuple(rules), Placement.of(entries))
+    return packing(demands, residual, size, tiers, tuple(rules), Placement.of(entries))
 
 
-def settled(problem: Problem, seconds: float = 0.5) -> tuple[tuple[int, ...], list[int | None]]:
+def closed(problem: Problem, seconds: float = 0.5) -> tuple[tuple[int, ...], list[int | None]]:
     """Settle every tier deterministically; return the values in the end and the bounds."""
-    judge, at = Judge(problem), problem.start
-    engine = PatternEngine(judge)
+    evaluator, at = Evaluator(problem), problem.start
+    engine = PatternEngine(evaluator)
     bounds: list[int | None] = []
     for tier in range(len(problem.tiers)):
-        values = judge.evaluate(at).values
-        outcome = engine.settle(tier, values[:tier], at, Deadline(seconds, deterministic=True))
+        values = evaluator.evaluate(at).values
+        outcome = engine.close_tier(tier, values[:tier], at, Deadline(seconds, deterministic=True))
         bounds.append(outcome.bound if outcome else None)
         if outcome and outcome.placement is not None:
             at = outcome.placement
-            found = judge.evaluate(at)
+            found = evaluator.evaluate(at)
             assert found.legal
             assert all(now <= before for now, before in zip(found.values, values[:tier], strict=False))
             assert found.values[tier] == outcome.value < values[tier]
-    return judge.evaluate(at).values, bounds
+    return evaluator.evaluate(at).values, bounds
 
 
 class Everything:
@@ -152,7 +154,7 @@ class Everything:
 @pytest.mark.parametrize("seed", range(40))
 def test_no_bound_is_above_what_can_be_had(seed: int) -> None:
     problem = random_packing(seed)
-    values, bounds = settled(problem)
+    values, bounds = closed(problem)
     everything = Everything(problem)
     for tier, bound in enumerate(bounds):
         if bound is not None:
@@ -166,7 +168,7 @@ def test_packings_with_capacities_only_are_solved_and_proven(seed: int) -> None:
     problem = Problem(
         problem.nodes, problem.classes, problem.size, problem.size, Placement.of([]), rules, problem.tiers
     )
-    values, bounds = settled(problem)
+    values, bounds = closed(problem)
     assert values == best(problem)
     assert tuple(bound or 0 for bound in bounds) == values
 
@@ -178,12 +180,12 @@ def _by_node(rule: Rule) -> bool:
 @pytest.mark.parametrize("seed", range(40))
 def test_bounds_hold_on_random_clusters(seed: int) -> None:
     problem = compiled(seed).problem
-    judge = Judge(problem)
-    engine = PatternEngine(judge)
+    evaluator = Evaluator(problem)
+    engine = PatternEngine(evaluator)
     everything = Everything(problem)
     for tier in range(len(problem.tiers)):
-        reached = judge.evaluate(problem.start).values[:tier]
-        outcome = engine.settle(tier, reached, problem.start, Deadline(0.3, deterministic=True))
+        reached = evaluator.evaluate(problem.start).values[:tier]
+        outcome = engine.close_tier(tier, reached, problem.start, Deadline(0.3, deterministic=True))
         if outcome is None:
             continue
         assert outcome.bound is not None
@@ -191,7 +193,7 @@ def test_bounds_hold_on_random_clusters(seed: int) -> None:
 
 
 def structure(seed: int) -> Structure:
-    found = structure_of(Judge(random_packing(seed)))
+    found = structure_of(Evaluator(random_packing(seed)))
     assert found is not None
     return found
 
@@ -199,7 +201,7 @@ def structure(seed: int) -> Structure:
 def patterns_of(s: Structure, g: int) -> list[tuple[int, ...]]:
     """Return all patterns of a group. With pods that make room, parts of a pattern need not be patterns."""
     ways = itertools.product(*(range(int(most) + 1) for most in s.upper[g]))
-    return [x for x in ways if (ints(x) @ s.demand <= s.room[g]).all()]
+    return [x for x in ways if (ints(x) @ s.demand <= s.residual[g]).all()]
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -223,7 +225,7 @@ def test_pricing_finds_the_best_pattern_and_all_above_a_value(seed: int) -> None
         # All patterns above a value that leave little room, as long as nothing can be added to them.
         least = int(random.integers(0, top + 1))
         waste = random.integers(0, 12, s.demand.shape[1]) if seed % 2 else np.full(s.demand.shape[1], 1000)
-        left = {x: s.room[g] - ints(x) @ s.demand for x in known}
+        left = {x: s.residual[g] - ints(x) @ s.demand for x in known}
         found = pricer.above(value, least, 10**6, 10_000, waste)
         assert found.complete
         got = {tuple(row.tolist()) for row in found.patterns}
@@ -240,17 +242,17 @@ def test_meeting_in_the_middle_misses_no_pattern_that_fills_a_node(seed: int) ->
     random = np.random.default_rng(seed)
     kinds, rows = int(random.integers(2, 7)), int(random.integers(1, 4))
     demand = random.integers(-3 if seed % 3 == 0 else 1, 40, (kinds, rows))
-    room, upper = random.integers(80, 150, rows), random.integers(1, 4, kinds)
+    residual, upper = random.integers(80, 150, rows), random.integers(1, 4, kinds)
     # Nothing may be left of some rows, little of others.
     waste = np.where(random.random(rows) < 0.5, 0, random.integers(1, 30, rows))
-    key = key_of(demand, room, waste, rare=0)
+    key = key_of(demand, residual, waste, rare=0)
     assert key is not None
-    meeting = Meeting(key, demand, room, waste)
+    meet_in_the_middle = MeetInTheMiddle(key, demand, residual, waste)
     ways = itertools.product(*(range(int(most) + 1) for most in upper))
-    left = {x: room - ints(x) @ demand for x in ways}
+    left = {x: residual - ints(x) @ demand for x in ways}
     full = {x for x, free in left.items() if any(x) and ((free >= 0) & (free <= waste)).all()}
     for held in (0 * upper, *np.eye(kinds, dtype=np.int64)):
-        found, _, complete = meeting.find(upper, held, 10**8, 20_000)
+        found, _, complete = meet_in_the_middle.find(upper, held, 10**8, 20_000)
         assert complete
         wanted = sorted(x for x in full if (ints(x) >= held).all())
         assert sorted(tuple(row.tolist()) for row in found) == wanted
@@ -277,17 +279,19 @@ def triplets(bins: int, rows: int, seed: int) -> Problem:
 
 @pytest.mark.parametrize(("bins", "rows"), [(12, 2), (20, 3), (40, 5)])
 def test_triplets_are_packed_perfectly_and_proven(bins: int, rows: int) -> None:
-    values, bounds = settled(triplets(bins, rows, seed=bins), seconds=20)
+    values, bounds = closed(triplets(bins, rows, seed=bins), seconds=20)
     assert values == (bins,)
     assert bounds == [bins]
 
 
 def test_the_same_answer_on_every_run() -> None:
     problem = random_packing(7)
-    assert settled(problem) == settled(problem)
+    assert closed(problem) == closed(problem)
     big = triplets(15, 1, seed=3)
-    judge = Judge(big)
-    first, second = (PatternEngine(judge).settle(0, (), big.start, Deadline(0.5, deterministic=True)) for _ in range(2))
+    evaluator = Evaluator(big)
+    first, second = (
+        PatternEngine(evaluator).close_tier(0, (), big.start, Deadline(0.5, deterministic=True)) for _ in range(2)
+    )
     assert first is not None
     assert second is not None
     assert (first.value, first.bound, first.columns) == (second.value, second.bound, second.columns)
@@ -300,7 +304,7 @@ def test_a_word_to_stop_is_heard() -> None:
     problem = triplets(30, 1, seed=5)
     stop = Stop()
     stop.set()
-    outcome = PatternEngine(Judge(problem)).settle(0, (), problem.start, Deadline(60, stop=stop))
+    outcome = PatternEngine(Evaluator(problem)).close_tier(0, (), problem.start, Deadline(60, stop=stop))
     assert outcome is not None
     assert outcome.seconds < 1
     assert outcome.bound is not None
@@ -309,4 +313,4 @@ def test_a_word_to_stop_is_heard() -> None:
 
 def test_a_tier_without_pods_or_nodes_to_count_is_left_alone() -> None:
     problem = packing([ints([1])], [ints([4, 4])], ints([2]), [Tier("nothing", ())])
-    assert PatternEngine(Judge(problem)).settle(0, (), problem.start, Deadline(1)) is None
+    assert PatternEngine(Evaluator(problem)).close_tier(0, (), problem.start, Deadline(1)) is None

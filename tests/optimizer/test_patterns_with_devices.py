@@ -20,9 +20,9 @@ from stowplan.optimizer.column_generation.structure import Structure, structure_
 from stowplan.optimizer.compiled.bin_packing import HASTE, admit, distribute
 from stowplan.optimizer.cpsat.solve import solve_tier
 from stowplan.optimizer.deadline import Deadline
-from stowplan.optimizer.evaluate import Judge
+from stowplan.optimizer.evaluate import Evaluator
 from tests.models.test_bin_packing import random_parts
-from tests.optimizer.test_patterns import ORIGIN, Everything, ints, opened, packing, settled, unplaced
+from tests.optimizer.test_patterns import ORIGIN, Everything, closed, ints, opened, packing, unplaced
 from tests.support.brute_force import best
 
 SIZE = 12
@@ -40,14 +40,14 @@ def random_devices(seed: int, *, pods: int, broken: bool = False) -> Problem:
     rule = Devices(ORIGIN, whole, part, SIZE, count, 0 * count, held, rng.integers(1, SIZE, len(held)))
     start = [(c, int(rng.integers(0, nodes)), 1) for c in range(classes) if rng.random() < 0.5] if broken else []
     tiers = [unplaced(SIZE * whole + part), unplaced(rng.integers(1, 4, classes)), opened(rng.integers(1, 3, nodes))]
-    room = rng.integers(8, 20, nodes)
-    return packing([rng.integers(0, 4, classes)], [room], size, tiers, (rule,), Placement.of(start))
+    residual = rng.integers(8, 20, nodes)
+    return packing([rng.integers(0, 4, classes)], [residual], size, tiers, (rule,), Placement.of(start))
 
 
 @pytest.mark.parametrize("seed", range(30))
 def test_no_bound_is_above_what_can_be_had(seed: int) -> None:
     problem = random_devices(seed, pods=6, broken=True)
-    values, bounds = settled(problem, seconds=0.2)
+    values, bounds = closed(problem, seconds=0.2)
     everything = Everything(problem)
     for tier, bound in enumerate(bounds):
         if bound is not None:
@@ -57,7 +57,7 @@ def test_no_bound_is_above_what_can_be_had(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(30))
 def test_what_can_be_had_is_found_and_proven(seed: int) -> None:
     problem = random_devices(seed, pods=7)
-    values, bounds = settled(problem, seconds=0.2)
+    values, bounds = closed(problem, seconds=0.2)
     assert values == best(problem)
     assert tuple(bound or 0 for bound in bounds) == values
 
@@ -69,17 +69,17 @@ def fits(problem: Problem, s: Structure, g: int, x: tuple[int, ...]) -> bool:
     shares = [*np.repeat(rule.part[cls], x).tolist(), *rule.held_part[rule.held_node == node].tolist()]
     bins = pack(tuple(sorted((part for part in shares if part), reverse=True)), rule.size)[0]
     devices = int(rule.whole[cls] @ ints(x)) + bins <= rule.count[node]
-    return devices and bool((ints(x) @ s.demand <= s.room[g]).all())
+    return devices and bool((ints(x) @ s.demand <= s.residual[g]).all())
 
 
 @pytest.mark.parametrize("seed", range(60))
 def test_pricing_finds_the_best_pattern_and_all_above_a_value(seed: int) -> None:
     problem = random_devices(seed, pods=14)
-    s = structure_of(Judge(problem))
+    s = structure_of(Evaluator(problem))
     assert s is not None
     if seed % 3:
         # Without the sums that follow from the rule, all is up to the packer.
-        s = replace(s, demand=0 * s.demand[:, :1], room=0 * s.room[:, :1] + 1)
+        s = replace(s, demand=0 * s.demand[:, :1], residual=0 * s.residual[:, :1] + 1)
     rng = np.random.default_rng(seed)
     for g in range(s.groups):
         value = rng.integers(0, 50, s.kinds)
@@ -100,7 +100,7 @@ def test_pricing_finds_the_best_pattern_and_all_above_a_value(seed: int) -> None
         assert found.complete
         got = {tuple(row.tolist()) for row in found.patterns}
         assert len(got) == len(found.patterns)
-        tight = {x for x, v in known.items() if v >= least and (s.room[g] - ints(x) @ s.demand <= waste).all()}
+        tight = {x for x, v in known.items() if v >= least and (s.residual[g] - ints(x) @ s.demand <= waste).all()}
         more = {x: [(*x[:k], x[k] + 1, *x[k + 1 :]) for k in range(s.kinds)] for x in tight}
         assert {x for x in tight if not any(y in tight for y in more[x])} <= got <= {*known}
 
@@ -116,13 +116,13 @@ def test_cp_sat_agrees_where_enumeration_is_too_slow(seed: int) -> None:
     rule = Devices(ORIGIN, whole, part, 1000, np.full(4, 4), np.zeros(4, dtype=np.int64), nobody, nobody)
     tier = unplaced(1000 * whole + part)
     problem = packing([np.ones(8, dtype=np.int64)], [np.full(4, 50)], size, [tier], (rule,))
-    judge = Judge(problem)
-    exact = solve_tier(judge, 0, (), problem.start, Deadline(10.0, deterministic=True), workers=1, seed=0)
-    outcome = PatternEngine(judge).settle(0, (), problem.start, Deadline(3.0, deterministic=True))
+    evaluator = Evaluator(problem)
+    exact = solve_tier(evaluator, 0, (), problem.start, Deadline(10.0, deterministic=True), workers=1, seed=0)
+    outcome = PatternEngine(evaluator).close_tier(0, (), problem.start, Deadline(3.0, deterministic=True))
     assert outcome is not None
     assert outcome.bound is not None
     assert exact.placement is not None
-    least = judge.evaluate(exact.placement).values[0]
+    least = evaluator.evaluate(exact.placement).values[0]
     assert exact.bound == least
     assert outcome.bound <= least <= outcome.value
     assert outcome.value == least
@@ -133,10 +133,10 @@ def test_a_value_between_two_steps_is_no_bound() -> None:
     nobody = np.zeros(0, dtype=np.int64)
     rule = Devices(ORIGIN, ints([0]), ints([6]), 10, ints([1]), ints([0]), nobody, nobody)
     problem = packing([ints([1])], [ints([9])], ints([2]), [unplaced(ints([6]))], (rule,))
-    s = structure_of(Judge(problem))
+    s = structure_of(Evaluator(problem))
     assert s is not None
     assert [s.attainable(0, value) for value in (-1, 0, 1, 6, 7)] == [0, 0, 6, 6, 12]
-    assert settled(problem) == ((6,), [6])
+    assert closed(problem) == ((6,), [6])
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -181,18 +181,18 @@ def test_pods_get_devices_exactly_if_the_packer_says_so(seed: int) -> None:
         shares = sorted([*held.tolist(), *np.repeat(part, x)[np.repeat(part, x) > 0].tolist()], reverse=True)
         return int(whole @ x) + pack(tuple(shares), size)[0]
 
-    room, after = np.zeros(devices, dtype=np.int64), np.zeros(devices, dtype=np.int64)
-    verdict = distribute(x, -1, whole, part, size, held, EFFORT, room)
+    residual, after = np.zeros(devices, dtype=np.int64), np.zeros(devices, dtype=np.int64)
+    verdict = distribute(x, -1, whole, part, size, held, EFFORT, residual)
     assert verdict == (1 if needed(x) <= devices else -1)
     if verdict < 0:
         return
-    assert room.sum() == devices * size - size * int(whole @ x) - int(part @ x) - int(held.sum())
-    assert (room >= 0).all()
+    assert residual.sum() == devices * size - size * int(whole @ x) - int(part @ x) - int(held.sum())
+    assert (residual >= 0).all()
     refused = ints([size + 1, devices + 1])
     for k in rng.sample(range(kinds), kinds):
         more = x.copy()
         more[k] += 1
-        admitted, _ = admit(x, k, whole, part, size, held, True, room, after, refused, EFFORT)
+        admitted, _ = admit(x, k, whole, part, size, held, True, residual, after, refused, EFFORT)
         assert admitted == (1 if needed(more) <= devices else -1)
-        hasty, _ = admit(x, k, whole, part, size, held, True, room, after, ints([size + 1, devices + 1]), HASTE)
+        hasty, _ = admit(x, k, whole, part, size, held, True, residual, after, ints([size + 1, devices + 1]), HASTE)
         assert hasty in (0, admitted)

@@ -16,7 +16,7 @@ from stowplan.optimizer.column_generation.master.restricted import Pool
 from stowplan.optimizer.column_generation.pricing.pricer import Pricer
 from stowplan.optimizer.column_generation.structure import structure_of
 from stowplan.optimizer.deadline import Deadline
-from stowplan.optimizer.evaluate import Judge
+from stowplan.optimizer.evaluate import Evaluator
 from tests.optimizer.test_patterns import opened, packing, unplaced
 from tests.support.brute_force import best
 
@@ -30,24 +30,24 @@ def tight(seed: int) -> Problem:
     size = np.ones(pods, dtype=np.int64)
     if seed % 3 == 0:
         sizes[1] = sizes[0]  # two of a kind
-    room = np.array([sizes[where == n].sum(axis=0) for n in range(nodes)])
+    residual = np.array([sizes[where == n].sum(axis=0) for n in range(nodes)])
     if seed % 5 == 0:
-        room[:] = room.max(axis=0)  # alike, but too roomy for a proof
+        residual[:] = residual.max(axis=0)  # alike, but too roomy for a proof
     waste = random.integers(0, 4, rows)
     if seed % 2:
         # As much room in all, but not where it was.
-        room[0] += (shift := random.integers(1, 50_000, rows))
-        room[1] -= shift
-    room[0] += waste
+        residual[0] += (shift := random.integers(1, 50_000, rows))
+        residual[1] -= shift
+    residual[0] += waste
     demands: list[Ints] = [np.ascontiguousarray(sizes[:, r]) for r in range(rows)]
-    rooms: list[Ints] = [np.ascontiguousarray(room[:, r]) for r in range(rows)]
+    residuals: list[Ints] = [np.ascontiguousarray(residual[:, r]) for r in range(rows)]
     tier = unplaced(random.integers(1, 3, pods)) if seed % 4 < 2 else opened(np.ones(nodes, dtype=np.int64))
     tiers = [tier] if seed % 4 < 2 else [unplaced(np.ones(pods, dtype=np.int64)), tier]
-    return packing(demands, rooms, size, tiers, start=Placement.of([]))
+    return packing(demands, residuals, size, tiers, start=Placement.of([]))
 
 
 def generation(problem: Problem, tier: int, reached: tuple[int, ...]) -> Generation:
-    structure = structure_of(Judge(problem))
+    structure = structure_of(Evaluator(problem))
     assert structure is not None
     pricers = [Pricer(structure, g) for g in range(structure.groups)]
     return Generation(structure, tier, reached, Pool(structure), pricers)
@@ -81,7 +81,7 @@ def test_full_clusters_are_packed_and_proven(seed: int) -> None:
     problem = (
         open_suite("priority-matters:nodes8_pods64_prio1_util100", count=1, seed=seed).instances[0].state().problem
     )
-    engine = PatternEngine(Judge(problem))
-    outcome = engine.settle(0, (), problem.start, Deadline(2.0, deterministic=True))
+    engine = PatternEngine(Evaluator(problem))
+    outcome = engine.close_tier(0, (), problem.start, Deadline(2.0, deterministic=True))
     assert outcome is not None
     assert (outcome.value, outcome.bound) == (1, 1)

@@ -7,9 +7,9 @@ import pytest
 
 from stowplan.models.objective import PRESETS
 from stowplan.models.problem import Curves, NodeCurve, Origin, Placement, Problem, Tier, Weighted
-from stowplan.optimizer.bounds.surrogate import pooled_bound
-from stowplan.optimizer.evaluate import Judge
-from stowplan.optimizer.evaluate.pooling import pool
+from stowplan.optimizer.bounds.surrogate import surrogate_bound
+from stowplan.optimizer.evaluate import Evaluator
+from stowplan.optimizer.evaluate.surrogate import pool
 from stowplan.plugins_compat.compiler.compile import compile_problem
 from stowplan.plugins_compat.profiles import default_profile
 from stowplan.plugins_compat.release import K36
@@ -26,7 +26,7 @@ def test_it_is_never_above_the_optimum(seed: int) -> None:
         snapshot = random_cluster(seed, broken=seed % 4 == 0)
         problem = compile_problem(snapshot, default_profile(K36), PRESETS["balance"]).problem
     for tier, value in enumerate(best(problem)):
-        assert pooled_bound(Judge(problem), tier) <= value
+        assert surrogate_bound(Evaluator(problem), tier) <= value
 
 
 def test_it_fills_the_flattest_nodes_first() -> None:
@@ -39,7 +39,7 @@ def test_it_fills_the_flattest_nodes_first() -> None:
     term = NodeCurve(where, one, np.zeros(2, dtype=np.int64), np.array([0, 1]), curves)
     tier = Tier("load", (Weighted(3, term),))
     problem = Problem(("a", "b"), ("c",), 7 * one, 0 * one, Placement.of([(0, 0, 7)]), (), (tier,))
-    assert pooled_bound(Judge(problem), 0) == 3 * 4 * 2
+    assert surrogate_bound(Evaluator(problem), 0) == 3 * 4 * 2
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -61,20 +61,20 @@ def test_what_nodes_cost_beyond_the_least_adds_up_to_what_the_placement_does(see
     known = seed % 3 == 0
     if seed % 3 == 1:
         curve[0] = -1
-    spare = one if seed % 3 == 2 else 0 * one
+    optional = one if seed % 3 == 2 else 0 * one
     term = NodeCurve(Origin("test"), demand, held, curve, Curves(start, slope, value))
     names = tuple("abcd"), tuple("uvwxyz")
-    problem = Problem(*names, one, spare, Placement.of([]), (), ())
-    pooled = pool(problem, term)
+    problem = Problem(*names, one, optional, Placement.of([]), (), ())
+    surrogate = pool(problem, term)
     counted = curve >= 0
     for _ in range(40):
         on = rng.integers(-1 if seed % 3 == 2 else 0, nodes, pods)
         load = held + np.bincount(on[on >= 0], demand[on >= 0], nodes).astype(np.int64)
         cost = np.where(counted, term.curves.at(np.maximum(0, curve), load), 0)
-        beyond = pooled.reduced(np.arange(nodes), cost, load)
+        beyond = surrogate.reduced(np.arange(nodes), cost, load)
         assert (beyond >= 0).all()
         assert not beyond[~counted].any()
-        assert beyond.sum() == cost.sum() - pooled.least if known else beyond.sum() <= cost.sum() - pooled.least
+        assert beyond.sum() == cost.sum() - surrogate.least if known else beyond.sum() <= cost.sum() - surrogate.least
 
 
 @pytest.mark.parametrize(
@@ -92,9 +92,9 @@ def test_the_price_is_that_of_the_last_unit_that_has_to_be_placed(
     curves = Curves(np.array([[0, corner]]), np.array(slope), np.array([[20, 20 + corner * slope[0][0]]]))
     one, two = np.array([1]), np.zeros(2, dtype=np.int64)
     problem = Problem(("a", "b"), ("c",), 7 * one, one, Placement.of([]), (), ())
-    pooled = pool(problem, NodeCurve(Origin("test"), one, two, two, curves))
+    surrogate = pool(problem, NodeCurve(Origin("test"), one, two, two, curves))
     reached = np.array(load)
-    assert pooled.reduced(np.arange(2), curves.at(two, reached), reached).tolist() == beyond
+    assert surrogate.reduced(np.arange(2), curves.at(two, reached), reached).tolist() == beyond
 
 
 def test_what_a_free_total_is_worth() -> None:
@@ -103,8 +103,8 @@ def test_what_a_free_total_is_worth() -> None:
     one = np.array([1])
     term = NodeCurve(Origin("test"), one, np.zeros(2, dtype=np.int64), np.zeros(2, dtype=np.int64), curves)
     problem = Problem(("a", "b"), ("c",), 7 * one, 7 * one, Placement.of([]), (), ())
-    pooled = pool(problem, term)
-    assert pooled.least == 6
-    assert not pooled.price.any()
+    surrogate = pool(problem, term)
+    assert surrogate.least == 6
+    assert not surrogate.penalized.any()
     load = np.array([1, 3])
-    assert pooled.reduced(np.arange(2), curves.at(term.curve, load), load).tolist() == [1, 3]
+    assert surrogate.reduced(np.arange(2), curves.at(term.curve, load), load).tolist() == [1, 3]

@@ -33,7 +33,7 @@ from stowplan.models.problem import (
 from stowplan.optimizer.cpsat.solve import build, solve_tier
 from stowplan.optimizer.cpsat.task import Limits, Task, answer
 from stowplan.optimizer.deadline import Deadline
-from stowplan.optimizer.evaluate import Judge
+from stowplan.optimizer.evaluate import Evaluator
 from stowplan.optimizer.evaluate.cost import cost
 from stowplan.optimizer.subproblem.index import Index
 from stowplan.optimizer.subproblem.scope import Free
@@ -43,7 +43,7 @@ from stowplan.plugins_compat.release import K24, K36
 from tests.optimizer.test_each_rule import CASES, Case
 from tests.support.brute_force import agreeing
 from tests.support.clusters import random_cluster
-from tests.support.problems import ints, random_company, random_problem, random_start
+from tests.support.problems import ints, random_affinity, random_problem, random_start
 
 SEEDS = range(int(os.environ.get("STOWPLAN_SEEDS", "80")))
 NAMES = list(PRESETS)
@@ -61,25 +61,25 @@ def random_part(problem: Problem, incumbent: Placement, rng: random.Random) -> F
     return Free(*(np.array(part, dtype=np.int64) for part in (nodes, classes, waiting)))
 
 
-def random_legal(judge: Judge, rng: random.Random) -> Placement:
+def random_legal(evaluator: Evaluator, rng: random.Random) -> Placement:
     """Return a legal placement found by chance; the start is always one."""
-    tried = (random_start(judge.problem, rng) for _ in range(TRIED))
-    return next((placement for placement in tried if judge.evaluate(placement).legal), judge.problem.start)
+    tried = (random_start(evaluator.problem, rng) for _ in range(TRIED))
+    return next((placement for placement in tried if evaluator.evaluate(placement).legal), evaluator.problem.start)
 
 
 def check(problem: Problem, seed: int) -> None:
     """Solve a random part tier by tier, and compare with enumeration."""
-    judge, rng = Judge(problem), random.Random(seed)
-    incumbent = random_legal(judge, rng) if rng.random() < 0.7 else problem.start
+    evaluator, rng = Evaluator(problem), random.Random(seed)
+    incumbent = random_legal(evaluator, rng) if rng.random() < 0.7 else problem.start
     free = random_part(problem, incumbent, rng)
-    around = [judge.evaluate(placement) for placement in agreeing(problem, incumbent, free)]
+    around = [evaluator.evaluate(placement) for placement in agreeing(problem, incumbent, free)]
     expected = min(evaluation.values for evaluation in around if evaluation.legal)
     reached: list[int] = []
     for tier in range(len(problem.tiers)):
-        attempt = solve_tier(judge, tier, reached, incumbent, Deadline(20, deterministic=True), free=free)
+        attempt = solve_tier(evaluator, tier, reached, incumbent, Deadline(20, deterministic=True), free=free)
         assert attempt.optimal
         assert attempt.placement is not None
-        evaluation = judge.evaluate(attempt.placement)
+        evaluation = evaluator.evaluate(attempt.placement)
         assert evaluation.legal
         assert list(evaluation.values[:tier]) == reached
         assert evaluation.values[tier] == attempt.bound
@@ -118,7 +118,7 @@ def test_a_part_of_a_random_problem(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(3 * len(SEEDS)))
 def test_a_part_of_random_company(seed: int) -> None:
     """What others may do depends on frozen pods, and what frozen pods may depends on others."""
-    check(random_company(seed, broken=seed % 2 == 1), seed)
+    check(random_affinity(seed, broken=seed % 2 == 1), seed)
 
 
 @pytest.mark.parametrize("lexicographic", [False, True])
@@ -128,27 +128,27 @@ def test_a_part_with_curves_held_keeps_to_each_and_is_best_in_the_rest(seed: int
     *first, curve, rest = problem.tiers
     terms = (*curve.terms, *rest.terms, Weighted(3, evenness(problem, rng)))
     problem = replace(problem, tiers=(*first, Tier("curves", terms), Tier("later", (wishes(problem, rng),))))
-    judge, tier = Judge(problem), len(first)
-    incumbent = random_legal(judge, rng)
+    evaluator, tier = Evaluator(problem), len(first)
+    incumbent = random_legal(evaluator, rng)
     free = random_part(problem, incumbent, rng)
-    values = judge.evaluate(incumbent).values
+    values = evaluator.evaluate(incumbent).values
 
     def held(placement: Placement) -> list[int]:
         return [cost(w.term, problem, placement, 0) for w in terms if isinstance(w.term, CURVES)]
 
     def worth(placement: Placement) -> list[int]:
         others = sum(w.weight * cost(w.term, problem, placement, 0) for w in terms if not isinstance(w.term, CURVES))
-        return [others, judge.evaluate(placement).values[-1]][: 1 + lexicographic]
+        return [others, evaluator.evaluate(placement).values[-1]][: 1 + lexicographic]
 
     def admits(placement: Placement) -> bool:
-        evaluation = judge.evaluate(placement)
+        evaluation = evaluator.evaluate(placement)
         now, before = [*evaluation.values[:tier], *held(placement)], [*values[:tier], *held(incumbent)]
         return evaluation.legal and all(a <= b for a, b in zip(now, before, strict=True))
 
     assert len(held(incumbent)) == 2
     expected = min(worth(placement) for placement in agreeing(problem, incumbent, free) if admits(placement))
     options = {"lexicographic": lexicographic, "curves_held": True}
-    restricted = build(Index(judge), tier, values[:tier], incumbent, values, free, **options)
+    restricted = build(Index(evaluator), tier, values[:tier], incumbent, values, free, **options)
     found = answer(Task(restricted.model, Limits(work=20)))
     assert found.optimal
     assert found.values is not None
@@ -188,11 +188,11 @@ def tempted(rules: list[Rule], start: Placement, table: list[list[int]], size: l
 
 def stays(problem: Problem, incumbent: Placement, nodes: list[int], classes: list[int]) -> None:
     """Check that a part has to stay as it is, although something better is in reach."""
-    judge = Judge(problem)
-    assert judge.evaluate(incumbent).legal
+    evaluator = Evaluator(problem)
+    assert evaluator.evaluate(incumbent).legal
     free = Free(ints(nodes), ints(classes), ints([]))
-    values = judge.evaluate(incumbent).values
-    attempt = solve_tier(judge, 0, [], incumbent, Deadline(5, deterministic=True), free=free)
+    values = evaluator.evaluate(incumbent).values
+    attempt = solve_tier(evaluator, 0, [], incumbent, Deadline(5, deterministic=True), free=free)
     assert attempt.optimal
     assert attempt.placement is not None
     assert attempt.placement.same_as(incumbent)

@@ -8,13 +8,13 @@ import pytest
 from stowplan.models.objective import PRESETS
 from stowplan.models.problem import Capacity, Open, Origin, Placement, Problem, Tier, Unplaced, Weighted
 from stowplan.optimizer.bounds.capacity import room_bound
-from stowplan.optimizer.evaluate import Judge
+from stowplan.optimizer.evaluate import Evaluator
 from stowplan.plugins_compat.compiler.compile import compile_problem
 from stowplan.plugins_compat.profiles import default_profile
 from stowplan.plugins_compat.release import K36
 from tests.support.brute_force import best
 from tests.support.clusters import random_cluster
-from tests.support.problems import random_company, random_problem
+from tests.support.problems import random_affinity, random_problem
 
 HERE = Origin("test")
 
@@ -24,25 +24,25 @@ def test_it_is_never_above_the_optimum(seed: int) -> None:
     if seed % 3 == 0:
         problem = random_problem(seed, broken=seed % 2 == 1)
     elif seed % 3 == 1:
-        problem = random_company(seed, broken=seed % 2 == 1)
+        problem = random_affinity(seed, broken=seed % 2 == 1)
     else:
         snapshot = random_cluster(seed, broken=seed % 2 == 0)
         problem = compile_problem(snapshot, default_profile(K36), PRESETS["pack"]).problem
     values = best(problem)
     for tier, value in enumerate(values):
-        assert room_bound(Judge(problem), tier, values[:tier]) <= value
+        assert room_bound(Evaluator(problem), tier, values[:tier]) <= value
 
 
 def test_it_says_how_many_bins_are_needed() -> None:
     problem = packing([6, 5, 5, 4], bins=5)
-    assert room_bound(Judge(problem), 0, ()) == 0
-    assert room_bound(Judge(problem), 1, (0,)) == 2
-    assert room_bound(Judge(problem), 1, (2,)) == 1  # without the largest two, half of a bin is enough
+    assert room_bound(Evaluator(problem), 0, ()) == 0
+    assert room_bound(Evaluator(problem), 1, (0,)) == 2
+    assert room_bound(Evaluator(problem), 1, (2,)) == 1  # without the largest two, half of a bin is enough
 
 
 def test_it_says_how_many_must_wait() -> None:
     problem = packing([6, 5, 5, 4], bins=1)
-    assert room_bound(Judge(problem), 0, ()) == 2
+    assert room_bound(Evaluator(problem), 0, ()) == 2
 
 
 def packing(sizes: list[int], bins: int) -> Problem:

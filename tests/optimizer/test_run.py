@@ -8,7 +8,7 @@ import pytest
 from stowplan.models.problem import Origin, Placement, Prefer, Problem, Tier, Weighted
 from stowplan.models.result import NOT_NEGATIVE, Status
 from stowplan.models.stop import Stop
-from stowplan.optimizer.evaluate import Judge
+from stowplan.optimizer.evaluate import Evaluator
 from stowplan.optimizer.run import Run, silent
 
 HERE = Origin("test")
@@ -24,7 +24,7 @@ def run_of(*tables: list[int], gap: float = 0.0) -> Run:
     one = np.ones(1, dtype=np.int64)
     names = tuple(f"n{n}" for n in range(nodes))
     problem = Problem(names, ("c",), one, 0 * one, Placement.of([(0, 0, 1)]), (), tiers)
-    return Run(Judge(problem), 10.0, False, Stop(), None, silent, gap)
+    return Run(Evaluator(problem), 10.0, False, Stop(), None, silent, gap)
 
 
 def test_a_refuted_bound_is_dropped_and_named() -> None:
@@ -74,6 +74,6 @@ def test_a_tier_is_open_while_the_gap_is_larger_than_allowed(gap: float, value: 
     run = run_of([value], gap=gap)
     run.raise_bound(0, bound, "a proof")
     assert run.is_open(0) is is_open
-    assert run.settled is not is_open
+    assert run.closed is not is_open
     (tier,) = run.outcome().tiers
     assert (tier.status == Status.OPTIMAL) == (value == bound)

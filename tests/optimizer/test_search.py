@@ -8,10 +8,10 @@ from stowplan.models.objective import PRESETS
 from stowplan.models.problem import Problem
 from stowplan.models.stop import Stop
 from stowplan.optimizer.annealing import annealing
-from stowplan.optimizer.annealing.anneal import _Stand, _Walk, _Way, anneal
-from stowplan.optimizer.annealing.schedule import Race, Start
+from stowplan.optimizer.annealing.anneal import _ChainResult, _Incumbent, _Replica, anneal
+from stowplan.optimizer.annealing.schedule import Calibration, Schedule
 from stowplan.optimizer.deadline import Deadline
-from stowplan.optimizer.evaluate import Judge
+from stowplan.optimizer.evaluate import Evaluator
 from stowplan.plugins_compat.compiler.compile import compile_problem
 from stowplan.plugins_compat.profiles import default_profile
 from stowplan.plugins_compat.release import K24, K36
@@ -33,29 +33,31 @@ def problem_of(seed: int) -> Problem:
 @pytest.mark.parametrize("seed", range(40))
 def test_annealing_is_legal_and_no_worse(seed: int) -> None:
     problem = problem_of(seed)
-    judge = Judge(problem)
-    found = judge.evaluate(anneal(judge, problem.start, Deadline(1, deterministic=True)))
+    evaluator = Evaluator(problem)
+    found = evaluator.evaluate(anneal(evaluator, problem.start, Deadline(1, deterministic=True)))
     assert found.legal
-    assert found.values <= judge.evaluate(problem.start).values
+    assert found.values <= evaluator.evaluate(problem.start).values
 
 
 @pytest.mark.parametrize("tiers", range(5))
 def test_only_the_first_tiers_are_improved_if_that_is_asked_for(tiers: int) -> None:
     problem = problem_of(0)  # five tiers, of which the second to the last are open
-    judge, start = Judge(problem), problem.start
-    races: dict[int, Race] = {}
-    found = judge.evaluate(anneal(judge, start, Deadline(1, deterministic=True), races=races, tiers=tiers))
+    evaluator, start = Evaluator(problem), problem.start
+    calibrations: dict[int, Calibration] = {}
+    found = evaluator.evaluate(
+        anneal(evaluator, start, Deadline(1, deterministic=True), calibrations=calibrations, tiers=tiers)
+    )
     assert found.legal
-    assert found.values <= judge.evaluate(start).values
-    assert set(races) <= set(range(1, tiers))
-    assert (1 in races) == (tiers > 1)
+    assert found.values <= evaluator.evaluate(start).values
+    assert set(calibrations) <= set(range(1, tiers))
+    assert (1 in calibrations) == (tiers > 1)
 
 
 def test_annealing_mostly_finds_the_optimum_of_tiny_problems() -> None:
     """Brute force says what there is to find; a search that only goes downhill misses more of it."""
     problems = [problem_of(seed) for seed in range(15)]
     found = [
-        Judge(problem).evaluate(anneal(Judge(problem), problem.start, Deadline(1, deterministic=True))).values
+        Evaluator(problem).evaluate(anneal(Evaluator(problem), problem.start, Deadline(1, deterministic=True))).values
         for problem in problems
     ]
     hits = sum(values == best(problem) for values, problem in zip(found, problems, strict=True))
@@ -65,7 +67,7 @@ def test_annealing_mostly_finds_the_optimum_of_tiny_problems() -> None:
 @pytest.mark.parametrize("seed", range(0, 40, 7))
 def test_equal_seeds_find_equal_placements(seed: int) -> None:
     problem = problem_of(seed)
-    once, again = (anneal(Judge(problem), problem.start, Deadline(1, deterministic=True), seed) for _ in range(2))
+    once, again = (anneal(Evaluator(problem), problem.start, Deadline(1, deterministic=True), seed) for _ in range(2))
     assert once.same_as(again)
 
 
@@ -73,31 +75,33 @@ def test_a_stop_signal_ends_the_search_at_once() -> None:
     problem = problem_of(4)
     stop = Stop()
     stop.set()
-    assert anneal(Judge(problem), problem.start, Deadline(60, stop=stop)).same_as(problem.start)
+    assert anneal(Evaluator(problem), problem.start, Deadline(60, stop=stop)).same_as(problem.start)
 
 
 def test_the_first_race_for_the_temperature_begins_where_the_tier_did(monkeypatch: pytest.MonkeyPatch) -> None:
     begun: list[tuple[int, bool, tuple[int, ...], tuple[int, ...]]] = []
-    races: dict[int, Race] = {}
-    walk = _Walk.run
+    calibrations: dict[int, Calibration] = {}
+    run_chain = _Replica.run
 
-    def noted(self: _Walk, stand: _Stand, start: Start, tier: int, floor: int, deadline: Deadline) -> _Way:
-        way = walk(self, stand, start, tier, floor, deadline)
-        begun.append((tier, races[tier].afresh, stand.values, way.best.values))
+    def noted(
+        self: _Replica, stand: _Incumbent, start: Schedule, tier: int, floor: int, deadline: Deadline
+    ) -> _ChainResult:
+        way = run_chain(self, stand, start, tier, floor, deadline)
+        begun.append((tier, calibrations[tier].afresh, stand.values, way.best.values))
         return way
 
-    monkeypatch.setattr(_Walk, "run", noted)
+    monkeypatch.setattr(_Replica, "run", noted)
     monkeypatch.setattr(annealing, "TIGHT", 0.0)  # so that there is a race before that
     told_apart = False
     for seed in range(12):
         problem = problem_of(seed)
         begun.clear()
-        races.clear()
-        anneal(Judge(problem), problem.start, Deadline(1, deterministic=True), races=races, walkers=1)
-        for tier in races:
-            walks = [walk for walk in begun if walk[0] == tier]
-            first = best = walks[0][2]
-            for _, afresh, start, end in walks:
+        calibrations.clear()
+        anneal(Evaluator(problem), problem.start, Deadline(1, deterministic=True), calibrations=calibrations, chains=1)
+        for tier in calibrations:
+            chains = [run_chain for run_chain in begun if run_chain[0] == tier]
+            first = best = chains[0][2]
+            for _, afresh, start, end in chains:
                 assert start == (first if afresh else best)
                 told_apart = told_apart or (afresh and first != best)
                 best = min(best, end)

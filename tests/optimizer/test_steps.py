@@ -24,19 +24,19 @@ from stowplan.models.problem import (
 )
 from stowplan.optimizer.annealing import annealing
 from stowplan.optimizer.annealing.anneal import anneal
-from stowplan.optimizer.annealing.kernel.chain import Prices
-from stowplan.optimizer.annealing.kernel.metropolis import CHAIN, KINDS, MATE, SHIFT, SWAP, TRADE, walk
-from stowplan.optimizer.annealing.kernel.state import Image
-from stowplan.optimizer.annealing.state_builder import image_of
+from stowplan.optimizer.annealing.kernel.chain import Penalties
+from stowplan.optimizer.annealing.kernel.metropolis import EJECTION, KINDS, RELATED, SHIFT, SWAP, TRADE, run_chain
+from stowplan.optimizer.annealing.kernel.state import SearchState
+from stowplan.optimizer.annealing.state_builder import build_state
 from stowplan.optimizer.compiled.random import start_of
 from stowplan.optimizer.deadline import Deadline
-from stowplan.optimizer.evaluate import Judge
-from tests.support.problems import ints, random_company, random_problem
+from stowplan.optimizer.evaluate import Evaluator
+from tests.support.problems import ints, random_affinity, random_problem
 
 WHERE = Origin("test")
 
 
-def _only(tier: Tier, image: Image, *, kind: int) -> Floats:
+def _only(tier: Tier, state: SearchState, *, kind: int) -> Floats:
     """``[KINDS]`` cumulative shares where nothing but one kind of step is tried."""
     return (np.arange(KINDS) >= kind).astype(np.float64)
 
@@ -45,11 +45,11 @@ def _only(tier: Tier, image: Image, *, kind: int) -> Floats:
 @pytest.mark.parametrize("seed", range(8))
 def test_any_kind_of_step_alone_is_legal(kind: int, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(annealing, "_mix", partial(_only, kind=kind))
-    problem = random_problem(seed, broken=seed % 4 == 3) if seed % 2 else random_company(seed)
-    judge = Judge(problem)
-    found = judge.evaluate(anneal(judge, problem.start, Deadline(0.1, deterministic=True), seed))
+    problem = random_problem(seed, broken=seed % 4 == 3) if seed % 2 else random_affinity(seed)
+    evaluator = Evaluator(problem)
+    found = evaluator.evaluate(anneal(evaluator, problem.start, Deadline(0.1, deterministic=True), seed))
     assert found.legal
-    assert found.values <= judge.evaluate(problem.start).values
+    assert found.values <= evaluator.evaluate(problem.start).values
 
 
 def _three_apart() -> Problem:
@@ -68,11 +68,11 @@ def _three_apart() -> Problem:
 
 def test_mates_change_places(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = _three_apart()
-    judge = Judge(problem)
-    assert judge.evaluate(problem.start).values == (6,)
-    monkeypatch.setattr(annealing, "_mix", partial(_only, kind=MATE))
-    found = anneal(judge, problem.start, Deadline(0.1, deterministic=True))
-    assert judge.evaluate(found).values == (0,)
+    evaluator = Evaluator(problem)
+    assert evaluator.evaluate(problem.start).values == (6,)
+    monkeypatch.setattr(annealing, "_mix", partial(_only, kind=RELATED))
+    found = anneal(evaluator, problem.start, Deadline(0.1, deterministic=True))
+    assert evaluator.evaluate(found).values == (0,)
     assert {(3, 3, 1), (4, 4, 1)} <= set(found.entries())  # who is no mate is never exchanged
 
 
@@ -86,9 +86,9 @@ def test_mates_are_looked_for_where_there_are_any() -> None:
         ((room, replace(apart, group=ints([1]))), False),
     ):
         changed = replace(problem, rules=rules)
-        image = image_of(Judge(changed), changed.start)
-        share = np.diff(annealing._mix(changed.tiers[0], image), prepend=0)
-        assert bool(share[MATE]) == some
+        state = build_state(Evaluator(changed), changed.start)
+        share = np.diff(annealing._mix(changed.tiers[0], state), prepend=0)
+        assert bool(share[RELATED]) == some
 
 
 def _one_for_two() -> Problem:
@@ -106,16 +106,16 @@ def _one_for_two() -> Problem:
     return Problem(("big", "small"), ("a", "b"), ints([1, 2]), ints([0, 0]), start, (room,), tiers)
 
 
-@pytest.mark.parametrize(("kind", "end"), [(SHIFT, 3), (SWAP, 3), (CHAIN, 3), (TRADE, 0)])
+@pytest.mark.parametrize(("kind", "end"), [(SHIFT, 3), (SWAP, 3), (EJECTION, 3), (TRADE, 0)])
 def test_a_pod_is_traded_for_several(kind: int, end: int) -> None:
     problem = _one_for_two()
-    image = image_of(Judge(problem), problem.start)
-    mix = _only(problem.tiers[0], image, kind=kind)
-    walk(image, annealing._walker(image, start_of(1), mix), 1000, 0, 0.0, 0.0, Prices(0.0, 0.0, 0))
-    assert image.value[0] == end
+    state = build_state(Evaluator(problem), problem.start)
+    mix = _only(problem.tiers[0], state, kind=kind)
+    run_chain(state, annealing._chain(state, start_of(1), mix), 1000, 0, 0.0, 0.0, Penalties(0.0, 0.0, 0))
+    assert state.value[0] == end
 
 
 def test_nobody_trades_where_no_loads_count() -> None:
     for problem, some in ((_three_apart(), False), (_one_for_two(), True)):
-        share = np.diff(annealing._mix(problem.tiers[0], image_of(Judge(problem), problem.start)), prepend=0)
+        share = np.diff(annealing._mix(problem.tiers[0], build_state(Evaluator(problem), problem.start)), prepend=0)
         assert bool(share[TRADE]) == some

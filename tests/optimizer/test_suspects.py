@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from stowplan.models.problem import AtMost, Attract, Held, Occupy, Origin, Placement, Problem, Repel, Rule, Topology
-from stowplan.optimizer.evaluate import Judge
-from stowplan.optimizer.evaluate.excess import excess, place_names, places
-from stowplan.optimizer.evaluate.suspects import Suspects
+from stowplan.optimizer.evaluate import Evaluator
+from stowplan.optimizer.evaluate.screening import ViolationScreen
+from stowplan.optimizer.evaluate.violations import place_names, places, violation
 
 CLASSES, NODES = 6, 5
 NAME = Origin("test")
@@ -31,12 +31,12 @@ def random_problem(rng: np.random.Generator) -> Problem:
     for _ in range(12):
         key = keys[rng.integers(3)]
         held = rng.integers(0, 2, key.size) * rng.integers(0, 2)
-        company = somebody if rng.random() < 0.2 else nobody
+        affinity = somebody if rng.random() < 0.2 else nobody
         rules += [
             AtMost(NAME, some(rng), key, int(rng.integers(0, 3)), held),
             Occupy(NAME, some(rng), key, int(rng.integers(0, 4)), held),
-            Repel(NAME, some(rng), some(rng), key, company),
-            Attract(NAME, some(rng), some(rng), tuple(keys[: rng.integers(1, 3)]), company),
+            Repel(NAME, some(rng), some(rng), key, affinity),
+            Attract(NAME, some(rng), some(rng), tuple(keys[: rng.integers(1, 3)]), affinity),
         ]
     size = rng.integers(0, 4, CLASSES)
     names = tuple(map(str, range(max(CLASSES, NODES))))
@@ -52,17 +52,17 @@ def random_placement(rng: np.random.Generator, size: np.ndarray) -> Placement:
 def test_whatever_is_exceeded_is_suspected(seed: int) -> None:
     rng = np.random.default_rng(seed)
     problem = random_problem(rng)
-    suspects, judge = Suspects(problem), Judge(problem)
-    for rule, before in zip(problem.rules, judge.start_excess, strict=True):
-        assert np.array_equal(before, excess(rule, problem, problem.start))
+    candidate_violations, evaluator = ViolationScreen(problem), Evaluator(problem)
+    for rule, before in zip(problem.rules, evaluator.start_violations, strict=True):
+        assert np.array_equal(before, violation(rule, problem, problem.start))
         assert len(before) == places(rule, problem) == len(place_names(rule, problem))
     for _ in range(5):
         placement = random_placement(rng, problem.size)
-        suspected = set(suspects.of(placement).tolist())
-        exceeded = {i for i, rule in enumerate(problem.rules) if excess(rule, problem, placement).any()}
-        assert exceeded <= suspected
-        assert len(judge.evaluate(placement).breaches) == sum(
-            np.count_nonzero(excess(problem.rules[i], problem, placement)) for i in exceeded
+        screened = set(candidate_violations.of(placement).tolist())
+        violated = {i for i, rule in enumerate(problem.rules) if violation(rule, problem, placement).any()}
+        assert violated <= screened
+        assert len(evaluator.evaluate(placement).violations) == sum(
+            np.count_nonzero(violation(problem.rules[i], problem, placement)) for i in violated
         )
 
 
@@ -79,5 +79,5 @@ def test_rules_that_plainly_hold_are_not_suspected() -> None:
     ones = np.ones(3, dtype=np.int64)
     together = Placement.of([(0, 0, 1), (1, 0, 1), (2, 1, 1)])
     problem = Problem(("m", "n"), ("0", "1", "2"), ones, ones, together, rules, ())
-    assert not len(Suspects(problem).of(together))
-    assert Suspects(problem).of(Placement.of([(0, 0, 1), (1, 1, 1), (2, 0, 1)])).tolist() == [2, 3]
+    assert not len(ViolationScreen(problem).of(together))
+    assert ViolationScreen(problem).of(Placement.of([(0, 0, 1), (1, 1, 1), (2, 0, 1)])).tolist() == [2, 3]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from stowplan.models.problem import Placement
-from stowplan.optimizer.backend import Executor, SerialExecutor
+from stowplan.optimizer.backend import Backend, SerialBackend
 from stowplan.optimizer.portfolio import Options, _Portfolio
 from tests.optimizer.test_run import run_of
 
@@ -18,14 +18,14 @@ class _Turns(_Portfolio):
 
     def __init__(self, gaining: set[int], *, small: bool) -> None:
         run = run_of(START)
-        super().__init__(run, Options(largest_model=run.variables if small else 0), SerialExecutor(run.stop))
+        super().__init__(run, Options(largest_model=run.variables if small else 0), SerialBackend(run.stop))
         self.gaining = gaining
         self.turns: list[str] = []
 
     def anneal(self, share: float, tiers: int | None = None) -> None:
         self._turn("search")
 
-    def _neighbourhoods(self, executor: Executor, share: float, only: int | None = None) -> None:
+    def _lns(self, backend: Backend, share: float, only: int | None = None) -> None:
         self._turn("neighbourhoods")
 
     def _turn(self, name: str) -> None:

@@ -11,7 +11,7 @@ import pytest
 from stowplan.models.plan import LimitsDocument
 from stowplan.models.snapshot import Snapshot
 from stowplan.plans.budgets import Budgets
-from stowplan.plans.rehearsal import leaving, refusal, standing_today
+from stowplan.plans.dry_run import leaving, refusal, standing_today
 from stowplan.plans.sequencing import Task
 from stowplan.plans.sequencing.stage import Part, Stage
 from stowplan.plugins_compat.admission import populated

@@ -42,8 +42,8 @@ def reachable(compiled: Compiled, target: dict[str, str]) -> bool:
         return tuple(sorted((kinds[p.key], node) for p, node in zip(movers, at, strict=True)))
 
     stay = {key: node for key, node in start.items() if key not in {p.key for p in movers}}
-    state = (framework := populated(compiled.snapshot, compiled.profile, stay, compiled.shapes)).state
-    shapes = [state.shapes.of(p) for p in movers]
+    state = (framework := populated(compiled.snapshot, compiled.profile, stay, compiled.signatures)).state
+    signatures = [state.signatures.of(p) for p in movers]
     first = tuple(start.get(p.key, "") for p in movers)
     goal = alike(tuple(target.get(p.key, "") for p in movers))
     seen, queue = {alike(first)}, deque([first])
@@ -51,22 +51,22 @@ def reachable(compiled: Compiled, target: dict[str, str]) -> bool:
         at = queue.popleft()
         if alike(at) == goal:
             return True
-        here = [(shape, index[node]) for shape, node in zip(shapes, at, strict=True) if node]
-        for shape, node in here:
-            state.assume(shape, node)
+        here = [(signature, index[node]) for signature, node in zip(signatures, at, strict=True) if node]
+        for signature, node in here:
+            state.assume(signature, node)
         for i, p in enumerate(movers):
             for gone in (False, True):  # a replacement that waits for its own pod may come too
                 if gone and at[i]:
-                    state.forget(shapes[i], index[at[i]])
+                    state.forget(signatures[i], index[at[i]])
                 for n in framework.run_filters(framework.cycle(p)).feasible.tolist():
                     then = (*at[:i], nodes[n].name, *at[i + 1 :])
                     if alike(then) not in seen:
                         seen.add(alike(then))
                         queue.append(then)
                 if gone and at[i]:
-                    state.assume(shapes[i], index[at[i]])
-        for shape, node in here:
-            state.forget(shape, node)
+                    state.assume(signatures[i], index[at[i]])
+        for signature, node in here:
+            state.forget(signature, node)
     return False
 
 

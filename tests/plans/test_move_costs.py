@@ -10,7 +10,7 @@ import pytest
 from stowplan.answers.solve import solve_snapshot
 from stowplan.models.objective import PRESETS
 from stowplan.models.snapshot import Snapshot
-from stowplan.optimizer.evaluate import Judge
+from stowplan.optimizer.evaluate import Evaluator
 from stowplan.optimizer.portfolio import Options
 from stowplan.plans.movability.costs import has_costs, move_weight, weight_of
 from stowplan.plugins_compat.compiler.compile import Compiled, compile_problem
@@ -76,7 +76,7 @@ def test_the_value_of_a_move_is_its_weight() -> None:
     for name, price in (("a", 1000), ("b", 0), ("c", -1000)):
         moved = problem.placement({**start, f"default/{name}": "n2"})
         tier = problem.problem.tiers[-1]
-        assert tier.shown(Judge(problem.problem).evaluate(moved).values[-1]) == weight_of(price)
+        assert tier.shown(Evaluator(problem.problem).evaluate(moved).values[-1]) == weight_of(price)
     assert problem.notes == ("moves of 2 pods cost more or less than others, as annotations of theirs say",)
 
 

@@ -50,7 +50,7 @@ def played(
     chosen = PRESETS[objective] if isinstance(objective, str) else objective
     profile = default_profile(release)
     compiled = compile_problem(cluster, profile, chosen)
-    return replay(document, cluster, profile, WorthOf(compiled), shapes=compiled.shapes, **options)
+    return replay(document, cluster, profile, WorthOf(compiled), signatures=compiled.signatures, **options)
 
 
 def verdicts(outcome: Outcome) -> list[Verdict]:
@@ -289,7 +289,7 @@ def test_the_books_are_right_at_the_end(seed: int) -> None:
         fresh = populated(cluster, PROFILE, moving.where).state
         assert np.array_equal(moving.state.requested, fresh.requested)
         assert np.array_equal(moving.state.nonzero, fresh.nonzero)
-        assert sum(len(moving.state.roster.on(n)) for n in range(4)) == len(moving.where)
+        assert sum(len(moving.state.pod_index.on(n)) for n in range(4)) == len(moving.where)
 
 
 def test_chance_is_by_seed() -> None:

@@ -10,7 +10,7 @@ from stowplan.models.kubernetes import Pod
 from stowplan.models.plan import LimitsDocument
 from stowplan.models.snapshot import Snapshot
 from stowplan.plans.budgets import Budgets
-from stowplan.plans.rehearsal import standing_today
+from stowplan.plans.dry_run import standing_today
 from stowplan.plans.sequencing import Relocation, Sequencing, Task, sequence
 from stowplan.plugins_compat.profiles import default_profile
 from stowplan.plugins_compat.release import K36

@@ -14,7 +14,7 @@ from stowplan.models.snapshot import Snapshot
 from stowplan.planning.replay import WorthOf
 from stowplan.plans.replay.carry_out import replay
 from stowplan.plans.replay.outcome import Verdict
-from stowplan.plans.unassisted import Unsteered, unsteered
+from stowplan.plans.unassisted import Unassisted, arrange
 from stowplan.plugins_compat.compiler.compile import compile_problem
 from stowplan.plugins_compat.profiles import default_profile
 from stowplan.plugins_compat.release import K36
@@ -31,14 +31,14 @@ def alone(
     objective: str = "pack",
     may_cordon: bool = True,
     stopped: Callable[[], bool] = lambda: False,
-) -> Unsteered:
+) -> Unassisted:
     compiled = compile_problem(cluster, PROFILE, PRESETS[objective])
     worth = WorthOf(compiled)
     tiers = compiled.problem.tiers
     given = given.model_copy(
         update={"tiers": tuple(given.tiers[0].model_copy(update={"name": tier.name}) for tier in tiers)}
     )
-    return unsteered(
+    return arrange(
         given,
         cluster,
         PROFILE,

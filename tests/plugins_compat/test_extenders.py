@@ -15,7 +15,7 @@ from stowplan.models.errors import InputError
 from stowplan.models.snapshot import Snapshot
 from stowplan.plugins_compat.framework.framework import Framework
 from stowplan.plugins_compat.framework.scheduler import examine, schedule
-from stowplan.plugins_compat.framework.shapes import Shapes
+from stowplan.plugins_compat.framework.signatures import Signatures
 from stowplan.plugins_compat.framework.state import ClusterState
 from stowplan.plugins_compat.framework.status import Code
 from stowplan.plugins_compat.profiles import make_profiles
@@ -74,7 +74,7 @@ def scheduler(server: Server) -> Iterator[Callable[..., Framework]]:
         }
         profile = replace(make_profiles(config, K36)["default-scheduler"], tie_break="first")
         cluster = cluster or three_nodes()
-        state = ClusterState(cluster, K36, Shapes(cluster.pods))
+        state = ClusterState(cluster, K36, Signatures(cluster.pods))
         made.append(Framework(profile, state, binds_for_real=binds_for_real))
         return made[-1]
 
@@ -95,11 +95,11 @@ def test_a_filter_turns_nodes_down_with_reasons(server: Server, scheduler: Calla
         "FailedAndUnresolvableNodes": {"n2": "on fire"},
     }
     framework = scheduler(filterVerb="filter")
-    verdict = examine(framework, framework.state.snapshot.pods[0]).verdict
-    assert verdict.feasible.tolist() == [1]
-    assert [verdict.codes[0], verdict.codes[2]] == [Code.UNSCHEDULABLE, Code.UNRESOLVABLE]
-    assert verdict.why(0).reasons == ("too loud",)
-    assert verdict.summary() == ["1 on fire", "1 too loud"]
+    diagnosis = examine(framework, framework.state.snapshot.pods[0]).diagnosis
+    assert diagnosis.feasible.tolist() == [1]
+    assert [diagnosis.codes[0], diagnosis.codes[2]] == [Code.UNSCHEDULABLE, Code.UNRESOLVABLE]
+    assert diagnosis.why(0).reasons == ("too loud",)
+    assert diagnosis.summary() == ["1 on fire", "1 too loud"]
     ((verb, question),) = server.asked
     assert verb == "filter"
     assert question["Pod"]["metadata"]["name"] == "a"
@@ -109,7 +109,7 @@ def test_a_filter_turns_nodes_down_with_reasons(server: Server, scheduler: Calla
 def test_an_extender_with_a_node_cache_gets_names_only(server: Server, scheduler: Callable[..., Framework]) -> None:
     server.answers["filter"] = lambda question: {"NodeNames": question["NodeNames"][1:]}
     framework = scheduler(filterVerb="filter", nodeCacheCapable=True)
-    assert examine(framework, framework.state.snapshot.pods[0]).verdict.feasible.tolist() == [1, 2]
+    assert examine(framework, framework.state.snapshot.pods[0]).diagnosis.feasible.tolist() == [1, 2]
 
 
 def test_scores_are_weighted_and_stretched(server: Server, scheduler: Callable[..., Framework]) -> None:
@@ -124,12 +124,12 @@ def test_an_uninteresting_pod_is_not_asked_about(server: Server, scheduler: Call
     server.answers["filter"] = lambda question: {"nodenames": []}
     managed = {"filterVerb": "filter", "managedResources": [{"name": "example.com/gpu"}], "nodeCacheCapable": True}
     framework = scheduler(**managed)
-    assert len(examine(framework, framework.state.snapshot.pods[0]).verdict.feasible) == 3
+    assert len(examine(framework, framework.state.snapshot.pods[0]).diagnosis.feasible) == 3
     assert not server.asked
     wants = three_nodes(extended={"example.com/gpu": "1"})
     gpus = [node(f"n{i}", extended={"example.com/gpu": "1"}) for i in range(3)]
     framework = scheduler(replace(wants, nodes=snapshot(nodes=gpus).nodes), **managed)
-    assert not len(examine(framework, wants.pods[0]).verdict.feasible)
+    assert not len(examine(framework, wants.pods[0]).diagnosis.feasible)
 
 
 def test_a_resource_of_an_extender_alone_is_not_counted_by_the_filter(
@@ -140,9 +140,9 @@ def test_a_resource_of_an_extender_alone_is_not_counted_by_the_filter(
     managed = {"filterVerb": "filter", "nodeCacheCapable": True}
     resource = {"name": "example.com/gpu"}
     framework = scheduler(wants, **managed, managedResources=[resource])
-    assert not len(examine(framework, wants.pods[0]).verdict.feasible)
+    assert not len(examine(framework, wants.pods[0]).diagnosis.feasible)
     framework = scheduler(wants, **managed, managedResources=[{**resource, "ignoredByScheduler": True}])
-    assert len(examine(framework, wants.pods[0]).verdict.feasible) == 3
+    assert len(examine(framework, wants.pods[0]).diagnosis.feasible) == 3
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from stowplan.models.errors import InputError
 from stowplan.models.kubernetes.devices import GPU_COUNT, GPU_MILLI, GPU_MODEL
 from stowplan.models.objective import PRESETS
 from stowplan.models.problem import Devices
-from stowplan.models.snapshot import Snapshot, Standing
+from stowplan.models.snapshot import Participation, Snapshot
 from stowplan.plugins_compat.compiler.compile import compile_problem
 from stowplan.plugins_compat.framework.framework import Framework
 from stowplan.plugins_compat.framework.profile import Profile
@@ -114,8 +114,8 @@ def test_reasons_tell_taken_devices_from_missing_ones() -> None:
     assert failure(framework.run_filters(framework.cycle(cluster.pods[2]))) == (
         "0/5 nodes are available: 2 Insufficient GPU devices, 3 node(s) didn't have the requested GPU devices."
     )
-    verdict = framework.run_filters(framework.cycle(cluster.pods[3]))
-    assert [cluster.nodes[n].name for n in verdict.feasible] == ["other", "nameless"]
+    diagnosis = framework.run_filters(framework.cycle(cluster.pods[3]))
+    assert [cluster.nodes[n].name for n in diagnosis.feasible] == ["other", "nameless"]
 
 
 def test_no_release_has_it_and_a_configuration_enables_it() -> None:
@@ -141,8 +141,8 @@ def test_the_model_holds_what_fixed_pods_take_and_refuses_several_shares() -> No
     ]
     cluster = snapshot(nodes=[gpus("n0", 2), gpus("n1", 4, "T4")], pods=pods)
     compiled = compile_problem(cluster, PROFILE, PRESETS["pack"])
-    assert compiled.roll.reason[2] == "shares of several devices"
-    assert compiled.roll.standing[2] is Standing.FIXED
+    assert compiled.participants.reason[2] == "shares of several devices"
+    assert compiled.participants.participation[2] is Participation.FIXED
     (rule,) = [rule for rule in compiled.problem.rules if isinstance(rule, Devices)]
     assert sorted(zip(rule.whole.tolist(), rule.part.tolist(), strict=True)) == [(0, 700), (1, 0)]
     assert rule.held_whole.tolist() == [0, 1]

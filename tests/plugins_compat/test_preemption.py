@@ -43,7 +43,7 @@ def preempt(cluster: Snapshot, release: Release = K36, name: str = "new", **conf
     framework = made(cluster, release, **config)
     scored = examine(framework, next(p for p in cluster.pods if p.name == name))
     assert scored.node is None
-    return framework.run_post_filters(scored.verdict.cycle, scored.verdict)
+    return framework.run_post_filters(scored.diagnosis.cycle, scored.diagnosis)
 
 
 def names(result: PostFilterResult) -> list[str]:
@@ -285,7 +285,7 @@ def test_room_is_kept_for_a_nominated_pod_that_is_as_important(release: Release,
     scored = examine(made(cluster, release), cluster.pods[1])
     assert (scored.node == 0) is fits
     if not fits:
-        assert failure(scored.verdict) == "0/1 nodes are available: 1 Insufficient cpu."
+        assert failure(scored.diagnosis) == "0/1 nodes are available: 1 Insufficient cpu."
 
 
 def test_a_nominated_pod_is_not_in_its_own_way_and_its_node_comes_first() -> None:
@@ -405,7 +405,7 @@ def test_a_dry_run_leaves_the_cluster_as_it_was(seed: int, release: Release) -> 
     for p in cluster.pods:
         scored = examine(framework, p)
         before = (state.requested.copy(), state.nonzero.copy(), {s: dict(n) for s, n in state.placed.items() if n})
-        framework.run_post_filters(scored.verdict.cycle, scored.verdict)
+        framework.run_post_filters(scored.diagnosis.cycle, scored.diagnosis)
         assert np.array_equal(state.requested, before[0])
         assert np.array_equal(state.nonzero, before[1])
         assert {s: dict(n) for s, n in state.placed.items() if n} == before[2]
@@ -415,9 +415,9 @@ def test_a_dry_run_leaves_the_cluster_as_it_was(seed: int, release: Release) -> 
 
 
 def run(cluster: Snapshot, release: Release = K36, **more: Any) -> Simulation:
-    standing = {p.key: p.node_name for p in cluster.pods if p.node_name}
+    participation = {p.key: p.node_name for p in cluster.pods if p.node_name}
     queue = [p for p in cluster.pods if not p.node_name]
-    return simulate(cluster, default_profile(release), queue, standing, **more)
+    return simulate(cluster, default_profile(release), queue, participation, **more)
 
 
 @BOTH
@@ -476,23 +476,25 @@ def test_no_pod_is_lost_from_the_books(seed: int, release: Release) -> None:
     result = run(cluster, release)
     decided = set(result.outcomes)
     victims = {preemption.victim.key for preemption in result.preemptions}
-    standing = {p.key for p in cluster.pods if p.node_name}
+    participation = {p.key for p in cluster.pods if p.node_name}
     assert decided == {p.key for p in cluster.pods if not p.node_name} | victims
-    assert set(result.where) == (standing - victims) | {k for k, d in result.outcomes.items() if d.node is not None}
+    assert set(result.where) == (participation - victims) | {
+        k for k, d in result.outcomes.items() if d.node is not None
+    }
 
 
-def _fits(cluster: Snapshot, release: Release, standing: list[Pod], incoming: Pod, at: int) -> bool:
+def _fits(cluster: Snapshot, release: Release, participation: list[Pod], incoming: Pod, at: int) -> bool:
     """Ask the filters afresh, on a cluster with just these pods."""
     state = ClusterState(cluster, release)
-    state.fill(standing)
+    state.fill(participation)
     framework = Framework(default_profile(release, "first"), state)
     return bool(len(framework.run_filters(framework.cycle(incoming), np.array([at])).feasible))
 
 
 def _victims(cluster: Snapshot, release: Release, incoming: Pod, at: int) -> list[Pod] | None:
-    standing = [p for p in cluster.pods if p.node_name and not p.finished]
-    here = [p for p in standing if p.node_name == cluster.nodes[at].name and p.priority < incoming.priority]
-    kept = [p for p in standing if p not in here]
+    participation = [p for p in cluster.pods if p.node_name and not p.finished]
+    here = [p for p in participation if p.node_name == cluster.nodes[at].name and p.priority < incoming.priority]
+    kept = [p for p in participation if p not in here]
     if not here or not _fits(cluster, release, kept, incoming, at):
         return None
     victims = []
@@ -521,10 +523,10 @@ def test_taking_pods_off_and_back_is_the_same_as_asking_afresh(seed: int, releas
     framework = made(cluster, release)
     for incoming in waiting:
         scored = examine(framework, incoming)
-        result = framework.run_post_filters(scored.verdict.cycle, scored.verdict)
+        result = framework.run_post_filters(scored.diagnosis.cycle, scored.diagnosis)
         if scored.node is not None:
             continue
-        hopeful = [n for n in range(len(cluster.nodes)) if scored.verdict.code_of(n) != Code.UNRESOLVABLE]
+        hopeful = [n for n in range(len(cluster.nodes)) if scored.diagnosis.code_of(n) != Code.UNRESOLVABLE]
         expected = {n: victims for n in hopeful if (victims := _victims(cluster, release, incoming, n))}
         if result.nominated is None:
             assert not expected

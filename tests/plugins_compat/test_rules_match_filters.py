@@ -13,7 +13,7 @@ import pytest
 
 from stowplan.models.objective import PRESETS
 from stowplan.models.snapshot import Snapshot
-from stowplan.optimizer.evaluate import Judge
+from stowplan.optimizer.evaluate import Evaluator
 from stowplan.plugins_compat.admission import populated, rejections
 from stowplan.plugins_compat.compiler.compile import compile_problem
 from stowplan.plugins_compat.profiles import default_profile
@@ -45,11 +45,13 @@ def test_it_is_so_where_pods_share_devices(seed: int, release: Release) -> None:
 def check_states(snapshot: Snapshot, release: Release, seed: int, *more: str) -> None:
     profile = default_profile(release, more=more)
     compiled = compile_problem(snapshot, profile, PRESETS["repair"])
-    judge = Judge(compiled.problem)
+    evaluator = Evaluator(compiled.problem)
     states = list(placements(compiled.problem))
     random.Random(seed).shuffle(states)
     for placement in states[:TRIED]:
         where = compiled.assign(placement)
-        refused = rejections(populated(snapshot, profile, where, compiled.shapes), where)
-        breaches = [b for b in judge.evaluate(placement).breaches if refused or b.origin.plugin != "NodeVolumeLimits"]
-        assert bool(refused) == bool(breaches), (where, [str(r) for r in refused], breaches)
+        refused = rejections(populated(snapshot, profile, where, compiled.signatures), where)
+        violations = [
+            b for b in evaluator.evaluate(placement).violations if refused or b.origin.plugin != "NodeVolumeLimits"
+        ]
+        assert bool(refused) == bool(violations), (where, [str(r) for r in refused], violations)

@@ -11,7 +11,7 @@ from stowplan.models.snapshot import Snapshot
 from stowplan.plugins_compat.framework.framework import Framework
 from stowplan.plugins_compat.framework.sampling import nodes_to_find
 from stowplan.plugins_compat.framework.scheduler import examine
-from stowplan.plugins_compat.framework.shapes import Shapes
+from stowplan.plugins_compat.framework.signatures import Signatures
 from stowplan.plugins_compat.framework.state import ClusterState
 from stowplan.plugins_compat.profiles import default_profile, make_profiles
 from stowplan.plugins_compat.release import K24, K36, Release
@@ -44,7 +44,7 @@ def test_a_percentage_of_a_thousand(percentage: int, found: int) -> None:
 
 def framework(cluster: Snapshot, release: Release, percentage: int = 10) -> Framework:
     profile = replace(default_profile(release, "first"), samples=True, percentage_of_nodes_to_score=percentage)
-    return Framework(profile, ClusterState(cluster, release, Shapes(cluster.pods)))
+    return Framework(profile, ClusterState(cluster, release, Signatures(cluster.pods)))
 
 
 def cluster(nodes: int, full: int = 0, **spec: object) -> Snapshot:
@@ -58,7 +58,7 @@ def cluster(nodes: int, full: int = 0, **spec: object) -> Snapshot:
 
 def test_the_next_search_begins_where_the_last_one_ended() -> None:
     scheduler = framework(cluster(250), K36)
-    first, second, third = (examine(scheduler, scheduler.state.snapshot.pods[0]).verdict for _ in range(3))
+    first, second, third = (examine(scheduler, scheduler.state.snapshot.pods[0]).diagnosis for _ in range(3))
     assert first.feasible.tolist() == list(range(100))
     assert second.feasible.tolist() == list(range(100, 200))
     assert third.feasible.tolist() == [*range(200, 250), *range(50)]
@@ -66,9 +66,9 @@ def test_the_next_search_begins_where_the_last_one_ended() -> None:
 
 def test_nodes_that_failed_on_the_way_count_and_the_node_beyond_does_not() -> None:
     scheduler = framework(cluster(250, full=20), K36)
-    verdict = examine(scheduler, scheduler.state.snapshot.pods[0]).verdict
-    assert len(verdict.nodes) == 120
-    assert verdict.feasible.tolist() == list(range(20, 120))
+    diagnosis = examine(scheduler, scheduler.state.snapshot.pods[0]).diagnosis
+    assert len(diagnosis.nodes) == 120
+    assert diagnosis.feasible.tolist() == list(range(20, 120))
     assert scheduler.sampler is not None
     assert scheduler.sampler.start == 120
 
@@ -76,7 +76,7 @@ def test_nodes_that_failed_on_the_way_count_and_the_node_beyond_does_not() -> No
 @pytest.mark.parametrize(("release", "start"), [(K24, 150), (K36, 150)])
 def test_a_small_cluster_is_searched_whole(release: Release, start: int) -> None:
     scheduler = framework(cluster(150), release, percentage=100)
-    assert len(examine(scheduler, scheduler.state.snapshot.pods[0]).verdict.feasible) == 150
+    assert len(examine(scheduler, scheduler.state.snapshot.pods[0]).diagnosis.feasible) == 150
     assert scheduler.sampler is not None
     assert scheduler.sampler.start == start % 150
 
@@ -89,9 +89,9 @@ def test_where_nothing_scores_new_releases_take_the_first() -> None:
     }
     profile = replace(make_profiles(config, K36)["default-scheduler"], samples=True)
     many = cluster(300)
-    scheduler = Framework(profile, ClusterState(many, K36, Shapes(many.pods)))
-    assert examine(scheduler, many.pods[0]).verdict.feasible.tolist() == [0]
-    assert examine(scheduler, many.pods[0]).verdict.feasible.tolist() == [1]
+    scheduler = Framework(profile, ClusterState(many, K36, Signatures(many.pods)))
+    assert examine(scheduler, many.pods[0]).diagnosis.feasible.tolist() == [0]
+    assert examine(scheduler, many.pods[0]).diagnosis.feasible.tolist() == [1]
 
 
 def test_a_profile_of_a_new_release_has_its_own_percentage() -> None:

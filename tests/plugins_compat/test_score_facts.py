@@ -11,7 +11,7 @@ from stowplan.models.snapshot import Snapshot
 from stowplan.plugins_compat.framework.framework import Framework
 from stowplan.plugins_compat.framework.plugin import default_normalize
 from stowplan.plugins_compat.framework.scheduler import examine
-from stowplan.plugins_compat.framework.shapes import Shapes
+from stowplan.plugins_compat.framework.signatures import Signatures
 from stowplan.plugins_compat.framework.state import ClusterState
 from stowplan.plugins_compat.profiles import make_profiles
 from stowplan.plugins_compat.release import K24, K36, Release
@@ -38,7 +38,7 @@ def score(
             }
         ],
     }
-    state = ClusterState(cluster, release, Shapes(cluster.pods))
+    state = ClusterState(cluster, release, Signatures(cluster.pods))
     state.fill(p for p in cluster.pods if p.node_name)
     framework = Framework(make_profiles(content, release)["default-scheduler"], state)
     scored = examine(framework, cluster.pods[-1], score_single=True)

@@ -144,10 +144,10 @@ def test_pods_placed_by_the_simulation_are_predicted_and_pods_that_left_take_the
     placed = list(schedule(framework, snapshot(pods=[pod("next", cpu="1")]).pods))
     assert [decision.node for decision in placed] == [0]
     assert scores(framework, new) == [BOTH]
-    shape = state.shapes.of(state.snapshot.pods[0])
-    state.forget(shape, 0)
+    signature = state.signatures.of(state.snapshot.pods[0])
+    state.forget(signature, 0)
     assert scores(framework, new) == [ONLY_THE_NEW]  # one came, one like it left
-    state.forget(shape, 0)
+    state.forget(signature, 0)
     assert scores(framework, limited(pod("idle", cpu=""), cpu="0")) == [40]  # less than nothing is nothing
 
 
@@ -208,9 +208,9 @@ def test_commitment_notices_pods_that_come_and_go() -> None:
     asks = pod("p", cpu="100m", memory="")
     assert scores(framework, asks) == [0]
     (twin,) = snapshot(pods=[bound]).pods
-    framework.state.assume(framework.state.shapes.of(twin), 0)
+    framework.state.assume(framework.state.signatures.of(twin), 0)
     assert scores(framework, asks) == [100]
-    framework.state.forget(framework.state.shapes.of(twin), 0)
+    framework.state.forget(framework.state.signatures.of(twin), 0)
     assert scores(framework, asks) == [0]
 
 

@@ -11,7 +11,7 @@ from stowplan.models.errors import InputError
 from stowplan.models.objective import PRESETS
 from stowplan.models.result import Status
 from stowplan.models.snapshot import Snapshot
-from stowplan.optimizer.evaluate import Judge
+from stowplan.optimizer.evaluate import Evaluator
 from stowplan.optimizer.portfolio import Options, solve
 from stowplan.plugins_compat.compiler.compile import Compiled, compile_problem
 from stowplan.plugins_compat.profiles import default_profile
@@ -25,7 +25,7 @@ def compiled(cluster: Snapshot) -> Compiled:
 
 def value_today(cluster: Snapshot) -> float:
     problem = compiled(cluster).problem
-    return problem.tiers[-1].shown(Judge(problem).evaluate(problem.start).values[-1])
+    return problem.tiers[-1].shown(Evaluator(problem).evaluate(problem.start).values[-1])
 
 
 def by_hand(loads: list[tuple[float, float]], sizes: list[tuple[float, float]]) -> float:
@@ -77,7 +77,7 @@ def test_pods_that_can_stand_nowhere_change_nothing(waiting: list[Any]) -> None:
     found = solve(beside.problem, Options(time_limit=10, deterministic=True))
     assert found.status is expected.status is Status.OPTIMAL
     assert found.tiers[-1].value == expected.tiers[-1].value
-    assert Judge(beside.problem).evaluate(found.placement).moves == 10
+    assert Evaluator(beside.problem).evaluate(found.placement).moves == 10
 
 
 def test_a_load_beyond_all_sense_is_refused_by_name() -> None:

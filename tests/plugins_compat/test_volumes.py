@@ -11,10 +11,10 @@ import pytest
 from stowplan.models.kubernetes import NodeSelector, PersistentVolume
 from stowplan.models.kubernetes.base import EMPTY
 from stowplan.models.kubernetes.pod import AzureDisk
-from stowplan.models.snapshot import Snapshot, Standing
+from stowplan.models.snapshot import Participation, Snapshot
 from stowplan.plugins_compat.admission import populated
-from stowplan.plugins_compat.compiler.roll_call import call_roll
-from stowplan.plugins_compat.framework.cycle import Cycle
+from stowplan.plugins_compat.compiler.participants import classify
+from stowplan.plugins_compat.framework.diagnosis import CycleState
 from stowplan.plugins_compat.framework.framework import Framework
 from stowplan.plugins_compat.framework.status import Code, Status
 from stowplan.plugins_compat.plugins.csi_migration import (
@@ -59,11 +59,11 @@ def framework_on(state: Snapshot, release: Release = K36) -> Framework:
     return populated(state, default_profile(release), {p.key: p.node_name for p in state.pods if p.node_name})
 
 
-def cycle_of(framework: Framework, name: str) -> Cycle:
+def cycle_of(framework: Framework, name: str) -> CycleState:
     return framework.cycle(next(p for p in framework.state.snapshot.pods if p.name == name))
 
 
-def verdict(state: Snapshot, release: Release = K36, name: str = "p") -> Status | dict[str, tuple[str, ...]]:
+def diagnosis(state: Snapshot, release: Release = K36, name: str = "p") -> Status | dict[str, tuple[str, ...]]:
     """Return the PreFilter status, or the reasons of every node that failed."""
     framework = framework_on(state, release)
     found = framework.run_filters(cycle_of(framework, name))
@@ -78,7 +78,7 @@ def taken(state: Snapshot, name: str = "p", release: Release = K36) -> dict[str,
     framework = framework_on(state, release)
     plugin = framework.plugins["VolumeBinding"]
     assert isinstance(plugin, VolumeBinding)
-    found = plugin._find(cycle_of(framework, name).shape)
+    found = plugin._find(cycle_of(framework, name).signature)
     names = [v.metadata.name for v in state.persistent_volumes]
     return {
         key.partition("/")[2]: [None if v == NONE else names[v] for v in volumes.tolist()]
@@ -128,7 +128,7 @@ def test_what_a_volume_has_to_be(other: dict[str, Any]) -> None:
         pod("p", volumes=using("c")), persistent_volume_claims=[wanted], persistent_volumes=[volume("v", **other)]
     )
     assert taken(state) == {"c": [None, None]}
-    assert verdict(state) == {"n0": (NOTHING_TO_BIND,), "n1": (NOTHING_TO_BIND,)}
+    assert diagnosis(state) == {"n0": (NOTHING_TO_BIND,), "n1": (NOTHING_TO_BIND,)}
 
 
 def test_the_class_annotation_of_old_goes_before_the_field_even_if_empty() -> None:
@@ -141,7 +141,7 @@ def test_the_class_annotation_of_old_goes_before_the_field_even_if_empty() -> No
     assert taken(state) == {"c": ["v", "v"]}
     empty = {"annotations": {"volume.beta.kubernetes.io/storage-class": ""}}
     state = cluster(pod("p", volumes=using("c")), persistent_volume_claims=[claim("c", cls="dynamic", meta=empty)])
-    assert isinstance(verdict(state), Status)  # no class at all, so it should have been bound
+    assert isinstance(diagnosis(state), Status)  # no class at all, so it should have been bound
 
 
 @RELEASES
@@ -181,14 +181,14 @@ def test_claims_of_a_pod_choose_by_size_and_share_nothing() -> None:
         pod("p", volumes=using("large", "small")), persistent_volume_claims=claims, persistent_volumes=volumes
     )
     assert taken(state) == {"small": ["five", "five"], "large": [None, "six"]}
-    assert verdict(state) == {"n0": (NOTHING_TO_BIND,)}
+    assert diagnosis(state) == {"n0": (NOTHING_TO_BIND,)}
 
 
 def test_a_claim_that_a_pod_mounts_twice_needs_two_volumes() -> None:
     state = cluster(
         pod("p", volumes=using("c", "c")), persistent_volume_claims=[claim("c")], persistent_volumes=[volume("v")]
     )
-    assert verdict(state) == {"n0": (NOTHING_TO_BIND,), "n1": (NOTHING_TO_BIND,)}
+    assert diagnosis(state) == {"n0": (NOTHING_TO_BIND,), "n1": (NOTHING_TO_BIND,)}
 
 
 def node_by_node(state: Snapshot, names: list[str], index: int, promised: dict[str, str]) -> dict[str, str | None]:
@@ -247,9 +247,9 @@ def test_all_nodes_at_once_bind_as_one_by_one(seed: int) -> None:
     promised: dict[str, str] = {}
     for asking in state.pods:
         cycle = framework.cycle(asking)
-        names = [key.partition("/")[2] for key in cycle.shape.claims]
+        names = [key.partition("/")[2] for key in cycle.signature.claims]
         expected = [node_by_node(state, names, n, promised) for n in range(len(hosts))]
-        bound = {key: volumes.tolist() for key, volumes in plugin._find(cycle.shape).taken}
+        bound = {key: volumes.tolist() for key, volumes in plugin._find(cycle.signature).taken}
         ours = [
             {
                 key.partition("/")[2]: None if row[n] == NONE else state.persistent_volumes[row[n]].metadata.name
@@ -278,7 +278,7 @@ def test_topologies_are_alternatives_of_conditions_and_an_empty_one_admits_nothi
             persistent_volume_claims=[claim("c", cls="dynamic")],
             storage_classes=[storage_class("dynamic", allowedTopologies=made)],
         )
-        return set(verdict(state))  # type: ignore[arg-type]
+        return set(diagnosis(state))  # type: ignore[arg-type]
 
     assert allowed() == set()
     assert allowed({ZONE: ["a"]}) == {"n1"}
@@ -294,7 +294,7 @@ def test_an_existing_volume_goes_before_making_one_and_the_rest_is_made() -> Non
         persistent_volumes=[volume("v", cls="dynamic", at=("n1",))],
     )
     assert taken(state) == {"c": [None, "v"]}
-    assert verdict(state) == {}
+    assert diagnosis(state) == {}
 
 
 def test_a_chosen_node_stays_chosen_and_no_existing_volume_is_looked_for() -> None:
@@ -305,7 +305,7 @@ def test_a_chosen_node_stays_chosen_and_no_existing_volume_is_looked_for() -> No
         persistent_volumes=[volume("v", cls="dynamic")],
     )
     assert taken(state) == {}
-    assert verdict(state) == {"n0": (NOTHING_TO_BIND,)}
+    assert diagnosis(state) == {"n0": (NOTHING_TO_BIND,)}
 
 
 def test_a_driver_that_tells_its_capacity_is_believed_claim_by_claim() -> None:
@@ -326,7 +326,7 @@ def test_a_driver_that_tells_its_capacity_is_believed_claim_by_claim() -> None:
         ],
     )
     short = ("node(s) did not have enough free storage",)
-    assert verdict(state) == {"n1": short, "n2": short, "n3": short}
+    assert diagnosis(state) == {"n1": short, "n2": short, "n3": short}
 
 
 # -- bound claims ---------------------------------------------------------------------------------------------
@@ -341,7 +341,7 @@ def test_a_bound_claim_ties_the_pod_to_its_volume_and_other_claims_are_looked_at
         persistent_volume_claims=[claim("bound", volume="v"), claim("c")],
         persistent_volumes=[volume("v", at=("n1",), phase="Bound")],
     )
-    assert verdict(state, release) == {
+    assert diagnosis(state, release) == {
         "n0": (release.volume_reason, NOTHING_TO_BIND),
         "n1": (NOTHING_TO_BIND,),
     }
@@ -350,8 +350,8 @@ def test_a_bound_claim_ties_the_pod_to_its_volume_and_other_claims_are_looked_at
 def test_a_volume_that_is_gone() -> None:
     state = cluster(pod("p", volumes=using("c")), persistent_volume_claims=[claim("c", volume="gone")])
     lost = ("node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)",)
-    assert verdict(state, K24) == {"n0": lost, "n1": lost}
-    assert verdict(state, K36) == Status(Code.UNRESOLVABLE, ('persistentvolume "gone" not found',), "VolumeZone")
+    assert diagnosis(state, K24) == {"n0": lost, "n1": lost}
+    assert diagnosis(state, K36) == Status(Code.UNRESOLVABLE, ('persistentvolume "gone" not found',), "VolumeZone")
 
 
 @pytest.mark.parametrize(
@@ -370,28 +370,28 @@ def test_a_volume_that_is_gone() -> None:
 )
 def test_claims_that_keep_a_pod_from_every_node(wanted: list[Manifest], reason: str) -> None:
     state = cluster(pod("p", volumes=using("c")), persistent_volume_claims=wanted)
-    assert verdict(state, K24) == Status(Code.UNRESOLVABLE, (reason,), "VolumeBinding")
+    assert diagnosis(state, K24) == Status(Code.UNRESOLVABLE, (reason,), "VolumeBinding")
     first = "VolumeRestrictions" if not wanted else "VolumeBinding"
-    assert verdict(state, K36) == Status(Code.UNRESOLVABLE, (reason,), first)
+    assert diagnosis(state, K36) == Status(Code.UNRESOLVABLE, (reason,), first)
 
 
 def test_an_ephemeral_volume_waits_for_its_own_claim() -> None:
     asking = pod("p", volumes=[{"name": "v", "ephemeral": {}}])
     asking["metadata"]["uid"] = "u1"
-    none = verdict(cluster(asking))
+    none = diagnosis(cluster(asking))
     assert isinstance(none, Status)
     assert none.reasons == ('waiting for ephemeral volume controller to create the persistentvolumeclaim "p-v"',)
-    alien = verdict(cluster(asking, persistent_volume_claims=[claim("p-v", cls="dynamic")]))
+    alien = diagnosis(cluster(asking, persistent_volume_claims=[claim("p-v", cls="dynamic")]))
     assert isinstance(alien, Status)
     assert alien.reasons == ("PVC default/p-v was not created for pod default/p (pod is not owner)",)
     owner = {"ownerReferences": [{"kind": "Pod", "name": "p", "uid": "u1", "controller": True}]}
-    assert verdict(cluster(asking, persistent_volume_claims=[claim("p-v", cls="dynamic", meta=owner)])) == {}
+    assert diagnosis(cluster(asking, persistent_volume_claims=[claim("p-v", cls="dynamic", meta=owner)])) == {}
 
 
 # -- promises -------------------------------------------------------------------------------------------------
 
 
-def place(framework: Framework, name: str, on: int) -> Cycle:
+def place(framework: Framework, name: str, on: int) -> CycleState:
     cycle = cycle_of(framework, name)
     assert framework.run_filters(cycle).codes[on] == Code.SUCCESS
     assert framework.place(cycle, on) is None
@@ -448,18 +448,18 @@ def test_the_simulation_fills_local_volumes_one_by_one() -> None:
 # -- what the optimizer leaves alone --------------------------------------------------------------------------
 
 
-def standing(state: Snapshot, name: str = "p") -> tuple[Standing, str]:
-    roll = call_roll(state, framework_on(state))
+def participation(state: Snapshot, name: str = "p") -> tuple[Participation, str]:
+    participants = classify(state, framework_on(state))
     index = [p.name for p in state.pods].index(name)
-    return roll.standing[index], roll.reason[index]
+    return participants.participation[index], participants.reason[index]
 
 
 def test_a_pod_whose_claim_leaves_a_choice_stays_where_it_is() -> None:
     choice = cluster(
         pod("p", volumes=using("c")), persistent_volume_claims=[claim("c")], persistent_volumes=[volume("v")]
     )
-    assert standing(choice) == (
-        Standing.PENDING,
+    assert participation(choice) == (
+        Participation.PENDING,
         "claim default/c is unbound and could take an existing volume, which is not modelled",
     )
     no_choice = cluster(
@@ -467,7 +467,7 @@ def test_a_pod_whose_claim_leaves_a_choice_stays_where_it_is() -> None:
         persistent_volume_claims=[claim("c", "5Gi")],
         persistent_volumes=[volume("v", "1Gi")],
     )
-    assert standing(no_choice) == (Standing.PENDING, "")
+    assert participation(no_choice) == (Participation.PENDING, "")
 
 
 def test_pods_that_share_an_unbound_claim_stay_where_they_are() -> None:
@@ -476,8 +476,8 @@ def test_pods_that_share_an_unbound_claim_stay_where_they_are() -> None:
         pod("q", volumes=using("c")),
         persistent_volume_claims=[claim("c", cls="dynamic")],
     )
-    assert "shared" in standing(state)[1]
-    assert "shared" in standing(state, "q")[1]
+    assert "shared" in participation(state)[1]
+    assert "shared" in participation(state, "q")[1]
 
 
 def test_a_pod_whose_claim_is_being_deleted_stays_where_it_is() -> None:
@@ -485,7 +485,7 @@ def test_a_pod_whose_claim_is_being_deleted_stays_where_it_is() -> None:
     state = cluster(
         pod("p", "n0", volumes=using("c")), persistent_volume_claims=[going], persistent_volumes=[volume("v")]
     )
-    assert standing(state) == (Standing.FIXED, 'persistentvolumeclaim "c" is being deleted')
+    assert participation(state) == (Participation.FIXED, 'persistentvolumeclaim "c" is being deleted')
 
 
 # -- disks of clouds ------------------------------------------------------------------------------------------
@@ -512,26 +512,26 @@ def disks(kind: str, field: str, count: int, start: int = 0) -> list[Manifest]:
 def test_what_a_machine_attaches_if_nobody_says(kind: str, field: str, labels: dict[str, str], most: int) -> None:
     nodes = [node("n0", labels=labels)]
     fits = cluster(pod("p", volumes=disks(kind, field, most)), nodes=nodes)
-    assert verdict(fits, K24) == {}
+    assert diagnosis(fits, K24) == {}
     over = cluster(pod("p", volumes=disks(kind, field, most + 1)), nodes=nodes)
-    assert verdict(over, K24) == {"n0": TOO_MANY}
-    assert verdict(over, K36) == {}  # the release has no such limits, and the node no CSINode
+    assert diagnosis(over, K24) == {"n0": TOO_MANY}
+    assert diagnosis(over, K36) == {}  # the release has no such limits, and the node no CSINode
 
 
 def test_a_node_says_what_it_attaches_and_equal_disks_count_once() -> None:
     nodes = [node("n0", extended={"attachable-volumes-gce-pd": "3"}), node("n1")]
     held = pod("held", "n0", volumes=disks("gcePersistentDisk", "pdName", 2))
     fits = cluster(held, pod("p", volumes=disks("gcePersistentDisk", "pdName", 2, start=1)), nodes=nodes)
-    assert verdict(fits, K24) == {}
+    assert diagnosis(fits, K24) == {}
     over = cluster(held, pod("p", volumes=disks("gcePersistentDisk", "pdName", 3, start=1)), nodes=nodes)
-    assert verdict(over, K24) == {"n0": TOO_MANY}
+    assert diagnosis(over, K24) == {"n0": TOO_MANY}
 
 
 def test_a_node_beyond_its_limit_refuses_even_disks_that_it_has() -> None:
     nodes = [node("n0", extended={"attachable-volumes-gce-pd": "1"})]
     held = pod("held", "n0", volumes=disks("gcePersistentDisk", "pdName", 2))
     again = cluster(held, pod("p", volumes=disks("gcePersistentDisk", "pdName", 1)), nodes=nodes)
-    assert verdict(again, K24) == {"n0": TOO_MANY}
+    assert diagnosis(again, K24) == {"n0": TOO_MANY}
 
 
 def test_disks_behind_claims_count_by_disk_and_unbound_ones_by_claim() -> None:
@@ -543,7 +543,7 @@ def test_disks_behind_claims_count_by_disk_and_unbound_ones_by_claim() -> None:
     def limited(*names: str) -> Any:
         asking = pod("p", volumes=using(*names))
         held = pod("held", "n0", volumes=[{"name": "d", "awsElasticBlockStore": {"volumeID": "disk-9"}}])
-        return verdict(
+        return diagnosis(
             cluster(
                 held,
                 asking,
@@ -567,7 +567,7 @@ def test_where_a_driver_took_over_its_own_limit_counts() -> None:
     other = volume("v", phase="Bound", awsElasticBlockStore={"volumeID": "aws://us-east-1a/vol-2"})
 
     def judged(migrated: str, volume_there: Manifest, release: Release) -> Any:
-        return verdict(
+        return diagnosis(
             cluster(
                 held,
                 asking,
@@ -609,8 +609,8 @@ def test_what_was_left_attached_counts_in_releases_that_look() -> None:
             attached("left", "gone"),
         ],
     )
-    assert verdict(state, K24) == {}
-    assert verdict(state, K36) == {"n0": TOO_MANY}
+    assert diagnosis(state, K24) == {}
+    assert diagnosis(state, K36) == {"n0": TOO_MANY}
 
 
 def test_a_claim_without_a_snapshot_of_it_is_an_error_of_old() -> None:
@@ -732,11 +732,11 @@ def test_a_zone_label_that_cannot_be_read_keeps_no_node_out(release: Release) ->
         persistent_volume_claims=[claim("c", volume="v")],
         persistent_volumes=[volume("v", phase="Bound", meta={"labels": {ZONE: "a__"}})],
     )
-    assert verdict(state, release) == {}
+    assert diagnosis(state, release) == {}
     zoned = cluster(
         pod("p", volumes=using("c")),
         nodes=[node("n0", labels={ZONE: "b"}), node("n1")],
         persistent_volume_claims=[claim("c", volume="v")],
         persistent_volumes=[volume("v", phase="Bound", meta={"labels": {ZONE: "a"}})],
     )
-    assert verdict(zoned, release) == {"n0": ("node(s) had no available volume zone",)}
+    assert diagnosis(zoned, release) == {"n0": ("node(s) had no available volume zone",)}

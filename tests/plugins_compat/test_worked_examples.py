@@ -15,7 +15,7 @@ import pytest
 from stowplan.models.snapshot import Snapshot
 from stowplan.plugins_compat.framework.framework import Framework
 from stowplan.plugins_compat.framework.scheduler import Scored, examine
-from stowplan.plugins_compat.framework.shapes import Shapes
+from stowplan.plugins_compat.framework.signatures import Signatures
 from stowplan.plugins_compat.framework.state import ClusterState
 from stowplan.plugins_compat.profiles import default_profile
 from stowplan.plugins_compat.release import K24, K36, Release
@@ -26,7 +26,7 @@ LEAST, BALANCED = "NodeResourcesFit", "NodeResourcesBalancedAllocation"
 
 def examined(cluster: Snapshot, release: Release) -> Scored:
     """Filter and score the last pod of a cluster."""
-    state = ClusterState(cluster, release, Shapes(cluster.pods))
+    state = ClusterState(cluster, release, Signatures(cluster.pods))
     state.fill(pod for pod in cluster.pods if pod.node_name)
     return examine(Framework(default_profile(release, "first"), state), cluster.pods[-1])
 
@@ -110,7 +110,7 @@ def test_had_the_third_machine_been_chosen() -> None:
     """The other reading of the article's text."""
     scored = examined(machines(((50, 10), (30, 30), (12, 60)), (5, 5)), K24)
     assert scored.scores[BALANCED].tolist()[:2] == [68, 100]
-    assert scored.verdict.feasible.tolist() == [0, 1]  # 60 + 5 GiB do not fit into 64 at all
+    assert scored.diagnosis.feasible.tolist() == [0, 1]  # 60 + 5 GiB do not fit into 64 at all
 
 
 # -- topology spread over zones and nodes ----------------------------------------------------------------------
@@ -142,10 +142,10 @@ def spread(counts: dict[str, tuple[str, int]], *keys: str) -> Snapshot:
 def test_two_hard_constraints_leave_no_node(release: Release) -> None:
     """Right in the article: zone 2 would be 2 ahead, and so would each node of zone 1 that has room in its zone."""
     counts = {"a": ("zone1", 2), "b": ("zone1", 1), "x": ("zone2", 0), "y": ("zone2", 4)}
-    assert not len(examined(spread(counts, ZONE, HOSTNAME), release).verdict.feasible)
-    by_zone = examined(spread(counts, ZONE), release).verdict
+    assert not len(examined(spread(counts, ZONE, HOSTNAME), release).diagnosis.feasible)
+    by_zone = examined(spread(counts, ZONE), release).diagnosis
     assert by_zone.feasible.tolist() == [0, 1]  # 3 + 1 − 3 = 1 is allowed, 4 + 1 − 3 = 2 is not
-    by_node = examined(spread(counts, HOSTNAME), release).verdict
+    by_node = examined(spread(counts, HOSTNAME), release).diagnosis
     assert by_node.feasible.tolist() == [2]  # only x: 0 + 1 − 0 = 1
 
 
@@ -153,8 +153,8 @@ def test_two_hard_constraints_leave_no_node(release: Release) -> None:
 def test_zones_two_to_one(release: Release) -> None:
     """Right in the article: only zone B may take the next pod, and with a constraint on nodes only node 4."""
     counts = {"n1": ("A", 1), "n2": ("A", 1), "n3": ("B", 1), "n4": ("B", 0)}
-    assert examined(spread(counts, ZONE), release).verdict.feasible.tolist() == [2, 3]
-    assert examined(spread(counts, ZONE, HOSTNAME), release).verdict.feasible.tolist() == [3]
+    assert examined(spread(counts, ZONE), release).diagnosis.feasible.tolist() == [2, 3]
+    assert examined(spread(counts, ZONE, HOSTNAME), release).diagnosis.feasible.tolist() == [3]
 
 
 # -- releases before 1.24, scores from 0 to 10 -----------------------------------------------------------------

@@ -72,9 +72,9 @@ def test_what_can_be_mended_is_mended(make: Callable[[], Snapshot], rule: str) -
     today, best = comparison.column(TODAY), comparison.column(BEST)
     assert today is not None
     assert best is not None
-    assert any(str(breach.origin).startswith(rule) for breach in today.breaches)
+    assert any(str(violation.origin).startswith(rule) for violation in today.violations)
     assert today.refused
-    assert not best.breaches
+    assert not best.violations
     assert not best.refused
     assert "0 left, none worse" in text(comparison)
     where = comparison.solution.where

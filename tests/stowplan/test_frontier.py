@@ -20,7 +20,7 @@ from stowplan.instances.synthetic import synthetic_snapshot
 from stowplan.models.errors import InputError
 from stowplan.models.snapshot import Snapshot
 from stowplan.models.stop import Stop
-from stowplan.optimizer.evaluate import Judge
+from stowplan.optimizer.evaluate import Evaluator
 from stowplan.optimizer.portfolio import Options
 from stowplan.plugins_compat.compiler.compile import Compiled
 from stowplan.report.frontier import bar, drawing, headline
@@ -49,12 +49,12 @@ def crowd(seed: int = 0, pods: int = 6, nodes: int = 3) -> Snapshot:
 def test_every_point_is_the_best_there_is(seed: int) -> None:
     cluster = crowd(seed)
     found = climbed(cluster, limits=[0, 1, 2, 3])
-    judge = Judge(found.compiled.problem)
+    evaluator = Evaluator(found.compiled.problem)
     names = [n.name for n in cluster.nodes]
     everything: list[tuple[int, tuple[int, ...]]] = []
     for chosen in itertools.product(names, repeat=len(cluster.pods)):
         where: Mapping[str, str] = {p.key: at for p, at in zip(cluster.pods, chosen, strict=True)}
-        evaluation = judge.evaluate(found.compiled.placement(where))
+        evaluation = evaluator.evaluate(found.compiled.placement(where))
         if evaluation.legal:
             everything.append((evaluation.moves, evaluation.values))
     for point in found.points:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from stowplan.applying.evicting import eviction_version
+from stowplan.applying.eviction import eviction_version
 from stowplan.cluster.kubectl import ClusterError, Kubectl, NoAnswer, Refusal
 from tests.support.api_server import ApiServer, Cluster, cut, refuse
 from tests.support.api_server.errors import ApiError, expired, too_many_requests

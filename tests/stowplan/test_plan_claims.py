@@ -16,7 +16,7 @@ from stowplan.models.kubernetes.node import NodeCondition
 from stowplan.models.plan import MoveDocument, Plan
 from stowplan.models.snapshot import Snapshot
 from stowplan.plans.cordons import cordon
-from stowplan.plans.rehearsal import Rehearsal
+from stowplan.plans.dry_run import DryRun
 from tests.plans.test_drift import PROFILE, SINCE, SOON, cluster, edited, moved, owned, plan
 from tests.support.clusters import node
 from tests.support.malformed import listed
@@ -80,7 +80,7 @@ def test_cordons_of_a_wave_are_checked_while_it_lasts(plan: Plan, cluster: Snaps
 
 
 def test_cordons_are_rehearsed(cluster: Snapshot) -> None:
-    rehearsal = Rehearsal(cluster, PROFILE)
+    rehearsal = DryRun(cluster, PROFILE)
     rehearsal.evict("default/db-0")
     rehearsal.vanish("default/db-0")
     rehearsal.cordon(["c"])

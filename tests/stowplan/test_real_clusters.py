@@ -13,7 +13,7 @@ from stowplan.documents.comparison import comparison_document
 from stowplan.documents.solution import SolutionDocument
 from stowplan.instances.load import load
 from stowplan.models.result import Status
-from stowplan.models.snapshot import Standing
+from stowplan.models.snapshot import Participation
 from stowplan.optimizer.portfolio import Options
 from stowplan.settings.settings import Settings, make_problem, make_profile
 
@@ -28,16 +28,16 @@ def test_a_real_cluster_is_solved_and_verified(name: str, release: str, shared_d
     snapshot = load([str(shared_data / "snapshots" / f"{name}.json.gz")])
     settings = Settings(release=release)
     compiled = make_problem(snapshot, settings)
-    counts = {standing: compiled.roll.count(standing) for standing in Standing}
+    counts = {standing: compiled.roll.count(standing) for standing in Participation}
     assert sum(counts.values()) == len(snapshot.pods)
     comparison = compare(compiled, Options(time_limit=15))
     today, best = comparison.column(TODAY), comparison.column(BEST)
     assert today is not None
     assert best is not None
     assert comparison.solution.status is Status.OPTIMAL
-    assert best.placed + best.pending + counts[Standing.FINISHED] == len(snapshot.pods)
+    assert best.placed + best.pending + counts[Participation.FINISHED] == len(snapshot.pods)
     assert best.values <= today.values
-    assert len(best.breaches) == DUMPS[name].get(release, 0)
+    assert len(best.violations) == DUMPS[name].get(release, 0)
     assert {r.pod.key for r in best.refused} <= {r.pod.key for r in today.refused}
     document = json.loads(comparison_document(comparison, settings).model_dump_json(by_alias=True))
     read = SolutionDocument.model_validate(document["solution"])

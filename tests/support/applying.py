@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from stowplan.applying.apply import Applied, apply
+from stowplan.applying.dry_run import profile_of
 from stowplan.applying.options import ApplyOptions
-from stowplan.applying.rehearsing import profile_of
 from stowplan.cluster.kubectl import Kubectl
 from stowplan.models.plan import Plan
 from stowplan.models.stop import Stop

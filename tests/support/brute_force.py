@@ -8,7 +8,7 @@ import pickle
 from collections.abc import Iterator
 
 from stowplan.models.problem import Placement, Problem
-from stowplan.optimizer.evaluate import Judge
+from stowplan.optimizer.evaluate import Evaluator
 from stowplan.optimizer.subproblem.scope import Free
 
 _ENUMERATED: dict[bytes, frozenset[tuple[int, ...]]] = {}
@@ -32,8 +32,8 @@ def legal_values(problem: Problem) -> frozenset[tuple[int, ...]]:
     """Return the tier values of all legal placements; what is all the same, byte for byte, is enumerated once."""
     key = hashlib.sha256(pickle.dumps(problem)).digest()
     if key not in _ENUMERATED:
-        judge = Judge(problem)
-        evaluations = (judge.evaluate(placement) for placement in placements(problem))
+        evaluator = Evaluator(problem)
+        evaluations = (evaluator.evaluate(placement) for placement in placements(problem))
         _ENUMERATED[key] = frozenset(e.values for e in evaluations if e.legal)
     return _ENUMERATED[key]
 

@@ -85,12 +85,12 @@ def crash(home: Path, seed: int, most: int = 3) -> Crash:
                 break
             assert runs < MOST_RUNS, done.stdout + done.stderr
         stage.server.cluster.settle()
-        judge(stage)
+        evaluator(stage)
         repeated = sum(count - 1 for count in stage.accepted().values())
         return Crash(seed, tuple(kills), runs, len(stage.plan.moves), repeated)
 
 
-def judge(stage: Scene) -> None:
+def evaluator(stage: Scene) -> None:
     """Check that each pod was evicted once, none was lost, and all stand where they should.
 
     A request whose sender was killed can arrive after the next run has looked at the pod, and sent its own. Both name

@@ -14,7 +14,6 @@ from stowplan.models.problem import (
     Capacity,
     Curves,
     Devices,
-    Excess,
     Held,
     Move,
     MoveBudget,
@@ -31,9 +30,10 @@ from stowplan.models.problem import (
     Tier,
     Topology,
     Unplaced,
+    Violation,
     Weighted,
 )
-from stowplan.optimizer.evaluate import Judge
+from stowplan.optimizer.evaluate import Evaluator
 
 WHERE = Origin("test")
 SIZE = 12
@@ -57,7 +57,7 @@ def random_problem(seed: int, *, broken: bool = False) -> Problem:
     start = Placement.of(
         (c, rng.randrange(nodes), 1) for c in range(classes) for _ in range(size[c]) if broken and rng.random() < 0.8
     )
-    spare = ints(size) - start.placed(classes)
+    optional = ints(size) - start.placed(classes)
     rules: list[Rule] = [_devices(rng, nodes, classes)]
     if rng.random() < 0.4:
         free = ints([rng.randint(1, 5) for _ in range(nodes)])
@@ -70,13 +70,13 @@ def random_problem(seed: int, *, broken: bool = False) -> Problem:
     table = ints([rng.randint(0, 9) for _ in range(classes * nodes)]).reshape(classes, nodes)
     prefer = Prefer(WHERE, np.arange(classes), table)
     tiers = [
-        Tier("repair", (Weighted(1, Excess(WHERE)),)),
+        Tier("repair", (Weighted(1, Violation(WHERE)),)),
         Tier("pending", (Weighted(1, Unplaced(WHERE, ints([rng.randint(1, 3) for _ in range(classes)]))),)),
         Tier("curve", (Weighted(1, _curve(rng, nodes, classes)), Weighted(1, peak))),
         Tier("rest", (Weighted(2, prefer), Weighted(1, peak), Weighted(1, move))),
     ]
     names = tuple(f"n{n}" for n in range(nodes)), tuple(f"c{c}" for c in range(classes))
-    return Problem(*names, ints(size), spare, start, tuple(rules), tuple(tiers))
+    return Problem(*names, ints(size), optional, start, tuple(rules), tuple(tiers))
 
 
 def _devices(rng: random.Random, nodes: int, classes: int) -> Devices:
@@ -139,16 +139,18 @@ def random_company(seed: int, *, broken: bool = False) -> Problem:
     table = ints([rng.choice([0, 1, 5, 9]) for _ in range(classes * nodes)]).reshape(classes, nodes)
     move = MovePeak(WHERE, rng.randint(1, 9), ints([rng.randint(-1, 1) for _ in range(classes)]))
     tiers = (
-        Tier("repair", (Weighted(1, Excess(WHERE)),)),
+        Tier("repair", (Weighted(1, Violation(WHERE)),)),
         Tier("pending", (Weighted(1, Unplaced(WHERE, ints([1] * classes))),)),
         Tier("rest", (Weighted(1, Prefer(WHERE, np.arange(classes), table)), Weighted(1, move))),
     )
     names = tuple(f"n{n}" for n in range(nodes)), tuple(f"c{c}" for c in range(classes))
     whole = Problem(*names, ints(size), ints(size), Placement.of([]), tuple(rules), tiers)
     if not broken:
-        legal = (placement for _ in range(30) if Judge(whole).evaluate(placement := _anywhere(rng, size, nodes)).legal)
+        legal = (
+            placement for _ in range(30) if Evaluator(whole).evaluate(placement := _anywhere(rng, size, nodes)).legal
+        )
         start = next(legal, Placement.of([]))
-    return replace(whole, start=start, spare=ints(size) - start.placed(classes))
+    return replace(whole, start=start, optional=ints(size) - start.placed(classes))
 
 
 def random_start(problem: Problem, rng: random.Random) -> Placement:

@@ -18,7 +18,7 @@ from stowplan.models.arrays import Ints
 from stowplan.models.bin_packing import pack
 from stowplan.models.errors import InputError
 from stowplan.models.problem import (
-    SEVERITY,
+    PENALTY_WEIGHT,
     Allow,
     Capacity,
     Devices,
@@ -111,7 +111,7 @@ def device_problem(cluster: Cluster) -> DeviceProblem:
         nodes=cluster.nodes,
         classes=tuple(cluster.pods[p] for p in representative.tolist()),
         size=size,
-        spare=size.copy(),
+        optional=size.copy(),
         start=Placement.of(()),
         rules=tuple(project(rule, class_of, representative) for rule in rules),
         tiers=(
@@ -185,4 +185,6 @@ def _rows(name: str, data: bytes) -> list[tuple[int, dict[str, str]]]:
 def _capacity(resource: str, demand: Ints, room: Ints) -> Capacity:
     unit = max(1, int(np.gcd.reduce(demand)))
     free = room // unit
-    return Capacity(Origin("capacity", resource), demand // unit, free, np.maximum(1, SEVERITY // (free + 1)), unit)
+    return Capacity(
+        Origin("capacity", resource), demand // unit, free, np.maximum(1, PENALTY_WEIGHT // (free + 1)), unit
+    )

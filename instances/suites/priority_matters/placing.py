@@ -17,7 +17,7 @@ from stowplan.instances.suites.priority_matters.clusters import Cluster
 from stowplan.models.arrays import Ints
 from stowplan.models.errors import InputError
 from stowplan.models.problem import (
-    SEVERITY,
+    PENALTY_WEIGHT,
     Capacity,
     Origin,
     Placement,
@@ -73,7 +73,7 @@ def cluster_problem(cluster: Cluster) -> ClusterProblem:
         nodes=tuple(f"node {n}" for n in range(cluster.nodes)),
         classes=tuple(f"set {s}" for s in representative.tolist()),
         size=size,
-        spare=size.copy(),
+        optional=size.copy(),
         start=Placement.of(()),
         rules=tuple(project(rule, class_of, representative) for rule in rules),
         tiers=tuple(
@@ -138,4 +138,6 @@ def _capacity(resource: str, demand: list[int], room: int, nodes: int) -> Capaci
     amounts = np.array(demand, dtype=np.int64)
     unit = max(1, int(np.gcd.reduce(amounts)))
     free = np.full(nodes, room // unit, dtype=np.int64)
-    return Capacity(Origin("capacity", resource), amounts // unit, free, np.maximum(1, SEVERITY // (free + 1)), unit)
+    return Capacity(
+        Origin("capacity", resource), amounts // unit, free, np.maximum(1, PENALTY_WEIGHT // (free + 1)), unit
+    )

@@ -15,7 +15,7 @@ from stowplan.instances.suites.roadef.files import Balance, Model
 from stowplan.models.arrays import Ints
 from stowplan.models.errors import InputError
 from stowplan.models.problem import (
-    SEVERITY,
+    PENALTY_WEIGHT,
     AtMost,
     Attract,
     Capacity,
@@ -105,7 +105,7 @@ def reassignment(model: Model, initial: Ints, *, file: str | None = None) -> Rea
         nodes=tuple(f"machine {m}" for m in range(model.machines)),
         classes=tuple(f"process {p}" for p in representative.tolist()),
         size=np.bincount(class_of, minlength=len(representative)),
-        spare=np.zeros(len(representative), dtype=np.int64),
+        optional=np.zeros(len(representative), dtype=np.int64),
         start=_count(class_of, initial, model.machines),
         rules=tuple(rules),
         tiers=(Tier("cost", weighted),),
@@ -121,12 +121,12 @@ def _count(class_of: Ints, assignment: Ints, machines: int) -> Placement:
 def _capacities(model: Model) -> Iterator[Capacity]:
     for r, need in enumerate(model.need.T):
         free = model.capacity[:, r].copy()
-        severity = np.maximum(1, SEVERITY // np.maximum(1, free))
+        penalty_weight = np.maximum(1, PENALTY_WEIGHT // np.maximum(1, free))
         yield Capacity(
             Origin("capacity", f"resource {r}"),
             np.ascontiguousarray(need),
             free,
-            severity,
+            penalty_weight,
             held_on_source=bool(model.transient[r]),
         )
 

@@ -21,13 +21,13 @@ from stowplan.optimizer.annealing.kernel.layout import (
     MOVE_PEAK,
     P_CLASS,
     P_NODE,
-    R_CREW,
-    R_CREW_END,
     R_KIND,
+    R_PARTICIPANTS,
+    R_PARTICIPANTS_END,
 )
-from stowplan.optimizer.annealing.kernel.state import Image, Int64
+from stowplan.optimizer.annealing.kernel.state import Int64, SearchState
 from stowplan.optimizer.compiled.jit import inlined
-from stowplan.optimizer.compiled.random import State, below, uniform
+from stowplan.optimizer.compiled.random import RandomState, below, uniform
 
 LONGEST = 256
 """Most pods that one step moves."""
@@ -36,12 +36,12 @@ LOOKS = 8
 """Nodes that are looked at for a pod that has to go somewhere, and pods for one that has to go."""
 
 
-class Walker(NamedTuple):
+class Chain(NamedTuple):
     """What a walk remembers between batches of steps.
 
     Parameters
     ----------
-    chance
+    random
         State of the random numbers.
     mix
         ``[KINDS]`` cumulative shares of the kinds of steps.
@@ -59,7 +59,7 @@ class Walker(NamedTuple):
         ``[LONGEST, 2]`` pods moved in the step under way, and where they were.
     """
 
-    chance: State
+    random: RandomState
     mix: NDArray[np.float64]
     aimed: Int64
     best: Int64
@@ -73,81 +73,81 @@ class Walker(NamedTuple):
     path: Int64
 
 
-class Prices(NamedTuple):
+class Penalties(NamedTuple):
     """What a walk pays besides the tier it improves.
 
     Parameters
     ----------
-    rent
+    held
         For a unit of room that moved pods hold on the nodes they left.
-    overfill
+    overload
         For a unit of overfill of capacities that are exceeded on the way.
     most
         Overfill up to which a node's capacity may be exceeded; 0 if the walk stays legal.
     """
 
-    rent: float
-    overfill: float
+    held: float
+    overload: float
     most: int
 
 
 @inlined
-def pick(s: Image, w: Walker) -> int:
+def pick(s: SearchState, w: Chain) -> int:
     """Pick a pod to begin with."""
-    if len(w.aimed) > 1 and uniform(w.chance) < 0.5:
-        return int(w.aimed[below(w.chance, len(w.aimed) - 1)])
-    return below(w.chance, s.head[H_PODS])
+    if len(w.aimed) > 1 and uniform(w.random) < 0.5:
+        return int(w.aimed[below(w.random, len(w.aimed) - 1)])
+    return below(w.random, s.head[H_PODS])
 
 
 @inlined
-def on_node(s: Image, w: Walker, n: int) -> int:
+def on_node(s: SearchState, w: Chain, n: int) -> int:
     """Pick a pod on a node, or return -1 if there is none."""
     if s.width[n] == 0:
         return -1
-    return int(s.on[s.on_at[n] + below(w.chance, s.width[n])])
+    return int(s.on[s.on_at[n] + below(w.random, s.width[n])])
 
 
 @inlined
-def mate(s: Image, w: Walker, p: int) -> int:
+def related_pod(s: SearchState, w: Chain, p: int) -> int:
     """Pick a pod that a rule or term counts together with another one, or return -1 if there is none."""
     c = s.pod[p, P_CLASS]
     first, end = s.cls[c, C_MEMBER], s.cls[c, C_MEMBER_END]
     if end == first:
         return -1
-    q = s.member[first + below(w.chance, end - first), 0]
-    crew, crew_end = s.relation[q, R_CREW], s.relation[q, R_CREW_END]
-    if crew == crew_end or s.relation[q, R_KIND] == MOVE_PEAK:
+    q = s.member[first + below(w.random, end - first), 0]
+    participants, participants_end = s.relation[q, R_PARTICIPANTS], s.relation[q, R_PARTICIPANTS_END]
+    if participants == participants_end or s.relation[q, R_KIND] == MOVE_PEAK:
         return -1
-    other = s.crew[crew + below(w.chance, crew_end - crew)]
+    other = s.participants[participants + below(w.random, participants_end - participants)]
     begin = s.cls[other, C_POD]
     close = s.cls[other + 1, C_POD] if other + 1 < s.head[H_CLASSES] else s.head[H_PODS]
-    return int(begin + below(w.chance, close - begin))
+    return int(begin + below(w.random, close - begin))
 
 
 @inlined
-def home_node(s: Image, w: Walker, p: int) -> int:
+def home_node(s: SearchState, w: Chain, p: int) -> int:
     """Pick a node that a pod's class started on, or return -1 if the pod cannot go there."""
     c = s.pod[p, P_CLASS]
     return _one_of(s, w, p, s.home, s.cls[c, C_HOMES], s.cls[c, C_HOMES_END])
 
 
 @inlined
-def open_node(s: Image, w: Walker, p: int) -> int:
+def open_node(s: SearchState, w: Chain, p: int) -> int:
     """Pick a node that is open to a pod, or return -1 if the pod cannot go there."""
     c = s.pod[p, P_CLASS]
     return _one_of(s, w, p, s.choice, s.cls[c, C_CHOICE], s.cls[c, C_CHOICE_END])
 
 
 @inlined
-def _one_of(s: Image, w: Walker, p: int, nodes: Int64, first: int, end: int) -> int:
+def _one_of(s: SearchState, w: Chain, p: int, nodes: Int64, first: int, end: int) -> int:
     """Pick one of ``nodes[first : end]``, or return -1 if a pod cannot go there; see `enterable`."""
     if end == first:
         return -1
-    return enterable(s, p, int(nodes[first + below(w.chance, end - first)]))
+    return enterable(s, p, int(nodes[first + below(w.random, end - first)]))
 
 
 @inlined
-def enterable(s: Image, p: int, n: int) -> int:
+def enterable(s: SearchState, p: int, n: int) -> int:
     """Return a node, or -1 if it is none, a pod stands on it already or its list is full."""
     if n >= s.head[H_NODES] or n == s.pod[p, P_NODE] or s.width[n] >= s.on_at[n + 1] - s.on_at[n]:
         return -1

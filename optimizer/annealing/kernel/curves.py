@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from stowplan.optimizer.annealing.kernel.layout import H_C_LOAD, H_C_SCORED, H_F_LOAD, H_V_SCORED, H_V_USAGE
-from stowplan.optimizer.annealing.kernel.state import Image, Int64
+from stowplan.optimizer.annealing.kernel.state import Int64, SearchState
 from stowplan.optimizer.compiled.jit import compiled, inlined
 
 POINTS = 100
@@ -24,7 +24,7 @@ def curve_at(piece: Int64, first: int, pieces: int, x: int) -> int:
 
 
 @compiled
-def missed(s: Image, score: int, n: int, c: int, k: int) -> int:
+def missed(s: SearchState, score: int, n: int, c: int, k: int) -> int:
     """Return what all scored pods of a node miss, after ``k`` pods of class ``c`` came on top; 0 pods for as it is."""
     first, loads = s.score[score, 3], s.score[score, 4]
     kind, weights = s.score[score, 2], s.score[score, 5]

@@ -7,7 +7,7 @@ from stowplan.optimizer.annealing.kernel.layout import (
     BAD,
     C_ALLOW,
     C_MISSING,
-    C_SPARE,
+    C_OPTIONAL,
     H_C_CAPACITY,
     H_C_CURVE,
     H_C_MOVE,
@@ -18,10 +18,10 @@ from stowplan.optimizer.annealing.kernel.layout import (
     H_DEVICES,
     H_F_BEFORE,
     H_F_OPEN,
+    H_F_PENALTY,
     H_F_PIECE,
     H_F_PIECES,
     H_F_ROOM,
-    H_F_STRAIN,
     H_MOVE_LIMIT,
     H_NODES,
     H_OPENS,
@@ -38,12 +38,12 @@ from stowplan.optimizer.annealing.kernel.layout import (
 )
 from stowplan.optimizer.annealing.kernel.node import count_devices, count_nowhere, count_on_node, is_newcomer, list_on
 from stowplan.optimizer.annealing.kernel.relations import count_relations
-from stowplan.optimizer.annealing.kernel.state import Image, Int64
+from stowplan.optimizer.annealing.kernel.state import Int64, SearchState
 from stowplan.optimizer.compiled.jit import compiled, inlined
 
 
 @compiled
-def shift(s: Image, p: int, target: int) -> None:
+def shift(s: SearchState, p: int, target: int) -> None:
     """Move a pod to another node, or nowhere. All values follow; whether it is legal is for the caller to see."""
     c, source = s.pod[p, P_CLASS], s.pod[p, P_NODE]
     nodes, devices = s.head[H_NODES], s.head[H_DEVICES]
@@ -65,7 +65,7 @@ def shift(s: Image, p: int, target: int) -> None:
 
 
 @compiled
-def place_all(s: Image, where: Int64) -> None:
+def place_all(s: SearchState, where: Int64) -> None:
     """Put every pod on the node of ``where[p]``.
 
     On the way, more pods can belong to a node than its list has room for, so those that find it full wait nowhere.
@@ -81,14 +81,14 @@ def place_all(s: Image, where: Int64) -> None:
 
 
 @inlined
-def legal(s: Image) -> bool:
+def legal(s: SearchState) -> bool:
     """Whether the placement breaks no rule as it is."""
     tiers = s.head[H_TIERS]
     return bool(s.value[tiers + BAD] == 0 and s.value[tiers + MOVED] <= s.head[H_MOVE_LIMIT])
 
 
 @compiled
-def glance(s: Image, p: int, other: int, source: int, target: int, change: Int64, most: int) -> bool:
+def evaluate_delta(s: SearchState, p: int, other: int, source: int, target: int, change: Int64, most: int) -> bool:
     """Say what it would do to the nodes if a pod moved, in exchange for another one or not.
 
     Parameters
@@ -117,23 +117,23 @@ def glance(s: Image, p: int, other: int, source: int, target: int, change: Int64
     if target < nodes:
         if not _takes(s, c, e, target, most, change):
             return False
-    elif s.cls[c, C_MISSING] >= s.cls[c, C_SPARE]:
+    elif s.cls[c, C_MISSING] >= s.cls[c, C_OPTIONAL]:
         return False
     if source < nodes:
         if not _takes(s, e, c, source, most, change):
             return False
-        _glance_node(s, e, c, source, change)
+        _delta_on_node(s, e, c, source, change)
     else:
-        _glance_nowhere(s, e, c, change)
+        _delta_of_unplaced(s, e, c, change)
     if target < nodes:
-        _glance_node(s, c, e, target, change)
+        _delta_on_node(s, c, e, target, change)
     else:
-        _glance_nowhere(s, c, e, change)
+        _delta_of_unplaced(s, c, e, change)
     return True
 
 
 @inlined
-def _takes(s: Image, comes: int, goes: int, n: int, most: int, change: Int64) -> bool:
+def _takes(s: SearchState, comes: int, goes: int, n: int, most: int, change: Int64) -> bool:
     """Whether a node may take one pod for another, either of which may be nobody; see `_stretches`."""
     if most:
         return _stretches(s, comes, goes, n, most, change)
@@ -141,7 +141,7 @@ def _takes(s: Image, comes: int, goes: int, n: int, most: int, change: Int64) ->
 
 
 @compiled
-def admits(s: Image, comes: int, goes: int, n: int) -> bool:
+def admits(s: SearchState, comes: int, goes: int, n: int) -> bool:
     """Whether a node has room for a pod of one class, after one of another has left it; -1 for nobody."""
     if not is_newcomer(s, comes, n, 1):
         return True
@@ -161,7 +161,7 @@ def admits(s: Image, comes: int, goes: int, n: int) -> bool:
 
 
 @compiled
-def _stretches(s: Image, comes: int, goes: int, n: int, most: int, change: Int64) -> bool:
+def _stretches(s: SearchState, comes: int, goes: int, n: int, most: int, change: Int64) -> bool:
     """Like `admits`, where nodes may be exceeded up to an overfill of ``most``; adds to ``change`` what overfill does.
 
     Where a node was exceeded at the start, nobody is admitted whom `admits` would not admit.
@@ -184,17 +184,17 @@ def _stretches(s: Image, comes: int, goes: int, n: int, most: int, change: Int64
             if new and demand > 0 and load + more > room:
                 return False
             continue
-        strain = s.fix[n, s.head[H_F_STRAIN] + r]
-        over = max(0, load + more - room) * strain
+        penalty = s.fix[n, s.head[H_F_PENALTY] + r]
+        over = max(0, load + more - room) * penalty
         if more > 0 and over > most:
             return False
-        total += over - max(0, load - room) * strain
+        total += over - max(0, load - room) * penalty
     change[s.head[H_TIERS] + 1] += total
     return True
 
 
 @inlined
-def _glance_nowhere(s: Image, comes: int, goes: int, change: Int64) -> None:
+def _delta_of_unplaced(s: SearchState, comes: int, goes: int, change: Int64) -> None:
     first = s.head[H_C_UNPLACED]
     for t in range(s.head[H_TIERS]):
         if comes >= 0:
@@ -204,7 +204,7 @@ def _glance_nowhere(s: Image, comes: int, goes: int, change: Int64) -> None:
 
 
 @inlined
-def _glance_node(s: Image, comes: int, goes: int, n: int, change: Int64) -> None:
+def _delta_on_node(s: SearchState, comes: int, goes: int, n: int, change: Int64) -> None:
     """Price one node where a pod of one class comes and one of another goes; -1 for nobody."""
     nodes, tiers = s.head[H_NODES], s.head[H_TIERS]
     new = comes >= 0 and is_newcomer(s, comes, n, 1)

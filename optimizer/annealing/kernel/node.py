@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from stowplan.models.problem import SEVERITY
+from stowplan.models.problem import PENALTY_WEIGHT
 from stowplan.optimizer.annealing.kernel.curves import curve_at, missed
 from stowplan.optimizer.annealing.kernel.layout import (
     BAD,
     C_ALLOW,
     C_HOME,
     C_MISSING,
+    C_OPTIONAL,
     C_ROW,
-    C_SPARE,
     H_C_BUNDLE,
     H_C_CAPACITY,
     H_C_CURVE,
@@ -36,11 +36,11 @@ from stowplan.optimizer.annealing.kernel.layout import (
     H_F_DISTINCT_BEFORE,
     H_F_LIMIT,
     H_F_OPEN,
+    H_F_PENALTY,
+    H_F_PENALTY_WEIGHT,
     H_F_PIECE,
     H_F_PIECES,
     H_F_ROOM,
-    H_F_SEVERITY,
-    H_F_STRAIN,
     H_NODES,
     H_OPENS,
     H_PREFERS,
@@ -49,7 +49,7 @@ from stowplan.optimizer.annealing.kernel.layout import (
     H_V_ARRIVED,
     H_V_CURVE,
     H_V_DEVICE_ARRIVED,
-    H_V_DEVICE_EXCESS,
+    H_V_DEVICE_VIOLATION,
     H_V_DISTINCT_ARRIVED,
     H_V_LOAD,
     H_V_SCORE,
@@ -59,26 +59,26 @@ from stowplan.optimizer.annealing.kernel.layout import (
     H_V_VALUE,
     H_V_WHOLE,
     MOVED,
-    OVERFILL,
-    OVERFULL,
+    OVERLOAD,
+    OVERLOADED,
     P_CLASS,
     P_NODE,
     P_SLOT,
     WAITING,
 )
-from stowplan.optimizer.annealing.kernel.state import Image
+from stowplan.optimizer.annealing.kernel.state import SearchState
 from stowplan.optimizer.compiled.bin_packing import least_bins
 from stowplan.optimizer.compiled.jit import allocating, compiled, inlined
 
 
 @inlined
-def bad(excess: int, before: int, arrived: int) -> int:
+def bad(violation: int, before: int, arrived: int) -> int:
     """Return 1 if a place is exceeded more than at the start, or exceeded with newcomers; else 0."""
-    return 1 if excess > 0 and (excess > before or arrived > 0) else 0
+    return 1 if violation > 0 and (violation > before or arrived > 0) else 0
 
 
 @inlined
-def is_newcomer(s: Image, c: int, n: int, k: int) -> bool:
+def is_newcomer(s: SearchState, c: int, n: int, k: int) -> bool:
     """Whether the last pod of a class on a node (``k`` = 0), or one more (``k`` = 1), is not one that started there."""
     row = s.cls[c, C_ROW]
     if row < 0:
@@ -87,7 +87,7 @@ def is_newcomer(s: Image, c: int, n: int, k: int) -> bool:
 
 
 @compiled
-def count_on_node(s: Image, c: int, n: int, k: int) -> bool:
+def count_on_node(s: SearchState, c: int, n: int, k: int) -> bool:
     """Book one pod more (``k`` = 1) or less (-1) of a class on a node, but for its relations and devices.
 
     Returns
@@ -100,11 +100,11 @@ def count_on_node(s: Image, c: int, n: int, k: int) -> bool:
     newcomer = is_newcomer(s, c, n, 1 if k > 0 else 0)
     if row >= 0:
         s.delta[row, n] += k
-    excess = 0
+    violation = 0
     wrong = 0
     forbidden = s.mask[s.cls[c, C_ALLOW], n]
     if forbidden:
-        excess += k * forbidden * SEVERITY
+        violation += k * forbidden * PENALTY_WEIGHT
         if newcomer:
             wrong += k
     for r in range(s.head[H_CAPACITIES]):
@@ -125,11 +125,11 @@ def count_on_node(s: Image, c: int, n: int, k: int) -> bool:
             worse = bad(is_now, before, s.live[n, s.head[H_V_ARRIVED] + r]) - bad(was, before, arrived)
             wrong += worse
             if before > 0:
-                excess += (is_now - was) * s.fix[n, s.head[H_F_SEVERITY] + r]
+                violation += (is_now - was) * s.fix[n, s.head[H_F_PENALTY_WEIGHT] + r]
             else:
                 # Illegal as it is, so it need not count in the tiers; a walk may pass through it at a price of its own.
-                s.value[tiers + OVERFILL] += (is_now - was) * s.fix[n, s.head[H_F_STRAIN] + r]
-                s.value[tiers + OVERFULL] += worse
+                s.value[tiers + OVERLOAD] += (is_now - was) * s.fix[n, s.head[H_F_PENALTY] + r]
+                s.value[tiers + OVERLOADED] += worse
     for i in range(s.head[H_CURVES]):
         demand = s.cls[c, s.head[H_C_CURVE] + i]
         piece = s.fix[n, s.head[H_F_PIECE] + i]
@@ -152,21 +152,21 @@ def count_on_node(s: Image, c: int, n: int, k: int) -> bool:
         s.value[s.prefer[i, 0]] += k * s.prefer[i, 1] * s.table[at]
     for i in range(s.head[H_DISTINCTS]):
         changed = _count_things(s, i, c, n, k, newcomer)
-        excess += changed[0]
+        violation += changed[0]
         wrong += changed[1]
     if not newcomer:
         s.value[tiers + MOVED] -= k
         for t in range(tiers + 1):
             s.value[t] -= k * s.cls[c, s.head[H_C_MOVE] + t]
     for t in range(tiers):
-        s.value[t] += excess * s.excess_weight[t]
+        s.value[t] += violation * s.violation_weight[t]
     s.value[tiers + BAD] += wrong
     s.fill[n] += k * s.weight[c]
     return newcomer
 
 
 @compiled
-def _count_things(s: Image, i: int, c: int, n: int, k: int, newcomer: bool) -> tuple[int, int]:
+def _count_things(s: SearchState, i: int, c: int, n: int, k: int, newcomer: bool) -> tuple[int, int]:
     """Book the things of one pod; return the change of excess, at its severity, and of what is illegal."""
     own, bundle = s.cls[c, s.head[H_C_OWN] + i], s.cls[c, s.head[H_C_BUNDLE] + i]
     if own == 0 and bundle < 0:
@@ -190,32 +190,32 @@ def _count_things(s: Image, i: int, c: int, n: int, k: int, newcomer: bool) -> t
     if was == 0 and is_now == 0:
         return 0, 0
     wrong = bad(is_now, before, s.live[n, s.head[H_V_DISTINCT_ARRIVED] + i]) - bad(was, before, arrived)
-    return (is_now - was) * SEVERITY, wrong
+    return (is_now - was) * PENALTY_WEIGHT, wrong
 
 
 @compiled
-def count_devices(s: Image, c: int, n: int, k: int, newcomer: bool) -> None:
+def count_devices(s: SearchState, c: int, n: int, k: int, newcomer: bool) -> None:
     """Book the devices of a pod that is already on the node's list, or off it."""
     tiers = s.head[H_TIERS]
     for i in range(s.head[H_DEVICES]):
         whole, part = s.cls[c, s.head[H_C_WHOLE] + i], s.cls[c, s.head[H_C_PART] + i]
         if whole == 0 and part == 0:
             continue
-        was, arrived = s.live[n, s.head[H_V_DEVICE_EXCESS] + i], s.live[n, s.head[H_V_DEVICE_ARRIVED] + i]
+        was, arrived = s.live[n, s.head[H_V_DEVICE_VIOLATION] + i], s.live[n, s.head[H_V_DEVICE_ARRIVED] + i]
         s.live[n, s.head[H_V_WHOLE] + i] += k * whole
         if newcomer:
             s.live[n, s.head[H_V_DEVICE_ARRIVED] + i] = arrived + k
-        now = device_excess(s, i, n)
-        s.live[n, s.head[H_V_DEVICE_EXCESS] + i] = now
+        now = device_violation(s, i, n)
+        s.live[n, s.head[H_V_DEVICE_VIOLATION] + i] = now
         before = s.fix[n, s.head[H_F_DEVICE_BEFORE] + i]
         s.value[tiers + BAD] += bad(now, before, s.live[n, s.head[H_V_DEVICE_ARRIVED] + i]) - bad(was, before, arrived)
         if now != was:
             for t in range(tiers):
-                s.value[t] += (now - was) * SEVERITY * s.excess_weight[t]
+                s.value[t] += (now - was) * PENALTY_WEIGHT * s.violation_weight[t]
 
 
 @allocating
-def device_excess(s: Image, i: int, n: int) -> int:
+def device_violation(s: SearchState, i: int, n: int) -> int:
     """Return how many devices a node lacks; one more than at the start stands for all that is worse."""
     held, helds = s.fix[n, s.head[H_F_DEVICE_HELD] + i], s.fix[n, s.head[H_F_DEVICE_HELDS] + i]
     parts = np.empty(helds + s.width[n], dtype=np.int64)
@@ -234,12 +234,12 @@ def device_excess(s: Image, i: int, n: int) -> int:
 
 
 @compiled
-def count_nowhere(s: Image, c: int, k: int) -> None:
+def count_nowhere(s: SearchState, c: int, k: int) -> None:
     """Book one pod more or less that has no node."""
     tiers = s.head[H_TIERS]
-    missing, spare = s.cls[c, C_MISSING], s.cls[c, C_SPARE]
+    missing, optional = s.cls[c, C_MISSING], s.cls[c, C_OPTIONAL]
     s.cls[c, C_MISSING] = missing + k
-    s.value[tiers + BAD] += max(0, missing + k - spare) - max(0, missing - spare)
+    s.value[tiers + BAD] += max(0, missing + k - optional) - max(0, missing - optional)
     first = s.head[H_C_UNPLACED]
     for t in range(tiers):
         s.value[t] += k * s.cls[c, first + t]
@@ -247,7 +247,7 @@ def count_nowhere(s: Image, c: int, k: int) -> None:
 
 
 @compiled
-def list_on(s: Image, p: int, n: int) -> None:
+def list_on(s: SearchState, p: int, n: int) -> None:
     """Take a pod off its node's list and put it on another's; nodes that open or close are booked."""
     old, slot = s.pod[p, P_NODE], s.pod[p, P_SLOT]
     nodes = s.head[H_NODES]

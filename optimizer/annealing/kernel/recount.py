@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stowplan.models.problem import SEVERITY
+from stowplan.models.problem import PENALTY_WEIGHT
 from stowplan.optimizer.annealing.kernel.layout import (
     AT_MOST,
     ATTRACT,
@@ -16,7 +16,6 @@ from stowplan.optimizer.annealing.kernel.layout import (
     R_BEFORE,
     R_COUNT,
     R_DOMAINS,
-    R_EXCESS,
     R_FLOOR,
     R_KIND,
     R_LIMIT,
@@ -24,13 +23,14 @@ from stowplan.optimizer.annealing.kernel.layout import (
     R_TOPOLOGIES,
     R_TOPOLOGIES_END,
     R_TOPOLOGY,
+    R_VIOLATION,
     REPEL,
     SEEKER,
     SPREAD,
     TARGET,
 )
 from stowplan.optimizer.annealing.kernel.node import bad
-from stowplan.optimizer.annealing.kernel.state import Image
+from stowplan.optimizer.annealing.kernel.state import SearchState
 from stowplan.optimizer.compiled.jit import compiled, inlined
 
 
@@ -41,7 +41,7 @@ def clash(a: int, b: int, t: int) -> int:
 
 
 @compiled
-def shift_slow(s: Image, q: int, role: int, n: int, k: int, newcomer: bool) -> None:
+def shift_slow(s: SearchState, q: int, role: int, n: int, k: int, newcomer: bool) -> None:
     """Count a pod that comes to a node or leaves it; nothing is judged yet."""
     nodes = s.head[H_NODES]
     if n == nodes:
@@ -75,21 +75,21 @@ def shift_slow(s: Image, q: int, role: int, n: int, k: int, newcomer: bool) -> N
 
 
 @compiled
-def assess(s: Image, q: int) -> None:
+def assess(s: SearchState, q: int) -> None:
     """Work out the excess of a relation and what is illegal about it, and book the difference."""
     if s.relation[q, R_KIND] == ATTRACT:
-        excess, wrong = _assess_attract(s, q)
+        violation, wrong = _assess_attract(s, q)
     else:
-        excess, wrong = _assess_domains(s, q)
+        violation, wrong = _assess_domains(s, q)
     tiers = s.head[H_TIERS]
     s.value[tiers + BAD] += wrong - s.relation[q, R_BAD]
     for t in range(tiers):
-        s.value[t] += (excess - s.relation[q, R_EXCESS]) * SEVERITY * s.excess_weight[t]
-    s.relation[q, R_EXCESS], s.relation[q, R_BAD] = excess, wrong
+        s.value[t] += (violation - s.relation[q, R_VIOLATION]) * PENALTY_WEIGHT * s.violation_weight[t]
+    s.relation[q, R_VIOLATION], s.relation[q, R_BAD] = violation, wrong
 
 
 @compiled
-def _assess_domains(s: Image, q: int) -> tuple[int, int]:
+def _assess_domains(s: SearchState, q: int) -> tuple[int, int]:
     kind, domains, base, limit = (
         s.relation[q, R_KIND],
         s.relation[q, R_DOMAINS],
@@ -108,7 +108,7 @@ def _assess_domains(s: Image, q: int) -> tuple[int, int]:
         least = s.counter[base]
         for d in range(1, domains):
             least = min(least, s.counter[base + d])
-    excess, wrong = 0, 0
+    violation, wrong = 0, 0
     for d in range(domains):
         count = s.counter[base + d]
         if kind == AT_MOST:
@@ -118,13 +118,13 @@ def _assess_domains(s: Image, q: int) -> tuple[int, int]:
         else:
             b, t = s.counter[base + domains + d], s.counter[base + 2 * domains + d]
             over = clash(count, b, t)
-        excess += over
+        violation += over
         wrong += bad(over, s.counter[before + d], s.counter[arrived + d])
-    return excess, wrong
+    return violation, wrong
 
 
 @compiled
-def _assess_attract(s: Image, q: int) -> tuple[int, int]:
+def _assess_attract(s: SearchState, q: int) -> tuple[int, int]:
     """Places are pairs of a node and a role."""
     nodes = s.head[H_NODES]
     here, before, arrived = s.relation[q, R_NODE], s.relation[q, R_BEFORE], s.relation[q, R_ARRIVED]
@@ -136,21 +136,21 @@ def _assess_attract(s: Image, q: int) -> tuple[int, int]:
             covered = covered or s.domain[s.counter[at], n] >= 0
         if covered:
             targets += s.counter[here + n] + s.counter[here + 2 * nodes + n]
-    excess, wrong = 0, 0
+    violation, wrong = 0, 0
     for n in range(nodes):
         a, b = s.counter[here + n], s.counter[here + nodes + n]
         if a == 0 and b == 0:
             continue
-        company = 1 << 30
+        affinity = 1 << 30
         offset = s.relation[q, R_COUNT]
         for at in range(first, end, 2):
             d = s.domain[s.counter[at], n]
-            company = min(company, s.counter[offset + d] if d >= 0 else 0)
+            affinity = min(affinity, s.counter[offset + d] if d >= 0 else 0)
             offset += s.counter[at + 1]
-        over = a if company < 2 and targets > 1 else 0
-        excess += over
+        over = a if affinity < 2 and targets > 1 else 0
+        violation += over
         wrong += bad(over, s.counter[before + n], s.counter[arrived + n])
-        over = b if company < 1 else 0
-        excess += over
+        over = b if affinity < 1 else 0
+        violation += over
         wrong += bad(over, s.counter[before + nodes + n], s.counter[arrived + nodes + n])
-    return excess, wrong
+    return violation, wrong

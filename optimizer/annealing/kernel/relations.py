@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from stowplan.models.problem import SEVERITY
+from stowplan.models.problem import PENALTY_WEIGHT
 from stowplan.optimizer.annealing.kernel.curves import curve_at
 from stowplan.optimizer.annealing.kernel.layout import (
+    AFFINITY,
     AT_MOST,
     ATTRACT,
     BAD,
     BOTH,
     C_MEMBER,
     C_MEMBER_END,
-    COMPANY,
     DOMAIN_CURVE,
     H_NODES,
     H_TIERS,
@@ -21,7 +21,6 @@ from stowplan.optimizer.annealing.kernel.layout import (
     R_BAD,
     R_COUNT,
     R_DOMAINS,
-    R_EXCESS,
     R_FLOOR,
     R_HISTOGRAM,
     R_KIND,
@@ -36,6 +35,7 @@ from stowplan.optimizer.annealing.kernel.layout import (
     R_STATE,
     R_TIER,
     R_TOPOLOGY,
+    R_VIOLATION,
     R_WEIGHT,
     REPEL,
     SEEKER,
@@ -43,12 +43,12 @@ from stowplan.optimizer.annealing.kernel.layout import (
     TARGET,
 )
 from stowplan.optimizer.annealing.kernel.recount import assess, clash, shift_slow
-from stowplan.optimizer.annealing.kernel.state import Image
+from stowplan.optimizer.annealing.kernel.state import SearchState
 from stowplan.optimizer.compiled.jit import compiled, inlined
 
 
 @compiled
-def count_relations(s: Image, c: int, source: int, target: int, left: bool, came: bool) -> None:
+def count_relations(s: SearchState, c: int, source: int, target: int, left: bool, came: bool) -> None:
     """Book a pod of a class that went from one node to another; either may be nowhere.
 
     Parameters
@@ -72,7 +72,7 @@ def count_relations(s: Image, c: int, source: int, target: int, left: bool, came
             assess(s, q)
             continue
         old, new = s.domain[topology, source], s.domain[topology, target]
-        if kind in (COMPANY, ATTRACT):
+        if kind in (AFFINITY, ATTRACT):
             outside = s.relation[q, R_DOMAINS]
             old = -1 if source == s.head[H_NODES] else (outside if old < 0 else old)
             new = -1 if target == s.head[H_NODES] else (outside if new < 0 else new)
@@ -84,9 +84,9 @@ def count_relations(s: Image, c: int, source: int, target: int, left: bool, came
         elif kind == REPEL:
             _repel(s, q, role, old, -1)
             _repel(s, q, role, new, 1)
-        elif kind == COMPANY:
-            _company(s, q, old, -1)
-            _company(s, q, new, 1)
+        elif kind == AFFINITY:
+            _affinity(s, q, old, -1)
+            _affinity(s, q, new, 1)
         elif kind == ATTRACT:
             _attract(s, q, role, old, -1)
             _attract(s, q, role, new, 1)
@@ -105,47 +105,47 @@ def count_relations(s: Image, c: int, source: int, target: int, left: bool, came
 
 
 @compiled
-def book_excess(s: Image, q: int, change: int) -> None:
+def book_violation(s: SearchState, q: int, change: int) -> None:
     """Book a change of excess of a relation that held at the start."""
     if change:
-        s.relation[q, R_EXCESS] += change
+        s.relation[q, R_VIOLATION] += change
         tiers = s.head[H_TIERS]
         s.value[tiers + BAD] += change
         s.relation[q, R_BAD] += change
         for t in range(tiers):
-            s.value[t] += change * SEVERITY * s.excess_weight[t]
+            s.value[t] += change * PENALTY_WEIGHT * s.violation_weight[t]
 
 
 @compiled
-def _at_most(s: Image, q: int, d: int, k: int) -> None:
+def _at_most(s: SearchState, q: int, d: int, k: int) -> None:
     if d < 0:
         return
     at = s.relation[q, R_COUNT] + d
     was = s.counter[at]
     s.counter[at] = was + k
     limit = s.relation[q, R_LIMIT]
-    book_excess(s, q, max(0, was + k - limit) - max(0, was - limit))
+    book_violation(s, q, max(0, was + k - limit) - max(0, was - limit))
 
 
 @compiled
-def _repel(s: Image, q: int, role: int, d: int, k: int) -> None:
+def _repel(s: SearchState, q: int, role: int, d: int, k: int) -> None:
     if d < 0:
         return
     domains = s.relation[q, R_DOMAINS]
     at = s.relation[q, R_COUNT] + d
     was = clash(s.counter[at], s.counter[at + domains], s.counter[at + 2 * domains])
     s.counter[at + role * domains] += k
-    book_excess(s, q, clash(s.counter[at], s.counter[at + domains], s.counter[at + 2 * domains]) - was)
+    book_violation(s, q, clash(s.counter[at], s.counter[at + domains], s.counter[at + 2 * domains]) - was)
 
 
 @inlined
-def lonely(a: int, b: int, company: int, first: bool) -> int:
+def lonely(a: int, b: int, affinity: int, first: bool) -> int:
     """Return the seekers of one domain without a target beside them; ``first`` if somebody may be the first."""
-    return (a if company < 2 and not first else 0) + (b if company < 1 else 0)
+    return (a if affinity < 2 and not first else 0) + (b if affinity < 1 else 0)
 
 
 @compiled
-def _attract(s: Image, q: int, role: int, d: int, k: int) -> None:
+def _attract(s: SearchState, q: int, role: int, d: int, k: int) -> None:
     """Domain number ``R_DOMAINS`` is outside the topology, where there is no company."""
     if d < 0:
         return
@@ -163,18 +163,18 @@ def _attract(s: Image, q: int, role: int, d: int, k: int) -> None:
         base = s.relation[q, R_COUNT]
         for e in range(stride):
             a, b = s.counter[base + e], s.counter[base + stride + e]
-            company = a + s.counter[base + 2 * stride + e] if e < domains else 0
-            total += lonely(a, b, company, now <= 1)
-        book_excess(s, q, total - s.relation[q, R_EXCESS])
+            affinity = a + s.counter[base + 2 * stride + e] if e < domains else 0
+            total += lonely(a, b, affinity, now <= 1)
+        book_violation(s, q, total - s.relation[q, R_VIOLATION])
         return
     s.relation[q, R_STATE] = now
     was = lonely(a, b, a + t if inside else 0, targets <= 1)
     a, b, t = s.counter[at], s.counter[at + stride], s.counter[at + 2 * stride]
-    book_excess(s, q, lonely(a, b, a + t if inside else 0, now <= 1) - was)
+    book_violation(s, q, lonely(a, b, a + t if inside else 0, now <= 1) - was)
 
 
 @compiled
-def _company(s: Image, q: int, d: int, k: int) -> None:
+def _affinity(s: SearchState, q: int, d: int, k: int) -> None:
     """Count one more or less; only where the first comes or the last goes can a dependency begin or end to fail.
 
     Every dependency that fails in a domain counts 1, however many pods are concerned.
@@ -195,11 +195,11 @@ def _company(s: Image, q: int, d: int, k: int) -> None:
         for i in range(s.relation[q, R_NEEDED], s.relation[q, R_NEEDED_END]):
             if s.counter[s.relation[s.counter[i], R_COUNT] + d] > 0:
                 change -= k
-    book_excess(s, q, change)
+    book_violation(s, q, change)
 
 
 @compiled
-def _spread(s: Image, q: int, role: int, d: int, k: int) -> None:
+def _spread(s: SearchState, q: int, role: int, d: int, k: int) -> None:
     if d < 0:
         return
     domains = s.relation[q, R_DOMAINS]
@@ -228,14 +228,14 @@ def _spread(s: Image, q: int, role: int, d: int, k: int) -> None:
             for e in range(domains):
                 if s.counter[base + domains + e] > 0:
                     total += max(0, s.counter[base + e] - fewest - skew)
-            book_excess(s, q, total - s.relation[q, R_EXCESS])
+            book_violation(s, q, total - s.relation[q, R_VIOLATION])
             return
     was = max(0, count - least - skew) if seekers > 0 else 0
-    book_excess(s, q, (max(0, now - least - skew) if bound > 0 else 0) - was)
+    book_violation(s, q, (max(0, now - least - skew) if bound > 0 else 0) - was)
 
 
 @compiled
-def _occupy(s: Image, q: int, d: int, k: int) -> None:
+def _occupy(s: SearchState, q: int, d: int, k: int) -> None:
     if d < 0:
         return
     at = s.relation[q, R_COUNT] + d
@@ -246,11 +246,11 @@ def _occupy(s: Image, q: int, d: int, k: int) -> None:
     if now != used:
         s.relation[q, R_STATE] = now
         least = s.relation[q, R_LIMIT]
-        book_excess(s, q, max(0, least - now) - max(0, least - used))
+        book_violation(s, q, max(0, least - now) - max(0, least - used))
 
 
 @compiled
-def _domain_curve(s: Image, q: int, d: int, k: int) -> None:
+def _domain_curve(s: SearchState, q: int, d: int, k: int) -> None:
     if d < 0:
         return
     at = s.relation[q, R_COUNT] + d
@@ -262,7 +262,7 @@ def _domain_curve(s: Image, q: int, d: int, k: int) -> None:
 
 
 @compiled
-def _pair(s: Image, q: int, role: int, d: int, k: int) -> None:
+def _pair(s: SearchState, q: int, role: int, d: int, k: int) -> None:
     if d < 0:
         return
     domains = s.relation[q, R_DOMAINS]
@@ -280,7 +280,7 @@ def _pair(s: Image, q: int, role: int, d: int, k: int) -> None:
 
 
 @compiled
-def _leavers(s: Image, q: int, group: int, k: int) -> None:
+def _leavers(s: SearchState, q: int, group: int, k: int) -> None:
     """Book a leaver more or less of a group; the cost is the most that any group has."""
     at = s.relation[q, R_COUNT] + group
     was = s.counter[at]

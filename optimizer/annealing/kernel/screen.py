@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from stowplan.optimizer.annealing.kernel.curves import curve_at
 from stowplan.optimizer.annealing.kernel.layout import (
+    AFFINITY,
     AT_MOST,
     ATTRACT,
     BOTH,
     C_MEMBER,
     C_MEMBER_END,
-    COMPANY,
     DOMAIN_CURVE,
     H_NODES,
     MOVE_PEAK,
@@ -37,14 +37,14 @@ from stowplan.optimizer.annealing.kernel.layout import (
     TARGET,
 )
 from stowplan.optimizer.annealing.kernel.node import is_newcomer
-from stowplan.optimizer.annealing.kernel.state import Image, Int64
+from stowplan.optimizer.annealing.kernel.state import Int64, SearchState
 from stowplan.optimizer.compiled.jit import compiled, inlined
 
 NO_ROLE = -1
 
 
 @compiled
-def barred(s: Image, c: int, e: int, source: int, target: int) -> bool:
+def forbidden(s: SearchState, c: int, e: int, source: int, target: int) -> bool:
     """Whether a relation surely forbids that a pod of a class goes from one node to another all by itself.
 
     Parameters
@@ -52,25 +52,25 @@ def barred(s: Image, c: int, e: int, source: int, target: int) -> bool:
     e
         Class of a pod that goes the other way at the same time, or -1. Relations that both are in are not looked at.
     """
-    return _bars(s, c, e, source, target) or (e >= 0 and _bars(s, e, c, target, source))
+    return _forbids(s, c, e, source, target) or (e >= 0 and _forbids(s, e, c, target, source))
 
 
 @compiled
-def _bars(s: Image, c: int, e: int, source: int, target: int) -> bool:
+def _forbids(s: SearchState, c: int, e: int, source: int, target: int) -> bool:
     nodes = s.head[H_NODES]
     for at in range(s.cls[c, C_MEMBER], s.cls[c, C_MEMBER_END]):
         q = s.member[at, 0]
         kind = s.relation[q, R_KIND]
-        if s.relation[q, R_SLOW] or (kind > OCCUPY and kind != COMPANY):
+        if s.relation[q, R_SLOW] or (kind > OCCUPY and kind != AFFINITY):
             continue
         role = s.member[at, 1]
         old, new = s.domain[s.relation[q, R_TOPOLOGY], source], s.domain[s.relation[q, R_TOPOLOGY], target]
         if old == new:
             continue
         base, domains = s.relation[q, R_COUNT], s.relation[q, R_DOMAINS]
-        if kind == COMPANY:
+        if kind == AFFINITY:
             alone = old >= 0 and s.counter[base + old] == 1 and _is_needed(s, q, old)
-            first = target < nodes and (new < 0 or s.counter[base + new] == 0) and not _has_company(s, q, new)
+            first = target < nodes and (new < 0 or s.counter[base + new] == 0) and not _has_affinity(s, q, new)
             if (alone or first) and _role(s, e, q) == NO_ROLE:
                 return True
             continue
@@ -86,7 +86,7 @@ def _bars(s: Image, c: int, e: int, source: int, target: int) -> bool:
 
 
 @inlined
-def _role(s: Image, c: int, q: int) -> int:
+def _role(s: SearchState, c: int, q: int) -> int:
     """Return the role of a class in a relation, or `NO_ROLE`; -1 for no class."""
     if c >= 0:
         for at in range(s.cls[c, C_MEMBER], s.cls[c, C_MEMBER_END]):
@@ -96,21 +96,21 @@ def _role(s: Image, c: int, q: int) -> int:
 
 
 @inlined
-def _parts(s: Image, q: int, role: int, old: int, new: int, somewhere: bool) -> bool:
+def _parts(s: SearchState, q: int, role: int, old: int, new: int, somewhere: bool) -> bool:
     """Whether somebody lacks company after a pod has left a domain for another."""
     base, stride = s.relation[q, R_COUNT], s.relation[q, R_DOMAINS] + 1
     if old >= 0 and role != SEEKER:
-        company = s.counter[base + old] + s.counter[base + 2 * stride + old]
-        if company == 1 and s.counter[base + stride + old] > 0:
+        affinity = s.counter[base + old] + s.counter[base + 2 * stride + old]
+        if affinity == 1 and s.counter[base + stride + old] > 0:
             return True
     if not somewhere or role == TARGET:
         return False
-    company = s.counter[base + new] + s.counter[base + 2 * stride + new] if new >= 0 else 0
-    return bool(company < 1 and (role == SEEKER or s.relation[q, R_STATE] - (1 if old >= 0 else 0) > 0))
+    affinity = s.counter[base + new] + s.counter[base + 2 * stride + new] if new >= 0 else 0
+    return bool(affinity < 1 and (role == SEEKER or s.relation[q, R_STATE] - (1 if old >= 0 else 0) > 0))
 
 
 @inlined
-def _deserts(s: Image, q: int, old: int, new: int) -> bool:
+def _deserts(s: SearchState, q: int, old: int, new: int) -> bool:
     """Whether too few domains are in use after a pod has left one for another."""
     base, used = s.relation[q, R_COUNT], s.relation[q, R_STATE]
     if old < 0 or used > s.relation[q, R_LIMIT] or s.counter[base + old] > 1:
@@ -119,7 +119,7 @@ def _deserts(s: Image, q: int, old: int, new: int) -> bool:
 
 
 @inlined
-def _crowds(s: Image, q: int, kind: int, role: int, at: int, domains: int) -> bool:
+def _crowds(s: SearchState, q: int, kind: int, role: int, at: int, domains: int) -> bool:
     """Whether one more in a domain, whose counter is ``counter[at]``, is one too many there."""
     count = s.counter[at]
     if kind == AT_MOST:
@@ -137,7 +137,7 @@ def _crowds(s: Image, q: int, kind: int, role: int, at: int, domains: int) -> bo
 
 
 @compiled
-def _is_needed(s: Image, q: int, d: int) -> bool:
+def _is_needed(s: SearchState, q: int, d: int) -> bool:
     """Whether pods of other relations in a domain need company of this one."""
     for i in range(s.relation[q, R_NEEDED], s.relation[q, R_NEEDED_END]):
         if s.counter[s.relation[s.counter[i], R_COUNT] + d] > 0:
@@ -146,7 +146,7 @@ def _is_needed(s: Image, q: int, d: int) -> bool:
 
 
 @compiled
-def _has_company(s: Image, q: int, d: int) -> bool:
+def _has_affinity(s: SearchState, q: int, d: int) -> bool:
     """Whether a domain, if it is one, has all that pods of a relation need."""
     for i in range(s.relation[q, R_NEEDS], s.relation[q, R_NEEDS_END]):
         if d < 0 or s.counter[s.relation[s.counter[i], R_COUNT] + d] == 0:
@@ -155,7 +155,7 @@ def _has_company(s: Image, q: int, d: int) -> bool:
 
 
 @compiled
-def price_relations(s: Image, c: int, e: int, source: int, target: int, change: Int64) -> bool:
+def price_relations(s: SearchState, c: int, e: int, source: int, target: int, change: Int64) -> bool:
     """Add what relations would cost if a pod of a class moved, and one of another class the other way; -1 for nobody.
 
     Returns
@@ -170,7 +170,7 @@ def price_relations(s: Image, c: int, e: int, source: int, target: int, change: 
 
 
 @compiled
-def _price(s: Image, c: int, e: int, source: int, target: int, shared: bool, change: Int64) -> bool:
+def _price(s: SearchState, c: int, e: int, source: int, target: int, shared: bool, change: Int64) -> bool:
     """Price the relations of one class; those of both, if there is another, only if ``shared``."""
     for at in range(s.cls[c, C_MEMBER], s.cls[c, C_MEMBER_END]):
         q, mine = s.member[at, 0], s.member[at, 1]
@@ -186,7 +186,7 @@ def _price(s: Image, c: int, e: int, source: int, target: int, shared: bool, cha
         elif other == NO_ROLE:
             old, new = s.domain[s.relation[q, R_TOPOLOGY], source], s.domain[s.relation[q, R_TOPOLOGY], target]
             if old != new:
-                cost = _dearer(s, q, kind, mine, old, -1) + _dearer(s, q, kind, mine, new, 1)
+                cost = _more_expensive(s, q, kind, mine, old, -1) + _more_expensive(s, q, kind, mine, new, 1)
         elif other != mine:
             return False
         change[s.relation[q, R_TIER]] += s.relation[q, R_WEIGHT] * cost
@@ -194,7 +194,7 @@ def _price(s: Image, c: int, e: int, source: int, target: int, shared: bool, cha
 
 
 @inlined
-def _leavers(s: Image, c: int, source: int, target: int) -> int:
+def _leavers(s: SearchState, c: int, source: int, target: int) -> int:
     """Return by how much the leavers of a class change if one of its pods moves; -1 for no class."""
     nodes = s.head[H_NODES]
     if c < 0:
@@ -204,7 +204,7 @@ def _leavers(s: Image, c: int, source: int, target: int) -> int:
 
 
 @inlined
-def _higher_peak(s: Image, q: int, group: int, k: int, other: int, j: int) -> int:
+def _higher_peak(s: SearchState, q: int, group: int, k: int, other: int, j: int) -> int:
     """Return by how much the most leavers change if one group has ``k`` more and another, if it is one, ``j`` more."""
     base, histogram, most = s.relation[q, R_COUNT], s.relation[q, R_HISTOGRAM], s.relation[q, R_STATE]
     if other == group:
@@ -223,7 +223,7 @@ def _higher_peak(s: Image, q: int, group: int, k: int, other: int, j: int) -> in
 
 
 @inlined
-def _dearer(s: Image, q: int, kind: int, role: int, d: int, k: int) -> int:
+def _more_expensive(s: SearchState, q: int, kind: int, role: int, d: int, k: int) -> int:
     """Return by how much one more or less in a domain changes a `DomainCurve`, or the pairs of a `Pair`."""
     if d < 0:
         return 0

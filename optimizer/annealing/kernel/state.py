@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 Int64 = NDArray[np.int64]
 
 
-class Image(NamedTuple):
+class SearchState(NamedTuple):
     """A problem and a placement as flat arrays; `layout` names the columns.
 
     Pods are individuals here: pod ``p`` stands on node ``pod[p, P_NODE]``, where node number ``N`` is nowhere. What
@@ -34,7 +34,7 @@ class Image(NamedTuple):
         ``[row, N]`` number of `Allow` rules that forbid the node.
     choice, home
         Nodes open to each class, and nodes it started on, one class after another.
-    member, crew
+    member, participants
         ``[m, 2]`` relation and role of a class, one class after another; for `MovePeak` the role is the group. And
         the classes of each relation, one relation after another.
     relation, counter, domain
@@ -44,8 +44,8 @@ class Image(NamedTuple):
     curve, score, prefer, opened
         ``[K, 2]`` tier and weight; ``[S, 6]`` tier, weight, kind, first load, loads, first weight in ``load_weight``;
         ``[J, 3]`` tier, weight, first entry in ``table``; ``[O, 1]`` tier.
-    excess_weight
-        ``[T]`` weight of `Excess` in each tier.
+    violation_weight
+        ``[T]`` weight of `Violation` in each tier.
     transient
         ``[R]`` whether a capacity stays charged on the source of a move.
     thing
@@ -72,7 +72,7 @@ class Image(NamedTuple):
     choice: Int64
     home: Int64
     member: Int64
-    crew: Int64
+    participants: Int64
     relation: Int64
     counter: Int64
     domain: Int64
@@ -83,7 +83,7 @@ class Image(NamedTuple):
     prefer: Int64
     table: Int64
     opened: Int64
-    excess_weight: Int64
+    violation_weight: Int64
     transient: Int64
     thing: NDArray[np.int16]
     bundle: Int64

@@ -49,29 +49,29 @@ def refuted(generation: Generation, value: int, budget: Budget, threads: int = 1
     waste = waste_of(s, generation.tier, generation.master.limits, value)
     if (waste < 0).any():
         return True
-    meetings = [pricer.meeting(waste, LONGEST_LIST // s.groups) for pricer in generation.pricers]
-    unlisted = [g for g, meeting in enumerate(meetings) if meeting is None]
-    needed = s.size - s.affordable(generation.money(value), np.arange(s.kinds))
-    pivots = [k for k in _by_promise(s, needed, waste) if not s.upper[unlisted, k].any()][:ENOUGH]
-    if not pivots:
+    searches = [pricer.meet_in_the_middle(waste, LONGEST_LIST // s.groups) for pricer in generation.pricers]
+    unlisted = [g for g, meet_in_the_middle in enumerate(searches) if meet_in_the_middle is None]
+    needed = s.size - s.affordable(generation.dual_value(value), np.arange(s.kinds))
+    core_items = [k for k in _by_promise(s, needed, waste) if not s.upper[unlisted, k].any()][:ENOUGH]
+    if not core_items:
         return False
-    for meeting in meetings:
-        budget.spend(meeting.prepare(budget.work) if meeting else 0)
+    for meet_in_the_middle in searches:
+        budget.spend(meet_in_the_middle.prepare(budget.work) if meet_in_the_middle else 0)
 
     def listed(rank: int) -> list[tuple[int, Priced]]:
         """Find all patterns with this pivot and none of those before it."""
-        upper, pivot = s.upper.copy(), pivots[rank]
-        upper[:, pivots[:rank]] = 0
+        upper, core_item = s.upper.copy(), core_items[rank]
+        upper[:, core_items[:rank]] = 0
         return [
-            (g, generation.pricers[g].met(meeting, upper[g], pivot, min(LONGEST, budget.work), MOST))
-            for g, meeting in enumerate(meetings)
-            if meeting is not None and upper[g, pivot]
+            (g, generation.pricers[g].met(meet_in_the_middle, upper[g], core_item, min(LONGEST, budget.work), MOST))
+            for g, meet_in_the_middle in enumerate(searches)
+            if meet_in_the_middle is not None and upper[g, core_item]
         ]
 
     group, pattern = np.zeros(0, dtype=np.int64), np.zeros((0, s.kinds), dtype=np.int64)
     with ThreadPoolExecutor(threads) as pool:
-        for first in range(0, len(pivots), threads):
-            ranks = range(first, min(first + threads, len(pivots)))
+        for first in range(0, len(core_items), threads):
+            ranks = range(first, min(first + threads, len(core_items)))
             for rank, found in zip(ranks, list(pool.map(listed, ranks)), strict=True):
                 for g, met in found:
                     budget.spend(met.work)
@@ -79,7 +79,7 @@ def refuted(generation: Generation, value: int, budget: Budget, threads: int = 1
                         return False
                     group = np.append(group, np.full(len(met.patterns), g))
                     pattern = np.concatenate([pattern, met.patterns])
-                if _impossible(s, group, pattern, pivots[: rank + 1], needed, waste, budget):
+                if _impossible(s, group, pattern, core_items[: rank + 1], needed, waste, budget):
                     return True
     return False
 
@@ -90,9 +90,9 @@ def _by_promise(s: Structure, needed: Ints, waste: Ints) -> list[int]:
     The larger a pod, the fewer patterns hold it. Patterns of a kind cost the same to list however many of its pods must
     be covered, and the more there are, the less do these patterns suffice: where sizes are alike, numbers count.
     """
-    room = (s.nodes @ s.room) / s.nodes.sum()
-    tight = (waste < room) & (room > 0)
-    size = (np.maximum(0, s.demand[:, tight]) / room[tight]).sum(axis=1)
+    residual = (s.nodes @ s.residual) / s.nodes.sum()
+    tight = (waste < residual) & (residual > 0)
+    size = (np.maximum(0, s.demand[:, tight]) / residual[tight]).sum(axis=1)
     size[needed <= 0] = 0
     large = size >= LARGE * size.max(initial=0)
     order = np.lexsort([-size, -needed * large, ~large])
@@ -100,7 +100,7 @@ def _by_promise(s: Structure, needed: Ints, waste: Ints) -> list[int]:
 
 
 def _impossible(
-    s: Structure, group: Ints, pattern: Ints, pivots: list[int], needed: Ints, waste: Ints, budget: Budget
+    s: Structure, group: Ints, pattern: Ints, core_items: list[int], needed: Ints, waste: Ints, budget: Budget
 ) -> bool:
     """Whether no choice among patterns covers the pivots with the pods, the nodes and the room that there are."""
     builder = Builder()
@@ -112,12 +112,12 @@ def _impossible(
 
     for k in np.flatnonzero(pattern.any(axis=0)).tolist():
         builder.at_most(total(pattern[:, k]), int(s.size[k]))
-    for k in pivots:
+    for k in core_items:
         builder.at_least(total(pattern[:, k]), int(needed[k]))
     for g, nodes in enumerate(s.nodes.tolist()):
         builder.at_most(total((group == g).astype(np.int64)), nodes)
-    left = s.room[group] - pattern @ s.demand
-    for r in np.flatnonzero(waste < s.nodes @ s.room).tolist():
+    left = s.residual[group] - pattern @ s.demand
+    for r in np.flatnonzero(waste < s.nodes @ s.residual).tolist():
         builder.at_most(total(left[:, r]), int(waste[r]))
     _, status = run(builder.minimize(Linear()), budget)
     return status == cp_model.INFEASIBLE

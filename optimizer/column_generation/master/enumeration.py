@@ -79,7 +79,7 @@ def candidates(generation: Generation, value: int, work: int, cap: int, budget: 
     for g, patterns in enumerate(listed):
         generation.pool.add(g, patterns)
     chosen = [generation.pool.indices(g, patterns) for g, patterns in enumerate(listed)]
-    missing = s.spare.copy()
+    missing = s.optional.copy()
     for k in range(s.kinds):
         reduced = b * prices.missing[k] + a * prices.missing_price[k]
         if reduced > 0:
@@ -93,19 +93,19 @@ def waste_of(s: Structure, tier: int, limits: Ints, value: int) -> Ints:
     Whatever opens nodes or leaves pods without one is bought with the value, the most room for it first; what costs
     something in an earlier tier of value 0 cannot be had.
     """
-    barred_nodes, barred_pods = np.zeros(s.groups, dtype=np.bool_), np.zeros(s.kinds, dtype=np.bool_)
+    forbidden_nodes, forbidden_pods = np.zeros(s.groups, dtype=np.bool_), np.zeros(s.kinds, dtype=np.bool_)
     for t in np.flatnonzero(limits <= 0).tolist():
-        barred_nodes |= s.opening[t] > 0
-        barred_pods |= s.missing[t] > 0
+        forbidden_nodes |= s.opening[t] > 0
+        forbidden_pods |= s.missing[t] > 0
     costs = np.concatenate([s.opening[tier], s.missing[tier]]).tolist()
-    number = np.concatenate([np.where(barred_nodes, 0, s.nodes), np.where(barred_pods, 0, s.spare)]).tolist()
+    number = np.concatenate([np.where(forbidden_nodes, 0, s.nodes), np.where(forbidden_pods, 0, s.optional)]).tolist()
     budget = value - int(s.constant[tier])
     waste = []
     for r in range(s.demand.shape[1]):
-        gains = [*s.room[:, r].tolist(), *np.maximum(0, s.demand[:, r]).tolist()]
+        gains = [*s.residual[:, r].tolist(), *np.maximum(0, s.demand[:, r]).tolist()]
         # A negative demand that stays away takes the room with it that it would have made.
         left = -int((s.demand[:, r] * s.size).sum())
-        money = budget
+        dual_value = budget
         offers = sorted(
             ((gain, cost, n) for gain, cost, n in zip(gains, costs, number, strict=True) if gain and n),
             key=lambda offer: (offer[1] > 0, -Fraction(offer[0], max(1, offer[1]))),
@@ -114,8 +114,8 @@ def waste_of(s: Structure, tier: int, limits: Ints, value: int) -> Ints:
             if not cost:
                 left += gain * n
                 continue
-            bought = min(cost * n, max(0, money))
+            bought = min(cost * n, max(0, dual_value))
             left += gain * bought // cost
-            money -= bought
+            dual_value -= bought
         waste.append(min(left, UNLIMITED) if budget >= 0 else -1)
     return np.array(waste, dtype=np.int64)

@@ -86,7 +86,7 @@ class Generation:
         value = self.certificate.value
         return max(0, self.structure.attainable(self.tier, -(-value.numerator // value.denominator)))
 
-    def money(self, value: int) -> Ints:
+    def dual_value(self, value: int) -> Ints:
         """``[t + 1]`` what may be paid in the earlier tiers, and in this one if it is to be at most ``value``."""
         return np.append(self.master.limits, value - int(self.structure.constant[self.tier]))
 

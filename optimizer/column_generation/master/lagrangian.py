@@ -57,8 +57,8 @@ class Prices:
         """Return the bound at a share of the prices, if no pattern of group ``g`` is worth more than ``best[g]``."""
         a, b = share.numerator, share.denominator
         value = b * self.constant + a * self.fixed
-        for spare, cost, price in zip(structure.spare.tolist(), self.missing, self.missing_price, strict=True):
-            value += spare * min(0, b * cost + a * price)
+        for optional, cost, price in zip(structure.optional.tolist(), self.missing, self.missing_price, strict=True):
+            value += optional * min(0, b * cost + a * price)
         for nodes, cost, price, worth in zip(
             structure.nodes.tolist(), self.opening, self.opening_price, best, strict=True
         ):

@@ -130,7 +130,7 @@ class Master:
             tiers = np.flatnonzero(s.missing[:tier, k])
             index = np.concatenate([[k], kinds + groups + tiers]).astype(np.int32)
             amount = np.concatenate([[1.0], s.missing[tiers, k]])
-            lp.addCol(float(s.missing[tier, k]), 0.0, float(s.spare[k]), len(index), index, amount)
+            lp.addCol(float(s.missing[tier, k]), 0.0, float(s.optional[k]), len(index), index, amount)
 
     def solve(self, budget: Budget) -> Solution | None:
         """Solve over all patterns of the pool; ``None`` if there is no solution with what is fixed, or no time."""

@@ -9,7 +9,7 @@ from stowplan.optimizer.column_generation.master.restricted import INFINITE, Dua
 from stowplan.optimizer.column_generation.structure import Structure
 
 
-def pooled_duals(structure: Structure, tier: int, reached: tuple[int, ...]) -> Duals:
+def surrogate_duals(structure: Structure, tier: int, reached: tuple[int, ...]) -> Duals:
     """Return the prices of the pooled relaxation, with which the bound of patterns is at least as good as its own.
 
     Columns are the pods without a node, the nodes in use of each group, and the pods of each kind in each group;
@@ -19,12 +19,12 @@ def pooled_duals(structure: Structure, tier: int, reached: tuple[int, ...]) -> D
     lp = highspy.Highs()
     lp.setOptionValue("output_flag", False)
     lp.setOptionValue("threads", 1)
-    rooms = s.demand.shape[1]
-    first_tier = s.kinds + s.groups * rooms
+    residuals = s.demand.shape[1]
+    first_tier = s.kinds + s.groups * residuals
     rows = first_tier + tier
     lower = np.concatenate([s.size * 1.0, np.full(rows - s.kinds, -INFINITE)])
     limits = np.array(reached, dtype=np.int64) - s.constant[:tier]
-    upper = np.concatenate([np.full(s.kinds, INFINITE), np.zeros(s.groups * rooms), limits * 1.0])
+    upper = np.concatenate([np.full(s.kinds, INFINITE), np.zeros(s.groups * residuals), limits * 1.0])
     empty = np.zeros(0, dtype=np.int32)
     lp.addRows(rows, lower, upper, 0, empty, empty, np.zeros(0))
 
@@ -34,15 +34,15 @@ def pooled_duals(structure: Structure, tier: int, reached: tuple[int, ...]) -> D
 
     for k in range(s.kinds):
         tiers = [(first_tier + t, float(s.missing[t, k])) for t in range(tier) if s.missing[t, k]]
-        column(float(s.missing[tier, k]), float(s.spare[k]), [(k, 1.0), *tiers])
+        column(float(s.missing[tier, k]), float(s.optional[k]), [(k, 1.0), *tiers])
     for g in range(s.groups):
-        space = [(s.kinds + g * rooms + r, -1.0) for r in range(rooms)]
+        space = [(s.kinds + g * residuals + r, -1.0) for r in range(residuals)]
         tiers = [(first_tier + t, float(s.opening[t, g])) for t in range(tier) if s.opening[t, g]]
         column(float(s.opening[tier, g]), float(s.nodes[g]), space + tiers)
         # Rows are divided by the room, so that bytes and cores are of one size.
-        share = s.demand / np.maximum(s.room[g], 1)
+        share = s.demand / np.maximum(s.residual[g], 1)
         for k in np.flatnonzero(s.upper[g]).tolist():
-            used = [(s.kinds + g * rooms + r, float(share[k, r])) for r in np.flatnonzero(s.demand[k]).tolist()]
+            used = [(s.kinds + g * residuals + r, float(share[k, r])) for r in np.flatnonzero(s.demand[k]).tolist()]
             column(0.0, float(s.upper[g, k] * s.nodes[g]), [(k, 1.0), *used])
     lp.run()
     prices = np.asarray(lp.getSolution().row_dual)

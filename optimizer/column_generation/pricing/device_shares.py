@@ -16,7 +16,7 @@ from stowplan.models.bin_packing import EFFORT
 from stowplan.models.problem import Devices, Problem
 from stowplan.optimizer.column_generation.pricing.dual_feasible import demanded_weights
 from stowplan.optimizer.compiled.bin_packing import distribute
-from stowplan.optimizer.evaluate import Judge
+from stowplan.optimizer.evaluate import Evaluator
 
 Taken = tuple[Ints, Ints, int, int, Ints]
 """Whole devices and share of each kind, size and number of devices, and the shares that are held."""
@@ -100,14 +100,14 @@ def sums_of(problem: Problem, rule: Devices) -> Iterator[tuple[int, Ints, Ints]]
     yield limit, limit * rule.whole + weight[which[: len(rule.part)]], free
 
 
-def packing_of(judge: Judge) -> Packing:
+def packing_of(evaluator: Evaluator) -> Packing:
     """Read the first rule that has shares to pack; of further ones, patterns know the sums only.
 
     A node that is exceeded at the start may stay so, by no more than at the start.
     """
-    problem = judge.problem
+    problem = evaluator.problem
     classes, nodes = problem.shape
-    for rule, before in zip(problem.rules, judge.start_excess, strict=True):
+    for rule, before in zip(problem.rules, evaluator.start_violations, strict=True):
         if isinstance(rule, Devices) and rule.part.any():
             held: list[list[int]] = [[] for _ in range(nodes)]
             for n, part in zip(rule.held_node.tolist(), rule.held_part.tolist(), strict=True):

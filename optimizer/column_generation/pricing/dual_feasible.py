@@ -36,7 +36,7 @@ def demanded_weights(parts: Ints, number: Ints, size: int) -> tuple[int, Ints]:
         The limit, and ``[i]`` the weight of each share.
     """
     step = max(int(np.gcd.reduce(parts)), -(-size // GRID))
-    steps, room = parts // step, size // step
+    steps, residual = parts // step, size // step
     lp = highspy.Highs()
     lp.setOptionValue("output_flag", False)
     lp.setOptionValue("threads", 1)
@@ -51,21 +51,21 @@ def demanded_weights(parts: Ints, number: Ints, size: int) -> tuple[int, Ints]:
         if len(duals) != rows or not np.isfinite(duals).all():
             break
         price = np.maximum(0.0, duals)
-        filling = _filling(steps, price, room)
+        filling = _filling(steps, price, residual)
         if filling @ price <= 1 + 1e-9:
             break
         used = np.flatnonzero(filling).astype(np.int32)
         lp.addCol(1.0, 0.0, highspy.kHighsInf, len(used), used, filling[used] * 1.0)
     weight: Ints = np.rint(price * UNIT).astype(np.int64)
     # Whatever the prices are worth, what the best filling weighs is a limit.
-    return int(_filling(steps, weight, room) @ weight), weight
+    return int(_filling(steps, weight, residual) @ weight), weight
 
 
-def _filling(steps: Ints, worth: Ints | Floats, room: int) -> Ints:
+def _filling(steps: Ints, worth: Ints | Floats, residual: int) -> Ints:
     """``[i]`` how often each share is in the filling of a device that is worth most, by dynamic programming."""
-    best = np.zeros(room + 1, dtype=worth.dtype)
-    last = np.full(room + 1, -1, dtype=np.int64)
-    for space in range(1, room + 1):
+    best = np.zeros(residual + 1, dtype=worth.dtype)
+    last = np.full(residual + 1, -1, dtype=np.int64)
+    for space in range(1, residual + 1):
         best[space] = best[space - 1]
         fits = np.flatnonzero(steps <= space)
         if len(fits):
@@ -74,7 +74,7 @@ def _filling(steps: Ints, worth: Ints | Floats, room: int) -> Ints:
             if gain[most] > best[space]:
                 best[space], last[space] = gain[most], fits[most]
     filling = np.zeros(len(steps), dtype=np.int64)
-    space = room
+    space = residual
     while space > 0:
         if last[space] < 0:
             space -= 1

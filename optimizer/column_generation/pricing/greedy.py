@@ -15,7 +15,7 @@ def fill_each(
     value: Ints,
     order: Ints,
     demand: Ints,
-    room: Ints,
+    residual: Ints,
     upper: Ints,
     whole: Ints,
     part: Ints,
@@ -42,7 +42,7 @@ def fill_each(
         worth[first] = 0
         if upper[first] <= 0:
             continue
-        rem[:] = room - demand[first]
+        rem[:] = residual - demand[first]
         x[:] = 0
         if (rem < 0).any() or (size > 0 and distribute(x, first, whole, part, size, held, HASTE, space) <= 0):
             continue

@@ -92,7 +92,7 @@ def _maximal(
     part: Ints,
     size: int,
     held: Ints,
-    room: Ints,
+    residual: Ints,
 ) -> tuple[bool, int]:
     """Whether no pod can be added to a pattern, ``extra`` (a kind, or -1) being part of it already; and the work.
 
@@ -100,7 +100,7 @@ def _maximal(
 
     Parameters
     ----------
-    room
+    residual
         ``[i]`` is written.
     """
     kinds, rows = demand.shape
@@ -108,7 +108,7 @@ def _maximal(
         x[extra] += 1
     maximal = True
     looked = kinds
-    refused = np.array([size + 1, len(room) + 1], dtype=np.int64)
+    refused = np.array([size + 1, len(residual) + 1], dtype=np.int64)
     for k in range(kinds):
         if x[k] >= upper[k]:
             continue
@@ -119,7 +119,7 @@ def _maximal(
                 fit = False
                 break
         if fit:
-            verdict, work = admit(x, k, whole, part, size, held, False, room, room, refused, EFFORT)
+            verdict, work = admit(x, k, whole, part, size, held, False, residual, residual, refused, EFFORT)
             looked += work
             if verdict > 0:
                 maximal = False
@@ -145,7 +145,7 @@ def search(
     weight: Floats,
     surrogate: float,
     demand: Ints,
-    room: Ints,
+    residual: Ints,
     upper: Ints,
     whole: Ints,
     part: Ints,
@@ -169,7 +169,7 @@ def search(
         value per weight.
     surrogate
         Room in the surrogate row.
-    demand, room
+    demand, residual
         ``[k, r]`` and ``[r]``.
     whole, part, size, devices, held
         ``[k]`` devices that a pod has for itself, and its share of one more; size of a device, 0 if there is nothing to
@@ -219,7 +219,7 @@ def search(
     best = least
     patterns = 0
     looked = 0
-    rem[0] = room
+    rem[0] = residual
     left[0] = surrogate
     if size > 0:
         known[0] = distribute(x, -1, whole, part, size, held, EFFORT, space_on[0]) > 0
@@ -268,12 +268,12 @@ def search(
                         split = fitting
             # Of those, who can be part of a pattern that is good enough?
             hope, critical = _gain(value, weight, fits[d], times[d], 0, split, fitting, left[d], no_limit, top[d])
-            spare = worth[d] + hope - (least if everything else best + 1)
+            optional = worth[d] + hope - (least if everything else best + 1)
             number[d] = 0
             middle[d] = 0
             top[d, :] = 0
             smallest[:] = no_limit
-            if everything and spare >= 0:
+            if everything and optional >= 0:
                 # Can those who fit fill every row as far as it must be filled?
                 for r in range(rows):
                     lacking = rem[d, r] - waste[r]
@@ -283,12 +283,12 @@ def search(
                             if lacking <= 0:
                                 break
                         if lacking > 0:
-                            spare = -1.0
+                            optional = -1.0
                             break
-            if spare >= 0:
+            if optional >= 0:
                 for j in range(fitting):
                     k = fits[d, j]
-                    if critical * weight[k] - value[k] > spare * (1 + SAFE) + 1e-3 * (1 + critical):
+                    if critical * weight[k] - value[k] > optional * (1 + SAFE) + 1e-3 * (1 + critical):
                         continue
                     often = times[d, j]
                     fits[d, number[d]] = k

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stowplan.models.arrays import Ints
-from stowplan.optimizer.column_generation.pricing.suffixes import Tails, list_tails, tail_length
+from stowplan.optimizer.column_generation.pricing.suffixes import SuffixLists, list_suffixes, suffix_length
 from stowplan.optimizer.compiled.jit import allocating, compiled, inlined
 
 LONGEST_LIST = 400_000
@@ -37,41 +37,41 @@ UNREACHED = 1 << 61
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Key:
-    """What multisets are listed by: ``Σ_r weight[r]·demand[r]``; a full node has ``room``, less at most ``waste``."""
+    """What multisets are listed by: ``Σ_r weight[r]·demand[r]``; a full node has ``residual`` less at most ``waste``."""
 
     demand: Ints
-    room: int
+    residual: int
     waste: int
 
 
-def key_of(demand: Ints, room: Ints, waste: Ints, rare: int = RARE) -> Key | None:
+def key_of(demand: Ints, residual: Ints, waste: Ints, rare: int = RARE) -> Key | None:
     """Choose the key: all rows of which nothing may be left, or the row of which the least may be.
 
     ``None`` if more than one in ``rare`` amounts would do.
     """
-    if not len(room):
+    if not len(residual):
         return None
-    r = min(range(len(room)), key=lambda r: (int(waste[r]) + 1) / (int(room[r]) + 1))
-    found = Key(demand[:, r], int(room[r]), int(waste[r]))
+    r = min(range(len(residual)), key=lambda r: (int(waste[r]) + 1) / (int(residual[r]) + 1))
+    found = Key(demand[:, r], int(residual[r]), int(waste[r]))
     digits, total, scale = np.zeros(len(demand), dtype=np.int64), 0, 1
     for r in np.flatnonzero(waste == 0).tolist():
         # Sums of a few pods may be several times the room; that only lets a few false ones through.
-        if scale * (int(room[r]) + 1) * 16 > 1 << 60:
+        if scale * (int(residual[r]) + 1) * 16 > 1 << 60:
             break
         digits += scale * demand[:, r]
-        total += scale * int(room[r])
-        scale *= int(room[r]) + 1
-    if total > found.room / (found.waste + 1):
+        total += scale * int(residual[r])
+        scale *= int(residual[r]) + 1
+    if total > found.residual / (found.waste + 1):
         found = Key(digits, total, 0)
-    return found if found.room > rare * (found.waste + 1) else None
+    return found if found.residual > rare * (found.waste + 1) else None
 
 
-class Meeting:
+class MeetInTheMiddle:
     """Finds patterns that leave at most so much of each row; lists are kept from one time to the next.
 
     Parameters
     ----------
-    demand, room
+    demand, residual
         ``[k, r]`` and ``[r]``.
     waste
         ``[r]`` how much of each row may be left.
@@ -79,18 +79,18 @@ class Meeting:
         Multisets listed at most.
     """
 
-    def __init__(self, key: Key, demand: Ints, room: Ints, waste: Ints, longest: int = LONGEST_LIST) -> None:
+    def __init__(self, key: Key, demand: Ints, residual: Ints, waste: Ints, longest: int = LONGEST_LIST) -> None:
         self._order = np.argsort(key.demand, kind="stable")
         # The key is one row more: the last.
         self._demand = np.ascontiguousarray(np.column_stack([demand, key.demand])[self._order])
-        self._room, self._waste = np.append(room, key.room), np.append(waste, key.waste)
-        self._length = tail_length(len(demand), longest)
-        self._tails: list[Tails] = []
+        self._residual, self._waste = np.append(residual, key.residual), np.append(waste, key.waste)
+        self._length = suffix_length(len(demand), longest)
+        self._suffixes: list[SuffixLists] = []
 
     @property
     def ready(self) -> bool:
         """Whether all lists are there."""
-        return len(self._tails) == self._length
+        return len(self._suffixes) == self._length
 
     def prepare(self, work: int) -> int:
         """Make the lists, if there are none and it takes no more work than so much; return the work."""
@@ -99,7 +99,7 @@ class Meeting:
         if self.ready or listing > work:
             return 1
         window = int(self._waste[-1]) + 1
-        self._tails = [list_tails(self._demand[:, -1], h, window) for h in range(1, self._length + 1)]
+        self._suffixes = [list_suffixes(self._demand[:, -1], h, window) for h in range(1, self._length + 1)]
         return listing
 
     def find(self, upper: Ints, held: Ints, work: int, cap: int) -> tuple[NDArray[np.int16], int, bool]:
@@ -115,13 +115,13 @@ class Meeting:
         kinds, rows = self._demand.shape
         found = np.zeros((cap, kinds), dtype=np.int16)
         upper, held = upper[self._order], held[self._order]
-        reach = self._room + np.maximum(0, -self._demand).T @ upper
+        reach = self._residual + np.maximum(0, -self._demand).T @ upper
         looked, number = self.prepare(work), 0
         complete = self.ready
-        alone = self._room - held @ self._demand
+        alone = self._residual - held @ self._demand
         if held.any() and ((alone >= 0) & (alone <= self._waste)).all():
             found[0], number = held, 1
-        for h, tails in enumerate(self._tails, 1):
+        for h, suffixes in enumerate(self._suffixes, 1):
             if not complete:
                 break
             # Patterns of fewer pods than the longest tail have no small part.
@@ -129,7 +129,7 @@ class Meeting:
             for r in range(rows):
                 least[:, r] = _least(self._demand[:, r], upper - held, h)
                 most[:, r] = -_least(-self._demand[:, r], upper - held, h)
-            frame = _Frame(tails, self._demand, self._room, reach, self._waste, least, most, upper)
+            frame = _Frame(suffixes, self._demand, self._residual, reach, self._waste, least, most, upper)
             number, more, complete = _meet(frame, held, h == self._length, work - looked, found, number)
             looked += more
         patterns = np.zeros((number, kinds), dtype=np.int16)
@@ -142,7 +142,7 @@ class _Frame(NamedTuple):
 
     Parameters
     ----------
-    demand, room, waste
+    demand, residual, waste
         ``[k, r]``, ``[r]`` and ``[r]``; the last row is the key, by which kinds are sorted.
     reach
         ``[r]`` room, with all that pods can make.
@@ -152,9 +152,9 @@ class _Frame(NamedTuple):
         ``[k]`` most pods of each kind.
     """
 
-    tails: Tails
+    suffixes: SuffixLists
     demand: Ints
-    room: Ints
+    residual: Ints
     reach: Ints
     waste: Ints
     least: Ints
@@ -273,19 +273,21 @@ def _likely(f: _Frame, load: Ints, x: Ints, first: int, likely: Ints) -> tuple[i
     """
     kinds, rows = f.demand.shape
     key = rows - 1
-    lowest, stretches = f.tails.sums[0], len(f.tails.seen) << 6
+    lowest, stretches = f.suffixes.sums[0], len(f.suffixes.seen) << 6
     count = 0
     for k in range(first, kinds):
         if _beyond(f, load, k):
             return count, k - first
         hope = x[k] < f.upper[k]
         for r in range(rows):
-            left = f.room[r] - load[r] - f.demand[k, r]
+            left = f.residual[r] - load[r] - f.demand[k, r]
             hope = hope and f.least[k, r] <= left and f.most[k, r] >= left - f.waste[r]
         if hope:
-            high = f.room[key] - load[key] - f.demand[k, key] - lowest
-            begin, end = max(0, (high - f.waste[key]) >> f.tails.shift), min(stretches - 1, high >> f.tails.shift)
-            bits = f.tails.seen[begin >> 6] >> np.uint64(begin & 63) | f.tails.seen[end >> 6] >> np.uint64(end & 63)
+            high = f.residual[key] - load[key] - f.demand[k, key] - lowest
+            begin, end = max(0, (high - f.waste[key]) >> f.suffixes.shift), min(stretches - 1, high >> f.suffixes.shift)
+            bits = f.suffixes.seen[begin >> 6] >> np.uint64(begin & 63) | f.suffixes.seen[end >> 6] >> np.uint64(
+                end & 63
+            )
             likely[count] = k
             count += 1 if bits & np.uint64(1) else 0
     return count, kinds - first
@@ -295,13 +297,13 @@ def _likely(f: _Frame, load: Ints, x: Ints, first: int, likely: Ints) -> tuple[i
 def _look(f: _Frame, load: Ints, x: Ints, last: int, found: NDArray[np.int16], number: int) -> tuple[int, int, bool]:
     """Add to a beginning ``x`` all tails of kinds from ``last`` on that fill the node; see `_meet`."""
     key = f.demand.shape[1] - 1
-    high = f.room[key] - load[key]
+    high = f.residual[key] - load[key]
     looked = 10
-    for i in range(np.searchsorted(f.tails.sums, high - f.waste[key]), len(f.tails.sums)):
-        if f.tails.sums[i] > high:
+    for i in range(np.searchsorted(f.suffixes.sums, high - f.waste[key]), len(f.suffixes.sums)):
+        if f.suffixes.sums[i] > high:
             break
         looked += 5
-        members = f.tails.members[i]
+        members = f.suffixes.members[i]
         if members[0] < last or not _even(f, members, load):
             continue
         for k in members:
@@ -325,8 +327,8 @@ def _look(f: _Frame, load: Ints, x: Ints, last: int, found: NDArray[np.int16], n
 def _even(f: _Frame, members: NDArray[np.int16], load: Ints) -> bool:
     """Whether a tail leaves at most ``waste`` of each row."""
     even = True
-    for r in range(len(f.room)):
-        left = f.room[r] - load[r]
+    for r in range(len(f.residual)):
+        left = f.residual[r] - load[r]
         for k in members:
             left -= f.demand[k, r]
         even = even and 0 <= left <= f.waste[r]

@@ -12,8 +12,8 @@ from stowplan.models.arrays import Floats, Ints
 from stowplan.optimizer.column_generation.pricing.device_shares import Taken, holds
 from stowplan.optimizer.column_generation.pricing.greedy import fill_each
 from stowplan.optimizer.column_generation.pricing.kernels import search
-from stowplan.optimizer.column_generation.pricing.meet_in_the_middle import LONGEST_LIST, Meeting, key_of
-from stowplan.optimizer.column_generation.pricing.suffixes import tail_length
+from stowplan.optimizer.column_generation.pricing.meet_in_the_middle import LONGEST_LIST, MeetInTheMiddle, key_of
+from stowplan.optimizer.column_generation.pricing.suffixes import suffix_length
 from stowplan.optimizer.column_generation.structure import Structure
 
 KEPT = 24
@@ -53,13 +53,13 @@ class Pricer:
         self.kinds = np.flatnonzero(structure.upper[group] > 0)
         upper: Ints = structure.upper[group, self.kinds]
         demand = structure.demand[self.kinds]
-        binding = np.maximum(0, demand).astype(np.float64).T @ upper > structure.room[group] * (1 - 1e-9)
+        binding = np.maximum(0, demand).astype(np.float64).T @ upper > structure.residual[group] * (1 - 1e-9)
         self._binding = binding
         self._demand = np.ascontiguousarray(demand[:, binding])
-        self._room = np.ascontiguousarray(structure.room[group, binding])
+        self._residual = np.ascontiguousarray(structure.residual[group, binding])
         self._upper: Ints = upper
         self._on_devices = structure.shares[group]
-        self._relaxed = _Knapsack(self._demand, self._room, upper) if len(self.kinds) and binding.any() else None
+        self._relaxed = _Knapsack(self._demand, self._residual, upper) if len(self.kinds) and binding.any() else None
 
     def best(self, value: Ints, least: int, work: int, upper: Ints | None = None) -> Priced:
         """Find the most valuable pattern.
@@ -83,13 +83,13 @@ class Pricer:
             weight,
             surrogate,
             np.ascontiguousarray(self._demand[order]),
-            self._room,
+            self._residual,
             self._limit(upper)[order],
             *self._shares(order),
             makers,
             least,
             False,
-            np.full(len(self._room), UNLIMITED),
+            np.full(len(self._residual), UNLIMITED),
             work,
             found,
         )
@@ -106,9 +106,9 @@ class Pricer:
             ``[r]`` patterns that leave more than so much of a row are left out, and pods that make room may be missing
             from a pattern if it would leave more with them.
         """
-        meeting = None if waste is None else self.meeting(waste)
-        if meeting is not None:
-            met = self.met(meeting, None, None, work, cap)
+        meet_in_the_middle = None if waste is None else self.meet_in_the_middle(waste)
+        if meet_in_the_middle is not None:
+            met = self.met(meet_in_the_middle, None, None, work, cap)
             return replace(met, patterns=met.patterns[met.patterns @ value >= least])
         ordered = self._ordered(value, None, positive=False)
         if ordered is None:
@@ -120,37 +120,39 @@ class Pricer:
             weight,
             surrogate,
             np.ascontiguousarray(self._demand[order]),
-            self._room,
+            self._residual,
             self._upper[order],
             *self._shares(order),
             makers,
             least,
             True,
-            np.full(len(self._room), UNLIMITED) if waste is None else waste[self._binding],
+            np.full(len(self._residual), UNLIMITED) if waste is None else waste[self._binding],
             work,
             found,
         )
         return Priced(bound, self._patterns(found[:number], order), complete, looked)
 
-    def meeting(self, waste: Ints, longest: int = LONGEST_LIST) -> Meeting | None:
+    def meet_in_the_middle(self, waste: Ints, longest: int = LONGEST_LIST) -> MeetInTheMiddle | None:
         """Return who finds patterns that leave at most ``waste``; ``None`` if that is not little in any row."""
-        key = key_of(self._demand, self._room, waste[self._binding])
-        if key is None or not tail_length(len(self.kinds), longest):
+        key = key_of(self._demand, self._residual, waste[self._binding])
+        if key is None or not suffix_length(len(self.kinds), longest):
             return None
-        return Meeting(key, self._demand, self._room, waste[self._binding], longest)
+        return MeetInTheMiddle(key, self._demand, self._residual, waste[self._binding], longest)
 
-    def met(self, meeting: Meeting, upper: Ints | None, pivot: int | None, work: int, cap: int) -> Priced:
+    def met(
+        self, meet_in_the_middle: MeetInTheMiddle, upper: Ints | None, core_item: int | None, work: int, cap: int
+    ) -> Priced:
         """Find all patterns that leave little room, whatever they are worth.
 
         Parameters
         ----------
         upper
             ``[k]`` a tighter limit of pods of each kind.
-        pivot
+        core_item
             A kind of which there must be a pod.
         """
-        held = (self.kinds == pivot).astype(np.int64)
-        patterns, looked, complete = meeting.find(self._limit(upper), held, work, cap)
+        held = (self.kinds == core_item).astype(np.int64)
+        patterns, looked, complete = meet_in_the_middle.find(self._limit(upper), held, work, cap)
         shares = self._shares(np.arange(len(self.kinds)))
         fit = [holds(x, *shares) for x in patterns.astype(np.int64)]
         return Priced(UNLIMITED, self._patterns(patterns[fit], np.arange(len(self.kinds))), complete, looked)
@@ -164,7 +166,7 @@ class Pricer:
         found = np.zeros((len(self.kinds), len(self.kinds)), dtype=np.int16)
         worth = np.zeros(len(self.kinds), dtype=np.int64)
         shares = self._shares(np.arange(len(self.kinds)))
-        fill_each(value[self.kinds], order, self._demand, self._room, self._limit(upper), *shares, found, worth)
+        fill_each(value[self.kinds], order, self._demand, self._residual, self._limit(upper), *shares, found, worth)
         everyone = np.zeros((len(found), self._all), dtype=np.int16)
         everyone[:, self.kinds] = found
         return everyone, worth
@@ -190,7 +192,7 @@ class Pricer:
             weight, surrogate = np.zeros(len(self.kinds)), 0.0
         else:
             multipliers = self._relaxed.multipliers(values, limit)
-            weight, surrogate = self._demand @ multipliers, float(self._room @ multipliers)
+            weight, surrogate = self._demand @ multipliers, float(self._residual @ multipliers)
         density = values[chosen] / np.maximum(weight[chosen], 1e-12)
         density[weight[chosen] <= 0] = np.inf
         order = chosen[np.lexsort([-weight[chosen], -density, ~makes[chosen]])]
@@ -205,15 +207,15 @@ class Pricer:
 class _Knapsack:
     """The linear relaxation of a knapsack with several rows; its duals weigh the rows of the surrogate."""
 
-    def __init__(self, demand: Ints, room: Ints, upper: Ints) -> None:
-        self._scale = 1.0 / np.maximum(room, 1)
+    def __init__(self, demand: Ints, residual: Ints, upper: Ints) -> None:
+        self._scale = 1.0 / np.maximum(residual, 1)
         self._upper = upper
         self._lp = lp = highspy.Highs()
         lp.setOptionValue("output_flag", False)
         lp.setOptionValue("threads", 1)
-        rows = len(room)
+        rows = len(residual)
         empty = np.zeros(0, dtype=np.int32)
-        lp.addRows(rows, np.full(rows, -highspy.kHighsInf), room * self._scale, 0, empty, empty, np.zeros(0))
+        lp.addRows(rows, np.full(rows, -highspy.kHighsInf), residual * self._scale, 0, empty, empty, np.zeros(0))
         kinds, columns = np.nonzero(demand)
         begins = np.searchsorted(kinds, np.arange(len(demand))).astype(np.int32)
         amounts = (demand * self._scale)[kinds, columns]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from stowplan.models.arrays import Ints
 from stowplan.optimizer.compiled.jit import compiled
 
-LONGEST_TAIL = 4
+LONGEST_SUFFIX = 4
 """Pods of a tail at most."""
 
 MOST_BITS = 26
@@ -25,7 +25,7 @@ SPARSE = 4
 """There are up to 2 to this power as many stretches as multisets."""
 
 
-class Tails(NamedTuple):
+class SuffixLists(NamedTuple):
     """Multisets of ``h`` kinds.
 
     Parameters
@@ -43,12 +43,12 @@ class Tails(NamedTuple):
     shift: int
 
 
-def tail_length(kinds: int, longest: int) -> int:
+def suffix_length(kinds: int, longest: int) -> int:
     """How many kinds make tails, if no list may be longer than ``longest``; 0 if even one is too many."""
-    return max((h for h in range(1, LONGEST_TAIL + 1) if math.comb(kinds + h - 1, h) <= longest), default=0)
+    return max((h for h in range(1, LONGEST_SUFFIX + 1) if math.comb(kinds + h - 1, h) <= longest), default=0)
 
 
-def list_tails(key: Ints, h: int, window: int) -> Tails:
+def list_suffixes(key: Ints, h: int, window: int) -> SuffixLists:
     """List all multisets of ``h`` kinds, to be looked up by a stretch of ``window`` numbers.
 
     Parameters
@@ -71,7 +71,7 @@ def list_tails(key: Ints, h: int, window: int) -> Tails:
     shift = max(0, span.bit_length() - bits, window.bit_length())
     seen = np.zeros((span >> shift >> 6) + 1, dtype=np.uint64)
     _mark(sums, shift, seen)
-    return Tails(sums, members, seen, shift)
+    return SuffixLists(sums, members, seen, shift)
 
 
 @compiled

@@ -53,7 +53,7 @@ def _fill(structure: Structure, wanted: Ints) -> None:
     missing = structure.size - wanted.sum(axis=0)
     if not missing.any():
         return
-    room = structure.room[structure.group] - wanted @ structure.demand
+    residual = structure.residual[structure.group] - wanted @ structure.demand
     upper = structure.upper[structure.group] - wanted
     shut = (wanted.sum(axis=1) == 0) & (structure.opening[:, structure.group].sum(axis=0) > 0)
     # The most urgent first, the smallest of them before the others.
@@ -61,16 +61,16 @@ def _fill(structure: Structure, wanted: Ints) -> None:
     everyone = np.arange(structure.kinds)
     for k in order.tolist():
         # A node that cannot take a pod of the kind now cannot take one later either.
-        candidates = np.flatnonzero((upper[:, k] > 0) & (room >= structure.demand[k]).all(axis=1))
+        candidates = np.flatnonzero((upper[:, k] > 0) & (residual >= structure.demand[k]).all(axis=1))
         for n in candidates[np.argsort(shut[candidates], kind="stable")].tolist():
             shares = structure.shares[structure.group[n]].of(everyone)
-            while missing[k] and upper[n, k] > 0 and (room[n] >= structure.demand[k]).all():
+            while missing[k] and upper[n, k] > 0 and (residual[n] >= structure.demand[k]).all():
                 wanted[n, k] += 1
                 if not holds(wanted[n], *shares):
                     wanted[n, k] -= 1
                     break
                 upper[n, k] -= 1
-                room[n] -= structure.demand[k]
+                residual[n] -= structure.demand[k]
                 shut[n] = False
                 missing[k] -= 1
             if not missing[k]:
@@ -91,7 +91,7 @@ def _classes(problem: Problem, structure: Structure, wanted: Ints, near: Placeme
         need[:, k] -= stay
         left[c] -= int(stay.sum())
     members: list[list[int]] = [[] for _ in range(structure.kinds)]
-    for c in np.argsort(problem.spare - problem.size, kind="stable").tolist():
+    for c in np.argsort(problem.optional - problem.size, kind="stable").tolist():
         members[int(structure.kind[c])].append(c)
     for n, k in zip(*np.nonzero(need), strict=True):
         for c in members[int(k)]:

@@ -69,21 +69,21 @@ def _left_out(generation: Generation, target: int, random: np.random.Generator) 
     out = np.zeros(s.kinds, dtype=np.int64)
     if s.opening[tier].any():
         return out
-    money = generation.money(target - int(s.step[tier]))
-    size = np.maximum(0, s.demand) @ (1 / np.maximum(1, s.nodes @ s.room))
+    dual_value = generation.dual_value(target - int(s.step[tier]))
+    size = np.maximum(0, s.demand) @ (1 / np.maximum(1, s.nodes @ s.residual))
     worth = size / np.maximum(s.missing[tier], 1e-9) * random.uniform(0.5, 1, s.kinds)
     for k in np.argsort(-worth, kind="stable").tolist():
-        out[k] = s.affordable(money, np.array([k]))[0]
-        money = money - out[k] * s.missing[: tier + 1, k]
+        out[k] = s.affordable(dual_value, np.array([k]))[0]
+        dual_value = dual_value - out[k] * s.missing[: tier + 1, k]
     return out
 
 
 def _prices(generation: Generation, left: Ints, nodes: Ints, chance: Floats, power: float) -> Ints:
     """``[k]`` what a pod of each kind is worth, as whole numbers above 0."""
     s = generation.structure
-    room = np.maximum(1.0, nodes @ s.room)
-    asked = np.maximum(0, s.demand.T @ left) / room
-    size = np.maximum(0, s.demand) @ (asked * chance / room)
+    residual = np.maximum(1.0, nodes @ s.residual)
+    asked = np.maximum(0, s.demand.T @ left) / residual
+    size = np.maximum(0, s.demand) @ (asked * chance / residual)
     price = (size / max(float(size.max(initial=0.0)), 1e-300)) ** power
     whole: Ints = 1 + np.rint(price * (1 << BITS)).astype(np.int64)
     return whole

@@ -10,7 +10,7 @@ from pydantic import Field, field_validator
 
 from stowplan.models.arrays import Floats, Ints
 from stowplan.models.problem import POINTS
-from stowplan.plugins_compat.framework.cycle import Cycle
+from stowplan.plugins_compat.framework.diagnosis import CycleState
 from stowplan.plugins_compat.plugins.trimaran.amounts import RESOURCES, requested
 from stowplan.plugins_compat.plugins.trimaran.arithmetic import clipped, power, rounded
 from stowplan.plugins_compat.plugins.trimaran.load import LoadAware, TrimaranArgs, Usage
@@ -45,9 +45,9 @@ class LoadVariationRiskBalancing(LoadAware):
     name = "LoadVariationRiskBalancing"
     Args = LoadVariationRiskBalancingArgs
 
-    def score(self, cycle: Cycle, nodes: Ints) -> Ints:
+    def score(self, cycle: CycleState, nodes: Ints) -> Ints:
         """Score by CPU and memory where both are measured, else by the one that is."""
-        request = dict(zip(RESOURCES, requested(cycle.shape.pod), strict=True))
+        request = dict(zip(RESOURCES, requested(cycle.signature.pod), strict=True))
         cpu, memory = (self._score(resource, request[resource])[nodes] for resource in RESOURCES)
         both = np.logical_and(*(self.usage(resource).valid[nodes] for resource in RESOURCES))
         return rounded(np.where(both, np.minimum(cpu, memory), np.maximum(cpu, memory)))

@@ -11,7 +11,7 @@ from pydantic import field_validator
 from stowplan.models.arrays import Floats, Ints
 from stowplan.models.kubernetes import Pod
 from stowplan.models.problem import POINTS
-from stowplan.plugins_compat.framework.cycle import Cycle
+from stowplan.plugins_compat.framework.diagnosis import CycleState
 from stowplan.plugins_compat.plugins.trimaran.amounts import RESOURCES, Amounts, limited, requested
 from stowplan.plugins_compat.plugins.trimaran.arithmetic import clipped, rounded
 from stowplan.plugins_compat.plugins.trimaran.beta import Beta, fit, highest_variance
@@ -55,12 +55,12 @@ class LowRiskOverCommitment(LoadAware):
     name = "LowRiskOverCommitment"
     Args = LowRiskOverCommitmentArgs
 
-    def pre_score(self, cycle: Cycle, nodes: Ints) -> bool:
+    def pre_score(self, cycle: CycleState, nodes: Ints) -> bool:
         """Note what the pod requests and may use."""
-        cycle.data[self.name] = requested(cycle.shape.pod), limited(cycle.shape.pod)
+        cycle.data[self.name] = requested(cycle.signature.pod), limited(cycle.signature.pod)
         return True
 
-    def score(self, cycle: Cycle, nodes: Ints) -> Ints:
+    def score(self, cycle: CycleState, nodes: Ints) -> Ints:
         """Score 0 for a pod that asks for nothing, and on nodes without metrics."""
         request, limit = cycle.data[self.name]
         if not any(request) and not any(limit):
@@ -109,7 +109,9 @@ class LowRiskOverCommitment(LoadAware):
 
     def _sums(self, what: str, amounts: Callable[[Pod], Amounts], position: int) -> Ints:
         """``[n]`` what the pods on each node request, or may use, of one resource."""
-        return self.state.tally((self.name, what, position), lambda shape: amounts(shape.pod)[position]).per_node
+        return self.state.domain_counts(
+            (self.name, what, position), lambda signature: amounts(signature.pod)[position]
+        ).per_node
 
     def _capacity(self, resource: str) -> Ints:
         amounts: Ints = self.state.allocatable[self.state.resources[resource]]

@@ -16,8 +16,8 @@ from stowplan.models.kubernetes.base import Quantity
 from stowplan.models.moments import moment
 from stowplan.models.problem import POINTS
 from stowplan.models.quantity import milli
-from stowplan.plugins_compat.framework.cycle import Cycle
-from stowplan.plugins_compat.framework.shapes import Shape
+from stowplan.plugins_compat.framework.diagnosis import CycleState
+from stowplan.plugins_compat.framework.signatures import Signature
 from stowplan.plugins_compat.plugins.trimaran.arithmetic import rounded
 from stowplan.plugins_compat.plugins.trimaran.load import LoadAware, TrimaranArgs
 from stowplan.plugins_compat.requests import CPU
@@ -85,11 +85,11 @@ class TargetLoadPacking(LoadAware):
     name = "TargetLoadPacking"
     Args = TargetLoadPackingArgs
 
-    def score(self, cycle: Cycle, nodes: Ints) -> Ints:
+    def score(self, cycle: CycleState, nodes: Ints) -> Ints:
         """Score by what is measured, and predicted for this pod and for those that are not measured yet."""
         target = float(self.args.target_utilization)
         capacity, utilization = self._capacity()[nodes], self._utilization()[nodes]
-        used = utilization / 100 * capacity + float(self._predicted(cycle.shape)) + self._missing()[nodes]
+        used = utilization / 100 * capacity + float(self._predicted(cycle.signature)) + self._missing()[nodes]
         used = np.maximum(used, 0.0)  # only where more has left the node than was measured
         percent = np.divide(100 * used, capacity, out=np.zeros_like(used), where=capacity != 0)
         below = (100 - target) * percent / target + target
@@ -97,14 +97,14 @@ class TargetLoadPacking(LoadAware):
         points = np.where(percent <= target, below, np.where(percent <= 100, beyond, 0.0))
         return rounded(np.where(np.isnan(utilization), 0.0, points))
 
-    def _predicted(self, shape: Shape) -> int:
+    def _predicted(self, signature: Signature) -> int:
         """Millicores that a pod is expected to use; init containers do not count."""
 
         def make() -> int:
-            spec = shape.pod.spec
+            spec = signature.pod.spec
             return sum(map(self._predicted_container, spec.containers)) + milli(spec.overhead.get(CPU, 0))
 
-        return self.state.memo((self.name, "predicted", shape), make)
+        return self.state.memo((self.name, "predicted", signature), make)
 
     def _predicted_container(self, container: Container) -> int:
         if CPU in container.limits:
@@ -120,7 +120,7 @@ class TargetLoadPacking(LoadAware):
 
         Upstream knows no pods that left: it meets none but victims of preemption, whose load it goes on counting.
         """
-        standing = self.state.tally((self.name, "predicted"), self._predicted).per_node
+        standing = self.state.domain_counts((self.name, "predicted"), self._predicted).per_node
         missing: Ints = standing - self._part_of_metrics()
         return missing
 
@@ -131,7 +131,7 @@ class TargetLoadPacking(LoadAware):
             total = np.zeros(self.state.size, dtype=np.int64)
             index = self.state.snapshot.node_index
             for pod in self._measured_pods():
-                total[index[pod.node_name]] += self._predicted(self.state.shapes.of(pod))
+                total[index[pod.node_name]] += self._predicted(self.state.signatures.of(pod))
             return total
 
         return self.state.memo((self.name, "part of metrics"), make)

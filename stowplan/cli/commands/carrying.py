@@ -14,7 +14,7 @@ def emit(
     folder: opt.Folder = None,
     force: opt.Force = False,
     snapshot: opt.PlanSnapshotPaths = None,
-    image: opt.Image = None,
+    image: opt.SearchState = None,
     namespace: opt.JobNamespace = None,
     url: opt.ExtenderURL = None,
     config: opt.AddTo = None,
@@ -67,7 +67,7 @@ def serve(
 ) -> None:
     """Steer replacements to their nodes: a scheduler extender that hands out the plan's tokens over HTTP."""
     from stowplan.documents.plan import read_plan
-    from stowplan.serving.running import byte_count, run_server
+    from stowplan.serving.run import byte_count, run_server
     from stowplan.serving.server import Serving
 
     document = read_plan(plan)

@@ -65,10 +65,10 @@ def apply(
     from pathlib import Path
 
     from stowplan.applying.apply import Applied, apply
+    from stowplan.applying.dry_run import profile_of
+    from stowplan.applying.extender_client import trust
     from stowplan.applying.options import ApplyOptions
     from stowplan.applying.preview import preview
-    from stowplan.applying.rehearsing import profile_of
-    from stowplan.applying.steering import trust
     from stowplan.cli.session import emit, stoppable
     from stowplan.cluster.kubectl import Kubectl
     from stowplan.documents.application import application_document

@@ -49,7 +49,7 @@ def simulate(
     snapshot = load_snapshot(paths, problem.skip_unknown_nodes)
     warn_of_idle_freezes(settings.freeze, snapshot)
     compiled = make_problem(snapshot, settings)
-    queue = [pod for pod in compiled.pods if everything or not pod.node_name] + compiled.roll.only_refused()
+    queue = [pod for pod in compiled.pods if everything or not pod.node_name] + compiled.participants.only_refused()
     standing = fixed(compiled) if everything else today(compiled)
     for note in compiled.snapshot.notes:
         warn(note)
@@ -61,12 +61,12 @@ def simulate(
         played = replace(played, tie_break="first")
         record_simulation(record, compiled, played, queue, standing, problem.config)
     simulation = simulate(
-        compiled.snapshot, played, queue, standing, shapes=compiled.shapes, seed=seed, preempts=record is None
+        compiled.snapshot, played, queue, standing, signatures=compiled.signatures, seed=seed, preempts=record is None
     )
     names = [node.name for node in snapshot.nodes]
     emit(
         output,
-        lambda console: show_simulation(console, compiled.roll, simulation, names, wide=output is Format.WIDE),
+        lambda console: show_simulation(console, compiled.participants, simulation, names, wide=output is Format.WIDE),
         lambda: simulation_document(compiled, simulation, everything),
         lambda: simulation_rows(simulation, names),
     )

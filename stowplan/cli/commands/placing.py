@@ -75,7 +75,7 @@ def solve(
     from stowplan.cli.progress import reported
     from stowplan.cli.session import emit, load_snapshot, stoppable, warn_of_idle_freezes
     from stowplan.documents.solution import solution_document
-    from stowplan.optimizer.evaluate import Judge
+    from stowplan.optimizer.evaluate import Evaluator
     from stowplan.report.rows import solution_rows
     from stowplan.report.text import show_solution
     from stowplan.settings.settings import make_problem
@@ -87,7 +87,7 @@ def solve(
     compiled = make_problem(snapshot, settings)
     with stoppable() as stop, reported(compiled.problem.tiers, quiet, stop) as progress:
         solution = solve_snapshot(compiled, options, stop=stop, progress=progress)
-    before = Judge(compiled.problem).evaluate(compiled.problem.start).values
+    before = Evaluator(compiled.problem).evaluate(compiled.problem.start).values
     emit(
         output,
         lambda console: show_solution(console, solution, before, wide=output is Format.WIDE),

@@ -41,7 +41,7 @@ def plan(
     solution: opt.SolutionFile = None,
     problem: Annotated[ProblemChoice, but("sample_nodes")],
     waves: WaveChoice,
-    steer: trial.SteerPlan = trial.Hand.EXTENDER,
+    steer: trial.SteerPlan = trial.SteeringMode.EXTENDER,
     no_cordons: trial.NoCordons = False,
     search: SearchChoice,
     output: opt.Output = Format.TABLE,
@@ -57,7 +57,7 @@ def plan(
 
     if solution is not None and (idle := given(context, OF_THE_SOLUTION)):
         raise InputError("is the solution's own; leave it out with --solution", field=idle[0])
-    if no_cordons and steer is not trial.Hand.NONE:
+    if no_cordons and steer is not trial.SteeringMode.NONE:
         raise InputError("changes nothing without --steer none; give both or neither", field="--no-cordons")
     terms = waves.terms()
     settings = problem.settings(opt.ExecutorName.EVICTION_API)
@@ -68,13 +68,13 @@ def plan(
         planned = _sequenced(snapshot, solution, settings, terms)
     else:
         planned = found(make_plan, snapshot, settings, options, terms, quiet)
-    if steer is trial.Hand.NONE:
+    if steer is trial.SteeringMode.NONE:
         planned = _left_alone(planned, options, not no_cordons)
     document = planned.plan
     emit(
         output,
         lambda console: show_plan(
-            console, document, planned.compiled.roll, planned.troubles, wide=output is Format.WIDE
+            console, document, planned.compiled.participants, planned.unresolved, wide=output is Format.WIDE
         ),
         lambda: document,
         lambda: plan_rows(document),
@@ -92,7 +92,7 @@ def _sequenced(snapshot: Snapshot, path: str, settings: Settings, terms: Terms) 
 
 def _left_alone(planned: Planned, options: Options, may_cordon: bool) -> Planned:
     from stowplan.cli.session import stoppable
-    from stowplan.planning.unassisted import leave_alone, planned_alone
+    from stowplan.planning.unassisted import arrange_unassisted, planned_alone
 
     with stoppable("with what is known to land well") as stop:
-        return planned_alone(planned, leave_alone(planned, options, may_cordon=may_cordon, stop=stop))
+        return planned_alone(planned, arrange_unassisted(planned, options, may_cordon=may_cordon, stop=stop))

@@ -17,7 +17,7 @@ from stowplan.cli.options import Format
 def replay(
     plan: opt.PlanPath,
     paths: opt.Paths,
-    steer: trial.SteerReplay = trial.Hand.NONE,
+    steer: trial.SteerReplay = trial.SteeringMode.NONE,
     profile: opt.OtherRelease = None,
     config: opt.OtherConfig = None,
     scheduler: opt.Scheduler = None,
@@ -54,7 +54,7 @@ def replay(
                 document,
                 snapshot,
                 make_profile(settings, snapshot),
-                steered=steer is trial.Hand.EXTENDER,
+                steered=steer is trial.SteeringMode.EXTENDER,
                 seed=seed,
                 stop=stop,
             )

@@ -11,7 +11,7 @@ from stowplan.instances.suites.openb.instance import ALLOCATED
 from stowplan.instances.suites.suite import Reference
 from stowplan.models.errors import InputError
 from stowplan.models.problem import Placement
-from stowplan.optimizer.evaluate import Judge
+from stowplan.optimizer.evaluate import Evaluator
 
 NODES = "sn,cpu_milli,memory_mib,gpu,model\nn0,8000,8192,2,P100\nn1,8000,8192,1,T4\nn2,4000,4096,0,\n"
 PODS = (
@@ -31,10 +31,10 @@ def lists(nodes: str = NODES, pods: str = PODS) -> Cluster:
 
 def test_shares_wholes_and_models_become_rules_and_tiers() -> None:
     found = device_problem(lists())
-    judge = Judge(found.problem)
-    assert judge.evaluate(found.problem.start).values == (500 + 300 + 700 + 1000 + 2000, 6)
+    evaluator = Evaluator(found.problem)
+    assert evaluator.evaluate(found.problem.start).values == (500 + 300 + 700 + 1000 + 2000, 6)
     together = Placement.of([(0, 0, 1), (1, 0, 1), (3, 0, 1), (2, 1, 1), (5, 2, 1)])
-    evaluation = judge.evaluate(together)
+    evaluation = evaluator.evaluate(together)
     assert evaluation.legal
     assert evaluation.values == (2000, 1)
     text = found.write(together)
@@ -94,10 +94,10 @@ def test_a_malformed_list_is_refused_in_one_line(old: str, new: str, message: st
 def test_judge_and_checker_agree_on_random_placements() -> None:
     rng = np.random.default_rng(9)
     found = device_problem(lists())
-    judge, seen = Judge(found.problem), set()
+    evaluator, seen = Evaluator(found.problem), set()
     for _ in range(200):
         entries = [(c, int(rng.integers(3)), 1) for c in range(6) if rng.random() < 0.4]
-        evaluation = judge.evaluate(Placement.of(entries))
+        evaluation = evaluator.evaluate(Placement.of(entries))
         pending, violations = check_devices(lists(), "new", found.write(Placement.of(entries)).encode())
         assert evaluation.values == pending
         assert evaluation.legal == (not violations)
@@ -118,4 +118,4 @@ def test_the_published_lists(shared_data: Path) -> None:
     found = DeviceInstance("default", "default", *paths, Reference()).state()
     assert found.problem.pods == 8152
     assert len(found.problem.nodes) == 1213
-    assert Judge(found.problem).evaluate(found.problem.start).values == (6_086_800, 8152)
+    assert Evaluator(found.problem).evaluate(found.problem.start).values == (6_086_800, 8152)

@@ -10,7 +10,7 @@ from stowplan.instances.suites.packing import Packing, check_packing, first_fit,
 from stowplan.instances.suites.triplets import triplets
 from stowplan.models.errors import InputError
 from stowplan.models.problem import Placement
-from stowplan.optimizer.evaluate import Judge
+from stowplan.optimizer.evaluate import Evaluator
 
 SMALL = "2\n10 6\n3\n5 3 2\n4 1 1\n6 -1 1\n"
 """Two dimensions; an item that there are two of, and one that makes room in the second dimension."""
@@ -24,7 +24,7 @@ def test_a_packing_becomes_bins_that_first_fit_fills() -> None:
     found = packing_problem(small())
     assert found.problem.shape == (3, 2)
     assert found.problem.size.tolist() == [2, 1, 1]
-    evaluation = Judge(found.problem).evaluate(found.problem.start)
+    evaluation = Evaluator(found.problem).evaluate(found.problem.start)
     assert evaluation.legal
     assert evaluation.values == (2,)
     assert found.write(found.problem.start) == "0 0\n1 2\n"
@@ -61,7 +61,7 @@ def test_judge_and_checker_agree_on_random_packings() -> None:
             continue
         where = [(c, int(rng.integers(bins)), 1) for c, k in enumerate(found.problem.size.tolist()) for _ in range(k)]
         placement = found.problem.start if rng.random() < 0.2 else Placement.of(where)
-        evaluation = Judge(found.problem).evaluate(placement)
+        evaluation = Evaluator(found.problem).evaluate(placement)
         used, violations = check_packing(packing, "new", found.write(placement).encode())
         assert evaluation.values == (used,)
         assert evaluation.legal == (not violations)
@@ -133,7 +133,7 @@ def test_published_packings(shared_data: Path) -> None:
             assert data is not None
             packing = read_packing(member.name, data.read())
             found = packing_problem(packing)
-            evaluation = Judge(found.problem).evaluate(found.problem.start)
+            evaluation = Evaluator(found.problem).evaluate(found.problem.start)
             assert evaluation.legal
             assert (evaluation.values[0], []) == check_packing(
                 packing, "new", found.write(found.problem.start).encode()

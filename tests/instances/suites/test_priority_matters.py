@@ -19,7 +19,7 @@ from stowplan.instances.suites.priority_matters import (
 from stowplan.instances.suites.priority_matters.clusters import generate_cluster
 from stowplan.models.errors import InputError
 from stowplan.models.problem import Placement
-from stowplan.optimizer.evaluate import Judge
+from stowplan.optimizer.evaluate import Evaluator
 from stowplan.plugins_compat.profiles import default_profile
 from stowplan.plugins_compat.release import K36
 from stowplan.plugins_compat.simulate import simulate
@@ -44,10 +44,10 @@ def small(**changes: object) -> Cluster:
 def test_the_highest_priority_is_the_first_tier() -> None:
     found = cluster_problem(small())
     assert [tier.name for tier in found.problem.tiers] == ["priority 3", "priority 1"]
-    judge = Judge(found.problem)
-    assert judge.evaluate(found.problem.start).values == (1, 2)
+    evaluator = Evaluator(found.problem)
+    assert evaluator.evaluate(found.problem.start).values == (1, 2)
     placement = Placement.of([(0, 0, 1), (1, 1, 1)])
-    evaluation = judge.evaluate(placement)
+    evaluation = evaluator.evaluate(placement)
     assert evaluation.legal
     assert evaluation.values == (0, 1)
     text = found.write(placement)
@@ -99,14 +99,14 @@ def test_judge_and_checker_agree_on_random_placements() -> None:
     seen = set()
     for cluster in generate_clusters(1, 12, nodes=3, pods=12, priorities=3):
         found = cluster_problem(cluster)
-        judge = Judge(found.problem)
+        evaluator = Evaluator(found.problem)
         for most in (1, 2, 4):
             table = np.zeros(found.problem.shape, dtype=np.int64)
             for c, k in enumerate(np.minimum(found.problem.size, most).tolist()):
                 for _ in range(rng.integers(0, k + 1)):
                     table[c, rng.integers(cluster.nodes)] += 1
             placement = Placement.from_table(table)
-            evaluation = judge.evaluate(placement)
+            evaluation = evaluator.evaluate(placement)
             unplaced, violations = check_cluster(cluster, "new", found.write(placement).encode())
             assert evaluation.values == unplaced
             assert evaluation.legal == (not violations)

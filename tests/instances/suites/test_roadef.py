@@ -9,7 +9,7 @@ import pytest
 from stowplan.instances.suites.roadef import Model, account, read_assignment, read_model, reassignment, write_assignment
 from stowplan.models.errors import InputError
 from stowplan.models.problem import Attract, Placement
-from stowplan.optimizer.evaluate import Judge
+from stowplan.optimizer.evaluate import Evaluator
 
 # The example of the challenge's statement: two resources, four machines, two services, three processes.
 EXAMPLE = """
@@ -48,7 +48,7 @@ def test_the_statements_example_costs_what_the_statement_says() -> None:
         assert not result.violations
         assert result.total == cost
         again = reassignment(model, initial)
-        evaluation = Judge(again.problem).evaluate(again.placement(np.array(assignment)))
+        evaluation = Evaluator(again.problem).evaluate(again.placement(np.array(assignment)))
         assert evaluation.legal
         assert evaluation.values == (cost,)
 
@@ -74,7 +74,7 @@ def test_what_moves_goes_on_occupying_transient_resources() -> None:
         initial, swapped = np.array([0, 1]), np.array([1, 0])
         assert len(account(model, initial, swapped).violations) == violations
         found = reassignment(model, initial)
-        assert Judge(found.problem).evaluate(found.placement(swapped)).legal is (violations == 0)
+        assert Evaluator(found.problem).evaluate(found.placement(swapped)).legal is (violations == 0)
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_dependencies_of_one_pair_become_one_rule() -> None:
 def agree(model: Model, initial: np.ndarray, rng: np.random.Generator, tries: int) -> int:
     """Compare judge and checker on random changes, legal and illegal; return how many were legal."""
     found = reassignment(model, initial)
-    judge, legal = Judge(found.problem), 0
+    evaluator, legal = Evaluator(found.problem), 0
     for _ in range(tries):
         assignment = initial.copy()
         some = rng.choice(model.processes, rng.integers(1, min(12, model.processes + 1)), replace=False)
@@ -160,7 +160,7 @@ def agree(model: Model, initial: np.ndarray, rng: np.random.Generator, tries: in
         placement = found.placement(assignment)
         written = read_assignment("new", write_assignment(found.assignment(placement)).encode(), model)
         assert found.placement(written).same_as(placement)
-        result, evaluation = account(model, initial, written), judge.evaluate(placement)
+        result, evaluation = account(model, initial, written), evaluator.evaluate(placement)
         assert evaluation.values == (result.total,)
         assert evaluation.legal == (not result.violations)
         legal += evaluation.legal

@@ -7,7 +7,7 @@ from typing import Any
 from stowplan.applying.journal import now
 from stowplan.applying.landing import match
 from stowplan.applying.ledger import Ledger
-from stowplan.applying.observing import Metadata, Owner, Seen, Spec
+from stowplan.applying.observations import Metadata, Owner, Seen, Spec
 from stowplan.applying.records import AnswerRecord, IntentRecord, LandedRecord
 from stowplan.models.plan import MoveDocument
 from tests.support.plans import move, plan

@@ -24,7 +24,7 @@ from stowplan.models.plan import Plan
 from stowplan.plans.movability.annotations import EVICT
 from stowplan.plugins_compat.framework.framework import Framework
 from stowplan.plugins_compat.framework.scheduler import examine
-from stowplan.plugins_compat.framework.shapes import Shapes
+from stowplan.plugins_compat.framework.signatures import Signatures
 from stowplan.plugins_compat.framework.state import ClusterState
 from stowplan.plugins_compat.profiles import default_profile
 from stowplan.plugins_compat.release import K36
@@ -323,7 +323,7 @@ def admitted(manifest: Manifest) -> list[str]:
     nodes = [node(f"n{i}", labels={"disk": "ssd"}) for i in (1, 2, 3, 9)]
     spec = {key: value for key, value in manifest["spec"].items() if key != "schedulingGates"}
     made = snapshot(nodes=nodes, pods=[{**manifest, "spec": spec}])
-    state = ClusterState(made, K36, Shapes(made.pods))
+    state = ClusterState(made, K36, Signatures(made.pods))
     framework = Framework(replace(default_profile(K36), tie_break="first"), state)
     return [made.nodes[i].name for i in examine(framework, made.pods[0]).verdict.feasible.tolist()]
 

@@ -26,8 +26,8 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
 from benchmarks.serving import measure
+from stowplan.applying.extender_client import tell_extender, trust
 from stowplan.applying.options import Halt
-from stowplan.applying.steering import tell_extender, trust
 from stowplan.cli import run
 from stowplan.emitters.emission import Choices
 from stowplan.emitters.extender import emit_extender
@@ -36,7 +36,7 @@ from stowplan.models.plan import Plan
 from stowplan.plugins_compat.extenders.answers import ExtenderError
 from stowplan.plugins_compat.framework.framework import Framework
 from stowplan.plugins_compat.framework.scheduler import schedule
-from stowplan.plugins_compat.framework.shapes import Shapes
+from stowplan.plugins_compat.framework.signatures import Signatures
 from stowplan.plugins_compat.framework.state import ClusterState
 from stowplan.plugins_compat.profiles import make_profiles
 from stowplan.plugins_compat.release import K36
@@ -141,7 +141,7 @@ def test_our_own_scheduler_puts_every_pod_where_the_plan_has_it(tmp_path: Path, 
             manifest["spec"] = {**manifest["spec"], "affinity": affinity}
         cluster = snapshot(nodes=[node("n1", "64", "64Gi"), node("n2"), node("n3")], pods=pods)
         profile = make_profiles(yaml.safe_load(file.content), K36)["default-scheduler"]
-        framework = Framework(replace(profile, tie_break="first"), ClusterState(cluster, K36, Shapes(cluster.pods)))
+        framework = Framework(replace(profile, tie_break="first"), ClusterState(cluster, K36, Signatures(cluster.pods)))
         landed = [cluster.nodes[d.node].name for d in schedule(framework, cluster.pods) if d.node is not None]
         for extender in framework.extenders.all:
             extender.close()

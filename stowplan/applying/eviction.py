@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from stowplan.applying.journal import now
 from stowplan.applying.ledger import Ledger
-from stowplan.applying.observing import Seen, look_at_pod
+from stowplan.applying.observations import Seen, look_at_pod
 from stowplan.applying.records import AnswerRecord, IntentRecord
 from stowplan.cluster.kubectl import ClusterError, Kubectl, NoAnswer, Refusal
 from stowplan.models.plan import MoveDocument

@@ -11,7 +11,7 @@ from stowplan.models.errors import InputError
 from stowplan.models.plan import Plan, WaveDocument
 from stowplan.models.snapshot import Snapshot
 from stowplan.plans.budgets import Budgets
-from stowplan.plans.rehearsal import Movement, Rehearsal, rehearse
+from stowplan.plans.dry_run import DryRun, Movement, dry_run
 from stowplan.plugins_compat.framework.profile import Profile
 from stowplan.plugins_compat.profiles import choose_release, default_profile, read_profiles
 
@@ -43,7 +43,7 @@ def profile_of(plan: Plan, config: str | None) -> Profile:
     return profiles[made_with.scheduler]
 
 
-def rehearsed(wave: WaveDocument, ledger: Ledger, snapshot: Snapshot, profile: Profile) -> list[str]:
+def dry_run_on(wave: WaveDocument, ledger: Ledger, snapshot: Snapshot, profile: Profile) -> list[str]:
     """Play a wave that was not begun through, in random orders; return what the filters refuse, one line each.
 
     Budgets are left out: what they refuse now they may allow when others of the wave are ready again.
@@ -60,7 +60,7 @@ def rehearsed(wave: WaveDocument, ledger: Ledger, snapshot: Snapshot, profile: P
     unlimited = Budgets(replace(snapshot, pod_disruption_budgets=()))
     found: dict[str, None] = {}
     for order in range(ORDERS):
-        rehearsal = Rehearsal(snapshot, profile, budgets=unlimited)
-        for trouble in rehearse(rehearsal, list(moves.values()), random.Random(order)):
+        dry_run_state = DryRun(snapshot, profile, budgets=unlimited)
+        for trouble in dry_run(dry_run_state, list(moves.values()), random.Random(order)):
             found[f"pod {trouble.key}: {trouble.problem}"] = None
     return list(found)

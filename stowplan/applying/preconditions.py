@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from stowplan.applying.drift import drift
+from stowplan.applying.dry_run import dry_run_on
 from stowplan.applying.ledger import Ledger
-from stowplan.applying.observing import View
-from stowplan.applying.rehearsing import rehearsed
+from stowplan.applying.observations import View
 from stowplan.cluster.kubectl import Kubectl
 from stowplan.cluster.snapshot import kinds_served, take
 from stowplan.instances.documents import Document
@@ -20,7 +20,7 @@ NEEDED = ("nodes", "pods", "poddisruptionbudgets.policy")
 
 
 @dataclass
-class Lookout:
+class PreconditionCheck:
     """Looks at a cluster, and holds it against a plan."""
 
     plan: Plan
@@ -45,5 +45,5 @@ class Lookout:
         problems = drift(self.plan, self.ledger, view, wave.number)
         if not problems and wave.number not in self.ledger.known:
             snapshot = read_snapshot(iter([Document("kubectl get", data)]), skip_unknown_nodes=True)
-            problems = rehearsed(wave, self.ledger, snapshot, self.profile)
+            problems = dry_run_on(wave, self.ledger, snapshot, self.profile)
         return view, problems

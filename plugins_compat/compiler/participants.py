@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from stowplan.models.kubernetes import Pod
-from stowplan.models.snapshot import Snapshot, Standing, tied
+from stowplan.models.snapshot import Participation, Snapshot, tied
 from stowplan.plugins_compat.framework.framework import Framework
 
 Freeze = Callable[[Pod], str | None]
@@ -15,12 +15,12 @@ Freeze = Callable[[Pod], str | None]
 
 
 @dataclass(frozen=True, slots=True)
-class RollCall:
+class Participants:
     """The standing of every pod.
 
     Parameters
     ----------
-    standing
+    participation
         ``[pods]`` in the snapshot's order.
     reason
         ``[pods]`` why a pod is fixed, or why a pending pod is not offered to the solver; empty otherwise.
@@ -29,28 +29,28 @@ class RollCall:
     """
 
     pods: Sequence[Pod]
-    standing: Sequence[Standing]
+    participation: Sequence[Participation]
     reason: Sequence[str]
     refused: Sequence[bool]
 
-    def count(self, standing: Standing) -> int:
+    def count(self, participation: Participation) -> int:
         """Return how many pods have this standing."""
-        return sum(1 for s in self.standing if s is standing)
+        return sum(1 for s in self.participation if s is participation)
 
-    def reasons(self, standing: Standing) -> Counter[str]:
+    def reasons(self, participation: Participation) -> Counter[str]:
         """Count the reasons of the pods with this standing."""
-        return Counter(r for s, r in zip(self.standing, self.reason, strict=True) if s is standing and r)
+        return Counter(r for s, r in zip(self.participation, self.reason, strict=True) if s is participation and r)
 
     def fixed(self) -> list[Pod]:
         """Return the pods that stay where they are."""
-        return [p for p, s in zip(self.pods, self.standing, strict=True) if s is Standing.FIXED]
+        return [p for p, s in zip(self.pods, self.participation, strict=True) if s is Participation.FIXED]
 
     def free(self) -> list[Pod]:
         """Return the pods that the solver places."""
         return [
             pod
-            for pod, standing, reason in zip(self.pods, self.standing, self.reason, strict=True)
-            if standing is Standing.PLACED or (standing is Standing.PENDING and not reason)
+            for pod, participation, reason in zip(self.pods, self.participation, self.reason, strict=True)
+            if participation is Participation.PLACED or (participation is Participation.PENDING and not reason)
         ]
 
     def only_refused(self) -> list[Pod]:
@@ -58,7 +58,7 @@ class RollCall:
         return [pod for pod, refused in zip(self.pods, self.refused, strict=True) if refused]
 
 
-def call_roll(snapshot: Snapshot, framework: Framework, freeze: Freeze | None = None) -> RollCall:
+def classify(snapshot: Snapshot, framework: Framework, freeze: Freeze | None = None) -> Participants:
     """Find the standing of every pod.
 
     Parameters
@@ -69,26 +69,26 @@ def call_roll(snapshot: Snapshot, framework: Framework, freeze: Freeze | None = 
         The user's own word on who stays.
     """
     judged = [_judge(pod, framework, freeze) for pod in snapshot.pods]
-    return RollCall(
+    return Participants(
         snapshot.pods,
-        [standing for standing, _, _ in judged],
+        [participation for participation, _, _ in judged],
         [reason for _, reason, _ in judged],
         [refused for _, _, refused in judged],
     )
 
 
-def _judge(pod: Pod, framework: Framework, freeze: Freeze | None) -> tuple[Standing, str, bool]:
+def _judge(pod: Pod, framework: Framework, freeze: Freeze | None) -> tuple[Participation, str, bool]:
     if pod.finished:
-        return Standing.FINISHED, "", False
+        return Participation.FINISHED, "", False
     reason = tied(pod) or _foreign(pod, framework)
     refusal = _refused(pod, framework)
     if pod.node_name:
         reason = reason or refusal or (freeze and freeze(pod))
-        return (Standing.FIXED, reason, False) if reason else (Standing.PLACED, "", False)
+        return (Participation.FIXED, reason, False) if reason else (Participation.PLACED, "", False)
     for plugin in framework.pre_enqueue:
         if status := plugin.pre_enqueue(pod):
             reason = reason or status.reasons[0]
-    return Standing.PENDING, reason or refusal or "", bool(refusal) and not reason
+    return Participation.PENDING, reason or refusal or "", bool(refusal) and not reason
 
 
 def _foreign(pod: Pod, framework: Framework) -> str | None:

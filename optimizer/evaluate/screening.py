@@ -3,7 +3,7 @@
 A problem can have tens of thousands of rules that each speak of a few classes. Asking every one of them, node by node,
 takes seconds, and nearly all have nothing to say. Here rules of one kind over the same topologies are looked at
 together, through the entries of their classes alone. What is found is a *suspicion*: a rule that is exceeded is always
-suspected, one that is suspected need not be exceeded. `stowplan.optimizer.evaluate.excess` has the last word.
+suspected, one that is suspected need not be exceeded. `stowplan.optimizer.evaluate.violations` has the last word.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from stowplan.models.arrays import Bools, Ints
 from stowplan.models.problem import AtMost, Attract, Held, Occupy, Placement, Problem, Repel, Rule, Topology
 
 
-class Suspects:
+class ViolationScreen:
     """Names the rules of a problem that a placement may exceed."""
 
     def __init__(self, problem: Problem) -> None:
@@ -34,14 +34,14 @@ class Suspects:
     def of(self, placement: Placement) -> Ints:
         """Return the indices of the rules that may be exceeded, in order."""
         first = np.searchsorted(placement.cls, np.arange(self._classes + 1))
-        found = [members[look.suspicious(placement, first)] for members, look in self._families]
+        found = [members[look.candidates(placement, first)] for members, look in self._families]
         return np.sort(np.concatenate([self._always, *found]))
 
 
 class _Look(Protocol):
     """Rules of one kind over the same topologies, without held pods."""
 
-    def suspicious(self, placement: Placement, first: Ints) -> Bools:
+    def candidates(self, placement: Placement, first: Ints) -> Bools:
         """``[rules]`` whether each may be exceeded; ``first`` is where the entries of each class begin."""
 
 
@@ -126,7 +126,7 @@ class _AtMosts:
         self._groups = _Groups([rule.group for rule in rules])
         self._limit = np.array([rule.limit for rule in rules], dtype=np.int64)
 
-    def suspicious(self, placement: Placement, first: Ints) -> Bools:
+    def candidates(self, placement: Placement, first: Ints) -> Bools:
         rule, domain, pods = self._groups.count(placement, first, self._topology)
         return _among(rule[(pods > self._limit[rule]) & (domain >= 0)], len(self._limit)) | (self._limit < 0)
 
@@ -137,7 +137,7 @@ class _Occupies:
         self._groups = _Groups([rule.group for rule in rules])
         self._at_least = np.array([rule.at_least for rule in rules], dtype=np.int64)
 
-    def suspicious(self, placement: Placement, first: Ints) -> Bools:
+    def candidates(self, placement: Placement, first: Ints) -> Bools:
         rule, domain, _ = self._groups.count(placement, first, self._topology)
         short: Bools = np.bincount(rule[domain >= 0], minlength=len(self._at_least)) < self._at_least
         return short
@@ -152,7 +152,7 @@ class _Repels:
         self._seekers = _Groups([rule.seekers for rule in rules])
         self._all = _Groups([np.union1d(rule.seekers, rule.targets) for rule in rules])
 
-    def suspicious(self, placement: Placement, first: Ints) -> Bools:
+    def candidates(self, placement: Placement, first: Ints) -> Bools:
         rule, domain, pods = self._all.count(placement, first, self._topology)
         crowded = (pods >= 2) & (domain >= 0)
         seeking, where, _ = self._seekers.count(placement, first, self._topology)
@@ -171,7 +171,7 @@ class _Attracts:
         alone, both = _Groups([rule.seekers for rule in rules]).split(self._targets)
         self._seekers = ((alone, 1), (both, 2))
 
-    def suspicious(self, placement: Placement, first: Ints) -> Bools:
+    def candidates(self, placement: Placement, first: Ints) -> Bools:
         found = np.zeros(self._size, dtype=np.bool_)
         for topology in self._topologies:
             wide = topology.size + 1

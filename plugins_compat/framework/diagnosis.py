@@ -12,7 +12,7 @@ import numpy as np
 from stowplan.models.arrays import Ints
 from stowplan.models.kubernetes import Pod
 from stowplan.plugins_compat.framework.plugin import Plugin
-from stowplan.plugins_compat.framework.shapes import Shape
+from stowplan.plugins_compat.framework.signatures import Signature
 from stowplan.plugins_compat.framework.status import Code, Status
 from stowplan.plugins_compat.release import Release
 
@@ -26,7 +26,7 @@ NOT_LISTED = "node(s) didn't satisfy plugin(s) [NodeAffinity]"
 
 
 @dataclass(slots=True, eq=False)
-class Cycle:
+class CycleState:
     """What is known while one pod is being scheduled.
 
     Attributes
@@ -38,13 +38,13 @@ class Cycle:
     """
 
     pod: Pod
-    shape: Shape
+    signature: Signature
     data: dict[str, Any] = field(default_factory=dict)
     skipped: set[str] = field(default_factory=set)
 
 
 @dataclass(slots=True, eq=False)
-class Verdict:
+class Diagnosis:
     """What the filters said about every node.
 
     Attributes
@@ -64,7 +64,7 @@ class Verdict:
         Position to status, for nodes that failed while nominated pods were counted in.
     """
 
-    cycle: Cycle
+    cycle: CycleState
     release: Release
     plugins: Sequence[Plugin]
     nodes: Ints

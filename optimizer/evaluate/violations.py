@@ -27,7 +27,7 @@ from stowplan.models.problem import (
 )
 
 
-def excess(rule: Rule, problem: Problem, placement: Placement) -> Ints:
+def violation(rule: Rule, problem: Problem, placement: Placement) -> Ints:
     """``[places]`` what exceeds the rule at each place; 0 where the rule holds.
 
     A place is a node for `Allow`, `Capacity`, `Distinct` and `Devices`, a domain for `AtMost`, `Repel` and `Spread`,

@@ -13,7 +13,7 @@ from functools import cache
 
 from stowplan.models.kubernetes import Pod
 from stowplan.models.moments import moment
-from stowplan.plugins_compat.framework.shapes import Shape
+from stowplan.plugins_compat.framework.signatures import Signature
 
 NOW = 2**62
 """Stands for the present moment, in nanoseconds: later than any start that a snapshot can name."""
@@ -30,7 +30,7 @@ class Occupant:
     """
 
     pod: Pod
-    shape: Shape
+    signature: Signature
     arrival: int = 0
 
     @property
@@ -42,7 +42,7 @@ class Occupant:
         return _nanoseconds(stated) if stated else NOW
 
 
-class Roster:
+class PodIndex:
     """The occupants of every node, in the order in which the scheduler's cache would hold them."""
 
     def __init__(self, size: int) -> None:
@@ -53,10 +53,10 @@ class Roster:
         """Return the pods on a node."""
         return self._on[node]
 
-    def add(self, pod: Pod, shape: Shape, node: int, *, new: bool) -> None:
+    def add(self, pod: Pod, signature: Signature, node: int, *, new: bool) -> None:
         """Note that a pod stands on a node; a ``new`` one has been placed just now."""
         self._placed += new
-        self._on[node].append(Occupant(pod, shape, self._placed if new else 0))
+        self._on[node].append(Occupant(pod, signature, self._placed if new else 0))
 
     def remove(self, pod: Pod, node: int) -> Occupant:
         """Note that a pod has left; the last of the list takes its place, as in the scheduler's cache."""

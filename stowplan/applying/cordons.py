@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from stowplan.applying.journal import now
 from stowplan.applying.ledger import Ledger
-from stowplan.applying.observing import look_at
+from stowplan.applying.observations import look_at
 from stowplan.applying.options import Halt
 from stowplan.applying.records import CordonRecord, UncordonRecord
 from stowplan.cluster.kubectl import ClusterError, Kubectl

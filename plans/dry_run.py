@@ -1,9 +1,9 @@
 """A cluster on which moves are carried out one event at a time, by the real filters and the budgets' maths.
 
 This is what a plan is checked against: it shares with the sequencing of moves nothing but the scheduler framework and
-the budgets, and it knows no waves. Four things can happen to a move: its pod is evicted (`Rehearsal.evict`) and then
-terminates while it still holds its room, its pod is gone (`Rehearsal.vanish`), its replacement or the pod that waited
-is bound (`Rehearsal.bind`), and it becomes ready (`Rehearsal.become_ready`).
+the budgets, and it knows no waves. Four things can happen to a move: its pod is evicted (`DryRun.evict`) and then
+terminates while it still holds its room, its pod is gone (`DryRun.vanish`), its replacement or the pod that waited
+is bound (`DryRun.bind`), and it becomes ready (`DryRun.become_ready`).
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from stowplan.plans.cordons import cordon
 from stowplan.plugins_compat.admission import populated
 from stowplan.plugins_compat.framework.framework import Framework
 from stowplan.plugins_compat.framework.profile import Profile
-from stowplan.plugins_compat.framework.shapes import Shapes
+from stowplan.plugins_compat.framework.signatures import Signatures
 from stowplan.plugins_compat.framework.status import Code, Status
 
 GONE = "1970-01-01T00:00:00Z"
 """Deletion timestamp of a pod that was evicted in a rehearsal; only its presence is read."""
 
 
-class Rehearsal:
+class DryRun:
     """A cluster in motion.
 
     A pod is named by its key throughout; its replacement goes by the same key, whatever its name will be. While both
@@ -58,7 +58,7 @@ class Rehearsal:
         profile: Profile,
         *,
         where: Mapping[str, str] | None = None,
-        shapes: Shapes | None = None,
+        signatures: Signatures | None = None,
         budgets: Budgets | None = None,
     ) -> None:
         self.snapshot = self._uncordoned = snapshot
@@ -68,14 +68,14 @@ class Rehearsal:
         self.where: dict[str, str] = dict(where) if where is not None else standing_today(snapshot)
         self.terminating: dict[str, str] = {}
         self._leaving: dict[str, Pod] = {}
-        self.framework: Framework = populated(snapshot, profile, self.where, shapes)
+        self.framework: Framework = populated(snapshot, profile, self.where, signatures)
         self.ledger: Ledger = (budgets or Budgets(snapshot)).ledger()
 
     def expect(self, keys: Iterable[str]) -> None:
         """Get to know pods that are to be evicted, as they will be while they terminate; it is quicker at once."""
         for key in keys:
             self._leaving[key] = leaving(self.pods[key])
-            self.framework.state.shapes.of(self._leaving[key])
+            self.framework.state.signatures.of(self._leaving[key])
 
     def cordon(self, nodes: Iterable[str]) -> None:
         """Cordon these nodes and no others of those that the snapshot has open; nothing may be under way.
@@ -89,7 +89,7 @@ class Rehearsal:
         if closed != self._closed:
             self._closed = closed
             self.snapshot = cordon(self._uncordoned, closed)
-            self.framework = populated(self.snapshot, self.profile, self.where, self.framework.state.shapes)
+            self.framework = populated(self.snapshot, self.profile, self.where, self.framework.state.signatures)
 
     # -- events -----------------------------------------------------------------------------------------------
 
@@ -158,33 +158,33 @@ class Movement:
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
+class Failure:
     """Something that went wrong in a rehearsal: the pod it happened to, and what."""
 
     key: str
     problem: str
 
 
-def rehearse(rehearsal: Rehearsal, wave: Sequence[Movement], rng: random.Random) -> list[Trouble]:
+def dry_run(dry_run_state: DryRun, wave: Sequence[Movement], rng: random.Random) -> list[Failure]:
     """Carry out a wave in a random order of all its events, and wait until it is over.
 
     A replacement is offered to the filters as soon as it exists: while the pod it replaces may still be there, and
     others of the wave may have come, gone, both or neither. Where the filters refuse it, or the Eviction API its pod,
     that is trouble; the move is then made all the same, so that what follows can be looked at.
     """
-    troubles: list[Trouble] = []
+    unresolved: list[Failure] = []
     under_way = [_UnderWay(movement) for movement in wave]
     while under_way:
         position = rng.randrange(len(under_way))
         chosen = under_way[position]
-        troubles += chosen.advance(rehearsal, rng)
+        unresolved += chosen.advance(dry_run_state, rng)
         if chosen.over:
             under_way[position] = under_way[-1]
             under_way.pop()
     for movement in wave:
         if movement.target:
-            rehearsal.become_ready(movement.key)
-    return troubles
+            dry_run_state.become_ready(movement.key)
+    return unresolved
 
 
 class _UnderWay:
@@ -200,27 +200,27 @@ class _UnderWay:
         """Whether nothing more will happen."""
         return self.evicted and self.gone and self.bound
 
-    def advance(self, rehearsal: Rehearsal, rng: random.Random) -> list[Trouble]:
+    def advance(self, dry_run_state: DryRun, rng: random.Random) -> list[Failure]:
         """Let one of the next events happen."""
         movement, key = self.movement, self.movement.key
         if not self.evicted:
             self.evicted = True
-            verdict = rehearsal.evict(key)
+            verdict = dry_run_state.evict(key)
             if verdict.granted:
                 return []
-            rehearsal.force(key)
-            return [Trouble(key, f"the eviction is refused: {verdict}")]
+            dry_run_state.force(key)
+            return [Failure(key, f"the eviction is refused: {verdict}")]
         may_bind = not self.bound and (self.gone or not (movement.same_name or movement.waits))
         if may_bind and (self.gone or rng.random() < 0.5):
             self.bound = True
-            status = rehearsal.refusal(key, movement.target)
-            rehearsal.bind(key, movement.target)
+            status = dry_run_state.refusal(key, movement.target)
+            dry_run_state.bind(key, movement.target)
             if status is None:
                 return []
-            return [Trouble(key, f"{status.plugin} refuses it on {movement.target}: {', '.join(status.reasons)}")]
+            return [Failure(key, f"{status.plugin} refuses it on {movement.target}: {', '.join(status.reasons)}")]
         if not self.gone:
             self.gone = True
-            rehearsal.vanish(key)
+            dry_run_state.vanish(key)
         return []
 
 

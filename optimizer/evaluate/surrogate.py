@@ -18,7 +18,7 @@ from stowplan.models.problem import FAR, NodeCurve, Problem
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Pooled:
+class Surrogate:
     """The loads of a `NodeCurve`, spread over the nodes as they like.
 
     Parameters
@@ -46,25 +46,25 @@ class Curve:
 
     weight: int
     term: NodeCurve
-    pooled: Pooled
+    surrogate: Surrogate
 
-    def beyond(self, node: Ints, load: Ints) -> Floats:
+    def reduced_cost(self, node: Ints, load: Ints) -> Floats:
         """Return what ``node[i]`` would cost with ``load[i]`` beyond what it has to."""
         curve = self.term.curve[node]
         value = np.zeros_like(load)
         value[curve >= 0] = self.term.curves.at(curve[curve >= 0], load[curve >= 0])
-        return self.weight * self.pooled.reduced(node, value, load).astype(np.float64)
+        return self.weight * self.surrogate.reduced(node, value, load).astype(np.float64)
 
 
-def pool(problem: Problem, term: NodeCurve) -> Pooled:
+def convolve(problem: Problem, term: NodeCurve) -> Surrogate:
     """Return what the loads of a term cost at least."""
     counted = term.curve >= 0
     nothing = np.zeros(len(counted), dtype=np.int64)
     if not counted.any() or not term.curves.convex:
-        return Pooled(0, nothing, nothing)
-    placed = problem.size - problem.spare
+        return Surrogate(0, nothing, nothing)
+    placed = problem.size - problem.optional
     # Pods that may wait, or stand on a node whose load is not counted, may leave the total or not.
-    free = problem.spare if counted.all() else problem.size
+    free = problem.optional if counted.all() else problem.size
     fixed = placed if counted.all() else np.zeros_like(placed)
     surely = int((term.demand * fixed).sum()) + int(term.held[counted].sum())
     low = surely + int(np.minimum(0, term.demand * free).sum())
@@ -72,7 +72,7 @@ def pool(problem: Problem, term: NodeCurve) -> Pooled:
     return _convolved(problem, term, counted, low, high)
 
 
-def _convolved(problem: Problem, term: NodeCurve, counted: Bools, low: int, high: int) -> Pooled:
+def _convolved(problem: Problem, term: NodeCurve, counted: Bools, low: int, high: int) -> Surrogate:
     """Return ``min Σ f_n(x_n)`` over whole ``x_n`` whose sum is between ``low`` and ``high``."""
     rows, nodes = term.curve[counted], int(np.count_nonzero(counted))
     start, slope = term.curves.start[rows], term.curves.slope[rows]
@@ -101,4 +101,4 @@ def _convolved(problem: Problem, term: NodeCurve, counted: Bools, low: int, high
     prices, base = np.zeros((2, len(counted)), dtype=np.int64)
     prices[counted] = price
     base[counted] = term.curves.at(rows, corner) - price * corner
-    return Pooled(cost, prices, base)
+    return Surrogate(cost, prices, base)

@@ -27,7 +27,7 @@ class Eligible:
 
 
 @dataclass(slots=True, eq=False)
-class Tally:
+class DomainCounts:
     """Pods with one property.
 
     Parameters
@@ -57,7 +57,7 @@ class Tally:
                 totals[domain] += amount
 
 
-class Bag(Generic[H]):
+class Multiset(Generic[H]):
     """Things that pods bring to nodes, such as volumes.
 
     Parameters

@@ -18,7 +18,7 @@ from stowplan.models.kubernetes.pod import Volume
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Shape:
+class Signature:
     """A set of look-alike pods, represented by one of them.
 
     Parameters
@@ -39,7 +39,7 @@ class Shape:
     ephemeral: frozenset[str] = frozenset()
 
 
-class Shapes:
+class Signatures:
     """Finds the shape of a pod; grows as pods are met.
 
     Parameters
@@ -50,14 +50,14 @@ class Shapes:
 
     def __init__(self, pods: Iterable[Pod] = (), *, apart: Callable[[Pod], Hashable] | None = None) -> None:
         self._apart = apart
-        self.all: list[Shape] = []
-        self._by_label: defaultdict[tuple[str, str], list[Shape]] = defaultdict(list)
-        self._by_key: dict[Hashable, Shape] = {}
+        self.all: list[Signature] = []
+        self._by_label: defaultdict[tuple[str, str], list[Signature]] = defaultdict(list)
+        self._by_key: dict[Hashable, Signature] = {}
         self._tokens = _Tokens()
         for pod in pods:
             self.of(pod)
 
-    def of(self, pod: Pod) -> Shape:
+    def of(self, pod: Pod) -> Signature:
         """Return the shape of ``pod``."""
         spec, meta, token = pod.spec, pod.metadata, self._tokens
         volumes = token.volumes(spec.volumes)
@@ -89,25 +89,25 @@ class Shapes:
             token.devices(meta.annotations),
             self._apart and self._apart(pod),
         )
-        shape = self._by_key.get(key)
-        if shape is None:
-            shape = self._by_key[key] = Shape(len(self.all), pod, claims, ephemeral)
-            self.all.append(shape)
+        signature = self._by_key.get(key)
+        if signature is None:
+            signature = self._by_key[key] = Signature(len(self.all), pod, claims, ephemeral)
+            self.all.append(signature)
             for label in meta.labels.items():
-                self._by_label[label].append(shape)
-        return shape
+                self._by_label[label].append(signature)
+        return signature
 
-    def selected(self, selector: LabelSelector | None, namespace: str | None = None) -> list[Shape]:
+    def selected(self, selector: LabelSelector | None, namespace: str | None = None) -> list[Signature]:
         """Return the shapes that a selector selects, in one namespace or in all; a missing one selects none."""
         if selector is None:
             return []
         return [
-            shape
-            for shape in self._candidates(selector)
-            if namespace in (None, shape.pod.namespace) and selector.matches(shape.pod.metadata.labels)
+            signature
+            for signature in self._candidates(selector)
+            if namespace in (None, signature.pod.namespace) and selector.matches(signature.pod.metadata.labels)
         ]
 
-    def _candidates(self, selector: LabelSelector) -> list[Shape]:
+    def _candidates(self, selector: LabelSelector) -> list[Signature]:
         """Return a short list that holds every shape the selector selects."""
         demanded = [[item] for item in selector.match_labels.items()]
         demanded += [[(r.key, v) for v in r.values] for r in selector.match_expressions if r.operator == "In"]
@@ -116,7 +116,7 @@ class Shapes:
         lists = [list(dict.fromkeys(s for label in any_of for s in self._labelled(label))) for any_of in demanded]
         return min(lists, key=len)
 
-    def _labelled(self, label: tuple[str, str]) -> list[Shape]:
+    def _labelled(self, label: tuple[str, str]) -> list[Signature]:
         return self._by_label.get(label, [])
 
 
