@@ -7,7 +7,7 @@ import pytest
 
 from stowplan.models.problem import Curves, MovePeak, NodeCurve, Origin, Placement, Problem, Tier, Weighted
 from stowplan.optimizer import bounds
-from stowplan.optimizer.bounds import best_bound, decomposition, relaxation, surrogate
+from stowplan.optimizer.bounds import best_bound, lagrangian, linear, surrogate
 from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.domains import upper_bounds
 from stowplan.optimizer.evaluate import Evaluator
@@ -27,7 +27,7 @@ def loaded(*, with_peak: bool) -> Evaluator:
 
 
 @pytest.mark.parametrize(
-    ("with_peak", "value", "small", "dear"),
+    ("with_peak", "value", "small", "expensive"),
     [
         (True, 2001, False, False),  # a cheap one is near, and nobody else reads the peak of moves
         (True, 2003, False, True),
@@ -41,8 +41,8 @@ def test_dear_bounds_are_left_out_where_a_cheap_one_is_near(
     evaluator = loaded(with_peak=with_peak)
     asked: list[str] = []
     monkeypatch.setattr(bounds, "SMALL", 2 if small else 1)
-    monkeypatch.setattr(decomposition, "decomposition_bound", lambda *_: asked.append(decomposition.NAME))
-    monkeypatch.setattr(relaxation, "relaxation_bound", lambda *_: asked.append(relaxation.NAME))
+    monkeypatch.setattr(lagrangian, "lagrangian_bound", lambda *_: asked.append(lagrangian.NAME))
+    monkeypatch.setattr(linear, "linear_bound", lambda *_: asked.append(linear.NAME))
     found = best_bound(evaluator, upper_bounds(evaluator.problem), 0, (), value, Deadline(1, deterministic=True))
     assert found == (2000, surrogate.NAME)
-    assert asked == ([decomposition.NAME, relaxation.NAME] if expensive else [])
+    assert asked == ([lagrangian.NAME, linear.NAME] if expensive else [])

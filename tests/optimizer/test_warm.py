@@ -13,7 +13,7 @@ import pytest
 
 from stowplan.models.stop import Stop
 from stowplan.optimizer import warm
-from stowplan.optimizer.annealing.kernel import jit
+from stowplan.optimizer.compiled import jit
 
 
 def test_nothing_is_compiled_twice(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -115,8 +115,8 @@ def _curve(rng: random.Random, nodes: int, classes: int) -> NodeCurve:
     return NodeCurve(WHERE, demand, held, which, Curves(curves.start, curves.slope, values[None]))
 
 
-def random_company(seed: int, *, broken: bool = False) -> Problem:
-    """Build a random tiny problem of rules about company, capacities held on the source, and limits of moves.
+def random_affinity(seed: int, *, broken: bool = False) -> Problem:
+    """Build a random tiny problem of rules about affinity, capacities held on the source, and limits of moves.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ def random_company(seed: int, *, broken: bool = False) -> Problem:
     size = [rng.randint(1, 3 if classes < 3 else 2) for _ in range(classes)]
     zones = Topology("zone", ints([rng.choice([0, 0, 1, 2, -1]) for _ in range(nodes)]), ("a", "b", "c"))
     hosts = Topology("host", np.arange(nodes), tuple(f"n{n}" for n in range(nodes)))
-    rules = [_company(rng, nodes, classes, rng.choice([zones, hosts])) for _ in range(rng.choice([1, 1, 2]))]
+    rules = [_affinity(rng, nodes, classes, rng.choice([zones, hosts])) for _ in range(rng.choice([1, 1, 2]))]
     if rng.random() < 0.4:
         demand = ints([rng.randint(0, 2) for _ in range(classes)])
         free = ints([rng.randint(1, 5) for _ in range(nodes)])
@@ -170,7 +170,7 @@ def _anywhere(rng: random.Random, size: list[int], nodes: int) -> Placement:
     )
 
 
-def _company(rng: random.Random, nodes: int, classes: int, topology: Topology) -> Rule:
+def _affinity(rng: random.Random, nodes: int, classes: int, topology: Topology) -> Rule:
     def some() -> Ints:
         return ints(sorted(rng.sample(range(classes), rng.randint(1, classes))))
 

@@ -9,7 +9,7 @@ from stowplan.models.objective import PRESETS
 from stowplan.models.problem import Curves, NodeCurve, Origin, Placement, Problem, Tier, Weighted
 from stowplan.optimizer.bounds.surrogate import surrogate_bound
 from stowplan.optimizer.evaluate import Evaluator
-from stowplan.optimizer.evaluate.surrogate import pool
+from stowplan.optimizer.evaluate.surrogate import convolve
 from stowplan.plugins_compat.compiler.compile import compile_problem
 from stowplan.plugins_compat.profiles import default_profile
 from stowplan.plugins_compat.release import K36
@@ -65,7 +65,7 @@ def test_what_nodes_cost_beyond_the_least_adds_up_to_what_the_placement_does(see
     term = NodeCurve(Origin("test"), demand, held, curve, Curves(start, slope, value))
     names = tuple("abcd"), tuple("uvwxyz")
     problem = Problem(*names, one, optional, Placement.of([]), (), ())
-    surrogate = pool(problem, term)
+    surrogate = convolve(problem, term)
     counted = curve >= 0
     for _ in range(40):
         on = rng.integers(-1 if seed % 3 == 2 else 0, nodes, pods)
@@ -92,7 +92,7 @@ def test_the_price_is_that_of_the_last_unit_that_has_to_be_placed(
     curves = Curves(np.array([[0, corner]]), np.array(slope), np.array([[20, 20 + corner * slope[0][0]]]))
     one, two = np.array([1]), np.zeros(2, dtype=np.int64)
     problem = Problem(("a", "b"), ("c",), 7 * one, one, Placement.of([]), (), ())
-    surrogate = pool(problem, NodeCurve(Origin("test"), one, two, two, curves))
+    surrogate = convolve(problem, NodeCurve(Origin("test"), one, two, two, curves))
     reached = np.array(load)
     assert surrogate.reduced(np.arange(2), curves.at(two, reached), reached).tolist() == beyond
 
@@ -103,8 +103,8 @@ def test_what_a_free_total_is_worth() -> None:
     one = np.array([1])
     term = NodeCurve(Origin("test"), one, np.zeros(2, dtype=np.int64), np.zeros(2, dtype=np.int64), curves)
     problem = Problem(("a", "b"), ("c",), 7 * one, 7 * one, Placement.of([]), (), ())
-    surrogate = pool(problem, term)
+    surrogate = convolve(problem, term)
     assert surrogate.least == 6
-    assert not surrogate.penalized.any()
+    assert not surrogate.price.any()
     load = np.array([1, 3])
     assert surrogate.reduced(np.arange(2), curves.at(term.curve, load), load).tolist() == [1, 3]

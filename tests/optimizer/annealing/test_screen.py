@@ -12,7 +12,7 @@ from stowplan.optimizer.annealing.kernel.moves import evaluate_delta, legal, shi
 from stowplan.optimizer.annealing.kernel.screen import forbidden, price_relations
 from stowplan.optimizer.annealing.state_builder import build_state
 from stowplan.optimizer.evaluate import Evaluator
-from tests.optimizer.test_kernel import problem_of
+from tests.optimizer.annealing.test_kernel import problem_of
 from tests.support.problems import random_affinity
 
 

@@ -20,7 +20,7 @@ from stowplan.optimizer.evaluate import Evaluator
 from stowplan.plugins_compat.compiler.compile import compile_problem
 from stowplan.plugins_compat.profiles import default_profile
 from stowplan.plugins_compat.release import K36
-from tests.optimizer.test_decomposition import cost
+from tests.optimizer.bounds.test_lagrangian import cost
 from tests.support.brute_force import best
 from tests.support.clusters import node, pod, snapshot
 from tests.support.problems import random_problem

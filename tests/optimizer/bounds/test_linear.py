@@ -8,8 +8,8 @@ from stowplan.instances.synthetic import synthetic_snapshot
 from stowplan.models.objective import PRESETS
 from stowplan.models.problem import Problem
 from stowplan.models.result import Status
-from stowplan.optimizer.bounds import relaxation
-from stowplan.optimizer.bounds.linear import relaxation_bound
+from stowplan.optimizer.bounds import linear
+from stowplan.optimizer.bounds.linear import linear_bound
 from stowplan.optimizer.domains import upper_bounds
 from stowplan.optimizer.evaluate import Evaluator
 from stowplan.optimizer.portfolio import Options, solve
@@ -33,7 +33,7 @@ def problem_of(seed: int) -> Problem:
 @pytest.mark.parametrize("seed", range(60))
 def test_the_relaxation_is_never_above_the_optimum(seed: int, surrogate: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if surrogate:
-        monkeypatch.setattr(relaxation, "FINE", 0)
+        monkeypatch.setattr(linear, "FINE", 0)
     never_above(problem_of(seed))
 
 
@@ -41,14 +41,14 @@ def test_the_relaxation_is_never_above_the_optimum(seed: int, surrogate: bool, m
 @pytest.mark.parametrize("seed", range(120))
 def test_nor_is_it_where_no_cluster_compiles_to(seed: int, surrogate: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if surrogate:
-        monkeypatch.setattr(relaxation, "FINE", 0)
+        monkeypatch.setattr(linear, "FINE", 0)
     never_above(random_problem(seed, broken=seed % 2 == 1))
 
 
 def never_above(problem: Problem) -> None:
     evaluator, upper, values = Evaluator(problem), upper_bounds(problem), best(problem)
     for tier, value in enumerate(values):
-        bound = relaxation_bound(evaluator, upper, tier, values[:tier], ENOUGH)
+        bound = linear_bound(evaluator, upper, tier, values[:tier], ENOUGH)
         assert bound is not None
         assert bound <= value, problem.tiers[tier].name
 
@@ -58,9 +58,9 @@ def test_pooled_and_single_nodes_bound_alike_where_nodes_are_alike(monkeypatch: 
     cluster = snapshot(nodes=[node(f"n{i}") for i in range(4)], pods=[pod(f"p{i}", "n0") for i in range(3)])
     problem = compile_problem(cluster, default_profile(K36), PRESETS["balance"]).problem
     evaluator, upper = Evaluator(problem), upper_bounds(problem)
-    single = relaxation_bound(evaluator, upper, len(problem.tiers) - 1, [0] * (len(problem.tiers) - 1), ENOUGH)
-    monkeypatch.setattr(relaxation, "FINE", 0)
-    surrogate = relaxation_bound(evaluator, upper, len(problem.tiers) - 1, [0] * (len(problem.tiers) - 1), ENOUGH)
+    single = linear_bound(evaluator, upper, len(problem.tiers) - 1, [0] * (len(problem.tiers) - 1), ENOUGH)
+    monkeypatch.setattr(linear, "FINE", 0)
+    surrogate = linear_bound(evaluator, upper, len(problem.tiers) - 1, [0] * (len(problem.tiers) - 1), ENOUGH)
     assert single is not None
     assert surrogate is not None
     assert 0 < surrogate <= single

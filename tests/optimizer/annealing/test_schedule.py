@@ -15,7 +15,7 @@ def test_every_turn_has_a_share_of_the_time() -> None:
     assert len(ROUNDS) == CALIBRATION_TURNS + 1
 
 
-@pytest.mark.parametrize("walkers", [1, 2, 3])
+@pytest.mark.parametrize("chains", [1, 2, 3])
 @pytest.mark.parametrize("wins", [0, -1])
 def test_a_race_goes_on_around_what_won(chains: int, wins: int) -> None:
     calibration = Calibration(UPHILL)
@@ -30,7 +30,7 @@ def test_a_race_goes_on_around_what_won(chains: int, wins: int) -> None:
         assert starts[wins].initial <= max(after) * 1.001
 
 
-@pytest.mark.parametrize("walkers", [1, 2, 3])
+@pytest.mark.parametrize("chains", [1, 2, 3])
 def test_a_long_walk_is_hotter_than_a_race_and_a_later_one_cooler(chains: int) -> None:
     calibration = Calibration(UPHILL)
     hottest = []

@@ -22,7 +22,7 @@ from stowplan.optimizer.cpsat.solve import solve_tier
 from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.evaluate import Evaluator
 from tests.models.test_bin_packing import random_parts
-from tests.optimizer.test_patterns import ORIGIN, Everything, closed, ints, opened, packing, unplaced
+from tests.optimizer.column_generation.test_engine import ORIGIN, Everything, closed, ints, opened, packing, unplaced
 from tests.support.brute_force import best
 
 SIZE = 12

@@ -7,7 +7,7 @@ import pytest
 from stowplan.models.objective import PRESETS
 from stowplan.models.problem import Problem
 from stowplan.models.stop import Stop
-from stowplan.optimizer.annealing import annealing
+from stowplan.optimizer.annealing import anneal as annealing
 from stowplan.optimizer.annealing.anneal import _ChainResult, _Incumbent, _Replica, anneal
 from stowplan.optimizer.annealing.schedule import Calibration, Schedule
 from stowplan.optimizer.deadline import Deadline

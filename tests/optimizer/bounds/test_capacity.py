@@ -7,7 +7,7 @@ import pytest
 
 from stowplan.models.objective import PRESETS
 from stowplan.models.problem import Capacity, Open, Origin, Placement, Problem, Tier, Unplaced, Weighted
-from stowplan.optimizer.bounds.capacity import room_bound
+from stowplan.optimizer.bounds.capacity import capacity_bound
 from stowplan.optimizer.evaluate import Evaluator
 from stowplan.plugins_compat.compiler.compile import compile_problem
 from stowplan.plugins_compat.profiles import default_profile
@@ -30,19 +30,19 @@ def test_it_is_never_above_the_optimum(seed: int) -> None:
         problem = compile_problem(snapshot, default_profile(K36), PRESETS["pack"]).problem
     values = best(problem)
     for tier, value in enumerate(values):
-        assert room_bound(Evaluator(problem), tier, values[:tier]) <= value
+        assert capacity_bound(Evaluator(problem), tier, values[:tier]) <= value
 
 
 def test_it_says_how_many_bins_are_needed() -> None:
     problem = packing([6, 5, 5, 4], bins=5)
-    assert room_bound(Evaluator(problem), 0, ()) == 0
-    assert room_bound(Evaluator(problem), 1, (0,)) == 2
-    assert room_bound(Evaluator(problem), 1, (2,)) == 1  # without the largest two, half of a bin is enough
+    assert capacity_bound(Evaluator(problem), 0, ()) == 0
+    assert capacity_bound(Evaluator(problem), 1, (0,)) == 2
+    assert capacity_bound(Evaluator(problem), 1, (2,)) == 1  # without the largest two, half of a bin is enough
 
 
 def test_it_says_how_many_must_wait() -> None:
     problem = packing([6, 5, 5, 4], bins=1)
-    assert room_bound(Evaluator(problem), 0, ()) == 2
+    assert capacity_bound(Evaluator(problem), 0, ()) == 2
 
 
 def packing(sizes: list[int], bins: int) -> Problem:

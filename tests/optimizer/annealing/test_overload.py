@@ -9,7 +9,7 @@ import pytest
 
 from stowplan.models.arrays import Ints
 from stowplan.models.problem import Capacity, Origin, Placement, Prefer, Problem, Tier, Weighted
-from stowplan.optimizer.annealing import annealing
+from stowplan.optimizer.annealing import anneal as annealing
 from stowplan.optimizer.annealing.anneal import anneal
 from stowplan.optimizer.annealing.kernel import layout as at
 from stowplan.optimizer.annealing.kernel.moves import evaluate_delta, shift

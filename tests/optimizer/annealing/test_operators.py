@@ -22,7 +22,7 @@ from stowplan.models.problem import (
     Topology,
     Weighted,
 )
-from stowplan.optimizer.annealing import annealing
+from stowplan.optimizer.annealing import anneal as annealing
 from stowplan.optimizer.annealing.anneal import anneal
 from stowplan.optimizer.annealing.kernel.chain import Penalties
 from stowplan.optimizer.annealing.kernel.metropolis import EJECTION, KINDS, RELATED, SHIFT, SWAP, TRADE, run_chain

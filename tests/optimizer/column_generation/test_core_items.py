@@ -17,7 +17,7 @@ from stowplan.optimizer.column_generation.pricing.pricer import Pricer
 from stowplan.optimizer.column_generation.structure import structure_of
 from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.evaluate import Evaluator
-from tests.optimizer.test_patterns import opened, packing, unplaced
+from tests.optimizer.column_generation.test_engine import opened, packing, unplaced
 from tests.support.brute_force import best
 
 

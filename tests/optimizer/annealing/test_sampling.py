@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from stowplan.models.objective import PRESETS
-from stowplan.optimizer.annealing import aiming
+from stowplan.optimizer.annealing import sampling as aiming
 from stowplan.optimizer.annealing.state_builder import build_state
 from stowplan.optimizer.evaluate import Evaluator
 from stowplan.plugins_compat.compiler.compile import compile_problem

@@ -131,7 +131,7 @@ def test_a_script_without_a_guard_runs_once(tmp_path: Path) -> None:
         "print('ran')\n"
         "from optimizer.control import Stop\n"
         "from optimizer.executor import PoolExecutor\n"
-        "from tests.optimizer.test_executor import tasks\n"
+        "from tests.optimizer.test_backend import tasks\n"
         "with PoolExecutor(1, Stop()) as pool:\n"
         "    print(sum(a.optimal for a in pool.stream(tasks(2))), pool.notes)\n"
     )
@@ -150,7 +150,7 @@ def test_processes_end_with_the_one_that_began_them() -> None:
         "import time\n"
         "from optimizer.control import Stop\n"
         "from optimizer.executor import PoolExecutor\n"
-        "from tests.optimizer.test_executor import tasks\n"
+        "from tests.optimizer.test_backend import tasks\n"
         "pool = PoolExecutor(1, Stop())\n"
         "list(pool.stream(tasks(1)))\n"
         "print(*pool._pool._processes, flush=True)\n"
