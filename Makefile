@@ -1,23 +1,31 @@
 # Everything runs in .venv, made on first use from any Python 3.11 or newer.
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format clean
+.PHONY: help demo test coverage lint format docs dist try-dist clean
 
 VENV   := .venv
 BIN    := $(VENV)/bin
 PYTHON ?= $(firstword $(foreach p,python3.11 python3.12 python3.13 python3.14 python3,$(shell command -v $(p) 2>/dev/null)))
 READY  := $(VENV)/.ready
+SITE   := $(VENV)/.docs
 
 help:
-	@echo "make demo    compare placements of a bundled cluster"
-	@echo "make test    run the tests"
-	@echo "make lint    ruff and mypy --strict"
-	@echo "make format  let ruff format the code"
+	@echo "make demo      compare placements of a bundled cluster"
+	@echo "make test      run the tests"
+	@echo "make coverage  run the tests and print how much of each file they ran"
+	@echo "make lint      ruff and mypy --strict"
+	@echo "make format    let ruff format the code"
+	@echo "make docs      build the site in site/; a warning is an error"
+	@echo "make dist      build sdist and wheel in dist/"
+	@echo "make try-dist  install both in clean environments and run them"
 
 demo: $(READY)
 	@$(BIN)/stowplan demo
 
 test: $(READY)
 	$(BIN)/pytest -q -n auto --maxprocesses 8 --dist worksteal
+
+coverage: $(READY)
+	$(BIN)/pytest -q -n auto --maxprocesses 8 --dist worksteal --cov --cov-report=term
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -28,8 +36,18 @@ format: $(READY)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+docs: $(SITE)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+dist: $(READY)
+	rm -rf dist
+	$(BIN)/hatchling build
+
+try-dist: dist
+	.ci/try_dist
+
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .coverage.* site dist
 
 $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
@@ -40,4 +58,8 @@ $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev]'
 	$(BIN)/python -m stowplan.optimizer.warm
+	@touch $@
+
+$(SITE): $(READY)
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[docs]'
 	@touch $@
