@@ -15,12 +15,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from stowplan.answers.solve import fixed, today
-from stowplan.models.plan import LimitsDocument, Plan
+from stowplan.models.limits import LimitsDocument
+from stowplan.models.plan import Plan
+from stowplan.models.settings import Settings
 from stowplan.models.snapshot import Snapshot
 from stowplan.optimizer.portfolio import Options
-from stowplan.planning.plan import Planned, Terms, make_plan, planning_problem, sequence_placement
+from stowplan.planning.plan import Planned, make_plan, planning_problem, sequence_placement
 from stowplan.plugins_compat.compiler.compile import Compiled
-from stowplan.settings.settings import Settings
+from stowplan.settings.terms import Terms
 from tests.support.bystander import Bystander
 from tests.support.restless import bound, placed_at_random, restless_cluster, snapshot_with
 
@@ -158,7 +160,7 @@ def watched(cluster: Snapshot, planned: Planned, orders: int, seed: int) -> list
 
 def after(cluster: Snapshot, planned: Planned) -> Snapshot:
     """Return a cluster as it is when a plan is done."""
-    return snapshot_with(cluster, (bound(p, planned.where.get(p.key, "")) for p in cluster.pods))
+    return snapshot_with(cluster, (bound(p, planned.assignment.get(p.key, "")) for p in cluster.pods))
 
 
 def main() -> None:

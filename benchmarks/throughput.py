@@ -67,7 +67,7 @@ def measure(nodes: int, participation: int) -> tuple[float, int]:
     began = time.perf_counter()
     simulation = simulate(snapshot, default_profile(K36), waiting, bound)
     seconds = time.perf_counter() - began
-    return len(waiting) / seconds, len(simulation.where) - len(bound)
+    return len(waiting) / seconds, len(simulation.assignment) - len(bound)
 
 
 def main() -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 
+from stowplan.models.assignment import Assignment
 from stowplan.models.errors import InputError
 from stowplan.models.kubernetes import (
     CSIDriver,
@@ -67,6 +68,11 @@ class Snapshot:
     skipped: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     metrics: LoadMetrics | None = None
+
+    @cached_property
+    def assignment(self) -> Assignment:
+        """Nodes of the unfinished pods that have one."""
+        return Assignment((pod.key, pod.node_name) for pod in self.pods if not pod.finished)
 
     @cached_property
     def node_index(self) -> dict[str, int]:
@@ -212,12 +218,10 @@ def tied(pod: Pod) -> str | None:
     This is about what the pod *is*; who may evict it, and at what price, is a question for a plan.
     """
     controller = pod.metadata.controller
-    if MIRROR in pod.metadata.annotations or (controller is not None and controller.kind == "Node"):
+    if MIRROR in pod.metadata.annotations or pod.metadata.annotations.get(SOURCE, "api") != "api":
         return "static pod"
-    if pod.metadata.annotations.get(SOURCE, "api") != "api":
-        return "static pod"
-    if controller is not None and controller.kind == "DaemonSet":
-        return "DaemonSet"
+    if pod.per_node and controller is not None:
+        return "static pod" if controller.kind == "Node" else controller.kind
     if pod.terminating:
         return "terminating"
     return None

@@ -8,7 +8,8 @@ from stowplan.models.kubernetes import Pod
 from stowplan.models.plan import MoveDocument, Plan
 from stowplan.models.snapshot import Snapshot
 from stowplan.plans.budgets import Budgets
-from stowplan.plans.making import quantities
+from stowplan.plans.document import quantities
+from stowplan.plans.movability.workloads import keeps_name
 from stowplan.plans.tokens import needed, promised
 from stowplan.plugins_compat.release import Release
 
@@ -60,8 +61,7 @@ def wrong_cordons(plan: Plan, snapshot: Snapshot) -> Iterator[str]:
 
 def misdescribed(move: MoveDocument, pod: Pod, budgets: Budgets, release: Release) -> Iterator[str]:
     """Say what a plan has wrong about a pod: whether it keeps its name, its requests, its budgets."""
-    controller = pod.metadata.controller
-    keeps = move.source is not None and controller is not None and controller.kind == "StatefulSet"
+    keeps = move.source is not None and keeps_name(pod.metadata.controller)
     if move.same_name != keeps:
         yield "its replacement has its name" if keeps else "its replacement does not have its name"
     asked = quantities(pod, release)

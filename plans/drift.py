@@ -15,9 +15,11 @@ from stowplan.models.snapshot import Snapshot
 from stowplan.plans.budgets import Budgets
 from stowplan.plans.consistency import contradictions, misdescribed, wrong_cordons
 from stowplan.plans.cordons import cordon
-from stowplan.plans.dry_run import DryRun, Movement, dry_run
-from stowplan.plans.making import template_hash
-from stowplan.plans.sequencing.allowances import Allowances, Limit
+from stowplan.plans.document import template_hash
+from stowplan.plans.dry_run import DryRun
+from stowplan.plans.movability.workloads import keeps_name
+from stowplan.plans.move import Move
+from stowplan.plans.sequencing.allowances import Allowances, EvictionLimit
 from stowplan.plugins_compat.framework.profile import Profile
 from stowplan.plugins_compat.framework.signatures import Signatures
 
@@ -60,7 +62,7 @@ def examine(
     signatures: Signatures | None = None,
     now: datetime | None = None,
 ) -> Drift:
-    """Hold a plan against a snapshot, and rehearse what is left of it in random orders.
+    """Hold a plan against a snapshot, and carry out what is left in dry runs, of it in random orders.
 
     Parameters
     ----------
@@ -75,7 +77,7 @@ def examine(
     drift.problems += contradictions(plan)
     whereabouts = _Whereabouts(plan, snapshot)
     budgets = Budgets(snapshot)
-    left: dict[int, list[Movement]] = defaultdict(list)
+    left: dict[int, list[Move]] = defaultdict(list)
     ids: dict[tuple[int, str], str] = {}
     for wave in plan.waves:
         for move in wave.moves:
@@ -86,13 +88,13 @@ def examine(
                 drift.problems += [f"{move.id}, {move.pod.key}: {problem}" for problem in wrong]
             drift.problems += [f"{move.id}, {move.pod.key}: {problem}" for problem in finding.problems]
             (drift.done if finding.done else drift.open).append(move.id)
-            if not finding.done and not finding.problems:
-                left[wave.number].append(_movement(move, finding.key))
+            if pod is not None and not finding.done and not finding.problems:
+                left[wave.number].append(Move(pod, move.source or "", move.target or "", waits=move.waits))
                 ids[wave.number, finding.key] = move.id
     _look_at_nodes(plan, snapshot, drift)
     drift.problems += wrong_cordons(plan, snapshot)
     drift.problems += broken_limits(plan, snapshot)
-    drift.problems += _rehearsed(plan, snapshot, profile, signatures, left, ids)
+    drift.problems += _refused_in_dry_runs(plan, snapshot, profile, signatures, left, ids)
     return drift
 
 
@@ -192,7 +194,7 @@ class _Whereabouts:
                 continue
             controller = pod.metadata.controller
             if controller is not None:
-                name = pod.name if controller.kind == "StatefulSet" else ""
+                name = pod.name if keeps_name(controller) else ""
                 owner = controller.uid or controller.name
                 fresh[pod.namespace, owner, "" if name else template_hash(pod), name].append(pod)
         return fresh
@@ -200,7 +202,7 @@ class _Whereabouts:
     def _candidates(self, move: MoveDocument) -> list[Pod]:
         if move.owner is None:
             return []
-        named = move.pod.name if move.same_name or move.owner.kind == "StatefulSet" else ""
+        named = move.pod.name if move.same_name or keeps_name(move.owner) else ""
         owner = move.owner.uid or move.owner.name
         return self._fresh.get((move.pod.namespace, owner, "" if named else move.template_hash, named), [])
 
@@ -244,16 +246,12 @@ def _look_at_nodes(plan: Plan, snapshot: Snapshot, drift: Drift) -> None:
             drift.remarks.append(f"node {name} is cordoned")
 
 
-def _movement(move: MoveDocument, key: str) -> Movement:
-    return Movement(key, move.source or "", move.target or "", same_name=move.same_name, waits=move.waits)
-
-
-def _rehearsed(
+def _refused_in_dry_runs(
     plan: Plan,
     snapshot: Snapshot,
     profile: Profile,
     signatures: Signatures | None,
-    left: dict[int, list[Movement]],
+    left: dict[int, list[Move]],
     ids: dict[tuple[int, str], str],
 ) -> list[str]:
     """Play what is left through in random orders and with the plan's cordons; return what went wrong, once each."""
@@ -267,12 +265,12 @@ def _rehearsed(
     closed = {wave.number: {*plan.cordon, *wave.cordon} & known.keys() for wave in plan.waves}
     found: dict[str, None] = {}
     for turn in range(ORDERS):
-        dry_run_state = DryRun(snapshot, profile, signatures=signatures)
+        run = DryRun(snapshot, profile, signatures=signatures)
         rng = random.Random(turn)
         for number, wave in sorted(waves.items()):
-            dry_run_state.cordon(closed[number])
-            for trouble in dry_run(dry_run_state, wave, rng):
-                found[f"wave {number}, {ids[number, trouble.key]}, {trouble.key}: {trouble.problem}"] = None
+            run.cordon(closed[number])
+            for failure in run.carry_out(wave, rng):
+                found[f"wave {number}, {ids[number, failure.key]}, {failure.key}: {failure.problem}"] = None
     return list(found)
 
 
@@ -282,7 +280,7 @@ def broken_limits(plan: Plan, snapshot: Snapshot) -> list[str]:
     pods = {pod.key: pod for pod in snapshot.pods}
     lines = []
     for wave in plan.waves:
-        used: Counter[Limit] = Counter()
+        used: Counter[EvictionLimit] = Counter()
         for move in wave.moves:
             if move.source and move.pod.key in pods:
                 node = snapshot.node_index.get(move.source, -1)

@@ -9,15 +9,17 @@ is bound (`DryRun.bind`), and it becomes ready (`DryRun.become_ready`).
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from stowplan.models.assignment import Assignment
 from stowplan.models.kubernetes import Pod
 from stowplan.models.snapshot import Snapshot
 from stowplan.plans.budgets import Budgets, Ledger, Verdict
 from stowplan.plans.cordons import cordon
+from stowplan.plans.move import Move
 from stowplan.plugins_compat.admission import populated
 from stowplan.plugins_compat.framework.framework import Framework
 from stowplan.plugins_compat.framework.profile import Profile
@@ -25,7 +27,7 @@ from stowplan.plugins_compat.framework.signatures import Signatures
 from stowplan.plugins_compat.framework.status import Code, Status
 
 GONE = "1970-01-01T00:00:00Z"
-"""Deletion timestamp of a pod that was evicted in a rehearsal; only its presence is read."""
+"""Deletion timestamp of a pod that was evicted in a dry run; only its presence is read."""
 
 
 class DryRun:
@@ -36,17 +38,17 @@ class DryRun:
 
     Parameters
     ----------
-    where
-        Node name by pod key at the beginning; by default where the snapshot has them.
+    start
+        The assignment at the beginning; by default that of the snapshot.
 
     Attributes
     ----------
     framework
         The profile's plugins on the cluster as it is now, terminating pods included. For whoever wants to know where
-        the scheduler would put a pod: ``examine(rehearsal.framework, pod)``.
+        the scheduler would put a pod: ``examine(run.framework, pod)``.
     ledger
         The budgets as they are now.
-    where
+    node_of
         Node name by pod key of the pods that are bound and not terminating.
     terminating
         Node name by pod key of the pods that were evicted and are not gone yet.
@@ -57,7 +59,7 @@ class DryRun:
         snapshot: Snapshot,
         profile: Profile,
         *,
-        where: Mapping[str, str] | None = None,
+        start: Assignment | None = None,
         signatures: Signatures | None = None,
         budgets: Budgets | None = None,
     ) -> None:
@@ -65,10 +67,10 @@ class DryRun:
         self.profile = profile
         self._closed: frozenset[str] = frozenset()
         self.pods: dict[str, Pod] = {pod.key: pod for pod in snapshot.pods if not pod.finished}
-        self.where: dict[str, str] = dict(where) if where is not None else standing_today(snapshot)
+        self.node_of: dict[str, str] = dict(snapshot.assignment if start is None else start)
         self.terminating: dict[str, str] = {}
         self._leaving: dict[str, Pod] = {}
-        self.framework: Framework = populated(snapshot, profile, self.where, signatures)
+        self.framework: Framework = populated(snapshot, profile, Assignment(self.node_of), signatures)
         self.ledger: Ledger = (budgets or Budgets(snapshot)).ledger()
 
     def expect(self, keys: Iterable[str]) -> None:
@@ -89,7 +91,9 @@ class DryRun:
         if closed != self._closed:
             self._closed = closed
             self.snapshot = cordon(self._uncordoned, closed)
-            self.framework = populated(self.snapshot, self.profile, self.where, self.framework.state.signatures)
+            self.framework = populated(
+                self.snapshot, self.profile, Assignment(self.node_of), self.framework.state.signatures
+            )
 
     # -- events -----------------------------------------------------------------------------------------------
 
@@ -107,7 +111,7 @@ class DryRun:
         self._terminate(key)
 
     def _terminate(self, key: str) -> None:
-        pod, node = self.pods[key], self.where.pop(key)
+        pod, node = self.pods[key], self.node_of.pop(key)
         self.terminating[key] = node
         state, index = self.framework.state, self.snapshot.node_index[node]
         state.take(pod, index)
@@ -127,100 +131,78 @@ class DryRun:
     def bind(self, key: str, node: str) -> None:
         """Put a pod, or the replacement that goes by its key, on a node, whatever the filters say of it."""
         self.framework.state.put(self.pods[key], self.snapshot.node_index[node], new=True)
-        self.where[key] = node
+        self.node_of[key] = node
 
     def become_ready(self, key: str) -> None:
         """Let a pod that was bound become ready: budgets count it."""
         self.ledger.restore(self.pods[key])
 
+    # -- waves ------------------------------------------------------------------------------------------------
 
-@dataclass(frozen=True, slots=True)
-class Movement:
-    """A move to rehearse.
+    def carry_out(self, wave: Sequence[Move], rng: random.Random) -> list[Failure]:
+        """Carry out a wave in a random order of all its events, and wait until it is over.
 
-    Parameters
-    ----------
-    key
-        The pod, as it is named in the rehearsal.
-    source, target
-        Node names; no source is a pod that waits, no target one that loses its node.
-    same_name
-        The replacement is made only when the pod is gone.
-    waits
-        The filters may refuse the replacement until the pod is gone.
-    """
-
-    key: str
-    source: str
-    target: str
-    same_name: bool = False
-    waits: bool = False
+        A replacement is offered to the filters as soon as it exists: while the pod it replaces may still be there, and
+        others of the wave may have come, gone, both or neither. Where the filters refuse it, or the Eviction API its
+        pod, that is a failure; the move is then made all the same, so that what follows can be looked at.
+        """
+        failures: list[Failure] = []
+        under_way = [_UnderWay(move) for move in wave]
+        while under_way:
+            position = rng.randrange(len(under_way))
+            chosen = under_way[position]
+            failures += chosen.advance(self, rng)
+            if chosen.over:
+                under_way[position] = under_way[-1]
+                under_way.pop()
+        for move in wave:
+            if move.target:
+                self.become_ready(move.pod.key)
+        return failures
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Something that went wrong in a rehearsal: the pod it happened to, and what."""
+    """Something that went wrong in a dry run: the pod it happened to, and what."""
 
     key: str
     problem: str
 
 
-def dry_run(dry_run_state: DryRun, wave: Sequence[Movement], rng: random.Random) -> list[Failure]:
-    """Carry out a wave in a random order of all its events, and wait until it is over.
-
-    A replacement is offered to the filters as soon as it exists: while the pod it replaces may still be there, and
-    others of the wave may have come, gone, both or neither. Where the filters refuse it, or the Eviction API its pod,
-    that is trouble; the move is then made all the same, so that what follows can be looked at.
-    """
-    unresolved: list[Failure] = []
-    under_way = [_UnderWay(movement) for movement in wave]
-    while under_way:
-        position = rng.randrange(len(under_way))
-        chosen = under_way[position]
-        unresolved += chosen.advance(dry_run_state, rng)
-        if chosen.over:
-            under_way[position] = under_way[-1]
-            under_way.pop()
-    for movement in wave:
-        if movement.target:
-            dry_run_state.become_ready(movement.key)
-    return unresolved
-
-
 class _UnderWay:
     """One move of a wave: what has happened, and what may happen next."""
 
-    def __init__(self, movement: Movement) -> None:
-        self.movement = movement
-        self.evicted = self.gone = not movement.source
-        self.bound = not movement.target
+    def __init__(self, move: Move) -> None:
+        self.move = move
+        self.evicted = self.gone = not move.source
+        self.bound = not move.target
 
     @property
     def over(self) -> bool:
         """Whether nothing more will happen."""
         return self.evicted and self.gone and self.bound
 
-    def advance(self, dry_run_state: DryRun, rng: random.Random) -> list[Failure]:
+    def advance(self, run: DryRun, rng: random.Random) -> list[Failure]:
         """Let one of the next events happen."""
-        movement, key = self.movement, self.movement.key
+        move, key = self.move, self.move.pod.key
         if not self.evicted:
             self.evicted = True
-            verdict = dry_run_state.evict(key)
+            verdict = run.evict(key)
             if verdict.granted:
                 return []
-            dry_run_state.force(key)
+            run.force(key)
             return [Failure(key, f"the eviction is refused: {verdict}")]
-        may_bind = not self.bound and (self.gone or not (movement.same_name or movement.waits))
+        may_bind = not self.bound and (self.gone or not (move.same_name or move.waits))
         if may_bind and (self.gone or rng.random() < 0.5):
             self.bound = True
-            status = dry_run_state.refusal(key, movement.target)
-            dry_run_state.bind(key, movement.target)
+            status = run.refusal(key, move.target)
+            run.bind(key, move.target)
             if status is None:
                 return []
-            return [Failure(key, f"{status.plugin} refuses it on {movement.target}: {', '.join(status.reasons)}")]
+            return [Failure(key, f"{status.plugin} refuses it on {move.target}: {', '.join(status.reasons)}")]
         if not self.gone:
             self.gone = True
-            dry_run_state.vanish(key)
+            run.vanish(key)
         return []
 
 
@@ -235,8 +217,3 @@ def refusal(framework: Framework, pod: Pod, node: int) -> Status | None:
 def leaving(pod: Pod) -> Pod:
     """Return a pod as it is while it terminates."""
     return replace(pod, metadata=replace(pod.metadata, deletion_timestamp=GONE))
-
-
-def standing_today(snapshot: Snapshot) -> dict[str, str]:
-    """Return node names by pod key of the unfinished pods that have a node."""
-    return {pod.key: pod.node_name for pod in snapshot.pods if not pod.finished and pod.node_name}

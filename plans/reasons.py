@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 
 from stowplan.models.arrays import Floats, Ints
+from stowplan.models.assignment import Assignment
 from stowplan.models.snapshot import Snapshot, tied
 from stowplan.plugins_compat.admission import populated, rejections
 from stowplan.plugins_compat.framework.profile import Profile
@@ -18,8 +17,8 @@ def reasons(
     snapshot: Snapshot,
     profile: Profile,
     signatures: Signatures | None,
-    before: Mapping[str, str],
-    after: Mapping[str, str],
+    before: Assignment,
+    after: Assignment,
 ) -> dict[str, str]:
     """Return a few words for every pod whose node changes, by pod key.
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from stowplan.models.plan import MoveDocument, TokenDocument, WaveDocument
+from stowplan.plans.movability.workloads import keeps_name
 
 
 class Claim(NamedTuple):
@@ -34,7 +35,7 @@ def needed(waves: Iterable[WaveDocument]) -> Counter[Claim]:
 def _claim(wave: int, move: MoveDocument, target: str) -> Claim:
     owner = move.owner
     uid = owner.uid if owner else ""
-    alone = move.same_name or not uid or (owner is not None and owner.kind == "StatefulSet")
+    alone = move.same_name or not uid or keeps_name(owner)
     return Claim(wave, move.pod.namespace, uid, move.template_hash, move.pod.name if alone else "", target)
 
 

@@ -12,10 +12,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from stowplan.models.assignment import Assignment
 from stowplan.models.plan import MoveDocument, Plan, WaveDocument
 from stowplan.models.quantity import parse_quantity
 from stowplan.models.snapshot import Snapshot
-from stowplan.plans.replay.carry_out import replay
+from stowplan.plans.replay.execution import replay
 from stowplan.plans.replay.outcome import Evaluator, Landing, Outcome, Verdict, share_kept
 from stowplan.plans.tokens import tokens
 from stowplan.plugins_compat.framework.profile import Profile
@@ -94,8 +95,8 @@ class Unassisted:
         return share_kept(self.given.before, self.given.planned, self.given.actual)
 
 
-Shown = Callable[[Mapping[str, str]], Sequence[float]]
-"""Value of each tier, in displayed units, of a placement given as node names by pod key."""
+Shown = Callable[[Assignment], Sequence[float]]
+"""Value of each tier, in displayed units."""
 
 
 def arrange(
@@ -135,7 +136,7 @@ def arrange(
     nothing = search.play(())
     search.weed()
     search.strike_idle(nothing)
-    written = _written(plan, search.best, dict(_today(snapshot)), shown)
+    written = _written(plan, search.best, snapshot.assignment, shown)
     outcome = replay(written, snapshot, profile, evaluator, seed=seed, signatures=signatures)
     kept = {move.id for part in search.best.arrangement for move in part.moves}
     given_up = [move for move in plan.moves if move.id not in kept]
@@ -301,26 +302,19 @@ def _size(move: MoveDocument) -> tuple[int, int]:
 # -- the plan document ----------------------------------------------------------------------------------------
 
 
-def _today(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
-    return ((pod.key, pod.node_name) for pod in snapshot.pods if pod.node_name and not pod.finished)
-
-
-def _written(plan: Plan, best: _Played, where: dict[str, str], shown: Shown) -> Plan:
+def _written(plan: Plan, best: _Played, assignment: Assignment, shown: Shown) -> Plan:
     """Write an arrangement down as a plan of its own, which aims at where its pods land."""
     node_of = {landing.move.id: landing.node for landing in best.outcome.landings}
     waves: list[WaveDocument] = []
     for part in best.arrangement:
         moves = tuple(_landed(move, node_of) for move in part.moves)
-        for move in moves:
-            where.pop(move.pod.key, None)
-            if move.target:
-                where[move.pod.key] = move.target
+        assignment = assignment.moved((move.pod.key, move.target) for move in moves)
         ends = {node for move in moves for node in (move.source, move.target)}
         changes = {
             "number": len(waves) + 1,
             "moves": moves,
             "cordon": tuple(sorted(part.cordon)),
-            "tiers": tuple(shown(where)),
+            "tiers": tuple(shown(assignment)),
             "peak": {node: shares for node, shares in part.wave.peak.items() if node in ends},
         }
         waves.append(_replaced(part.wave, **changes))

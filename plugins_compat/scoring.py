@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from stowplan.models.assignment import Assignment
 from stowplan.models.kubernetes import Pod
 from stowplan.plugins_compat.framework.framework import Framework
 
@@ -38,7 +39,7 @@ class FinalScores:
 
 
 def final_scores(
-    framework: Framework, pods: Sequence[Pod], where: Mapping[str, str], *, sample: int = SAMPLE, seed: int = 0
+    framework: Framework, pods: Sequence[Pod], assignment: Assignment, *, sample: int = SAMPLE, seed: int = 0
 ) -> FinalScores:
     """Score pods on their nodes, each taken off and offered again with all others in place.
 
@@ -48,13 +49,13 @@ def final_scores(
         On the cluster as `stowplan.plugins_compat.admission.populated` returns it; it is left as it was.
     """
     state = framework.state
-    placed = [pod for pod in pods if where.get(pod.key)]
+    placed = [pod for pod in pods if assignment.get(pod.key)]
     chosen = placed if len(placed) <= sample else random.Random(seed).sample(placed, sample)
     known: dict[tuple[int, int], dict[str, int] | None] = {}
     sums: dict[str, int] = {}
     scored = 0
     for pod in chosen:
-        node = state.snapshot.node_index[where[pod.key]]
+        node = state.snapshot.node_index[assignment[pod.key]]
         key = (state.signatures.of(pod).index, node)
         if key not in known:
             known[key] = _score(framework, pod, node)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from stowplan.models.assignment import Assignment
 from stowplan.models.kubernetes import Pod
 from stowplan.models.snapshot import Snapshot
 from stowplan.plugins_compat.admission import standing
@@ -33,8 +34,8 @@ class Simulation:
     ----------
     decisions
         A pod that is preempted and comes back to the queue is decided about again.
-    where
-        Node name by pod key of every pod that has a node at the end, those that had one at the beginning included.
+    assignment
+        Every pod that has a node at the end, those that had one at the beginning included.
     complete
         Whether every pod was tried; ``False`` after an interruption.
     preemptions
@@ -42,7 +43,7 @@ class Simulation:
     """
 
     decisions: Sequence[Decision]
-    where: Mapping[str, str]
+    assignment: Assignment
     complete: bool
     preemptions: Sequence[Preemption] = ()
 
@@ -54,14 +55,14 @@ class Simulation:
     @cached_property
     def placed(self) -> int:
         """Of the pods that were decided about, how many have a node at the end."""
-        return sum(1 for key in self.outcomes if key in self.where)
+        return sum(1 for key in self.outcomes if key in self.assignment)
 
 
 def simulate(
     snapshot: Snapshot,
     profile: Profile,
     queue: Sequence[Pod],
-    standing_at: Mapping[str, str],
+    start: Mapping[str, str],
     *,
     signatures: Signatures | None = None,
     seed: int = 0,
@@ -77,31 +78,31 @@ def simulate(
     ----------
     queue
         Pods to schedule, in order of arrival; the profile's queue sort plugin decides whose turn it is.
-    standing_at
-        Node name by pod key of the pods that stand already.
+    start
+        Node name by pod key of the pods that have a node already.
     preempts
         ``False`` leaves PostFilter plugins out, as in a profile that disables them.
     stopped
         Asked before every pod; ``True`` ends the simulation.
     """
     state = ClusterState(snapshot, profile.release, signatures)
-    for pod, node in standing(snapshot, standing_at):
+    for pod, node in standing(snapshot, start):
         state.put(pod, node)
     state.nominator.nominate_pending(queue, snapshot.node_index)
     framework = Framework(profile, state, seed)
     if not preempts:
         framework.post_filters = []
-    where = dict(standing_at)
+    node_of = dict(start)
     decisions: list[Decision] = []
     preemptions: list[Preemption] = []
     for decision in schedule(framework, queue):
         decisions.append(decision)
-        preemptions += [Preemption(v, decision.pod, where.pop(v.key)) for v in decision.victims]
+        preemptions += [Preemption(v, decision.pod, node_of.pop(v.key)) for v in decision.victims]
         if decision.node is not None:
-            where[decision.pod.key] = snapshot.nodes[decision.node].name
+            node_of[decision.pod.key] = snapshot.nodes[decision.node].name
         if stopped():
-            return Simulation(decisions, where, _all_decided(decisions, queue), preemptions)
-    return Simulation(decisions, where, True, preemptions)
+            return Simulation(decisions, Assignment(node_of), _all_decided(decisions, queue), preemptions)
+    return Simulation(decisions, Assignment(node_of), True, preemptions)
 
 
 def _all_decided(decisions: Sequence[Decision], queue: Sequence[Pod]) -> bool:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from stowplan.answers.compare import Comparison, compare
     from stowplan.answers.measures import Measures, measure
-    from stowplan.answers.solve import Move, Solution, solve_snapshot
+    from stowplan.answers.solve import Solution, solve_snapshot
     from stowplan.answers.verify_plan import PlanVerification, verify_plan
     from stowplan.answers.verify_solution import Verification, verify
     from stowplan.documents.comparison import ComparisonDocument, comparison_document
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from stowplan.models.stop import Stop
     from stowplan.optimizer.portfolio import Options
     from stowplan.planning.plan import Planned, Terms, make_plan
+    from stowplan.plans.move import Move
     from stowplan.plugins_compat.compiler.compile import Compiled
     from stowplan.plugins_compat.simulate import Simulation, simulate
     from stowplan.settings.settings import Settings, make_problem, make_profile
@@ -52,8 +53,9 @@ _HOMES = {
     "stowplan.answers.measures": ("Measures", "measure"),
     "stowplan.answers.verify_plan": ("PlanVerification", "verify_plan"),
     "stowplan.planning.plan": ("Planned", "Terms", "make_plan"),
-    "stowplan.answers.solve": ("Move", "Solution", "solve_snapshot"),
+    "stowplan.answers.solve": ("Solution", "solve_snapshot"),
     "stowplan.answers.verify_solution": ("Verification", "verify"),
+    "stowplan.plans.move": ("Move",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

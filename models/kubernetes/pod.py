@@ -323,6 +323,15 @@ class Pod:
         return self.metadata.deletion_timestamp is not None
 
     @property
+    def per_node(self) -> bool:
+        """Whether the pod comes and goes with its node, as those of a DaemonSet and static pods do.
+
+        Such a pod does not keep a node in use, and belongs to no workload that could be spread.
+        """
+        controller = self.metadata.controller
+        return controller is not None and controller.kind in ("DaemonSet", "Node")
+
+    @property
     def gated(self) -> bool:
         """Whether a scheduling gate keeps the pod out of the scheduler's queue."""
         return bool(self.spec.scheduling_gates) and not self.node_name

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from stowplan.models.kubernetes import Pod
 from stowplan.models.moments import moment
-from stowplan.models.plan import Executor
+from stowplan.models.settings import Executor
 from stowplan.models.snapshot import Snapshot, tied
 from stowplan.plans.budgets import Budgets
 from stowplan.plans.movability.annotations import (

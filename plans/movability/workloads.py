@@ -1,8 +1,9 @@
-"""How many replicas a pod's workload is meant to have, as koordinator's descheduler finds out."""
+"""What a pod's controller does: how many replicas it is to have, and how it names replacements."""
 
 from __future__ import annotations
 
 from collections import Counter
+from typing import Protocol
 
 from stowplan.models.kubernetes import Pod
 from stowplan.models.snapshot import Snapshot
@@ -12,9 +13,9 @@ SMALL, MEDIUM = 4, 10
 
 
 class Workloads:
-    """Replicas wanted, by controller.
+    """Replicas wanted, by controller, as koordinator's descheduler finds out.
 
-    koordinator asks for the ReplicaSet, StatefulSet or ReplicationController, and finds 0 replicas where there is
+    It asks for the ReplicaSet, StatefulSet or ReplicationController, and finds 0 replicas where there is
     none. A snapshot without any object of the kind says nothing about it; then, as for controllers of other kinds,
     the pods that name the controller are counted. Jobs have no replicas at all.
     """
@@ -44,6 +45,19 @@ class Workloads:
         if key[0] in self._listed:
             return self._wanted.get(key, 0)
         return self._seen[key]
+
+
+class HasKind(Protocol):
+    """A reference to a controller, as pods and plans have it."""
+
+    @property
+    def kind(self) -> str:
+        """The kind of the controller."""
+
+
+def keeps_name(controller: HasKind | None) -> bool:
+    """Whether replacements have the names of the pods they replace: a StatefulSet makes them once those are gone."""
+    return controller is not None and controller.kind == "StatefulSet"
 
 
 def may_migrate(replicas: int) -> int:

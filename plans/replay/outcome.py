@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from stowplan.models.assignment import Assignment
 from stowplan.models.plan import MoveDocument
-from stowplan.plans.replay.cluster import Driven
+from stowplan.plans.replay.simulated_cluster import Driven
 
 INTERRUPTED = "it was interrupted"
 """Why a replay halted that somebody stopped."""
@@ -48,8 +49,8 @@ class Worth:
         return self.legal and self.values <= other.values
 
 
-Evaluator = Callable[[Mapping[str, str]], Worth]
-"""Says how good a placement is, given as node names by pod key."""
+Evaluator = Callable[[Assignment], Worth]
+"""Says how good an assignment is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +91,8 @@ class Outcome:
         Worth of the snapshot, of what the plan is for, and of what came of it.
     halted
         Why not all waves were carried out; empty if they were.
-    where
-        Node name by pod key at the end; a replacement goes by the key of the pod it replaces.
+    assignment
+        Where pods are at the end; a replacement goes by the key of the pod it replaces.
     waiting
         Pod key to the reason, of everything that has no node at the end and had one, or waits for one.
     driven
@@ -104,7 +105,7 @@ class Outcome:
     actual: Worth
     waves: Sequence[WaveOutcome]
     halted: str
-    where: Mapping[str, str]
+    assignment: Assignment
     waiting: Mapping[str, str]
     driven: Sequence[Driven]
 

@@ -3,7 +3,7 @@
 The contract that every wave keeps is written in ``docs/plans.md``.
 """
 
+from stowplan.plans.sequencing.problem import SequencingProblem, StuckMove, WaveSequence
 from stowplan.plans.sequencing.sequence import sequence
-from stowplan.plans.sequencing.task import Relocation, Sequencing, Step, Stuck, Task, keeps_name
 
-__all__ = ["Relocation", "Sequencing", "Step", "Stuck", "Task", "keeps_name", "sequence"]
+__all__ = ["SequencingProblem", "StuckMove", "WaveSequence", "sequence"]

@@ -8,7 +8,7 @@ from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 
 from stowplan.models.kubernetes import Pod
-from stowplan.models.plan import LimitsDocument
+from stowplan.models.limits import LimitsDocument
 from stowplan.models.snapshot import Snapshot
 from stowplan.plans.budgets import Budgets, Ledger
 
@@ -16,7 +16,7 @@ Owner = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Limit:
+class EvictionLimit:
     """At most so many evictions a wave, of what ``of`` names."""
 
     kind: str
@@ -35,7 +35,7 @@ class Allowances:
         self.limits = limits
         self.ledger: Ledger = budgets.ledger()
         self._sizes = Counter(owner_of(pod) for pod in snapshot.pods if not pod.finished)
-        self._used: Counter[Limit] = Counter()
+        self._used: Counter[EvictionLimit] = Counter()
 
     def refusal(self, pod: Pod, source: int) -> str | None:
         """Return what keeps a pod from being evicted in this wave, or ``None``."""
@@ -59,18 +59,18 @@ class Allowances:
         for pod in ready:
             self.ledger.restore(pod)
 
-    def limits_on(self, pod: Pod, source: int) -> list[Limit]:
+    def limits_on(self, pod: Pod, source: int) -> list[EvictionLimit]:
         """Return every limit that an eviction of a pod from a node falls under."""
         limits, owner = self.limits, owner_of(pod)
         found = []
         if limits.per_owner is not None and owner is not None:
-            found.append(Limit("of one owner", owner, share_of(limits.per_owner, self._sizes[owner])))
+            found.append(EvictionLimit("of one owner", owner, share_of(limits.per_owner, self._sizes[owner])))
         if limits.per_node is not None:
-            found.append(Limit("from one node", source, limits.per_node))
+            found.append(EvictionLimit("from one node", source, limits.per_node))
         if limits.per_namespace is not None:
-            found.append(Limit("in one namespace", pod.namespace, limits.per_namespace))
+            found.append(EvictionLimit("in one namespace", pod.namespace, limits.per_namespace))
         if limits.total is not None:
-            found.append(Limit("in a wave", None, limits.total))
+            found.append(EvictionLimit("in a wave", None, limits.total))
         return found
 
 

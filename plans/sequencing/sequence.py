@@ -5,10 +5,11 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from stowplan.plans.dry_run import DryRun, Movement, dry_run
-from stowplan.plans.sequencing.attempt import Attempt, Variant
-from stowplan.plans.sequencing.least import least_waves
-from stowplan.plans.sequencing.task import Relocation, Sequencing, Step, Stuck, Task, keeps_name
+from stowplan.plans.dry_run import DryRun
+from stowplan.plans.move import Move
+from stowplan.plans.sequencing.construction import Construction, Variant
+from stowplan.plans.sequencing.lower_bound import least_waves
+from stowplan.plans.sequencing.problem import SequencingProblem, StuckMove, WaveSequence
 
 ORDERS = 2
 """Random orders in which a finished sequence is played through; one, if there are many moves."""
@@ -18,73 +19,74 @@ FEW = 400
 """Moves up to which further tries cost next to nothing."""
 
 
-def sequence(task: Task, *, orders: int | None = None, seed: int = 0) -> Sequencing:
-    """Put moves in order; see `Task` and `Sequencing`.
+def sequence(problem: SequencingProblem, *, orders: int | None = None, seed: int = 0) -> WaveSequence:
+    """Put moves in order; see `SequencingProblem` and `WaveSequence`.
 
     Moves that no try reaches are left out, and what depended on them with them. The result is played through in
     random orders; a move that the filters refuse there, which only a plugin of one's own can bring about, gets a wave
     to itself.
     """
-    moves = list(task.moves)
-    stuck: list[Stuck] = []
+    moves = list(problem.moves)
+    stuck: list[StuckMove] = []
     alone: set[str] = set()
     while True:
-        attempt = _best(task, moves, alone)
-        if attempt.stuck:
-            stuck += attempt.stuck
-            left_out = {one.key for one in attempt.stuck}
+        construction = _best(problem, moves, alone)
+        if construction.stuck:
+            stuck += construction.stuck
+            left_out = {one.key for one in construction.stuck}
             moves = [move for move in moves if move.pod.key not in left_out]
             continue
         turns = orders if orders is not None else ORDERS if len(moves) <= FEW else 1
-        refused = _refused_in_random_orders(task, attempt.waves, turns, seed) - alone
+        refused = _refused_in_random_orders(problem, construction.waves, turns, seed) - alone
         if not refused:
-            least, because = least_waves(task, _reached(attempt.waves))
-            return Sequencing(attempt.waves, stuck, least, because)
+            least, because = least_waves(problem, _reached(construction.waves))
+            return WaveSequence(construction.waves, stuck, least, because)
         alone |= refused
 
 
-def _best(task: Task, moves: Sequence[Relocation], alone: set[str]) -> Attempt:
+def _best(problem: SequencingProblem, moves: Sequence[Move], alone: set[str]) -> Construction:
     """Try the plain way; where it leaves moves out or parks pods, try others, and return the best."""
 
-    def tried(variant: Variant) -> Attempt:
-        return Attempt(task, moves, alone, variant).run()
+    def tried(variant: Variant) -> Construction:
+        return Construction(problem, moves, alone, variant).run()
 
     best = tried(Variant())
     if best.stuck and len(moves) <= FEW:
         for seed in range(TRIES):
-            best = min(best, tried(Variant(seed=seed)), key=lambda attempt: attempt.merit)
+            best = min(best, tried(Variant(seed=seed)), key=lambda construction: construction.cost)
             if not best.stuck:
                 break
     if best.parked:
         eager = tried(Variant(best.parked, best.variant.seed))
-        best = min(best, eager, key=lambda attempt: attempt.merit)
+        best = min(best, eager, key=lambda construction: construction.cost)
     return best
 
 
-def _refused_in_random_orders(task: Task, waves: Sequence[Sequence[Step]], orders: int, seed: int) -> set[str]:
+def _refused_in_random_orders(
+    problem: SequencingProblem, waves: Sequence[Sequence[Move]], orders: int, seed: int
+) -> set[str]:
     refused: set[str] = set()
     for turn in range(orders):
         rng = random.Random(seed + turn)
-        dry_run_state = DryRun(
-            task.snapshot, task.profile, where=task.where, signatures=task.signatures, budgets=task.budgets
+        run = DryRun(
+            problem.snapshot,
+            problem.profile,
+            start=problem.start,
+            signatures=problem.signatures,
+            budgets=problem.budgets,
         )
-        dry_run_state.expect(step.pod.key for wave in waves for step in wave if step.source)
+        run.expect(move.pod.key for wave in waves for move in wave if move.source)
         for wave in waves:
-            refused |= {trouble.key for trouble in dry_run(dry_run_state, [movement(step) for step in wave], rng)}
+            refused |= {failure.key for failure in run.carry_out(wave, rng)}
     return refused
 
 
-def _reached(waves: Sequence[Sequence[Step]]) -> list[Relocation]:
+def _reached(waves: Sequence[Sequence[Move]]) -> list[Move]:
     """Return the moves that waves come to, parked pods from where they first stood to where they stay."""
     first: dict[str, str] = {}
-    moves: list[Relocation] = []
-    for step in (step for wave in waves for step in wave):
-        first.setdefault(step.pod.key, step.source)
-        if not step.parks:
-            moves.append(Relocation(step.pod, first[step.pod.key], step.target))
+    moves: list[Move] = []
+    for move in (move for wave in waves for move in wave):
+        first.setdefault(move.pod.key, move.source)
+        if not move.parks:
+            moves.append(Move(move.pod, first[move.pod.key], move.target))
     return moves
-
-
-def movement(step: Step) -> Movement:
-    """Return a step as a rehearsal takes it."""
-    return Movement(step.pod.key, step.source, step.target, same_name=keeps_name(step), waits=step.waits)

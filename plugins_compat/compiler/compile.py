@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from stowplan.models.arrays import Ints
+from stowplan.models.assignment import Assignment
 from stowplan.models.kubernetes import Pod
 from stowplan.models.objective import Objective
 from stowplan.models.problem import MoveBudget, Origin, Placement, Problem, Rule, Tier, Weighted, project, refine
@@ -50,23 +51,23 @@ class Compiled:
     participants: Participants
     notes: Sequence[str]
 
-    def placement(self, nodes: Mapping[str, str]) -> Placement:
+    def placement(self, assignment: Assignment) -> Placement:
         """Return where pods stand as a placement of the problem.
 
         Parameters
         ----------
-        nodes
+        assignment
             Node name by pod key; pods that are not named, or whose node is empty, have none.
         """
         index = self.snapshot.node_index
         counts: Counter[tuple[int, int]] = Counter()
         for pod, c in zip(self.pods, self.class_of.tolist(), strict=True):
-            if node := nodes.get(pod.key):
+            if node := assignment.get(pod.key):
                 counts[c, index[node]] += 1
         return Placement.of((c, n, k) for (c, n), k in counts.items())
 
-    def assign(self, placement: Placement) -> dict[str, str]:
-        """Return a node name for each pod that the placement places, by pod key.
+    def assign(self, placement: Placement) -> Assignment:
+        """Return a node for each pod that the placement places.
 
         Pods of one class are interchangeable, so each stays where it is whenever the placement leaves as many there.
         """
@@ -90,7 +91,7 @@ class Compiled:
             target = next(free[c], None) if c in free else None
             if target is not None:
                 assigned[pod.key] = self.snapshot.nodes[target].name
-        return assigned
+        return Assignment(assigned)
 
 
 def compile_problem(

@@ -219,8 +219,7 @@ def _unit(settings: TierSettings) -> str:
 
 
 def _keeps_open(signature: Signature) -> bool:
-    controller = signature.pod.metadata.controller
-    return controller is None or controller.kind not in ("DaemonSet", "Node")
+    return not signature.pod.per_node
 
 
 def _even(view: View, key: str, weight: int) -> Iterator[Weighted]:
@@ -232,7 +231,7 @@ def _even(view: View, key: str, weight: int) -> Iterator[Weighted]:
     workloads: dict[tuple[str, str, str], list[Signature]] = {}
     for signature in view.state.signatures.all:
         controller = signature.pod.metadata.controller
-        if controller is not None and controller.kind not in ("DaemonSet", "Node"):
+        if controller is not None and not signature.pod.per_node:
             workloads.setdefault((controller.kind, signature.pod.namespace, controller.name), []).append(signature)
     for (kind, namespace, name), signatures in workloads.items():
         group = view.select(signatures)

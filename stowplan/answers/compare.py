@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from stowplan.answers.measures import Measures, measure
+from stowplan.answers.measures import Measures, measured
 from stowplan.answers.solve import Solution, fixed, solve_snapshot, today
+from stowplan.models.assignment import Assignment
 from stowplan.models.kubernetes import Pod
 from stowplan.models.stop import Stop
+from stowplan.optimizer.backend import Backend
 from stowplan.optimizer.portfolio import Options
 from stowplan.optimizer.run import Progress, silent
 from stowplan.plugins_compat.compiler.compile import Compiled
@@ -36,10 +38,14 @@ class Comparison:
         pod anew; the best placement found.
     """
 
-    compiled: Compiled
     solution: Solution
     columns: Sequence[Column]
     notes: Sequence[str]
+
+    @property
+    def compiled(self) -> Compiled:
+        """The problem that was solved."""
+        return self.solution.compiled
 
     def column(self, name: str) -> Measures | None:
         """Return the figures of a placement by name."""
@@ -53,6 +59,7 @@ def compare(
     stop: Stop | None = None,
     progress: Progress = silent,
     scores: bool = True,
+    backend: Backend | None = None,
 ) -> Comparison:
     """Compare where pods stand, where kube-scheduler would put them, and the best placement.
 
@@ -60,43 +67,45 @@ def compare(
     ----------
     scores
         Also compare final-state plugin scores.
+    backend
+        Who works on sub-problems; processes of its own if not given.
     """
     stop = stop or Stop()
     now = today(compiled)
     waiting = [pod for pod in compiled.pods if not pod.node_name]
-    starts: list[tuple[str, Sequence[Pod], dict[str, str]]] = [(GREEDY, compiled.pods, fixed(compiled))]
+    starts: list[tuple[str, Sequence[Pod], Assignment]] = [(GREEDY, compiled.pods, fixed(compiled))]
     if waiting and len(waiting) < len(compiled.pods):
         starts.insert(0, (PENDING_ONLY, waiting, now))
-    runs = [(name, _schedule(compiled, queue, participation, options, stop)) for name, queue, participation in starts]
+    runs = [(name, _schedule(compiled, queue, start, options, stop)) for name, queue, start in starts]
     finished = [(name, run) for name, run in runs if run.complete]
-    candidates = [run.where for _, run in finished]
-    for (_, queue, participation), (_, run) in zip(starts, runs, strict=True):
+    candidates = [run.assignment for _, run in finished]
+    for (_, queue, start), (_, run) in zip(starts, runs, strict=True):
         if run.preemptions and not stop.is_set():
             # A placement that takes the node from pods which must keep one is no start; what comes before that may be.
-            mild = _schedule(compiled, queue, participation, options, stop, preempts=False)
-            candidates += [mild.where] if mild.complete else []
-    solution = solve_snapshot(compiled, options, candidates=candidates, stop=stop, progress=progress)
+            mild = _schedule(compiled, queue, start, options, stop, preempts=False)
+            candidates += [mild.assignment] if mild.complete else []
+    solution = solve_snapshot(compiled, options, candidates=candidates, stop=stop, progress=progress, backend=backend)
     columns = [Column(TODAY, measure(compiled, now, scores=scores))]
-    columns += [Column(name, measure(compiled, run.where, scores=scores)) for name, run in finished]
-    columns.append(Column(BEST, measure(compiled, solution.where, scores=scores)))
+    columns += [Column(name, measure(compiled, run.assignment, scores=scores)) for name, run in finished]
+    columns.append(Column(BEST, measure(compiled, solution.assignment, scores=scores)))
     notes = list(solution.notes)
     if len(finished) < len(runs):
-        notes.append("kube-scheduler's placement was cut short and is left out")
+        notes.append("kube-scheduler's placement was interrupted and is left out")
     preempting = [_preempted(compiled, name, run) for name, run in finished if run.preemptions]
     if preempting and compiled.objective.preemption == "never":
-        preempting.append("stowplan takes no pod's node away, as the objective asks; --preemption by-priority lets it")
+        preempting.append("stowplan preempts no pod, as the objective asks; --preemption by-priority allows it")
     notes += preempting
     for name, run in finished:
         broken = [decision for decision in run.decisions if decision.is_error]
         if broken:
-            notes.append(f"{name}: {len(broken)} pods were not scheduled for an error: {broken[0].message}")
-    return Comparison(compiled, solution, columns, notes)
+            notes.append(f"{name}: {plural(len(broken), 'pod')} not scheduled because of an error: {broken[0].message}")
+    return Comparison(solution, columns, notes)
 
 
 def _schedule(
     compiled: Compiled,
     queue: Sequence[Pod],
-    participation: dict[str, str],
+    start: Assignment,
     options: Options,
     stop: Stop,
     *,
@@ -106,7 +115,7 @@ def _schedule(
         compiled.snapshot,
         compiled.profile,
         queue,
-        participation,
+        start,
         signatures=compiled.signatures,
         seed=options.seed,
         preempts=preempts,
@@ -117,7 +126,7 @@ def _schedule(
 def _preempted(compiled: Compiled, name: str, run: Simulation) -> str:
     """Say what preemption did to a column: victims without a node count among the pods without."""
     victims = {preemption.victim.key for preemption in run.preemptions}
-    lost = sum(1 for key in victims if key not in run.where)
+    lost = sum(1 for key in victims if key not in run.assignment)
     stay = len(victims & fixed(compiled).keys())
-    note = f"{name}: pods preempted: {len(victims)}, of which without a node in the end: {lost}"
-    return f"{note}; fixed here, so that tiers count them where they stand today: {stay}" if stay else note
+    note = f"{name}: {plural(len(victims), 'pod')} preempted, {lost} of them unscheduled in the end"
+    return f"{note}; {stay} of them are fixed, so tiers count them on the nodes they are on today" if stay else note

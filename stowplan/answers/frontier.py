@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from stowplan.answers.assessment import Assessor
 from stowplan.answers.solve import Solution, solve_snapshot
+from stowplan.models.assignment import Assignment
 from stowplan.models.errors import InputError
 from stowplan.models.problem import MoveBudget, Origin
-from stowplan.models.result import NOT_NEGATIVE, Status, TierOutcome
+from stowplan.models.result import Status, TierOutcome, revalued
 from stowplan.models.stop import Stop
-from stowplan.optimizer.evaluate import Evaluator
+from stowplan.optimizer.backend import Backend
 from stowplan.optimizer.portfolio import Options
 from stowplan.optimizer.run import Progress, silent
 from stowplan.plans.replay.outcome import Worth, share_kept
@@ -38,7 +40,7 @@ class Point:
     moves: int
     tiers: Sequence[TierOutcome]
     share: float | None
-    where: Mapping[str, str]
+    assignment: Assignment
 
     @property
     def values(self) -> tuple[int, ...]:
@@ -97,6 +99,7 @@ def climb(
     stop: Stop | None = None,
     progress: Progress = silent,
     tell: Callable[[Point], None] = lambda point: None,
+    backend: Backend | None = None,
 ) -> Frontier:
     """Find the best placement for each limit on moves, each search beginning where the last one ended.
 
@@ -114,6 +117,8 @@ def climb(
         Set it to have the points that are found by then.
     tell
         Called with every point as it is found; its share is not known yet.
+    backend
+        Who works on sub-problems; processes of its own if not given.
 
     Raises
     ------
@@ -123,43 +128,34 @@ def climb(
     stop = stop or Stop()
     steps = ladder(compiled, limits)
     each = replace(options, time_limit=max(0.1, options.time_limit / len(steps)))
-    before = Evaluator(compiled.problem).evaluate(compiled.problem.start).values
+    whole = Assessor(compiled)
+    before = whole.today.evaluation.values
     found: list[Point] = []
-    candidates: list[Mapping[str, str]] = []
+    candidates: list[Assignment] = []
     for limit in steps:
         if stop.is_set():
             break
         limited = _limited(compiled, limit)
-        solution = solve_snapshot(limited, each, candidates=candidates, stop=stop, progress=progress)
+        solution = solve_snapshot(limited, each, candidates=candidates, stop=stop, progress=progress, backend=backend)
         point = _point(limit, solution, found[-1] if found else None)
         found.append(point)
-        candidates = [point.where]
+        candidates = [point.assignment]
         tell(point)
     return Frontier(compiled, before, _shared(before, found), len(found) == len(steps) and not stop.is_set())
 
 
-def _limited(compiled: Compiled, limit: int | None) -> Compiled:
-    if limit is None:
-        return compiled
+def _limited(compiled: Compiled, limit: int) -> Compiled:
     problem = compiled.problem
     rules = (*problem.rules, MoveBudget(Origin("--max-moves"), limit))
     return replace(compiled, problem=replace(problem, rules=rules))
 
 
 def _point(limit: int | None, solution: Solution, last: Point | None) -> Point:
-    """Return the point of a solution, or the last one's placement, where the filters have sent back too many pods.
-
-    A bound holds given what the tiers above reach.
-    """
+    """Return the point of a solution, or the last one's assignment, where the filters have sent back too many pods."""
     outcome = solution.outcome
     if last is not None and last.values < outcome.values:
-        tiers, unchanged = [], True
-        for old, new in zip(last.tiers, outcome.tiers, strict=True):
-            bound, by = (min(new.bound, old.value), new.bound_by) if unchanged else (0, NOT_NEGATIVE)
-            tiers.append(TierOutcome(new.tier, old.value, bound, by, new.seconds))
-            unchanged &= old.value == new.value
-        return Point(limit, last.moves, tiers, None, last.where)
-    return Point(limit, solution.evaluation.moves, tuple(outcome.tiers), None, solution.where)
+        return Point(limit, last.moves, revalued(outcome.tiers, last.values), None, last.assignment)
+    return Point(limit, solution.evaluation.moves, tuple(outcome.tiers), None, solution.assignment)
 
 
 def _shared(before: tuple[int, ...], points: Sequence[Point]) -> list[Point]:

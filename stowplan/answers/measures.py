@@ -1,16 +1,18 @@
-"""What a placement looks like from outside: the figures that a report shows, none of them an engine's own."""
+"""What a report says of an assignment, measured independently of the engine that found it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from stowplan.answers.assessment import Assessment, Assessor
 from stowplan.models.arrays import Ints
+from stowplan.models.assignment import Assignment
 from stowplan.models.snapshot import Participation
-from stowplan.optimizer.evaluate import ConstraintViolation, Evaluator
-from stowplan.plugins_compat.admission import Rejection, populated, rejections
+from stowplan.optimizer.evaluate import ConstraintViolation
+from stowplan.plugins_compat.admission import Rejection
 from stowplan.plugins_compat.compiler.compile import Compiled
 from stowplan.plugins_compat.framework.framework import Framework
 from stowplan.plugins_compat.framework.state import ClusterState
@@ -27,7 +29,7 @@ class Usage:
     requested, allocatable
         Totals in scheduler units.
     mean, deviation, plain_deviation, highest
-        Utilisation of the nodes that offer the resource, as fractions: mean and standard deviation weighted by
+        Utilization of the nodes that offer the resource, as fractions: mean and standard deviation weighted by
         capacity, plain standard deviation, and the fullest node.
     """
 
@@ -46,24 +48,24 @@ class Measures:
 
     Parameters
     ----------
-    placed
-        Pods with a node, fixed ones included; ``pending`` have none.
+    scheduled, unscheduled
+        Pods with and without a node, fixed ones included.
     moves
-        Pods that left the node they stand on today.
+        Pods that are on another node than today, or on none any more.
     values
         Value of each tier of the objective.
     violations
-        Places where a rule of the model is exceeded.
+        Constraint violations: places where a rule of the model is exceeded.
     refused
-        Pods that the filters would not admit where they stand.
+        Pods that the filters would not admit to the nodes that they are on.
     nodes_in_use
         Nodes that hold a pod other than of a DaemonSet or a static pod.
     scores
         Mean final-state scores of the scheduler's plugins, if they were asked for.
     """
 
-    placed: int
-    pending: int
+    scheduled: int
+    unscheduled: int
     moves: int
     values: Sequence[int]
     violations: Sequence[ConstraintViolation]
@@ -73,32 +75,36 @@ class Measures:
     scores: FinalScores | None
 
 
-def measure(compiled: Compiled, where: Mapping[str, str], *, scores: bool = True) -> Measures:
-    """Measure where pods stand.
+def measure(compiled: Compiled, assignment: Assignment, *, scores: bool = True) -> Measures:
+    """Measure an assignment.
 
     Parameters
     ----------
-    where
-        Node name by pod key of every pod that has a node.
+    assignment
+        Of every pod that has a node.
     scores
         Also score pods on their nodes, which takes a scheduling cycle for each.
     """
-    placement = compiled.placement({pod.key: where.get(pod.key, "") for pod in compiled.pods})
-    evaluation = Evaluator(compiled.problem).evaluate(placement)
-    framework = populated(compiled.snapshot, compiled.profile, where, compiled.signatures)
+    return measured(Assessor(compiled).assess(assignment), scores=scores)
+
+
+def measured(assessment: Assessment, *, scores: bool = True) -> Measures:
+    """Measure an assignment, with what its assessment knows already; see `measure`."""
+    compiled, assignment, evaluation = assessment.assessor.compiled, assessment.assignment, assessment.evaluation
+    refused, framework = assessment.refused, assessment.framework
     unfinished = sum(
         1 for participation in compiled.participants.participation if participation is not Participation.FINISHED
     )
     return Measures(
-        placed=len(where),
-        pending=unfinished - len(where),
+        scheduled=len(assignment),
+        unscheduled=unfinished - len(assignment),
         moves=evaluation.moves,
         values=evaluation.values,
         violations=evaluation.violations,
-        refused=rejections(framework, where),
+        refused=refused,
         usage=_usage(framework),
-        nodes_in_use=_nodes_in_use(compiled, where),
-        scores=final_scores(framework, compiled.pods, where) if scores else None,
+        nodes_in_use=_nodes_in_use(compiled, assignment),
+        scores=final_scores(framework, compiled.pods, assignment) if scores else None,
     )
 
 
@@ -132,13 +138,11 @@ def _usage_of(resource: str, requested: Ints, allocatable: Ints) -> Usage:
     return Usage(resource, used, total, mean, weighted, float(share.std()), float(share.max()))
 
 
-def _nodes_in_use(compiled: Compiled, where: Mapping[str, str]) -> int:
+def _nodes_in_use(compiled: Compiled, assignment: Assignment) -> int:
     return len(
         {
-            where[pod.key]
+            assignment[pod.key]
             for pod in compiled.snapshot.pods
-            if pod.key in where
-            and not pod.finished
-            and not ((owner := pod.metadata.controller) and owner.kind in ("DaemonSet", "Node"))
+            if pod.key in assignment and not pod.finished and not pod.per_node
         }
     )

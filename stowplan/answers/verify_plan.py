@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
+from stowplan.answers.assessment import Assessor
 from stowplan.answers.solve import today
+from stowplan.answers.verify_solution import BOUNDS
 from stowplan.documents.verification import PlanVerificationDocument
+from stowplan.models.assignment import Assignment
 from stowplan.models.kubernetes import Pod
 from stowplan.models.plan import Plan
 from stowplan.models.snapshot import Snapshot
-from stowplan.optimizer.evaluate import Evaluator
 from stowplan.plans.consistency import miscounted_tokens
 from stowplan.plans.drift import Drift, examine, same_snapshot
 from stowplan.plugins_compat.compiler.compile import Compiled
 from stowplan.plugins_compat.framework.profile import Profile
-from stowplan.settings.settings import same_problem
+from stowplan.settings.problem import same_problem
 
 CLOSE = 1e-6
 """How far a claimed value may be from the real one, relative to it: documents are printed and read again."""
@@ -48,33 +50,30 @@ def verify_plan(snapshot: Snapshot, plan: Plan, profile: Profile, *, now: dateti
     drift.problems += miscounted_tokens(plan)
     if as_planned:  # values are claimed of that snapshot alone, and of moves that can be made
         drift.problems += _false_claims(plan, snapshot, profile)
-        drift.remarks.append("bounds and proofs are the solver's word; they are not checked again")
+        drift.remarks.append(BOUNDS)
     return PlanVerification(plan, drift)
 
 
 def _false_claims(plan: Plan, snapshot: Snapshot, profile: Profile) -> Iterator[str]:
     """Compare the values that the plan claims, before, after each wave and in the end, with those that it has."""
     compiled = _compiled(plan, snapshot, profile)
-    evaluator = Evaluator(compiled.problem)
+    assessor = Assessor(compiled)
     names = [tier.name for tier in compiled.problem.tiers]
     if [tier.name for tier in plan.tiers] != names:
         claimed = ", ".join(tier.name for tier in plan.tiers) or "none"
         yield f"the plan has tiers {claimed}; the problem has {', '.join(names)}"
         return
 
-    def shown(where: Mapping[str, str]) -> list[float]:
-        values = evaluator.evaluate(compiled.placement(where)).values
+    def shown(assignment: Assignment) -> list[float]:
+        values = assessor.values(assignment)
         return [tier.shown(value) for tier, value in zip(compiled.problem.tiers, values, strict=True)]
 
-    where = today(compiled)
-    yield from _differing(plan, "today", [tier.before for tier in plan.tiers], shown(where))
+    assignment = today(compiled)
+    yield from _differing(plan, "today", [tier.before for tier in plan.tiers], shown(assignment))
     for wave in plan.waves:
-        for move in wave.moves:
-            where.pop(move.pod.key, None)
-            if move.target:
-                where[move.pod.key] = move.target
-        yield from _differing(plan, f"after wave {wave.number}", wave.tiers, shown(where))
-    yield from _differing(plan, "in the end", [tier.after for tier in plan.tiers], shown(where))
+        assignment = assignment.moved((move.pod.key, move.target) for move in wave.moves)
+        yield from _differing(plan, f"after wave {wave.number}", wave.tiers, shown(assignment))
+    yield from _differing(plan, "in the end", [tier.after for tier in plan.tiers], shown(assignment))
     for tier in plan.tiers:
         if tier.bound > tier.after + CLOSE * max(1.0, abs(tier.after)):
             yield f"tier {tier.name}: the bound {tier.bound:g} is above the value {tier.after:g}"

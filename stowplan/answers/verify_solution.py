@@ -5,16 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from stowplan.answers.solve import fixed, today
+from stowplan.answers.assessment import Assessment, Assessor
+from stowplan.answers.solve import fixed
 from stowplan.documents.solution import PlacementDocument, SolutionDocument, refusal_document
 from stowplan.documents.verification import VerificationDocument
+from stowplan.models.assignment import Assignment
 from stowplan.models.result import Status
 from stowplan.models.snapshot import Snapshot
-from stowplan.optimizer.evaluate import Evaluation, Evaluator
-from stowplan.plugins_compat.admission import Rejection, populated, rejections
+from stowplan.optimizer.evaluate import Evaluation
+from stowplan.plugins_compat.admission import Rejection
 from stowplan.plugins_compat.compiler.compile import Compiled
 from stowplan.plugins_compat.framework.profile import Profile
-from stowplan.settings.settings import same_problem
+from stowplan.settings.problem import same_problem
+
+BOUNDS = "lower bounds are not verified again"
+"""What a check leaves out."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,15 +32,26 @@ class Verification:
         Whatever makes the solution unusable on this snapshot, one line each.
     remarks
         Whatever a reader should know and nothing depends on.
-    refused
-        Pods that the filters would not admit, today and under the solution alike.
     """
 
-    compiled: Compiled
-    evaluation: Evaluation
+    assessment: Assessment
     problems: Sequence[str]
     remarks: Sequence[str]
-    refused: Sequence[Rejection]
+
+    @property
+    def compiled(self) -> Compiled:
+        """The problem that the solution answers."""
+        return self.assessment.assessor.compiled
+
+    @property
+    def evaluation(self) -> Evaluation:
+        """Values, constraint violations and moves of the solution."""
+        return self.assessment.evaluation
+
+    @property
+    def refused(self) -> Sequence[Rejection]:
+        """Pods that the filters would not admit to the nodes that they are on under the solution."""
+        return self.assessment.refused
 
     @property
     def holds(self) -> bool:
@@ -50,33 +66,30 @@ def verify(snapshot: Snapshot, document: SolutionDocument, profile: Profile) -> 
     problems, remarks = [], []
     if snapshot.fingerprint != document.snapshot.fingerprint:
         remarks.append("the snapshot is not the one the solution was made for")
-    where, drift = resolve(compiled, document.placements)
+    assignment, drift = resolve(compiled, document.placements)
     problems += drift
-    placement = compiled.placement(where)
-    evaluation = Evaluator(compiled.problem).evaluate(placement)
+    assessment = Assessor(compiled).assess(fixed(compiled) | assignment)
+    evaluation = assessment.evaluation
     problems += [
         f"{violation.origin} is exceeded at {violation.place} by {violation.amount} (today by {violation.before})"
         for violation in evaluation.violations
         if not violation.legal
     ]
-    lost = [pod.key for pod in compiled.pods if pod.node_name and not where.get(pod.key)]
+    lost = [pod.key for pod in compiled.pods if pod.node_name and not assignment.get(pod.key)]
     if settings.objective.preemption == "never":
         problems += [f"Pod {key}: has a node today and none in the solution" for key in lost]
-    everything = fixed(compiled) | where
-    before = {(r.pod.key, r.node) for r in _refused(compiled, today(compiled))}
-    refused = _refused(compiled, everything)
-    problems += [f"refused by the filters: {r}" for r in refused if (r.pod.key, r.node) not in before]
+    problems += [f"refused by the filters: {rejection}" for rejection in assessment.newly_refused]
     problems += _values(compiled, document, evaluation)
     problems += _claims(document, evaluation, compiled)
-    remarks.append("bounds and proofs are the solver's word; they are not checked again")
-    return Verification(compiled, evaluation, problems, remarks, refused)
+    remarks.append(BOUNDS)
+    return Verification(assessment, problems, remarks)
 
 
-def resolve(compiled: Compiled, placements: Sequence[PlacementDocument]) -> tuple[dict[str, str], list[str]]:
+def resolve(compiled: Compiled, placements: Sequence[PlacementDocument]) -> tuple[Assignment, list[str]]:
     """Match the solution's pods with the snapshot's; return where they stand, and what does not match."""
     free = {pod.key: pod for pod in compiled.pods}
     everyone = {pod.key: pod for pod in compiled.snapshot.pods}
-    where: dict[str, str] = {}
+    node_of: dict[str, str] = {}
     problems: list[str] = []
     named: set[str] = set()
     for placement in placements:
@@ -93,14 +106,10 @@ def resolve(compiled: Compiled, placements: Sequence[PlacementDocument]) -> tupl
         elif placement.node and placement.node not in compiled.snapshot.node_index:
             problems.append(f"Pod {key}: node {placement.node} is not in the snapshot")
         elif placement.node:
-            where[key] = placement.node
+            node_of[key] = placement.node
         named.add(key)
     problems += [f"Pod {key}: is not in the solution" for key in free if key not in named]
-    return where, problems
-
-
-def _refused(compiled: Compiled, where: dict[str, str]) -> list[Rejection]:
-    return rejections(populated(compiled.snapshot, compiled.profile, where, compiled.signatures), where)
+    return Assignment(node_of), problems
 
 
 def _values(compiled: Compiled, document: SolutionDocument, evaluation: Evaluation) -> list[str]:

@@ -11,7 +11,8 @@ from stowplan.models.errors import InputError
 from stowplan.models.plan import Plan, WaveDocument
 from stowplan.models.snapshot import Snapshot
 from stowplan.plans.budgets import Budgets
-from stowplan.plans.dry_run import DryRun, Movement, dry_run
+from stowplan.plans.dry_run import DryRun
+from stowplan.plans.move import Move
 from stowplan.plugins_compat.framework.profile import Profile
 from stowplan.plugins_compat.profiles import choose_release, default_profile, read_profiles
 
@@ -48,19 +49,18 @@ def dry_run_on(wave: WaveDocument, ledger: Ledger, snapshot: Snapshot, profile: 
 
     Budgets are left out: what they refuse now they may allow when others of the wave are ready again.
     """
-    there = {pod.key for pod in snapshot.pods if not pod.finished}
-    moves: dict[str, Movement] = {}
+    there = {pod.key: pod for pod in snapshot.pods if not pod.finished}
+    moves: list[Move] = []
     for move in wave.moves:
         key = f"{move.pod.namespace}/{ledger.name(move)}"
         if key in there and ledger.stage(move) == "waiting":
-            nodes = (move.source or "", move.target or "")
-            moves[key] = Movement(key, *nodes, same_name=move.same_name, waits=move.waits)
-    bound = {pod.key for pod in snapshot.pods if pod.node_name}
-    moves = {key: movement for key, movement in moves.items() if movement.source or key not in bound}
+            planned = Move(there[key], move.source or "", move.target or "", waits=move.waits)
+            if planned.source or not planned.pod.node_name:
+                moves.append(planned)
     unlimited = Budgets(replace(snapshot, pod_disruption_budgets=()))
     found: dict[str, None] = {}
     for order in range(ORDERS):
-        dry_run_state = DryRun(snapshot, profile, budgets=unlimited)
-        for trouble in dry_run(dry_run_state, list(moves.values()), random.Random(order)):
-            found[f"pod {trouble.key}: {trouble.problem}"] = None
+        run = DryRun(snapshot, profile, budgets=unlimited)
+        for failure in run.carry_out(moves, random.Random(order)):
+            found[f"pod {failure.key}: {failure.problem}"] = None
     return list(found)

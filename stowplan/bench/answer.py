@@ -123,4 +123,4 @@ def _greedy(stated: Stated) -> Sequence[Placement]:
         return ()
     snapshot = cluster_snapshot(stated.cluster)
     played = simulate(snapshot, default_profile(K36), snapshot.pods, {})
-    return (scheduled(stated, played.where),)
+    return (scheduled(stated, played.assignment),)

@@ -8,7 +8,7 @@ from stowplan.models.document import API_VERSION, Document
 from stowplan.models.plan import Plan, PodReference
 from stowplan.planning.drain import Drained
 from stowplan.planning.fit import Fitted
-from stowplan.plans.making import reference
+from stowplan.plans.document import reference
 
 
 class StaysDocument(Document):

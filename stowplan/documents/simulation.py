@@ -72,7 +72,7 @@ def simulation_document(compiled: Compiled, simulation: Simulation, from_empty: 
                 victim=preemption.victim.key,
                 preemptor=preemption.preemptor.key,
                 node=preemption.node,
-                target=simulation.where.get(preemption.victim.key),
+                target=simulation.assignment.get(preemption.victim.key),
             )
             for preemption in simulation.preemptions
         ),

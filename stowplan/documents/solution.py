@@ -10,13 +10,13 @@ from stowplan.answers.solve import Solution
 from stowplan.documents.reading import another_kind, kind_of, read_content
 from stowplan.models.document import API_VERSION, Document
 from stowplan.models.result import TierOutcome
-from stowplan.models.settings import SettingsDocument
+from stowplan.models.settings import Settings, SettingsDocument
 from stowplan.models.snapshot import Participation
 from stowplan.models.validation import refusal
 from stowplan.optimizer.evaluate import ConstraintViolation
 from stowplan.plugins_compat.admission import Rejection
 from stowplan.plugins_compat.compiler.compile import Compiled
-from stowplan.settings.settings import Settings
+from stowplan.settings.problem import settings_document
 
 
 class TierDocument(Document):
@@ -115,24 +115,6 @@ def snapshot_document(compiled: Compiled) -> SnapshotDocument:
     )
 
 
-def settings_document(compiled: Compiled, settings: Settings) -> SettingsDocument:
-    """Describe what decided what the problem was."""
-    return SettingsDocument(
-        objective=compiled.objective,
-        release=compiled.profile.release.name,
-        scheduler=compiled.profile.scheduler_name,
-        config=settings.config,
-        freeze=tuple(settings.freeze),
-        freeze_bare=settings.freeze_bare,
-        max_moves=settings.max_moves,
-        executor=settings.executor,
-        may_move=tuple(settings.may_move),
-        move_costs=settings.move_costs,
-        drain=tuple(settings.drain),
-        admit=tuple(settings.admit),
-    )
-
-
 def solution_document(solution: Solution, settings: Settings) -> SolutionDocument:
     """Describe a solution."""
     compiled, outcome = solution.compiled, solution.outcome
@@ -151,7 +133,7 @@ def solution_document(solution: Solution, settings: Settings) -> SolutionDocumen
                 name=pod.name,
                 uid=pod.metadata.uid,
                 source=pod.node_name or None,
-                node=solution.where.get(pod.key),
+                node=solution.assignment.get(pod.key),
                 why_not=waiting.get(pod.key),
             )
             for pod in compiled.pods

@@ -7,20 +7,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from stowplan.answers.solve import today
+from stowplan.models.assignment import Assignment
 from stowplan.models.errors import InputError
 from stowplan.models.kubernetes import Pod
 from stowplan.models.plan import PlanTier
+from stowplan.models.settings import Settings
 from stowplan.models.snapshot import Participation, Snapshot, tied
 from stowplan.models.stop import Stop
+from stowplan.optimizer.backend import Backend
 from stowplan.optimizer.portfolio import Options
 from stowplan.optimizer.run import Progress, silent
-from stowplan.planning.plan import Planned, Terms, make_plan, planning_problem
+from stowplan.planning.plan import Planned, make_plan, planning_problem
 from stowplan.plugins_compat.admission import populated
 from stowplan.plugins_compat.compiler.compile import Compiled
 from stowplan.plugins_compat.framework.scheduler import failure
 from stowplan.plugins_compat.simulate import simulate
 from stowplan.report.figures import plural
-from stowplan.settings.settings import Settings
+from stowplan.settings.terms import Terms
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +89,7 @@ def drain(
     compiled: Compiled | None = None,
     stop: Stop | None = None,
     progress: Progress = silent,
+    backend: Backend | None = None,
 ) -> Drained:
     """Plan the way of all pods off some nodes that can leave them.
 
@@ -97,6 +101,8 @@ def drain(
         The objective decides between plans that cost the same moves.
     compiled
         What `planning_problem` returned for the settings with ``drain``, if somebody has asked it already.
+    backend
+        Who works on sub-problems; processes of its own if not given.
 
     Raises
     ------
@@ -108,7 +114,15 @@ def drain(
     compiled = compiled or planning_problem(snapshot, settings, terms)
     start = _greedy(compiled, set(nodes), options, stop)
     planned = make_plan(
-        snapshot, settings, options, terms, compiled=compiled, candidates=[start], stop=stop, progress=progress
+        snapshot,
+        settings,
+        options,
+        terms,
+        compiled=compiled,
+        candidates=[start],
+        stop=stop,
+        progress=progress,
+        backend=backend,
     )
     fresh = tuple(name for name in nodes if not snapshot.nodes[snapshot.node_index[name]].unschedulable)
     planned = replace(planned, plan=planned.plan.model_copy(update={"cordon": fresh}))
@@ -125,14 +139,14 @@ def draining(settings: Settings, nodes: Sequence[str]) -> Settings:
     """
     if not nodes:
         raise InputError("names no node", field="NODE")
-    return replace(settings, drain=tuple(dict.fromkeys(nodes)))
+    return settings.model_copy(update={"drain": tuple(dict.fromkeys(nodes))})
 
 
-def _greedy(compiled: Compiled, nodes: set[str], options: Options, stop: Stop) -> Mapping[str, str]:
-    """Return where pods stand once kube-scheduler has placed those that leave; who finds no node stays."""
+def _greedy(compiled: Compiled, nodes: set[str], options: Options, stop: Stop) -> Assignment:
+    """Return the assignment once kube-scheduler has placed the pods that leave; who finds no node stays."""
     now = today(compiled)
     leaving = [pod for pod in compiled.pods if pod.node_name in nodes]
-    staying = {key: node for key, node in now.items() if key not in {pod.key for pod in leaving}}
+    staying = now.without([pod.key for pod in leaving])
     run = simulate(
         compiled.snapshot,
         compiled.profile,
@@ -143,20 +157,20 @@ def _greedy(compiled: Compiled, nodes: set[str], options: Options, stop: Stop) -
         preempts=False,
         stopped=stop.is_set,
     )
-    return {**now, **run.where}
+    return now | run.assignment
 
 
 def _left(planned: Planned, nodes: set[str]) -> tuple[list[Stays], Mapping[str, int]]:
     """Return the pods that are on the nodes when the plan is done, and those that do not count by kind."""
     compiled = planned.compiled
-    framework = populated(compiled.snapshot, compiled.profile, planned.where, compiled.signatures)
+    framework = populated(compiled.snapshot, compiled.profile, planned.assignment, compiled.signatures)
     given_up = {line.partition(" ")[0].rstrip(":"): line for line in planned.plan.given_up}
     stays: list[Stays] = []
     ignored: Counter[str] = Counter()
     for pod, participation, reason in zip(
         compiled.snapshot.pods, compiled.participants.participation, compiled.participants.reason, strict=True
     ):
-        if planned.where.get(pod.key) not in nodes or pod.node_name not in nodes:
+        if planned.assignment.get(pod.key) not in nodes or pod.node_name not in nodes:
             continue
         if participation is Participation.FIXED and (nature := tied(pod)):
             ignored[nature] += 1

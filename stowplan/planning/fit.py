@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from stowplan.instances.documents import read_documents
 from stowplan.instances.items import split
 from stowplan.models.errors import InputError
 from stowplan.models.kubernetes import Pod
+from stowplan.models.settings import Settings
 from stowplan.models.snapshot import Participation, Snapshot
 from stowplan.models.stop import Stop
+from stowplan.optimizer.backend import Backend
 from stowplan.optimizer.portfolio import Options
 from stowplan.optimizer.run import Progress, silent
 from stowplan.planning.drain import proof
-from stowplan.planning.plan import Planned, Terms, make_plan, planning_problem
+from stowplan.planning.plan import Planned, make_plan, planning_problem
 from stowplan.planning.warm_start import make_room
 from stowplan.plugins_compat.admission import populated
 from stowplan.plugins_compat.compiler.compile import Compiled
 from stowplan.plugins_compat.framework.scheduler import failure
-from stowplan.settings.settings import Settings
+from stowplan.settings.terms import Terms
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +103,7 @@ def admitting(settings: Settings, snapshot: Snapshot, keys: Sequence[str]) -> Se
         if pods[key].node_name or pods[key].finished:
             state = f"is on node {pods[key].node_name}" if pods[key].node_name else "is over"
             raise InputError(f"{state}; must be a pod that waits for one", obj=f"Pod {key}", field="spec.nodeName")
-    return replace(settings, admit=tuple(dict.fromkeys(keys)))
+    return settings.model_copy(update={"admit": tuple(dict.fromkeys(keys))})
 
 
 def fit(
@@ -113,6 +115,7 @@ def fit(
     compiled: Compiled | None = None,
     stop: Stop | None = None,
     progress: Progress = silent,
+    backend: Backend | None = None,
 ) -> Fitted:
     """Plan the cheapest way to get pods in.
 
@@ -124,6 +127,8 @@ def fit(
         As `admitting` returns them; the objective decides between plans that cost the same moves.
     compiled
         What `planning_problem` returned, if somebody has asked it already.
+    backend
+        Who works on sub-problems; processes of its own if not given.
 
     Raises
     ------
@@ -137,14 +142,22 @@ def fit(
         compiled, [pod for pod in compiled.pods if pod.key in wanted], seed=options.seed, stopped=stop.is_set
     )
     planned = make_plan(
-        snapshot, settings, options, terms, compiled=compiled, candidates=[guess], stop=stop, progress=progress
+        snapshot,
+        settings,
+        options,
+        terms,
+        compiled=compiled,
+        candidates=[guess],
+        stop=stop,
+        progress=progress,
+        backend=backend,
     )
-    framework = populated(compiled.snapshot, compiled.profile, planned.where, compiled.signatures)
+    framework = populated(compiled.snapshot, compiled.profile, planned.assignment, compiled.signatures)
     shut = []
     for pod, participation, reason in zip(
         compiled.snapshot.pods, compiled.participants.participation, compiled.participants.reason, strict=True
     ):
-        if pod.key in wanted and not planned.where.get(pod.key):
+        if pod.key in wanted and pod.key not in planned.assignment:
             said = reason if participation is Participation.PENDING and reason else ""
             shut.append(Shut(pod, said or failure(framework.run_filters(framework.cycle(pod)))))
     return Fitted(planned, [pod for pod in snapshot.pods if pod.key in wanted], shut)

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
 
+from stowplan.answers.assessment import Assessor
 from stowplan.answers.solve import fixed
 from stowplan.answers.verify_solution import resolve
 from stowplan.documents.reading import require_config
 from stowplan.documents.solution import SolutionDocument
+from stowplan.models.assignment import Assignment
 from stowplan.models.errors import InputError
 from stowplan.models.problem import Tier
-from stowplan.models.result import NOT_NEGATIVE, TierOutcome
+from stowplan.models.result import TierOutcome, revalued
+from stowplan.models.settings import Settings
 from stowplan.models.snapshot import Snapshot
-from stowplan.optimizer.evaluate import Evaluator
-from stowplan.planning.plan import Planned, Terms, sequence_placement
+from stowplan.planning.plan import Planned, sequence_placement
 from stowplan.plugins_compat.compiler.compile import Compiled
-from stowplan.settings.settings import Settings, make_profile, same_problem
+from stowplan.settings.problem import document_profile, same_problem
+from stowplan.settings.terms import Terms
 
 
 def sequence_document(
@@ -28,7 +31,7 @@ def sequence_document(
     path
         Where the solution was read, for errors.
     settings
-        Of these the executor and the configuration file are heeded; the others are the solution's own.
+        Of these the executor, what it may move and the configuration file are heeded; the others are the solution's.
 
     Raises
     ------
@@ -37,39 +40,27 @@ def sequence_document(
     """
     made_with = document.settings
     require_config(made_with, settings.config, path)
-    profile = make_profile(
-        Settings(release=made_with.release, config=settings.config, scheduler=made_with.scheduler), snapshot
-    )
-    compiled = same_problem(snapshot, made_with, profile)
-    where, drift = resolve(compiled, document.placements)
-    if drift:
-        more = f", and {len(drift) - 1} more" if len(drift) > 1 else ""
-        raise InputError(f"does not fit the snapshot: {drift[0]}{more}", path)
-    settings = replace(
-        settings,
-        freeze=made_with.freeze,
-        freeze_bare=made_with.freeze_bare,
-        max_moves=made_with.max_moves,
-        move_costs=made_with.move_costs,
-        drain=made_with.drain,
-        admit=made_with.admit,
-    )
-    return sequence_placement(
-        compiled, fixed(compiled) | where, _outcomes(compiled, where, document), settings, terms, document.notes
-    )
+    compiled = same_problem(snapshot, made_with, document_profile(made_with, settings.config, snapshot))
+    assignment, problems = resolve(compiled, document.placements)
+    if problems:
+        more = f", and {len(problems) - 1} more" if len(problems) > 1 else ""
+        raise InputError(f"does not fit the snapshot: {problems[0]}{more}", path)
+    settings = settings.of_solution(made_with)
+    tiers = _outcomes(compiled, assignment, document)
+    return sequence_placement(compiled, fixed(compiled) | assignment, tiers, settings, terms, document.notes)
 
 
-def _outcomes(compiled: Compiled, where: dict[str, str], document: SolutionDocument) -> list[TierOutcome]:
-    """Return what the solution says is proven, where it says so of the problem that it is held against."""
-    values = Evaluator(compiled.problem).evaluate(compiled.placement(where)).values
-    same = compiled.snapshot.fingerprint == document.snapshot.fingerprint
-    claims = {tier.name: tier for tier in document.tiers} if same else {}
-    outcomes = []
-    for tier, value in zip(compiled.problem.tiers, values, strict=True):
-        claim = claims.get(tier.name)
-        bound, by = (_whole(tier, claim.bound), claim.bound_by) if claim else (0, NOT_NEGATIVE)
-        outcomes.append(TierOutcome(tier, value, min(bound, value), by, 0.0))
-    return outcomes
+def _outcomes(compiled: Compiled, assignment: Assignment, document: SolutionDocument) -> Sequence[TierOutcome]:
+    """Return what the solution proves, if it was made for this snapshot and these tiers; else nothing."""
+    tiers = compiled.problem.tiers
+    same_tiers = [claim.name for claim in document.tiers] == [tier.name for tier in tiers]
+    if not same_tiers or compiled.snapshot.fingerprint != document.snapshot.fingerprint:
+        return ()
+    claimed = [
+        TierOutcome(tier, _whole(tier, claim.value), _whole(tier, claim.bound), claim.bound_by, 0.0)
+        for tier, claim in zip(tiers, document.tiers, strict=True)
+    ]
+    return revalued(claimed, Assessor(compiled).values(assignment))
 
 
 def _whole(tier: Tier, shown: float) -> int:

@@ -3,61 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from stowplan.answers.solve import Solution, solve_snapshot, today
-from stowplan.documents.solution import settings_document
+from stowplan.models.assignment import Assignment
 from stowplan.models.kubernetes import Pod
-from stowplan.models.plan import LimitsDocument, Plan, PlanTier
-from stowplan.models.result import NOT_NEGATIVE, Status, TierOutcome
+from stowplan.models.plan import Plan, PlanTier
+from stowplan.models.result import TRIVIAL, Status, TierOutcome, revalued
+from stowplan.models.settings import Executor, Settings
 from stowplan.models.snapshot import Snapshot, tied
 from stowplan.models.stop import Stop
+from stowplan.optimizer.backend import Backend
 from stowplan.optimizer.evaluate import Evaluator
 from stowplan.optimizer.portfolio import Options
 from stowplan.optimizer.run import Progress, silent
 from stowplan.plans.budgets import Budgets
-from stowplan.plans.making import Order, make
+from stowplan.plans.document import Order, make
 from stowplan.plans.movability.costs import move_weight
+from stowplan.plans.move import Move
 from stowplan.plans.reasons import reasons
-from stowplan.plans.sequencing import Relocation, Sequencing, Task, sequence
+from stowplan.plans.sequencing import SequencingProblem, WaveSequence, sequence
 from stowplan.plugins_compat.compiler.compile import Compiled
-from stowplan.settings.settings import Settings, make_problem, parse_executor, who_stays
+from stowplan.settings.freeze import who_stays
+from stowplan.settings.problem import make_problem, settings_document
+from stowplan.settings.terms import Terms
 
-EXPIRES_IN = timedelta(hours=2)
-WAVE_TIMEOUT = timedelta(minutes=10)
-ROUNDS = 3
-"""How often the problem is solved anew where no order reached some moves."""
 LATER_SHARE = 1 / 3
 """Share of the time limit that a later round has."""
-EXECUTOR = "eviction-api"
-
-
-@dataclass(frozen=True)
-class Terms:
-    """On what terms a plan is made.
-
-    Parameters
-    ----------
-    limits
-        How many evictions a wave may hold.
-    created_at
-        When the plan is made; nothing of it may be begun later than ``expires_in`` after that.
-    wave_timeout
-        How long a wave may take, unless its pods may take longer to end.
-    frozen
-        Why a pod is to stay where it is, by pod key, beside what the settings freeze and the executor cannot move.
-    rounds
-        How often to solve anew at most; 0 plans what the first placement allows.
-    """
-
-    limits: LimitsDocument = field(default_factory=LimitsDocument)
-    created_at: datetime = field(default_factory=lambda: datetime.now(UTC))
-    expires_in: timedelta = EXPIRES_IN
-    wave_timeout: timedelta = WAVE_TIMEOUT
-    frozen: Mapping[str, str] = field(default_factory=dict)
-    rounds: int = ROUNDS
+EXECUTOR: Executor = "eviction-api"
+"""Who evicts where the settings name nobody."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,20 +55,20 @@ class Planned:
     ----------
     compiled
         The problem whose tiers the plan is measured by.
-    where
-        Node name by pod key when the plan is done, of all unfinished pods.
+    assignment
+        Of all unfinished pods, when the plan is done.
     """
 
     plan: Plan
     compiled: Compiled
-    where: Mapping[str, str]
+    assignment: Assignment
 
     @property
     def unresolved(self) -> Unresolved:
         """What is wrong with the placement when the plan is done."""
         problem = self.compiled
-        violations = Evaluator(problem.problem).evaluate(problem.placement(self.where)).violations
-        return Unresolved(len(violations), sum(not self.where.get(pod.key) for pod in problem.pods))
+        violations = Evaluator(problem.problem).evaluate(problem.placement(self.assignment)).violations
+        return Unresolved(len(violations), sum(pod.key not in self.assignment for pod in problem.pods))
 
 
 def planning_problem(snapshot: Snapshot, settings: Settings, terms: Terms) -> Compiled:
@@ -114,9 +89,10 @@ def make_plan(
     terms: Terms | None = None,
     *,
     compiled: Compiled | None = None,
-    candidates: Sequence[Mapping[str, str]] = (),
+    candidates: Sequence[Assignment] = (),
     stop: Stop | None = None,
     progress: Progress = silent,
+    backend: Backend | None = None,
 ) -> Planned:
     """Find the best placement that can be reached, and the way there.
 
@@ -127,9 +103,11 @@ def make_plan(
     compiled
         What `planning_problem` returned, if somebody has asked it already.
     candidates
-        Further placements to start the search from, as node names by pod key.
+        Further assignments to start the search from.
     stop
         Set it to get a plan of the best placement so far.
+    backend
+        Who works on sub-problems; processes of its own if not given.
 
     Raises
     ------
@@ -138,9 +116,9 @@ def make_plan(
     """
     terms, stop, settings = terms or Terms(), stop or Stop(), _with_executor(settings)
     compiled = compiled or planning_problem(snapshot, settings, terms)
-    solution = solve_snapshot(compiled, options, candidates=candidates, stop=stop, progress=progress)
+    solution = solve_snapshot(compiled, options, candidates=candidates, stop=stop, progress=progress, backend=backend)
     planning = _Planning(compiled, settings, terms)
-    planning.reach(compiled, solution.where)
+    planning.reach(compiled, solution.assignment)
     stays, wanted = dict(terms.frozen), dict.fromkeys(settings.admit)
     shorter = replace(options, time_limit=max(0.1, options.time_limit * LATER_SHARE))
     for _ in range(terms.rounds):
@@ -152,9 +130,9 @@ def make_plan(
             wanted |= dict.fromkeys(opening)
         else:
             stays |= dict.fromkeys(planning.stuck, "no order of moves reaches its place")
-        narrower = make_problem(snapshot, replace(settings, admit=tuple(wanted)), _said(stays))
-        again = solve_snapshot(narrower, shorter, candidates=[planning.where], stop=stop)
-        planning.reach(narrower, again.where)
+        narrower = make_problem(snapshot, settings.model_copy(update={"admit": tuple(wanted)}), _said(stays))
+        again = solve_snapshot(narrower, shorter, candidates=[planning.assignment], stop=stop, backend=backend)
+        planning.reach(narrower, again.assignment)
     cut = ("interrupted: made of what was found until then",) if stop.is_set() else ()
     return planning.planned(solution.outcome.tiers, (*solution.notes, *cut))
 
@@ -162,12 +140,12 @@ def make_plan(
 def sequence_solution(solution: Solution, settings: Settings, terms: Terms | None = None) -> Planned:
     """Return the way to a placement that was found before; see `sequence_placement`."""
     outcome = solution.outcome
-    return sequence_placement(solution.compiled, solution.where, outcome.tiers, settings, terms, solution.notes)
+    return sequence_placement(solution.compiled, solution.assignment, outcome.tiers, settings, terms, solution.notes)
 
 
 def sequence_placement(
     compiled: Compiled,
-    where: Mapping[str, str],
+    assignment: Assignment,
     tiers: Sequence[TierOutcome],
     settings: Settings,
     terms: Terms | None = None,
@@ -175,21 +153,19 @@ def sequence_placement(
     *,
     keep: bool = False,
 ) -> Planned:
-    """Return the way to a given placement.
+    """Return the way to a given assignment.
 
     Moves of pods that the executor cannot move are given up, and those that no order reaches.
 
     Parameters
     ----------
-    where
-        Node name by pod key.
     tiers
         What is known about the placement; what is left out is not known.
     keep
         Go there even if it is worth no more than where pods stand today; otherwise the plan is empty then.
     """
     planning = _Planning(compiled, _with_executor(settings), terms or Terms())
-    planning.reach(compiled, where, keep=keep)
+    planning.reach(compiled, assignment, keep=keep)
     return planning.planned(tiers, notes)
 
 
@@ -203,46 +179,46 @@ class _Planning:
         self.start = today(compiled)
         self.evaluator = Evaluator(compiled.problem)
         self.budgets = Budgets(compiled.snapshot)
-        self.best = Sequencing((), (), 0, "nothing moves")
-        self.where: Mapping[str, str] = self.start
+        self.best = WaveSequence((), (), 0, "nothing moves")
+        self.assignment = self.start
         self.best_values = self.values(self.start)
         self.stuck: list[str] = []
         self.opening: list[str] = []
         self.given_up: dict[str, str] = {}
 
-    def reach(self, compiled: Compiled, where: Mapping[str, str], *, keep: bool = False) -> None:
+    def reach(self, compiled: Compiled, wanted: Assignment, *, keep: bool = False) -> None:
         """Put the moves to a placement in order, and keep what comes of it if nothing better is known."""
         moves = []
+        changes = wanted.moved_from(self.start)
         for pod in compiled.pods:
-            target = where.get(pod.key, "")
-            if target == pod.node_name:
+            if pod.key not in changes:
                 continue
             if reason := self.immovable.get(pod.key):
                 self.given_up[pod.key] = f"{pod.key}: {reason}"
             else:
-                moves.append(Relocation(pod, pod.node_name, target))
+                moves.append(Move(pod, *changes[pod.key]))
         sequencing = self._sequenced(compiled, moves)
         self.stuck = [one.key for one in sequencing.stuck]
-        self.opening = self._opening(where)
+        self.opening = self._opening(wanted)
         self.given_up |= {one.key: str(one) for one in sequencing.stuck}
-        reached = _after(self.start, sequencing)
+        reached = self.start.moved((step.pod.key, step.target) for wave in sequencing.waves for step in wave)
         values = self.values(reached)
         if keep or values < self.best_values:
-            self.best, self.where, self.best_values = sequencing, reached, values
+            self.best, self.assignment, self.best_values = sequencing, reached, values
 
-    def _opening(self, where: Mapping[str, str]) -> list[str]:
+    def _opening(self, wanted: Assignment) -> list[str]:
         """Return pods that a placement leaves waiting, under budgets that would let stuck moves go if they ran."""
         stuck = set(self.stuck)
         budgets = {i for pod in self.compiled.pods if pod.key in stuck for i in self.budgets.covering(pod)}
-        waiting = (pod for pod in self.compiled.pods if not pod.node_name and not where.get(pod.key))
+        waiting = (pod for pod in self.compiled.pods if not pod.node_name and pod.key not in wanted)
         return [pod.key for pod in waiting if budgets.intersection(self.budgets.covering(pod))]
 
-    def _sequenced(self, compiled: Compiled, moves: Sequence[Relocation]) -> Sequencing:
+    def _sequenced(self, compiled: Compiled, moves: Sequence[Move]) -> WaveSequence:
         kinds = dict(zip((pod.key for pod in compiled.pods), compiled.class_of.tolist(), strict=True))
-        task = Task(
+        task = SequencingProblem(
             snapshot=compiled.snapshot,
             profile=compiled.profile,
-            where=self.start,
+            start=self.start,
             moves=moves,
             budgets=self.budgets,
             limits=self.terms.limits,
@@ -252,9 +228,9 @@ class _Planning:
         )
         return sequence(task)
 
-    def values(self, where: Mapping[str, str]) -> tuple[int, ...]:
-        """Return the value of every tier of a placement."""
-        return self.evaluator.evaluate(self.compiled.placement(where)).values
+    def values(self, assignment: Assignment) -> tuple[int, ...]:
+        """Return the value of every tier."""
+        return self.evaluator.evaluate(self.compiled.placement(assignment)).values
 
     @cached_property
     def immovable(self) -> Mapping[str, str]:
@@ -272,19 +248,19 @@ class _Planning:
             What is known about the placement that was best if every move could be made.
         """
         compiled = self.compiled
-        known = tiers or [TierOutcome(tier, 0, 0, NOT_NEGATIVE, 0.0) for tier in compiled.problem.tiers]
-        outcomes = _bounded(known, self.best_values)
+        known = tiers or [TierOutcome(tier, 0, 0, TRIVIAL, 0.0) for tier in compiled.problem.tiers]
+        outcomes = revalued(known, self.best_values)
         proven = all(outcome.status is Status.OPTIMAL for outcome in outcomes)
         moved = {step.pod.key for wave in self.best.waves for step in wave}
         order = Order(
             snapshot=compiled.snapshot,
             profile=compiled.profile,
             signatures=compiled.signatures,
-            where=self.start,
+            start=self.start,
             sequencing=self.best,
             budgets=self.budgets,
             settings=settings_document(compiled, self.settings),
-            executor=parse_executor(self.settings.executor or EXECUTOR),
+            executor=self.settings.executor or EXECUTOR,
             limits=self.terms.limits,
             created_at=self.terms.created_at,
             expires_in=self.terms.expires_in,
@@ -292,20 +268,20 @@ class _Planning:
             status=Status.OPTIMAL if proven else Status.FEASIBLE,
             tiers=[_tier(outcome, value) for outcome, value in zip(outcomes, self.values(self.start), strict=True)],
             values=self._shown,
-            reasons=reasons(compiled.snapshot, compiled.profile, compiled.signatures, self.start, self.where),
+            reasons=reasons(compiled.snapshot, compiled.profile, compiled.signatures, self.start, self.assignment),
             immovable=self.immovable,
             given_up=[line for key, line in self.given_up.items() if key not in moved],
             notes=[*compiled.snapshot.notes, *compiled.notes, *notes, *self.budgets.remarks],
         )
-        return Planned(make(order), compiled, self.where)
+        return Planned(make(order), compiled, self.assignment)
 
-    def _shown(self, where: Mapping[str, str]) -> list[float]:
+    def _shown(self, assignment: Assignment) -> list[float]:
         tiers = self.compiled.problem.tiers
-        return [tier.shown(value) for tier, value in zip(tiers, self.values(where), strict=True)]
+        return [tier.shown(value) for tier, value in zip(tiers, self.values(assignment), strict=True)]
 
 
 def _with_executor(settings: Settings) -> Settings:
-    return settings if settings.executor else replace(settings, executor=EXECUTOR)
+    return settings if settings.executor else settings.model_copy(update={"executor": EXECUTOR})
 
 
 def _equal(pod: Pod) -> float:
@@ -314,27 +290,6 @@ def _equal(pod: Pod) -> float:
 
 def _said(reasons: Mapping[str, str]) -> Callable[[Pod], str | None]:
     return lambda pod: reasons.get(pod.key)
-
-
-def _after(start: Mapping[str, str], sequencing: Sequencing) -> dict[str, str]:
-    """Return where pods stand when the waves are over."""
-    where = dict(start)
-    for wave in sequencing.waves:
-        for step in wave:
-            where.pop(step.pod.key, None)
-            if step.target:
-                where[step.pod.key] = step.target
-    return where
-
-
-def _bounded(outcomes: Sequence[TierOutcome], values: Sequence[int]) -> list[TierOutcome]:
-    """Return what is known of other values: a bound holds given what the tiers above it reach."""
-    found, unchanged = [], True
-    for outcome, value in zip(outcomes, values, strict=True):
-        bound, by = (min(outcome.bound, value), outcome.bound_by) if unchanged else (0, NOT_NEGATIVE)
-        found.append(TierOutcome(outcome.tier, value, bound, by, outcome.seconds))
-        unchanged &= value == outcome.value
-    return found
 
 
 def _tier(outcome: TierOutcome, before: int) -> PlanTier:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
+from stowplan.models.assignment import Assignment
 from stowplan.models.plan import Plan
 from stowplan.models.snapshot import Snapshot
 from stowplan.models.stop import Stop
 from stowplan.optimizer.evaluate import Evaluator
 from stowplan.plans.drift import same_snapshot
-from stowplan.plans.replay.carry_out import replay
+from stowplan.plans.replay.execution import replay
 from stowplan.plans.replay.outcome import Outcome, Worth, share_kept
 from stowplan.plugins_compat.compiler.compile import Compiled
 from stowplan.plugins_compat.framework.profile import Profile
-from stowplan.settings.settings import same_problem
+from stowplan.settings.problem import same_problem
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,9 +47,9 @@ class WorthOf:
         self.compiled = compiled
         self._judge = Evaluator(compiled.problem)
 
-    def __call__(self, where: Mapping[str, str]) -> Worth:
-        """Return the worth of node names by pod key."""
-        evaluation = self._judge.evaluate(self.compiled.placement(where))
+    def __call__(self, assignment: Assignment) -> Worth:
+        """Return the worth of an assignment."""
+        evaluation = self._judge.evaluate(self.compiled.placement(assignment))
         return Worth(evaluation.values, evaluation.legal)
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from dataclasses import replace
 
+from stowplan.models.assignment import Assignment
 from stowplan.models.stop import Stop
 from stowplan.optimizer.portfolio import Options
 from stowplan.planning.plan import Planned
@@ -42,9 +42,9 @@ def arrange_unassisted(
     compiled = planned.compiled
     worth = WorthOf(compiled)
 
-    def shown(where: Mapping[str, str]) -> list[float]:
+    def shown(assignment: Assignment) -> list[float]:
         tiers = compiled.problem.tiers
-        return [tier.shown(value) for tier, value in zip(tiers, worth(where).values, strict=True)]
+        return [tier.shown(value) for tier, value in zip(tiers, worth(assignment).values, strict=True)]
 
     return arrange(
         planned.plan,
@@ -62,7 +62,7 @@ def arrange_unassisted(
 def planned_alone(planned: Planned, found: Unassisted) -> Planned:
     """Return the arrangement that was found as a plan like any other, with a note on what is left of the gain."""
     plan = found.plan.model_copy(update={"notes": (*found.plan.notes, remark(found))})
-    return replace(planned, plan=plan, where=found.outcome.where)
+    return replace(planned, plan=plan, assignment=found.outcome.assignment)
 
 
 def remark(found: Unassisted) -> str:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from stowplan.answers.solve import today
+from stowplan.models.assignment import Assignment
 from stowplan.models.kubernetes import Pod
 from stowplan.plans.movability.costs import move_weight
 from stowplan.plugins_compat.admission import populated
@@ -21,16 +22,16 @@ TRIED = 60
 
 def make_room(
     compiled: Compiled, wanted: Sequence[Pod], *, seed: int = 0, stopped: Callable[[], bool] = lambda: False
-) -> dict[str, str]:
-    """Return where pods stand once room was made for as many of the wanted ones as this way finds room for.
+) -> Assignment:
+    """Return the assignment once room was made for as many of the wanted pods as this way finds room for.
 
     The largest comes first. A node is cleared of the largest pods until the filters admit the wanted one, and of no
     more than that takes; whatever left is placed by kube-scheduler, without preemption. Of the nodes for which all of
     that succeeds, the cheapest is taken. It is a start for the search, and proves nothing.
     """
-    where = dict(today(compiled))
-    framework = populated(compiled.snapshot, compiled.profile, where, compiled.signatures, seed)
-    room = _Room(compiled, framework, where, {pod.key for pod in wanted})
+    node_of = dict(today(compiled))
+    framework = populated(compiled.snapshot, compiled.profile, today(compiled), compiled.signatures, seed)
+    room = _Room(compiled, framework, node_of, {pod.key for pod in wanted})
     state = framework.state
     sizes = {pod.key: room.size(pod) for pod in wanted}
     for pod in sorted(wanted, key=lambda pod: sizes[pod.key], reverse=True):
@@ -40,20 +41,20 @@ def make_room(
         moves = {pod.key: found} if found is not None else room.cheapest(pod, stopped)
         for key, node in (moves or {}).items():
             mover = room.pods[key]
-            if key in where:
-                state.take(mover, state.snapshot.node_index[where[key]])
+            if key in node_of:
+                state.take(mover, state.snapshot.node_index[node_of[key]])
             state.put(mover, node)
-            where[key] = state.nodes[node].name
-    return where
+            node_of[key] = state.nodes[node].name
+    return Assignment(node_of)
 
 
 class _Room:
     """The cluster while nodes are tried; what is tried is undone."""
 
-    def __init__(self, compiled: Compiled, framework: Framework, where: Mapping[str, str], wanted: set[str]) -> None:
+    def __init__(self, compiled: Compiled, framework: Framework, node_of: Mapping[str, str], wanted: set[str]) -> None:
         self.framework = framework
         self.state = framework.state
-        self.where = where
+        self.node_of = node_of
         self.pods = {pod.key: pod for pod in compiled.snapshot.pods}
         self.movable = [pod for pod in compiled.pods if pod.node_name and pod.key not in wanted]
         self._capacity = np.maximum(1, self.state.allocatable.max(axis=1))
@@ -82,7 +83,7 @@ class _Room:
 
     def _clear(self, pod: Pod, node: int, done: list[tuple[Pod, int, bool]]) -> dict[str, int] | None:
         name = self.state.nodes[node].name
-        here = [other for other in self.movable if self.where.get(other.key) == name]
+        here = [other for other in self.movable if self.node_of.get(other.key) == name]
         removed: list[Pod] = []
         for other in sorted(here, key=self.size, reverse=True):
             if self._fits(pod, node):
@@ -108,7 +109,7 @@ class _Room:
         return moves
 
     def _cost(self, moves: Mapping[str, int]) -> float:
-        return sum(move_weight(self.pods[key]) for key in moves if key in self.where)
+        return sum(move_weight(self.pods[key]) for key in moves if key in self.node_of)
 
     def _fits(self, pod: Pod, node: int) -> bool:
         verdict = self.framework.run_filters(self.framework.cycle(pod), np.array([node]))

@@ -49,7 +49,7 @@ def solution_rows(solution: Solution) -> Iterator[Row]:
     """Yield one row for every pod that is free to move."""
     yield ["namespace", "name", "uid", "source", "node"]
     for pod in solution.compiled.pods:
-        yield [pod.namespace, pod.name, pod.metadata.uid, pod.node_name, solution.where.get(pod.key, "")]
+        yield [pod.namespace, pod.name, pod.metadata.uid, pod.node_name, solution.assignment.get(pod.key, "")]
 
 
 def simulation_rows(simulation: Simulation, nodes: Sequence[str]) -> Iterator[Row]:

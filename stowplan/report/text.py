@@ -13,11 +13,12 @@ from rich.text import Text
 
 from stowplan.answers.compare import BEST, TODAY, Comparison
 from stowplan.answers.measures import Measures
-from stowplan.answers.solve import Move, Solution
+from stowplan.answers.solve import Solution
 from stowplan.answers.validate import FileTally, PluginTally, Validation
 from stowplan.answers.verify_solution import Verification
 from stowplan.models.problem import Tier
 from stowplan.models.result import Status
+from stowplan.plans.move import Move
 from stowplan.plugins_compat.admission import Rejection
 from stowplan.plugins_compat.compiler.participants import Participants
 from stowplan.plugins_compat.simulate import Simulation
@@ -232,7 +233,8 @@ def _preemption_lines(console: Console, simulation: Simulation, *, wide: bool) -
     console.print("Preempted:")
     shown = simulation.preemptions if wide else simulation.preemptions[:SHOWN_MOVES]
     for p in shown:
-        then = f"now on {simulation.where[p.victim.key]}" if p.victim.key in simulation.where else "now without a node"
+        node = simulation.assignment.get(p.victim.key)
+        then = f"now on {node}" if node else "now without a node"
         _lines(console, [f"{p.victim.key} on {p.node} by {p.preemptor.key}, {then}"], "  ")
     if len(shown) < len(simulation.preemptions):
         console.print(f"  and {len(simulation.preemptions) - len(shown)} more; -o wide shows all", style="dim")

@@ -8,12 +8,13 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from stowplan.models.plan import LimitsDocument
+from stowplan.models.limits import LimitsDocument
 from stowplan.models.snapshot import Snapshot
 from stowplan.plans.budgets import Budgets
-from stowplan.plans.dry_run import leaving, refusal, standing_today
-from stowplan.plans.sequencing import Task
-from stowplan.plans.sequencing.stage import Part, Stage
+from stowplan.plans.dry_run import leaving, refusal
+from stowplan.plans.move import Move
+from stowplan.plans.sequencing import SequencingProblem
+from stowplan.plans.sequencing.wave_state import IndexedMove, WaveState
 from stowplan.plugins_compat.admission import populated
 from stowplan.plugins_compat.profiles import default_profile
 from stowplan.plugins_compat.release import K24, K36, Release
@@ -22,24 +23,21 @@ from tests.support.restless import restless_cluster
 OLD, LEAVING, BOTH, GONE, NEW = range(5)
 
 
-def some_moves(cluster: Snapshot, stage: Stage, rng: random.Random) -> list[Part]:
+def some_moves(cluster: Snapshot, stage: WaveState, rng: random.Random) -> list[IndexedMove]:
     """Return up to three moves to random nodes that would admit the pods alone."""
     parts = []
-    index = cluster.node_index
     for p in rng.sample(cluster.pods, min(3, len(cluster.pods))):
-        source = index[p.node_name] if p.node_name else -1
-        same_name = p.metadata.controller is not None and p.metadata.controller.kind == "StatefulSet"
-        targets = [n for n in range(len(cluster.nodes)) if n != source]
+        targets = [n.name for n in cluster.nodes if n.name != p.node_name]
         rng.shuffle(targets)
         for target in targets:
-            part = stage.part(p, source, target, gone_first=same_name and bool(p.node_name))
+            part = stage.indexed(Move(p, p.node_name, target))
             if stage.refusal(part)[0] is None:
                 parts.append(part)
                 break
     return parts
 
 
-def states(part: Part, waits: bool) -> list[int]:
+def states(part: IndexedMove, waits: bool) -> list[int]:
     """Return the states in which a move may be."""
     if part.source == -1:
         return [GONE, NEW]
@@ -47,11 +45,11 @@ def states(part: Part, waits: bool) -> list[int]:
 
 
 def refused_somewhere(
-    cluster: Snapshot, release: Release, parts: Sequence[Part], waits: Sequence[bool]
+    cluster: Snapshot, release: Release, parts: Sequence[IndexedMove], waits: Sequence[bool]
 ) -> Iterator[str]:
     """Try every state of the other moves, and say where a replacement is refused."""
     profile = default_profile(release)
-    where = standing_today(cluster)
+    where = cluster.assignment
     stay = {key: node for key, node in where.items() if key not in {part.pod.key for part in parts}}
     for i, part in enumerate(parts):
         own = [GONE] if waits[i] or part.gone_first or part.source == -1 else [LEAVING, GONE]
@@ -76,9 +74,11 @@ def test_a_wave_holds_in_every_state_and_is_refused_only_for_a_reason(release: R
     for seed in range(40):
         cluster = restless_cluster(seed, release=release)
         rng = random.Random(seed)
-        task = Task(cluster, default_profile(release), standing_today(cluster), (), Budgets(cluster), LimitsDocument())
-        stage = Stage(task)
-        wave: list[Part] = []
+        task = SequencingProblem(
+            cluster, default_profile(release), cluster.assignment, (), Budgets(cluster), LimitsDocument()
+        )
+        stage = WaveState(task)
+        wave: list[IndexedMove] = []
         waits: list[bool] = []
         for part in some_moves(cluster, stage, rng):
             status, late = stage.refusal(part)

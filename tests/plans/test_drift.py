@@ -11,14 +11,16 @@ import pytest
 from stowplan.answers.solve import today
 from stowplan.answers.verify_plan import verify_plan
 from stowplan.models.kubernetes import Pod
-from stowplan.models.plan import LimitsDocument, Plan
+from stowplan.models.limits import LimitsDocument
+from stowplan.models.plan import Plan
+from stowplan.models.settings import Settings
 from stowplan.models.snapshot import Snapshot
 from stowplan.optimizer.portfolio import Options
-from stowplan.planning.plan import Terms, planning_problem, sequence_placement
+from stowplan.planning.plan import planning_problem, sequence_placement
 from stowplan.plans.drift import Drift, examine
 from stowplan.plugins_compat.profiles import default_profile
 from stowplan.plugins_compat.release import K36
-from stowplan.settings.settings import Settings
+from stowplan.settings.terms import Terms
 from tests.support.clusters import Manifest, labels, node, pod, snapshot
 from tests.support.restless import READY, bound
 
@@ -185,5 +187,5 @@ def test_planning_again_from_the_end_moves_nothing() -> None:
     options = Options(time_limit=1, deterministic=True)
     planned = make_plan(start, Settings(), options, Terms(created_at=MADE))
     assert planned.plan.waves
-    after = replace(start, pods=tuple(bound(p, planned.where[p.key]) for p in start.pods))
+    after = replace(start, pods=tuple(bound(p, planned.assignment[p.key]) for p in start.pods))
     assert not make_plan(after, Settings(), options, Terms(created_at=MADE)).plan.waves

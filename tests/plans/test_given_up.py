@@ -9,11 +9,12 @@ import pytest
 
 from benchmarks.plans import DRAWS
 from stowplan.answers.solve import fixed, today
-from stowplan.models.plan import LimitsDocument
-from stowplan.planning.plan import Terms, planning_problem, sequence_placement
+from stowplan.models.limits import LimitsDocument
+from stowplan.models.settings import Settings
+from stowplan.planning.plan import planning_problem, sequence_placement
 from stowplan.plugins_compat.admission import populated
 from stowplan.plugins_compat.compiler.compile import Compiled
-from stowplan.settings.settings import Settings
+from stowplan.settings.terms import Terms
 from tests.support.restless import placed_at_random, restless_cluster
 
 GIVING_UP = (3, 10, 19, 34, 39, 62, 69, 91, 106, 121, 126, 128, 129, 167, 195)

@@ -14,9 +14,9 @@ from stowplan.models.objective import PRESETS, Objective, TierSettings
 from stowplan.models.plan import MoveDocument, Plan
 from stowplan.models.snapshot import Snapshot
 from stowplan.planning.replay import WorthOf
-from stowplan.plans.replay.carry_out import replay
-from stowplan.plans.replay.cluster import Cluster
+from stowplan.plans.replay.execution import replay
 from stowplan.plans.replay.outcome import Outcome, Verdict
+from stowplan.plans.replay.simulated_cluster import Cluster
 from stowplan.plugins_compat.admission import populated
 from stowplan.plugins_compat.compiler.compile import compile_problem
 from stowplan.plugins_compat.profiles import default_profile
@@ -65,7 +65,7 @@ def crowded() -> Snapshot:
 def test_a_pod_that_kube_scheduler_would_put_there_anyway() -> None:
     outcome = played(crowded(), plan([move("web-a", "n1", "n2")]))
     assert verdicts(outcome) == [PLANNED]
-    assert outcome.where["default/web-a"] == "n2"
+    assert outcome.assignment["default/web-a"] == "n2"
     assert outcome.by_itself
     assert outcome.actual == outcome.planned
     assert outcome.actual.values < outcome.before.values
@@ -76,7 +76,7 @@ def test_packing_needs_steering() -> None:
     packing = plan([move("web-a", "n1", "n2")])
     alone = played(cluster, packing, "pack")
     assert verdicts(alone) == [STEER]
-    assert alone.where["default/web-a"] == "n1"
+    assert alone.assignment["default/web-a"] == "n1"
     assert not alone.by_itself
     steered = played(cluster, packing, "pack", steered=True)
     assert verdicts(steered) == [PLANNED]
@@ -115,7 +115,7 @@ def test_elsewhere_is_not_as_good_where_it_takes_the_room_of_another() -> None:
     cluster = snapshot(nodes=[node("n1"), node("n2", cpu="3"), node("n3", cpu="1100m")], pods=pods)
     emptying = plan([move("web-a", "n1", "n3")], [move("big-a", "n1", "n2")])
     outcome = played(cluster, emptying, "pack")
-    assert outcome.where["default/web-a"] == "n2"
+    assert outcome.assignment["default/web-a"] == "n2"
     assert verdicts(outcome) == [STEER, AS_GOOD]
     assert verdicts(played(cluster, emptying, "pack", steered=True)) == [PLANNED, PLANNED]
 
@@ -126,13 +126,13 @@ def test_who_comes_up_while_the_old_pod_is_there(kind: str, lands: str) -> None:
     pods = [owned("db-0", "n1", kind, cpu="3"), owned("web-a", "n2", cpu="1")]
     cluster = snapshot(nodes=[node("n1"), node("n2")], pods=pods)
     moved = move("db-0", "n1", "n2", same_name=kind == "StatefulSet")
-    assert played(cluster, plan([moved])).where["default/db-0"] == lands
+    assert played(cluster, plan([moved])).assignment["default/db-0"] == lands
 
 
 def test_a_replacement_waits_until_the_old_pod_is_gone() -> None:
     cluster = snapshot(nodes=[node("n1"), node("n2", cpu="1")], pods=[owned("web-a", "n1", cpu="3")])
     outcome = played(cluster, plan([move("web-a", "n1", "n2")]))
-    assert outcome.where["default/web-a"] == "n1"
+    assert outcome.assignment["default/web-a"] == "n1"
 
 
 def test_names_are_new_or_kept() -> None:
@@ -168,7 +168,7 @@ def test_a_budget_makes_evictions_wait_for_each_other() -> None:
     refused = played(none, plan(wave[:1], wave[1:]))
     assert verdicts(refused) == [Verdict.NOT_EVICTED, Verdict.NOT_BEGUN, Verdict.NOT_BEGUN]
     assert "a disruption budget refuses default/web-a" in refused.halted
-    assert refused.where == {f"default/web-{c}": "n1" for c in "abc"}
+    assert refused.assignment == {f"default/web-{c}": "n1" for c in "abc"}
 
 
 def test_a_plan_halts_where_a_pod_finds_no_node() -> None:
@@ -193,7 +193,7 @@ def test_pods_that_wait_are_placed_when_room_comes_free() -> None:
     moves = [[move("web-a", "n1", "n2")], [move("big-a", None, "n1")]]
     outcome = played(cluster, plan(*moves))
     assert verdicts(outcome) == [PLANNED, PLANNED]
-    assert outcome.where["default/big-a"] == "n1"
+    assert outcome.assignment["default/big-a"] == "n1"
 
 
 def test_what_preemption_does_is_told() -> None:
@@ -203,7 +203,7 @@ def test_what_preemption_does_is_told() -> None:
     (driven,) = outcome.driven
     assert driven.key in {"default/low-a", "default/low-b"}
     assert driven.key in outcome.waiting
-    assert outcome.where["default/web-a"] == driven.node
+    assert outcome.assignment["default/web-a"] == driven.node
 
 
 def test_a_parked_pod_moves_twice() -> None:
@@ -212,13 +212,13 @@ def test_a_parked_pod_moves_twice() -> None:
     second = move("web-a", "n3", "n2", id="m2", follows="m1")
     outcome = played(cluster, plan([first], [second]), steered=True)
     assert verdicts(outcome) == [PLANNED, PLANNED]
-    assert outcome.where["default/web-a"] == "n2"
+    assert outcome.assignment["default/web-a"] == "n2"
 
 
 def test_a_pod_that_is_to_lose_its_node_may_find_one() -> None:
     cluster = snapshot(nodes=[node("n1"), node("n2")], pods=[owned("web-a", "n1")])
     outcome = played(cluster, plan([move("web-a", "n1", None)]))
-    assert outcome.where["default/web-a"] in {"n1", "n2"}
+    assert outcome.assignment["default/web-a"] in {"n1", "n2"}
     assert verdicts(outcome)[0] in {AS_GOOD, STEER}
     full = snapshot(nodes=[node("n1", unschedulable=True)], pods=[owned("web-a", "n1")])
     assert verdicts(played(full, plan([move("web-a", "n1", None)]))) == [PLANNED]
@@ -262,7 +262,7 @@ def test_without_moves_it_is_the_scheduler_alone(seed: int) -> None:
     moving.framework.post_filters = []
     moving.settle()
     # What is tried again may find company or room that was not there the first time.
-    assert once.where.items() <= moving.where.items()
+    assert once.assignment.items() <= moving.node_of.items()
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -277,7 +277,7 @@ def test_the_books_are_right_at_the_end(seed: int) -> None:
     cluster = snapshot(nodes=[node(name) for name in names], pods=pods)
     moving = Cluster(cluster, PROFILE, seed=seed)
     for _ in range(4):
-        chosen = rng.sample(sorted(moving.where), 3)
+        chosen = rng.sample(sorted(moving.node_of), 3)
         kept = [p.key for p in cluster.pods if p.key in chosen and p.metadata.controller.kind == "StatefulSet"]  # type: ignore[union-attr]
         moving.cordon(rng.sample(names, 1))
         for key in chosen:
@@ -285,11 +285,11 @@ def test_the_books_are_right_at_the_end(seed: int) -> None:
         moving.settle()
         moving.vanish(same_name=kept)
         moving.settle()
-        assert set(moving.where) | set(moving.waiting) == {pod.key for pod in cluster.pods}
-        fresh = populated(cluster, PROFILE, moving.where).state
+        assert set(moving.node_of) | set(moving.waiting) == {pod.key for pod in cluster.pods}
+        fresh = populated(cluster, PROFILE, moving.node_of).state
         assert np.array_equal(moving.state.requested, fresh.requested)
         assert np.array_equal(moving.state.nonzero, fresh.nonzero)
-        assert sum(len(moving.state.pod_index.on(n)) for n in range(4)) == len(moving.where)
+        assert sum(len(moving.state.pod_index.on(n)) for n in range(4)) == len(moving.node_of)
 
 
 def test_chance_is_by_seed() -> None:
@@ -297,7 +297,7 @@ def test_chance_is_by_seed() -> None:
     wave = plan([move(f"web-{c}", "n0", "n1") for c in "abcd"])
 
     def landed(seed: int) -> Mapping[str, str]:
-        return played(cluster, wave, seed=seed, release=K24).where
+        return played(cluster, wave, seed=seed, release=K24).assignment
 
     assert landed(1) == landed(1)
     assert len({tuple(sorted(landed(seed).items())) for seed in range(8)}) > 1

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from stowplan.models.kubernetes import Pod
-from stowplan.models.plan import LimitsDocument
+from stowplan.models.limits import LimitsDocument
 from stowplan.models.snapshot import Snapshot
 from stowplan.plans.budgets import Budgets
-from stowplan.plans.dry_run import standing_today
-from stowplan.plans.sequencing import Relocation, Sequencing, Task, sequence
+from stowplan.plans.move import Move
+from stowplan.plans.sequencing import SequencingProblem, WaveSequence, sequence
 from stowplan.plugins_compat.profiles import default_profile
 from stowplan.plugins_compat.release import K36
 from tests.support.clusters import HOSTNAME, ZONE, Manifest, claim, csi_node, labels, node, pod, snapshot, using, volume
@@ -34,20 +34,20 @@ def budget(app: str, **spec: Any) -> Manifest:
     return {"metadata": meta, "spec": {"selector": labels(app=app), **spec}}
 
 
-def ordered(cluster: Snapshot, limits: LimitsDocument | None = None, park: bool = True, **targets: str) -> Sequencing:
+def ordered(cluster: Snapshot, limits: LimitsDocument | None = None, park: bool = True, **targets: str) -> WaveSequence:
     """Put moves in order; targets by pod name, with ``_`` for a dash."""
     pods = {p.name: p for p in cluster.pods}
     wanted = {name.replace("_", "-"): target for name, target in targets.items()}
-    moves = [Relocation(pods[name], pods[name].node_name, target) for name, target in wanted.items()]
+    moves = [Move(pods[name], pods[name].node_name, target) for name, target in wanted.items()]
 
     def may_park(p: Pod) -> bool:
         return park
 
     return sequence(
-        Task(
+        SequencingProblem(
             cluster,
             PROFILE,
-            standing_today(cluster),
+            cluster.assignment,
             moves,
             Budgets(cluster),
             limits or LimitsDocument(),
@@ -56,7 +56,7 @@ def ordered(cluster: Snapshot, limits: LimitsDocument | None = None, park: bool 
     )
 
 
-def steps(found: Sequencing) -> list[list[tuple[str, str, str]]]:
+def steps(found: WaveSequence) -> list[list[tuple[str, str, str]]]:
     return [sorted((s.pod.name, s.source, s.target) for s in wave) for wave in found.waves]
 
 

@@ -12,7 +12,7 @@ from stowplan.models.objective import PRESETS
 from stowplan.models.plan import Plan
 from stowplan.models.snapshot import Snapshot
 from stowplan.planning.replay import WorthOf
-from stowplan.plans.replay.carry_out import replay
+from stowplan.plans.replay.execution import replay
 from stowplan.plans.replay.outcome import Verdict
 from stowplan.plans.unassisted import Unassisted, arrange
 from stowplan.plugins_compat.compiler.compile import compile_problem
@@ -96,7 +96,7 @@ def test_the_plan_aims_at_where_pods_land() -> None:
     found = alone(cluster, plan([move("web-a", "n1", "n4"), move("web-b", "n1", "n3")]), "balance")
     assert all(landing.verdict is Verdict.PLANNED for landing in found.outcome.landings)
     assert sorted(str(m.target) for m in found.plan.moves) == sorted(
-        found.outcome.where[m.pod.key] for m in found.plan.moves
+        found.outcome.assignment[m.pod.key] for m in found.plan.moves
     )
     assert sum(token.count for token in found.plan.tokens) == len(found.plan.moves)
 
@@ -124,7 +124,7 @@ def test_whatever_is_left_comes_true(seed: int, may_cordon: bool) -> None:
     _in_order(found.plan, given)
     compiled = compile_problem(cluster, PROFILE, PRESETS["balance"])
     again = replay(found.plan, cluster, PROFILE, WorthOf(compiled))
-    assert again.where == found.outcome.where
+    assert again.assignment == found.outcome.assignment
 
 
 def _in_order(found: Plan, given: Plan) -> None:

@@ -7,8 +7,9 @@ from datetime import timedelta
 import pytest
 
 from stowplan.answers.solve import today
-from stowplan.planning.plan import Terms, planning_problem, sequence_placement
-from stowplan.settings.settings import Settings
+from stowplan.models.settings import Settings
+from stowplan.planning.plan import planning_problem, sequence_placement
+from stowplan.settings.terms import Terms
 from tests.support.clusters import node, pod, snapshot
 
 

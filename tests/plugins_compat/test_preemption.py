@@ -429,7 +429,7 @@ def test_victims_with_a_controller_come_back_and_others_are_gone(release: Releas
     ]
     cluster = snapshot(nodes=[node("a"), node("b", cpu="5")], pods=[*bound, new()])
     result = run(cluster, release)
-    assert result.where == {"default/small": "b", "default/new": "a", "default/owned": "b"}
+    assert result.assignment == {"default/small": "b", "default/new": "a", "default/owned": "b"}
     assert [(p.victim.name, p.preemptor.name, p.node) for p in result.preemptions] == [
         ("owned", "new", "a"),
         ("bare", "new", "a"),
@@ -446,7 +446,7 @@ def test_a_victim_may_preempt_in_turn() -> None:
     ]
     keep = {"nodeSelector": {HOSTNAME: "a"}}
     result = run(snapshot(nodes=[node("a"), node("b")], pods=[*bound, new(**keep)]))
-    assert result.where == {"default/new": "a", "default/middle": "b"}
+    assert result.assignment == {"default/new": "a", "default/middle": "b"}
     assert [d.pod.name for d in result.decisions] == ["new", "middle", "low"]
     assert result.outcomes["default/low"].node is None
 
@@ -478,7 +478,7 @@ def test_no_pod_is_lost_from_the_books(seed: int, release: Release) -> None:
     victims = {preemption.victim.key for preemption in result.preemptions}
     participation = {p.key for p in cluster.pods if p.node_name}
     assert decided == {p.key for p in cluster.pods if not p.node_name} | victims
-    assert set(result.where) == (participation - victims) | {
+    assert set(result.assignment) == (participation - victims) | {
         k for k, d in result.outcomes.items() if d.node is not None
     }
 

@@ -441,7 +441,7 @@ def test_the_simulation_fills_local_volumes_one_by_one() -> None:
         persistent_volumes=[volume("a", at=("n0",)), volume("b", at=("n1",))],
     )
     result = simulate(state, default_profile(K36, "first"), state.pods, {})
-    assert sorted(result.where.values()) == ["n0", "n1"]
+    assert sorted(result.assignment.values()) == ["n0", "n1"]
     assert result.decisions[2].message.startswith(f"0/2 nodes are available: 2 {NOTHING_TO_BIND}. ")
 
 

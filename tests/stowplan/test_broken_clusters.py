@@ -10,11 +10,12 @@ import pytest
 from rich.console import Console
 
 from stowplan.answers.compare import BEST, TODAY, Comparison, compare
+from stowplan.models.settings import Settings
 from stowplan.models.snapshot import Snapshot
 from stowplan.optimizer.portfolio import Options
 from stowplan.plugins_compat.admission import populated, rejections
 from stowplan.report.text import show_comparison
-from stowplan.settings.settings import Settings, make_problem
+from stowplan.settings.problem import make_problem
 from tests.support.clusters import HOSTNAME, ZONE, labels, node, pod, snapshot
 
 APART = {
@@ -77,7 +78,7 @@ def test_what_can_be_mended_is_mended(make: Callable[[], Snapshot], rule: str) -
     assert not best.violations
     assert not best.refused
     assert "0 left, none worse" in text(comparison)
-    where = comparison.solution.where
+    where = comparison.solution.assignment
     assert rejections(populated(cluster, comparison.compiled.profile, where), where) == []
 
 
@@ -91,7 +92,7 @@ def test_an_overcommitted_node_without_room_elsewhere_is_left_and_named() -> Non
 def test_too_few_nodes_for_anti_affine_pods_mends_a_part() -> None:
     """Three pods that want to be alone, on two nodes: one may leave, the other two stay together as before."""
     comparison = solved(anti_affine(2))
-    assert sorted(Counter(comparison.solution.where.values()).values()) == [1, 2]
+    assert sorted(Counter(comparison.solution.assignment.values()).values()) == [1, 2]
     assert "none worse" in text(comparison)
     assert comparison.solution.outcome.tiers[0].value > 0
     assert comparison.solution.outcome.tiers[0].bound == comparison.solution.outcome.tiers[0].value
@@ -111,6 +112,6 @@ def test_a_broken_place_takes_nobody_new() -> None:
     )
     comparison = solved(cluster)
     before = {pod.key for pod in cluster.pods if pod.node_name}
-    assert before <= set(comparison.solution.where)
+    assert before <= set(comparison.solution.assignment)
     refused = {r.pod.key for r in comparison.solution.refused}
     assert refused <= before

@@ -14,15 +14,16 @@ import pytest
 
 from stowplan.cli import run
 from stowplan.models.errors import InputError
+from stowplan.models.settings import Settings
 from stowplan.models.snapshot import Snapshot
 from stowplan.optimizer.portfolio import Options
 from stowplan.planning.drain import Drained, drain
 from stowplan.planning.fit import Fitted, admitting, fit
-from stowplan.planning.plan import Terms
 from stowplan.planning.warm_start import make_room
 from stowplan.plans.cordons import cordon
 from stowplan.report.errands import drain_headline
-from stowplan.settings.settings import Settings, make_problem
+from stowplan.settings.problem import make_problem
+from stowplan.settings.terms import Terms
 from tests.plans.test_replay import owned
 from tests.support.clusters import node, pod, snapshot
 from tests.support.malformed import listed
@@ -120,7 +121,7 @@ def test_a_pod_that_waits_is_placed_if_a_budget_asks_for_it() -> None:
     assert answer.possible
     assert "web-a" in moved(answer)
     assert len(moved(answer)) == 2
-    assert answer.planned.where["default/web-b"] in {"n2", "n3"}
+    assert answer.planned.assignment["default/web-b"] in {"n2", "n3"}
     without = drained(snapshot(nodes=nodes, pods=pods), "n1")
     assert moved(without) == {"web-a"}
 
@@ -191,8 +192,8 @@ def test_other_pods_that_wait_do_not_count() -> None:
     cluster = snapshot(nodes=[node("n1"), node("n2", cpu="1")], pods=[owned("web-a", "n1", cpu="500m"), old, new])
     answer = fitted(cluster, "default/gpu-b")
     assert answer.possible
-    assert answer.planned.where["default/gpu-b"] == "n1"
-    assert "default/gpu-a" not in answer.planned.where
+    assert answer.planned.assignment["default/gpu-b"] == "n1"
+    assert "default/gpu-a" not in answer.planned.assignment
 
 
 def test_a_pod_that_is_gated_is_told() -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from stowplan.answers.solve import Solution, solve_snapshot
+from stowplan.models.settings import Settings
 from stowplan.models.snapshot import Snapshot
 from stowplan.optimizer.portfolio import Options
-from stowplan.settings.settings import Settings, make_problem
+from stowplan.settings.problem import make_problem
 from tests.support.clusters import node, pod, snapshot
 
 
@@ -31,7 +32,7 @@ def full(waiting: int, running: int) -> Snapshot:
 def test_a_more_important_pod_takes_the_node() -> None:
     solution = solved(full(waiting=10, running=0))
     assert lost(solution) == {"running"}
-    assert solution.where == {"default/waiting": "n0"}
+    assert solution.assignment == {"default/waiting": "n0"}
 
 
 @pytest.mark.parametrize("running", [10, 11])
@@ -51,7 +52,7 @@ def test_nobody_loses_a_node_for_the_objective_or_to_mend_a_rule(objective: str)
     )
     solution = solved(cluster, objective)
     assert lost(solution) == set()
-    assert len(solution.where) == 4
+    assert len(solution.assignment) == 4
 
 
 def test_more_pods_of_one_priority_are_better() -> None:

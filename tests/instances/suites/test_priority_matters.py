@@ -128,8 +128,8 @@ def test_the_recipe_makes_what_it_says() -> None:
 def test_the_scheduler_plays_a_cluster_through() -> None:
     snapshot = cluster_snapshot(small())
     played = simulate(snapshot, default_profile(K36), snapshot.pods, {})
-    assert played.where.keys() == {"default/set-1-0", "default/set-0-0"}
-    assert played.where["default/set-0-0"] != played.where["default/set-1-0"]
+    assert played.assignment.keys() == {"default/set-1-0", "default/set-0-0"}
+    assert played.assignment["default/set-0-0"] != played.assignment["default/set-1-0"]
 
 
 def test_the_recipe_makes_the_published_clusters_number_for_number(shared_data: Path) -> None:

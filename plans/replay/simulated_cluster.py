@@ -6,9 +6,12 @@ import random
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
+from stowplan.models.assignment import Assignment
 from stowplan.models.kubernetes import Pod
 from stowplan.models.kubernetes.pod import PodStatus
 from stowplan.models.snapshot import Snapshot
+from stowplan.plans.dry_run import leaving
+from stowplan.plans.movability.workloads import keeps_name
 from stowplan.plans.replay.steering import CordonExtender
 from stowplan.plugins_compat.framework.framework import Framework
 from stowplan.plugins_compat.framework.profile import Profile
@@ -18,9 +21,6 @@ from stowplan.plugins_compat.framework.state import ClusterState
 
 SUFFIX = "bcdfghjklmnpqrstvwxz2456789"
 """Letters of which Kubernetes makes the ends of names."""
-
-LEAVING = "1970-01-01T00:00:00Z"
-"""Deletion timestamp of a pod that was evicted here; only its presence is read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Cluster:
 
     Attributes
     ----------
-    where
+    node_of
         Node name by place, of what is bound and not terminating.
     waiting
         By place, the pods that kube-scheduler has to place, in the order in which they came.
@@ -69,7 +69,7 @@ class Cluster:
         self.state = ClusterState(snapshot, profile.release, signatures)
         self.framework = Framework(profile, self.state, seed)
         self._cordons = CordonExtender()
-        self.where: dict[str, str] = {}
+        self.node_of: dict[str, str] = {}
         self.waiting: dict[str, Pod] = {}
         self.messages: dict[str, str] = {}
         self.driven: list[Driven] = []
@@ -88,15 +88,19 @@ class Cluster:
         for pod in sorted(waiting, key=lambda pod: pod.metadata.creation_timestamp or ""):
             self._arrive(pod.key, pod)
 
+    @property
+    def assignment(self) -> Assignment:
+        """What is bound and not terminating, by place."""
+        return Assignment(self.node_of)
+
     # -- events -----------------------------------------------------------------------------------------------
 
     def evict(self, place: str, *, same_name: bool) -> None:
         """Let a pod terminate; its controller makes another, at once or, under the same name, once it is gone."""
-        pod, node = self._standing.pop(place), self.snapshot.node_index[self.where.pop(place)]
+        pod, node = self._standing.pop(place), self.snapshot.node_index[self.node_of.pop(place)]
         self.state.take(pod, node)
-        leaving = replace(pod, metadata=replace(pod.metadata, deletion_timestamp=LEAVING))
-        self.state.put(leaving, node)
-        self._leaving[place] = (leaving, node)
+        self._leaving[place] = (leaving(pod), node)
+        self.state.put(*self._leaving[place])
         if not same_name:
             self._arrive(place, self._successor(pod))
 
@@ -148,7 +152,7 @@ class Cluster:
         del self.waiting[place]
         self.messages.pop(place, None)
         self._standing[place] = pod
-        self.where[place] = self.snapshot.nodes[decision.node].name
+        self.node_of[place] = self.snapshot.nodes[decision.node].name
         return True
 
     def _drive_off(self, victim: Pod, preemptor: Pod) -> None:
@@ -156,7 +160,7 @@ class Cluster:
         if place in self._leaving and self._leaving[place][0].key == victim.key:
             del self._leaving[place]
             return
-        self.driven.append(Driven(place, self.where.pop(place), preemptor.key))
+        self.driven.append(Driven(place, self.node_of.pop(place), preemptor.key))
         del self._standing[place]
         if reason := not_replaced(self.framework, victim):
             self.messages[place] = f"preempted by {preemptor.key}; {reason}"
@@ -167,7 +171,7 @@ class Cluster:
         self.state.put(pod, node, new=new)
         self._standing[place] = pod
         self._place_of[pod.key] = place
-        self.where[place] = self.snapshot.nodes[node].name
+        self.node_of[place] = self.snapshot.nodes[node].name
 
     def _arrive(self, place: str, pod: Pod) -> None:
         self._arrivals[place] = 1 + max(self._arrivals.values(), default=0)
@@ -181,7 +185,7 @@ class Cluster:
         that of the old one.
         """
         if name is None:
-            keeps = _keeps_name(pod) or any(volume.ephemeral for volume in pod.spec.volumes)
+            keeps = keeps_name(pod.metadata.controller) or any(volume.ephemeral for volume in pod.spec.volumes)
             name = pod.name if keeps else self._name_like(pod)
         metadata = replace(pod.metadata, name=name, uid=f"{pod.metadata.uid}-next", deletion_timestamp=None)
         return replace(pod, metadata=metadata, status=PodStatus(phase="Pending"))
@@ -190,8 +194,3 @@ class Cluster:
         controller = pod.metadata.controller
         stem = controller.name if controller else pod.name
         return f"{stem}-{''.join(self._names.choice(SUFFIX) for _ in range(5))}"
-
-
-def _keeps_name(pod: Pod) -> bool:
-    controller = pod.metadata.controller
-    return controller is not None and controller.kind == "StatefulSet"

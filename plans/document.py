@@ -10,13 +10,13 @@ from datetime import datetime, timedelta
 
 import numpy as np
 
+from stowplan.models.assignment import Assignment
 from stowplan.models.kubernetes import Pod
+from stowplan.models.limits import LimitsDocument
 from stowplan.models.moments import stamp
 from stowplan.models.plan import (
     BarrierDocument,
-    Executor,
     ImmovableDocument,
-    LimitsDocument,
     MoveDocument,
     OwnerDocument,
     Plan,
@@ -25,10 +25,11 @@ from stowplan.models.plan import (
     PodReference,
     WaveDocument,
 )
-from stowplan.models.settings import SettingsDocument
+from stowplan.models.settings import Executor, SettingsDocument
 from stowplan.models.snapshot import Snapshot
 from stowplan.plans.budgets import Budgets
-from stowplan.plans.sequencing import Sequencing, Step, keeps_name
+from stowplan.plans.move import Move
+from stowplan.plans.sequencing import WaveSequence
 from stowplan.plans.tokens import tokens
 from stowplan.plugins_compat.admission import standing
 from stowplan.plugins_compat.framework.profile import Profile
@@ -42,8 +43,8 @@ COMING_UP = 300
 """Seconds that replacements have to be scheduled, started and ready, beside the time that the old pods take to end."""
 BINARY = ("Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 
-Values = Callable[[Mapping[str, str]], Sequence[float]]
-"""Value of each tier, in displayed units, of a placement given as node names by pod key."""
+Values = Callable[[Assignment], Sequence[float]]
+"""Value of each tier, in displayed units."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,8 +53,8 @@ class Order:
 
     Parameters
     ----------
-    where
-        Node name by pod key at the beginning.
+    start
+        Where pods are at the beginning.
     values
         Says what a wave is worth.
     reasons
@@ -67,8 +68,8 @@ class Order:
     snapshot: Snapshot
     profile: Profile
     signatures: Signatures | None
-    where: Mapping[str, str]
-    sequencing: Sequencing
+    start: Assignment
+    sequencing: WaveSequence
     budgets: Budgets
     settings: SettingsDocument
     executor: Executor
@@ -128,81 +129,78 @@ def template_hash(pod: Pod) -> str:
 
 def _waves(order: Order) -> list[WaveDocument]:
     state = ClusterState(order.snapshot, order.profile.release, order.signatures)
-    for pod, node in standing(order.snapshot, order.where):
+    for pod, node in standing(order.snapshot, order.start):
         state.assume(state.signatures.of(pod), node)
-    where = dict(order.where)
+    assignment = order.start
     ids: dict[int, str] = {}
     documents = []
     for number, wave in enumerate(order.sequencing.waves, 1):
         moves = []
-        for step in wave:
-            ids[id(step)] = f"m{len(ids) + 1:04d}"
-            moves.append(_move(order, step, ids))
+        for move in wave:
+            ids[id(move)] = f"m{len(ids) + 1:04d}"
+            moves.append(_move(order, move, ids))
         peak = _pass(state, wave)
-        for step in wave:
-            where.pop(step.pod.key, None)
-            if step.target:
-                where[step.pod.key] = step.target
+        assignment = assignment.moved((move.pod.key, move.target) for move in wave)
         documents.append(
             WaveDocument(
                 number=number,
                 moves=tuple(moves),
                 barrier=BarrierDocument(timeout_seconds=_timeout(order, wave)),
-                tiers=tuple(order.values(where)),
+                tiers=tuple(order.values(assignment)),
                 peak=peak,
             )
         )
     return documents
 
 
-def _timeout(order: Order, wave: Sequence[Step]) -> int:
+def _timeout(order: Order, wave: Sequence[Move]) -> int:
     """Return the seconds that a wave may take: its old pods end in their time, then the new ones come up."""
-    longest = max((step.pod.grace for step in wave if step.source), default=0)
+    longest = max((move.pod.grace for move in wave if move.source), default=0)
     return max(int(order.wave_timeout.total_seconds()), longest + COMING_UP if longest else 1)
 
 
-def _move(order: Order, step: Step, ids: Mapping[int, str]) -> MoveDocument:
-    pod = step.pod
+def _move(order: Order, move: Move, ids: Mapping[int, str]) -> MoveDocument:
+    pod = move.pod
     controller = pod.metadata.controller
     owner = controller and OwnerDocument(
         api_version=controller.api_version, kind=controller.kind, name=controller.name, uid=controller.uid
     )
-    asked = () if not step.source else order.budgets.covering(pod) if step.follows else order.budgets.asked(pod)
+    asked = () if not move.source else order.budgets.covering(pod) if move.follows else order.budgets.asked(pod)
     return MoveDocument(
-        id=ids[id(step)],
-        kind="place" if not step.source else "evict" if step.target else "remove",
+        id=ids[id(move)],
+        kind=move.kind,
         pod=reference(pod),
-        source=step.source or None,
-        target=step.target or None,
-        follows=ids[id(step.follows)] if step.follows else None,
-        same_name=keeps_name(step),
-        waits=step.waits,
+        source=move.source or None,
+        target=move.target or None,
+        follows=ids[id(move.follows)] if move.follows else None,
+        same_name=move.same_name,
+        waits=move.waits,
         owner=owner,
         template_hash=template_hash(pod),
         requests=quantities(pod, order.profile.release),
         budgets=tuple(order.budgets.all[i].name for i in asked),
-        why=step.why or order.reasons.get(pod.key, ""),
+        why=move.why or order.reasons.get(pod.key, ""),
     )
 
 
-def _pass(state: ClusterState, wave: Sequence[Step]) -> dict[str, dict[str, float]]:
+def _pass(state: ClusterState, wave: Sequence[Move]) -> dict[str, dict[str, float]]:
     """Let a wave pass over the state; return how full its nodes are while every move counts at both ends."""
     index = state.snapshot.node_index
-    for step in wave:
-        if step.target:
-            state.assume(state.signatures.of(step.pod), index[step.target])
+    for move in wave:
+        if move.target:
+            state.assume(state.signatures.of(move.pod), index[move.target])
     peak = {}
-    asked = np.logical_or.reduce([state.vector(state.signatures.of(step.pod)) > 0 for step in wave])
-    for name in dict.fromkeys(name for step in wave for name in (step.source, step.target) if name):
+    asked = np.logical_or.reduce([state.vector(state.signatures.of(move.pod)) > 0 for move in wave])
+    for name in dict.fromkeys(name for move in wave for name in (move.source, move.target) if name):
         node = index[name]
         peak[name] = {
             resource: round(float(state.requested[row, node] / state.allocatable[row, node]), 4)
             for resource, row in state.resources.items()
             if asked[row] and state.allocatable[row, node] > 0
         }
-    for step in wave:
-        if step.source:
-            state.forget(state.signatures.of(step.pod), index[step.source])
+    for move in wave:
+        if move.source:
+            state.forget(state.signatures.of(move.pod), index[move.source])
     return peak
 
 

@@ -6,12 +6,13 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from stowplan.models.assignment import Assignment
 from stowplan.models.errors import InputError
 from stowplan.models.plan import MoveDocument, Plan, WaveDocument
 from stowplan.models.snapshot import Snapshot
 from stowplan.plans.budgets import Budgets
-from stowplan.plans.replay.cluster import Cluster
 from stowplan.plans.replay.outcome import INTERRUPTED, Evaluator, Landing, Outcome, Verdict, WaveOutcome, Worth
+from stowplan.plans.replay.simulated_cluster import Cluster
 from stowplan.plans.replay.steering import TokenExtender
 from stowplan.plugins_compat.framework.profile import Profile
 from stowplan.plugins_compat.framework.signatures import Signatures
@@ -106,28 +107,28 @@ class _Replay:
     def run(self) -> Outcome:
         """Carry the plan out."""
         cluster = self.cluster
-        intended = dict(cluster.where)
+        intended = cluster.assignment
         before = self.evaluator(intended)
         cluster.settle()
         landings: list[Landing] = []
         waves: list[WaveOutcome] = []
         halted = ""
         for wave in self.plan.waves:
-            _intend(intended, wave)
+            intended = intended.moved((move.pod.key, move.target) for move in wave.moves)
             if halted or self.stopped():
                 halted = halted or INTERRUPTED
                 landings += [Landing(wave.number, move, Verdict.NOT_BEGUN) for move in wave.moves]
                 continue
             found, halted = self._carry_out(wave)
             landings += found
-            waves.append(WaveOutcome(wave.number, self.evaluator(intended), self.evaluator(cluster.where)))
+            waves.append(WaveOutcome(wave.number, self.evaluator(intended), self.evaluator(cluster.assignment)))
         planned = self.evaluator(intended)
-        actual = self.evaluator(cluster.where)
+        reached = cluster.assignment
+        actual = self.evaluator(reached)
         judged = self._judged(landings, intended, planned, actual.as_good_as(planned))
         waiting = {place: cluster.messages.get(place, "") for place in cluster.waiting}
-        waiting |= {place: said for place, said in cluster.messages.items() if place not in cluster.where}
-        where = dict(cluster.where)
-        return Outcome(judged, before, planned, actual, waves, halted, where, waiting, tuple(cluster.driven))
+        waiting |= {place: said for place, said in cluster.messages.items() if place not in cluster.node_of}
+        return Outcome(judged, before, planned, actual, waves, halted, reached, waiting, tuple(cluster.driven))
 
     def _carry_out(self, wave: WaveDocument) -> tuple[list[Landing], str]:
         """Carry a wave out; return where its moves land, and why it is the last one, if it is."""
@@ -145,7 +146,7 @@ class _Replay:
 
     def _evict_all(self, wave: WaveDocument) -> dict[str, str]:
         """Evict the pods of a wave as far as budgets let; return the others, with what the API server says."""
-        left = [move for move in wave.moves if move.kind != "place" and move.pod.key in self.cluster.where]
+        left = [move for move in wave.moves if move.kind != "place" and move.pod.key in self.cluster.node_of]
         while True:
             refused: dict[str, str] = {}
             same_name: list[str] = []
@@ -160,7 +161,7 @@ class _Replay:
             self.cluster.vanish(same_name=same_name)
             self.cluster.settle()
             for move in left:
-                if move.pod.key not in refused and move.pod.key in self.cluster.where:
+                if move.pod.key not in refused and move.pod.key in self.cluster.node_of:
                     self.ledger.restore(self.pods[move.pod.key])
             if len(refused) in (0, len(left)):
                 return refused
@@ -177,7 +178,7 @@ class _Replay:
         node_of = {
             move.id: node
             for moves in groups.values()
-            for move, node in _assigned(moves, [self.cluster.where.get(move.pod.key, "") for move in moves])
+            for move, node in _assigned(moves, [self.cluster.node_of.get(move.pod.key, "") for move in moves])
         }
         landings = []
         for move in wave.moves:
@@ -192,7 +193,7 @@ class _Replay:
         return landings
 
     def _judged(
-        self, landings: Sequence[Landing], intended: Mapping[str, str], planned: Worth, as_good: bool
+        self, landings: Sequence[Landing], intended: Assignment, planned: Worth, as_good: bool
     ) -> list[Landing]:
         """Tell those apart that landed elsewhere: some are as good.
 
@@ -206,20 +207,12 @@ class _Replay:
             if landing.verdict is not Verdict.NEEDS_STEERING or not landing.node:
                 return landing
             on_the_way = last[move.pod.key] != move.id
-            alone = {**intended, move.pod.key: landing.node}
+            alone = intended.moved([(move.pod.key, landing.node)])
             if as_good or on_the_way or self.evaluator(alone).as_good_as(planned):
                 return replace(landing, verdict=Verdict.AS_GOOD)
             return landing
 
         return [judged(landing) for landing in landings]
-
-
-def _intend(intended: dict[str, str], wave: WaveDocument) -> None:
-    for move in wave.moves:
-        if move.target is None:
-            intended.pop(move.pod.key, None)
-        else:
-            intended[move.pod.key] = move.target
 
 
 def _group(move: MoveDocument) -> tuple[str, ...]:

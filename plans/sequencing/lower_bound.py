@@ -23,15 +23,15 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from stowplan.models.arrays import Bools, Ints
-from stowplan.plans.sequencing.allowances import Allowances, Limit
-from stowplan.plans.sequencing.stage import NOWHERE, Part, Stage
-from stowplan.plans.sequencing.task import Relocation, Task
+from stowplan.plans.sequencing.allowances import Allowances, EvictionLimit
+from stowplan.plans.sequencing.problem import Move, SequencingProblem
+from stowplan.plans.sequencing.wave_state import NOWHERE, IndexedMove, WaveState
 from stowplan.plugins_compat.framework.plugin import Plugin
 from stowplan.plugins_compat.plugins.node_resources_fit import NodeResourcesFit
 from stowplan.plugins_compat.plugins.static_filter import StaticFilter
 
 
-def least_waves(task: Task, moves: Sequence[Relocation]) -> tuple[int, str]:
+def least_waves(problem: SequencingProblem, moves: Sequence[Move]) -> tuple[int, str]:
     """Return a number of waves that no order of these moves can be below, and what proves it.
 
     Parameters
@@ -41,30 +41,35 @@ def least_waves(task: Task, moves: Sequence[Relocation]) -> tuple[int, str]:
     """
     if not moves:
         return 0, "nothing moves"
-    claims = [(1, "something moves"), *_by_budget(task, moves), *_by_limit(task, moves), *_by_room(task, moves)]
+    claims = [
+        (1, "something moves"),
+        *_by_budget(problem, moves),
+        *_by_limit(problem, moves),
+        *_by_room(problem, moves),
+    ]
     return max(claims, key=lambda claim: claim[0])
 
 
-def _by_budget(task: Task, moves: Sequence[Relocation]) -> Iterator[tuple[int, str]]:
+def _by_budget(problem: SequencingProblem, moves: Sequence[Move]) -> Iterator[tuple[int, str]]:
     leaving: Counter[int] = Counter()
     recovering: Counter[int] = Counter()
     for move in moves:
-        for i in task.budgets.covering(move.pod):
-            counted = bool(move.source) and move.pod.ready and bool(task.budgets.asked(move.pod))
+        for i in problem.budgets.covering(move.pod):
+            counted = bool(move.source) and move.pod.ready and bool(problem.budgets.asked(move.pod))
             leaving[i] += counted
             recovering[i] += not move.pod.ready
     for i, pods in leaving.items():
-        budget = task.budgets.all[i]
+        budget = problem.budgets.all[i]
         later = max(0, budget.healthy + recovering[i] - budget.desired)
         if pods > budget.allowed and later > 0:
             waves = 1 + math.ceil((pods - budget.allowed) / later)
             yield waves, f"PodDisruptionBudget {budget.key}: {pods} pods leave, {later} at a time"
 
 
-def _by_limit(task: Task, moves: Sequence[Relocation]) -> Iterator[tuple[int, str]]:
-    allowances = Allowances(task.snapshot, task.budgets, task.limits)
-    index = task.snapshot.node_index
-    used: Counter[Limit] = Counter()
+def _by_limit(problem: SequencingProblem, moves: Sequence[Move]) -> Iterator[tuple[int, str]]:
+    allowances = Allowances(problem.snapshot, problem.budgets, problem.limits)
+    index = problem.snapshot.node_index
+    used: Counter[EvictionLimit] = Counter()
     for move in moves:
         if move.source:
             used.update(allowances.limits_on(move.pod, index[move.source]))
@@ -72,26 +77,22 @@ def _by_limit(task: Task, moves: Sequence[Relocation]) -> Iterator[tuple[int, st
         yield math.ceil(number / limit.most), f"{number} evictions {limit.kind}, {limit.most} at a time"
 
 
-def _by_room(task: Task, moves: Sequence[Relocation]) -> Iterator[tuple[int, str]]:
-    stage = Stage(task)
-    fit = next((p for p in stage.framework.filters if isinstance(p, NodeResourcesFit)), None)
+def _by_room(problem: SequencingProblem, moves: Sequence[Move]) -> Iterator[tuple[int, str]]:
+    wave_state = WaveState(problem)
+    fit = next((p for p in wave_state.framework.filters if isinstance(p, NodeResourcesFit)), None)
     if fit is None:
         return
-    index = task.snapshot.node_index
-    parts = [
-        Part(m.pod, stage.state.signatures.of(m.pod), index.get(m.source, NOWHERE), index.get(m.target, NOWHERE), False)
-        for m in moves
-    ]
+    indexed = [wave_state.indexed(move) for move in moves]
     rows = fit.compared_rows
-    state = stage.state
-    demand = {part.signature.index: state.vector(part.signature)[rows] for part in parts}
-    usable = {part.signature.index: _usable(stage.framework.filters, part) for part in parts}
+    state = wave_state.state
+    demand = {move.signature.index: state.vector(move.signature)[rows] for move in indexed}
+    usable = {move.signature.index: _usable(wave_state.framework.filters, move) for move in indexed}
     arriving: defaultdict[int, Ints] = defaultdict(lambda: np.zeros(len(rows), dtype=np.int64))
-    for part in parts:
-        if part.target != NOWHERE:
-            arriving[part.target] = arriving[part.target] + demand[part.signature.index]
+    for move in indexed:
+        if move.target != NOWHERE:
+            arriving[move.target] = arriving[move.target] + demand[move.signature.index]
     free = state.allocatable[rows] - state.requested[rows]
-    waiting = [part for part in parts if part.source != NOWHERE]
+    waiting = [move for move in indexed if move.source != NOWHERE]
     short = dict(arriving)
     wave = 1
     while True:
@@ -102,13 +103,13 @@ def _by_room(task: Task, moves: Sequence[Relocation]) -> Iterator[tuple[int, str
             signature: bool((((need[:, None] <= free) | (need[:, None] == 0)).all(axis=0) & usable[signature]).any())
             for signature, need in demand.items()
         }
-        left = [part for part in waiting if part.target == NOWHERE or goes[part.signature.index]]
+        left = [move for move in waiting if move.target == NOWHERE or goes[move.signature.index]]
         if not left:
             return
-        waiting = [part for part in waiting if not (part.target == NOWHERE or goes[part.signature.index])]
+        waiting = [move for move in waiting if not (move.target == NOWHERE or goes[move.signature.index])]
         free = free.copy()
-        for part in left:
-            free[:, part.source] += demand[part.signature.index]
+        for move in left:
+            free[:, move.source] += demand[move.signature.index]
         wave += 1
         node = state.nodes[next(iter(short))].name
         yield wave, f"what comes to {node} has room only once others have left, in wave {wave} at the earliest"
@@ -118,8 +119,8 @@ def _holds(coming: Ints, free: Ints) -> bool:
     return bool(((coming <= free) | (coming == 0)).all())
 
 
-def _usable(filters: Sequence[Plugin], part: Part) -> Bools:
+def _usable(filters: Sequence[Plugin], move: IndexedMove) -> Bools:
     """``[n]`` the nodes that filters leave open which look at no other pod."""
-    masks = [plugin.mask(part.signature) for plugin in filters if isinstance(plugin, StaticFilter)]
+    masks = [plugin.mask(move.signature) for plugin in filters if isinstance(plugin, StaticFilter)]
     usable: Bools = np.logical_and.reduce([np.ones(filters[0].state.size, dtype=np.bool_), *masks])
     return usable

@@ -2,34 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 
+from stowplan.models.assignment import Assignment
 from stowplan.models.kubernetes import Pod
-from stowplan.models.plan import LimitsDocument
+from stowplan.models.limits import LimitsDocument
 from stowplan.models.snapshot import Snapshot
 from stowplan.plans.budgets import Budgets
+from stowplan.plans.move import Move
 from stowplan.plugins_compat.framework.profile import Profile
 from stowplan.plugins_compat.framework.signatures import Signatures
 
 
-@dataclass(frozen=True, slots=True)
-class Relocation:
-    """A pod that stands on ``source`` and should stand on ``target``; an empty name is no node."""
-
-    pod: Pod
-    source: str
-    target: str
-
-
 @dataclass(frozen=True, eq=False)
-class Task:
+class SequencingProblem:
     """Moves to be put in order.
 
     Parameters
     ----------
-    where
-        Node name by pod key, of every unfinished pod that has a node today, fixed ones included.
+    start
+        Of every unfinished pod that has a node today, fixed ones included.
     moves
         Pods whose node is to change.
     alike
@@ -44,8 +37,8 @@ class Task:
 
     snapshot: Snapshot
     profile: Profile
-    where: Mapping[str, str]
-    moves: Sequence[Relocation]
+    start: Assignment
+    moves: Sequence[Move]
     budgets: Budgets
     limits: LimitsDocument = field(default_factory=LimitsDocument)
     signatures: Signatures | None = None
@@ -54,35 +47,8 @@ class Task:
     price: Callable[[Pod], float] = lambda pod: 1.0
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Step:
-    """One eviction with its replacement, or one placement.
-
-    Parameters
-    ----------
-    source, target
-        Node names; empty for a pod that had no node, or loses it.
-    parks
-        Whether ``target`` is not where the pod is to stay.
-    follows
-        The step that parked the pod.
-    waits
-        Whether the filters admit the replacement only once the pod is gone.
-    why
-        What the step is for.
-    """
-
-    pod: Pod
-    source: str
-    target: str
-    parks: bool = False
-    follows: Step | None = None
-    waits: bool = False
-    why: str = ""
-
-
 @dataclass(frozen=True, slots=True)
-class Stuck:
+class StuckMove:
     """A move that no order reaches.
 
     Parameters
@@ -105,13 +71,13 @@ class Stuck:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Sequencing:
+class WaveSequence:
     """Moves in order.
 
     Parameters
     ----------
     waves
-        Steps that may be under way together, in any order; within a wave in the order in which they are best begun.
+        Moves that may be under way together, in any order; within a wave in the order in which they are best begun.
     stuck
         Moves that were left out.
     least_waves
@@ -120,13 +86,7 @@ class Sequencing:
         What proves that.
     """
 
-    waves: Sequence[Sequence[Step]]
-    stuck: Sequence[Stuck]
+    waves: Sequence[Sequence[Move]]
+    stuck: Sequence[StuckMove]
     least_waves: int
     least_because: str
-
-
-def keeps_name(move: Relocation | Step) -> bool:
-    """Whether a pod's replacement has its name: a StatefulSet makes it only when the pod is gone."""
-    controller = move.pod.metadata.controller
-    return bool(move.source) and controller is not None and controller.kind == "StatefulSet"

@@ -1,0 +1,49 @@
+"""A move: one pod from one node to another, from the first idea of it to its wave."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from stowplan.models.kubernetes import Pod
+from stowplan.plans.movability.workloads import keeps_name
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Move:
+    """A pod that changes its node, gets its first, or loses its own.
+
+    The first three fields say what is wanted; the others are filled in when the move is put into a wave. A pod that is
+    parked on its way has two moves, the second of which `follows` the first.
+
+    Parameters
+    ----------
+    source, target
+        Node names; empty for a pod that had no node, or loses it.
+    parks
+        Whether ``target`` is a third node, which the pod leaves again.
+    follows
+        The move that parked the pod.
+    waits
+        Whether the filters admit the replacement only once the pod is gone.
+    why
+        What the move is for.
+    """
+
+    pod: Pod
+    source: str
+    target: str
+    parks: bool = False
+    follows: Move | None = None
+    waits: bool = False
+    why: str = ""
+
+    @property
+    def kind(self) -> Literal["evict", "place", "remove"]:
+        """What is done to the pod, in the words of `stowplan.models.plan.MoveDocument`."""
+        return "place" if not self.source else "evict" if self.target else "remove"
+
+    @property
+    def same_name(self) -> bool:
+        """Whether the replacement has the pod's name, and so comes up only after the pod is gone."""
+        return bool(self.source) and keeps_name(self.pod.metadata.controller)
