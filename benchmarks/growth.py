@@ -21,13 +21,14 @@ from stowplan.answers.solve import solve_snapshot
 from stowplan.instances.documents import Document
 from stowplan.instances.manifests import read_snapshot
 from stowplan.instances.synthetic import generate
+from stowplan.models.settings import Settings
 from stowplan.optimizer.bounds import UNBOUNDED, best_bound
 from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.domains import upper_bounds
 from stowplan.optimizer.evaluate import Evaluator
 from stowplan.optimizer.portfolio import Options
 from stowplan.optimizer.run import Step
-from stowplan.settings.settings import Settings, make_problem
+from stowplan.settings.problem import make_problem
 
 PODS = 10
 """Pods of a node, on average."""

@@ -6,6 +6,9 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+Preemption = Literal["never", "by-priority"]
+"""Whether a pod may lose its node."""
+
 Weight = Annotated[float, Field(ge=0, le=1_000_000, strict=True)]
 
 
@@ -58,7 +61,7 @@ class Objective(_Settings):
     """
 
     name: str = "custom"
-    preemption: Literal["never", "by-priority"] = "never"
+    preemption: Preemption = "never"
     tiers: Annotated[tuple[TierSettings, ...], Field(min_length=1)]
 
     @model_validator(mode="after")

@@ -8,12 +8,11 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
 
 from stowplan.models.document import API_VERSION, Document
-from stowplan.models.settings import SettingsDocument
+from stowplan.models.limits import LimitsDocument, Positive
+from stowplan.models.settings import Executor, SettingsDocument
 
 Number = Annotated[int, Field(ge=0)]
-Positive = Annotated[int, Field(ge=1)]
 Text = Annotated[str, Field(min_length=1)]
-Percent = Annotated[str, Field(pattern=r"^(100|[1-9][0-9]?)%$")]
 
 LABEL = r"^[a-z0-9]([-a-z0-9]{0,50}[a-z0-9])?$"
 
@@ -28,9 +27,6 @@ def _label(text: str) -> str:
 
 
 PlanId = Annotated[str, AfterValidator(_label), WithJsonSchema({"type": "string", "pattern": LABEL})]
-
-Executor = Literal["eviction-api", "descheduler", "koordinator"]
-"""Who evicts; decides which pods can be moved at all."""
 
 
 class PodReference(Document):
@@ -171,18 +167,6 @@ class PlanTier(Document):
     after: float
     bound: float
     bound_by: str
-
-
-class LimitsDocument(Document):
-    """How many evictions a wave may hold: of one owner, from one node, in one namespace, in all; ``None`` is any.
-
-    ``per_owner`` may be a share of the owner's pods, such as ``25%``, rounded up.
-    """
-
-    per_owner: Positive | Percent | None = None
-    per_node: Positive | None = None
-    per_namespace: Positive | None = None
-    total: Positive | None = None
 
 
 class PlanSnapshot(Document):

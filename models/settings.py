@@ -1,37 +1,272 @@
-"""What decided what the problem was, as documents carry it."""
+"""What decides what the problem is: argument of the Python interface, options of the command line, part of documents.
+
+A setting is one field here. Its annotation says what values it takes, and how it is asked for on the command line.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Flag, auto
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_args
+
+from pydantic import AfterValidator, ConfigDict, Field, field_validator, model_validator
+from pydantic.json_schema import SkipJsonSchema
+
+from stowplan.models.arguments import Arguments
+from stowplan.models.command_line import PROBLEM, Option
 from stowplan.models.document import Document
-from stowplan.models.objective import Objective
+from stowplan.models.objective import PRESETS, Objective, Preemption
+
+Executor = Literal["eviction-api", "descheduler", "koordinator"]
+"""Who evicts; decides which pods can be moved at all."""
+EXECUTORS: tuple[Executor, ...] = get_args(Executor)
+
+RELEASES = ("1.24", "1.36")
+"""Releases of kube-scheduler that are built in."""
+LATEST = RELEASES[-1]
 
 
-class SettingsDocument(Document):
-    """What the problem was.
+class Concerns(Flag):
+    """Whose decisions a setting changes."""
+
+    SEARCH = auto()
+    SCHEDULER = auto()
+    BOTH = SEARCH | SCHEDULER
+
+
+@dataclass(frozen=True, slots=True)
+class ProblemOption(Option):
+    """An option that decides what the problem is.
 
     Parameters
     ----------
-    executor
-        Whose rules decided who can be moved; with none, whoever is not tied to its node.
-    may_move
-        Kinds of reasons that were waived.
-    drain
-        Nodes that were cordoned, and that pods were to leave before all else.
-    admit
-        Pods that waited and were to get a node before all else, as ``namespace/name``.
-    move_costs
-        Whether annotations decided what a pod's move costs, beside others.
+    concerns
+        A command offers it if it makes such decisions.
+    of_solution
+        Whether a solution that was written down has the last word on it, once a plan is made from the solution.
     """
+
+    panel: str = PROBLEM
+    concerns: Concerns = Concerns.BOTH
+    of_solution: bool = True
+
+
+def concerns_search(option: Option) -> bool:
+    """Whether an option can change what the optimizer finds."""
+    return not isinstance(option, ProblemOption) or Concerns.SEARCH in option.concerns
+
+
+def concerns_scheduler(option: Option) -> bool:
+    """Whether an option can change what kube-scheduler does."""
+    return not isinstance(option, ProblemOption) or Concerns.SCHEDULER in option.concerns
+
+
+def _known(release: str) -> str:
+    if release not in RELEASES:
+        raise ValueError(f"is {release!r}; known are {', '.join(RELEASES)}")
+    return release
+
+
+Release = Annotated[str, AfterValidator(_known)]
+T = TypeVar("T")
+Unwritten = Annotated[T, Field(exclude=True), SkipJsonSchema()]
+"""A setting that documents do not carry, because they carry what came of it."""
+
+
+class Settings(Arguments):
+    """Everything that decides what the problem is, beside the snapshot.
+
+    Parameters
+    ----------
+    objective
+        Name of a preset, path of a file, or the objective itself.
+    release
+        Which kube-scheduler.
+    scheduler
+        Which profile of ``config``; by default the first.
+    config
+        Path of a ``KubeSchedulerConfiguration``, if not the release's default.
+    metrics
+        Measured load, for load-aware plugins: a file, or the address of a load-watcher or Prometheus server.
+    freeze
+        Namespaces and label selectors of pods that stay where they are.
+    freeze_bare
+        Pods without a controller stay where they are.
+    max_moves
+        At most so many pods leave their node.
+    preemption
+        Overrides the objective's own word on whether a pod may lose its node.
+    executor
+        Who evicts; pods that it cannot move stay where they are. Without one, whoever is not tied to its node may move.
+    may_move
+        Kinds of reasons for staying that shall not count.
+    move_costs
+        Annotations decide what a pod's move costs, beside the moves of others.
+    sample_nodes
+        The scheduler looks for as many feasible nodes as ``percentageOfNodesToScore`` says, not for all.
+    drain
+        Nodes to cordon, and to get pods off before all else.
+    admit
+        Waiting pods that are to get a node before all else, as ``namespace/name``.
+
+    Raises
+    ------
+    InputError
+        With the setting that cannot be used.
+    """
+
+    objective: Annotated[
+        Objective | str,
+        ProblemOption(
+            f"{', '.join(PRESETS)}, or an objective file.",
+            flags=("--objective", "-O"),
+            read=str,
+            concerns=Concerns.SEARCH,
+        ),
+    ] = "balance"
+    release: Annotated[
+        Release, ProblemOption(f"kube-scheduler release: {' or '.join(RELEASES)}.", flags=("--profile",))
+    ] = LATEST
+    scheduler: Annotated[str | None, ProblemOption("Which profile of --config; default the first.")] = None
+    config: Annotated[
+        str | None, ProblemOption("A KubeSchedulerConfiguration file.", show_default=False, of_solution=False)
+    ] = None
+    metrics: Annotated[
+        Unwritten[str | None],
+        ProblemOption(
+            "Measured load, for load-aware plugins: a file, or the URL of a load-watcher or Prometheus server.",
+            show_default=False,
+        ),
+    ] = None
+    freeze: Annotated[
+        tuple[str, ...], ProblemOption("Namespace or label selector of pods that stay where they are; repeatable.")
+    ] = ()
+    freeze_bare: Annotated[bool, ProblemOption("Pods without a controller stay where they are.")] = False
+    max_moves: Annotated[
+        int | None,
+        Field(ge=0),
+        ProblemOption("At most so many pods leave their node.", concerns=Concerns.SEARCH),
+    ] = None
+    preemption: Annotated[
+        Unwritten[Preemption | None],
+        ProblemOption(
+            "Whether a pod may lose its node to place more pods of its own or a higher priority.",
+            show_default=False,
+            concerns=Concerns.SEARCH,
+        ),
+    ] = None
+    executor: Annotated[
+        Executor | None,
+        ProblemOption(
+            "Who will evict; pods that it cannot move stay where they are.",
+            show_default=False,
+            concerns=Concerns.SEARCH,
+            of_solution=False,
+        ),
+    ] = None
+    may_move: Annotated[
+        tuple[str, ...],
+        ProblemOption(
+            "A kind of reason for staying that shall not count, such as local-storage; repeatable.",
+            metavar="REASON",
+            concerns=Concerns.SEARCH,
+            of_solution=False,
+        ),
+    ] = ()
+    move_costs: Annotated[
+        bool,
+        ProblemOption(
+            "Every move costs the same, whatever annotations say.",
+            flags=("--equal-moves",),
+            negated=True,
+            concerns=Concerns.SEARCH,
+        ),
+    ] = True
+    sample_nodes: Annotated[
+        Unwritten[bool],
+        ProblemOption(
+            "kube-scheduler looks for as many feasible nodes as percentageOfNodesToScore says, not for all.",
+            concerns=Concerns.SCHEDULER,
+        ),
+    ] = False
+    drain: tuple[str, ...] = ()
+    admit: tuple[str, ...] = ()
+
+    @field_validator("objective", mode="before")
+    @classmethod
+    def _is_objective(cls, value: Any) -> Any:
+        if not isinstance(value, (str, Objective, dict)):
+            raise ValueError(f"is {value!r}; must be the name of a preset, a file, or an Objective")
+        return value
+
+    def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
+        for name, value in super().__repr_args__():
+            yield name, value.name if isinstance(value, Objective) else value
+
+    def resolved(self, objective: Objective, release: str, scheduler: str) -> SettingsDocument:
+        """Return the settings as documents carry them.
+
+        Parameters
+        ----------
+        objective, release, scheduler
+            What the settings name.
+        """
+        found = {"objective": objective, "release": release, "scheduler": scheduler}
+        return SettingsDocument.model_validate({name: getattr(self, name) for name in _written()} | found)
+
+    def of_solution(self, made_with: SettingsDocument) -> Settings:
+        """Return settings for a plan to a solution: the solution's, but for what has to be said anew.
+
+        Parameters
+        ----------
+        made_with
+            The solution's settings.
+        """
+        anew = {name for name, option in options_of(Settings).items() if not option.of_solution}
+        return Settings(**{name: getattr(self if name in anew else made_with, name) for name in Settings.model_fields})
+
+
+class SettingsDocument(Settings):
+    """Settings with all that they name looked up, as documents carry them.
+
+    Parameters
+    ----------
+    objective
+        With the word of ``preemption`` in it.
+    scheduler
+        Name of the profile.
+    """
+
+    model_config = ConfigDict(loc_by_alias=True)
 
     objective: Objective
     release: str
     scheduler: str
-    config: str | None = None
-    freeze: tuple[str, ...] = ()
-    freeze_bare: bool = False
-    max_moves: int | None = None
-    executor: str | None = None
-    may_move: tuple[str, ...] = ()
-    move_costs: bool = False
-    drain: tuple[str, ...] = ()
-    admit: tuple[str, ...] = ()
+
+    if not TYPE_CHECKING:
+        # Whoever reads a document says where in it a wrong value stands; see `Arguments.__init__`.
+        __init__ = Document.__init__
+
+    @model_validator(mode="before")
+    @classmethod
+    def _has_no_more(cls, data: Any) -> Any:
+        if isinstance(data, dict):
+            for name, field in cls.model_fields.items():
+                if field.exclude and not {name, field.alias}.isdisjoint(data):
+                    raise ValueError(f"has {name}, which documents do not carry")
+        return data
+
+
+def options_of(settings: type[Settings]) -> dict[str, ProblemOption]:
+    """Return the options that settings are given by, by field."""
+    found = {}
+    for name, field in settings.model_fields.items():
+        for note in field.metadata:
+            if isinstance(note, ProblemOption):
+                found[name] = note
+    return found
+
+
+def _written() -> list[str]:
+    return [name for name, field in SettingsDocument.model_fields.items() if not field.exclude]

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from dataclasses import fields
+from functools import cache
+from typing import TYPE_CHECKING, Any, get_type_hints
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
 from stowplan.models.errors import InputError
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 
 def explain(error: ValidationError, kind: str, content: bytes | dict[str, Any]) -> InputError:
@@ -39,6 +44,27 @@ def refusal(error: ValidationError, file: str | None = None, under: tuple[int | 
     return InputError(say(first), file=file, field=field_path((*under, *first["loc"])) or None)
 
 
+def check_fields(instance: DataclassInstance) -> None:
+    """Refuse a dataclass whose fields do not have the types and limits that they are annotated with.
+
+    Raises
+    ------
+    InputError
+        With the first field that cannot be used.
+    """
+    for name, adapter in _adapters(type(instance)).items():
+        try:
+            adapter.validate_python(getattr(instance, name), strict=True)
+        except ValidationError as error:
+            raise refusal(error, under=(name,)) from None
+
+
+@cache
+def _adapters(cls: type[DataclassInstance]) -> dict[str, TypeAdapter[Any]]:
+    hints = get_type_hints(cls, include_extras=True)
+    return {field.name: TypeAdapter(hints[field.name]) for field in fields(cls)}
+
+
 def say(detail: ErrorDetails) -> str:
     """Say what is wrong with a value and what would be right."""
     value, context = detail["input"], detail.get("ctx", {})
@@ -53,8 +79,8 @@ def say(detail: ErrorDetails) -> str:
             return f"{_shown(value)} is not one of {context['expected']}"
         case "extra_forbidden":
             return "is not a field that is known here"
-    wanted = detail["msg"].removeprefix("Input should be ").partition(",")[0]
-    return f"is {_shown(value)}, must be {wanted}"
+    wanted = detail["msg"].removeprefix("Input should ").partition(",")[0]
+    return f"is {_shown(value)}, must {wanted}"
 
 
 def field_path(loc: tuple[int | str, ...]) -> str:

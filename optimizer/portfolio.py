@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import takewhile
 
 from stowplan.models.errors import InternalError
+from stowplan.models.options import Options
 from stowplan.models.problem import NodeCurve, Open, Placement, Problem, Unplaced
 from stowplan.models.result import Outcome
 from stowplan.models.stop import Stop
@@ -18,16 +18,16 @@ from stowplan.optimizer.annealing.schedule import Calibration
 from stowplan.optimizer.backend import Backend, ProcessBackend, SerialBackend
 from stowplan.optimizer.bounds import best_bound
 from stowplan.optimizer.column_generation.engine import PatternEngine
-from stowplan.optimizer.cpsat.solve import MANY_WORKERS, solve_tier
+from stowplan.optimizer.cpsat.solve import solve_tier
 from stowplan.optimizer.evaluate import Evaluator
 from stowplan.optimizer.lns.lns import OperatorState, improve
 from stowplan.optimizer.run import Progress, Run, silent
 
-LARGEST_MODEL = 20_000
-"""(class, node) variables up to which the exact model is built; beyond, it would spend its time in presolve."""
+__all__ = ["Options", "solve"]
 
 CURVED_MODEL = 2_000
-"""The same for tiers with curves of loads, whose values lie so close together that larger ones are not proven."""
+"""What `Options.largest_model` is at most for tiers with curves of loads: their values lie so close together that
+larger models are not proven."""
 
 BYTES_PER_VARIABLE = 6_000
 """What CP-SAT needs for each of them, all workers together."""
@@ -52,38 +52,6 @@ BOUND_WORTH = 3.0
 
 MOST_FAILED = 3
 """Turns in a row that gain nothing, after which nothing more is hoped for."""
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """How to solve.
-
-    Parameters
-    ----------
-    time_limit
-        Seconds. In deterministic mode, units of work that take from half a second to several seconds each.
-    deterministic
-        Give the same answer for the same input and seed, whatever the machine.
-    workers
-        Threads of CP-SAT.
-    largest_model
-        (class, node) variables up to which the exact model is tried.
-    memory
-        Bytes that may be held; most of what is free at the start if not given.
-    processes
-        Processes that work on neighbourhoods; as many as there are cores, but two, if not given.
-    gap
-        How far each tier's value may be above its bound, as a share of the value, for the solve to end.
-    """
-
-    time_limit: float = 20.0
-    deterministic: bool = False
-    seed: int = 0
-    workers: int = MANY_WORKERS
-    largest_model: int = LARGEST_MODEL
-    memory: int | None = None
-    processes: int | None = None
-    gap: float = 0.0
 
 
 def solve(

@@ -23,23 +23,27 @@ if TYPE_CHECKING:
     from stowplan.instances.synthetic import synthetic_snapshot
     from stowplan.models.errors import InputError, StowplanError
     from stowplan.models.objective import PRESETS, Objective, TierSettings
-    from stowplan.models.plan import LimitsDocument, Plan
+    from stowplan.models.limits import LimitsDocument
+    from stowplan.models.plan import Plan
     from stowplan.models.result import Outcome, Status, TierOutcome
     from stowplan.models.snapshot import Snapshot
     from stowplan.models.stop import Stop
     from stowplan.optimizer.portfolio import Options
-    from stowplan.planning.plan import Planned, Terms, make_plan
+    from stowplan.planning.plan import Planned, make_plan
+    from stowplan.settings.terms import Terms
     from stowplan.plans.move import Move
     from stowplan.plugins_compat.compiler.compile import Compiled
     from stowplan.plugins_compat.simulate import Simulation, simulate
-    from stowplan.settings.settings import Settings, make_problem, make_profile
+    from stowplan.models.settings import Settings
+    from stowplan.settings.problem import make_problem, make_profile
 
 _HOMES = {
     "stowplan.instances.load": ("load",),
     "stowplan.instances.synthetic": ("synthetic_snapshot",),
     "stowplan.models.errors": ("InputError", "StowplanError"),
     "stowplan.models.objective": ("PRESETS", "Objective", "TierSettings"),
-    "stowplan.models.plan": ("LimitsDocument", "Plan"),
+    "stowplan.models.plan": ("Plan",),
+    "stowplan.models.limits": ("LimitsDocument",),
     "stowplan.models.result": ("Outcome", "Status", "TierOutcome"),
     "stowplan.models.snapshot": ("Snapshot",),
     "stowplan.models.stop": ("Stop",),
@@ -49,10 +53,12 @@ _HOMES = {
     "stowplan.answers.compare": ("Comparison", "compare"),
     "stowplan.documents.comparison": ("ComparisonDocument", "comparison_document"),
     "stowplan.documents.solution": ("SolutionDocument", "solution_document"),
-    "stowplan.settings.settings": ("Settings", "make_problem", "make_profile"),
+    "stowplan.models.settings": ("Settings",),
+    "stowplan.settings.problem": ("make_problem", "make_profile"),
     "stowplan.answers.measures": ("Measures", "measure"),
     "stowplan.answers.verify_plan": ("PlanVerification", "verify_plan"),
-    "stowplan.planning.plan": ("Planned", "Terms", "make_plan"),
+    "stowplan.planning.plan": ("Planned", "make_plan"),
+    "stowplan.settings.terms": ("Terms",),
     "stowplan.answers.solve": ("Solution", "solve_snapshot"),
     "stowplan.answers.verify_solution": ("Verification", "verify"),
     "stowplan.plans.move": ("Move",),

@@ -16,6 +16,12 @@ _NAME = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?", re.ASCII)
 _SUBDOMAIN = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*", re.ASCII)
 MOST_PREFIX = 253
 
+_BETWEEN = re.compile(r",(?![^(]*\))")
+"""The commas between requirements, not those between values."""
+_SET_BASED = re.compile(r"^(?P<key>\S+)\s+(?P<operator>in|notin)\s*\((?P<values>[^()]*)\)$")
+_EQUALITY = re.compile(r"^(?P<key>[^\s=!()]+)\s*(?P<operator>==|=|!=)\s*(?P<value>[^\s=!()]*)$")
+_EXISTS = re.compile(r"^(?P<not>!?)\s*(?P<key>[^\s=!()]+)$")
+
 
 def _admits(operator: str, values: Names, value: str | None) -> bool:
     """Whether ``value`` (``None`` when the key is absent) meets a set-based requirement."""
@@ -68,6 +74,28 @@ class LabelSelector:
     def also(self, *requirements: LabelSelectorRequirement) -> LabelSelector:
         """Return this selector with more requirements."""
         return LabelSelector(self.match_labels, (*self.match_expressions, *requirements))
+
+
+def parse_selector(text: str) -> LabelSelector:
+    """Read a label selector as kubectl's ``-l`` takes it: ``app=db,tier in (a, b),!canary``.
+
+    Raises
+    ------
+    ValueError
+        With the part that is no requirement.
+    """
+    return LabelSelector(match_expressions=tuple(_requirement(part.strip()) for part in _BETWEEN.split(text)))
+
+
+def _requirement(part: str) -> LabelSelectorRequirement:
+    if match := _SET_BASED.match(part):
+        values = tuple(value.strip() for value in match["values"].split(","))
+        return LabelSelectorRequirement(match["key"], "In" if match["operator"] == "in" else "NotIn", values)
+    if match := _EQUALITY.match(part):
+        return LabelSelectorRequirement(match["key"], "NotIn" if match["operator"] == "!=" else "In", (match["value"],))
+    if match := _EXISTS.match(part):
+        return LabelSelectorRequirement(match["key"], "DoesNotExist" if match["not"] else "Exists")
+    raise ValueError(f"{part!r} is not a label selector, such as key=value, key in (a,b), key notin (a,b), !key")
 
 
 @kube

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from stowplan.models.options import MANY_WORKERS
 from stowplan.models.problem import CURVES, Placement
 from stowplan.optimizer.cpsat.builder import Builder, Linear, Model
 from stowplan.optimizer.cpsat.rules import post
@@ -16,10 +17,6 @@ from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.evaluate.evaluation import Evaluator
 from stowplan.optimizer.subproblem.index import Index
 from stowplan.optimizer.subproblem.scope import Free, Scope
-
-MANY_WORKERS = 8
-"""Workers share two cores well: each runs another strategy."""
-
 
 LARGEST_SPAN = 2**40
 """How far an objective may reach that weighs several tiers; beyond, the solver's real numbers get inexact."""

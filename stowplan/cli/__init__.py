@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import typer
 
 from stowplan.cli.app import app
-from stowplan.cli.choices import INTERRUPTED
+from stowplan.cli.exit_codes import INTERRUPTED
 
 
 def main() -> None:

@@ -6,7 +6,23 @@ from typing import Annotated
 
 import typer
 
-from stowplan.cli.commands import carrying, clusters, errands, judging, measuring, placing, plans, rehearsing
+from stowplan.cli.commands.apply import apply
+from stowplan.cli.commands.bench import bench
+from stowplan.cli.commands.compare import compare
+from stowplan.cli.commands.demo import demo
+from stowplan.cli.commands.drain import drain
+from stowplan.cli.commands.emit import emit
+from stowplan.cli.commands.fit import fit
+from stowplan.cli.commands.frontier import frontier
+from stowplan.cli.commands.generate import generate
+from stowplan.cli.commands.plan import plan
+from stowplan.cli.commands.replay import replay
+from stowplan.cli.commands.serve import serve
+from stowplan.cli.commands.simulate import simulate
+from stowplan.cli.commands.snapshot import snapshot
+from stowplan.cli.commands.solve import solve
+from stowplan.cli.commands.validate import validate
+from stowplan.cli.commands.verify import verify
 
 app = typer.Typer(
     name="stowplan",
@@ -35,22 +51,11 @@ def _root(
     """Take options that belong to no command."""
 
 
-ANSWERS, PLANS, MATERIAL = "Answers", "Plans", "Material"
-
-app.command("compare", rich_help_panel=ANSWERS)(placing.compare)
-app.command("solve", rich_help_panel=ANSWERS)(placing.solve)
-app.command("frontier", rich_help_panel=ANSWERS)(rehearsing.frontier)
-app.command("simulate", rich_help_panel=ANSWERS)(judging.simulate)
-app.command("verify", rich_help_panel=ANSWERS)(judging.verify)
-app.command("validate", rich_help_panel=ANSWERS)(judging.validate)
-app.command("bench", rich_help_panel=ANSWERS)(measuring.bench)
-app.command("plan", rich_help_panel=PLANS)(plans.plan)
-app.command("emit", rich_help_panel=PLANS)(carrying.emit)
-app.command("serve", rich_help_panel=PLANS)(carrying.serve)
-app.command("drain", rich_help_panel=PLANS)(errands.drain)
-app.command("fit", rich_help_panel=PLANS)(errands.fit)
-app.command("replay", rich_help_panel=PLANS)(rehearsing.replay)
-app.command("apply", rich_help_panel=PLANS)(clusters.apply)
-app.command("snapshot", rich_help_panel=MATERIAL)(clusters.snapshot)
-app.command("demo", rich_help_panel=MATERIAL)(placing.demo)
-app.command("generate", rich_help_panel=MATERIAL)(measuring.generate)
+COMMANDS = {
+    "Answers": (compare, solve, frontier, simulate, verify, validate, bench),
+    "Plans": (plan, emit, serve, drain, fit, replay, apply),
+    "Material": (snapshot, demo, generate),
+}
+for panel, commands in COMMANDS.items():
+    for command in commands:
+        app.command(command.__name__, rich_help_panel=panel)(command)

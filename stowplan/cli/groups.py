@@ -1,13 +1,28 @@
-"""Options that commands share in groups: one dataclass in Python, single options on the command line."""
+"""Options from fields: a command takes settings as one argument, the command line takes them one by one.
+
+A field is an option if an `Option` stands in its annotation. Its type, limits and default become those of the option.
+Fields annotated as parameters of commands are, with a ``typer.Option`` of their own, are taken as they are.
+"""
 
 from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from inspect import Parameter
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+
+import typer
+from pydantic import BaseModel
+from typer.models import OptionInfo
+
+from stowplan.models.command_line import Option
+from stowplan.models.errors import InputError
+
+LIMITS = {"ge": "min", "le": "max"}
+"""What limits of fields are called for options."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,24 +33,35 @@ class But:
     ----------
     without
         Fields that are no options there.
+    only
+        The fields that are, if not all others.
+    suits
+        Says which options belong there.
     defaults
         Other defaults, by field; one may be of a field that is no option.
     """
 
     without: tuple[str, ...] = ()
+    only: tuple[str, ...] | None = None
+    suits: Callable[[Option], bool] = lambda option: True
     defaults: Mapping[str, Any] = field(default_factory=dict)
 
 
-def but(*without: str, **defaults: Any) -> But:
+def but(*without: str, suits: Callable[[Option], bool] = lambda option: True, **defaults: Any) -> But:
     """Leave fields of a group out, and change defaults; stands in the ``Annotated`` of a parameter."""
-    return But(without, defaults)
+    return But(without, suits=suits, defaults=defaults)
+
+
+def only(*names: str, **defaults: Any) -> But:
+    """Take these fields of a group and no others, and change defaults."""
+    return But(only=names, defaults=defaults)
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
     """Return a command that takes its groups field by field, each in the place of its group.
 
-    A parameter is a group if its type is a dataclass. The fields of one are annotated as parameters of commands are,
-    and have defaults.
+    A parameter is a group if its type is a dataclass or a model. What a group refuses is told by the option that it
+    was given with.
 
     Raises
     ------
@@ -43,21 +69,20 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
         If a group is to be different in a field that it does not have.
     """
     parameters: list[Parameter] = []
-    groups: list[tuple[str, Callable[..., object], Mapping[str, Any], list[str]]] = []
+    groups: list[tuple[str, _Group]] = []
     for parameter in inspect.signature(command, eval_str=True).parameters.values():
-        group, difference = _group(parameter.annotation)
-        if group is None:
+        cls, difference = _group(parameter.annotation)
+        if cls is None:
             parameters.append(parameter.replace(kind=Parameter.KEYWORD_ONLY))
         else:
-            options = _options(group, difference)
-            parameters += options
-            groups.append((parameter.name, group, difference.defaults, [option.name for option in options]))
+            group = _Group(cls, difference)
+            parameters += [one.parameter for one in group.options]
+            groups.append((parameter.name, group))
 
     @functools.wraps(command)
     def ungrouped(**given: Any) -> None:
-        for name, group, defaults, options in groups:
-            chosen = {option: given.pop(option) for option in options}
-            given[name] = group(**{**defaults, **chosen})
+        for name, group in groups:
+            given[name] = group.made({one.name: given.pop(one.name) for one in group.options})
         command(**given)
 
     # Typer reads both.
@@ -66,21 +91,150 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     return ungrouped
 
 
+def given(context: typer.Context, names: Iterable[str]) -> list[str]:
+    """Return those of some fields that were given on the command line."""
+    sources = {name: context.get_parameter_source(name) for name in names}
+    return [name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Field:
+    """A field that is an option.
+
+    Parameters
+    ----------
+    inside
+        The field of the group that holds the model which the field is of, if that is not the group itself.
+    """
+
+    name: str
+    type: Any
+    option: Option | None
+    parameter: Parameter
+    inside: str | None = None
+
+    @property
+    def flag(self) -> str:
+        return self.option.flag(self.name) if self.option else "--" + self.name.replace("_", "-")
+
+    def value(self, word: Any) -> Any:
+        """Return the value of the field that what the user gave stands for."""
+        if self.option is not None and self.option.read is not None and word is not None:
+            try:
+                return self.option.read(word)
+            except ValueError as error:
+                raise InputError(str(error), field=self.flag) from None
+        if get_origin(self.type) is tuple:
+            return tuple(word or ())
+        return not word if self.option is not None and self.option.negated else word
+
+
+class _Group:
+    """A model or a dataclass whose fields are options of a command."""
+
+    def __init__(self, cls: type, difference: But) -> None:
+        self.cls = cls
+        self.defaults = difference.defaults
+        names = {name for name, _, _ in _fields(cls)}
+        asked = {*difference.without, *difference.defaults, *(difference.only or ())}
+        if unknown := asked - names:
+            raise TypeError(f"{cls.__name__} has no {', '.join(sorted(unknown))}")
+        self.options = [one for one in _options(cls, difference) if _belongs(one, difference)]
+
+    def made(self, words: Mapping[str, Any]) -> Any:
+        """Return the group with what the user gave."""
+        values: dict[str, Any] = dict(self.defaults)
+        inner: dict[str, dict[str, Any]] = {}
+        for one in self.options:
+            place = values if one.inside is None else inner.setdefault(one.inside, {})
+            place[one.name] = one.value(words[one.name])
+        types = {name: cls for name, cls, _ in _fields(self.cls)}
+        values |= {name: _bare(types[name])[0](**parts) for name, parts in inner.items()}
+        try:
+            return self.cls(**values)
+        except InputError as error:
+            flags = {one.name: one.flag for one in self.options}
+            raise replace(error, field=flags.get(error.field or "", error.field)) from None
+
+
+def _belongs(one: _Field, difference: But) -> bool:
+    if difference.only is not None:
+        return one.name in difference.only
+    return one.name not in difference.without and (one.option is None or difference.suits(one.option))
+
+
 def _group(annotation: Any) -> tuple[type | None, But]:
-    """Return the dataclass that a parameter is annotated with, if any, and how it is different here."""
-    base, *notes = get_args(annotation) if get_origin(annotation) is Annotated else (annotation,)
+    """Return the class that a parameter is annotated with, if it is a group, and how it is different here."""
+    base, notes = _bare(annotation)
     difference = next((note for note in notes if isinstance(note, But)), But())
-    return (base if isinstance(base, type) and is_dataclass(base) else None), difference
+    return (base if _is_group(base) else None), difference
 
 
-def _options(group: type, difference: But) -> list[Parameter]:
-    """Return the fields of a group as parameters."""
-    defaults = {field.name: field.default for field in fields(group)}
-    if unknown := {*difference.without, *difference.defaults} - defaults.keys():
-        raise TypeError(f"{group.__name__} has no {', '.join(sorted(unknown))}")
-    types = get_type_hints(group, include_extras=True)
-    return [
-        Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=types[name])
-        for name, default in {**defaults, **difference.defaults}.items()
-        if name not in difference.without
-    ]
+def _is_group(cls: Any) -> bool:
+    return isinstance(cls, type) and (is_dataclass(cls) or issubclass(cls, BaseModel))
+
+
+def _bare(annotation: Any) -> tuple[Any, list[Any]]:
+    """Return an annotation without its notes, and the notes, those of annotations inside included."""
+    if get_origin(annotation) in (Union, UnionType):
+        parts = [_bare(part) for part in get_args(annotation)]
+        return Union[tuple(base for base, _ in parts)], [note for _, notes in parts for note in notes]  # noqa: UP007
+    if get_origin(annotation) is not Annotated:
+        return annotation, []
+    base, *notes = get_args(annotation)
+    inner, more = _bare(base)
+    return inner, [*more, *notes]
+
+
+def _fields(cls: type) -> Iterator[tuple[str, Any, Any]]:
+    """Yield name, annotation and default of each field."""
+    hints = get_type_hints(cls, include_extras=True)
+    if is_dataclass(cls):
+        for one in fields(cls):
+            yield one.name, hints[one.name], None if one.default is MISSING else one.default
+    elif issubclass(cls, BaseModel):
+        for name, info in cls.model_fields.items():
+            yield name, hints[name], info.get_default()
+
+
+def _options(cls: type, difference: But, inside: str | None = None, holder: Any = None) -> Iterator[_Field]:
+    """Yield the fields that are options; of a field that is a model itself, the fields of that."""
+    for name, annotation, default in _fields(cls):
+        base, notes = _bare(annotation)
+        if inside is not None:
+            default = getattr(holder, name)
+        default = difference.defaults.get(name, default)
+        option = next((note for note in notes if isinstance(note, Option)), None)
+        if option is not None:
+            yield _Field(name, base, option, _parameter(name, base, notes, option, default), inside)
+        elif any(isinstance(note, OptionInfo) for note in notes):
+            parameter = Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+            yield _Field(name, base, None, parameter, inside)
+        elif inside is None and _is_group(base):
+            yield from _options(base, difference, name, default)
+
+
+def _parameter(name: str, base: Any, notes: list[Any], option: Option, default: Any) -> Parameter:
+    """Return a field as a parameter that Typer understands."""
+    limits = {
+        word: getattr(part, limit)
+        for note in notes
+        for part in getattr(note, "metadata", [note])
+        for limit, word in LIMITS.items()
+        if hasattr(part, limit) and option.read is None
+    }
+    if option.read is not None:
+        kind, default = (str | None if default is None else str), None if default is None else option.write(default)
+    elif get_origin(base) is tuple:
+        kind, default = list[str] | None, list(default) or None
+    else:
+        kind, default = base, not default if option.negated else default
+    info = typer.Option(
+        *(option.flags or (option.flag(name),)),
+        help=option.help,
+        metavar=option.metavar,
+        show_default=option.show_default,
+        rich_help_panel=option.panel,
+        **limits,
+    )
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, info])

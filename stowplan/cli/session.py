@@ -20,10 +20,10 @@ from stowplan.models.stop import Stop
 from stowplan.report.rows import Row, write_csv
 
 if TYPE_CHECKING:
+    from stowplan.models.options import Options
+    from stowplan.models.settings import Settings
     from stowplan.models.snapshot import Snapshot
-    from stowplan.optimizer.portfolio import Options
-    from stowplan.planning.plan import Terms
-    from stowplan.settings.settings import Settings
+    from stowplan.settings.terms import Terms
 
 T = TypeVar("T")
 
@@ -47,7 +47,7 @@ def warn(message: str) -> None:
 
 def warn_of_idle_freezes(words: Sequence[str], snapshot: Snapshot) -> None:
     """Warn of freezes that match no pod."""
-    from stowplan.settings.settings import Freeze
+    from stowplan.settings.freeze import Freeze
 
     for word in Freeze(words).unmatched(snapshot):
         warn(f"--freeze {word} matches no pod")

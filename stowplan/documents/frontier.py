@@ -8,13 +8,12 @@ from stowplan.answers.frontier import Frontier
 from stowplan.documents.solution import (
     SnapshotDocument,
     TierDocument,
-    settings_document,
     snapshot_document,
     tier_document,
 )
 from stowplan.models.document import API_VERSION, Document
-from stowplan.models.settings import SettingsDocument
-from stowplan.settings.settings import Settings
+from stowplan.models.settings import Settings, SettingsDocument
+from stowplan.settings.problem import settings_document
 
 
 class PointDocument(Document):

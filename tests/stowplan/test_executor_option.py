@@ -12,11 +12,12 @@ from stowplan.answers.solve import solve_snapshot
 from stowplan.cli import run
 from stowplan.cli.options import ExecutorName
 from stowplan.models.plan import Executor
+from stowplan.models.settings import Settings
 from stowplan.models.snapshot import Snapshot
 from stowplan.optimizer.portfolio import Options
 from stowplan.plans.movability.causes import WAIVABLE
 from stowplan.plans.movability.movable import immovable
-from stowplan.settings.settings import Settings, make_problem
+from stowplan.settings.problem import make_problem
 from tests.support.clusters import node, pod, snapshot
 from tests.support.malformed import listed
 

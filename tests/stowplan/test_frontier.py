@@ -18,13 +18,14 @@ from stowplan.answers.frontier import Frontier, climb, ladder
 from stowplan.cli import run
 from stowplan.instances.synthetic import synthetic_snapshot
 from stowplan.models.errors import InputError
+from stowplan.models.settings import Settings
 from stowplan.models.snapshot import Snapshot
 from stowplan.models.stop import Stop
 from stowplan.optimizer.evaluate import Evaluator
 from stowplan.optimizer.portfolio import Options
 from stowplan.plugins_compat.compiler.compile import Compiled
 from stowplan.report.frontier import bar, drawing, headline
-from stowplan.settings.settings import Settings, make_problem
+from stowplan.settings.problem import make_problem
 from tests.plans.test_replay import owned
 from tests.support.clusters import node, snapshot
 from tests.support.malformed import listed

@@ -13,9 +13,10 @@ from stowplan.documents.comparison import comparison_document
 from stowplan.documents.solution import SolutionDocument
 from stowplan.instances.load import load
 from stowplan.models.result import Status
+from stowplan.models.settings import Settings
 from stowplan.models.snapshot import Participation
 from stowplan.optimizer.portfolio import Options
-from stowplan.settings.settings import Settings, make_problem, make_profile
+from stowplan.settings.problem import make_problem, make_profile
 
 DUMPS: dict[str, dict[str, int]] = {"aws-overallocated": {"1.24": 7, "1.36": 4}, "kurl-longhorn": {}, "ocp-aws": {}}
 """Places, by release, where a rule is exceeded that no placement can mend. Release 1.24 also refuses pods without

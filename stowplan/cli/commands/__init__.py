@@ -1,1 +1,1 @@
-"""One function a command, one file a group of commands. Imports are inside, so that help costs nothing."""
+"""One file a command, named as the command. What it works with is imported inside, so that help costs nothing."""

@@ -1,4 +1,4 @@
-"""Options of the commands that hand a plan to others."""
+"""``stowplan serve``: a scheduler extender that steers replacements."""
 
 from __future__ import annotations
 
@@ -7,17 +7,7 @@ from typing import Annotated
 
 import typer
 
-from stowplan.cli.options import OUTPUT
-
-
-class Target(StrEnum):
-    """What a plan is written for."""
-
-    KUBECTL = "kubectl"
-    DESCHEDULER = "descheduler"
-    KOORDINATOR = "koordinator"
-    EXTENDER = "extender"
-    PIN = "pin"
+from stowplan.cli.options import PlanPath
 
 
 class Steering(StrEnum):
@@ -27,47 +17,6 @@ class Steering(StrEnum):
     FILTER = "filter"
 
 
-To = Annotated[Target, typer.Option("--to", help="Who carries the plan out.", show_default=False)]
-Folder = Annotated[
-    str | None,
-    typer.Option(
-        "--directory",
-        "-d",
-        metavar="FOLDER",
-        help="Write files there instead of printing them.",
-        show_default=False,
-        rich_help_panel=OUTPUT,
-    ),
-]
-Force = Annotated[bool, typer.Option("--force", help="Write over files that are there.", rich_help_panel=OUTPUT)]
-PlanSnapshotPaths = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--snapshot",
-        metavar="SNAPSHOT",
-        help="The dump that the plan was made from, for whole pods (descheduler, koordinator); repeatable.",
-        show_default=False,
-    ),
-]
-SearchState = Annotated[
-    str | None, typer.Option("--image", help="Container image of the descheduler.", show_default="v0.36.0")
-]
-JobNamespace = Annotated[
-    str | None,
-    typer.Option("--namespace", "-n", help="Where the descheduler's Jobs run.", show_default="kube-system"),
-]
-ExtenderURL = Annotated[
-    str | None,
-    typer.Option("--url", help="Where the scheduler finds stowplan serve.", show_default="http://127.0.0.1:8888/v1"),
-]
-AddTo = Annotated[
-    str | None,
-    typer.Option(
-        "--config",
-        help="A KubeSchedulerConfiguration that the extender is added to.",
-        show_default=False,
-    ),
-]
 Bind = Annotated[str, typer.Option("--bind", metavar="HOST:PORT", help="Where to listen; port 0 is any free one.")]
 ServingMode = Annotated[
     Steering,
@@ -117,3 +66,26 @@ MaxBody = Annotated[
     str,
     typer.Option("--max-body", metavar="QUANTITY", help="A question of more bytes is refused."),
 ]
+
+
+def serve(
+    plan: PlanPath,
+    bind: Bind = "127.0.0.1:8888",
+    mode: ServingMode = Steering.PRIORITIZE,
+    state: State = None,
+    certificate: TLSCertificate = None,
+    key: TLSKey = None,
+    client_ca: TLSClientCA = None,
+    lease: LeaseSeconds = 360.0,
+    patience: Patience = 300.0,
+    max_body: MaxBody = "64Mi",
+) -> None:
+    """Steer replacements to their nodes: a scheduler extender that hands out the plan's tokens over HTTP."""
+    from stowplan.documents.plan import read_plan
+    from stowplan.serving.run import byte_count, run_server
+    from stowplan.serving.server import Serving
+
+    document = read_plan(plan)
+    largest = byte_count(max_body, "--max-body")
+    serving = Serving("filter" if mode is Steering.FILTER else "prioritize", lease, patience, largest)
+    run_server(document, bind, serving, state, certificate, key, client_ca)

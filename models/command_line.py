@@ -1,0 +1,54 @@
+"""How a field is asked for on the command line, said beside the field itself.
+
+A field of a model or a dataclass becomes an option when an `Option` stands in its ``Annotated``. Its name, type, limits
+and default are read from the field, so nothing about an option is written down twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+PROBLEM, SEARCH, WAVES = "Problem", "Search", "Waves"
+"""Headings that options stand under in the help of a command."""
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """An option of the command line.
+
+    Parameters
+    ----------
+    help
+        What the help of a command says.
+    panel
+        The heading that the option stands under.
+    flags
+        What the user writes; by default ``--name-of-the-field``.
+    negated
+        The option says the opposite of the field.
+    metavar
+        Stands for the value in the help.
+    show_default
+        Whether the help shows the default.
+    read
+        Makes the field's value of the word that the user gives; raises ``ValueError`` where it cannot. Without it,
+        the word is read by the type of the field.
+    write
+        Writes a default as the user would give it.
+    """
+
+    help: str
+    panel: str
+    flags: tuple[str, ...] = ()
+    negated: bool = False
+    metavar: str | None = None
+    show_default: bool = True
+    read: Callable[[str], Any] | None = None
+    write: Callable[[Any], str] = str
+
+    def flag(self, field: str) -> str:
+        """Return the long form of what the user writes."""
+        long = [flag for flag in self.flags if flag.startswith("--")]
+        return long[0] if long else "--" + field.replace("_", "-")

@@ -1,0 +1,107 @@
+"""How a problem is solved: argument of the Python interface and options of the command line."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import Field
+
+from stowplan.models.command_line import SEARCH, Option
+from stowplan.models.quantity import parse_quantity
+from stowplan.models.validation import check_fields
+
+LARGEST_MODEL = 20_000
+"""(class, node) variables up to which the exact model is built; beyond, it would spend its time in presolve."""
+
+MANY_WORKERS = 8
+"""Threads of CP-SAT, each with its own strategy; more than there are processors still help each other."""
+
+LEAST_MEMORY = 256 * 2**20
+"""Bytes below which not even the solver fits."""
+
+
+def read_memory(word: str) -> int:
+    """Return the bytes of a quantity such as ``2Gi``.
+
+    Raises
+    ------
+    ValueError
+        If it is no quantity, or nothing is left to work in.
+    """
+    try:
+        amount = parse_quantity(word) // parse_quantity("1")
+    except ValueError:
+        amount = 0
+    if amount < LEAST_MEMORY:
+        raise ValueError(f"is {word!r}, must be a quantity of at least 256Mi, such as 2Gi")
+    return amount
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to solve.
+
+    Parameters
+    ----------
+    time_limit
+        Seconds. In deterministic mode, units of work that take from half a second to several seconds each.
+    deterministic
+        Give the same answer for the same input and seed, whatever the machine.
+    workers
+        Threads of CP-SAT.
+    largest_model
+        (class, node) variables up to which the exact model is tried.
+    memory
+        Bytes that may be held; most of what is free at the start if not given.
+    processes
+        Processes that work on neighborhoods; as many as there are cores, but two, if not given.
+    gap
+        How far each tier's value may be above its bound, as a share of the value, for the solve to end.
+
+    Raises
+    ------
+    InputError
+        With the option that cannot be used.
+    """
+
+    time_limit: Annotated[
+        float,
+        Field(ge=0.1),
+        Option(
+            "Seconds to search and prove; reading, playing kube-scheduler through and checking come on top.",
+            SEARCH,
+            flags=("--time-limit", "-t"),
+        ),
+    ] = 20.0
+    deterministic: Annotated[
+        bool,
+        Option(
+            "Same input and seed, same answer, on any machine; the time limit then counts work, not seconds.", SEARCH
+        ),
+    ] = False
+    seed: Annotated[int, Field(ge=0, le=2**31 - 1), Option("Seed of everything random.", SEARCH)] = 0
+    workers: Annotated[int, Field(ge=1), Option("Threads of the solver.", SEARCH)] = MANY_WORKERS
+    largest_model: Annotated[int, Field(ge=0)] = LARGEST_MODEL
+    memory: Annotated[
+        int | None,
+        Field(ge=LEAST_MEMORY),
+        Option(
+            "Memory that may be used, such as 2Gi; most of what is free if not given.",
+            SEARCH,
+            metavar="QUANTITY",
+            show_default=False,
+            read=read_memory,
+        ),
+    ] = None
+    processes: Annotated[int | None, Field(ge=0)] = None
+    gap: Annotated[
+        float,
+        Field(ge=0.0, le=0.99),
+        Option(
+            "End once every tier is proven to be at most this share of its value above the best, such as 0.01.", SEARCH
+        ),
+    ] = 0.0
+
+    def __post_init__(self) -> None:
+        check_fields(self)

@@ -1,0 +1,225 @@
+"""``stowplan apply``: a plan carried out in a live cluster."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from stowplan.cli import options as opt
+from stowplan.cli.cluster_options import CLUSTER, Connection
+from stowplan.cli.exit_codes import INTERRUPTED
+from stowplan.cli.groups import grouped, only
+from stowplan.cli.options import Format
+from stowplan.models.settings import Settings
+
+if TYPE_CHECKING:
+    from stowplan.applying.apply import Applied
+    from stowplan.applying.options import ApplyOptions
+    from stowplan.applying.preview import Preview
+    from stowplan.models.plan import Plan
+
+RULES = "Stop rules"
+
+Yes = Annotated[bool, typer.Option("--yes", help="Carry the plan out; without it, nothing is changed.")]
+JournalFile = Annotated[
+    str | None,
+    typer.Option(
+        "--journal",
+        metavar="FILE",
+        help="Where what is done is kept, to go on from; PLAN-ID.journal in the working directory if not given.",
+        show_default=False,
+    ),
+]
+ServerDryRun = Annotated[
+    bool,
+    typer.Option("--server-dry-run", help="Without --yes: also ask the server whether it would evict the next wave."),
+]
+ServeURL = Annotated[
+    str | None,
+    typer.Option(
+        "--serve",
+        metavar="URL",
+        help="Where stowplan serve is told which wave begins, such as http://127.0.0.1:8888/v1.",
+        show_default=False,
+    ),
+]
+ServeCA = Annotated[
+    str | None,
+    typer.Option(
+        "--serve-ca",
+        metavar="FILE",
+        help="Who has signed the certificate of stowplan serve, in PEM.",
+        show_default=False,
+    ),
+]
+ServeCertificate = Annotated[
+    str | None,
+    typer.Option(
+        "--serve-cert", metavar="FILE", help="Certificate that is shown to stowplan serve, in PEM.", show_default=False
+    ),
+]
+ServeKey = Annotated[
+    str | None, typer.Option("--serve-key", metavar="FILE", help="Its key, in PEM.", show_default=False)
+]
+Poll = Annotated[
+    float,
+    typer.Option("--poll", min=0.01, help="Seconds between two looks at the cluster.", rich_help_panel=CLUSTER),
+]
+WaveTimeout = Annotated[
+    float | None,
+    typer.Option(
+        "--timeout",
+        min=0.1,
+        help="Seconds that each wave may take; what the plan says if not given.",
+        show_default=False,
+        rich_help_panel=RULES,
+    ),
+]
+PendingLimit = Annotated[
+    float,
+    typer.Option(
+        "--pending-limit",
+        min=0.0,
+        help="Seconds that a replacement may be without a node, or missing.",
+        rich_help_panel=RULES,
+    ),
+]
+AllowElsewhere = Annotated[
+    int,
+    typer.Option(
+        "--allow-elsewhere",
+        min=0,
+        help="How many replacements may come up on another node than planned.",
+        rich_help_panel=RULES,
+    ),
+]
+StopAfter = Annotated[
+    int | None,
+    typer.Option(
+        "--stop-after-wave",
+        min=1,
+        help="Stop when this wave is over.",
+        show_default=False,
+        rich_help_panel=RULES,
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """How carefully the plan is carried out, and who is told."""
+
+    serve: ServeURL = None
+    serve_ca: ServeCA = None
+    serve_cert: ServeCertificate = None
+    serve_key: ServeKey = None
+    poll: Poll = 2.0
+    timeout: WaveTimeout = None
+    pending_limit: PendingLimit = 120.0
+    allow_elsewhere: AllowElsewhere = 0
+    stop_after_wave: StopAfter = None
+
+    def options(self) -> ApplyOptions:
+        """Return the options of a run.
+
+        Raises
+        ------
+        InputError
+            If the extender cannot be reached this way.
+        """
+        from stowplan.applying.extender_client import trust
+        from stowplan.applying.options import ApplyOptions
+        from stowplan.models.errors import InputError
+        from stowplan.serving.url import read_url
+
+        security = (self.serve_ca, self.serve_cert, self.serve_key)
+        if self.serve is None and security != (None, None, None):
+            raise InputError("is missing; --serve-ca, --serve-cert and --serve-key are for it", field="--serve")
+        return ApplyOptions(
+            timeout=self.timeout,
+            pending=self.pending_limit,
+            elsewhere=self.allow_elsewhere,
+            stop_after=self.stop_after_wave,
+            poll=self.poll,
+            serve=None if self.serve is None else read_url(self.serve, "--serve"),
+            tls=trust(*security),
+        )
+
+
+@grouped
+def apply(
+    path: opt.PlanPath,
+    *,
+    yes: Yes = False,
+    journal: JournalFile = None,
+    server_dry_run: ServerDryRun = False,
+    connection: Connection,
+    run: Run,
+    settings: Annotated[Settings, only("config")],
+    output: opt.Output = Format.TABLE,
+    quiet: opt.Quiet = False,
+) -> None:
+    """Carry a plan out in a live cluster, wave by wave; without --yes, say what would be done."""
+    from pathlib import Path
+
+    from stowplan.applying.apply import apply
+    from stowplan.applying.dry_run import profile_of
+    from stowplan.applying.preview import preview
+    from stowplan.cli.session import stoppable
+    from stowplan.documents.plan import read_plan
+    from stowplan.models.errors import InputError
+
+    def tell(line: str) -> None:
+        if not quiet:
+            print(f"stowplan: {line}", file=sys.stderr, flush=True)
+
+    if yes and server_dry_run:
+        raise InputError("says what would be done; leave out --yes", field="--server-dry-run")
+    options = run.options()
+    plan = read_plan(path)
+    _require_wave(plan, path, options.stop_after)
+    kubectl = connection.kubectl()
+    place = Path(journal if journal is not None else f"{plan.id}.journal")
+    result: Applied | Preview
+    with stoppable("when the request under way is answered") as stop:
+        try:
+            profile = profile_of(plan, settings.config)
+            if yes:
+                result = apply(plan, kubectl, place, profile, options, stop=stop, tell=tell)
+            else:
+                result = preview(plan, kubectl, place, profile, ask_server=server_dry_run, stop=stop)
+        except InputError as error:
+            raise error.in_file(path) from None
+    _report(result, output)
+
+
+def _require_wave(plan: Plan, path: str, number: int | None) -> None:
+    from stowplan.models.errors import InputError
+    from stowplan.models.words import plural
+
+    if number is not None and number > len(plan.waves):
+        raise InputError(f"is {number}; {path} has {plural(len(plan.waves), 'wave')}", field="--stop-after-wave")
+
+
+def _report(result: Applied | Preview, output: Format) -> None:
+    """Print what was done, or would be; exit as its end asks for."""
+    from stowplan.applying.apply import Applied
+    from stowplan.cli.session import emit
+    from stowplan.documents.application import application_document
+    from stowplan.report.application import application_rows, show_application
+
+    found = application_document(result)
+    emit(
+        output,
+        lambda console: show_application(console, found, wide=output is Format.WIDE),
+        lambda: found,
+        lambda: application_rows(found),
+    )
+    if isinstance(result, Applied) and result.interrupted:
+        raise typer.Exit(INTERRUPTED)
+    would_refuse = not isinstance(result, Applied) and bool(result.refusals)
+    if found.stopped or would_refuse or any(move.stage == "refused" for move in found.moves):
+        raise typer.Exit(1)

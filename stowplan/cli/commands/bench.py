@@ -1,0 +1,115 @@
+"""``stowplan bench``: a public benchmark, solved and judged."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from stowplan.cli import options as opt
+from stowplan.cli.exit_codes import INTERRUPTED
+from stowplan.cli.groups import but, given, grouped
+from stowplan.cli.options import OUTPUT, Format
+from stowplan.models.command_line import PROBLEM, SEARCH
+from stowplan.models.options import Options
+
+if TYPE_CHECKING:
+    from stowplan.bench.row import Row
+
+SuiteName = Annotated[
+    str,
+    typer.Argument(
+        metavar="SUITE",
+        help="A folder, file or tar.gz of ROADEF/EURO 2012, vector bin packing (.vbp), Priority-Matters (.jsonl) or "
+        "openb instances; or generated ones: triplets[:60_3], priority-matters[:nodes4_pods16_prio4_util100].",
+        show_default=False,
+    ),
+]
+Instances = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--instances",
+        metavar="PATTERN",
+        help="Only instances with such a name, such as 'b_*'; repeatable.",
+        show_default=False,
+        rich_help_panel=PROBLEM,
+    ),
+]
+First = Annotated[
+    int | None,
+    typer.Option("--first", min=1, help="Only so many of each group.", show_default=False, rich_help_panel=PROBLEM),
+]
+Count = Annotated[
+    int, typer.Option("--count", min=1, max=100_000, help="How many instances to generate.", rich_help_panel=PROBLEM)
+]
+Jobs = Annotated[
+    int, typer.Option("--jobs", "-j", min=1, max=64, help="Instances solved at once.", rich_help_panel=SEARCH)
+]
+Solutions = Annotated[
+    str | None,
+    typer.Option(
+        "--solutions",
+        metavar="FOLDER",
+        help="Keep the solutions there, in the format of the benchmark.",
+        show_default=False,
+        rich_help_panel=OUTPUT,
+    ),
+]
+
+
+@grouped
+def bench(
+    context: typer.Context,
+    suite: SuiteName,
+    *,
+    instances: Instances = None,
+    first: First = None,
+    solutions: Solutions = None,
+    jobs: Jobs = 1,
+    count: Count = 10,
+    options: Annotated[Options, but("gap", time_limit=10.0)],
+    output: opt.Output = Format.TABLE,
+    quiet: opt.Quiet = False,
+) -> None:
+    """Solve a public benchmark and have every written solution judged; exit 1 if one is refused."""
+    from pathlib import Path
+
+    from stowplan.bench.bench import choose, run
+    from stowplan.bench.jobs import shared
+    from stowplan.cli.progress import compile_kernels
+    from stowplan.cli.session import emit, stoppable
+    from stowplan.documents.bench import bench_document
+    from stowplan.instances.suites.opening import open_suite
+    from stowplan.report.bench import bench_rows, row_line, show_bench
+
+    opened = open_suite(suite, count=count, seed=options.seed)
+    chosen = choose(opened, instances or (), first)
+    workers = options.workers if given(context, ["workers"]) else None
+
+    def tell(number: int, row: Row) -> None:
+        if not quiet:
+            print(f"stowplan: {row_line(number, len(chosen), row)}", file=sys.stderr, flush=True)
+
+    with stoppable("with what was answered so far") as stop:
+        compile_kernels(quiet, stop)
+        result = run(
+            opened,
+            chosen,
+            shared(options, jobs, workers),
+            place=Path(suite) if Path(suite).exists() else None,
+            solutions=None if solutions is None else Path(solutions),
+            jobs=jobs,
+            stop=stop,
+            progress=tell,
+        )
+    emit(
+        output,
+        lambda console: show_bench(console, result, wide=output is Format.WIDE),
+        lambda: bench_document(result),
+        lambda: bench_rows(result),
+    )
+    if not result.accepted:
+        raise typer.Exit(1)
+    if not result.complete:
+        raise typer.Exit(INTERRUPTED)

@@ -1,0 +1,59 @@
+"""``stowplan compare``: today, kube-scheduler and the best placement, side by side."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from stowplan.cli import options as opt
+from stowplan.cli.exit_codes import CHANGES
+from stowplan.cli.groups import but, grouped
+from stowplan.cli.options import Format
+from stowplan.models.options import Options
+from stowplan.models.settings import Settings
+
+if TYPE_CHECKING:
+    from stowplan.models.snapshot import Snapshot
+
+
+@grouped
+def compare(
+    paths: opt.Paths,
+    *,
+    settings: Settings,
+    skip_unknown_nodes: opt.SkipUnknownNodes = False,
+    options: Annotated[Options, but(time_limit=15.0)],
+    output: opt.Output = Format.TABLE,
+    quiet: opt.Quiet = False,
+    detailed_exitcode: opt.DetailedExit = False,
+) -> None:
+    """Show today, kube-scheduler and the best placement side by side."""
+    from stowplan.cli.session import load_snapshot
+
+    changes = compared(load_snapshot(paths, skip_unknown_nodes), settings, options, output, quiet)
+    if detailed_exitcode and changes:
+        raise typer.Exit(CHANGES)
+
+
+def compared(snapshot: Snapshot, settings: Settings, options: Options, output: Format, quiet: bool) -> bool:
+    """Print a comparison; return whether its answer differs from today."""
+    from stowplan.answers.compare import compare
+    from stowplan.cli.progress import reported
+    from stowplan.cli.session import emit, stoppable, warn_of_idle_freezes
+    from stowplan.documents.comparison import comparison_document
+    from stowplan.report.rows import comparison_rows
+    from stowplan.report.text import show_comparison
+    from stowplan.settings.problem import make_problem
+
+    warn_of_idle_freezes(settings.freeze, snapshot)
+    compiled = make_problem(snapshot, settings)
+    with stoppable() as stop, reported(compiled.problem.tiers, quiet, stop) as progress:
+        comparison = compare(compiled, options, stop=stop, progress=progress)
+    emit(
+        output,
+        lambda console: show_comparison(console, comparison, wide=output is Format.WIDE),
+        lambda: comparison_document(comparison, settings),
+        lambda: comparison_rows(comparison),
+    )
+    return bool(comparison.solution.moves)

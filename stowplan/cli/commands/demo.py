@@ -1,0 +1,28 @@
+"""``stowplan demo``: `compare` on a bundled cluster."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+from stowplan.cli import options as opt
+from stowplan.cli.commands.compare import compared
+from stowplan.cli.groups import grouped, only
+from stowplan.cli.options import Format
+from stowplan.models.options import Options
+from stowplan.models.settings import Settings
+
+
+@grouped
+def demo(
+    options: Annotated[Options, only("time_limit", time_limit=15.0)],
+    output: opt.Output = Format.TABLE,
+    quiet: opt.Quiet = False,
+) -> None:
+    """Compare placements of a bundled cluster."""
+    from stowplan.cli.session import load_snapshot
+    from stowplan.instances.catalog import demo_path
+
+    if not quiet:
+        print(f"stowplan: stowplan compare {demo_path()}", file=sys.stderr)
+    compared(load_snapshot([str(demo_path())]), Settings(), options, output, quiet)

@@ -1,0 +1,109 @@
+"""``stowplan emit``: a plan as what carries it out."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from stowplan.cli.options import OUTPUT, PlanPath
+
+
+class Target(StrEnum):
+    """What a plan is written for."""
+
+    KUBECTL = "kubectl"
+    DESCHEDULER = "descheduler"
+    KOORDINATOR = "koordinator"
+    EXTENDER = "extender"
+    PIN = "pin"
+
+
+To = Annotated[Target, typer.Option("--to", help="Who carries the plan out.", show_default=False)]
+Folder = Annotated[
+    str | None,
+    typer.Option(
+        "--directory",
+        "-d",
+        metavar="FOLDER",
+        help="Write files there instead of printing them.",
+        show_default=False,
+        rich_help_panel=OUTPUT,
+    ),
+]
+Force = Annotated[bool, typer.Option("--force", help="Write over files that are there.", rich_help_panel=OUTPUT)]
+PlanSnapshotPaths = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--snapshot",
+        metavar="SNAPSHOT",
+        help="The dump that the plan was made from, for whole pods (descheduler, koordinator); repeatable.",
+        show_default=False,
+    ),
+]
+Image = Annotated[
+    str | None, typer.Option("--image", help="Container image of the descheduler.", show_default="v0.36.0")
+]
+JobNamespace = Annotated[
+    str | None,
+    typer.Option("--namespace", "-n", help="Where the descheduler's Jobs run.", show_default="kube-system"),
+]
+ExtenderURL = Annotated[
+    str | None,
+    typer.Option("--url", help="Where the scheduler finds stowplan serve.", show_default="http://127.0.0.1:8888/v1"),
+]
+AddTo = Annotated[
+    str | None,
+    typer.Option(
+        "--config",
+        help="A KubeSchedulerConfiguration that the extender is added to.",
+        show_default=False,
+    ),
+]
+
+
+def emit(
+    path: PlanPath,
+    to: To,
+    folder: Folder = None,
+    force: Force = False,
+    snapshot: PlanSnapshotPaths = None,
+    image: Image = None,
+    namespace: JobNamespace = None,
+    url: ExtenderURL = None,
+    config: AddTo = None,
+) -> None:
+    """Write a plan as what carries it out: a script, manifests, a scheduler configuration."""
+    from datetime import UTC, datetime
+    from pathlib import Path
+
+    from stowplan.cli.session import warn
+    from stowplan.documents.plan import read_plan
+    from stowplan.emitters.emission import Choices
+    from stowplan.emitters.registry import EMITTERS
+    from stowplan.emitters.remarks import remarks
+    from stowplan.emitters.writing import as_text, write_folder
+    from stowplan.instances.load import load
+    from stowplan.models.errors import InputError
+    from stowplan.serving.url import read_url
+
+    if url is not None:
+        url = read_url(url, "--url")
+    document = read_plan(path)
+    chosen = {"image": image, "namespace": namespace, "url": url, "config": config}
+    given = {name: value for name, value in chosen.items() if value is not None}
+    choices = Choices(snapshot=load(snapshot) if snapshot else None, **given)
+    try:
+        emission = EMITTERS[to.value](document, choices)
+    except InputError as error:
+        raise error.in_file(path) from None
+    if folder is None:
+        print(as_text(emission), end="")
+    else:
+        for path in write_folder(emission, Path(folder), force):
+            print(path)
+    for note in (*remarks(document, to.value, choices, datetime.now(UTC)), *emission.notes):
+        warn(note)
+    sys.stdout.flush()

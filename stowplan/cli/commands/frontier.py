@@ -1,0 +1,72 @@
+"""``stowplan frontier``: what each further move brings."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from stowplan.cli import options as opt
+from stowplan.cli.groups import but, grouped
+from stowplan.cli.options import OUTPUT, Format
+from stowplan.models.command_line import PROBLEM
+from stowplan.models.options import Options
+from stowplan.models.settings import Settings, concerns_search
+
+Limits = Annotated[
+    list[int] | None,
+    typer.Option(
+        "--moves",
+        help="A limit on moves to try; repeatable. By default 0, 1, 2, 5, 10, … and none.",
+        show_default=False,
+        rich_help_panel=PROBLEM,
+    ),
+]
+Drawing = Annotated[
+    str | None,
+    typer.Option(
+        "--svg", metavar="FILE", help="Also draw the curve to this file.", show_default=False, rich_help_panel=OUTPUT
+    ),
+]
+
+
+@grouped
+def frontier(
+    paths: opt.Paths,
+    *,
+    limits: Limits = None,
+    settings: Annotated[Settings, but("max_moves", suits=concerns_search)],
+    skip_unknown_nodes: opt.SkipUnknownNodes = False,
+    options: Annotated[Options, but(time_limit=60.0)],
+    drawing: Drawing = None,
+    output: opt.Output = Format.TABLE,
+    quiet: opt.Quiet = False,
+) -> None:
+    """Show what each further move brings: the best placement for 0, 1, 2, 5, 10, … moves, and for any number."""
+    from stowplan.answers.frontier import Point, climb
+    from stowplan.cli.progress import compile_kernels
+    from stowplan.cli.session import emit, load_snapshot, stoppable, warn_of_idle_freezes
+    from stowplan.documents.frontier import frontier_document
+    from stowplan.report.frontier import draw, frontier_rows, point_line, show_frontier
+    from stowplan.settings.problem import make_problem
+
+    snapshot = load_snapshot(paths, skip_unknown_nodes)
+    warn_of_idle_freezes(settings.freeze, snapshot)
+    compiled = make_problem(snapshot, settings)
+
+    def tell(point: Point) -> None:
+        if not quiet:
+            print(f"stowplan: {point_line(point)}", file=sys.stderr, flush=True)
+
+    with stoppable("with the points found so far") as stop:
+        compile_kernels(quiet, stop)
+        found = climb(compiled, options, limits=limits, stop=stop, tell=tell)
+    if drawing is not None:
+        draw(found, drawing)
+    emit(
+        output,
+        lambda console: show_frontier(console, found),
+        lambda: frontier_document(found, settings),
+        lambda: frontier_rows(found),
+    )

@@ -1,0 +1,115 @@
+"""``stowplan plan``: the best placement that can be reached, and the way there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from stowplan.cli import options as opt
+from stowplan.cli.exit_codes import CHANGES
+from stowplan.cli.groups import but, given, grouped
+from stowplan.cli.options import Format, SteeringMode
+from stowplan.models.command_line import PROBLEM
+from stowplan.models.options import Options
+from stowplan.models.settings import Settings, concerns_search, options_of
+from stowplan.settings.terms import Terms
+
+if TYPE_CHECKING:
+    from stowplan.models.snapshot import Snapshot
+    from stowplan.planning.plan import Planned
+
+SolutionFile = Annotated[
+    str | None,
+    typer.Option(
+        "--solution",
+        metavar="FILE",
+        help="The way to this solution, which solve -o json printed, instead of solving.",
+        show_default=False,
+        rich_help_panel=PROBLEM,
+    ),
+]
+Steer = Annotated[
+    SteeringMode,
+    typer.Option(
+        "--steer",
+        help="none: arrange the plan so that kube-scheduler, left alone, does most of it; takes as long again.",
+        rich_help_panel=PROBLEM,
+    ),
+]
+NoCordons = Annotated[
+    bool, typer.Option("--no-cordons", help="With --steer none: cordon no nodes.", rich_help_panel=PROBLEM)
+]
+
+
+@grouped
+def plan(
+    context: typer.Context,
+    paths: opt.Paths,
+    *,
+    solution: SolutionFile = None,
+    settings: Annotated[Settings, but(suits=concerns_search)],
+    skip_unknown_nodes: opt.SkipUnknownNodes = False,
+    terms: Terms,
+    steer: Steer = SteeringMode.EXTENDER,
+    no_cordons: NoCordons = False,
+    options: Options,
+    output: opt.Output = Format.TABLE,
+    quiet: opt.Quiet = False,
+    detailed_exitcode: opt.DetailedExit = False,
+) -> None:
+    """Find the best placement that can be reached, and the way there, wave by wave; -o json is for executors."""
+    from stowplan.cli.session import emit, found, load_snapshot, warn_of_idle_freezes
+    from stowplan.models.errors import InputError
+    from stowplan.planning.plan import make_plan
+    from stowplan.report.plan import show_plan
+    from stowplan.report.rows import plan_rows
+
+    if solution is not None:
+        _refuse_settings_of_solution(context)
+    if no_cordons and steer is not SteeringMode.NONE:
+        raise InputError("changes nothing without --steer none; give both or neither", field="--no-cordons")
+    snapshot = load_snapshot(paths, skip_unknown_nodes)
+    warn_of_idle_freezes(settings.freeze, snapshot)
+    if solution is not None:
+        planned = _sequenced(snapshot, solution, settings, terms)
+    else:
+        planned = found(make_plan, snapshot, settings, options, terms, quiet)
+    if steer is SteeringMode.NONE:
+        planned = _unassisted(planned, options, not no_cordons)
+    document = planned.plan
+    emit(
+        output,
+        lambda console: show_plan(
+            console, document, planned.compiled.participants, planned.unresolved, wide=output is Format.WIDE
+        ),
+        lambda: document,
+        lambda: plan_rows(document),
+    )
+    if detailed_exitcode and document.waves:
+        raise typer.Exit(CHANGES)
+
+
+def _refuse_settings_of_solution(context: typer.Context) -> None:
+    """Refuse options that decide what the problem is: a solution was found for one already."""
+    from stowplan.models.errors import InputError
+
+    of_solution = {name: option for name, option in options_of(Settings).items() if option.of_solution}
+    for name in given(context, of_solution):
+        field = of_solution[name].flag(name)
+        raise InputError("is the solution's own; leave it out with --solution", field=field)
+
+
+def _sequenced(snapshot: Snapshot, path: str, settings: Settings, terms: Terms) -> Planned:
+    from stowplan.documents.solution import read_solution
+    from stowplan.planning.from_solution import sequence_document
+
+    return sequence_document(snapshot, read_solution(path), path, settings, terms)
+
+
+def _unassisted(planned: Planned, options: Options, may_cordon: bool) -> Planned:
+    from stowplan.cli.session import stoppable
+    from stowplan.planning.unassisted import arrange_unassisted, planned_alone
+
+    with stoppable("with what is known to land well") as stop:
+        return planned_alone(planned, arrange_unassisted(planned, options, may_cordon=may_cordon, stop=stop))

@@ -1,0 +1,73 @@
+"""``stowplan simulate``: what kube-scheduler does."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Annotated
+
+import typer
+
+from stowplan.cli import options as opt
+from stowplan.cli.groups import but, grouped, only
+from stowplan.cli.options import Format
+from stowplan.models.command_line import PROBLEM
+from stowplan.models.options import Options
+from stowplan.models.settings import Settings, concerns_scheduler
+
+Everything = Annotated[
+    bool, typer.Option("--all", help="Place every free pod anew, from an empty cluster.", rich_help_panel=PROBLEM)
+]
+
+
+@grouped
+def simulate(
+    paths: opt.Paths,
+    *,
+    everything: Everything = False,
+    settings: Annotated[Settings, but(suits=concerns_scheduler, objective="repair")],
+    skip_unknown_nodes: opt.SkipUnknownNodes = False,
+    options: Annotated[Options, only("seed")],
+    record: opt.Record = None,
+    output: opt.Output = Format.TABLE,
+) -> None:
+    """Let kube-scheduler place the pending pods, or with --all every pod that is free to move."""
+    from stowplan.answers.solve import fixed, today
+    from stowplan.answers.validate import record_simulation
+    from stowplan.cli.session import emit, load_snapshot, warn, warn_of_idle_freezes
+    from stowplan.documents.simulation import simulation_document
+    from stowplan.models.errors import InputError
+    from stowplan.plugins_compat.simulate import simulate
+    from stowplan.report.rows import simulation_rows
+    from stowplan.report.text import show_simulation
+    from stowplan.settings.problem import make_problem
+
+    snapshot = load_snapshot(paths, skip_unknown_nodes)
+    warn_of_idle_freezes(settings.freeze, snapshot)
+    compiled = make_problem(snapshot, settings)
+    queue = [pod for pod in compiled.pods if everything or not pod.node_name] + compiled.participants.only_refused()
+    start = fixed(compiled) if everything else today(compiled)
+    for note in compiled.snapshot.notes:
+        warn(note)
+    profile = compiled.profile
+    if record is not None:
+        if settings.sample_nodes:
+            raise InputError("a record holds all nodes; leave out --sample-nodes", field="--record")
+        # Records break ties by the first node and know no preemption, so what is printed does not either.
+        profile = replace(profile, tie_break="first")
+        record_simulation(record, compiled, profile, queue, start, settings.config)
+    simulation = simulate(
+        compiled.snapshot,
+        profile,
+        queue,
+        start,
+        signatures=compiled.signatures,
+        seed=options.seed,
+        preempts=record is None,
+    )
+    names = [node.name for node in snapshot.nodes]
+    emit(
+        output,
+        lambda console: show_simulation(console, compiled.participants, simulation, names, wide=output is Format.WIDE),
+        lambda: simulation_document(compiled, simulation, everything),
+        lambda: simulation_rows(simulation, names),
+    )

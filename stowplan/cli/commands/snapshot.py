@@ -1,0 +1,48 @@
+"""``stowplan snapshot``: all that is read of a live cluster, in a file."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from stowplan.cli import options as opt
+from stowplan.cli.cluster_options import CLUSTER, Connection
+from stowplan.cli.groups import grouped
+
+SnapshotFile = Annotated[
+    str,
+    typer.Option("--output", "-o", metavar="FILE", help="Where to write it, as .json or .json.gz; - prints it."),
+]
+ChunkSize = Annotated[
+    int,
+    typer.Option("--chunk-size", min=0, help="Objects a request; 0 asks for all at once.", rich_help_panel=CLUSTER),
+]
+
+
+@grouped
+def snapshot(
+    output: SnapshotFile,
+    *,
+    connection: Connection,
+    chunk_size: ChunkSize = 500,
+    quiet: opt.Quiet = False,
+) -> None:
+    """Write all that stowplan reads of a live cluster to a file."""
+    from pathlib import Path
+
+    from stowplan.cli.session import warn
+    from stowplan.cluster.snapshot import kinds_served, save, take
+
+    kubectl = connection.kubectl()
+    taken = take(kubectl, kinds_served(kubectl), chunk=chunk_size)
+    for note in taken.notes:
+        warn(note)
+    if output == "-":
+        sys.stdout.buffer.write(taken.data)
+        return
+    save(taken.data, Path(output))
+    if not quiet:
+        told = ", ".join(f"{count} {kind}" for kind, count in taken.counts.most_common())
+        print(f"stowplan: {output}: {told}", file=sys.stderr)

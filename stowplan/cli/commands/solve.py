@@ -1,0 +1,49 @@
+"""``stowplan solve``: the best placement, pod by pod."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from stowplan.cli import options as opt
+from stowplan.cli.exit_codes import CHANGES
+from stowplan.cli.groups import but, grouped
+from stowplan.cli.options import Format
+from stowplan.models.options import Options
+from stowplan.models.settings import Settings, concerns_search
+
+
+@grouped
+def solve(
+    paths: opt.Paths,
+    *,
+    settings: Annotated[Settings, but(suits=concerns_search)],
+    skip_unknown_nodes: opt.SkipUnknownNodes = False,
+    options: Options,
+    output: opt.Output = Format.TABLE,
+    quiet: opt.Quiet = False,
+    detailed_exitcode: opt.DetailedExit = False,
+) -> None:
+    """Find the best placement, with a proof or a gap; -o json is what verify reads."""
+    from stowplan.answers.solve import solve_snapshot
+    from stowplan.cli.progress import reported
+    from stowplan.cli.session import emit, load_snapshot, stoppable, warn_of_idle_freezes
+    from stowplan.documents.solution import solution_document
+    from stowplan.report.rows import solution_rows
+    from stowplan.report.text import show_solution
+    from stowplan.settings.problem import make_problem
+
+    snapshot = load_snapshot(paths, skip_unknown_nodes)
+    warn_of_idle_freezes(settings.freeze, snapshot)
+    compiled = make_problem(snapshot, settings)
+    with stoppable() as stop, reported(compiled.problem.tiers, quiet, stop) as progress:
+        solution = solve_snapshot(compiled, options, stop=stop, progress=progress)
+    emit(
+        output,
+        lambda console: show_solution(console, solution, wide=output is Format.WIDE),
+        lambda: solution_document(solution, settings),
+        lambda: solution_rows(solution),
+    )
+    if detailed_exitcode and solution.moves:
+        raise typer.Exit(CHANGES)

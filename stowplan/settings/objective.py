@@ -1,0 +1,54 @@
+"""Objectives: presets by name, and files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import yaml
+from pydantic import ValidationError
+
+from stowplan.models.errors import InputError
+from stowplan.models.objective import PRESETS, Objective
+from stowplan.models.settings import Settings
+from stowplan.models.validation import refusal
+
+
+def chosen_objective(settings: Settings) -> Objective:
+    """Return the objective that settings name, with their word on preemption.
+
+    Raises
+    ------
+    InputError
+        If there is none of that name.
+    """
+    objective = settings.objective
+    if isinstance(objective, str):
+        objective = read_objective(objective)
+    if settings.preemption is not None:
+        objective = objective.model_copy(update={"preemption": settings.preemption})
+    return objective
+
+
+def read_objective(name: str) -> Objective:
+    """Return a preset by name, or read an objective from a file.
+
+    Raises
+    ------
+    InputError
+        If it is neither, with the field of the file that cannot be used.
+    """
+    if name in PRESETS:
+        return PRESETS[name]
+    if not Path(name).is_file():
+        raise InputError(f"{name!r} is neither a preset ({', '.join(PRESETS)}) nor a file", field="--objective")
+    try:
+        content = yaml.safe_load(Path(name).read_text(encoding="utf-8"))
+        if not isinstance(content, dict):
+            raise InputError("must be a mapping with tiers", file=name)
+        return Objective.model_validate(content)
+    except yaml.YAMLError as error:
+        raise InputError(f"is not YAML: {getattr(error, 'problem', error)}", file=name) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot be read: {error}", file=name) from None
+    except ValidationError as error:
+        raise refusal(error, name) from None

@@ -1,0 +1,142 @@
+"""From a snapshot and settings to a problem; from a problem back to the settings that documents carry."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from stowplan.models.errors import InputError
+from stowplan.models.objective import Objective
+from stowplan.models.settings import Settings, SettingsDocument
+from stowplan.models.snapshot import Snapshot
+from stowplan.plans.cordons import cordon
+from stowplan.plans.movability.costs import has_costs, move_weight
+from stowplan.plugins_compat.compiler.compile import Compiled, compile_problem
+from stowplan.plugins_compat.compiler.goals import Request
+from stowplan.plugins_compat.framework.profile import DEFAULT_SCHEDULER, Profile
+from stowplan.plugins_compat.plugins.gpu_share import GpuShare
+from stowplan.plugins_compat.profiles import choose_release, default_profile, read_profiles
+from stowplan.settings.devices import asks_for_devices, with_device_note
+from stowplan.settings.freeze import Stays, who_stays
+from stowplan.settings.metrics import with_metrics
+from stowplan.settings.objective import chosen_objective
+
+
+def make_problem(snapshot: Snapshot, settings: Settings | None = None, frozen: Stays | None = None) -> Compiled:
+    """Compile a snapshot as the settings say.
+
+    Parameters
+    ----------
+    settings
+        By default those of the command line.
+    frozen
+        Returns why a pod is to stay that the settings would let go, or ``None``.
+
+    Raises
+    ------
+    InputError
+        With the setting that cannot be used.
+    """
+    settings = settings or Settings()
+    objective = chosen_objective(settings)
+    stays = _either(who_stays(snapshot, settings), frozen)
+    profile = make_profile(settings, snapshot)
+    snapshot = with_device_note(with_metrics(snapshot, profile, settings.metrics), profile, settings.config)
+    try:
+        return _compiled(snapshot, settings, objective, profile, stays)
+    except InputError as error:
+        named = error.obj == "objective" and isinstance(settings.objective, str)
+        raise error.in_file(str(settings.objective)) if named else error from None
+
+
+def same_problem(
+    snapshot: Snapshot,
+    settings: SettingsDocument,
+    profile: Profile,
+    *,
+    freeze: Stays | None = None,
+    limited: bool = True,
+) -> Compiled:
+    """Compile a snapshot as it was compiled for a document.
+
+    Parameters
+    ----------
+    freeze
+        Returns why a pod stays; by default it is worked out anew.
+    limited
+        Whether the limit on moves counts.
+    """
+    settings = settings if limited else settings.model_copy(update={"max_moves": None})
+    return _compiled(snapshot, settings, settings.objective, profile, freeze or who_stays(snapshot, settings))
+
+
+def _compiled(snapshot: Snapshot, settings: Settings, objective: Objective, profile: Profile, stays: Stays) -> Compiled:
+    return compile_problem(
+        cordon(snapshot, settings.drain),
+        profile,
+        objective,
+        freeze=stays,
+        max_moves=settings.max_moves,
+        weigh=move_weight if settings.move_costs and has_costs(snapshot) else None,
+        request=Request(frozenset(settings.drain), frozenset(settings.admit)),
+    )
+
+
+def settings_document(compiled: Compiled, settings: Settings) -> SettingsDocument:
+    """Return the settings of a problem as documents carry them."""
+    profile = compiled.profile
+    return settings.resolved(compiled.objective, profile.release.name, profile.scheduler_name)
+
+
+def _either(first: Stays, second: Stays | None) -> Stays:
+    return first if second is None else lambda pod: first(pod) or second(pod)
+
+
+def make_profile(settings: Settings, snapshot: Snapshot | None = None) -> Profile:
+    """Return the scheduler profile that the settings name.
+
+    Parameters
+    ----------
+    snapshot
+        Where its pods ask for devices and no configuration is given, the profile has the plugin that knows devices.
+
+    Raises
+    ------
+    InputError
+        If the configuration cannot be read, or has no such profile.
+    """
+    return replace(_named_profile(settings, snapshot), samples=settings.sample_nodes)
+
+
+def document_profile(made_with: SettingsDocument, config: str | None, snapshot: Snapshot) -> Profile:
+    """Return the scheduler profile that a document was made with.
+
+    Parameters
+    ----------
+    config
+        Where the configuration file is now.
+
+    Raises
+    ------
+    InputError
+        If the release is not known, or the configuration cannot be used.
+    """
+    choose_release(made_with.release)
+    return make_profile(Settings(release=made_with.release, config=config, scheduler=made_with.scheduler), snapshot)
+
+
+def _named_profile(settings: Settings, snapshot: Snapshot | None) -> Profile:
+    release = choose_release(settings.release)
+    if settings.config is None:
+        if settings.scheduler not in (None, DEFAULT_SCHEDULER):
+            raise InputError(f"{settings.scheduler!r} needs a --config that has its profile", field="--scheduler")
+        more = (GpuShare.name,) if snapshot is not None and asks_for_devices(snapshot, release) else ()
+        return default_profile(release, more=more)
+    profiles = read_profiles(settings.config, release)
+    if settings.scheduler is None:
+        return next(iter(profiles.values()))
+    if settings.scheduler not in profiles:
+        known = ", ".join(profiles)
+        raise InputError(
+            f"has no profile {settings.scheduler!r}; it has {known}", settings.config, None, "schedulerName"
+        )
+    return profiles[settings.scheduler]
