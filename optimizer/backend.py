@@ -6,32 +6,24 @@ does not depend on it, as long as the task's limits are of work and not of time.
 
 from __future__ import annotations
 
-import contextlib
-import multiprocessing
-import os
-import signal
-import sys
-import threading
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator
-from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor, wait
+from concurrent.futures import Future, wait
 from dataclasses import dataclass
-from multiprocessing.connection import wait as wait_for_end
-from multiprocessing.synchronize import Event
-from types import ModuleType
 from typing import Protocol, Self
 
 from stowplan.models.errors import InternalError
 from stowplan.models.stop import Stop
 from stowplan.optimizer.cpsat.task import POLL, Answer, Task, answer
 from stowplan.optimizer.deadline import Deadline
+from stowplan.optimizer.processes import GRACE, WorkerDiedError, WorkerNotBegunError, Workers
 
-GRACE = 0.5
-"""Seconds that tasks have to end after the stop signal; what takes longer is left to itself."""
+RESTARTS = 4
+"""How many deaths of processes are made up for, for each process there is, before the rest is done here."""
 
-RESTARTS = 2
-"""How often processes that died are replaced before the rest is done here."""
+RETRIES = 2
+"""How often a task is worked on again whose process died."""
 
 AHEAD = 1
 """Tasks that wait beside those worked on, so that no process idles while the next one is built."""
@@ -101,23 +93,22 @@ class SerialBackend:
 
 @dataclass(frozen=True, slots=True)
 class _Sent:
-    """A task under way; ``future`` is ``None`` if it will be done here."""
+    """A task under way; ``future`` is ``None`` if it will be done here.
+
+    ``deaths`` counts the workers that died over it.
+    """
 
     task: Task
     future: Future[Answer] | None
-    deaths: int
-
-    @property
-    def answered(self) -> bool:
-        future = self.future
-        return future is not None and future.done() and not future.cancelled() and future.exception() is None
+    deaths: int = 0
 
 
 class ProcessBackend:
-    """Works on tasks in processes of its own, which begin with the first task.
+    """Works on tasks in processes of its own, which begin with the first tasks.
 
-    A process that dies is replaced, and the tasks it had are worked on again. If that happens more often than
-    `RESTARTS` times, the rest is done in this process.
+    A process that dies is replaced, and the task it had is worked on again. A task that has cost more than `RETRIES`
+    processes is left out: done here, it might cost this process too. When processes die too often or cannot be begun,
+    the rest is done in this process.
 
     Parameters
     ----------
@@ -131,10 +122,9 @@ class ProcessBackend:
         self.notes: list[str] = []
         self._here = SerialBackend(stop)
         self._here.notes = self.notes
-        self._context = multiprocessing.get_context("spawn")
-        self._pool: ProcessPoolExecutor | None = None
-        self._told: Event | None = None
+        self._processes: Workers | None = None
         self._deaths = 0
+        self._given_up = False
 
     def stream(self, tasks: Iterable[Task], deadline: Deadline | None = None) -> Iterator[Answer]:
         """Yield the answer to each task."""
@@ -148,10 +138,19 @@ class ProcessBackend:
             sent = pending[0]
             try:
                 found = self._here.work(sent.task) if sent.future is None else self._await(sent.future, deadline)
-            except BrokenExecutor:
-                self._replace(sent.deaths)
-                pending = deque(other if other.answered else self._send(other.task) for other in pending)
+            except WorkerNotBegunError as error:
+                if not self._given_up:
+                    self.notes.append(f"sub-problems were worked on without processes of their own: {error}")
+                self._given_up = True
+                pending[0] = self._send(sent.task, sent.deaths)
                 continue
+            except WorkerDiedError:
+                self._count_death()
+                if sent.deaths < RETRIES and not self._given_up:
+                    pending[0] = self._send(sent.task, sent.deaths + 1)
+                    continue
+                self.notes.append("a sub-problem was left out: the processes that worked on it died")
+                found = NOTHING
             except InternalError as error:
                 self.notes.append(f"a sub-problem was left out: {error}")
                 found = NOTHING
@@ -160,17 +159,9 @@ class ProcessBackend:
 
     def close(self) -> None:
         """End the processes."""
-        if self._pool is not None:
-            if self._told is not None:
-                self._told.set()
-            processes = list((self._pool._processes or {}).values())
-            self._pool.shutdown(wait=False, cancel_futures=True)
-            ending = time.monotonic() + GRACE
-            for process in processes:
-                process.join(max(0.0, ending - time.monotonic()))
-                if process.is_alive():
-                    process.kill()
-            self._pool = None
+        if self._processes is not None:
+            self._processes.close()
+            self._processes = None
 
     def __enter__(self) -> Self:
         return self
@@ -178,31 +169,18 @@ class ProcessBackend:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _send(self, task: Task) -> _Sent:
+    def _send(self, task: Task, deaths: int = 0) -> _Sent:
         """Hand a task to the processes, or keep it to be done here."""
-        while self._deaths <= RESTARTS:
-            deaths = self._deaths
-            try:
-                with unattended():
-                    if self._pool is None:
-                        self._told = self._context.Event()
-                        self._pool = ProcessPoolExecutor(
-                            self.workers, mp_context=self._context, initializer=_begin, initargs=(self._told,)
-                        )
-                    return _Sent(task, self._pool.submit(_work, task), deaths)
-            except (BrokenExecutor, OSError):
-                self._replace(deaths)
-        return _Sent(task, None, self._deaths)
+        if self.stop.is_set() or self._given_up:
+            return _Sent(task, None, deaths)
+        if self._processes is None:
+            self._processes = Workers(self.workers)
+        return _Sent(task, self._processes.submit(_work, task), deaths)
 
-    def _replace(self, deaths: int) -> None:
-        """Give up the processes that were there after so many deaths; all their tasks fail, so this is told often."""
-        if deaths < self._deaths:
-            return
+    def _count_death(self) -> None:
         self._deaths += 1
-        if self._pool is not None:
-            self._pool.shutdown(wait=False, cancel_futures=True)
-            self._pool = None
-        if self._deaths > RESTARTS:
+        self._given_up = self._deaths > RESTARTS * self.workers
+        if self._given_up:
             self.notes.append("processes for sub-problems died repeatedly; the rest was done without them")
         else:
             self.notes.append("a process for sub-problems died and was replaced")
@@ -214,8 +192,8 @@ class ProcessBackend:
             if self.stop.is_set():
                 if ending is None:
                     ending = time.monotonic() + GRACE
-                    if self._told is not None:
-                        self._told.set()
+                    if self._processes is not None:
+                        self._processes.tell_to_stop()
                 elif time.monotonic() > ending:
                     return NOTHING
             elif deadline is not None and deadline.over:
@@ -224,46 +202,6 @@ class ProcessBackend:
         return future.result()
 
 
-# -- in the other process -------------------------------------------------------------------------------------
-
-_told_to_stop: Event | None = None
-
-
-def _begin(told: Event) -> None:
-    """Prepare a new process: listen for the stop signal, and end when the process that began it is gone."""
-    global _told_to_stop
-    _told_to_stop = told
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
-
-
-def _end_with(sentinel: int) -> None:
-    wait_for_end([sentinel])
-    os._exit(1)
-
-
-def _work(task: Task) -> Answer:
-    told = _told_to_stop
-    if told is None:
-        return answer(task)
-    return NOTHING if told.is_set() else answer(task, told.is_set)
-
-
-@contextlib.contextmanager
-def unattended() -> Iterator[None]:
-    """Begin processes that neither run the caller's script again nor hear an interrupt from the terminal.
-
-    A new process imports the main module of the one that began it, for functions that are defined there. Ours are
-    not, and a script without a guard would solve its problem once more. The interrupt is for this process, which
-    tells the others; a mask that is in force when a process begins stays so in it.
-    """
-    main = sys.modules["__main__"]
-    sys.modules["__main__"] = ModuleType("__main__")
-    masked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if hasattr(signal, "pthread_sigmask") else None
-    try:
-        yield
-    finally:
-        sys.modules["__main__"] = main
-        if masked is not None:
-            signal.pthread_sigmask(signal.SIG_SETMASK, masked)
+def _work(stop: Stop, task: Task) -> Answer:
+    """Answer a task, in another process."""
+    return NOTHING if stop.is_set() else answer(task, stop.is_set)

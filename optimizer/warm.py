@@ -5,9 +5,9 @@ Machine code is kept on disk, so that this takes some minutes once, and nothing 
 
 from __future__ import annotations
 
-import multiprocessing
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import wait
 from dataclasses import replace
 
 import numpy as np
@@ -26,64 +26,73 @@ from stowplan.models.problem import (
     Weighted,
 )
 from stowplan.models.stop import Stop
-from stowplan.optimizer.backend import unattended
 from stowplan.optimizer.bounds import best_bound
 from stowplan.optimizer.column_generation.engine import PatternEngine
-from stowplan.optimizer.compiled import jit
+from stowplan.optimizer.compiled import kernel_cache
 from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.domains import upper_bounds
 from stowplan.optimizer.evaluate import Evaluator
 from stowplan.optimizer.portfolio import Options, solve
+from stowplan.optimizer.processes import Workers
 
 POLL = 0.1
 """Seconds between looks at whether to stop."""
 
 
-def warm_ahead(stop: Stop) -> bool:
+def warm_ahead(stop: Stop) -> Sequence[str]:
     """Compile what has not been compiled, in processes of their own: no solve pays for it with its time limit.
 
-    Returns whether nothing failed or was stopped. If a stop comes first, what is under way is given up: a solve that
-    begins with it set needs no kernel.
+    If a stop comes first, what is under way is given up: a solve that begins with it set needs no kernel.
+
+    Returns
+    -------
+    Sequence of str
+        Why kernels were not all compiled and kept, a line for each reason; empty if they were.
     """
-    if not jit.is_cold():
-        return True
-    context = multiprocessing.get_context("spawn")
-    children = [context.Process(target=part, daemon=True) for part in PARTS]
-    try:
-        with unattended():
-            for child in children:
-                child.start()
-        while any(child.is_alive() for child in children) and not stop.is_set():
-            for child in children:
-                child.join(POLL)
-    finally:
-        for child in children:
-            if child.is_alive():
-                child.terminate()
-                child.join()
-    complete = not any(child.exitcode for child in children)
-    if complete:
-        jit.is_warm_now()
-    return complete
+    kept = kernel_cache.folder()
+    if kept is None:
+        return [f"machine code cannot be kept: {kernel_cache.WHY_NOWHERE}"]
+    if kept.complete:
+        return []
+    problems: list[str] = []
+    with Workers(len(PARTS)) as workers:
+        running = {workers.submit(part) for part in PARTS}
+        while running:
+            if stop.is_set():
+                return ["compiling was stopped"]
+            done, running = wait(running, POLL)
+            for future in done:
+                try:
+                    problems += future.result()
+                except Exception as error:
+                    problems.append(f"compiling failed: {error}")
+    if not problems:
+        kernel_cache.mark_complete()
+    return problems
 
 
-def _everything() -> None:
+def _everything(stop: Stop) -> Sequence[str]:
     """Solve problems of three pods on two nodes; no engine can leave them to another, so all are compiled for them."""
     for problem in _problems():
-        solve(problem, Options(time_limit=5.0, deterministic=True))
+        solve(problem, Options(time_limit=5.0, deterministic=True), stop=stop)
+    return kernel_cache.unsaved
 
 
-def _patterns_and_bounds() -> None:
-    """Compile what a solve asks for last, while its walks, which take longest, are compiled beside it."""
+def _patterns_and_bounds(stop: Stop) -> Sequence[str]:
+    """Compile what a solve asks for last, while its annealing, which takes longest, is compiled beside it."""
     for problem in _problems():
         evaluator = Evaluator(problem)
         PatternEngine(evaluator).close_tier(0, (), problem.start, Deadline(5.0, deterministic=True))
         *reached, value = evaluator.evaluate(problem.start).values
         best_bound(evaluator, upper_bounds(problem), len(reached), reached, value, Deadline(5.0, deterministic=True))
+    return kernel_cache.unsaved
 
 
-PARTS = (_everything, _patterns_and_bounds)
-"""Work that together asks for every kernel, each part in a process of its own. What one has compiled, others load."""
+PARTS: tuple[Callable[[Stop], Sequence[str]], ...] = (_everything, _patterns_and_bounds)
+"""Work that together asks for every kernel, each part in a process of its own. What one has compiled, others load.
+
+Each returns what machine code could not be kept, and why.
+"""
 
 
 def _problems() -> Iterator[Problem]:
@@ -106,8 +115,16 @@ def _problems() -> Iterator[Problem]:
     yield replace(problem, optional=two, start=Placement.of([]), rules=(tight,), tiers=tiers[:1])
 
 
+def main() -> int:
+    """Compile all kernels, print why they were not all kept, and return the exit code."""
+    problems = warm_ahead(Stop())
+    for line in dict.fromkeys(problems):
+        print(f"stowplan: {line}", file=sys.stderr)
+    return 1 if problems else 0
+
+
 if __name__ == "__main__":
     # By its name, under which the processes look the parts up.
     from stowplan.optimizer import warm
 
-    sys.exit(not warm.warm_ahead(Stop()))
+    sys.exit(warm.main())

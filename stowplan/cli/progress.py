@@ -12,7 +12,7 @@ from rich.table import Table
 
 from stowplan.models.problem import Tier
 from stowplan.models.stop import Stop
-from stowplan.optimizer.compiled.jit import is_cold
+from stowplan.optimizer.compiled import kernel_cache
 from stowplan.optimizer.run import Progress, Step, silent
 from stowplan.optimizer.warm import warm_ahead
 from stowplan.report.words import figure
@@ -37,10 +37,20 @@ def reported(tiers: Sequence[Tier], quiet: bool, stop: Stop) -> Iterator[Progres
 
 def compile_kernels(quiet: bool, stop: Stop) -> None:
     """Compile the kernels, if it was not done before, and say so: it takes a few minutes."""
-    if is_cold():
-        if not quiet:
-            print("stowplan: compiling the kernels of search, this once; it takes a few minutes", file=sys.stderr)
-        warm_ahead(stop)
+    kept = kernel_cache.folder()
+    if kept is None and not quiet:
+        _say(f"every run compiles the search kernels again: {kernel_cache.WHY_NOWHERE}")
+    if kept is None or kept.complete:
+        return
+    if not quiet:
+        _say("compiling the search kernels, once; this takes a few minutes")
+    for problem in dict.fromkeys(warm_ahead(stop)):
+        if not quiet and not stop.is_set():
+            _say(problem)
+
+
+def _say(line: str) -> None:
+    print(f"stowplan: {line}", file=sys.stderr)
 
 
 class _Lines:
@@ -57,7 +67,7 @@ class _Lines:
             for tier, value, bound in zip(self.tiers, step.values, step.bounds, strict=True)
             if value
         ]
-        line = f"{step.source:<18} {', '.join(shown) or 'all tiers 0'}"
+        line = f"{step.source:<25} {', '.join(shown) or 'all tiers 0'}"
         if line != self.printed:
             print(f"{step.seconds:7.1f}s  {line}", file=sys.stderr, flush=True)
         self.printed = line
@@ -65,7 +75,7 @@ class _Lines:
 
 def _table(tiers: Sequence[Tier], step: Step) -> Table:
     """Draw incumbent and bound of every tier."""
-    table = Table(title=f"{step.seconds:.0f} s, last by {step.source}", title_justify="left", box=None)
+    table = Table(title=f"{step.seconds:.0f} s, last improvement by {step.source}", title_justify="left", box=None)
     table.add_column("tier")
     for name in ("value", "bound", "gap"):
         table.add_column(name, justify="right")

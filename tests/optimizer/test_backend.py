@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
+import errno
 import os
-import signal
-import subprocess
-import sys
 import threading
 import time
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Callable, Iterator
+from multiprocessing.context import SpawnProcess
 
 import numpy as np
 import pytest
 
 from stowplan.models.stop import Stop
-from stowplan.optimizer.backend import RESTARTS, ProcessBackend, SerialBackend
+from stowplan.optimizer.backend import RESTARTS, RETRIES, ProcessBackend, SerialBackend
 from stowplan.optimizer.cpsat.builder import Builder, Linear, Model
 from stowplan.optimizer.cpsat.task import Answer, Limits, Task
 from stowplan.optimizer.deadline import Deadline
-
-ROOT = Path(__file__).parent.parent.parent
+from tests.support.processes import workers_of
 
 
 def knapsack(seed: int, items: int) -> Model:
@@ -62,31 +59,65 @@ def test_a_killed_process_is_replaced_and_no_answer_is_lost(expected: list[objec
         answers = []
         for answer in pool.stream(tasks(6)):
             if not answers:
-                kill_workers(pool)
+                kill_workers()
             answers.append(answer)
         assert found(iter(answers)) == expected
-        assert pool.notes == ["a process for sub-problems died and was replaced"]
+        assert set(pool.notes) == {REPLACED}
+
+
+def test_a_task_that_costs_process_after_process_is_left_out(expected: list[object]) -> None:
+    """Were it done here in the end, it would cost this process too."""
+    with ProcessBackend(1, Stop()) as pool:
+        answers = list(pool.stream([deadly(), *tasks(2)]))
+        assert answers[0].values is None
+        assert found(iter(answers[1:])) == expected[:2]
+        assert pool.notes == [*[REPLACED] * (RETRIES + 1), LEFT_OUT]
 
 
 def test_processes_that_die_again_and_again_are_done_without(expected: list[object]) -> None:
     with ProcessBackend(1, Stop()) as pool:
-
-        def deadly() -> Iterator[Task]:
-            for task in tasks(6):
-                yield task
-                kill_workers(pool)
-
-        assert found(pool.stream(deadly())) == expected
-        assert len(pool.notes) == RESTARTS + 1
-        assert "repeatedly" in pool.notes[-1]
+        answers = list(pool.stream([deadly(), deadly(), *tasks(2)]))
+        assert [answer.values for answer in answers[:2]] == [None, None]
+        assert found(iter(answers[2:])) == expected[:2]
+        assert not workers_of()
+        assert pool.notes.count(REPLACED) == RESTARTS
+        assert pool.notes.count(LEFT_OUT) == 2
+        assert "processes for sub-problems died repeatedly; the rest was done without them" in pool.notes
 
 
-def kill_workers(pool: ProcessBackend) -> None:
-    processes = {} if pool._pool is None else pool._pool._processes
-    for process in list(processes.values()):
-        assert process.pid is not None
-        os.kill(process.pid, signal.SIGKILL)
-        process.join()
+def test_where_no_process_can_be_begun_all_is_done_here(
+    expected: list[object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(process: object) -> None:
+        raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+
+    monkeypatch.setattr(SpawnProcess, "start", refuse)
+    with ProcessBackend(2, Stop()) as pool:
+        assert found(pool.stream(tasks(4))) == expected[:4]
+        (note,) = pool.notes
+        assert note.endswith("a worker process could not be begun: Resource temporarily unavailable")
+
+
+REPLACED = "a process for sub-problems died and was replaced"
+LEFT_OUT = "a sub-problem was left out: the processes that worked on it died"
+
+
+def deadly() -> Task:
+    """Return a task that ends the process which reads it."""
+    return Task(object.__new__(DeadlyModel), Limits(work=5.0))
+
+
+class DeadlyModel(Model):
+    """A model that ends the process which reads it."""
+
+    def __reduce__(self) -> tuple[Callable[[int], object], tuple[int]]:
+        return os._exit, (9,)
+
+
+def kill_workers() -> None:
+    for worker in workers_of():
+        worker.kill()
+        worker.wait()
 
 
 @pytest.mark.parametrize("kind", [SerialBackend, ProcessBackend])
@@ -122,52 +153,3 @@ def test_a_model_that_cannot_be_solved_is_left_out_with_a_note() -> None:
             assert answers[0].values is None
             assert answers[1].optimal
             assert "infeasible" in backend.notes[0]
-
-
-def test_a_script_without_a_guard_runs_once(tmp_path: Path) -> None:
-    """New processes must not run the caller's script again."""
-    script = tmp_path / "script.py"
-    script.write_text(
-        "print('ran')\n"
-        "from optimizer.control import Stop\n"
-        "from optimizer.executor import PoolExecutor\n"
-        "from tests.optimizer.test_backend import tasks\n"
-        "with PoolExecutor(1, Stop()) as pool:\n"
-        "    print(sum(a.optimal for a in pool.stream(tasks(2))), pool.notes)\n"
-    )
-    done = subprocess.run(
-        [sys.executable, str(script)],
-        capture_output=True,
-        text=True,
-        check=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )
-    assert done.stdout.splitlines() == ["ran", "2 []"]
-
-
-def test_processes_end_with_the_one_that_began_them() -> None:
-    code = (
-        "import time\n"
-        "from optimizer.control import Stop\n"
-        "from optimizer.executor import PoolExecutor\n"
-        "from tests.optimizer.test_backend import tasks\n"
-        "pool = PoolExecutor(1, Stop())\n"
-        "list(pool.stream(tasks(1)))\n"
-        "print(*pool._pool._processes, flush=True)\n"
-        "time.sleep(60)\n"
-    )
-    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, cwd=ROOT) as parent:
-        assert parent.stdout is not None
-        worker = int(parent.stdout.readline())
-        parent.kill()
-    gone = time.monotonic() + 10
-    while running(worker) and time.monotonic() < gone:
-        time.sleep(0.05)
-    assert not running(worker)
-
-
-def running(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return False

@@ -1,90 +1,92 @@
-"""Compiling ahead: not twice, and not against the will of whoever wants to stop."""
+"""Compiling ahead: not twice, not against the will of whoever wants to stop, and with a word where nothing is kept."""
 
 from __future__ import annotations
 
-import fcntl
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, cast
 
 import pytest
 
 from stowplan.models.stop import Stop
 from stowplan.optimizer import warm
-from stowplan.optimizer.compiled import jit
+from stowplan.optimizer.compiled import kernel_cache
+from stowplan.optimizer.compiled.kernel_cache import Folder
 
 
-def test_nothing_is_compiled_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jit, "is_cold", lambda: False)
-    monkeypatch.setattr(warm, "multiprocessing", None)
-    assert warm.warm_ahead(Stop())
+@pytest.fixture
+def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folder:
+    """A folder without kernels."""
+    folder = Folder(tmp_path, writable=True)
+    monkeypatch.setattr(kernel_cache, "folder", lambda: folder)
+    return folder
 
 
-def test_a_stop_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jit, "is_cold", lambda: True)
+def test_nothing_is_compiled_twice(kept: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(warm, "PARTS", (_at_once,))
+    assert not warm.warm_ahead(Stop())
+    assert kept.complete
+    monkeypatch.setattr(warm, "PARTS", (_fails,))
+    assert not warm.warm_ahead(Stop())
+    assert warm.main() == 0
+
+
+def test_a_stop_ends_it(kept: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(warm, "PARTS", (_at_once, _forever))
     stop = Stop()
     threading.Timer(0.2, stop.set).start()
     began = time.monotonic()
-    assert not warm.warm_ahead(stop)
+    assert warm.warm_ahead(stop) == ["compiling was stopped"]
     assert time.monotonic() - began < 30
+    assert not kept.complete
 
 
-def test_all_is_compiled_when_every_part_has_ended_well(monkeypatch: pytest.MonkeyPatch) -> None:
-    noted: list[bool] = []
-    monkeypatch.setattr(jit, "is_cold", lambda: True)
-    monkeypatch.setattr(jit, "is_warm_now", lambda: noted.append(True))
-    monkeypatch.setattr(warm, "PARTS", (_at_once, _fails))
-    assert not warm.warm_ahead(Stop())
-    assert not noted
-    monkeypatch.setattr(warm, "PARTS", (_at_once, _at_once))
-    assert warm.warm_ahead(Stop())
-    assert noted
+@pytest.mark.parametrize(
+    ("part", "problem"),
+    [
+        ("_fails", "compiling failed: no such kernel"),
+        ("_dies", "compiling failed: a worker process died"),
+        ("_keeps_nothing", "/cache: No space left on device"),
+    ],
+)
+def test_what_was_not_compiled_or_not_kept_is_said_and_ends_with_exit_code_1(
+    kept: Folder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], part: str, problem: str
+) -> None:
+    monkeypatch.setattr(warm, "PARTS", (_at_once, globals()[part]))
+    assert warm.main() == 1
+    assert capsys.readouterr().err == f"stowplan: {problem}\n"
+    assert not kept.complete
 
 
-def _at_once() -> None:
-    pass
+def test_where_nothing_can_be_kept_nothing_is_compiled(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(kernel_cache, "folder", lambda: None)
+    monkeypatch.setattr(warm, "PARTS", (_forever,))
+    assert warm.main() == 1
+    error = capsys.readouterr().err
+    assert error.startswith("stowplan: machine code cannot be kept: ")
+    assert error.count("\n") == 1
 
 
-def _fails() -> None:
+def _at_once(stop: Stop) -> Sequence[str]:
+    return []
+
+
+def _fails(stop: Stop) -> Sequence[str]:
+    raise LookupError("no such kernel")
+
+
+def _dies(stop: Stop) -> Sequence[str]:
     sys.exit(3)
 
 
-def _forever() -> None:
+def _keeps_nothing(stop: Stop) -> Sequence[str]:
+    return ["/cache: No space left on device"] * 2
+
+
+def _forever(stop: Stop) -> Sequence[str]:
     time.sleep(600)
-
-
-def test_machine_code_of_other_states_is_removed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(jit, "_BESIDE", tmp_path)
-    monkeypatch.setattr(jit, "_folder", jit._folder.__wrapped__)
-    (tmp_path / "before").mkdir()
-    (tmp_path / "module.pyc").touch()
-    now = jit._folder()
-    assert now is not None
-    assert now.parent == tmp_path
-    assert jit.is_cold()
-    jit.is_warm_now()
-    assert not jit.is_cold()
-    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([now.name, "module.pyc"])
-
-
-def test_machine_code_is_saved_by_one_process_at_a_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(jit, "_folder", lambda: tmp_path)
-    kernel = cast(Any, jit.compiled(_twice))
-    saved: list[object] = []
-    with (tmp_path / "turn").open("wb") as turn:
-        fcntl.flock(turn, fcntl.LOCK_EX)
-        other = threading.Thread(target=lambda: saved.append(kernel(3)))
-        other.start()
-        other.join(2.0)
-        assert other.is_alive()
-        assert not list(tmp_path.rglob("*.nbi"))
-    other.join(60.0)
-    assert saved == [6]
-    assert list(tmp_path.rglob("*.nbi"))
-
-
-def _twice(x: int) -> int:
-    return 2 * x
+    return []

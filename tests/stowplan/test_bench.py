@@ -7,6 +7,9 @@ import gzip
 import io
 import json
 import os
+import subprocess
+import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,6 +31,9 @@ from stowplan.models.stop import Stop
 from stowplan.optimizer.portfolio import Options
 from tests.instances.suites.test_opening import put
 from tests.instances.suites.test_roadef import EXAMPLE, INITIAL
+from tests.support.processes import ended, workers_of
+
+ROOT = Path(__file__).parent.parent.parent
 
 QUICK = Options(time_limit=5, deterministic=True)
 FAST = ("-q", "-t", "5", "--deterministic")
@@ -235,6 +241,64 @@ def test_processes_work_side_by_side_and_one_that_dies_takes_no_other_along() ->
     assert first.accepted
     assert second.accepted
     assert not bench.accepted
+
+
+def test_a_script_without_a_guard_gets_every_answer(tmp_path: Path) -> None:
+    """New processes must not run the caller's script again: it would begin the suite once more, and die of it."""
+    script = (
+        "from stowplan.bench.bench import run\n"
+        "from stowplan.instances.suites.opening import open_suite\n"
+        "from stowplan.optimizer.portfolio import Options\n"
+        "suite = open_suite('triplets:6_2', count=2)\n"
+        "options = Options(time_limit=5, deterministic=True, workers=1)\n"
+        "print([row.values for row in run(suite, suite.instances, options, jobs=2).rows])\n"
+    )
+    for arguments, text in (["-"], script), ([str(tmp_path / "script.py")], None):
+        (tmp_path / "script.py").write_text(script)
+        done = subprocess.run(
+            [sys.executable, *arguments],
+            input=text,
+            capture_output=True,
+            text=True,
+            check=True,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+        )
+        assert done.stdout == "[(2,), (2,)]\n"
+
+
+def test_no_process_outlives_the_one_that_began_them(tmp_path: Path) -> None:
+    script = (
+        "import threading, time\n"
+        "from stowplan.bench import jobs\n"
+        "from stowplan.models.stop import Stop\n"
+        "from tests.stowplan.test_bench import Endless\n"
+        "from stowplan.optimizer.portfolio import Options\n"
+        "from pathlib import Path\n"
+        "both = [Endless('a', 'x'), Endless('b', 'x')]\n"
+        "list(jobs.answers(both, Options(), Path('.'), 2, Stop()))\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", script], cwd=ROOT) as parent:
+        until = time.monotonic() + 60
+        while len(processes := workers_of(parent.pid)) < 2 and time.monotonic() < until:
+            time.sleep(0.1)
+        assert len(processes) == 2
+        parent.kill()
+    assert ended(processes)
+
+
+@dataclass(frozen=True)
+class Endless(Instance):
+    """An instance that is never read to its end."""
+
+    name: str
+    group: str
+
+    def state(self) -> PackingProblem:
+        time.sleep(600)
+        raise AssertionError
+
+    def check(self, file: str, data: bytes) -> Verdict:
+        raise NotImplementedError
 
 
 def test_instances_that_are_solved_at_once_share_the_machine() -> None:
