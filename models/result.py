@@ -1,15 +1,15 @@
-"""What an engine hands back: a placement, and how good it is known to be."""
+"""What an engine returns: a placement, and how good it is known to be."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from stowplan.models.problem import Placement, Tier
 
-NOT_NEGATIVE = "no cost is negative"
-"""What proves a bound of 0."""
+TRIVIAL = "trivial bound 0"
+"""What proves a bound of 0: no cost is negative. As long as a bound is this one, nothing is known of the tier."""
 
 
 class Status(StrEnum):
@@ -50,6 +50,39 @@ class TierOutcome:
     def gap(self) -> float:
         """How far the bound is below the value, as a fraction of the value; 0 if proven."""
         return max(0, self.value - self.bound) / max(1, abs(self.value))
+
+
+def bound_holds(values: Sequence[int], given: Sequence[int]) -> bool:
+    """Whether a bound of a tier holds for other values of the tiers above it than it was proven for.
+
+    A bound is proven over all placements that are as good, in every tier above, as some values ``given``. Where no
+    tier above is worse than that, the placements in question are among those; where one is, nothing is known.
+
+    Parameters
+    ----------
+    values, given
+        Values of all tiers above, now and when the bound was proven; further tiers are disregarded.
+    """
+    return all(now <= then for now, then in zip(values, given, strict=False))
+
+
+def revalued(tiers: Sequence[TierOutcome], values: Sequence[int]) -> tuple[TierOutcome, ...]:
+    """Return what the outcome of one placement proves about another placement of the same problem.
+
+    Each tier keeps its bound while `bound_holds`, and unless the new value refutes it.
+
+    Parameters
+    ----------
+    values
+        Value of each tier of the other placement.
+    """
+    given = tuple(tier.value for tier in tiers)
+    found = []
+    for t, (tier, value) in enumerate(zip(tiers, values, strict=True)):
+        holds = bound_holds(values[:t], given[:t]) and tier.bound <= value
+        bound, by = (tier.bound, tier.bound_by) if holds else (0, TRIVIAL)
+        found.append(replace(tier, value=value, bound=bound, bound_by=by))
+    return tuple(found)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stowplan.models.problem import Placement
-from stowplan.models.result import NOT_NEGATIVE, Outcome, TierOutcome
+from stowplan.models.result import TRIVIAL, Outcome, TierOutcome, bound_holds
 from stowplan.models.stop import Stop
 from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.domains import upper_bounds
@@ -83,7 +83,7 @@ class Run:
         self.best = evaluator.problem.start
         self.values = evaluator.evaluate(self.best).values
         self.bounds = [0] * len(self.values)
-        self._by = [NOT_NEGATIVE] * len(self.values)
+        self._by = [TRIVIAL] * len(self.values)
         self._given: list[tuple[int, ...]] = [()] * len(self.values)
         self._deadline = Deadline(seconds, deterministic, stop)
         self._granted = 0.0
@@ -116,7 +116,7 @@ class Run:
 
     def has_bound(self, tier: int) -> bool:
         """Whether somebody has bounded a tier, and the bound was not dropped since."""
-        return self._by[tier] != NOT_NEGATIVE
+        return self._by[tier] != TRIVIAL
 
     @property
     def closed(self) -> bool:
@@ -157,19 +157,18 @@ class Run:
     def _drop_bounds(self, source: str) -> None:
         """Forget bounds that do not hold for the best placement.
 
-        A bound was proven for placements that are as good in every earlier tier as the best one was then. If an earlier
-        tier has become worse since, for the sake of one before it, nothing is known any more. If none has, and the
-        value is below the bound all the same, then the proof was wrong.
+        An earlier tier may have become worse since, for the sake of one before it; then `bound_holds` no longer. If
+        the bound holds, and the value is below it all the same, then the proof was wrong.
         """
         for tier, (value, bound, given) in enumerate(zip(self.values, self.bounds, self._given, strict=True)):
-            outdated = any(now > then for now, then in zip(self.values, given, strict=False))
+            outdated = not bound_holds(self.values, given)
             if not outdated and value < bound:
                 claim = (
                     f"{self._by[tier]} claimed that {self.evaluator.problem.tiers[tier].name} cannot be below {bound}"
                 )
                 self.note(f"{claim}, yet {source} found {value}: bound dropped")
             if outdated or value < bound:
-                self.bounds[tier], self._by[tier], self._given[tier] = 0, NOT_NEGATIVE, ()
+                self.bounds[tier], self._by[tier], self._given[tier] = 0, TRIVIAL, ()
 
     def note(self, words: str) -> None:
         """Tell the reader of the answer something, once."""

@@ -73,7 +73,9 @@ class AdmissionCheck:
         It is the same one each time: it holds until the next call, and is to be left as it is.
         """
         state, index = self._framework.state, self._snapshot.node_index
-        moved = [(self._pods[key], *nodes) for key, nodes in assignment.moved_from(self._at).items() if key in self._pods]
+        moved = [
+            (self._pods[key], *nodes) for key, nodes in assignment.moved_from(self._at).items() if key in self._pods
+        ]
         for pod, source, _ in moved:
             if source:
                 state.take(pod, index[source])

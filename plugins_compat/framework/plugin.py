@@ -83,7 +83,7 @@ class Plugin:
         return None
 
     def idle(self, cycle: CycleState) -> bool:
-        """Whether `filter` admits this pod everywhere, whatever other pods there are."""
+        """Whether `filter` admits this pod everywhere, and PreFilter answers the same, whatever other pods there are."""
         return False
 
     def count_pod(self, cycle: CycleState, signature: Signature, node: int, count: int) -> None:

@@ -54,11 +54,19 @@ class Signatures:
         self._by_label: defaultdict[tuple[str, str], list[Signature]] = defaultdict(list)
         self._by_key: dict[Hashable, Signature] = {}
         self._tokens = _Tokens()
+        self._of_pod: dict[int, tuple[Pod, Signature]] = {}
         for pod in pods:
             self.of(pod)
 
     def of(self, pod: Pod) -> Signature:
-        """Return the shape of ``pod``."""
+        """Return the signature of ``pod``."""
+        known = self._of_pod.get(id(pod))
+        if known is None:
+            # The pod is kept: an id is only good while its object lives.
+            known = self._of_pod[id(pod)] = pod, self._find(pod)
+        return known[1]
+
+    def _find(self, pod: Pod) -> Signature:
         spec, meta, token = pod.spec, pod.metadata, self._tokens
         volumes = token.volumes(spec.volumes)
         claims = tuple(claim for volume in volumes if (claim := _claim(pod, volume)))

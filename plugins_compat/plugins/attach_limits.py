@@ -49,6 +49,11 @@ class AttachLimits(Plugin):
 
     # -- the framework's face ---------------------------------------------------------------------------------
 
+    def idle(self, cycle: CycleState) -> bool:
+        """Whether the pod attaches nothing to any sort of node, and every claim of it is there."""
+        signature = cycle.signature
+        return not self._missing(signature) and not any(self._attachments(signature, sort) for sort in self._members)
+
     def filter(self, cycle: CycleState, nodes: Ints) -> Ints:
         """Reject nodes where the pod's volumes do not fit; a volume that is there already is free."""
         codes = np.zeros(len(nodes), dtype=np.int64)

@@ -20,6 +20,7 @@ class DynamicResources(Plugin):
     """Device claims are not modelled: a pod that has one stays where it is. All other pods score 0 everywhere."""
 
     name = "DynamicResources"
+    reads = "nothing"
     refusal = "pods with resource claims"
 
     def refuses(self, pod: Pod) -> str | None:

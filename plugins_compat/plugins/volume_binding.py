@@ -94,6 +94,10 @@ class VolumeBinding(Plugin):
         reason = self._unusable(cycle.signature, cycle.pod) or (IMMEDIATE if self._immediate(cycle.signature) else "")
         return Status(Code.UNRESOLVABLE, (reason,)) if reason else None
 
+    def idle(self, cycle: CycleState) -> bool:
+        """Whether the pod has no claims."""
+        return not cycle.signature.claims
+
     def filter(self, cycle: CycleState, nodes: Ints) -> Ints:
         """Reject, for good, the nodes where some claim cannot be served."""
         if not cycle.signature.claims:

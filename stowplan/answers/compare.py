@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
+from stowplan.answers.figures import Figure, figures
 from stowplan.answers.measures import Measures, measured
 from stowplan.answers.solve import Solution, fixed, solve_snapshot, today
 from stowplan.models.assignment import Assignment
+from stowplan.models.html import html_table, number
 from stowplan.models.kubernetes import Pod
 from stowplan.models.stop import Stop
+from stowplan.models.words import plural
 from stowplan.optimizer.backend import Backend
 from stowplan.optimizer.portfolio import Options
 from stowplan.optimizer.run import Progress, silent
@@ -46,6 +50,23 @@ class Comparison:
     def compiled(self) -> Compiled:
         """The problem that was solved."""
         return self.solution.compiled
+
+    @cached_property
+    def figures(self) -> Sequence[Figure]:
+        """What is compared, in the order in which it is shown."""
+        return figures(self.solution.outcome.tiers, [column.measures for column in self.columns])
+
+    def __repr__(self) -> str:
+        return f"<Comparison of {', '.join(column.name for column in self.columns)}: {self.solution!r}>"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (figure.title, *(number(figure.value(column.measures)) for column in self.columns), number(figure.bound))
+            for figure in self.figures
+            if not figure.detail
+        ]
+        header = ("", *(column.name for column in self.columns), "bound")
+        return html_table(f"{self.solution.status}, {len(self.solution.moves)} moves", rows, header)
 
     def column(self, name: str) -> Measures | None:
         """Return the figures of a placement by name."""
@@ -85,9 +106,11 @@ def compare(
             mild = _schedule(compiled, queue, start, options, stop, preempts=False)
             candidates += [mild.assignment] if mild.complete else []
     solution = solve_snapshot(compiled, options, candidates=candidates, stop=stop, progress=progress, backend=backend)
-    columns = [Column(TODAY, measure(compiled, now, scores=scores))]
-    columns += [Column(name, measure(compiled, run.assignment, scores=scores)) for name, run in finished]
-    columns.append(Column(BEST, measure(compiled, solution.assignment, scores=scores)))
+    assessor = solution.assessor
+    best = measured(solution.assessment, scores=scores)  # first, while the filters are at this assignment
+    columns = [Column(TODAY, measured(assessor.today, scores=scores))]
+    columns += [Column(name, measured(assessor.assess(run.assignment), scores=scores)) for name, run in finished]
+    columns.append(Column(BEST, best))
     notes = list(solution.notes)
     if len(finished) < len(runs):
         notes.append("kube-scheduler's placement was interrupted and is left out")

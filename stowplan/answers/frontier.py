@@ -135,8 +135,16 @@ def climb(
     for limit in steps:
         if stop.is_set():
             break
-        limited = _limited(compiled, limit)
-        solution = solve_snapshot(limited, each, candidates=candidates, stop=stop, progress=progress, backend=backend)
+        assessor = whole if limit is None else Assessor(_limited(compiled, limit), whole.admission)
+        solution = solve_snapshot(
+            assessor.compiled,
+            each,
+            candidates=candidates,
+            assessor=assessor,
+            stop=stop,
+            progress=progress,
+            backend=backend,
+        )
         point = _point(limit, solution, found[-1] if found else None)
         found.append(point)
         candidates = [point.assignment]

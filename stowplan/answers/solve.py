@@ -8,13 +8,17 @@ from functools import cached_property
 
 from stowplan.answers.assessment import Assessment, Assessor
 from stowplan.models.assignment import Assignment
+from stowplan.models.html import html_table, number
 from stowplan.models.kubernetes import Pod
 from stowplan.models.problem import Placement
 from stowplan.models.result import Outcome, Status, revalued
 from stowplan.models.stop import Stop
+from stowplan.models.words import plural
+from stowplan.optimizer.backend import Backend
 from stowplan.optimizer.evaluate import Evaluation
 from stowplan.optimizer.portfolio import Options, solve
 from stowplan.optimizer.run import Progress, silent
+from stowplan.plans.move import Move
 from stowplan.plugins_compat.admission import Rejection
 from stowplan.plugins_compat.compiler.compile import Compiled
 from stowplan.plugins_compat.framework.scheduler import failure
@@ -83,6 +87,24 @@ class Solution:
         """How much is known about the answer."""
         return self.outcome.status
 
+    def __repr__(self) -> str:
+        tiers = ", ".join(f"{tier.tier.name} {number(tier.tier.shown(tier.value))}" for tier in self.outcome.tiers)
+        return f"<Solution {self.status}: {plural(len(self.moves), 'move')}; {tiers}>"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (
+                tier.tier.name,
+                number(tier.tier.shown(before)),
+                number(tier.tier.shown(tier.value)),
+                number(tier.tier.shown(tier.bound)),
+                tier.status,
+            )
+            for tier, before in zip(self.outcome.tiers, self.before.values, strict=True)
+        ]
+        title = f"{self.status}, {plural(len(self.moves), 'move')}, {len(self.waiting)} pods unscheduled"
+        return html_table(title, rows, ("tier", "today", "solution", "bound", "status"))
+
 
 def today(compiled: Compiled) -> Assignment:
     """Return the node of every unfinished pod as the snapshot has it."""
@@ -102,6 +124,7 @@ def solve_snapshot(
     assessor: Assessor | None = None,
     stop: Stop | None = None,
     progress: Progress = silent,
+    backend: Backend | None = None,
 ) -> Solution:
     """Solve a compiled snapshot, and have the real filters confirm the answer.
 
@@ -111,6 +134,8 @@ def solve_snapshot(
         Further assignments to start from.
     assessor
         Of ``compiled``, if there is one already.
+    backend
+        Who works on sub-problems; processes of its own if not given.
     """
     stop = stop or Stop()
     starts = [compiled.placement(assignment) for assignment in candidates]
@@ -126,7 +151,7 @@ def solve_snapshot(
             stopped=stop.is_set,
         )
         starts.append(compiled.placement(greedy.assignment))
-    outcome = solve(compiled.problem, options, candidates=starts, stop=stop, progress=progress)
+    outcome = solve(compiled.problem, options, candidates=starts, stop=stop, progress=progress, backend=backend)
     return confirm(assessor or Assessor(compiled), outcome)
 
 
@@ -153,9 +178,7 @@ def confirm(assessor: Assessor, outcome: Outcome) -> Solution:
         assessment = assessor.assess(fixed(compiled) | compiled.assign(placement))
     if sent_back:
         notes.append(f"pods sent back because the filters refuse them where the model placed them: {len(sent_back)}")
-        outcome = replace(
-            outcome, placement=placement, tiers=revalued(outcome.tiers, assessment.evaluation.values)
-        )
+        outcome = replace(outcome, placement=placement, tiers=revalued(outcome.tiers, assessment.evaluation.values))
     return Solution(assessment, outcome, _waiting(assessment), tuple(notes))
 
 

@@ -9,7 +9,7 @@ from importlib.resources import files
 from stowplan.emitters.emission import File
 from stowplan.emitters.words import expiry, one_line
 from stowplan.models.plan import MoveDocument, Plan, WaveDocument
-from stowplan.report.figures import plural
+from stowplan.models.words import plural
 
 NONE = "-"
 

@@ -14,6 +14,7 @@ from stowplan.models.plan import PlanTier
 from stowplan.models.settings import Settings
 from stowplan.models.snapshot import Participation, Snapshot, tied
 from stowplan.models.stop import Stop
+from stowplan.models.words import plural
 from stowplan.optimizer.backend import Backend
 from stowplan.optimizer.portfolio import Options
 from stowplan.optimizer.run import Progress, silent
@@ -22,7 +23,6 @@ from stowplan.plugins_compat.admission import populated
 from stowplan.plugins_compat.compiler.compile import Compiled
 from stowplan.plugins_compat.framework.scheduler import failure
 from stowplan.plugins_compat.simulate import simulate
-from stowplan.report.figures import plural
 from stowplan.settings.terms import Terms
 
 

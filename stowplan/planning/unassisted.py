@@ -7,11 +7,11 @@ from dataclasses import replace
 
 from stowplan.models.assignment import Assignment
 from stowplan.models.stop import Stop
+from stowplan.models.words import plural
 from stowplan.optimizer.portfolio import Options
 from stowplan.planning.plan import Planned
 from stowplan.planning.replay import WorthOf
 from stowplan.plans.unassisted import Unassisted, arrange
-from stowplan.report.words import plural
 
 REPLAYS_A_SECOND = 5
 """Replays that stand for a second of the time limit, where nothing may depend on the clock."""

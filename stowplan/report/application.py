@@ -11,7 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from stowplan.documents.application import ApplicationDocument, ProgressDocument
-from stowplan.report.figures import SHOWN_MOVES, plural
+from stowplan.models.words import plural
+from stowplan.report.limits import SHOWN
 from stowplan.report.rows import Row
 
 STAGES = {
@@ -37,7 +38,7 @@ def show_application(console: Console, found: ApplicationDocument, *, wide: bool
         console.print(Text(f"The same command goes on from here; the journal is {found.journal}"))
     if found.moves:
         console.print()
-        shown = found.moves if wide else found.moves[:SHOWN_MOVES]
+        shown = found.moves if wide else found.moves[:SHOWN]
         console.print(_table(shown))
         if len(shown) < len(found.moves):
             console.print(Text(f"… and {plural(len(found.moves) - len(shown), 'move')} more; -o wide shows all"))

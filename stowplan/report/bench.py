@@ -13,7 +13,7 @@ from rich.text import Text
 from stowplan.bench.bench import Bench
 from stowplan.bench.row import Row
 from stowplan.bench.totals import Figure
-from stowplan.report.figures import plural
+from stowplan.models.words import plural
 from stowplan.report.words import figure
 
 SHOWN = 60

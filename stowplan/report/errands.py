@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
+from stowplan.models.words import plural
 from stowplan.planning.drain import Drained
 from stowplan.planning.fit import Fitted
 from stowplan.report.plan import show_plan
-from stowplan.report.words import plural
 
 SHOWN = 20
 """Pods that are shown; ``-o wide`` shows all."""

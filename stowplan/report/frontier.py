@@ -14,8 +14,9 @@ from rich.text import Text
 from stowplan.answers.frontier import Frontier, Point
 from stowplan.models.errors import InputError
 from stowplan.models.result import Status
+from stowplan.models.words import plural
 from stowplan.report.rows import Row
-from stowplan.report.words import figure, participant_lines, plural, tier_label
+from stowplan.report.words import figure, participant_lines, tier_label
 
 MOST = 0.8
 """Share of the gain that the headline calls most of it."""

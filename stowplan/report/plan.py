@@ -11,9 +11,10 @@ from rich.text import Text
 
 from stowplan.answers.verify_plan import PlanVerification
 from stowplan.models.plan import MoveDocument, Plan, PlanTier, WaveDocument
+from stowplan.models.words import plural
 from stowplan.planning.plan import Unresolved
 from stowplan.plugins_compat.compiler.participants import Participants
-from stowplan.report.words import figure, participant_lines, plural, unresolved_words
+from stowplan.report.words import figure, participant_lines, unresolved_words
 
 SHOWN_MOVES = 8
 """Moves of a wave that are shown; ``-o wide`` shows all."""

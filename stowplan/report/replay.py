@@ -9,10 +9,11 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from stowplan.models.words import plural
 from stowplan.planning.replay import Replay
 from stowplan.plans.replay.outcome import Landing, Verdict
 from stowplan.report.rows import Row
-from stowplan.report.words import figure, plural, tier_label
+from stowplan.report.words import figure, tier_label
 
 SHOWN = 20
 """Landings that a table shows; ``-o wide`` shows all."""

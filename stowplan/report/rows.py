@@ -26,23 +26,11 @@ def write_csv(rows: Iterator[Row]) -> str:
 
 
 def comparison_rows(comparison: Comparison) -> Iterator[Row]:
-    """Yield one row a figure, one column a placement."""
-    columns = [column.measures for column in comparison.columns]
-    yield ["figure", *(column.name for column in comparison.columns), "bound"]
-    yield ["placed", *(m.placed for m in columns), ""]
-    yield ["pending", *(m.pending for m in columns), ""]
-    yield ["refused", *(len(m.refused) for m in columns), ""]
-    yield ["moves", *(m.moves for m in columns), ""]
-    for t, outcome in enumerate(comparison.solution.outcome.tiers):
-        tier = outcome.tier
-        yield [tier.name, *(tier.shown(m.values[t]) for m in columns), tier.shown(outcome.bound)]
-    for r, usage in enumerate(columns[0].usage):
-        yield [f"{usage.resource} mean", *(m.usage[r].mean for m in columns), ""]
-        yield [f"{usage.resource} deviation", *(m.usage[r].deviation for m in columns), ""]
-        yield [f"{usage.resource} highest", *(m.usage[r].highest for m in columns), ""]
-    yield ["nodes in use", *(m.nodes_in_use for m in columns), ""]
-    if columns[0].scores is not None:
-        yield ["plugin score per pod", *(m.scores.total if m.scores else "" for m in columns), ""]
+    """Yield one row for each figure, with one column for each placement."""
+    yield ["figure", "unit", *(column.name for column in comparison.columns), "bound"]
+    for figure in comparison.figures:
+        cells = [figure.value(column.measures) for column in comparison.columns]
+        yield [figure.name, figure.unit, *("" if cell is None else cell for cell in (*cells, figure.bound))]
 
 
 def solution_rows(solution: Solution) -> Iterator[Row]:

@@ -3,64 +3,70 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import astuple
 
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 from rich.text import Text
 
-from stowplan.answers.compare import BEST, TODAY, Comparison
-from stowplan.answers.measures import Measures
+from stowplan.answers.compare import Comparison
+from stowplan.answers.figures import FRACTION, Figure, Value
 from stowplan.answers.solve import Solution
 from stowplan.answers.validate import FileTally, PluginTally, Validation
 from stowplan.answers.verify_solution import Verification
-from stowplan.models.problem import Tier
-from stowplan.models.result import Status
+from stowplan.models.words import plural
 from stowplan.plans.move import Move
 from stowplan.plugins_compat.admission import Rejection
 from stowplan.plugins_compat.compiler.participants import Participants
 from stowplan.plugins_compat.simulate import Simulation
-from stowplan.report.figures import SHOWN_MOVES, plural
-from stowplan.report.words import figure, headline, participant_lines, tier_label, violation_lines
+from stowplan.report.limits import SHOWN
+from stowplan.report.tables import ARROW, label_column, plain_table, show_names
+from stowplan.report.words import (
+    figure,
+    headline,
+    known,
+    participant_lines,
+    tier_label,
+    unit_notes,
+    violation_lines,
+)
+
+MANY_COLUMNS = 3
+"""Placements above which the columns of a comparison stand closer together."""
 
 
 def show_comparison(console: Console, comparison: Comparison, *, wide: bool = False) -> None:
-    """Print a comparison; if ``wide``, with the moves."""
+    """Print a comparison; if ``wide``, with every figure and the moves."""
     compiled, solution = comparison.compiled, comparison.solution
-    today = comparison.column(TODAY)
-    assert today is not None
     _lines(console, participant_lines(compiled.participants, len(compiled.snapshot.nodes)))
     console.print()
-    console.print(Text(headline(solution, today.values), style="bold"))
+    console.print(Text(headline(solution), style="bold"))
     console.print()
-    console.print(_comparison_table(comparison))
-    best = comparison.column(BEST)
-    assert best is not None
+    show_figures(console, comparison, wide=wide)
+    console.print()
     _tier_lines(console, solution)
     if wide:
         _move_table(console, solution.moves)
-    _repair_lines(console, today, best)
+    _violation_lines(console, solution)
+    _refused_lines(console, solution.refused)
     _waiting_lines(console, solution)
     _score_note(console, comparison)
     _notes(console, [*compiled.snapshot.notes, *compiled.notes, *comparison.notes])
 
 
-def show_solution(console: Console, solution: Solution, before: Sequence[int], *, wide: bool = False) -> None:
+def show_solution(console: Console, solution: Solution, *, wide: bool = False) -> None:
     """Print a solution and its moves."""
     compiled = solution.compiled
     _lines(console, participant_lines(compiled.participants, len(compiled.snapshot.nodes)))
     console.print()
-    console.print(Text(headline(solution, before), style="bold"))
+    console.print(Text(headline(solution), style="bold"))
     console.print()
     _tier_lines(console, solution)
-    _move_table(console, solution.moves if wide else solution.moves[:SHOWN_MOVES])
-    if not wide and len(solution.moves) > SHOWN_MOVES:
-        console.print(f"… and {len(solution.moves) - SHOWN_MOVES} more; -o wide shows all", style="dim")
-    if solution.evaluation.violations:
-        console.print("Rules that stay exceeded:")
-        _lines(console, violation_lines(solution.evaluation.violations), "  ")
+    _move_table(console, solution.moves if wide else solution.moves[:SHOWN])
+    if not wide and len(solution.moves) > SHOWN:
+        console.print(f"… and {len(solution.moves) - SHOWN} more; -o wide shows all", style="dim")
+    _violation_lines(console, solution)
     _refused_lines(console, solution.refused)
     _waiting_lines(console, solution)
     _notes(console, [*compiled.snapshot.notes, *compiled.notes, *solution.notes])
@@ -73,21 +79,16 @@ def show_simulation(
     _lines(console, participant_lines(participants, len(nodes)))
     console.print()
     outcomes = list(simulation.outcomes.values())
-    placed = [d for d in outcomes if d.node is not None]
+    scheduled = [d for d in outcomes if d.node is not None]
     failed = [d for d in outcomes if d.node is None]
     preempted = f", {len(simulation.preemptions)} preempted" if simulation.preemptions else ""
-    said = f"{len(placed)} of {plural(len(outcomes), 'pod')} placed, {len(failed)} not{preempted}."
-    console.print(Text(said if outcomes else "No pod waits for a node.", style="bold"))
-    shown = outcomes if wide else (failed + placed)[:SHOWN_MOVES]
+    said = f"{len(scheduled)} of {plural(len(outcomes), 'pod')} scheduled, {len(failed)} unscheduled{preempted}."
+    console.print(Text(said if outcomes else "No pod is pending.", style="bold"))
+    shown = outcomes if wide else (failed + scheduled)[:SHOWN]
     if shown:
         console.print()
-        table = Table(box=None, pad_edge=False, header_style="bold")
-        for title in ("POD", "NODE", "WHY NOT"):
-            table.add_column(title, overflow="fold")
-        for decision in shown:
-            node = nodes[decision.node] if decision.node is not None else "-"
-            table.add_row(escape(decision.pod.key), escape(node), escape(decision.message))
-        console.print(table)
+        rows = [(d.pod.key, nodes[d.node] if d.node is not None else "-", d.message) for d in shown]
+        show_names(console, ("POD", "NODE", "REASON"), rows)
     if len(shown) < len(outcomes):
         console.print(f"… and {len(outcomes) - len(shown)} more; -o wide shows all", style="dim")
     _preemption_lines(console, simulation, wide=wide)
@@ -98,15 +99,15 @@ def show_verification(console: Console, verification: Verification) -> None:
     compiled = verification.compiled
     if verification.holds:
         moves = plural(verification.evaluation.moves, "move")
-        admitted = "every pod admitted by the filters"
+        admitted = "every pod passes the filters"
         if verification.refused:
-            admitted = "no pod refused by the filters that is not refused today"
-        console.print(Text(f"Verified: {moves}, {admitted}, no rule exceeded anew.", style="bold green"))
+            admitted = "the filters refuse no pod that they do not refuse today"
+        console.print(Text(f"Verified: {moves}, {admitted}, no new constraint violation.", style="bold green"))
     else:
         console.print(Text(f"Not usable: {plural(len(verification.problems), 'problem')}.", style="bold red"))
-        _lines(console, verification.problems[:SHOWN_MOVES], "  ")
-        if len(verification.problems) > SHOWN_MOVES:
-            console.print(f"  and {len(verification.problems) - SHOWN_MOVES} more; -o json shows all", style="dim")
+        _lines(console, verification.problems[:SHOWN], "  ")
+        if len(verification.problems) > SHOWN:
+            console.print(f"  and {len(verification.problems) - SHOWN} more; -o json shows all", style="dim")
     for tier, value in zip(compiled.problem.tiers, verification.evaluation.values, strict=True):
         console.print(f"{tier_label(tier)}: {figure(tier.shown(value))}", markup=False)
     _refused_lines(console, verification.refused)
@@ -119,16 +120,16 @@ def show_validation(console: Console, validation: Validation) -> None:
     if not validation.complete:
         console.print(Text("Interrupted: what follows is a part.", style="bold"))
     if validation.holds:
-        console.print(Text(f"{decisions}: every one is ours.", style="bold green" if validation.complete else "bold"))
+        console.print(Text(f"{decisions}: all reproduced.", style="bold green" if validation.complete else "bold"))
     else:
         different = sum(tally.different for tally in validation.files)
         total = plural(validation.total, "difference")
-        console.print(Text(f"{decisions}: not ours are {different:,} ({total}).", style="bold red"))
+        console.print(Text(f"{decisions}: {different:,} not reproduced ({total}).", style="bold red"))
     console.print()
-    console.print(_tally_table("FILE", ("CASES", "PODS", "DIFFERENT"), validation.files))
+    _tally_table(console, "FILE", ("CASES", "PODS", "DIFFERENT"), validation.files)
     console.print()
     plugins = sorted(validation.plugins.values(), key=lambda tally: tally.plugin)
-    console.print(_tally_table("PLUGIN", ("REFUSALS", "SCORES", "DIFFERENT"), plugins))
+    _tally_table(console, "PLUGIN", ("REFUSALS", "SCORES", "DIFFERENT"), plugins)
     if validation.findings:
         console.print("\nThe first differences:")
     for found in validation.findings:
@@ -139,91 +140,82 @@ def show_validation(console: Console, validation: Validation) -> None:
         console.print(f"  and {validation.total - len(validation.findings):,} more; --show keeps more", style="dim")
 
 
-def _tally_table(first: str, others: Sequence[str], tallies: Sequence[FileTally] | Sequence[PluginTally]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column(first, overflow="fold")
+def _tally_table(
+    console: Console, first: str, others: Sequence[str], tallies: Sequence[FileTally] | Sequence[PluginTally]
+) -> None:
+    table = plain_table()
+    label_column(table, first, [astuple(tally)[0] for tally in tallies])
     for title in others:
-        table.add_column(title, justify="right")
+        table.add_column(title, justify="right", no_wrap=True)
     for tally in tallies:
         name, *counts = astuple(tally)
         table.add_row(escape(name), *(f"{count:,}" for count in counts), style="red" if counts[-1] else "")
-    return table
+    console.print(table)
 
 
 # -- parts ----------------------------------------------------------------------------------------------------
 
 
-def _comparison_table(comparison: Comparison) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("")
-    for column in comparison.columns:
-        table.add_column(column.name.replace(", ", ",\n"), justify="right")
-    table.add_column("bound", justify="right", style="dim")
-
-    def row(title: str, value: Callable[[Measures], str], bound: str = "") -> None:
-        cells = [value(column.measures) for column in comparison.columns]
-        table.add_row(escape(title), *(escape(cell) for cell in cells), bound)
-
-    row("pods with a node", lambda m: f"{m.placed:,}")
-    row("pods without", lambda m: f"{m.pending:,}")
-    row("refused by filters", lambda m: f"{len(m.refused):,}")
-    row("moves", lambda m: f"{m.moves:,}")
-    for t, outcome in enumerate(comparison.solution.outcome.tiers):
-        row(outcome.tier.name, _value_of(outcome.tier, t), figure(outcome.tier.shown(outcome.bound)))
-    for r, usage in enumerate(comparison.columns[0].measures.usage):
-        row(f"{usage.resource} requested", lambda m, r=r: f"{m.usage[r].mean:.1%}")  # type: ignore[misc]
-        row("  deviation of nodes", lambda m, r=r: f"{m.usage[r].deviation:.1%}")  # type: ignore[misc]
-        row("  fullest node", lambda m, r=r: f"{m.usage[r].highest:.0%}")  # type: ignore[misc]
-    row("nodes in use", lambda m: f"{m.nodes_in_use:,}")
-    if comparison.columns[0].measures.scores is not None:
-        row("plugin score per pod", lambda m: f"{m.scores.total:.1f}" if m.scores and m.scores.scored else "-")
-    return table
+def show_figures(console: Console, comparison: Comparison, *, wide: bool = False) -> None:
+    """Print the figures of a comparison as a table; if ``wide``, all of them, with their units."""
+    found = [one for one in comparison.figures if wide or not one.detail]
+    names = [column.name for column in comparison.columns]
+    table = plain_table(tight=len(names) > MANY_COLUMNS)
+    label_column(table, "", [one.title for one in found])
+    for name in names:
+        table.add_column(name.replace(", ", ",\n"), justify="right", no_wrap=True)
+    table.add_column("bound", justify="right", style="dim", no_wrap=True)
+    if wide:
+        table.add_column("unit", style="dim", no_wrap=True)
+    for one in found:
+        cells = [_cell(one, one.value(column.measures)) for column in comparison.columns]
+        bound = figure(one.bound) if one.bound is not None else ""
+        table.add_row(escape(one.title), *cells, bound, *([escape(one.unit)] if wide else []))
+    console.print(table)
+    units = [one.unit for one in found if one.bound is not None]
+    _lines(console, ["Lower is better in the rows with a bound.", *unit_notes(units)])
 
 
-def _value_of(tier: Tier, t: int) -> Callable[[Measures], str]:
-    return lambda m: figure(tier.shown(m.values[t]))
+def _cell(one: Figure, value: Value) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.1%}" if one.unit == FRACTION else figure(value)
 
 
 def _tier_lines(console: Console, solution: Solution) -> None:
-    for tier in solution.outcome.tiers:
-        if tier.value == 0 and tier.bound == 0:
-            continue
-        bound = f"bound {figure(tier.tier.shown(tier.bound))} by {tier.bound_by}, gap {tier.gap:.1%}"
-        proof = f"proven optimal by {tier.bound_by}" if tier.status is Status.OPTIMAL else bound
-        console.print(f"{tier_label(tier.tier)}: {figure(tier.tier.shown(tier.value))}, {proof}", markup=False)
+    for outcome in solution.outcome.tiers:
+        if outcome.value or outcome.bound:
+            tier = outcome.tier
+            value, bound = tier.shown(outcome.value), tier.shown(outcome.bound)
+            line = f"{tier_label(tier)}: {figure(value)}, {known(value, bound, outcome.bound_by)}"
+            console.print(line, markup=False)
 
 
 def _move_table(console: Console, moves: Sequence[Move]) -> None:
-    if not moves:
-        return
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for title in ("POD", "FROM", "", "TO"):
-        table.add_column(title, overflow="fold")
-    for move in moves:
-        source, target = move.source or "(pending)", move.target or "(none)"
-        table.add_row(escape(move.pod.key), escape(source), "→", escape(target))
-    console.print(table)
+    rows = [(move.pod.key, move.source or "(pending)", ARROW, move.target or "(none)") for move in moves]
+    if rows:
+        show_names(console, ("POD", "FROM", "", "TO"), rows)
 
 
-def _repair_lines(console: Console, today: Measures, best: Measures) -> None:
-    if not today.violations:
-        return
-    mended = len(today.violations) - len(best.violations)
-    console.print(
-        f"Rules exceeded today at {plural(len(today.violations), 'place')}: "
-        f"{mended} mended, {len(best.violations)} left, none worse."
-    )
-    _lines(console, violation_lines(best.violations), "  ")
+def _violation_lines(console: Console, solution: Solution) -> None:
+    today, left = solution.before.violations, solution.evaluation.violations
+    if today:
+        resolved = len(today) - len(left)
+        counted = plural(len(today), "constraint violation")
+        console.print(f"{counted} today: {resolved} resolved, {len(left)} remaining, none worse.")
+        _lines(console, violation_lines(left), "  ")
 
 
 def _refused_lines(console: Console, refused: Sequence[Rejection], most: int = 5) -> None:
     if not refused:
         return
     plugins = Counter(rejection.status.plugin for rejection in refused)
-    counted = ", ".join(f"{count} by {plugin}" for plugin, count in plugins.most_common())
-    stand = "it stands, as today" if len(refused) == 1 else "they stand, as today"
-    console.print(f"{plural(len(refused), 'pod')} would be refused where {stand}: {counted}")
+    counted = ", ".join(f"{plugin} ({count})" for plugin, count in plugins.most_common())
+    one = len(refused) == 1
+    console.print(f"{plural(len(refused), 'pod')} {'violates' if one else 'violate'} a filter, as today: {counted}")
     _lines(console, [str(rejection) for rejection in refused[:most]], "  ")
+    if len(refused) > most:
+        console.print(f"  and {len(refused) - most} more; -o json shows all", style="dim")
 
 
 def _preemption_lines(console: Console, simulation: Simulation, *, wide: bool) -> None:
@@ -231,10 +223,10 @@ def _preemption_lines(console: Console, simulation: Simulation, *, wide: bool) -
         return
     console.print()
     console.print("Preempted:")
-    shown = simulation.preemptions if wide else simulation.preemptions[:SHOWN_MOVES]
+    shown = simulation.preemptions if wide else simulation.preemptions[:SHOWN]
     for p in shown:
         node = simulation.assignment.get(p.victim.key)
-        then = f"now on {node}" if node else "now without a node"
+        then = f"now on {node}" if node else "now unscheduled"
         _lines(console, [f"{p.victim.key} on {p.node} by {p.preemptor.key}, {then}"], "  ")
     if len(shown) < len(simulation.preemptions):
         console.print(f"  and {len(simulation.preemptions) - len(shown)} more; -o wide shows all", style="dim")
@@ -243,7 +235,7 @@ def _preemption_lines(console: Console, simulation: Simulation, *, wide: bool) -
 def _waiting_lines(console: Console, solution: Solution, most: int = 5) -> None:
     if not solution.waiting:
         return
-    console.print(f"{plural(len(solution.waiting), 'pod')} without a node:")
+    console.print(f"{plural(len(solution.waiting), 'pod')} unscheduled:")
     alike: dict[str, list[str]] = {}
     for pod, message in solution.waiting:
         alike.setdefault(message, []).append(pod.key)
@@ -257,7 +249,7 @@ def _waiting_lines(console: Console, solution: Solution, most: int = 5) -> None:
 def _score_note(console: Console, comparison: Comparison) -> None:
     scores = comparison.columns[-1].measures.scores
     if scores is not None and scores.scored < scores.pods:
-        console.print(f"Plugin scores are means of {scores.scored} of {scores.pods} pods.", style="dim")
+        console.print(f"Plugin scores are means over {scores.scored} of {scores.pods} pods.", style="dim")
 
 
 def _notes(console: Console, notes: Sequence[str]) -> None:

@@ -1,19 +1,20 @@
-"""Sentences and figures, shared by all reports."""
+"""Sentences and numbers, shared by all reports."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from stowplan.answers.solve import Solution
+from stowplan.models.plan import PlanTier
 from stowplan.models.problem import Tier
-from stowplan.models.result import Outcome, Status
+from stowplan.models.result import TRIVIAL, Outcome, Status
 from stowplan.models.snapshot import Participation
+from stowplan.models.words import plural
 from stowplan.optimizer.evaluate import ConstraintViolation
 from stowplan.planning.plan import Unresolved
 from stowplan.plugins_compat.compiler.participants import Participants
 from stowplan.plugins_compat.requests import CPU, EPHEMERAL, MEMORY
-from stowplan.report.figures import plural as plural
 
 BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi")
 
@@ -41,78 +42,120 @@ def amount(resource: str, value: int) -> str:
 
 def participant_lines(participants: Participants, nodes: int) -> list[str]:
     """Account for every pod."""
-    counts = {standing: participants.count(standing) for standing in Participation}
-    sum_up = " + ".join(f"{counts[standing]} {standing.value}" for standing in Participation)
+    counts = {participation: participants.count(participation) for participation in Participation}
+    sum_up = " + ".join(f"{count} {participation.value}" for participation, count in counts.items())
     lines = [f"{plural(nodes, 'node')}, {plural(len(participants.pods), 'pod')} = {sum_up}"]
     lines += _because("fixed", participants.reasons(Participation.FIXED))
-    return lines + _because("pending, not offered to the solver", participants.reasons(Participation.PENDING))
+    return lines + _because("pending, outside the model", participants.reasons(Participation.PENDING))
+
+
+def reason_counts(reasons: Mapping[str, int], most: int) -> str:
+    """Count reasons, the most frequent first; what follows a colon is particular to a pod, and left out."""
+    counts: Counter[str] = Counter()
+    for reason, count in reasons.items():
+        counts[reason.partition(": ")[0]] += count
+    shown = ", ".join(f"{reason} ({count})" for reason, count in counts.most_common(most))
+    more = len(counts) - most
+    return shown + (f", and {plural(more, 'more reason')}" if more > 0 else "")
 
 
 def _because(what: str, reasons: Counter[str], most: int = 6) -> list[str]:
-    if not reasons:
-        return []
-    shown = ", ".join(f"{count} {reason}" for reason, count in reasons.most_common(most))
-    more = len(reasons) - most
-    return [f"{what}: {shown}" + (f", and {more} more reasons" if more > 0 else "")]
+    return [f"{what}: {reason_counts(reasons, most)}"] if reasons else []
 
 
-def headline(solution: Solution, before: Sequence[int]) -> str:
-    """Say in one sentence what the best placement brings.
-
-    Parameters
-    ----------
-    before
-        Value of each tier today.
-    """
+def headline(solution: Solution) -> str:
+    """Say in one sentence what the best placement brings."""
     outcome = solution.outcome
-    changed = [
-        f"{tier.tier.name} {figure(tier.tier.shown(old))} → {figure(tier.tier.shown(tier.value))}"
-        for tier, old in zip(outcome.tiers, before, strict=True)
-        if old != tier.value
-    ]
     if not solution.moves:
-        known = "proven optimal" if outcome.status is Status.OPTIMAL else "the best found"
         unresolved = Unresolved(len(solution.evaluation.violations), len(solution.waiting))
         if unresolved:
-            return f"Nothing helps: {unresolved_words(unresolved)}, and today's placement is {known}{_gap(outcome)}."
-        return f"Nothing to do: today's placement is {known}{_gap(outcome)}."
+            return f"{no_improvement(outcome.status)}: {unresolved_words(unresolved)}{_gap(outcome)}."
+        if outcome.status is Status.OPTIMAL:
+            return "Nothing to do: today's placement is proven optimal."
+        return f"Nothing to do: no better placement than today's was found{_gap(outcome)}."
+    changed = [
+        change(tier.tier.name, tier.tier.shown(old), tier.tier.shown(tier.value))
+        for tier, old in zip(outcome.tiers, solution.before.values, strict=True)
+        if old != tier.value
+    ]
     moved = solution.evaluation.moves
-    placed = sum(1 for move in solution.moves if not move.source)
+    scheduled = sum(1 for move in solution.moves if not move.source)
     lost = sum(1 for move in solution.moves if not move.target)
     does = [f"move {plural(moved - lost, 'pod')}"] if moved - lost else []
-    does += [f"place {plural(placed, 'pending pod')}"] if placed else []
-    does += [f"give up {plural(lost, 'pod')}"] if lost else []
-    brings = ", ".join(changed) or "nothing changes in value"
-    proof = "proven optimal" if outcome.status is Status.OPTIMAL else "not proven"
+    does += [f"schedule {plural(scheduled, 'pending pod')}"] if scheduled else []
+    does += [f"preempt {plural(lost, 'pod')}"] if lost else []
+    brings = ", ".join(changed) or "no objective changes"
+    proof = "; proven optimal" if outcome.status is Status.OPTIMAL else _gap(outcome)
     sentence = " and ".join(does)
-    return f"{sentence[0].upper()}{sentence[1:]}: {brings}; {proof}{_gap(outcome)}."
+    return f"{sentence[0].upper()}{sentence[1:]}: {brings}{proof}."
+
+
+def no_improvement(status: str) -> str:
+    """Say that nothing better is known, or that there is nothing better."""
+    return "No improvement possible (proven)" if status == Status.OPTIMAL else "No improvement found"
 
 
 def unresolved_words(unresolved: Unresolved) -> str:
-    """Say what is wrong with a placement."""
-    words = [f"rules are exceeded at {plural(unresolved.exceeded, 'place')}"] if unresolved.exceeded else []
-    words += [f"{plural(unresolved.waiting, 'pod')} cannot be placed"] if unresolved.waiting else []
+    """Say what stays wrong with a placement."""
+    words = []
+    if unresolved.waiting:
+        words.append(f"{plural(unresolved.waiting, 'pod')} {'stays' if unresolved.waiting == 1 else 'stay'} pending")
+    if unresolved.exceeded:
+        remain = "remains" if unresolved.exceeded == 1 else "remain"
+        words.append(f"{plural(unresolved.exceeded, 'constraint violation')} {remain}")
     return ", ".join(words)
 
 
+def change(name: str, then: float, now: float) -> str:
+    """Say how an objective changes."""
+    return f"{name} {figure(then)} → {figure(now)}"
+
+
 def _gap(outcome: Outcome) -> str:
-    open_tiers = [tier for tier in outcome.tiers if tier.status is not Status.OPTIMAL]
-    if not open_tiers:
+    """Say how much is known of the first objective that may be improved; nothing where none may be."""
+    tier = next((tier for tier in outcome.tiers if tier.status is not Status.OPTIMAL), None)
+    if tier is None:
         return ""
-    first = open_tiers[0]
-    return f" ({first.tier.name}: the optimum is at most {first.gap:.1%} lower)"
+    if not tier.bound:
+        return f"; not proven optimal, no lower bound of {tier.tier.name} yet"
+    return f"; not proven optimal, gap of {tier.tier.name} {tier.gap:.1%}"
 
 
-def tier_label(tier: Tier) -> str:
+def known(value: float, bound: float, by: str) -> str:
+    """Say what is proven of a value.
+
+    Parameters
+    ----------
+    value, bound
+        As shown, in the unit of the tier.
+    by
+        What proved the bound.
+    """
+    if value <= bound:
+        return f"optimal ({by})" if by == TRIVIAL else f"proven optimal by {by}"
+    if bound <= 0:
+        return "no lower bound yet"
+    return f"lower bound {figure(bound)} by {by}, gap {(value - bound) / value:.1%}"
+
+
+def tier_label(tier: Tier | PlanTier) -> str:
     """Name a tier with its unit."""
     return f"{tier.name} [{tier.unit}]" if tier.unit else tier.name
 
 
+def unit_notes(units: Iterable[str]) -> list[str]:
+    """Explain what the units of objectives mean."""
+    pairs = "pair: two pods of one workload in one topology domain"
+    variance = "pp²: variance of utilization over nodes, in squared percentage points"
+    told = " ".join(units)
+    return [note for word, note in (("pp²", variance), ("pair", pairs)) if word in told]
+
+
 def violation_lines(violations: Sequence[ConstraintViolation], most: int = 10) -> list[str]:
-    """Say where rules are exceeded."""
+    """Say where rules are violated, and by how much."""
     lines = []
     for violation in violations[:most]:
         now, then = (amount(violation.origin.what, value) for value in (violation.amount, violation.before))
-        change = f"was {then}" if violation.amount != violation.before else "as before"
-        lines.append(f"{violation.origin} at {violation.place}: {now} over ({change})")
-    return lines + ([f"and {len(violations) - most} more places"] if len(violations) > most else [])
+        changed = f"today {then}" if violation.amount != violation.before else "as today"
+        lines.append(f"{violation.origin} at {violation.place}: {now} too much ({changed})")
+    return lines + ([f"and {len(violations) - most} more"] if len(violations) > most else [])

@@ -11,7 +11,7 @@ from pathlib import Path
 from stowplan.models.errors import InputError
 from stowplan.models.plan import Plan
 from stowplan.models.quantity import parse_quantity
-from stowplan.report.figures import plural
+from stowplan.models.words import plural
 from stowplan.serving.journal import Journal
 from stowplan.serving.server import Server, Serving, serve
 

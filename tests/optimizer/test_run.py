@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from stowplan.models.problem import Origin, Placement, Prefer, Problem, Tier, Weighted
-from stowplan.models.result import NOT_NEGATIVE, Status
+from stowplan.models.result import TRIVIAL, Status
 from stowplan.models.stop import Stop
 from stowplan.optimizer.evaluate import Evaluator
 from stowplan.optimizer.run import Run, silent
@@ -30,17 +30,17 @@ def run_of(*tables: list[int], gap: float = 0.0) -> Run:
 def test_a_refuted_bound_is_dropped_and_named() -> None:
     run = run_of([9, 4])
     run.raise_bound(0, 6, "a wrong proof")
-    assert run.offer(Placement.of([(0, 1, 1)]), "search")
+    assert run.offer(Placement.of([(0, 1, 1)]), "annealing")
     assert run.bounds == [0]
-    assert run.notes == ["a wrong proof claimed that tier 0 cannot be below 6, yet search found 4: bound dropped"]
+    assert run.notes == ["a wrong proof claimed that tier 0 cannot be below 6, yet annealing found 4: bound dropped"]
     (tier,) = run.outcome().tiers
-    assert (tier.value, tier.bound, tier.bound_by) == (4, 0, NOT_NEGATIVE)
+    assert (tier.value, tier.bound, tier.bound_by) == (4, 0, TRIVIAL)
 
 
 def test_a_bound_holds_while_no_earlier_tier_has_become_worse() -> None:
     run = run_of([5, 3], [7, 6])
     run.raise_bound(1, 6, "a proof")
-    assert run.offer(Placement.of([(0, 1, 1)]), "search")
+    assert run.offer(Placement.of([(0, 1, 1)]), "annealing")
     assert run.bounds == [0, 6]
     assert not run.notes
 
@@ -50,7 +50,7 @@ def test_a_bound_of_a_tier_is_forgotten_once_an_earlier_one_has_become_worse() -
     run.raise_bound(0, 3, "a proof")
     run.raise_bound(1, 1, "a proof")
     run.raise_bound(2, 7, "a proof for 1 in tier 1")
-    assert run.offer(Placement.of([(0, 1, 1)]), "search")
+    assert run.offer(Placement.of([(0, 1, 1)]), "annealing")
     assert run.bounds == [3, 1, 0]
     assert [run.has_bound(tier) for tier in range(3)] == [True, True, False]
     assert not run.notes

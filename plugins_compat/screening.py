@@ -1,0 +1,116 @@
+"""Finds pods that the filters certainly admit where they are, many nodes at a time.
+
+To judge a placement, every pod is taken off its node and offered to it again. Most pods pass, and most filters answer
+for a node without regard to the pods of other nodes. Those filters are asked about all nodes with pods of a signature
+at once; only the others need each pod to be taken off in turn. Whatever is not certain here is left to the full cycle,
+which alone says why a pod is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from stowplan.models.arrays import Bools, Ints
+from stowplan.models.kubernetes import Pod
+from stowplan.plugins_compat.framework.diagnosis import CycleState
+from stowplan.plugins_compat.framework.framework import Framework
+from stowplan.plugins_compat.framework.plugin import Plugin, implements
+from stowplan.plugins_compat.framework.status import Code, NodeSet, Status
+
+SUCCESS = int(Code.SUCCESS)
+
+
+def surely_admitted(framework: Framework, pod: Pod, nodes: Ints) -> Bools:
+    """``[nodes]`` where the filters admit a pod that is there already, once it is taken off.
+
+    What is true is certain; what is false may be admitted all the same.
+
+    Parameters
+    ----------
+    pod
+        Any pod of the signature.
+    nodes
+        Different nodes, each with a pod of the signature on it. The cluster is left as it was.
+    """
+    if framework.state.nominator:
+        return np.zeros(len(nodes), dtype=np.bool_)
+    screen = _Screen(framework, pod)
+    passed = screen.ask_together(nodes)
+    if screen.apart:
+        for position in np.flatnonzero(passed).tolist():
+            passed[position] = screen.ask_alone(int(nodes[position]))
+    return passed
+
+
+class _Screen:
+    """The plugins of a profile, as the pods of one signature meet them.
+
+    Attributes
+    ----------
+    apart
+        Plugins to which the pod itself, on its node, makes a difference beyond its requests there.
+    together
+        Filters that may be asked about all nodes at once.
+    """
+
+    def __init__(self, framework: Framework, pod: Pod) -> None:
+        self.state = framework.state
+        self.cycle = framework.cycle(pod)
+        self.pre_filters, self.filters = framework.pre_filters, framework.filters
+        involved = dict.fromkeys([*framework.pre_filters, *framework.filters])
+        self.apart = {plugin for plugin in involved if self._counts_pods(plugin)}
+        self.together = [plugin for plugin in framework.filters if plugin not in self.apart]
+
+    def _counts_pods(self, plugin: Plugin) -> bool:
+        if plugin.reads == "nothing" or plugin.idle(self.cycle):
+            return False
+        return plugin.reads == "pods" or implements(type(plugin), "pre_filter")
+
+    def ask_together(self, nodes: Ints) -> Bools:
+        """``[nodes]`` where every plugin that may be asked at once admits the pod."""
+        passed = self._prepared(self.cycle, (p for p in self.pre_filters if p not in self.apart), nodes)
+        requested, own = self.state.requested, self.state.vector(self.cycle.signature)[:, None]
+        requested[:, nodes] -= own
+        try:
+            self._filter(self.cycle, self.together, nodes, passed)
+        finally:
+            requested[:, nodes] += own
+        return passed
+
+    def ask_alone(self, node: int) -> bool:
+        """Whether the other plugins admit the pod to one node, from which it is taken meanwhile."""
+        cycle = CycleState(self.cycle.pod, self.cycle.signature, dict(self.cycle.data), set(self.cycle.skipped))
+        here = np.array([node], dtype=np.int64)
+        self.state.forget(cycle.signature, node)
+        try:
+            passed = self._prepared(cycle, (p for p in self.pre_filters if p in self.apart), here)
+            self._filter(cycle, (p for p in self.filters if p in self.apart), here, passed)
+            return bool(passed[0])
+        finally:
+            self.state.assume(cycle.signature, node)
+
+    def _prepared(self, cycle: CycleState, plugins: Iterable[Plugin], nodes: Ints) -> Bools:
+        """``[nodes]`` that are left when PreFilter was run."""
+        passed = np.ones(len(nodes), dtype=np.bool_)
+        for plugin in plugins:
+            answer = plugin.pre_filter(cycle)
+            if isinstance(answer, NodeSet):
+                names = answer.names
+                passed &= np.array([self.state.nodes[node].name in names for node in nodes.tolist()], dtype=np.bool_)
+            elif isinstance(answer, Status) and answer.code is Code.SKIP:
+                cycle.skipped.add(plugin.name)
+            elif isinstance(answer, Status):
+                passed[:] = False
+        return passed
+
+    def _filter(self, cycle: CycleState, plugins: Iterable[Plugin], nodes: Ints, passed: Bools) -> None:
+        """Clear the nodes that some plugin rejects."""
+        alive = nodes if passed.all() else nodes[passed]
+        for plugin in plugins:
+            if plugin.name not in cycle.skipped and len(alive):
+                failed = plugin.filter(cycle, alive) != SUCCESS
+                if failed.any():
+                    passed[passed] = ~failed
+                    alive = alive[~failed]

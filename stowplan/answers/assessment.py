@@ -1,0 +1,84 @@
+"""What is known about the assignments of one compiled snapshot: the values of the model, the word of the filters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from stowplan.models.assignment import Assignment
+from stowplan.optimizer.evaluate import Evaluation, Evaluator
+from stowplan.plugins_compat.admission import AdmissionCheck, Rejection
+from stowplan.plugins_compat.compiler.compile import Compiled
+from stowplan.plugins_compat.framework.framework import Framework
+
+
+class Assessor:
+    """Assesses assignments of one compiled snapshot: by the rules and tiers of its problem, and by the real filters.
+
+    What depends on the problem alone is computed once, and so is what the filters say about an assignment.
+
+    Parameters
+    ----------
+    admission
+        Of the same snapshot, profile and signatures, where problems that differ in their rules share one.
+    """
+
+    def __init__(self, compiled: Compiled, admission: AdmissionCheck | None = None) -> None:
+        self.compiled = compiled
+        self.evaluator = Evaluator(compiled.problem)
+        self._admission = admission
+
+    @cached_property
+    def admission(self) -> AdmissionCheck:
+        """The filters; they are not made before they are asked."""
+        compiled = self.compiled
+        return self._admission or AdmissionCheck(compiled.snapshot, compiled.profile, compiled.signatures)
+
+    @cached_property
+    def today(self) -> Assessment:
+        """The assignment of the snapshot."""
+        return self.assess(self.compiled.snapshot.assignment)
+
+    def assess(self, assignment: Assignment) -> Assessment:
+        """Return an assignment with what is known about it; what is not asked for is not computed."""
+        return Assessment(self, assignment)
+
+    def values(self, assignment: Assignment) -> tuple[int, ...]:
+        """Return the value of each tier."""
+        return self.assess(assignment).evaluation.values
+
+
+@dataclass(frozen=True, eq=False)
+class Assessment:
+    """An assignment, and what is known about it.
+
+    Parameters
+    ----------
+    assignment
+        Of every pod that has a node, fixed pods included.
+    """
+
+    assessor: Assessor
+    assignment: Assignment
+
+    @cached_property
+    def evaluation(self) -> Evaluation:
+        """Values, constraint violations and moves, as the model has them."""
+        return self.assessor.evaluator.evaluate(self.assessor.compiled.placement(self.assignment))
+
+    @cached_property
+    def refused(self) -> Sequence[Rejection]:
+        """Pods that the filters would not admit to the nodes that they are on."""
+        return self.assessor.admission.refused(self.assignment)
+
+    @property
+    def framework(self) -> Framework:
+        """A framework on the cluster as assigned; it holds until another assessment is asked."""
+        return self.assessor.admission.framework(self.assignment)
+
+    @property
+    def newly_refused(self) -> list[Rejection]:
+        """Pods that the filters refuse here, and do not refuse on the same node today."""
+        before = {(rejection.pod.key, rejection.node) for rejection in self.assessor.today.refused}
+        return [rejection for rejection in self.refused if (rejection.pod.key, rejection.node) not in before]

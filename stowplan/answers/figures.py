@@ -1,0 +1,136 @@
+"""The figures of a comparison: one table of them, from which every form of output is made.
+
+A figure that is added here is in the table on the terminal, in CSV, and in JSON.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from stowplan.answers.measures import Measures, Usage
+from stowplan.models.result import TierOutcome
+from stowplan.plugins_compat.requests import CPU, EPHEMERAL, MEMORY
+
+FRACTION = "fraction"
+"""Unit of shares: 1 is all."""
+
+Value = int | float | None
+"""A figure; ``None`` where there is nothing to measure."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One figure of a placement.
+
+    Parameters
+    ----------
+    key
+        Path of the figure in JSON; joined with dots, its name in CSV.
+    title
+        Its name in the table on the terminal.
+    unit
+        What it is measured in; empty for scores and other plain numbers.
+    value
+        Reads it from the measures of a placement.
+    bound
+        A proven lower bound, for tiers.
+    detail
+        Whether only the wide table shows it.
+    """
+
+    key: tuple[str, ...]
+    title: str
+    unit: str
+    value: Callable[[Measures], Value]
+    bound: float | None = None
+    detail: bool = False
+
+    @property
+    def name(self) -> str:
+        """The key in one word."""
+        return ".".join(self.key)
+
+
+def figures(tiers: Sequence[TierOutcome], columns: Sequence[Measures]) -> list[Figure]:
+    """Return the figures of some placements of one problem, in the order in which they are shown.
+
+    Parameters
+    ----------
+    tiers
+        What is known of the best of them.
+    columns
+        They name the resources and the plugins.
+    """
+    found = [
+        Figure(("scheduled",), "pods scheduled", "pods", lambda m: m.scheduled),
+        Figure(("unscheduled",), "pods unscheduled", "pods", lambda m: m.unscheduled),
+        Figure(("moves",), "moves", "pods", lambda m: m.moves),
+        Figure(("refused",), "filter violations", "pods", lambda m: len(m.refused)),
+        Figure(("violations",), "places in violation", "places", lambda m: len(m.violations), detail=True),
+    ]
+    found += [_tier(t, outcome) for t, outcome in enumerate(tiers)]
+    for r, usage in enumerate(columns[0].usage):
+        found += _usage(r, usage.resource)
+    found.append(Figure(("nodesInUse",), "nodes in use", "nodes", lambda m: m.nodes_in_use))
+    if any(measures.scores is not None for measures in columns):
+        found += _scores(columns)
+    return found
+
+
+def values(found: Sequence[Figure], measures: Measures) -> dict[str, Any]:
+    """Return the figures of one placement as a tree, by the parts of their keys."""
+    tree: dict[str, Any] = {}
+    for figure in found:
+        branch = tree
+        for part in figure.key[:-1]:
+            branch = branch.setdefault(part, {})
+        branch[figure.key[-1]] = figure.value(measures)
+    return tree
+
+
+def _tier(t: int, outcome: TierOutcome) -> Figure:
+    tier = outcome.tier
+    return Figure(
+        ("tiers", tier.name), tier.name, tier.unit, lambda m: tier.shown(m.values[t]), tier.shown(outcome.bound)
+    )
+
+
+def _usage(r: int, resource: str) -> list[Figure]:
+    unit = {CPU: "millicores", MEMORY: "bytes", EPHEMERAL: "bytes"}.get(resource, "")
+    name = resource.rpartition("/")[2]
+
+    def one(key: str, title: str, unit: str, value: Callable[[Usage], Value], *, detail: bool = False) -> Figure:
+        return Figure(("usage", resource, key), title, unit, lambda m: value(m.usage[r]), detail=detail)
+
+    return [
+        one("mean", f"{name} requested", FRACTION, lambda u: u.mean),
+        one("deviation", "  standard deviation", FRACTION, lambda u: u.deviation),
+        one("highest", "  fullest node", FRACTION, lambda u: u.highest),
+        one("plainDeviation", "  unweighted deviation", FRACTION, lambda u: u.plain_deviation, detail=True),
+        one("requested", "  amount requested", unit, lambda u: u.requested, detail=True),
+        one("allocatable", "  amount allocatable", unit, lambda u: u.allocatable, detail=True),
+    ]
+
+
+def _scores(columns: Sequence[Measures]) -> list[Figure]:
+    plugins = sorted({plugin for m in columns if m.scores is not None for plugin in m.scores.by_plugin})
+
+    def of(plugin: str) -> Callable[[Measures], Value]:
+        return lambda m: _scored(m).get(plugin)
+
+    return [
+        Figure(
+            ("scores", "total"), "plugin score per pod", "", lambda m: sum(s) if (s := _scored(m).values()) else None
+        ),
+        *(Figure(("scores", "byPlugin", plugin), f"  {plugin}", "", of(plugin), detail=True) for plugin in plugins),
+        Figure(("scores", "scored"), "  pods scored", "pods", lambda m: m.scores and m.scores.scored, detail=True),
+        Figure(("scores", "pods"), "  of pods", "pods", lambda m: m.scores and m.scores.pods, detail=True),
+    ]
+
+
+def _scored(measures: Measures) -> Mapping[str, float]:
+    """Return the mean score of each plugin; none where no pod was scored."""
+    scores = measures.scores
+    return scores.by_plugin if scores is not None and scores.scored else {}

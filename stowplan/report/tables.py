@@ -1,0 +1,49 @@
+"""Tables that fit a terminal: names are never broken, and labels wrap at spaces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from rich.console import Console
+from rich.markup import escape
+from rich.measure import Measurement
+from rich.table import Table
+from rich.text import Text
+
+ARROW = "→"
+
+
+def plain_table(*, tight: bool = False) -> Table:
+    """Return a table without lines."""
+    return Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1 if tight else 2, 0, 0))
+
+
+def label_column(table: Table, title: str, labels: Iterable[str]) -> None:
+    """Add the first column: a label wraps at its spaces where there is no room for it."""
+    longest = max((len(word) for label in labels for word in label.split()), default=0)
+    table.add_column(escape(title), min_width=longest, overflow="fold")
+
+
+def show_names(
+    console: Console, titles: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[str] = ()
+) -> None:
+    """Print a table of names; where it is wider than the terminal, each row on lines of its own instead.
+
+    Parameters
+    ----------
+    right
+        Titles of the columns that are aligned to the right.
+    """
+    table = plain_table()
+    for title in titles:
+        table.add_column(title, no_wrap=True, justify="right" if title in right else "left")
+    for row in rows:
+        table.add_row(*(escape(cell) for cell in row))
+    if Measurement.get(console, console.options.update(max_width=10_000), table).maximum <= console.width:
+        console.print(table)
+        return
+    for row in rows:
+        names = [cell for title, cell in zip(titles, row, strict=True) if cell and title not in right]
+        numbers = [cell for title, cell in zip(titles, row, strict=True) if cell and title in right]
+        console.print(Text(" ".join([*numbers, names[0]])), soft_wrap=True)
+        console.print(Text("    " + "  ".join(names[1:])), soft_wrap=True)
