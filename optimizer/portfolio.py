@@ -121,7 +121,7 @@ class _Portfolio:
             self.anneal(0.35 if self.exact else 0.55)
             patterns = patterns or self._patterns()
         if not self.exact:
-            run.note("too large for the exact model: answered by search, with bounds from relaxations")
+            run.note("too large for the exact model: solved by local search, with bounds from relaxations")
         for tier in self.tiers:
             if tier >= leading:
                 self._close_by_columns(patterns, tier, 0.6, len(self.tiers))
@@ -149,7 +149,7 @@ class _Portfolio:
         run = self.run
         if run.over or run.closed:
             return
-        with run.stage("search", share) as deadline:
+        with run.stage("annealing", share) as deadline:
             # Every round's best is offered as it is found, the last one's too.
             anneal(
                 run.evaluator,
@@ -159,7 +159,7 @@ class _Portfolio:
                 floor=run.enough,
                 tiers=tiers,
                 calibrations=self.calibrations,
-                found=lambda placement: run.offer(placement, "search"),
+                found=lambda placement: run.offer(placement, "annealing"),
             )
             self.rounds += 1
 
@@ -177,16 +177,16 @@ class _Portfolio:
         run = self.run
         if engine is None or run.over or not run.is_open(tier):
             return
-        with run.stage("patterns", share, tier) as deadline:
+        with run.stage("column generation", share, tier) as deadline:
             try:
                 outcome = engine.close_tier(tier, run.values[:tier], run.best, deadline)
             except InternalError as error:
-                run.note(f"patterns were not used for tier {run.evaluator.problem.tiers[tier].name}: {error}")
+                run.note(f"column generation was not used for tier {run.evaluator.problem.tiers[tier].name}: {error}")
                 return
         if outcome is None:
             return
-        run.raise_bound(tier, outcome.bound, "patterns")
-        if outcome.placement is not None and run.offer(outcome.placement, "patterns"):
+        run.raise_bound(tier, outcome.bound, "column generation")
+        if outcome.placement is not None and run.offer(outcome.placement, "column generation"):
             self._mend_after(tier, repaired)
 
     def _bound(self, tier: int) -> None:
@@ -205,7 +205,7 @@ class _Portfolio:
         if run.over or not run.is_open(tier):
             return
         if not run.memory.admits(run.variables * BYTES_PER_VARIABLE):
-            run.note("the exact model was left out: it would not fit into memory")
+            run.note("skipped the exact model: it would not fit into memory")
             return
         share = 1 / max(1, sum(run.is_open(later) for later in self.tiers[tier:]))
         # Where proofs are out of reach, neighbourhoods make more of the time.
@@ -247,10 +247,10 @@ class _Portfolio:
         run = self.run
         with closing(self._backend()) as backend:
             turns: dict[str, Callable[[float], None]] = {
-                "search": self.anneal,
-                "neighbourhoods": lambda share: self._lns(backend, share),
+                "annealing": self.anneal,
+                "large neighborhood search": lambda share: self._lns(backend, share),
             }
-            first = "neighbourhoods" if self.exact else "search"
+            first = "large neighborhood search" if self.exact else "annealing"
             gains: dict[str, tuple[int, ...]] = {}
             failed = 0
             for share in TURNS:
@@ -271,7 +271,7 @@ class _Portfolio:
         run = self.run
         tier = next(tier for tier in self.tiers if run.is_open(tier)) if only is None else only
         later = any(run.is_open(following) for following in self.tiers[tier + 1 :])
-        with run.stage("neighbourhoods", share, tier) as deadline:
+        with run.stage("large neighborhood search", share, tier) as deadline:
             found = improve(
                 run.evaluator,
                 run.best,
@@ -279,7 +279,7 @@ class _Portfolio:
                 deadline,
                 backend,
                 seed=self.options.seed + self.rounds,
-                offer=lambda placement: run.offer(placement, "neighbourhoods"),
+                offer=lambda placement: run.offer(placement, "large neighborhood search"),
                 operator_state=self.operator_state,
                 enough=run.enough[tier] if only is not None or not later else None,
             )
@@ -299,6 +299,6 @@ class _Portfolio:
         if processes == 1 or self.run.left < POOL_WORTH:
             return SerialBackend(self.run.stop)
         if not self.run.memory.admits(processes * BYTES_PER_PROCESS):
-            self.run.note("one process searched neighbourhoods: more would not fit into memory")
+            self.run.note("one process ran large neighborhood search: more would not fit into memory")
             return SerialBackend(self.run.stop)
         return ProcessBackend(processes, self.run.stop)

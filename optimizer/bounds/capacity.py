@@ -15,7 +15,7 @@ from stowplan.models.arrays import Ints
 from stowplan.models.problem import Capacity, Open, Problem, Unplaced
 from stowplan.optimizer.evaluate.evaluation import Evaluator
 
-NAME = "pooled room"
+NAME = "capacity bound"
 """What results call this bound."""
 
 

@@ -24,7 +24,7 @@ from stowplan.optimizer.bounds.node_search import search_nodes
 from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.evaluate.evaluation import Evaluator
 
-NAME = "node decomposition"
+NAME = "Lagrangian relaxation"
 """What results call this bound."""
 
 LARGEST = 4_000_000

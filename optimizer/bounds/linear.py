@@ -37,7 +37,7 @@ from stowplan.models.problem import (
 )
 from stowplan.optimizer.evaluate.evaluation import Evaluator
 
-NAME = "relaxation"
+NAME = "linear relaxation"
 """What results call this bound."""
 
 FINE = 20_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from stowplan.optimizer.evaluate import Evaluator
 
-NAME = "pooled loads"
+NAME = "surrogate relaxation"
 """What results call this bound."""
 
 

@@ -12,6 +12,8 @@ from tests.optimizer.test_run import run_of
 START = [9, 8, 7, 6, 5, 4, 3, 2, 1]
 """What the nodes cost: the pod stands on the first, and who gains puts it on the next."""
 
+ANNEALING, LNS = "annealing", "large neighborhood search"
+
 
 class _Turns(_Portfolio):
     """A portfolio whose engines gain in the turns that a test names."""
@@ -23,10 +25,10 @@ class _Turns(_Portfolio):
         self.turns: list[str] = []
 
     def anneal(self, share: float, tiers: int | None = None) -> None:
-        self._turn("search")
+        self._turn(ANNEALING)
 
     def _lns(self, backend: Backend, share: float, only: int | None = None) -> None:
-        self._turn("neighbourhoods")
+        self._turn(LNS)
 
     def _turn(self, name: str) -> None:
         if len(self.turns) in self.gaining:
@@ -38,11 +40,25 @@ class _Turns(_Portfolio):
 @pytest.mark.parametrize(
     ("small", "gaining", "turns"),
     [
-        (False, set(), ["search", "neighbourhoods", "search"]),
-        (True, set(), ["neighbourhoods", "search", "neighbourhoods"]),
-        (False, {0}, ["search", "neighbourhoods", "search", "neighbourhoods"]),
-        (False, {1}, ["search", "neighbourhoods", "neighbourhoods", "search", "neighbourhoods"]),
-        (True, {1, 2}, ["neighbourhoods", "search", "search", "search", "neighbourhoods"]),
+        (False, set(), [ANNEALING, LNS, ANNEALING]),
+        (True, set(), [LNS, ANNEALING, LNS]),
+        (False, {0}, [ANNEALING, LNS, ANNEALING, LNS]),
+        (
+            False,
+            {1},
+            [
+                ANNEALING,
+                LNS,
+                LNS,
+                ANNEALING,
+                LNS,
+            ],
+        ),
+        (
+            True,
+            {1, 2},
+            [LNS, ANNEALING, ANNEALING, ANNEALING, LNS],
+        ),
     ],
 )
 def test_who_gained_goes_on_and_among_equals_who_waits(small: bool, gaining: set[int], turns: list[str]) -> None:

@@ -73,6 +73,6 @@ def test_a_problem_too_large_for_the_exact_model_is_answered_with_a_bound() -> N
     assert any("too large for the exact model" in note for note in outcome.notes)
     last = outcome.tiers[-1]
     assert 0 < last.bound <= last.value < start.values[-1]
-    assert last.bound_by == "node decomposition"
+    assert last.bound_by == "Lagrangian relaxation"
     assert last.status is Status.FEASIBLE
     assert Evaluator(compiled.problem).evaluate(outcome.placement).legal
