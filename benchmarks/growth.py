@@ -28,6 +28,8 @@ from stowplan.optimizer.domains import upper_bounds
 from stowplan.optimizer.evaluate import Evaluator
 from stowplan.optimizer.portfolio import Options
 from stowplan.optimizer.run import Step
+from stowplan.report.svg import Axis, Curve, line_chart
+from stowplan.report.svg import Point as Dot
 from stowplan.settings.problem import make_problem
 
 PODS = 10
@@ -35,12 +37,6 @@ PODS = 10
 
 SECONDS = 0.05
 """Time limit for each node."""
-
-WIDTH, HEIGHT, MARGIN = 480, 320, 48
-"""Of the drawing, in pixels."""
-
-COLOURS = ("seagreen", "steelblue")
-"""Of its lines, one for each quality."""
 
 QUALITIES = (0.1, 0.05)
 """How far above the bound answers of equal quality are, in shares of it."""
@@ -100,38 +96,20 @@ def curves(points: Sequence[Point]) -> list[list[tuple[int, float]]]:
 
 
 def drawing(lines: Sequence[Sequence[tuple[int, float]]]) -> str:
-    """Draw seconds over nodes, a line for each quality, on logarithmic scales, beside lines of linear growth."""
-    xs, ys = ([math.log10(pair[i]) for line in lines for pair in line] for i in (0, 1))
-    x0, x1, y0, y1 = min(xs) - 0.1, max(xs) + 0.1, min(ys) - 0.2, max(ys) + 0.4
-
-    def at(nodes: float, seconds: float) -> tuple[float, float]:
-        x = MARGIN + (math.log10(nodes) - x0) / (x1 - x0) * (WIDTH - 2 * MARGIN)
-        y = HEIGHT - MARGIN - (math.log10(seconds) - y0) / (y1 - y0) * (HEIGHT - 2 * MARGIN)
-        return round(x, 1), round(y, 1)
-
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" font-family="sans-serif" '
-        'font-size="11">',
-        f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>',
-    ]
-    for line, colour, quality in zip(lines, COLOURS, QUALITIES, strict=True):
-        if not line:
-            continue
-        (first, begun), (last, ended) = line[0], line[-1]
-        (ax, ay), (bx, by), (tx, ty) = at(first, begun), at(last, begun * last / first), at(last, ended)
-        way = " ".join(f"{x},{y}" for x, y in (at(*point) for point in line))
-        parts.append(f'<line x1="{ax}" y1="{ay}" x2="{bx}" y2="{by}" stroke="silver" stroke-dasharray="4"/>')
-        parts.append(f'<polyline fill="none" stroke="{colour}" points="{way}"/>')
-        parts.append(f'<text x="{tx + 6}" y="{ty + 4}" fill="{colour}">{quality:.0%}</text>')
-        for nodes, seconds in line:
-            x, y = at(nodes, seconds)
-            parts.append(f'<circle cx="{x}" cy="{y}" r="3" fill="{colour}"/>')
-            parts.append(f'<text x="{x}" y="{y - 8}" text-anchor="middle" fill="{colour}">{seconds:.1f} s</text>')
-    for nodes in sorted({nodes for line in lines for nodes, _ in line}):
-        x, _ = at(nodes, 1)
-        parts.append(f'<text x="{x}" y="{HEIGHT - MARGIN + 16}" text-anchor="middle">{nodes:,}</text>')
-    parts.append(f'<text x="{WIDTH / 2}" y="{HEIGHT - 12}" text-anchor="middle">nodes; dashed: linear growth</text>')
-    return "\n".join([*parts, "</svg>", ""])
+    """Draw seconds over nodes, a curve for each quality, on logarithmic scales, beside lines of linear growth."""
+    reached = [line for line in lines if line]
+    nodes, seconds = (sorted({pair[i] for line in reached for pair in line}) for i in (0, 1))
+    curves = []
+    for line, quality in zip(lines, QUALITIES, strict=True):
+        if line:
+            (first, begun), (last, _) = line[0], line[-1]
+            curves.append(Curve([Dot(first, begun), Dot(last, begun * last / first)], dashed=True))
+            curves.append(Curve([Dot(n, s, text=f"{s:.1f} s") for n, s in line], name=f"{quality:.0%}"))
+    across = Axis("nodes; dashed: linear growth", nodes[0] / 1.2, nodes[-1] * 1.2, [(n, f"{n:,}") for n in nodes], True)
+    highest = max(point.y for curve in curves for point in curve.points)
+    powers = [10.0**p for p in range(-3, 6) if seconds[0] / 1.5 <= 10.0**p <= highest * 1.5]
+    up = Axis("seconds", seconds[0] / 1.5, highest * 1.5, [(s, f"{s:g}") for s in powers], True)
+    return line_chart("Time to an answer of equal quality", across, up, curves)
 
 
 def row_of(point: Point) -> str:

@@ -1,0 +1,129 @@
+"""Line charts as SVG."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from xml.sax.saxutils import escape, quoteattr
+
+WIDTH, HEIGHT, MARGIN = 640, 360, 56
+"""Of a chart, in pixels."""
+
+COLORS = ("#06c", "#2e8b57", "#b5651d", "#7a4fa3")
+"""Of the curves that are not dashed, in their order; then again from the first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """One axis.
+
+    Parameters
+    ----------
+    label
+        What is measured, or nothing.
+    low, high
+        Values at its ends; above 0 if the axis is logarithmic.
+    ticks
+        Values with their texts.
+    """
+
+    label: str
+    low: float
+    high: float
+    ticks: Sequence[tuple[float, str]]
+    logarithmic: bool = False
+
+    def share(self, value: float) -> float:
+        """Return where a value is, 0 at the low end and 1 at the high one."""
+        scale: Callable[[float], float] = math.log if self.logarithmic else float
+        span = scale(self.high) - scale(self.low)
+        return (scale(value) - scale(self.low)) / span if span else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One point of a curve: its values, a text above it, and a text for whoever points at it."""
+
+    x: float
+    y: float
+    text: str = ""
+    tooltip: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """One curve.
+
+    Parameters
+    ----------
+    points
+        From left to right.
+    name
+        Stands at its end.
+    stepped
+        Whether each point holds up to the next one.
+    dashed
+        Whether it is there for comparison: gray, and without marks at its points.
+    """
+
+    points: Sequence[Point]
+    name: str = ""
+    stepped: bool = False
+    dashed: bool = False
+
+
+def line_chart(title: str, x: Axis, y: Axis, curves: Sequence[Curve]) -> str:
+    """Draw a chart; return the text of an SVG file."""
+
+    def at(point: Point) -> tuple[float, float]:
+        return across(point.x), up(point.y)
+
+    def across(value: float) -> float:
+        return round(MARGIN + (WIDTH - 2 * MARGIN) * x.share(value), 1)
+
+    def up(value: float) -> float:
+        return round(HEIGHT - MARGIN - (HEIGHT - 2 * MARGIN) * y.share(value), 1)
+
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}" '
+        f'font-family="sans-serif" font-size="12">',
+        f"<title>{escape(title)}</title>",
+        f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#fff"/>',
+        _text(WIDTH / 2, 24, title, size=14),
+        _text(WIDTH / 2, HEIGHT - 12, x.label),
+        _text(MARGIN - 8, MARGIN - 12, y.label, anchor="start"),
+    ]
+    for value, text in y.ticks:
+        parts.append(f'<path d="M{MARGIN},{up(value)}H{WIDTH - MARGIN}" stroke="#ddd"/>')
+        parts.append(_text(MARGIN - 8, up(value) + 4, text, anchor="end"))
+    parts += [_text(across(value), HEIGHT - MARGIN + 18, text) for value, text in x.ticks]
+    colors = iter(range(len(curves)))
+    for curve in curves:
+        color = "#bbb" if curve.dashed else COLORS[next(colors) % len(COLORS)]
+        places = [at(point) for point in curve.points]
+        if not places:
+            continue
+        style = f'fill="none" stroke={quoteattr(color)} stroke-width="2"' + ' stroke-dasharray="4"' * curve.dashed
+        parts.append(f'<path d="{_path(places, curve.stepped)}" {style}/>')
+        if not curve.dashed:
+            for point, (left, top) in zip(curve.points, places, strict=True):
+                tooltip = f"<title>{escape(point.tooltip)}</title>" if point.tooltip else ""
+                parts.append(f'<circle cx="{left}" cy="{top}" r="3" fill="{color}">{tooltip}</circle>')
+                parts.append(_text(left, top - 8, point.text, color))
+        end, height = places[-1]
+        parts.append(_text(end + 8, height + 4, curve.name, color, anchor="start"))
+    return "\n".join([*filter(None, parts), "</svg>", ""])
+
+
+def _path(places: Sequence[tuple[float, float]], stepped: bool) -> str:
+    (left, top), *rest = places
+    steps = [f"H{x} V{y}" if stepped else f"L{x},{y}" for x, y in rest]
+    return " ".join([f"M{left},{top}", *steps])
+
+
+def _text(x: float, y: float, text: str, color: str = "#000", *, anchor: str = "middle", size: int = 12) -> str:
+    """Write a text, if there is one."""
+    if not text:
+        return ""
+    return f'<text x="{x}" y="{y}" text-anchor="{anchor}" font-size="{size}" fill="{color}">{escape(text)}</text>'
