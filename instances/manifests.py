@@ -59,15 +59,22 @@ READ: dict[str, tuple[tuple[str, ...], str, type[Any]]] = {
 }
 
 
-def read_snapshot(documents: Iterator[Document], *, skip_unknown_nodes: bool = False) -> Snapshot:
-    """Read a snapshot from documents; unknown kinds and fields pass. See `stowplan.instances.load.load`."""
+def read_snapshot(documents: Iterator[Document], *, skip_unknown_nodes: bool = False, check: bool = True) -> Snapshot:
+    """Read a snapshot from documents; unknown kinds and fields pass. See `stowplan.instances.load.load`.
+
+    Parameters
+    ----------
+    check
+        ``False`` leaves out `Snapshot.check`: pods may be bound to nodes that the snapshot lacks, as in a live cluster
+        whose kinds are listed one after the other.
+    """
     reader = _Reader()
     with _no_collection(), interning():
         for document in documents:
             for item in split(document):
                 reader.add(item, document.name)
             del document
-        return reader.snapshot(skip_unknown_nodes)
+        return reader.snapshot(skip_unknown_nodes, check)
 
 
 class _Reader:
@@ -107,7 +114,7 @@ class _Reader:
             self.parsers[kind] = parse
         return self.parsers[kind]
 
-    def snapshot(self, skip_unknown_nodes: bool) -> Snapshot:
+    def snapshot(self, skip_unknown_nodes: bool, check: bool) -> Snapshot:
         names = {node.name for node in self.objects["nodes"]}
         pods: list[Pod] = self.objects["pods"]
         notes = [] if pods else ["the snapshot holds no pod; dump pods too: kubectl get nodes,pods,… -A -o json"]
@@ -125,7 +132,8 @@ class _Reader:
         objects: dict[str, Any] = {field: tuple(found) for field, found in self.objects.items()}
         snapshot = Snapshot(**objects, skipped=dict(+self.skipped), notes=tuple(notes))
         try:
-            snapshot.check()
+            if check:
+                snapshot.check()
         except InputError as error:
             raise error.in_file(self.origin.get(error.obj or "", "")) from None
         return snapshot

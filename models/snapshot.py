@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from functools import cached_property
 
 from stowplan.models.assignment import Assignment
 from stowplan.models.errors import InputError
+from stowplan.models.html import html_table
 from stowplan.models.kubernetes import (
     CSIDriver,
     CSINode,
@@ -30,6 +31,7 @@ from stowplan.models.kubernetes import (
 )
 from stowplan.models.kubernetes.devices import annotated_devices
 from stowplan.models.metrics import LoadMetrics
+from stowplan.models.words import plural
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,17 @@ class Snapshot:
     skipped: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     metrics: LoadMetrics | None = None
+
+    def __repr__(self) -> str:
+        return f"<Snapshot: {plural(len(self.nodes), 'node')}, {plural(len(self.pods), 'pod')}>"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (one.name.replace("_", " "), len(getattr(self, one.name)))
+            for one in fields(self)
+            if one.name not in ("skipped", "metrics") and getattr(self, one.name)
+        ]
+        return html_table("Snapshot", rows)
 
     @cached_property
     def assignment(self) -> Assignment:
@@ -148,6 +161,11 @@ class Snapshot:
         lines += [f"cordon {node.name}" for node in self.nodes if node.unschedulable]
         lines += [f"terminating {pod.key}" for pod in self.pods if pod.terminating]
         return hashlib.sha256("\n".join(sorted(lines)).encode()).hexdigest()
+
+    def on_known_nodes(self) -> Snapshot:
+        """Return the snapshot without unfinished pods on nodes that it does not hold."""
+        known = (pod for pod in self.pods if pod.finished or not pod.node_name or pod.node_name in self.node_index)
+        return replace(self, pods=tuple(known))
 
     def check(self) -> None:
         """Check what the parts cannot know about each other.

@@ -90,9 +90,7 @@ class Budget:
     @property
     def stale(self) -> bool:
         """Whether the status is older than the newest generation of the spec."""
-        status = self.source.status
-        observed = (status.observed_generation or 0) if status else 0
-        return observed < (self.source.metadata.generation or 0)
+        return is_stale(self.source)
 
     def admits(self, ready: bool, healthy: int, disrupted: int, allowed: int) -> Verdict:
         """Answer an eviction that falls to this budget alone.
@@ -278,6 +276,12 @@ def taken_at(snapshot: Snapshot) -> datetime:
         stamps += list(budget.status.disrupted_pods.values()) if budget.status else []
     moments = [read for stamp in set(stamps) if stamp and (read := moment(stamp))]
     return max(moments, default=datetime(1970, 1, 1, tzinfo=UTC))
+
+
+def is_stale(source: PodDisruptionBudget) -> bool:
+    """Whether a budget's status is older than the newest generation of its spec."""
+    observed = (source.status.observed_generation or 0) if source.status else 0
+    return observed < (source.metadata.generation or 0)
 
 
 def ignores_budgets(pod: Pod) -> bool:

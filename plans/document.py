@@ -38,7 +38,6 @@ from stowplan.plugins_compat.framework.state import ClusterState
 from stowplan.plugins_compat.release import Release
 from stowplan.plugins_compat.requests import CPU, requests
 
-TEMPLATE_LABELS = ("pod-template-hash", "controller-revision-hash")
 COMING_UP = 300
 """Seconds that replacements have to be scheduled, started and ready, beside the time that the old pods take to end."""
 BINARY = ("Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
@@ -119,11 +118,6 @@ def reference(pod: Pod) -> PodReference:
     return PodReference(namespace=pod.namespace, name=pod.name, uid=pod.metadata.uid)
 
 
-def template_hash(pod: Pod) -> str:
-    """Return what tells the template a pod was made from, empty if nothing does."""
-    return next((pod.metadata.labels[key] for key in TEMPLATE_LABELS if key in pod.metadata.labels), "")
-
-
 # -- waves ----------------------------------------------------------------------------------------------------
 
 
@@ -176,7 +170,7 @@ def _move(order: Order, move: Move, ids: Mapping[int, str]) -> MoveDocument:
         same_name=move.same_name,
         waits=move.waits,
         owner=owner,
-        template_hash=template_hash(pod),
+        template_hash=pod.template_hash,
         requests=quantities(pod, order.profile.release),
         budgets=tuple(order.budgets.all[i].name for i in asked),
         why=move.why or order.reasons.get(pod.key, ""),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections import Counter, defaultdict
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -15,10 +14,10 @@ from stowplan.models.snapshot import Snapshot
 from stowplan.plans.budgets import Budgets
 from stowplan.plans.consistency import contradictions, misdescribed, wrong_cordons
 from stowplan.plans.cordons import cordon
-from stowplan.plans.document import template_hash
 from stowplan.plans.dry_run import DryRun
 from stowplan.plans.movability.workloads import keeps_name
 from stowplan.plans.move import Move
+from stowplan.plans.preconditions import is_same_pod, node_problem, pod_problems
 from stowplan.plans.sequencing.allowances import Allowances, EvictionLimit
 from stowplan.plugins_compat.framework.profile import Profile
 from stowplan.plugins_compat.framework.signatures import Signatures
@@ -132,17 +131,13 @@ class _Whereabouts:
     def _first(self, move: MoveDocument) -> _Finding:
         """Look for a pod under its own name, or for what replaced it."""
         pod = self.pods.get(move.pod.key)
-        same = pod is not None and (not move.pod.uid or pod.metadata.uid == move.pod.uid)
-        if pod is None or not same:
+        if pod is None or not is_same_pod(pod, move.pod.uid):
             return self._replaced(move)
         if move.kind == "place" and pod.node_name:
             if pod.node_name == move.target:
                 return _Finding(done=True)
             return _Finding(problems=[f"was bound to {pod.node_name}, not to {move.target}"])
-        problems = list(_changes(move, pod))
-        if pod.terminating:
-            problems.append("is terminating; wait until it is gone")
-        return _Finding(pod.key, problems=problems)
+        return _Finding(pod.key, problems=list(pod_problems(move, pod)))
 
     def _replaced(self, move: MoveDocument) -> _Finding:
         """Look for the replacement of a pod that is gone."""
@@ -154,10 +149,8 @@ class _Whereabouts:
         if move.id in self.parking and (onward := self._onward(move)) and self._peek(onward, onward.target):
             return _Finding(done=True)  # it has left its third node already
         elsewhere = self._peek(move, None)
-        if elsewhere is None and (twin := self.pods.get(move.pod.key)) is not None:
-            uid = twin.metadata.uid or "none"
-            said = f"is another pod of the same name (uid {uid}, planned with {move.pod.uid})"
-            return _Finding(problems=[said])
+        if elsewhere is None and (namesake := self.pods.get(move.pod.key)) is not None:
+            return _Finding(problems=list(pod_problems(move, namesake)))
         if elsewhere is None:
             return _Finding(problems=["is gone, and nothing has replaced it"])
         where = f"on {elsewhere.node_name}" if elsewhere.node_name else "without a node"
@@ -196,7 +189,7 @@ class _Whereabouts:
             if controller is not None:
                 name = pod.name if keeps_name(controller) else ""
                 owner = controller.uid or controller.name
-                fresh[pod.namespace, owner, "" if name else template_hash(pod), name].append(pod)
+                fresh[pod.namespace, owner, "" if name else pod.template_hash, name].append(pod)
         return fresh
 
     def _candidates(self, move: MoveDocument) -> list[Pod]:
@@ -217,32 +210,14 @@ class _Whereabouts:
         return found
 
 
-def _changes(move: MoveDocument, pod: Pod) -> Iterator[str]:
-    """Say what about a pod is no longer as the plan has it."""
-    if pod.node_name != (move.source or ""):
-        yield f"stands on {pod.node_name or 'no node'}, not on {move.source or 'no node'}"
-    controller = pod.metadata.controller
-    now = (controller.kind, controller.name, controller.uid) if controller else None
-    then = (move.owner.kind, move.owner.name, move.owner.uid) if move.owner else None
-    if now and then and now[:2] == then[:2] and now[2] != then[2]:
-        yield f"is owned by another {' '.join(now[:2])} (uid {now[2] or 'unknown'}, planned with {then[2] or 'none'})"
-    elif now != then:
-        yield f"is owned by {' '.join(now[:2]) if now else 'nobody'}, not by {' '.join(then[:2]) if then else 'nobody'}"
-    if template_hash(pod) != move.template_hash:
-        yield f"is of template {template_hash(pod) or 'unknown'}, not of {move.template_hash or 'unknown'}"
-
-
 def _look_at_nodes(plan: Plan, snapshot: Snapshot, drift: Drift) -> None:
     """Note which nodes that are still needed are gone or cordoned; whom a cordon keeps out, the filters say."""
     nodes = {node.name: node for node in snapshot.nodes}
     left = set(drift.open)
     for name in dict.fromkeys(move.target for move in plan.moves if move.id in left and move.target):
-        if name not in nodes:
-            drift.problems.append(f"node {name} is gone")
-            continue
-        if nodes[name].not_ready:
-            drift.problems.append(f"node {name} is not ready")
-        if nodes[name].unschedulable:
+        if problem := node_problem(name, nodes.get(name)):
+            drift.problems.append(problem)
+        if name in nodes and nodes[name].unschedulable:
             drift.remarks.append(f"node {name} is cordoned")
 
 

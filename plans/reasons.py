@@ -1,4 +1,4 @@
-"""What a move is for where it makes room for nobody: what is wrong with where the pod stands."""
+"""What a move is for, unless it makes room for another: what is wrong with the node that the pod is on."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ from stowplan.plugins_compat.framework.profile import Profile
 from stowplan.plugins_compat.framework.signatures import Signatures
 from stowplan.plugins_compat.requests import EPHEMERAL, PODS
 
+CORDONED = "NodeUnschedulable"
+"""The plugin that refuses pods on a cordoned node."""
+
 
 def reasons(
     snapshot: Snapshot,
@@ -22,7 +25,7 @@ def reasons(
 ) -> dict[str, str]:
     """Return a few words for every pod whose node changes, by pod key.
 
-    In this order: what the filters have against the pod where it stands; that its node is emptied; else how full its
+    In this order: why the filters would not admit it to its node; that its node is emptied; else how full its
     node and its target are before anything moves, in CPU, memory or the extended resource in which they differ most.
     """
     framework = populated(snapshot, profile, before, signatures)
@@ -40,11 +43,12 @@ def reasons(
         if source == target:
             continue
         if source is None:
-            found[pod.key] = "has no node yet"
+            found[pod.key] = "pending"
         elif target is None:
-            found[pod.key] = "gives its node to a pod of higher priority, or to more of its own"
+            found[pod.key] = "preempted for a pod of higher priority, or for more pods of its own"
         elif pod.key in refused:
-            found[pod.key] = f"{refused[pod.key]} would not admit it on {source}"
+            drained = refused[pod.key] == CORDONED and source not in kept
+            found[pod.key] = "drained" if drained else f"violates {refused[pod.key]} on {source}"
         elif source not in kept:
             found[pod.key] = f"empties {source}"
         else:

@@ -38,6 +38,10 @@ else:
     Annotations = Annotated[dict[str, str] | None, AfterValidator(_read_only)]
 
 
+TEMPLATE_LABELS = ("pod-template-hash", "controller-revision-hash")
+"""Labels that say from which template a controller made a pod."""
+
+
 @kube
 class OwnerReference:
     """Who owns an object; at most one owner is its controller."""
@@ -62,6 +66,11 @@ class ObjectMeta:
     generation: int | None = None
     creation_timestamp: Name | None = None
     deletion_timestamp: str | None = None
+
+    @property
+    def template_hash(self) -> str:
+        """What tells the template a pod was made from; empty if nothing does."""
+        return next((self.labels[label] for label in TEMPLATE_LABELS if label in self.labels), "")
 
     @property
     def controller(self) -> OwnerReference | None:

@@ -332,6 +332,11 @@ class Pod:
         return controller is not None and controller.kind in ("DaemonSet", "Node")
 
     @property
+    def template_hash(self) -> str:
+        """What tells the template the pod was made from; empty if nothing does."""
+        return self.metadata.template_hash
+
+    @property
     def gated(self) -> bool:
         """Whether a scheduling gate keeps the pod out of the scheduler's queue."""
         return bool(self.spec.scheduling_gates) and not self.node_name

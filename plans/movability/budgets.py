@@ -27,13 +27,13 @@ class Lasting:
         """Return what keeps a pod where it is, or ``None``."""
         asked = self.budgets.asked(pod)
         if len(asked) > 1:
-            return Bond(Cause.TWO_BUDGETS, "several budgets", ", ".join(self.budgets.all[i].name for i in asked))
+            return Bond(Cause.TWO_BUDGETS, "several PodDisruptionBudgets", ", ".join(self.budgets.all[i].name for i in asked))
         for i in asked:
             budget = self.budgets.all[i]
             if not pod.ready and (budget.always_allows_unhealthy or budget.healthy >= budget.desired > 0):
                 return None
             if why := self._never(budget, self._living[i]):
-                return Bond(Cause.BUDGET, "budget that never allows it", f"{budget.name}, {why}")
+                return Bond(Cause.BUDGET, "PodDisruptionBudget never allows an eviction", f"{budget.name}, {why}")
         return None
 
     def _never(self, budget: Budget, living: int) -> str:

@@ -91,7 +91,7 @@ class Movability:
         if self._lasting is not None and (bond := self._lasting.bond(pod)):
             yield bond
         if self.executor == "koordinator" and pod.spec.scheduler_name != KOORD_SCHEDULER:
-            yield Bond(Cause.SCHEDULER, f"not of {KOORD_SCHEDULER}", pod.spec.scheduler_name)
+            yield Bond(Cause.SCHEDULER, f"scheduler is not {KOORD_SCHEDULER}", pod.spec.scheduler_name)
         if self.executor == "descheduler" and pod.phase == "Pending":
             yield Bond(Cause.NOT_RUNNING, "not running yet")
         if EVICT not in annotations:

@@ -11,6 +11,7 @@ from stowplan.models.errors import InputError
 from stowplan.models.plan import MoveDocument, Plan, WaveDocument
 from stowplan.models.snapshot import Snapshot
 from stowplan.plans.budgets import Budgets
+from stowplan.plans.preconditions import pod_problems
 from stowplan.plans.replay.outcome import INTERRUPTED, Evaluator, Landing, Outcome, Verdict, WaveOutcome, Worth
 from stowplan.plans.replay.simulated_cluster import Cluster
 from stowplan.plans.replay.steering import TokenExtender
@@ -66,11 +67,8 @@ def check(plan: Plan, snapshot: Snapshot) -> None:
         pod = pods.get(move.pod.key)
         if pod is None:
             raise InputError(f"is not in the snapshot: {move.pod.key}", obj=where, field="pod")
-        if move.pod.uid and pod.metadata.uid and move.pod.uid != pod.metadata.uid:
-            raise InputError(f"{move.pod.key} is another pod in the snapshot, by its uid", obj=where, field="pod.uid")
-        if move.follows is None and pod.node_name != (move.source or ""):
-            stands = pod.node_name or "no node"
-            raise InputError(f"is {move.source or 'no node'}; {move.pod.key} stands on {stands}", None, where, "source")
+        if move.follows is None and (problem := next(pod_problems(move, pod), "")):
+            raise InputError(f"{move.pod.key} {problem}", obj=where, field="pod")
         if move.target is not None and move.target not in snapshot.node_index:
             raise InputError(f"node {move.target!r} is not in the snapshot", obj=where, field="target")
     for wave in plan.waves:

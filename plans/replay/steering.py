@@ -14,9 +14,6 @@ from stowplan.plugins_compat.extenders.config import ExtenderConfig
 from stowplan.plugins_compat.framework.extension import MOST_POINTS, Proposal
 from stowplan.plugins_compat.framework.framework import Framework
 
-TEMPLATE_HASHES = ("pod-template-hash", "controller-revision-hash")
-"""Labels that say from which template a controller made a pod."""
-
 
 class TokenExtender:
     """An extender that gives the node of a pod's token all points and every other node none.
@@ -80,17 +77,11 @@ class TokenExtender:
 def _fits(token: TokenDocument, pod: Pod) -> bool:
     controller = pod.metadata.controller
     owner = controller.uid if controller else ""
-    if token.namespace != pod.namespace or token.template_hash not in ("", template_hash(pod)):
+    if token.namespace != pod.namespace or token.template_hash not in ("", pod.template_hash):
         return False
     if token.pod is not None:
         return token.pod == pod.name and token.owner_uid in ("", owner)
     return bool(owner) and token.owner_uid == owner
-
-
-def template_hash(pod: Pod) -> str:
-    """Return the hash of the template that a pod was made from, or an empty string."""
-    labels = pod.metadata.labels
-    return next((labels[key] for key in TEMPLATE_HASHES if key in labels), "")
 
 
 class CordonExtender:

@@ -15,7 +15,7 @@ from stowplan.applying.eviction import Evictor, eviction_version
 from stowplan.applying.extender_client import tell_extender
 from stowplan.applying.journal import Journal, check_header, now, plan_hash
 from stowplan.applying.ledger import Ledger
-from stowplan.applying.observations import View
+from stowplan.applying.observations import ClusterView
 from stowplan.applying.options import ApplyOptions, Guard, Halt, Interrupted
 from stowplan.applying.preconditions import PreconditionCheck
 from stowplan.applying.records import DoneRecord, PlanRecord, StartRecord, StopRecord, WaveRecord
@@ -213,10 +213,10 @@ class _Run:
             raise Halt(f"the cluster has changed before wave {wave.number}: {'; '.join(problems[:5])}{more}")
         if wave.number not in self.ledger.known:
             owners = {move.owner.uid for move in wave.moves if move.owner is not None and move.owner.uid}
-            known = {owner: tuple(sorted(pod.uid for pod in view.of_owner(owner))) for owner in sorted(owners)}
+            known = {owner: tuple(sorted(pod.metadata.uid for pod in view.of_owner(owner))) for owner in sorted(owners)}
             self.ledger.write(WaveRecord(at=now(), wave=wave.number, known=known))
 
-    def _expect(self, wave: WaveDocument) -> tuple[View, list[str]]:
+    def _expect(self, wave: WaveDocument) -> tuple[ClusterView, list[str]]:
         """Look at the cluster; look again if it is not as expected, or could not be seen."""
         for left in reversed(range(LOOKS)):
             self.guard.may_begin()

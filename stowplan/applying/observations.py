@@ -8,10 +8,11 @@ import msgspec
 
 from stowplan.cluster.kubectl import Kubectl
 from stowplan.models.errors import InputError
+from stowplan.models.kubernetes import Pod
+from stowplan.models.kubernetes.meta import TEMPLATE_LABELS
+from stowplan.models.snapshot import Snapshot
 
 T = TypeVar("T")
-
-HASHES = ("pod-template-hash", "controller-revision-hash")
 
 
 class _Part(msgspec.Struct, rename="camel"):
@@ -111,7 +112,7 @@ class Seen(_Part):
     def template(self) -> str:
         """The hash of the template that a pod was made from; empty if it carries none."""
         labels = self.metadata.labels or {}
-        return next((labels[key] for key in HASHES if key in labels), "")
+        return next((labels[key] for key in TEMPLATE_LABELS if key in labels), "")
 
     @property
     def waits_for(self) -> str:
@@ -127,18 +128,17 @@ _list = msgspec.json.Decoder(_List)
 _one = msgspec.json.Decoder(Seen)
 
 
-class View:
-    """Pods, nodes and budgets as one look at the cluster showed them."""
+class ClusterView:
+    """Pods, nodes and budgets by name, as one look at the cluster showed them."""
 
-    def __init__(self, data: bytes) -> None:
-        items = _decode(_list, data).items
-        self.pods = {f"{o.metadata.namespace}/{o.metadata.name}": o for o in items if o.kind == "Pod"}
-        self.nodes = {o.metadata.name: o for o in items if o.kind == "Node"}
-        self.budgets = {o.key: o for o in items if o.kind == "PodDisruptionBudget"}
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.pods = {pod.key: pod for pod in snapshot.pods}
+        self.nodes = {node.name: node for node in snapshot.nodes}
+        self.budgets = {f"{b.metadata.namespace}/{b.metadata.name}": b for b in snapshot.pod_disruption_budgets}
 
-    def of_owner(self, uid: str) -> list[Seen]:
+    def of_owner(self, uid: str) -> list[Pod]:
         """Return the pods of a controller."""
-        return [pod for pod in self.pods.values() if pod.owner == uid]
+        return [pod for pod in self.pods.values() if (owner := pod.metadata.controller) and owner.uid == uid]
 
 
 def seen_pods(data: bytes) -> list[Seen]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from stowplan.applying.drift import drift
 from stowplan.applying.dry_run import dry_run_on
 from stowplan.applying.ledger import Ledger
-from stowplan.applying.observations import View
+from stowplan.applying.observations import ClusterView
 from stowplan.cluster.kubectl import Kubectl
 from stowplan.cluster.snapshot import kinds_served, take
 from stowplan.instances.documents import Document
@@ -29,10 +29,10 @@ class PreconditionCheck:
     profile: Profile
     _kinds: tuple[str, ...] = field(default=(), init=False)
 
-    def look(self, wave: WaveDocument) -> tuple[View, list[str]]:
+    def look(self, wave: WaveDocument) -> tuple[ClusterView, list[str]]:
         """Return what is seen, and what of it keeps the plan from going on with a wave, one line each.
 
-        A wave that was begun already is not rehearsed: the cluster is in the midst of it.
+        A wave that was begun already is not dry-run: the cluster is in the midst of it.
 
         Raises
         ------
@@ -41,9 +41,9 @@ class PreconditionCheck:
         """
         self._kinds = self._kinds or kinds_served(self.kubectl)
         data = take(self.kubectl, self._kinds, needed=NEEDED).data
-        view = View(data)
+        snapshot = read_snapshot(iter([Document("kubectl get", data)]), check=False)
+        view = ClusterView(snapshot)
         problems = drift(self.plan, self.ledger, view, wave.number)
         if not problems and wave.number not in self.ledger.known:
-            snapshot = read_snapshot(iter([Document("kubectl get", data)]), skip_unknown_nodes=True)
-            problems = dry_run_on(wave, self.ledger, snapshot, self.profile)
+            problems = dry_run_on(wave, self.ledger, snapshot.on_known_nodes(), self.profile)
         return view, problems

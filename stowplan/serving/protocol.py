@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 import msgspec
 
+from stowplan.models.kubernetes.meta import TEMPLATE_LABELS
 from stowplan.serving.ledger import Asker
 
 BEST = 10
 """The highest score an extender can give."""
-HASH_LABELS = ("pod-template-hash", "controller-revision-hash")
 
 
 class BadRequest(Exception):
@@ -110,7 +110,7 @@ def _asker(metadata: _Metadata) -> Asker:
     namespace = metadata.namespace or "default"
     labels = metadata.labels or {}
     owner = next((owner.uid for owner in metadata.owner_references or () if owner.controller), "")
-    hashes = frozenset(labels[key] for key in HASH_LABELS if key in labels)
+    hashes = frozenset(labels[key] for key in TEMPLATE_LABELS if key in labels)
     return Asker(metadata.uid or f"{namespace}/{metadata.name}", namespace, metadata.name, owner, hashes)
 
 

@@ -125,7 +125,7 @@ def test_an_expired_plan_does_not_hold(plan: Plan, cluster: Snapshot) -> None:
     [
         (
             lambda c: edited(c, "api-0", labels={"app": "api", "pod-template-hash": "h2"}),
-            "is of template h2, not of h1",
+            "is of template h2, planned with h1",
         ),
         (lambda c: edited(c, "api-0", owner_references=()), "is owned by nobody, not by ReplicaSet api"),
         (lambda c: edited(c, "api-0", deletion_timestamp=SINCE), "is terminating"),

@@ -9,7 +9,7 @@ import pytest
 
 from stowplan.models.kubernetes import Pod
 from stowplan.models.plan import TokenDocument
-from stowplan.plans.replay.steering import CordonExtender, TokenExtender, template_hash
+from stowplan.plans.replay.steering import CordonExtender, TokenExtender
 from stowplan.plugins_compat.admission import populated
 from stowplan.plugins_compat.profiles import default_profile
 from stowplan.plugins_compat.release import K24, K36, Release
@@ -62,7 +62,7 @@ def test_the_server_says_the_same(seed: int) -> None:
             asked.namespace,
             asked.name,
             controller.uid if controller else "",
-            frozenset({template_hash(asked)}),
+            frozenset({asked.template_hash}),
         )
         wanted, _ = ledger.ask(asker, [n.name for n in feasible], 0)
         assert {name for name, score in scores.items() if score} == ({wanted} & {n.name for n in feasible})

@@ -158,7 +158,7 @@ class TestDrift:
         ("kind", "said"),
         [
             ("gone", "pod shop/web-5d5b-aaaab is gone"),
-            ("another", "pod shop/db-0 is another one of the same name"),
+            ("another", "pod shop/db-0 is another pod of the same name"),
             ("cordoned", "node n3 is cordoned"),
             ("elsewhere", "pod shop/db-1 is on n2, planned from n1"),
             ("budget", "PodDisruptionBudget shop/other is gone"),
