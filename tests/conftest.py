@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.docs.blocks import summary
+
 
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
@@ -15,3 +17,8 @@ def shared_data() -> Path:
     if not folder or not Path(folder).is_dir():
         pytest.skip("STOWPLAN_DATA names no folder with benchmark data")
     return Path(folder)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say what the tests of the documentation look at."""
+    terminalreporter.write_line(summary())

@@ -1,12 +1,12 @@
-"""The annotations an operator reads: one for each pod that leaves, and none for a replacement that does not exist yet."""
+"""An annotation for each pod that leaves, and none for a replacement that does not exist yet."""
 
 import subprocess
 from pathlib import Path
 
 import pytest
+from stowplan.emitters.annotations import emit_annotations
 
 from stowplan.cli import run
-from stowplan.emitters.annotations import emit_annotations
 from stowplan.emitters.emission import Choices
 from stowplan.models.errors import InputError
 from tests.support.plans import move, plan
@@ -22,8 +22,8 @@ def test_the_script_annotates_every_pod_with_its_target(tmp_path: Path, capsys: 
     kubectl = tmp_path / "kubectl"
     kubectl.write_text('#!/bin/sh\nprintf "%s " "$@"; echo\n')
     kubectl.chmod(0o755)
-    script = [str(tmp_path / "annotate.sh")]
-    asked = subprocess.run(script, env={"PATH": f"{tmp_path}:/usr/bin:/bin"}, capture_output=True, text=True, check=True)
+    path = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
+    asked = subprocess.run([tmp_path / "annotate.sh"], env=path, capture_output=True, text=True, check=True)
     assert asked.stdout.splitlines() == [
         "annotate pod -n default web-a stowplan.io/target=n2 ",
         "annotate pod -n default web-b stowplan.io/target=n3 ",

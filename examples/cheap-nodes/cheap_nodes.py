@@ -8,10 +8,10 @@ import numpy as np
 
 from stowplan.models.arrays import Ints
 from stowplan.models.problem import Weighted
-from stowplan.plugins_compat.compiler.view import View
-from stowplan.plugins_compat.framework.diagnosis import CycleState
+from stowplan.plugins_compat.framework.cycle_state import CycleState
 from stowplan.plugins_compat.framework.plugin import Plugin, default_normalize
 from stowplan.plugins_compat.framework.signatures import Signature
+from stowplan.plugins_compat.framework.view import ScoreView
 
 PRICE = "example.com/cents-per-hour"
 
@@ -34,7 +34,7 @@ class CheapNodes(Plugin):
         """Turn prices into scores."""
         return cheapest(scores)
 
-    def terms(self, view: View) -> Iterator[Weighted]:
+    def terms(self, view: ScoreView) -> Iterator[Weighted]:
         """Return the scores as a table, normalized over the nodes that each signature may use at all."""
         yield from view.prefer_score(self.name, self._prices, cheapest)
 

@@ -8,10 +8,10 @@ import numpy as np
 
 from stowplan.models.arrays import Ints
 from stowplan.models.problem import POINTS, NodeCurve, Origin, Weighted
-from stowplan.plugins_compat.compiler.curves import convex, stack
-from stowplan.plugins_compat.compiler.view import View
-from stowplan.plugins_compat.framework.diagnosis import CycleState
+from stowplan.plugins_compat.curves import convex, stack
+from stowplan.plugins_compat.framework.cycle_state import CycleState
 from stowplan.plugins_compat.framework.plugin import Plugin
+from stowplan.plugins_compat.framework.view import ScoreView
 
 HOT = 70
 
@@ -29,7 +29,7 @@ class CoolNodes(Plugin):
         scores: Ints = np.clip(POINTS - np.maximum(0, percent - HOT), 0, POINTS)
         return scores
 
-    def terms(self, view: View) -> Iterator[Weighted]:
+    def terms(self, view: ScoreView) -> Iterator[Weighted]:
         """Return a surrogate: each node costs a point, once, for each percent above."""
         row = self.state.resources["cpu"]
         capacity = self.state.allocatable[row]

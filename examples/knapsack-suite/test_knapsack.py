@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from stowplan.instances.suites.knapsack import Knapsacks, check_knapsacks, knapsack_problem, read_knapsacks
 
 from stowplan.cli import run
-from stowplan.instances.suites.knapsack import Knapsacks, check_knapsacks, knapsack_problem, read_knapsacks
 from stowplan.models.errors import InputError
 from stowplan.models.problem import Placement
 from stowplan.optimizer.evaluate import Evaluator

@@ -10,12 +10,12 @@ from pydantic import Field
 
 from stowplan.models.arrays import Ints
 from stowplan.models.problem import AtMost, Origin, Rule
-from stowplan.plugins_compat.compiler.view import View
 from stowplan.plugins_compat.framework.counts import DomainCounts
-from stowplan.plugins_compat.framework.diagnosis import CycleState
+from stowplan.plugins_compat.framework.cycle_state import CycleState
 from stowplan.plugins_compat.framework.plugin import Args, Plugin
 from stowplan.plugins_compat.framework.signatures import Signature
 from stowplan.plugins_compat.framework.status import Code
+from stowplan.plugins_compat.framework.view import View
 
 Owner = tuple[str, str, str]
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from stowplan.optimizer.annealing.ruin import ruin_and_recreate
 
 from stowplan.instances.synthetic import synthetic_snapshot
 from stowplan.models.objective import PRESETS
 from stowplan.models.problem import Problem
 from stowplan.models.stop import Stop
-from stowplan.optimizer.annealing.ruin import ruin_and_recreate
 from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.evaluate import Evaluator
 from stowplan.optimizer.portfolio import Options, solve

@@ -32,9 +32,10 @@ def pod(name, team):
 
 
 def test_pods_are_admitted_to_nodes_of_their_team_and_of_none():
+    nodes, pods = [node("red", "red"), node("blue", "blue"), node("any", "")], [pod("p-red", "red"), pod("p-any", "")]
     cluster = Snapshot(
-        nodes=TypeAdapter(tuple[Node, ...]).validate_python([node("red", "red"), node("blue", "blue"), node("any", "")]),
-        pods=TypeAdapter(tuple[Pod, ...]).validate_python([pod("p-red", "red"), pod("p-any", "")]),
+        nodes=TypeAdapter(tuple[Node, ...]).validate_python(nodes),
+        pods=TypeAdapter(tuple[Pod, ...]).validate_python(pods),
     )
     profile = next(iter(make_profiles(CONFIG, K36).values()))
     compiled = compile_problem(cluster, profile, PRESETS["repair"])

@@ -1,0 +1,58 @@
+"""What a docstring lists as a parameter is one: of the function, or a field of the class."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("models", "plugins_compat", "optimizer", "instances", "plans", "stowplan")
+Documented = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def documented(package: str) -> Iterator[tuple[str, Documented, list[str]]]:
+    """Iterate over classes and functions whose docstring has a section of parameters, with the names in it."""
+    for file in sorted((ROOT / package).rglob("*.py")):
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        for node in ast.walk(tree):
+            if isinstance(node, Documented) and (section := _section(ast.get_docstring(node) or "")):
+                names = [name for line in section for name in re.split(r",\s*", line)]
+                yield f"{file.relative_to(ROOT)}:{node.lineno} {node.name}", node, names
+
+
+def _section(docstring: str) -> list[str]:
+    """Return the lines of a section of parameters that are not indented."""
+    found = re.search(r"^Parameters\n-+\n(.*?)(?=^\w.*\n-{3,}$|\Z)", docstring, flags=re.M | re.S)
+    return [line.partition(" :")[0] for line in found[1].splitlines() if line[:1].strip()] if found else []
+
+
+def members(node: Documented) -> set[str]:
+    """Return the names of parameters; of a class, those of its constructor and its fields."""
+    if not isinstance(node, ast.ClassDef):
+        given = node.args
+        every = [*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg]
+        return {arg.arg for arg in every if arg is not None}
+    found = set()
+    for part in node.body:
+        if isinstance(part, ast.AnnAssign) and isinstance(part.target, ast.Name):
+            found.add(part.target.id)
+        if isinstance(part, ast.FunctionDef) and part.name == "__init__":
+            found |= members(part)
+    return found
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_documented_parameters_exist(package: str) -> None:
+    listed = list(documented(package))
+    assert listed
+    wrong = {
+        where: [name for name in names if name.lstrip("*") not in members(node)]
+        for where, node, names in listed
+        # A class that inherits its constructor or its fields is documented with theirs.
+        if not (isinstance(node, ast.ClassDef) and node.bases and not members(node))
+    }
+    assert not {where: names for where, names in wrong.items() if names}
