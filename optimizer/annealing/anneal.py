@@ -19,7 +19,7 @@ from stowplan.optimizer.annealing.kernel.metropolis import (
     GROUP,
     HOME,
     INSERT,
-    KINDS,
+    OPERATORS,
     RELATED,
     RETURN,
     SHIFT,
@@ -29,7 +29,7 @@ from stowplan.optimizer.annealing.kernel.metropolis import (
 )
 from stowplan.optimizer.annealing.kernel.moves import place_all
 from stowplan.optimizer.annealing.kernel.state import SearchState
-from stowplan.optimizer.annealing.sampling import Aim
+from stowplan.optimizer.annealing.sampling import PodSampler
 from stowplan.optimizer.annealing.schedule import (
     CALIBRATION_TURNS,
     CLOSING,
@@ -180,7 +180,7 @@ class _Replica:
         """Return, sorted, by how much steps of one pod alone would worsen a tier; none of them is taken."""
         state = self.draw(stand)
         pods, nodes = int(state.head[at.H_PODS]), int(state.head[at.H_NODES])
-        chain = _chain(state, self.random.copy(), np.ones(KINDS))
+        chain = _chain(state, self.random.copy(), np.ones(OPERATORS))
         run_chain(state, chain, min(10 * SAMPLES, 10 * pods * nodes), tier, 0.0, 0.0, Penalties(0.0, 0.0, 0))
         steps: Ints = np.sort(chain.uphill[: min(SAMPLES, int(chain.counts[1]))])
         return steps
@@ -198,16 +198,16 @@ class _Replica:
         most = THOROUGH * int(state.head[at.H_PODS]) * int(state.head[at.H_NODES]) + BATCH // 10
         if deadline.deterministic:
             most = min(most, int(deadline.seconds * STEPS_PER_SECOND))
-        aim = Aim(state, tier, violating, self.rng)
+        sampler = PodSampler(state, tier, violating, self.rng)
         done, overloads = 0, start.overloads
         while done < most and not deadline.over and chain.best_value[tier] > floor:
             clock = 0.0 if deadline.deterministic else 1 - deadline.remaining / max(deadline.seconds, 1e-9)
             spent = max(done / most, clock)
             temperature = start.initial * (start.final / start.initial) ** spent if start.initial > 0 else 0.0
             batch = min(BATCH, most - done, max(100, most // 50))
-            chain = chain._replace(aimed=aim.pods())
+            chain = chain._replace(sampled=sampler.pods())
             tie_break = bias * (1 - spent) + 1e-3 if bias else 0.0
-            wrong = bool(state.value[tiers + at.BAD])
+            wrong = bool(state.value[tiers + at.ILLEGAL])
             if overloads and spent > CLOSING and (not wrong or spent > LATEST):
                 # Where it could not be mended, all overfilling was in vain.
                 overloads = False
@@ -219,7 +219,7 @@ class _Replica:
             )
             run_chain(state, chain, batch, tier, temperature, tie_break, penalties)
             done += batch
-        ended = chain.best_value if state.value[tiers + at.BAD] else state.value[:tiers]
+        ended = chain.best_value if state.value[tiers + at.ILLEGAL] else state.value[:tiers]
         best = _Incumbent(placement_of(state, chain.best), tuple(chain.best_value.tolist()), chain.best)
         return _ChainResult(best, tuple(ended.tolist()))
 
@@ -229,7 +229,7 @@ def _chain(state: SearchState, random: RandomState, mix: Floats) -> Chain:
     return Chain(
         random=random,
         mix=mix,
-        aimed=np.zeros(1, dtype=np.int64),
+        sampled=np.zeros(1, dtype=np.int64),
         best=state.pod[:, at.P_NODE].copy(),
         best_value=state.value[:tiers].copy(),
         dirty=np.zeros(pods, dtype=np.int64),
@@ -253,13 +253,13 @@ def _has_related(state: SearchState) -> bool:
 
 
 def _mix(tier: Tier, state: SearchState) -> Floats:
-    """``[KINDS]`` cumulative shares of the kinds of steps that suit a tier."""
+    """``[OPERATORS]`` cumulative shares of the kinds of steps that suit a tier."""
     terms = [weighted.term for weighted in tier.terms]
-    share = np.zeros(KINDS)
+    share = np.zeros(OPERATORS)
     share[[SHIFT, SWAP, EJECTION]] = 50, 35, 2
     if any(isinstance(term, NodeCurve) for term in terms):
         share[[SHIFT, SWAP, TRADE]] = 40, 55, 10
-    if state.value[state.head[at.H_TIERS] + at.WAITING]:
+    if state.value[state.head[at.H_TIERS] + at.UNPLACED]:
         share[INSERT] = 40 if any(isinstance(term, Unplaced) for term in terms) else 3
     if any(isinstance(term, Open) for term in terms):
         share[EMPTY_NODE] = 5

@@ -85,7 +85,7 @@ class Relations:
                 case _:
                     assert_never(rule)
         self._list_dependencies()
-        self.priced_from = len(self.rows)
+        self.costed_from = len(self.rows)
         for t, tier in enumerate(problem.tiers):
             for weighted in tier.terms:
                 match weighted.term:
@@ -116,9 +116,9 @@ class Relations:
         )
         ends = np.searchsorted(classes[order], np.arange(len(rows) + 1))
         rows[:, at.C_MEMBER], rows[:, at.C_MEMBER_END] = ends[:-1], ends[1:]
-        priced = np.zeros(len(rows), dtype=np.bool_)
-        priced[classes[order][member[:, 0] >= self.priced_from]] = True
-        return np.vstack([member, np.zeros((1, 2), dtype=np.int64)]), priced
+        costed = np.zeros(len(rows), dtype=np.bool_)
+        costed[classes[order][member[:, 0] >= self.costed_from]] = True
+        return np.vstack([member, np.zeros((1, 2), dtype=np.int64)]), costed
 
     def participants(self) -> Ints:
         """List the classes of every relation, one relation after another, and tell the relations where."""
@@ -210,7 +210,7 @@ class Relations:
         targets = int((held.both + held.targets)[~outside].sum())
         anybody = bool((held.both + held.seekers).any())
         alone = int(violation(rule, self.problem, EMPTY).sum()) if anybody else 0
-        q = self._add(at.ATTRACT, topology, counters, R_STATE=targets, R_VIOLATION=alone, R_BAD=alone)
+        q = self._add(at.ATTRACT, topology, counters, R_STATE=targets, R_VIOLATION=alone, R_ILLEGAL=alone)
         self._join_roles(q, rule.seekers, rule.targets)
 
     def _depend(self, rule: Attract) -> None:
@@ -240,13 +240,13 @@ class Relations:
 
     def _attract_slow(self, rule: Attract, before: Ints) -> None:
         held = rule.held
-        affinity = [topology.total(held.both + held.targets) for topology in rule.topologies]
+        matching = [topology.total(held.both + held.targets) for topology in rule.topologies]
         listed = [(self._number(topology), topology.size) for topology in rule.topologies]
         first = self._count(np.array(listed, dtype=np.int64).reshape(-1))
         q = self._add(
             at.ATTRACT,
             rule.topologies[0] if rule.topologies else None,
-            np.concatenate([np.zeros(0, dtype=np.int64), *affinity]),
+            np.concatenate([np.zeros(0, dtype=np.int64), *matching]),
             R_SLOW=1,
             R_NODE=self._count(np.concatenate([held.both, held.seekers, held.targets])),
             R_TOPOLOGIES=first,
@@ -286,8 +286,8 @@ class Relations:
 
     def _domain_curve(self, term: DomainCurve, tier: int, weight: int) -> None:
         ((first, pieces),) = self.add_curves(term.curves)
-        priced = {"R_TIER": tier, "R_WEIGHT": weight, "R_PIECE": first, "R_PIECES": pieces}
-        self._join(self._add(at.DOMAIN_CURVE, term.topology, term.held, **priced), term.group, at.BOTH)
+        costed = {"R_TIER": tier, "R_WEIGHT": weight, "R_PIECE": first, "R_PIECES": pieces}
+        self._join(self._add(at.DOMAIN_CURVE, term.topology, term.held, **costed), term.group, at.BOTH)
 
     def _pair(self, term: Pair, tier: int, weight: int) -> None:
         cost = weight * term.cost * (1 if term.together else -1)

@@ -15,7 +15,7 @@ STEEP = (1.0, 2.0)
 """A node's chance is its cost to one of these powers: hardly better than chance, and almost the worst alone."""
 
 
-class Aim:
+class PodSampler:
     """Finds pods worth moving, look after look.
 
     A node's cost says how much could be gained there, not whether anything can: a few nodes that cost more than all

@@ -38,7 +38,7 @@ from stowplan.optimizer.evaluate.violations import violation
 
 NO_BUDGET = 1 << 60
 K = TypeVar("K")
-KINDS = {"least": 0, "most": 1, "balanced": 2}
+SCORE_KINDS = {"least": 0, "most": 1, "balanced": 2}
 LONGEST = 10_000_000
 """Slots on all nodes' lists of pods together, if each is to hold whatever fits."""
 SLACK = 64
@@ -71,9 +71,9 @@ def build_state(evaluator: Evaluator, placement: Placement) -> SearchState:
         assess(state, q)
     # What stands on empty nodes already costs something; the judge says how much it is all together.
     state.value[:tiers] = evaluation.values
-    state.value[tiers + at.BAD] = 0
+    state.value[tiers + at.ILLEGAL] = 0
     state.value[tiers + at.MOVED] = evaluation.moves
-    state.value[tiers + at.WAITING] = evaluation.unplaced
+    state.value[tiers + at.UNPLACED] = evaluation.unplaced
     return state
 
 
@@ -143,9 +143,9 @@ class _StateBuilder:
         delta = self._identities(rows)
         mask, choice = self._allowed(rows)
         relations = Relations(self.evaluator, self.add_curves)
-        member, priced = relations.members(rows)
+        member, costed = relations.members(rows)
         participants = relations.participants()
-        rows[:, at.C_PRICED] = priced
+        rows[:, at.C_COSTED] = costed
         rows[:, at.C_OPTIONAL] = problem.optional
         rows[:, at.C_MISSING] = problem.size
         rows[:, at.C_POD] = np.cumsum(problem.size) - problem.size
@@ -316,7 +316,7 @@ class _StateBuilder:
         head[at.H_V_SCORED] = live.add_columns(empty)
         head[at.H_V_SCORE] = live.add_columns(empty)
         rows = [
-            (t, weight * term.cost, KINDS[term.kind], int(first[i]), len(term.loads), int(first[i]))
+            (t, weight * term.cost, SCORE_KINDS[term.kind], int(first[i]), len(term.loads), int(first[i]))
             for i, (t, weight, term) in enumerate(terms)
         ]
         return _rows(rows, 6), np.array([load.weight for load in loads] or [0], dtype=np.int64)

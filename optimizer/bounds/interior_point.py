@@ -116,7 +116,7 @@ class _Method:
         self.total = np.concatenate([programs.size, limits.most / self.unit - spent])
         # Where a load costs nothing below its wall, a closed node has no room. Curves would need more than this.
         flat = (tables.pieces == 1) & (tables.slope[:, 0] == 0)
-        self.residual = np.where(flat[tables.curve], tables.wall - tables.base, 0) / self.typical
+        self.residual = np.where(flat[tables.curve], tables.capacity - tables.base, 0) / self.typical
         self._pieces(programs, times)
         self.constant = _constant(programs) / self.highest
         self.multipliers = np.zeros(self.links)
@@ -297,7 +297,7 @@ class _Normal:
 def _stretches(programs: Programs, r: int) -> tuple[Ints, Ints, Ints]:
     """Return node, length and slope of each stretch between two corners of the curves of one row, within reach."""
     tables = programs.tables
-    curve, (low, high) = tables.curve[:, r], (tables.floor[:, r, None], tables.wall[:, r, None])
+    curve, (low, high) = tables.curve[:, r], (tables.floor[:, r, None], tables.capacity[:, r, None])
     begin = tables.first[curve]
     end = np.hstack([begin[:, 1:], np.full((len(curve), 1), FAR)])
     begin[:, 0] = np.minimum(begin[:, 0], low[:, 0])

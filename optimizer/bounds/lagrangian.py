@@ -42,7 +42,7 @@ Those of the middle of the optimal face often do better in whole pods than those
 FIRST_BUDGET, LAST_BUDGET = 2_000, 20_000
 """Choices that the search of one node may look into, for every multipliers tried, and then for the best."""
 
-STRETCHES, FIRST_STRETCH = 8, 0.1
+RAY_TRIALS, FIRST_RAY_STEP = 8, 0.1
 """Trials along the ray of all multipliers, and by how much the first one is longer."""
 
 SHARE = 0.25
@@ -110,7 +110,7 @@ class LagrangianDual:
         self.multipliers, self.load_duals = whole(self.programs, dual)
         self.typical = typical_loads(programs)
         self.bounds = np.full(len(programs.times), -(1 << 62), dtype=np.int64)
-        self.answers = np.zeros(programs.tables.upper.shape, dtype=np.int64)
+        self.solutions = np.zeros(programs.tables.upper.shape, dtype=np.int64)
         self.whole: list[tuple[Component, int]] = []
         self._search(0, 0, len(self.bounds))
 
@@ -157,7 +157,7 @@ class LagrangianDual:
             begin,
             end,
             self.bounds,
-            self.answers,
+            self.solutions,
         )
 
 
@@ -170,8 +170,8 @@ def scaled_dual(lagrangian: LagrangianDual, deadline: Deadline) -> LagrangianDua
     best, programs = lagrangian, lagrangian.unpenalized
     if not programs.tables.opening.any() and not programs.unplaced.any():
         return best
-    dual, factor, step = lagrangian.dual, 1.0, FIRST_STRETCH
-    for _ in range(STRETCHES):
+    dual, factor, step = lagrangian.dual, 1.0, FIRST_RAY_STEP
+    for _ in range(RAY_TRIALS):
         if deadline.over:
             break
         longer = factor + step
@@ -229,7 +229,7 @@ def largest(programs: Programs) -> tuple[int, Ints, Ints]:
     """Return the largest multipliers, prices ``[r]`` and fines ``[e]`` with which no product can overflow."""
     tables, limits = programs.tables, programs.limits
     pods = max(1, int(tables.upper.sum(axis=1).max(initial=1)))
-    reach = np.maximum(np.abs(tables.floor), np.abs(tables.wall)).max(axis=0, initial=1)
+    reach = np.maximum(np.abs(tables.floor), np.abs(tables.capacity)).max(axis=0, initial=1)
     heaviest = np.abs(tables.demand).max(axis=1, initial=0) * pods
     highest = np.hstack([limits.move * pods, limits.unplaced * pods, limits.opening.T]).max(axis=1, initial=1)
     return LARGEST_NUMBER // pods, LARGEST_NUMBER // np.maximum(reach, heaviest), LARGEST_NUMBER // highest

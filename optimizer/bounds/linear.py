@@ -145,13 +145,13 @@ class _Relaxation:
         total = _whole(objective.constant) << FRACTION
         reduced = {variable: _whole(cost) << FRACTION for variable, cost in objective.items()}
         for row in self.lp.constraints():
-            price = round((row.pi or 0.0) * 2**FRACTION)
+            dual = round((row.pi or 0.0) * 2**FRACTION)
             if row.sense != pulp.LpConstraintEQ:
-                price = max(0, price) if row.sense == pulp.LpConstraintGE else min(0, price)
-            if price:
-                total -= price * _whole(row.constant)
+                dual = max(0, dual) if row.sense == pulp.LpConstraintGE else min(0, dual)
+            if dual:
+                total -= dual * _whole(row.constant)
                 for variable, coefficient in row.items():
-                    reduced[variable] = reduced.get(variable, 0) - price * _whole(coefficient)
+                    reduced[variable] = reduced.get(variable, 0) - dual * _whole(coefficient)
         total += sum(cost * self.most[variable] for variable, cost in reduced.items() if cost < 0)
         return -(-total >> FRACTION)
 

@@ -17,7 +17,7 @@ class Row(NamedTuple):
 
     demand: Ints
     base: Ints
-    wall: Ints
+    capacity: Ints
     curve: Ints
     first: Ints
     slope: Ints
@@ -35,14 +35,14 @@ def load_rows(evaluator: Evaluator, terms: list[tuple[int, Term]], tier: int, re
         match rule:
             case Capacity():
                 residual = np.maximum(0, rule.free)
-                wall = residual + np.minimum(before, _tolerated(problem, tier, reached, rule.penalty_weight))
+                capacity = residual + np.minimum(before, _tolerated(problem, tier, reached, rule.penalty_weight))
                 if charge:
                     nodes = len(problem.nodes)
                     slope = np.stack([free_of_charge, charge * rule.penalty_weight], axis=1)
                     first = np.stack([np.minimum(0, residual), residual], axis=1)
-                    rows.append(Row(rule.demand, free_of_charge, wall, np.arange(nodes), first, slope, 0 * slope))
+                    rows.append(Row(rule.demand, free_of_charge, capacity, np.arange(nodes), first, slope, 0 * slope))
                 else:
-                    rows.append(Row(rule.demand, free_of_charge, wall, free_of_charge, flat, flat, flat))
+                    rows.append(Row(rule.demand, free_of_charge, capacity, free_of_charge, flat, flat, flat))
             case Devices():
                 penalty_weight = np.full(len(before), PENALTY_WEIGHT)
                 over = np.minimum(before, _tolerated(problem, tier, reached, penalty_weight))
@@ -56,8 +56,8 @@ def load_rows(evaluator: Evaluator, terms: list[tuple[int, Term]], tier: int, re
             first = np.vstack([np.where(none == 0, FAR, none), term.curves.start])
             first[0, 0] = 0
             slope, value = (np.vstack([none, part]) * weight for part in (term.curves.slope, term.curves.value))
-            wall = np.full(len(problem.nodes), FAR)
-            rows.append(Row(term.demand, term.held, wall, term.curve + 1, first, slope, value))
+            capacity = np.full(len(problem.nodes), FAR)
+            rows.append(Row(term.demand, term.held, capacity, term.curve + 1, first, slope, value))
     return rows
 
 
@@ -80,17 +80,17 @@ def pods_row(most: Ints) -> Row:
 
 def matters(row: Row, most: Ints) -> bool:
     """Whether a load costs anything or could hit its wall."""
-    return bool(row.slope.any()) or bool(np.any(row.base + most @ np.maximum(0, row.demand) > row.wall))
+    return bool(row.slope.any()) or bool(np.any(row.base + most @ np.maximum(0, row.demand) > row.capacity))
 
 
-def implied_walls(demand: Ints, base: Ints, wall: Ints) -> Ints:
+def implied_capacities(demand: Ints, base: Ints, capacity: Ints) -> Ints:
     """``[n, r]`` the walls, lowered to what the walls of other loads leave."""
-    lowered = wall.copy()
+    lowered = capacity.copy()
     for r, row in enumerate(demand):
         asking = row > 0
         for q, other in enumerate(demand):
             if q != r and asking.any() and (demand[[r, q]] >= 0).all() and (other[asking] > 0).all():
                 most = float((row[asking] / other[asking]).max())  # of this load, for one unit of the other
-                residual = np.ceil(np.maximum(0, wall[:, q] - base[:, q]) * most * (1 + 1e-12)).astype(np.int64) + 1
+                residual = np.ceil(np.maximum(0, capacity[:, q] - base[:, q]) * most * (1 + 1e-12)).astype(np.int64) + 1
                 lowered[:, r] = np.minimum(lowered[:, r], base[:, r] + residual)
     return lowered

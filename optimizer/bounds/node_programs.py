@@ -1,8 +1,8 @@
-"""One small program for each node: what remains of a tier when the nodes are priced apart.
+"""The Lagrangian sub-problems: one small integer program for each node, after the linking equations are relaxed.
 
-Classes that no capacity, no term of the tier and no mask tells apart are one *kind*; nodes whose programs are equal
-are one program that counts as often as there are such nodes. Both lose nothing: the multiplier of a pod is the same
-for all pods of a kind, so a node's best answer does not depend on which of them it takes.
+Classes that no capacity, no term of the tier and no mask distinguishes are one *kind*; nodes whose programs are equal
+are one program with a multiplicity. Both lose nothing: the multiplier is the same for all pods of a kind, so a node's
+optimum does not depend on which of them it holds.
 """
 
 from __future__ import annotations
@@ -34,22 +34,22 @@ from stowplan.models.problem import (
     Violation,
     refine,
 )
-from stowplan.optimizer.bounds.node_loads import Row, implied_walls, load_rows, matters, pods_row
+from stowplan.optimizer.bounds.node_loads import Row, implied_capacities, load_rows, matters, pods_row
 from stowplan.optimizer.evaluate.evaluation import Evaluator
 
 LARGEST_NUMBER = 1 << 56
-"""What the cost of one node may reach in grains, so that sums and differences stay far inside 64 bits."""
+"""Largest scaled cost of one node, so that sums and differences stay far inside 64 bits."""
 
 FINEST_SCALE = 1 << 20
-"""Most grains that one unit of the tier is divided into."""
+"""Largest fixed-point scale: integer steps that one unit of the tier is divided into."""
 
 
 class Tables(NamedTuple):
-    """The programs of all nodes, as arrays that compiled code reads. Costs are in grains.
+    """The programs of all nodes, as arrays that compiled code reads. Costs are integers on the fixed-point scale.
 
-    Node ``m`` minimises, over whole ``0 ≤ y[k] ≤ upper[m,k]``, the sum of ``f_r(base[m,r] + Σ_k demand[r,k]·y[k])``
+    Node ``m`` minimizes, over integers ``0 ≤ y[k] ≤ upper[m,k]``, the sum of ``f_r(base[m,r] + Σ_k demand[r,k]·y[k])``
     over its rows ``r``, of ``linear[m,k]·y[k]`` and ``move[k]·max(0, start[m,k] − y[k])`` over the kinds, and
-    ``opening[m]`` if any pod is there; no load may be above ``wall[m,r]``. Each ``f_r`` is the convex curve number
+    ``opening[m]`` if it holds any pod; no load may be above ``capacity[m,r]``. Each ``f_r`` is the convex curve number
     ``curve[m,r]`` of the family ``first``, ``slope``, ``value`` (``[f,j]``, of which ``pieces[f]`` are used).
 
     ``floor[m,r]`` is the least load that there can be, below ``base`` only where a demand is negative.
@@ -59,7 +59,7 @@ class Tables(NamedTuple):
     curve: Ints
     base: Ints
     floor: Ints
-    wall: Ints
+    capacity: Ints
     upper: Ints
     start: Ints
     linear: Ints
@@ -71,10 +71,10 @@ class Tables(NamedTuple):
     pieces: Ints
 
 
-class Limits(NamedTuple):
-    """What a placement may cost at most by other tiers and rules, in their own units: ``[e]`` limits.
+class SideConstraints(NamedTuple):
+    """The side constraints ``[e]``: upper limits of earlier tiers and move budgets, in their own units.
 
-    ``Σ_k move[e,k]·(pods that left) + Σ_k unplaced[e,k]·(pods that wait) + Σ_m opening[m,e]·[m is open] ≤ most[e]``.
+    ``Σ_k move[e,k]·(pods that left) + Σ_k unplaced[e,k]·(unplaced pods) + Σ_m opening[m,e]·[m is open] ≤ most[e]``.
     """
 
     move: Ints
@@ -85,24 +85,24 @@ class Limits(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Programs:
-    """What the nodes of a problem minimise, and what ties them together.
+    """The sub-problems of all nodes, and the constraints that link them.
 
     Parameters
     ----------
     tables
         The programs.
     times
-        ``[m]`` how many nodes have the program.
+        ``[m]`` multiplicity: how many nodes have the program.
     size, optional
         ``[k]`` pods of each kind, and how many of them may stay without a node.
     unplaced
-        ``[k]`` cost of a pod without a node, in grains.
+        ``[k]`` scaled cost of a pod without a node.
     constant
-        What is paid in any case, in grains.
+        Scaled cost of every placement.
     scale
-        Grains to one unit of the tier.
+        Fixed-point scale: scaled units per unit of the tier.
     limits
-        What else a placement must keep to.
+        The side constraints.
     """
 
     tables: Tables
@@ -112,10 +112,10 @@ class Programs:
     unplaced: Ints
     constant: int
     scale: int
-    limits: Limits
+    limits: SideConstraints
 
     def penalized(self, side_duals: Ints) -> Programs:
-        """Return the same programs with fines ``[e]``, in grains, for each unit that a limit is used."""
+        """Return the programs with the side constraints relaxed at duals ``[e]``, in scaled units."""
         limits, tables = self.limits, self.tables
         return replace(
             self,
@@ -127,7 +127,7 @@ class Programs:
         )
 
     def coarser(self, factor: int) -> Programs:
-        """Return the same programs in grains ``factor`` times as large; a power of two that is at most the grain."""
+        """Return the same programs with the scale divided by a power of two that is at most the scale."""
         scaled = {part: getattr(self.tables, part) // factor for part in _COSTS}
         return replace(
             self,
@@ -141,9 +141,7 @@ class Programs:
 def node_programs(
     evaluator: Evaluator, upper: NDArray[np.int32], tier: int, reached: Sequence[int], largest: int, kinds: int
 ) -> Programs | None:
-    """Take one tier of a problem apart; ``None`` if there would be more than that many ``kinds`` of pods.
-
-    There are not more than ``largest`` kinds times nodes either.
+    """Decompose one tier by nodes; ``None`` above ``kinds`` kinds of pods, or above ``largest`` kinds times nodes.
 
     Parameters
     ----------
@@ -152,7 +150,7 @@ def node_programs(
     reached
         Values of the earlier tiers, which must not get worse.
     """
-    problem, terms = evaluator.problem, separable(evaluator.problem.tiers[tier])
+    problem, terms = evaluator.problem, separable_terms(evaluator.problem.tiers[tier])
     charges = _charges(problem, tier, reached)
     charged = [term for part, _ in charges for _, term in part]
     kind = _kinds(problem, terms, charged, upper)
@@ -205,8 +203,8 @@ _COSTS = ("linear", "move", "opening", "slope", "value")
 _BY_NODE = ("curve", "base", "floor", "wall", "upper", "start", "linear", "opening")
 
 
-def separable(tier: Tier) -> list[tuple[int, Term]]:
-    """Return the terms of a tier that belong to single nodes; those left out are never negative."""
+def separable_terms(tier: Tier) -> list[tuple[int, Term]]:
+    """Return the terms of a tier that are sums over nodes; those left out are never negative."""
     found: list[tuple[int, Term]] = []
     for weighted in tier.terms:
         match weighted.term:
@@ -232,11 +230,11 @@ def _kinds(problem: Problem, terms: list[tuple[int, Term]], charged: list[Term],
 
 
 def _charges(problem: Problem, tier: int, reached: Sequence[int]) -> list[tuple[list[tuple[int, Term]], int]]:
-    """Return limited sums of terms: earlier tiers, as far as they are read here, and budgets of moves."""
+    """Return the left-hand sides and limits of the side constraints: earlier tiers, as far as read here, and budgets."""
     found: list[tuple[list[tuple[int, Term]], int]] = []
     for earlier, value in zip(problem.tiers[:tier], reached, strict=False):
         part: list[tuple[int, Term]] = [
-            (weight, term) for weight, term in separable(earlier) if isinstance(term, Move | Unplaced | Open)
+            (weight, term) for weight, term in separable_terms(earlier) if isinstance(term, Move | Unplaced | Open)
         ]
         if part:
             found.append((part, value))
@@ -247,7 +245,7 @@ def _charges(problem: Problem, tier: int, reached: Sequence[int]) -> list[tuple[
     return found
 
 
-def _limits(charges: list[tuple[list[tuple[int, Term]], int]], representative: Ints, nodes: int) -> Limits:
+def _limits(charges: list[tuple[list[tuple[int, Term]], int]], representative: Ints, nodes: int) -> SideConstraints:
     move = np.zeros((len(charges), len(representative)), dtype=np.int64)
     unplaced, opening = move.copy(), np.zeros((nodes, len(charges)), dtype=np.int64)
     most = np.array([value for _, value in charges], dtype=np.int64)
@@ -263,7 +261,7 @@ def _limits(charges: list[tuple[list[tuple[int, Term]], int]], representative: I
                     most[e] -= weight * int(term.cost[term.held > 0].sum())
                 case _:
                     pass
-    return Limits(move, unplaced, opening, most)
+    return SideConstraints(move, unplaced, opening, most)
 
 
 def _merge(per_class: NDArray[np.signedinteger[Any]], kind: Ints) -> Ints:
@@ -305,7 +303,9 @@ def _tables(rows: list[Row], most: Ints, start: Ints, linear: Ints, move: Ints, 
         curve=by_node([row.curve + above[r] for r, row in enumerate(rows)]),
         base=base,
         floor=lowest,
-        wall=np.maximum(lowest, implied_walls(demand, base, np.minimum(highest, by_node([row.wall for row in rows])))),
+        capacity=np.maximum(
+            lowest, implied_capacities(demand, base, np.minimum(highest, by_node([row.capacity for row in rows])))
+        ),
         upper=np.ascontiguousarray(most),
         start=np.ascontiguousarray(start),
         linear=linear,
@@ -319,15 +319,15 @@ def _tables(rows: list[Row], most: Ints, start: Ints, linear: Ints, move: Ints, 
 
 
 def _scale(tables: Tables, unplaced: Ints) -> int:
-    """Return into how many grains a unit of cost can be divided, 0 if its numbers are too large as they are."""
-    ends = [np.abs(end).astype(np.float64) for end in (tables.floor, tables.wall)]
+    """Return the largest fixed-point scale at which no cost overflows, 0 if there is none."""
+    ends = [np.abs(end).astype(np.float64) for end in (tables.floor, tables.capacity)]
     steepest = np.abs(tables.slope).max(axis=1, initial=0).astype(np.float64)
     highest = np.abs(tables.value).max(axis=1, initial=0).astype(np.float64)
     corner = np.abs(np.where(tables.first < FAR, tables.first, 0)).max(axis=1, initial=0).astype(np.float64)
     curve = sum((steepest[tables.curve] * (end + corner[tables.curve]) + highest[tables.curve] for end in ends), 0.0)
     pods = tables.upper.astype(np.float64).sum(axis=1)
     heaviest = np.abs(tables.demand).max(axis=1, initial=0).astype(np.float64)
-    # A pod cannot earn more by the curves than the steepest of them takes for it.
+    # A pod cannot gain more by the curves than the steepest of them costs.
     priced = float((steepest[tables.curve] * heaviest).sum(axis=1).max(initial=0.0))
     unit = max(priced, *(float(part.max(initial=0)) for part in (tables.linear, tables.move, unplaced)))
     worst = float(np.max(np.sum(curve, axis=1) + pods * unit + tables.opening, initial=1.0))
@@ -338,8 +338,8 @@ def _scale(tables: Tables, unplaced: Ints) -> int:
 
 
 def _distinct(tables: Tables, charged: Ints, moving: Bools) -> tuple[Ints, Ints]:
-    """Return a node of each program, and how many nodes have it."""
-    # Where a move costs nothing, it does not matter who stands there.
+    """Return one node of each program, and the multiplicity."""
+    # Where moves cost nothing, it does not matter which pods are there at the start.
     start = tables.start * moving
     parts = (start if part == "start" else getattr(tables, part) for part in _BY_NODE)
     key = np.hstack([*(part.reshape(len(charged), -1) for part in parts), charged])

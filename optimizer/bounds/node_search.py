@@ -1,7 +1,7 @@
-"""The least that one node can cost at given multipliers, in whole pods: a depth-first search with priced bounds.
+"""The least reduced cost of one node at given multipliers, in whole pods, by depth-first branch and bound.
 
-Everything is whole numbers of grains, so nothing is lost to rounding. A search that is cut off still returns a lower
-bound: the least of what it has found and of the bounds of all that it has not looked into.
+All numbers are integers on a fixed-point scale, so nothing is lost to rounding. A search that is cut off still returns
+a lower bound: the least of its incumbent and of the bounds of all subtrees that it has not explored.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from stowplan.models.arrays import Ints
 from stowplan.optimizer.bounds.node_programs import Tables
 from stowplan.optimizer.compiled.jit import allocating
 
-ENDLESS = 1 << 62
+INFINITE = 1 << 62
 """More than anything costs."""
 
 PAIRED = 32
-"""Kinds among which pairs of changes are tried for a first answer."""
+"""Kinds among which pairs of changes are tried for an initial solution."""
 
 ROUNDS = 40
-"""Improvements of the first answer at most."""
+"""Improvements of the initial solution at most."""
 
 
 @allocating
 def piece_at(tables: Tables, f: int, x: int) -> int:
-    """Return the piece of a curve that a load falls on."""
+    """Return the piece of a curve that contains a load."""
     low, high = 0, tables.pieces[f]
     while high - low > 1:
         middle = (low + high) // 2
@@ -51,38 +51,38 @@ def slope_at(tables: Tables, f: int, x: int) -> int:
 
 
 @allocating
-def least_at_price(tables: Tables, m: int, r: int, price: int) -> int:
-    """Return ``min f(x) − price·x`` over the loads that a row of a node can have."""
+def least_at_price(tables: Tables, m: int, r: int, dual: int) -> int:
+    """Return ``min f(x) − dual·x`` over the loads that a row of a node can have: minus the conjugate of ``f``."""
     f = tables.curve[m, r]
     low, high = 0, tables.pieces[f]
     while low < high:
         middle = (low + high) // 2
-        if tables.slope[f, middle] < price:
+        if tables.slope[f, middle] < dual:
             low = middle + 1
         else:
             high = middle
     if low == 0:
         x = tables.floor[m, r]
     elif low == tables.pieces[f]:
-        x = tables.wall[m, r]
+        x = tables.capacity[m, r]
     else:
-        x = min(max(tables.first[f, low], tables.floor[m, r]), tables.wall[m, r])
-    value: int = value_at(tables, f, x) - price * x
+        x = min(max(tables.first[f, low], tables.floor[m, r]), tables.capacity[m, r])
+    value: int = value_at(tables, f, x) - dual * x
     return value
 
 
 @allocating
-def price_out(
+def node_dual_value(
     tables: Tables, m: int, multipliers: Ints, load_duals: Ints, least: Ints, each: Ints, default: Ints, load: Ints
 ) -> int:
-    """Return the bound of a node at prices.
+    """Return the bound of a node at given multipliers and load duals.
 
     Parameters
     ----------
     least
-        ``[r]`` is filled with the least of each curve less its price.
+        ``[r]`` is filled with the least of each curve less its load at the dual.
     each, default, load
-        ``[k]`` the priced cost of a pod that comes, ``[k]`` what is cheapest, ``[r]`` the loads that makes.
+        ``[k]`` the reduced cost of a pod that arrives, ``[k]`` the cheapest numbers of pods, ``[r]`` their loads.
     """
     total = 0
     for r in range(len(load_duals)):
@@ -109,48 +109,48 @@ def price_out(
 
 @allocating
 def change(tables: Tables, m: int, k: int, cost: int, here: int, there: int) -> int:
-    """Return what it costs to have ``there`` instead of ``here`` pods of a kind, each coming at ``cost``."""
+    """Return the change of cost for ``there`` instead of ``here`` pods of a kind, each of reduced cost ``cost``."""
     start = tables.start[m, k]
     total: int = cost * (there - here) + tables.move[k] * (max(0, start - there) - max(0, start - here))
     return total
 
 
 @allocating
-def bend(tables: Tables, m: int, load_duals: Ints, least: Ints, load: Ints) -> int:
-    """Return how far the curves at some loads are above their prices' bound, or ``ENDLESS`` beyond a wall."""
+def curve_reduced_cost(tables: Tables, m: int, load_duals: Ints, least: Ints, load: Ints) -> int:
+    """Return how far the curves at some loads are above their bound, or ``INFINITE`` beyond a capacity."""
     total = 0
     for r in range(len(load_duals)):
-        if load[r] > tables.wall[m, r]:
-            return ENDLESS
+        if load[r] > tables.capacity[m, r]:
+            return INFINITE
         total += value_at(tables, tables.curve[m, r], load[r]) - load_duals[r] * load[r] - least[r]
     return total
 
 
 @allocating
-def first_answer(
+def initial_solution(
     tables: Tables, m: int, load_duals: Ints, least: Ints, each: Ints, default: Ints, load: Ints, now: Ints
 ) -> int:
-    """Fill ``now`` with a good answer, and return how far above the bound it is.
+    """Fill ``now`` with a good solution, and return how far above the bound it is.
 
-    It is improved by changes of one or two kinds, while they help.
+    It is improved by changes of one or two kinds while they help.
     """
     rows, kinds = len(load_duals), len(each)
     now[:] = default
     at, trial = load.copy(), load.copy()
     paid = 0
-    over = bend(tables, m, load_duals, least, at)
-    if over == ENDLESS:  # what stands there is within all walls
+    over = curve_reduced_cost(tables, m, load_duals, least, at)
+    if over == INFINITE:  # the pods of the start are within all capacities
         for k in range(kinds):
             now[k] = tables.start[m, k]
             paid += change(tables, m, k, each[k], default[k], now[k])
             for r in range(rows):
                 at[r] += tables.demand[r, k] * (now[k] - default[k])
-        over = bend(tables, m, load_duals, least, at)
+        over = curve_reduced_cost(tables, m, load_duals, least, at)
     best = paid + over
-    near = np.full(kinds, ENDLESS)
+    near = np.full(kinds, INFINITE)
     for k in range(kinds):
         if tables.upper[m, k]:
-            near[k] = min(abs(each[k]), abs(each[k] - tables.move[k]) if tables.start[m, k] else ENDLESS)
+            near[k] = min(abs(each[k]), abs(each[k] - tables.move[k]) if tables.start[m, k] else INFINITE)
     order = np.argsort(near)[:PAIRED]
     for _ in range(ROUNDS):
         found, a, b, da, db, cost = best, -1, -1, 0, 0, 0
@@ -162,8 +162,8 @@ def first_answer(
                 one = paid + change(tables, m, k, each[k], now[k], now[k] + dk)
                 for r in range(rows):
                     trial[r] = at[r] + dk * tables.demand[r, k]
-                over = bend(tables, m, load_duals, least, trial)
-                if over < ENDLESS and one + over < found:
+                over = curve_reduced_cost(tables, m, load_duals, least, trial)
+                if over < INFINITE and one + over < found:
                     found, a, b, da, db, cost = one + over, k, -1, dk, 0, one
                 for j in range(i):
                     q = order[j]
@@ -175,8 +175,8 @@ def first_answer(
                             continue
                         for r in range(rows):
                             trial[r] = at[r] + dk * tables.demand[r, k] + dq * tables.demand[r, q]
-                        over = bend(tables, m, load_duals, least, trial)
-                        if over < ENDLESS and two + over < found:
+                        over = curve_reduced_cost(tables, m, load_duals, least, trial)
+                        if over < INFINITE and two + over < found:
                             found, a, b, da, db, cost = two + over, k, q, dk, dq, two
         if a < 0:
             break
@@ -192,8 +192,8 @@ def first_answer(
 
 
 @allocating
-def trial_prices(tables: Tables, m: int, load_duals: Ints, load: Ints, typical: Ints) -> Ints:
-    """``[j, r]`` how other prices differ: those at loads somewhat below and above the one that suits best."""
+def trial_duals(tables: Tables, m: int, load_duals: Ints, load: Ints, typical: Ints) -> Ints:
+    """``[j, r]`` differences to other load duals: the slopes at loads somewhat below and above the default loads."""
     rows = len(load_duals)
     shift = np.zeros((1 + 4 * rows + 2 * rows * (rows - 1), rows), dtype=np.int64)
     near = np.zeros((rows, 4), dtype=np.int64)
@@ -220,30 +220,30 @@ def trial_prices(tables: Tables, m: int, load_duals: Ints, load: Ints, typical: 
 
 @allocating
 def search_node(
-    tables: Tables, m: int, multipliers: Ints, load_duals: Ints, typical: Ints, budget: int, answer: Ints
+    tables: Tables, m: int, multipliers: Ints, load_duals: Ints, typical: Ints, budget: int, solution: Ints
 ) -> int:
-    """Return a lower bound of what node ``m`` costs if it is in use, exact if the search ends within its budget.
+    """Return a lower bound of the reduced cost of node ``m`` in use, exact if the search ends within its budget.
 
     Parameters
     ----------
     multipliers, load_duals
-        ``[k]`` what a pod of each kind earns, ``[r]`` prices of the loads. Any will do; good ones make a good bound.
+        ``[k]`` multipliers of the kinds, ``[r]`` duals of the loads. All are valid; good ones make a good bound.
     typical
         ``[r]`` load of a typical pod.
     budget
-        How many choices may be looked into; with 0 the answer is the bound of the prices.
-    answer
-        ``[k]`` is filled with the best pods found.
+        Branching decisions that may be explored; with 0 the result is the bound of the duals.
+    solution
+        ``[k]`` is filled with the best pattern found.
     """
     rows, kinds = len(load_duals), len(multipliers)
     least, load = np.empty(rows, dtype=np.int64), np.empty(rows, dtype=np.int64)
     each, default = np.zeros(kinds, dtype=np.int64), np.zeros(kinds, dtype=np.int64)
-    base = price_out(tables, m, multipliers, load_duals, least, each, default, load)
-    answer[:] = default
+    base = node_dual_value(tables, m, multipliers, load_duals, least, each, default, load)
+    solution[:] = default
     if budget <= 0:
         return base
-    best = first_answer(tables, m, load_duals, least, each, default, load, answer)
-    # Kinds that can differ from the default without costing more than that, and by how many pods.
+    best = initial_solution(tables, m, load_duals, least, each, default, load, solution)
+    # Kinds that can differ from the default without costing more than the incumbent, and by how many pods.
     item, weight = np.empty(kinds, dtype=np.int64), np.empty(kinds)
     fewest, most = np.zeros(kinds, dtype=np.int64), np.zeros(kinds, dtype=np.int64)
     items = 0
@@ -260,13 +260,13 @@ def search_node(
                 weight[items] -= abs(tables.demand[r, k]) / typical[r]
             items += 1
     order = item[np.argsort(weight[:items])]
-    shift = trial_prices(tables, m, load_duals, load, typical)
+    shift = trial_duals(tables, m, load_duals, load, typical)
     trials = len(shift)
     floor = np.zeros(trials, dtype=np.int64)
     for j in range(trials):
         for r in range(rows):
             floor[j] += least_at_price(tables, m, r, load_duals[r] + shift[j, r]) - least[r]
-    # What the items from i on can do at best: at the trial prices, and to each load.
+    # What the items from i on can contribute at best: at the trial duals, and to each load.
     rest = np.zeros((items + 1, trials), dtype=np.int64)
     relief = np.zeros((items + 1, rows), dtype=np.int64)
     for i in range(items - 1, -1, -1):
@@ -278,7 +278,7 @@ def search_node(
             pull = 0
             for r in range(rows):
                 pull += shift[j, r] * tables.demand[r, k]
-            lowest = ENDLESS
+            lowest = INFINITE
             for t in range(fewest[k], most[k] + 1):
                 lowest = min(lowest, change(tables, m, k, each[k], default[k], default[k] + t) + pull * t)
             rest[i, j] = rest[i + 1, j] + lowest
@@ -286,15 +286,15 @@ def search_node(
     at[0] = load
     paid, turn, taken = np.zeros((3, items + 1), dtype=np.int64)
     turn[0] = -1
-    cut, seen, i = ENDLESS, 0, 0
+    cut, seen, i = INFINITE, 0, 0
     while i >= 0:
         if i == items:
-            over = bend(tables, m, load_duals, least, at[i])
-            if over < ENDLESS and paid[i] + over < best:
+            over = curve_reduced_cost(tables, m, load_duals, least, at[i])
+            if over < INFINITE and paid[i] + over < best:
                 best = paid[i] + over
-                answer[:] = default
+                solution[:] = default
                 for a in range(items):
-                    answer[order[a]] += taken[a]
+                    solution[order[a]] += taken[a]
             i -= 1
             continue
         # The default first, then one pod more, one less, two more, …
@@ -311,7 +311,7 @@ def search_node(
         within = True
         for r in range(rows):
             at[i + 1, r] = at[i, r] + t * tables.demand[r, k]
-            within = within and at[i + 1, r] + relief[i + 1, r] <= tables.wall[m, r]
+            within = within and at[i + 1, r] + relief[i + 1, r] <= tables.capacity[m, r]
         if not within:
             continue
         bound = cost
@@ -334,9 +334,9 @@ def search_node(
 
 @allocating
 def costs_of(tables: Tables, m: int, kinds: Ints, patterns: Ints) -> Ints:
-    """Return what node ``m`` costs with each of some patterns ``[p, i]`` of pods of some kinds, and no others.
+    """Return the cost of node ``m`` with each of some patterns ``[p, i]`` of pods of some kinds, and no others.
 
-    Multipliers have no part in it.
+    Multipliers do not enter.
     """
     costs = np.zeros(len(patterns), dtype=np.int64)
     away = 0
@@ -367,11 +367,11 @@ def search_nodes(
     begin: int,
     end: int,
     bounds: Ints,
-    answers: Ints,
+    solutions: Ints,
 ) -> None:
-    """Raise ``bounds[m]`` and fill ``answers[m, k]`` for the nodes from ``begin`` to ``end``."""
+    """Raise ``bounds[m]`` and fill ``solutions[m, k]`` for the nodes from ``begin`` to ``end``."""
     for m in range(begin, end):
-        found = search_node(tables, m, multipliers, load_duals[m], typical, budget, answers[m])
+        found = search_node(tables, m, multipliers, load_duals[m], typical, budget, solutions[m])
         if tables.opening[m]:
             found += tables.opening[m]
             empty = 0
@@ -381,5 +381,5 @@ def search_nodes(
                 empty += tables.move[k] * tables.start[m, k]
             if empty <= found:
                 found = empty
-                answers[m] = 0
+                solutions[m] = 0
         bounds[m] = max(bounds[m], found)

@@ -10,11 +10,11 @@ from stowplan.models.arrays import Ints
 from stowplan.models.bin_packing import EFFORT, fewest_bins
 from stowplan.optimizer.compiled.jit import allocating, compiled
 
-HASTE = 100
-"""Effort of the packer for a quick look."""
+QUICK_EFFORT = 100
+"""Effort of the packer for a first try."""
 
 REPACKED = 30
-"""Work that distributing the pods of a node anew counts as, where looking at one of them counts 1."""
+"""Work that repacking all pods of a node counts as, where examining one of them counts 1."""
 
 _fewest_bins: Any = allocating(fewest_bins)
 
@@ -36,14 +36,14 @@ def least_bins(parts: Ints, n: int, size: int, at_most: int) -> int:
 
 @compiled
 def put(whole: int, part: int, size: int, before: Ints, after: Ints) -> bool:
-    """Give a pod devices where others keep theirs; whether that can be done.
+    """Assign devices to one more pod while the others keep theirs; return whether that is possible.
 
     Parameters
     ----------
     whole, part
         Devices that it has for itself, and its share of one more.
     before, after
-        ``[i]`` room on every device without the pod, and with it.
+        ``[i]`` free capacity of every device without the pod, and with it.
     """
     for i in range(len(before)):
         after[i] = before[i]
@@ -76,10 +76,10 @@ def _insert(parts: Ints, n: int, part: int, often: int) -> int:
 
 @allocating
 def distribute(x: Ints, extra: int, whole: Ints, part: Ints, size: int, held: Ints, effort: int, room: Ints) -> int:
-    """Distribute all pods of a node anew over its devices: 1 if that can be done, -1 if surely not, 0 if unknown.
+    """Repack all pods of a node over its devices: 1 if they fit, -1 if they certainly do not, 0 if unknown.
 
-    A set of pods of which it surely cannot be done is in no set of which it can be. The numbers of `least_bins` do not
-    promise that, where it gives up.
+    No superset of pods that certainly do not fit is reported to fit. The numbers of `least_bins` do not guarantee
+    that where it gives up.
 
     Parameters
     ----------
@@ -88,11 +88,11 @@ def distribute(x: Ints, extra: int, whole: Ints, part: Ints, size: int, held: In
     whole, part
         ``[k]`` devices that a pod has for itself, and its share of one more.
     held
-        Shares that others take.
+        Shares held by pods outside the problem.
     effort
         As `fewest_bins` has it; with `EFFORT`, 1 is what the rule says.
     room
-        ``[i]`` receives the room left on every device, if the answer is 1.
+        ``[i]`` receives the free capacity of every device if the result is 1.
     """
     free, shares = len(room), len(held)
     for k in range(len(x)):
@@ -135,20 +135,19 @@ def admit(
     refused: Ints,
     effort: int,
 ) -> tuple[int, int]:
-    """Add a pod of kind ``k`` to a node's pods, as `distribute`; and say how much work that was.
+    """Add a pod of kind ``k`` to a node's pods; return what `distribute` returns, and the work.
 
     Parameters
     ----------
     size
         If 0, there is nothing to pack.
     known, before, after
-        Whether the room on every device is known without the pod, and ``[i]`` that room; with the pod it goes to
-        ``after``.
+        Whether the free capacity of every device without the pod is known; ``[i]`` it; and ``[i]`` receives it with the
+        pod.
     refused
-        The least share, and the least number of whole devices, that surely cannot be added to ``x``; brought up to
-        date.
+        The least share, and the least number of whole devices, that certainly cannot be added to ``x``; updated.
     effort
-        Of the packer, if a quick look does not tell.
+        Of the packer, if the first try does not tell.
     """
     if size <= 0:
         return 1, 0
@@ -157,15 +156,15 @@ def admit(
     if known and put(whole[k], part[k], size, before, after):
         return 1, 1
     work = 0
-    verdict = 0
-    granted = HASTE
-    while verdict == 0 and granted <= effort:
-        # One call in a loop, since a compiler makes a copy of the packer for each.
-        verdict = distribute(x, k, whole, part, size, held, granted, after)
-        work += REPACKED + (granted // 20 if granted > HASTE else 0)
+    admitted = 0
+    granted = QUICK_EFFORT
+    while admitted == 0 and granted <= effort:
+        # One call in a loop, since the compiler copies the packer for each call.
+        admitted = distribute(x, k, whole, part, size, held, granted, after)
+        work += REPACKED + (granted // 20 if granted > QUICK_EFFORT else 0)
         granted = effort if granted < effort else effort + 1
-    if verdict < 0 and whole[k] == 0 and part[k] > 0:
+    if admitted < 0 and whole[k] == 0 and part[k] > 0:
         refused[0] = part[k]
-    if verdict < 0 and part[k] == 0 and whole[k] > 0:
+    if admitted < 0 and part[k] == 0 and whole[k] > 0:
         refused[1] = whole[k]
-    return verdict, work
+    return admitted, work

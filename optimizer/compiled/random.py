@@ -1,4 +1,4 @@
-"""Random numbers whose state is an array, so that equal seeds walk equal ways on every machine and thread."""
+"""Random numbers whose state is an array, so that equal seeds give equal sequences on every machine and thread."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def bits(state: RandomState) -> int:
 
 @inlined
 def below(state: RandomState, n: int) -> int:
-    """Return a random whole number from 0 to ``n`` - 1."""
+    """Return a random integer from 0 to ``n`` - 1."""
     return bits(state) % n
 
 
@@ -33,5 +33,5 @@ def uniform(state: RandomState) -> float:
 
 
 def start_of(seed: int) -> RandomState:
-    """Return the state that a seed begins with."""
+    """Return the initial state of a seed."""
     return np.array([(seed * 0x9E3779B97F4A7C15 + 0x2545F4914F6CDD1D) % (1 << 64)], dtype=np.uint64)

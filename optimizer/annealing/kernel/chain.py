@@ -1,4 +1,4 @@
-"""What a walk remembers, and how it picks a pod, a mate, a node."""
+"""State of one Markov chain of simulated annealing, and how it draws a pod, a related pod, a node."""
 
 from __future__ import annotations
 
@@ -30,38 +30,40 @@ from stowplan.optimizer.compiled.jit import inlined
 from stowplan.optimizer.compiled.random import RandomState, below, uniform
 
 LONGEST = 256
-"""Most pods that one step moves."""
+"""Pods that one step moves at most."""
 
-LOOKS = 8
-"""Nodes that are looked at for a pod that has to go somewhere, and pods for one that has to go."""
+TRIALS = 8
+"""Nodes evaluated for a pod that has to move, and pods evaluated for one that has to leave."""
 
 
 class Chain(NamedTuple):
-    """What a walk remembers between batches of steps.
+    """What a Markov chain keeps between batches of steps.
 
     Parameters
     ----------
     random
         State of the random numbers.
     mix
-        ``[KINDS]`` cumulative shares of the kinds of steps.
-    aimed
-        Pods that take part in something exceeded; half of all steps begin with one of them.
+        ``[OPERATORS]`` cumulative probabilities of the move operators.
+    sampled
+        Pods that half of all steps begin with: of violated constraints and on expensive nodes. The last entry does not
+        count.
     best, best_value
-        ``[P]`` node of each pod in the best placement so far, and ``[T]`` the values of its tiers.
+        ``[P]`` node of each pod in the chain's incumbent, and ``[T]`` the values of its tiers.
     dirty, dirty_at, counts
-        Pods that moved since then, whether a pod is among them, and how many they are in ``counts[0]``.
+        Pods that moved since the incumbent was recorded, ``[P]`` whether a pod is among them, and their number in
+        ``counts[0]``.
     change, before
-        ``[T + 2]`` scratch: the tiers, the room that moves hold, and the overfill.
+        ``[T + 2]`` scratch: the tiers, the capacity held by moves, and the overload.
     uphill
-        By how much the last steps that were uphill would have worsened the tier; ``counts[1]`` of them were seen.
+        By how much the last uphill proposals would have worsened the tier; ``counts[1]`` of them were seen.
     path
-        ``[LONGEST, 2]`` pods moved in the step under way, and where they were.
+        ``[LONGEST, 2]`` pods moved in the current step, and the nodes they came from.
     """
 
     random: RandomState
     mix: NDArray[np.float64]
-    aimed: Int64
+    sampled: Int64
     best: Int64
     best_value: Int64
     dirty: Int64
@@ -74,16 +76,16 @@ class Chain(NamedTuple):
 
 
 class Penalties(NamedTuple):
-    """What a walk pays besides the tier it improves.
+    """Penalty weights of a chain, in units of the tier that it improves.
 
     Parameters
     ----------
     held
-        For a unit of room that moved pods hold on the nodes they left.
+        For a unit of capacity that moved pods hold on the nodes they left.
     overload
-        For a unit of overfill of capacities that are exceeded on the way.
+        For a unit of overload of capacities that are violated on the way.
     most
-        Overfill up to which a node's capacity may be exceeded; 0 if the walk stays legal.
+        Overload up to which a node's capacity may be violated; 0 if the chain stays feasible.
     """
 
     held: float
@@ -93,15 +95,15 @@ class Penalties(NamedTuple):
 
 @inlined
 def pick(s: SearchState, w: Chain) -> int:
-    """Pick a pod to begin with."""
-    if len(w.aimed) > 1 and uniform(w.random) < 0.5:
-        return int(w.aimed[below(w.random, len(w.aimed) - 1)])
+    """Draw the pod that a step begins with."""
+    if len(w.sampled) > 1 and uniform(w.random) < 0.5:
+        return int(w.sampled[below(w.random, len(w.sampled) - 1)])
     return below(w.random, s.head[H_PODS])
 
 
 @inlined
 def on_node(s: SearchState, w: Chain, n: int) -> int:
-    """Pick a pod on a node, or return -1 if there is none."""
+    """Draw a pod on a node, or return -1 if there is none."""
     if s.width[n] == 0:
         return -1
     return int(s.on[s.on_at[n] + below(w.random, s.width[n])])
@@ -109,7 +111,7 @@ def on_node(s: SearchState, w: Chain, n: int) -> int:
 
 @inlined
 def related_pod(s: SearchState, w: Chain, p: int) -> int:
-    """Pick a pod that a rule or term counts together with another one, or return -1 if there is none."""
+    """Draw a pod that a rule or term counts together with pod ``p``, or return -1 if there is none."""
     c = s.pod[p, P_CLASS]
     first, end = s.cls[c, C_MEMBER], s.cls[c, C_MEMBER_END]
     if end == first:
@@ -126,21 +128,21 @@ def related_pod(s: SearchState, w: Chain, p: int) -> int:
 
 @inlined
 def home_node(s: SearchState, w: Chain, p: int) -> int:
-    """Pick a node that a pod's class started on, or return -1 if the pod cannot go there."""
+    """Draw a node that pods of a pod's class started on, or return -1 if the pod cannot go there."""
     c = s.pod[p, P_CLASS]
     return _one_of(s, w, p, s.home, s.cls[c, C_HOMES], s.cls[c, C_HOMES_END])
 
 
 @inlined
 def open_node(s: SearchState, w: Chain, p: int) -> int:
-    """Pick a node that is open to a pod, or return -1 if the pod cannot go there."""
+    """Draw a node that is open to a pod, or return -1 if the pod cannot go there."""
     c = s.pod[p, P_CLASS]
     return _one_of(s, w, p, s.choice, s.cls[c, C_CHOICE], s.cls[c, C_CHOICE_END])
 
 
 @inlined
 def _one_of(s: SearchState, w: Chain, p: int, nodes: Int64, first: int, end: int) -> int:
-    """Pick one of ``nodes[first : end]``, or return -1 if a pod cannot go there; see `enterable`."""
+    """Draw one of ``nodes[first : end]``, or return -1 if a pod cannot go there; see `enterable`."""
     if end == first:
         return -1
     return enterable(s, p, int(nodes[first + below(w.random, end - first)]))
@@ -148,7 +150,7 @@ def _one_of(s: SearchState, w: Chain, p: int, nodes: Int64, first: int, end: int
 
 @inlined
 def enterable(s: SearchState, p: int, n: int) -> int:
-    """Return a node, or -1 if it is none, a pod stands on it already or its list is full."""
+    """Return a node, or -1 if it is no node, the pod is on it already, or its list of pods is full."""
     if n >= s.head[H_NODES] or n == s.pod[p, P_NODE] or s.width[n] >= s.on_at[n + 1] - s.on_at[n]:
         return -1
     return n

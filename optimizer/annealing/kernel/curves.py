@@ -25,7 +25,7 @@ def curve_at(piece: Int64, first: int, pieces: int, x: int) -> int:
 
 @compiled
 def missed(s: SearchState, score: int, n: int, c: int, k: int) -> int:
-    """Return what all scored pods of a node miss, after ``k`` pods of class ``c`` came on top; 0 pods for as it is."""
+    """Return the points that all scored pods of a node miss, if ``k`` more pods of class ``c`` were on it."""
     first, loads = s.score[score, 3], s.score[score, 4]
     kind, weights = s.score[score, 2], s.score[score, 5]
     scored = s.live[n, s.head[H_V_SCORED] + score]

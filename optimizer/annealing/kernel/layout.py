@@ -1,7 +1,7 @@
-"""Names of the columns of the image's tables.
+"""Names of the columns of the tables of a `SearchState`.
 
-Wide rows instead of many arrays: what a move touches of a class or a node lies side by side in memory, and a compiled
-function takes few arguments. Where the number of columns depends on the problem, the head says where they begin.
+Wide rows instead of many arrays: what a move touches of a class or a node is adjacent in memory, and a compiled
+function takes few arguments. Where the number of columns depends on the problem, ``head`` says where they begin.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ H_OPENS = 8
 H_DISTINCTS = 9
 H_DEVICES = 10
 H_MOVE_LIMIT = 11
-H_C_MOVE = 12  # [tiers] cost of a pod of the class that leaves its node, then the room that it holds there
+H_C_MOVE = 12  # [tiers] cost of a pod of the class that leaves its node, then the capacity that it holds there
 H_C_UNPLACED = 13  # [tiers] cost of a pod without a node
 H_C_CAPACITY = 14  # [capacities] demand
 H_C_CURVE = 15  # [curves] demand
@@ -31,7 +31,7 @@ H_C_BUNDLE = 20  # [distincts] bundle of shared things, or -1
 H_C_WHOLE = 21  # [devices] whole devices
 H_C_PART = 22  # [devices] share of a device
 H_F_ROOM = 23  # [capacities] what the node can hold
-H_F_BEFORE = 24  # [capacities] excess at the start
+H_F_BEFORE = 24  # [capacities] violation at the start
 H_F_PENALTY_WEIGHT = 25  # [capacities]
 H_F_PIECE = 26  # [curves] first piece of the node's curve, or -1
 H_F_PIECES = 27  # [curves] number of pieces
@@ -44,18 +44,18 @@ H_F_DEVICE_BEFORE = 33  # [devices]
 H_F_DEVICE_HELD = 34  # [devices] first held share in `held_parts`
 H_F_DEVICE_HELDS = 35  # [devices] number of held shares
 H_V_LOAD = 36  # [capacities]
-H_V_ARRIVED = 37  # [capacities] newcomers, kept where the node was exceeded at the start
+H_V_ARRIVED = 37  # [capacities] newcomers, kept where the capacity was violated at the start
 H_V_CURVE = 38  # [curves] load
 H_V_VALUE = 39  # [curves] value of the curve there
 H_V_USAGE = 40  # [loads of scores]
 H_V_SCORED = 41  # [scores] pods scored
-H_V_SCORE = 42  # [scores] what they miss, all together
+H_V_SCORE = 42  # [scores] points they miss, all together
 H_V_USED = 43  # [distincts] things on the node
 H_V_DISTINCT_ARRIVED = 44
 H_V_WHOLE = 45  # [devices] whole devices taken
 H_V_DEVICE_VIOLATION = 46
 H_V_DEVICE_ARRIVED = 47
-H_F_PENALTY = 48  # [capacities] what one unit too much counts as overfill
+H_F_PENALTY = 48  # [capacities] overload of one unit too much
 HEAD = 49
 
 # Classes.
@@ -66,9 +66,9 @@ C_CHOICE = 3  # the nodes open to the class: choice[C_CHOICE : C_CHOICE_END]
 C_CHOICE_END = 4
 C_MEMBER = 5  # its relations: member[C_MEMBER : C_MEMBER_END]
 C_MEMBER_END = 6
-C_PRICED = 7  # whether one of its relations is a cost
+C_COSTED = 7  # whether one of its relations has a cost
 C_OPTIONAL = 8  # how many pods of the class may be without a node
-C_MISSING = 9  # how many are: the one column that changes
+C_MISSING = 9  # how many are: the only column that changes
 C_POD = 10  # its first pod; a class's pods have consecutive numbers
 C_HOMES = 11  # the nodes it started on: home[C_HOMES : C_HOMES_END]
 C_HOMES_END = 12
@@ -79,15 +79,15 @@ R_KIND = 0
 R_TOPOLOGY = 1
 R_DOMAINS = 2
 R_COUNT = 3  # first counter
-R_SLOW = 4  # exceeded at the start, or over several topologies: worked out anew after each change
+R_SLOW = 4  # violated at the start, or over several topologies: recomputed after each change
 R_LIMIT = 5  # limit, least number of domains, or max skew
 R_FLOOR = 6  # Spread: whether the smallest count is taken as 0
 R_TIER = 7
 R_WEIGHT = 8
 R_STATE = 9  # AtMost: nothing. Occupy: domains in use. Spread: smallest count. Attract: targets. MovePeak: most leavers
 R_VIOLATION = 10
-R_BAD = 11
-R_BEFORE = 12  # first excess at the start, by place, in `counter`
+R_ILLEGAL = 11
+R_BEFORE = 12  # first violation at the start, by place, in `counter`
 R_ARRIVED = 13  # first number of newcomers, by place
 R_HISTOGRAM = 14  # Spread: domains by count. MovePeak: groups by leavers
 R_PIECE = 15
@@ -95,11 +95,11 @@ R_PIECES = 16
 R_NODE = 17  # Attract, slow: first counter by node
 R_TOPOLOGIES = 18  # Attract, slow: first topology in `counter`
 R_TOPOLOGIES_END = 19
-R_PARTICIPANTS = 20  # its classes: crew[R_CREW : R_CREW_END]
+R_PARTICIPANTS = 20  # its classes: participants[R_PARTICIPANTS : R_PARTICIPANTS_END]
 R_PARTICIPANTS_END = 21
-R_NEEDS = 22  # Company: the relations it must have company of, in `counter`
+R_NEEDS = 22  # Affinity: the relations whose pods it must be next to, in `counter`
 R_NEEDS_END = 23
-R_NEEDED = 24  # Company: the relations that must have company of it
+R_NEEDED = 24  # Affinity: the relations that must be next to its pods
 R_NEEDED_END = 25
 R_COLUMNS = 26
 
@@ -111,7 +111,7 @@ OCCUPY = 4
 DOMAIN_CURVE = 5
 PAIR = 6
 MOVE_PEAK = 7
-AFFINITY = 8  # pods of a set of classes, counted once for all `Attract` rules that speak of the set
+AFFINITY = 8  # pods of a set of classes, counted once for all `Attract` rules that name the set
 
 # Roles in a relation.
 BOTH = 0
@@ -124,10 +124,10 @@ P_NODE = 1
 P_SLOT = 2
 
 # Behind the tiers in `value`.
-HELD = 0  # room that moved pods hold on nodes they left, up to a constant
-BAD = 1  # what is illegal; 0 if all is legal
+HELD = 0  # capacity that moved pods hold on nodes they left, up to a constant
+ILLEGAL = 1  # number of illegal places; 0 if the placement is feasible
 MOVED = 2  # pods that left their node
-WAITING = 3  # pods without a node
-OVERLOAD = 4  # by how much capacities are exceeded that were not at the start
-OVERLOADED = 5  # how much of what is illegal comes from that
+UNPLACED = 3  # pods without a node
+OVERLOAD = 4  # by how much capacities are violated that were not at the start
+OVERLOADED = 5  # how many of the illegal places come from that
 VALUES = 6

@@ -1,4 +1,8 @@
-"""A random walk over legal placements that tends downhill: simulated annealing on one tier, the others in order."""
+"""The Metropolis algorithm over feasible placements: simulated annealing of one tier, the others in order.
+
+N. Metropolis et al., "Equation of state calculations by fast computing machines" (1953); S. Kirkpatrick, C. Gelatt and
+M. Vecchi, "Optimization by simulated annealing" (1983).
+"""
 
 from __future__ import annotations
 
@@ -14,44 +18,44 @@ from stowplan.optimizer.annealing.kernel.chain import (
     pick,
     related_pod,
 )
-from stowplan.optimizer.annealing.kernel.layout import C_PRICED, H_NODES, H_SCORES, H_TIERS, OVERLOAD, P_CLASS, P_NODE
+from stowplan.optimizer.annealing.kernel.layout import C_COSTED, H_NODES, H_SCORES, H_TIERS, OVERLOAD, P_CLASS, P_NODE
 from stowplan.optimizer.annealing.kernel.moves import evaluate_delta, legal, shift
 from stowplan.optimizer.annealing.kernel.operators import (
+    admissible,
+    best_node,
+    eject,
     empty_node,
-    go,
-    group,
-    heavier,
-    passable,
+    exchange_several,
+    heavier_pod,
+    move_group,
+    move_pod,
     penalized,
-    push,
-    somewhere,
-    trade,
 )
-from stowplan.optimizer.annealing.kernel.screen import forbidden, price_relations
+from stowplan.optimizer.annealing.kernel.screen import forbidden, relation_costs
 from stowplan.optimizer.annealing.kernel.state import Int64, SearchState
 from stowplan.optimizer.compiled.jit import compiled, inlined, merged
 from stowplan.optimizer.compiled.random import below, uniform
 
-KINDS = 10
-SHIFT, SWAP, EJECTION, INSERT, EMPTY_NODE, GROUP, HOME, RETURN, RELATED, TRADE = range(KINDS)
+OPERATORS = 10
+SHIFT, SWAP, EJECTION, INSERT, EMPTY_NODE, GROUP, HOME, RETURN, RELATED, TRADE = range(OPERATORS)
 
 
 @compiled
 def run_chain(
     s: SearchState, w: Chain, steps: int, focus: int, temperature: float, bias: float, penalties: Penalties
 ) -> None:
-    """Take a number of steps.
+    """Take a number of steps of a Markov chain.
 
     Parameters
     ----------
     focus
-        The tier to improve. Tiers above never get worse.
+        The tier to improve. Earlier tiers never get worse.
     temperature
         Temperature, in units of that tier.
     bias
-        Temperature of the pull towards full and empty nodes that decides between equals; 0 for no pull.
+        Temperature of the preference for fuller and emptier nodes that breaks ties; 0 for no preference.
     penalties
-        What is paid besides, in units of that tier.
+        Penalty weights, in units of that tier.
     """
     nodes, tiers = s.head[H_NODES], s.head[H_TIERS]
     for _ in range(steps):
@@ -59,7 +63,7 @@ def run_chain(
         tie_break = -bias * log(uniform(w.random)) if bias > 0 else -1.0
         draw = uniform(w.random)
         kind = 0
-        while kind < KINDS - 1 and draw > w.mix[kind]:
+        while kind < OPERATORS - 1 and draw > w.mix[kind]:
             kind += 1
         p = pick(s, w)
         if s.pod[p, P_NODE] == nodes:
@@ -72,7 +76,7 @@ def run_chain(
             w.before[t] = s.value[t]
         w.before[tiers + 1] = s.value[tiers + OVERLOAD]
         if kind == TRADE:
-            p = heavier(s, w, p)
+            p = heavier_pod(s, w, p)
         other = -1
         if kind == RELATED:
             other = related_pod(s, w, p)
@@ -86,11 +90,11 @@ def run_chain(
         if other >= 0 and s.pod[other, P_CLASS] == s.pod[p, P_CLASS]:
             continue
         if kind == INSERT:
-            elsewhere = somewhere(s, w, p, focus, -1, penalties)
+            elsewhere = best_node(s, w, p, focus, -1, penalties)
             if elsewhere >= 0:
                 target = elsewhere
             elif target >= 0 and s.width[target]:
-                # Nowhere is room: take the place of another pod, or push others aside.
+                # No node has room: swap with another pod, or eject others.
                 kind = EJECTION
                 if uniform(w.random) < 0.5:
                     kind, other = SWAP, on_node(s, w, target)
@@ -100,23 +104,23 @@ def run_chain(
         elif target < 0:
             continue
         elif kind == EJECTION:
-            length = push(s, w, p, target, focus, penalties)
+            length = eject(s, w, p, target, focus, penalties)
         elif kind == GROUP:
-            length = group(s, w, p, target)
+            length = move_group(s, w, p, target)
         elif kind == TRADE:
-            length = trade(s, w, p, target, focus, penalties)
+            length = exchange_several(s, w, p, target, focus, penalties)
         elif _passes_screen(s, w, p, other, target, focus, threshold, tie_break, penalties):
             source = s.pod[p, P_NODE]
-            length = go(s, w, 0, p, target)
+            length = move_pod(s, w, 0, p, target)
             if other >= 0:
-                length = go(s, w, length, other, source)
+                length = move_pod(s, w, length, other, source)
         if length:
-            _keep_or_undo(s, w, length, focus, threshold, penalties)
+            _accept_or_undo(s, w, length, focus, threshold, penalties)
 
 
 @inlined
 def _accepts(s: SearchState, change: Int64, focus: int, threshold: float, penalties: Penalties) -> bool:
-    """Whether a change of the tiers is taken."""
+    """Metropolis acceptance: whether a change of the tiers, with its penalties, is at most the drawn threshold."""
     tiers = s.head[H_TIERS]
     for t in range(focus):
         if change[t] != 0:
@@ -125,8 +129,8 @@ def _accepts(s: SearchState, change: Int64, focus: int, threshold: float, penalt
 
 
 @inlined
-def _moved(s: SearchState, w: Chain, p: int) -> None:
-    """Take note that a pod moved for good."""
+def _mark_moved(s: SearchState, w: Chain, p: int) -> None:
+    """Note that a pod has moved since the incumbent was recorded."""
     if not w.dirty_at[p]:
         w.dirty_at[p] = True
         w.dirty[w.counts[0]] = p
@@ -135,7 +139,7 @@ def _moved(s: SearchState, w: Chain, p: int) -> None:
 
 @compiled
 def _record_incumbent(s: SearchState, w: Chain) -> None:
-    """Remember the placement if it is the best so far."""
+    """Record the placement if it is better than the incumbent."""
     tiers = s.head[H_TIERS]
     for t in range(tiers):
         if s.value[t] > w.best_value[t]:
@@ -154,16 +158,16 @@ def _record_incumbent(s: SearchState, w: Chain) -> None:
 
 
 @merged
-def _keep_or_undo(s: SearchState, w: Chain, length: int, focus: int, threshold: float, penalties: Penalties) -> None:
-    """Keep the moves on the path if they are legal and welcome all together; undo them otherwise."""
+def _accept_or_undo(s: SearchState, w: Chain, length: int, focus: int, threshold: float, penalties: Penalties) -> None:
+    """Keep the moves on the path if together they are admissible and accepted; undo them otherwise."""
     tiers = s.head[H_TIERS]
-    if passable(s, penalties):
+    if admissible(s, penalties):
         for t in range(tiers + 1):
             w.change[t] = s.value[t] - w.before[t]
         w.change[tiers + 1] = s.value[tiers + OVERLOAD] - w.before[tiers + 1]
         if _accepts(s, w.change, focus, threshold, penalties):
             for i in range(length):
-                _moved(s, w, w.path[i, 0])
+                _mark_moved(s, w, w.path[i, 0])
             if legal(s):
                 _record_incumbent(s, w)
             return
@@ -183,14 +187,14 @@ def _passes_screen(
     tie_break: float,
     penalties: Penalties,
 ) -> bool:
-    """Whether it is worth trying to move a pod to a node, in exchange for another one or not."""
+    """Screen the move of a pod to a node, in exchange for another pod or not, by its change of cost."""
     source, c = s.pod[p, P_NODE], s.pod[p, P_CLASS]
     e = s.pod[other, P_CLASS] if other >= 0 else -1
     if not evaluate_delta(s, p, other, source, target, w.change, penalties.most) or forbidden(s, c, e, source, target):
         return False
     unsure = _has_violation(s) or (e >= 0 and s.head[H_SCORES] > 0)
-    if s.cls[c, C_PRICED] or (e >= 0 and s.cls[e, C_PRICED]):
-        unsure = not price_relations(s, c, e, source, target, w.change) or unsure
+    if s.cls[c, C_COSTED] or (e >= 0 and s.cls[e, C_COSTED]):
+        unsure = not relation_costs(s, c, e, source, target, w.change) or unsure
     if w.change[focus] > 0:
         w.uphill[w.counts[1] % len(w.uphill)] = w.change[focus]
         w.counts[1] += 1
@@ -206,7 +210,7 @@ def _passes_screen(
 
 @inlined
 def _has_violation(s: SearchState) -> bool:
-    """Whether something may be exceeded that costs."""
+    """Whether a constraint violation may add to a tier."""
     exceeds = False
     for t in range(s.head[H_TIERS]):
         exceeds = exceeds or bool(s.violation_weight[t] and s.value[t] != 0)

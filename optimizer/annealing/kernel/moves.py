@@ -1,10 +1,9 @@
-"""What a placement is changed by, one pod at a time, exactly; and a quick look at what a change would do."""
+"""Moves of one pod, carried out exactly, and the evaluation of their change of cost beforehand."""
 
 from __future__ import annotations
 
 from stowplan.optimizer.annealing.kernel.curves import curve_at, missed
 from stowplan.optimizer.annealing.kernel.layout import (
-    BAD,
     C_ALLOW,
     C_MISSING,
     C_OPTIONAL,
@@ -32,6 +31,7 @@ from stowplan.optimizer.annealing.kernel.layout import (
     H_V_LOAD,
     H_V_SCORE,
     H_V_VALUE,
+    ILLEGAL,
     MOVED,
     P_CLASS,
     P_NODE,
@@ -44,7 +44,7 @@ from stowplan.optimizer.compiled.jit import compiled, inlined
 
 @compiled
 def shift(s: SearchState, p: int, target: int) -> None:
-    """Move a pod to another node, or nowhere. All values follow; whether it is legal is for the caller to see."""
+    """Move a pod to another node, or to none. All values follow; the caller checks whether it is legal."""
     c, source = s.pod[p, P_CLASS], s.pod[p, P_NODE]
     nodes, devices = s.head[H_NODES], s.head[H_DEVICES]
     left, came = False, False
@@ -68,7 +68,8 @@ def shift(s: SearchState, p: int, target: int) -> None:
 def place_all(s: SearchState, where: Int64) -> None:
     """Put every pod on the node of ``where[p]``.
 
-    On the way, more pods can belong to a node than its list has room for, so those that find it full wait nowhere.
+    On the way, a node may be assigned more pods than its list has slots, so those that find it full are left without a
+    node at first.
     """
     nodes = s.head[H_NODES]
     for p in range(len(where)):
@@ -82,45 +83,45 @@ def place_all(s: SearchState, where: Int64) -> None:
 
 @inlined
 def legal(s: SearchState) -> bool:
-    """Whether the placement breaks no rule as it is."""
+    """Whether the placement is feasible."""
     tiers = s.head[H_TIERS]
-    return bool(s.value[tiers + BAD] == 0 and s.value[tiers + MOVED] <= s.head[H_MOVE_LIMIT])
+    return bool(s.value[tiers + ILLEGAL] == 0 and s.value[tiers + MOVED] <= s.head[H_MOVE_LIMIT])
 
 
 @compiled
 def evaluate_delta(s: SearchState, p: int, other: int, source: int, target: int, change: Int64, most: int) -> bool:
-    """Say what it would do to the nodes if a pod moved, in exchange for another one or not.
+    """Evaluate the change of cost on the nodes if a pod moved, in exchange for another one or not.
 
     Parameters
     ----------
     other
         A pod on ``target`` that would come to ``source``, or -1.
     source, target
-        Either may be nowhere; ``source`` is where ``p`` is.
+        Either may be node number ``N``, which is none; ``p`` is on ``source``.
     change
-        ``[T + 2]`` is filled with the change of each tier, relations and exchanged scores left out, of the room that
-        moves hold, and of the overfill; the latter is 0 if none may be.
+        ``[T + 2]`` is filled with the change of each tier, relations and exchanged scores left out, of the capacity
+        that moves hold, and of the overload; the latter is 0 if none is allowed.
     most
-        Overfill of a node's capacity up to which it may be exceeded.
+        Overload up to which a node's capacity may be violated.
 
     Returns
     -------
     bool
-        ``False`` if it is surely illegal. Relations are not looked at, nor are devices and shared things.
+        ``False`` if the move is certainly illegal. Relations, devices and shared things are not checked.
     """
     nodes, tiers = s.head[H_NODES], s.head[H_TIERS]
     c = s.pod[p, P_CLASS]
     e = s.pod[other, P_CLASS] if other >= 0 else -1
     for t in range(tiers + 2):
         change[t] = 0
-    # The target is what most often says no.
+    # The target refuses most often.
     if target < nodes:
-        if not _takes(s, c, e, target, most, change):
+        if not _fits(s, c, e, target, most, change):
             return False
     elif s.cls[c, C_MISSING] >= s.cls[c, C_OPTIONAL]:
         return False
     if source < nodes:
-        if not _takes(s, e, c, source, most, change):
+        if not _fits(s, e, c, source, most, change):
             return False
         _delta_on_node(s, e, c, source, change)
     else:
@@ -133,16 +134,16 @@ def evaluate_delta(s: SearchState, p: int, other: int, source: int, target: int,
 
 
 @inlined
-def _takes(s: SearchState, comes: int, goes: int, n: int, most: int, change: Int64) -> bool:
-    """Whether a node may take one pod for another, either of which may be nobody; see `_stretches`."""
+def _fits(s: SearchState, comes: int, goes: int, n: int, most: int, change: Int64) -> bool:
+    """Whether a node may exchange one pod for another, either of which may be none; see `_fits_with_overload`."""
     if most:
-        return _stretches(s, comes, goes, n, most, change)
-    return comes < 0 or admits(s, comes, goes, n)
+        return _fits_with_overload(s, comes, goes, n, most, change)
+    return comes < 0 or fits(s, comes, goes, n)
 
 
 @compiled
-def admits(s: SearchState, comes: int, goes: int, n: int) -> bool:
-    """Whether a node has room for a pod of one class, after one of another has left it; -1 for nobody."""
+def fits(s: SearchState, comes: int, goes: int, n: int) -> bool:
+    """Whether a pod of one class fits on a node after one of another class has left it; -1 for no pod."""
     if not is_newcomer(s, comes, n, 1):
         return True
     if s.mask[s.cls[comes, C_ALLOW], n]:
@@ -161,10 +162,10 @@ def admits(s: SearchState, comes: int, goes: int, n: int) -> bool:
 
 
 @compiled
-def _stretches(s: SearchState, comes: int, goes: int, n: int, most: int, change: Int64) -> bool:
-    """Like `admits`, where nodes may be exceeded up to an overfill of ``most``; adds to ``change`` what overfill does.
+def _fits_with_overload(s: SearchState, comes: int, goes: int, n: int, most: int, change: Int64) -> bool:
+    """Like `fits`, but with capacities relaxed up to an overload of ``most``, whose change is added to ``change``.
 
-    Where a node was exceeded at the start, nobody is admitted whom `admits` would not admit.
+    Where a capacity was violated at the start, no pod is admitted that `fits` would refuse.
     """
     new = comes >= 0 and is_newcomer(s, comes, n, 1)
     if new and s.mask[s.cls[comes, C_ALLOW], n]:
@@ -205,7 +206,7 @@ def _delta_of_unplaced(s: SearchState, comes: int, goes: int, change: Int64) -> 
 
 @inlined
 def _delta_on_node(s: SearchState, comes: int, goes: int, n: int, change: Int64) -> None:
-    """Price one node where a pod of one class comes and one of another goes; -1 for nobody."""
+    """Add the change of cost of one node where a pod of one class arrives and one of another leaves; -1 for no pod."""
     nodes, tiers = s.head[H_NODES], s.head[H_TIERS]
     new = comes >= 0 and is_newcomer(s, comes, n, 1)
     old = goes >= 0 and not is_newcomer(s, goes, n, 0)

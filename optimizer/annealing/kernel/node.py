@@ -1,4 +1,4 @@
-"""What changes on a node when one pod leaves it or comes to it."""
+"""The change of a node's loads, violations and costs when one pod leaves it or arrives."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import numpy as np
 from stowplan.models.problem import PENALTY_WEIGHT
 from stowplan.optimizer.annealing.kernel.curves import curve_at, missed
 from stowplan.optimizer.annealing.kernel.layout import (
-    BAD,
     C_ALLOW,
     C_HOME,
     C_MISSING,
@@ -58,13 +57,14 @@ from stowplan.optimizer.annealing.kernel.layout import (
     H_V_USED,
     H_V_VALUE,
     H_V_WHOLE,
+    ILLEGAL,
     MOVED,
     OVERLOAD,
     OVERLOADED,
     P_CLASS,
     P_NODE,
     P_SLOT,
-    WAITING,
+    UNPLACED,
 )
 from stowplan.optimizer.annealing.kernel.state import SearchState
 from stowplan.optimizer.compiled.bin_packing import least_bins
@@ -72,8 +72,8 @@ from stowplan.optimizer.compiled.jit import allocating, compiled, inlined
 
 
 @inlined
-def bad(violation: int, before: int, arrived: int) -> int:
-    """Return 1 if a place is exceeded more than at the start, or exceeded with newcomers; else 0."""
+def is_illegal(violation: int, before: int, arrived: int) -> int:
+    """Return 1 if a place is violated more than at the start, or violated with newcomers; else 0."""
     return 1 if violation > 0 and (violation > before or arrived > 0) else 0
 
 
@@ -88,12 +88,12 @@ def is_newcomer(s: SearchState, c: int, n: int, k: int) -> bool:
 
 @compiled
 def count_on_node(s: SearchState, c: int, n: int, k: int) -> bool:
-    """Book one pod more (``k`` = 1) or less (-1) of a class on a node, but for its relations and devices.
+    """Count one pod more (``k`` = 1) or less (-1) of a class on a node; relations and devices are counted elsewhere.
 
     Returns
     -------
     bool
-        Whether it is a newcomer, rather than one of those that the class had there at the start.
+        Whether the pod is a newcomer, rather than one of those that the class had there at the start.
     """
     tiers = s.head[H_TIERS]
     row = s.cls[c, C_ROW]
@@ -122,12 +122,12 @@ def count_on_node(s: SearchState, c: int, n: int, k: int) -> bool:
             s.live[n, s.head[H_V_ARRIVED] + r] = arrived + k
         if load > room or now > room:
             was, is_now = max(0, load - room), max(0, now - room)
-            worse = bad(is_now, before, s.live[n, s.head[H_V_ARRIVED] + r]) - bad(was, before, arrived)
+            worse = is_illegal(is_now, before, s.live[n, s.head[H_V_ARRIVED] + r]) - is_illegal(was, before, arrived)
             wrong += worse
             if before > 0:
                 violation += (is_now - was) * s.fix[n, s.head[H_F_PENALTY_WEIGHT] + r]
             else:
-                # Illegal as it is, so it need not count in the tiers; a walk may pass through it at a price of its own.
+                # Illegal in any case, so it does not count in the tiers; a chain may pass through it for a penalty.
                 s.value[tiers + OVERLOAD] += (is_now - was) * s.fix[n, s.head[H_F_PENALTY] + r]
                 s.value[tiers + OVERLOADED] += worse
     for i in range(s.head[H_CURVES]):
@@ -160,14 +160,14 @@ def count_on_node(s: SearchState, c: int, n: int, k: int) -> bool:
             s.value[t] -= k * s.cls[c, s.head[H_C_MOVE] + t]
     for t in range(tiers):
         s.value[t] += violation * s.violation_weight[t]
-    s.value[tiers + BAD] += wrong
+    s.value[tiers + ILLEGAL] += wrong
     s.fill[n] += k * s.weight[c]
     return newcomer
 
 
 @compiled
 def _count_things(s: SearchState, i: int, c: int, n: int, k: int, newcomer: bool) -> tuple[int, int]:
-    """Book the things of one pod; return the change of excess, at its severity, and of what is illegal."""
+    """Count the things of one pod; return the change of the weighted violation and of the number of illegal places."""
     own, bundle = s.cls[c, s.head[H_C_OWN] + i], s.cls[c, s.head[H_C_BUNDLE] + i]
     if own == 0 and bundle < 0:
         return 0, 0
@@ -189,13 +189,13 @@ def _count_things(s: SearchState, i: int, c: int, n: int, k: int, newcomer: bool
     was, is_now = max(0, used - limit), max(0, now - limit)
     if was == 0 and is_now == 0:
         return 0, 0
-    wrong = bad(is_now, before, s.live[n, s.head[H_V_DISTINCT_ARRIVED] + i]) - bad(was, before, arrived)
+    wrong = is_illegal(is_now, before, s.live[n, s.head[H_V_DISTINCT_ARRIVED] + i]) - is_illegal(was, before, arrived)
     return (is_now - was) * PENALTY_WEIGHT, wrong
 
 
 @compiled
 def count_devices(s: SearchState, c: int, n: int, k: int, newcomer: bool) -> None:
-    """Book the devices of a pod that is already on the node's list, or off it."""
+    """Count the devices of a pod after the node's list of pods was updated."""
     tiers = s.head[H_TIERS]
     for i in range(s.head[H_DEVICES]):
         whole, part = s.cls[c, s.head[H_C_WHOLE] + i], s.cls[c, s.head[H_C_PART] + i]
@@ -208,7 +208,9 @@ def count_devices(s: SearchState, c: int, n: int, k: int, newcomer: bool) -> Non
         now = device_violation(s, i, n)
         s.live[n, s.head[H_V_DEVICE_VIOLATION] + i] = now
         before = s.fix[n, s.head[H_F_DEVICE_BEFORE] + i]
-        s.value[tiers + BAD] += bad(now, before, s.live[n, s.head[H_V_DEVICE_ARRIVED] + i]) - bad(was, before, arrived)
+        s.value[tiers + ILLEGAL] += is_illegal(now, before, s.live[n, s.head[H_V_DEVICE_ARRIVED] + i]) - is_illegal(
+            was, before, arrived
+        )
         if now != was:
             for t in range(tiers):
                 s.value[t] += (now - was) * PENALTY_WEIGHT * s.violation_weight[t]
@@ -216,7 +218,7 @@ def count_devices(s: SearchState, c: int, n: int, k: int, newcomer: bool) -> Non
 
 @allocating
 def device_violation(s: SearchState, i: int, n: int) -> int:
-    """Return how many devices a node lacks; one more than at the start stands for all that is worse."""
+    """Return how many devices a node lacks; anything worse than at the start is reported as one more than that."""
     held, helds = s.fix[n, s.head[H_F_DEVICE_HELD] + i], s.fix[n, s.head[H_F_DEVICE_HELDS] + i]
     parts = np.empty(helds + s.width[n], dtype=np.int64)
     number = 0
@@ -235,20 +237,20 @@ def device_violation(s: SearchState, i: int, n: int) -> int:
 
 @compiled
 def count_nowhere(s: SearchState, c: int, k: int) -> None:
-    """Book one pod more or less that has no node."""
+    """Count one pod more or less without a node."""
     tiers = s.head[H_TIERS]
     missing, optional = s.cls[c, C_MISSING], s.cls[c, C_OPTIONAL]
     s.cls[c, C_MISSING] = missing + k
-    s.value[tiers + BAD] += max(0, missing + k - optional) - max(0, missing - optional)
+    s.value[tiers + ILLEGAL] += max(0, missing + k - optional) - max(0, missing - optional)
     first = s.head[H_C_UNPLACED]
     for t in range(tiers):
         s.value[t] += k * s.cls[c, first + t]
-    s.value[tiers + WAITING] += k
+    s.value[tiers + UNPLACED] += k
 
 
 @compiled
 def list_on(s: SearchState, p: int, n: int) -> None:
-    """Take a pod off its node's list and put it on another's; nodes that open or close are booked."""
+    """Move a pod from its node's list to another's, and update the cost of nodes that open or close."""
     old, slot = s.pod[p, P_NODE], s.pod[p, P_SLOT]
     nodes = s.head[H_NODES]
     last = s.width[old] - 1

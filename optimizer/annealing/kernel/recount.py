@@ -1,4 +1,4 @@
-"""Relations that are exceeded at the start, or run over several topologies: worked out anew after each change."""
+"""Relations that are violated at the start, or span several topologies: recomputed after each change."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from stowplan.models.problem import PENALTY_WEIGHT
 from stowplan.optimizer.annealing.kernel.layout import (
     AT_MOST,
     ATTRACT,
-    BAD,
     BOTH,
     H_NODES,
     H_TIERS,
+    ILLEGAL,
     OCCUPY,
     R_ARRIVED,
-    R_BAD,
     R_BEFORE,
     R_COUNT,
     R_DOMAINS,
     R_FLOOR,
+    R_ILLEGAL,
     R_KIND,
     R_LIMIT,
     R_NODE,
@@ -29,20 +29,20 @@ from stowplan.optimizer.annealing.kernel.layout import (
     SPREAD,
     TARGET,
 )
-from stowplan.optimizer.annealing.kernel.node import bad
+from stowplan.optimizer.annealing.kernel.node import is_illegal
 from stowplan.optimizer.annealing.kernel.state import SearchState
 from stowplan.optimizer.compiled.jit import compiled, inlined
 
 
 @inlined
 def clash(a: int, b: int, t: int) -> int:
-    """Return the pods with a part in a clash of one domain: seekers that are targets too, seekers, targets."""
+    """Return the pods in conflict in one domain, given its seekers that are targets, other seekers, other targets."""
     return a + b + t if a >= 2 or (a >= 1 and b + t >= 1) or (b >= 1 and t >= 1) else 0
 
 
 @compiled
 def shift_slow(s: SearchState, q: int, role: int, n: int, k: int, newcomer: bool) -> None:
-    """Count a pod that comes to a node or leaves it; nothing is judged yet."""
+    """Count a pod that arrives at a node or leaves it; `assess` follows."""
     nodes = s.head[H_NODES]
     if n == nodes:
         return
@@ -76,16 +76,16 @@ def shift_slow(s: SearchState, q: int, role: int, n: int, k: int, newcomer: bool
 
 @compiled
 def assess(s: SearchState, q: int) -> None:
-    """Work out the excess of a relation and what is illegal about it, and book the difference."""
+    """Compute the violation of a relation and its illegal places, and add the differences to the values."""
     if s.relation[q, R_KIND] == ATTRACT:
         violation, wrong = _assess_attract(s, q)
     else:
         violation, wrong = _assess_domains(s, q)
     tiers = s.head[H_TIERS]
-    s.value[tiers + BAD] += wrong - s.relation[q, R_BAD]
+    s.value[tiers + ILLEGAL] += wrong - s.relation[q, R_ILLEGAL]
     for t in range(tiers):
         s.value[t] += (violation - s.relation[q, R_VIOLATION]) * PENALTY_WEIGHT * s.violation_weight[t]
-    s.relation[q, R_VIOLATION], s.relation[q, R_BAD] = violation, wrong
+    s.relation[q, R_VIOLATION], s.relation[q, R_ILLEGAL] = violation, wrong
 
 
 @compiled
@@ -102,7 +102,7 @@ def _assess_domains(s: SearchState, q: int) -> tuple[int, int]:
         for d in range(domains):
             used += 1 if s.counter[base + d] > 0 else 0
         over = max(0, limit - used)
-        return over, bad(over, s.counter[before], 0)
+        return over, is_illegal(over, s.counter[before], 0)
     least = 0
     if kind == SPREAD and not s.relation[q, R_FLOOR] and domains > 0:
         least = s.counter[base]
@@ -119,7 +119,7 @@ def _assess_domains(s: SearchState, q: int) -> tuple[int, int]:
             b, t = s.counter[base + domains + d], s.counter[base + 2 * domains + d]
             over = clash(count, b, t)
         violation += over
-        wrong += bad(over, s.counter[before + d], s.counter[arrived + d])
+        wrong += is_illegal(over, s.counter[before + d], s.counter[arrived + d])
     return violation, wrong
 
 
@@ -141,16 +141,16 @@ def _assess_attract(s: SearchState, q: int) -> tuple[int, int]:
         a, b = s.counter[here + n], s.counter[here + nodes + n]
         if a == 0 and b == 0:
             continue
-        affinity = 1 << 30
+        matching = 1 << 30
         offset = s.relation[q, R_COUNT]
         for at in range(first, end, 2):
             d = s.domain[s.counter[at], n]
-            affinity = min(affinity, s.counter[offset + d] if d >= 0 else 0)
+            matching = min(matching, s.counter[offset + d] if d >= 0 else 0)
             offset += s.counter[at + 1]
-        over = a if affinity < 2 and targets > 1 else 0
+        over = a if matching < 2 and targets > 1 else 0
         violation += over
-        wrong += bad(over, s.counter[before + n], s.counter[arrived + n])
-        over = b if affinity < 1 else 0
+        wrong += is_illegal(over, s.counter[before + n], s.counter[arrived + n])
+        over = b if matching < 1 else 0
         violation += over
-        wrong += bad(over, s.counter[before + nodes + n], s.counter[arrived + nodes + n])
+        wrong += is_illegal(over, s.counter[before + nodes + n], s.counter[arrived + nodes + n])
     return violation, wrong

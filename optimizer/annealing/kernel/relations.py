@@ -1,4 +1,4 @@
-"""What changes in the relations of a class: counts by domain, what they allow, and what they cost."""
+"""The change of relations when a pod moves: counts by domain, their violations and their costs."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from stowplan.optimizer.annealing.kernel.layout import (
     AFFINITY,
     AT_MOST,
     ATTRACT,
-    BAD,
     BOTH,
     C_MEMBER,
     C_MEMBER_END,
     DOMAIN_CURVE,
     H_NODES,
     H_TIERS,
+    ILLEGAL,
     MOVE_PEAK,
     OCCUPY,
     PAIR,
-    R_BAD,
     R_COUNT,
     R_DOMAINS,
     R_FLOOR,
     R_HISTOGRAM,
+    R_ILLEGAL,
     R_KIND,
     R_LIMIT,
     R_NEEDED,
@@ -49,7 +49,7 @@ from stowplan.optimizer.compiled.jit import compiled, inlined
 
 @compiled
 def count_relations(s: SearchState, c: int, source: int, target: int, left: bool, came: bool) -> None:
-    """Book a pod of a class that went from one node to another; either may be nowhere.
+    """Count a pod of a class that moved from one node to another; either may be none.
 
     Parameters
     ----------
@@ -106,12 +106,12 @@ def count_relations(s: SearchState, c: int, source: int, target: int, left: bool
 
 @compiled
 def book_violation(s: SearchState, q: int, change: int) -> None:
-    """Book a change of excess of a relation that held at the start."""
+    """Add a change of the violation of a relation that held at the start."""
     if change:
         s.relation[q, R_VIOLATION] += change
         tiers = s.head[H_TIERS]
-        s.value[tiers + BAD] += change
-        s.relation[q, R_BAD] += change
+        s.value[tiers + ILLEGAL] += change
+        s.relation[q, R_ILLEGAL] += change
         for t in range(tiers):
             s.value[t] += change * PENALTY_WEIGHT * s.violation_weight[t]
 
@@ -139,14 +139,14 @@ def _repel(s: SearchState, q: int, role: int, d: int, k: int) -> None:
 
 
 @inlined
-def lonely(a: int, b: int, affinity: int, first: bool) -> int:
-    """Return the seekers of one domain without a target beside them; ``first`` if somebody may be the first."""
-    return (a if affinity < 2 and not first else 0) + (b if affinity < 1 else 0)
+def lonely(a: int, b: int, matching: int, first: bool) -> int:
+    """Return the seekers of one domain without a target; ``first`` if a pod may be the first of its kind."""
+    return (a if matching < 2 and not first else 0) + (b if matching < 1 else 0)
 
 
 @compiled
 def _attract(s: SearchState, q: int, role: int, d: int, k: int) -> None:
-    """Domain number ``R_DOMAINS`` is outside the topology, where there is no company."""
+    """Domain number ``R_DOMAINS`` stands for the nodes outside the topology, where no target counts."""
     if d < 0:
         return
     domains = s.relation[q, R_DOMAINS]
@@ -163,8 +163,8 @@ def _attract(s: SearchState, q: int, role: int, d: int, k: int) -> None:
         base = s.relation[q, R_COUNT]
         for e in range(stride):
             a, b = s.counter[base + e], s.counter[base + stride + e]
-            affinity = a + s.counter[base + 2 * stride + e] if e < domains else 0
-            total += lonely(a, b, affinity, now <= 1)
+            matching = a + s.counter[base + 2 * stride + e] if e < domains else 0
+            total += lonely(a, b, matching, now <= 1)
         book_violation(s, q, total - s.relation[q, R_VIOLATION])
         return
     s.relation[q, R_STATE] = now
@@ -175,7 +175,7 @@ def _attract(s: SearchState, q: int, role: int, d: int, k: int) -> None:
 
 @compiled
 def _affinity(s: SearchState, q: int, d: int, k: int) -> None:
-    """Count one more or less; only where the first comes or the last goes can a dependency begin or end to fail.
+    """Count one more or less; a dependency can only begin or end to fail where the first arrives or the last leaves.
 
     Every dependency that fails in a domain counts 1, however many pods are concerned.
     """
@@ -206,12 +206,12 @@ def _spread(s: SearchState, q: int, role: int, d: int, k: int) -> None:
     at = s.relation[q, R_COUNT] + d
     count, seekers = s.counter[at], s.counter[at + domains]
     least, skew = s.relation[q, R_STATE], s.relation[q, R_LIMIT]
-    now, bound = count, seekers
+    now, seeking = count, seekers
     if role != SEEKER:
         now += k
     if role != TARGET:
-        bound += k
-    s.counter[at], s.counter[at + domains] = now, bound
+        seeking += k
+    s.counter[at], s.counter[at + domains] = now, seeking
     if now != count and not s.relation[q, R_FLOOR]:
         histogram = s.relation[q, R_HISTOGRAM]
         s.counter[histogram + count] -= 1
@@ -231,7 +231,7 @@ def _spread(s: SearchState, q: int, role: int, d: int, k: int) -> None:
             book_violation(s, q, total - s.relation[q, R_VIOLATION])
             return
     was = max(0, count - least - skew) if seekers > 0 else 0
-    book_violation(s, q, (max(0, now - least - skew) if bound > 0 else 0) - was)
+    book_violation(s, q, (max(0, now - least - skew) if seeking > 0 else 0) - was)
 
 
 @compiled
@@ -281,7 +281,7 @@ def _pair(s: SearchState, q: int, role: int, d: int, k: int) -> None:
 
 @compiled
 def _leavers(s: SearchState, q: int, group: int, k: int) -> None:
-    """Book a leaver more or less of a group; the cost is the most that any group has."""
+    """Count a leaver more or less of a group; the cost is the largest number that any group has."""
     at = s.relation[q, R_COUNT] + group
     was = s.counter[at]
     s.counter[at] = was + k

@@ -1,4 +1,4 @@
-"""What a move, or an exchange of two pods, would do to their relations: surely forbid it, or change costs."""
+"""Screening of a move, or of an exchange of two pods, by their relations: certainly illegal, or a change of cost."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ NO_ROLE = -1
 
 @compiled
 def forbidden(s: SearchState, c: int, e: int, source: int, target: int) -> bool:
-    """Whether a relation surely forbids that a pod of a class goes from one node to another all by itself.
+    """Whether a relation certainly forbids that a pod of a class moves from one node to another.
 
     Parameters
     ----------
     e
-        Class of a pod that goes the other way at the same time, or -1. Relations that both are in are not looked at.
+        Class of a pod that moves the other way at the same time, or -1. Relations of both classes are not checked.
     """
     return _forbids(s, c, e, source, target) or (e >= 0 and _forbids(s, e, c, target, source))
 
@@ -75,11 +75,11 @@ def _forbids(s: SearchState, c: int, e: int, source: int, target: int) -> bool:
                 return True
             continue
         if kind == ATTRACT:
-            forbidden = _parts(s, q, role, old, new, target < nodes)
+            forbidden = _separates(s, q, role, old, new, target < nodes)
         elif kind == OCCUPY:
-            forbidden = _deserts(s, q, old, new)
+            forbidden = _empties_domain(s, q, old, new)
         else:
-            forbidden = new >= 0 and _crowds(s, q, kind, role, base + new, domains)
+            forbidden = new >= 0 and _overfills_domain(s, q, kind, role, base + new, domains)
         if forbidden and _role(s, e, q) == NO_ROLE:
             return True
     return False
@@ -96,22 +96,22 @@ def _role(s: SearchState, c: int, q: int) -> int:
 
 
 @inlined
-def _parts(s: SearchState, q: int, role: int, old: int, new: int, somewhere: bool) -> bool:
-    """Whether somebody lacks company after a pod has left a domain for another."""
+def _separates(s: SearchState, q: int, role: int, old: int, new: int, somewhere: bool) -> bool:
+    """Whether a seeker is without its target after a pod has moved from one domain to another."""
     base, stride = s.relation[q, R_COUNT], s.relation[q, R_DOMAINS] + 1
     if old >= 0 and role != SEEKER:
-        affinity = s.counter[base + old] + s.counter[base + 2 * stride + old]
-        if affinity == 1 and s.counter[base + stride + old] > 0:
+        matching = s.counter[base + old] + s.counter[base + 2 * stride + old]
+        if matching == 1 and s.counter[base + stride + old] > 0:
             return True
     if not somewhere or role == TARGET:
         return False
-    affinity = s.counter[base + new] + s.counter[base + 2 * stride + new] if new >= 0 else 0
-    return bool(affinity < 1 and (role == SEEKER or s.relation[q, R_STATE] - (1 if old >= 0 else 0) > 0))
+    matching = s.counter[base + new] + s.counter[base + 2 * stride + new] if new >= 0 else 0
+    return bool(matching < 1 and (role == SEEKER or s.relation[q, R_STATE] - (1 if old >= 0 else 0) > 0))
 
 
 @inlined
-def _deserts(s: SearchState, q: int, old: int, new: int) -> bool:
-    """Whether too few domains are in use after a pod has left one for another."""
+def _empties_domain(s: SearchState, q: int, old: int, new: int) -> bool:
+    """Whether too few domains are in use after a pod has moved from one domain to another."""
     base, used = s.relation[q, R_COUNT], s.relation[q, R_STATE]
     if old < 0 or used > s.relation[q, R_LIMIT] or s.counter[base + old] > 1:
         return False
@@ -119,8 +119,8 @@ def _deserts(s: SearchState, q: int, old: int, new: int) -> bool:
 
 
 @inlined
-def _crowds(s: SearchState, q: int, kind: int, role: int, at: int, domains: int) -> bool:
-    """Whether one more in a domain, whose counter is ``counter[at]``, is one too many there."""
+def _overfills_domain(s: SearchState, q: int, kind: int, role: int, at: int, domains: int) -> bool:
+    """Whether one more pod in a domain, whose counter is ``counter[at]``, is one too many."""
     count = s.counter[at]
     if kind == AT_MOST:
         return bool(count >= s.relation[q, R_LIMIT])
@@ -138,7 +138,7 @@ def _crowds(s: SearchState, q: int, kind: int, role: int, at: int, domains: int)
 
 @compiled
 def _is_needed(s: SearchState, q: int, d: int) -> bool:
-    """Whether pods of other relations in a domain need company of this one."""
+    """Whether pods of other relations in a domain need a pod of this one there."""
     for i in range(s.relation[q, R_NEEDED], s.relation[q, R_NEEDED_END]):
         if s.counter[s.relation[s.counter[i], R_COUNT] + d] > 0:
             return True
@@ -147,7 +147,7 @@ def _is_needed(s: SearchState, q: int, d: int) -> bool:
 
 @compiled
 def _has_affinity(s: SearchState, q: int, d: int) -> bool:
-    """Whether a domain, if it is one, has all that pods of a relation need."""
+    """Whether a domain, unless it is -1, has all the targets that pods of a relation need."""
     for i in range(s.relation[q, R_NEEDS], s.relation[q, R_NEEDS_END]):
         if d < 0 or s.counter[s.relation[s.counter[i], R_COUNT] + d] == 0:
             return False
@@ -155,23 +155,23 @@ def _has_affinity(s: SearchState, q: int, d: int) -> bool:
 
 
 @compiled
-def price_relations(s: SearchState, c: int, e: int, source: int, target: int, change: Int64) -> bool:
-    """Add what relations would cost if a pod of a class moved, and one of another class the other way; -1 for nobody.
+def relation_costs(s: SearchState, c: int, e: int, source: int, target: int, change: Int64) -> bool:
+    """Add the change of cost of relations if a pod of a class moved, and one of another class back; -1 for no pod.
 
     Returns
     -------
     bool
-        Whether that is all; ``False`` if both pods have parts in a relation that are not the same.
+        Whether that is all; ``False`` if the pods have different roles in the same relation.
     """
-    complete = _price(s, c, e, source, target, True, change)
+    complete = _relation_costs(s, c, e, source, target, True, change)
     if e >= 0:
-        complete = _price(s, e, c, target, source, False, change) and complete
+        complete = _relation_costs(s, e, c, target, source, False, change) and complete
     return complete
 
 
 @compiled
-def _price(s: SearchState, c: int, e: int, source: int, target: int, shared: bool, change: Int64) -> bool:
-    """Price the relations of one class; those of both, if there is another, only if ``shared``."""
+def _relation_costs(s: SearchState, c: int, e: int, source: int, target: int, shared: bool, change: Int64) -> bool:
+    """Add the change of cost of the relations of one class; those of both classes only if ``shared``."""
     for at in range(s.cls[c, C_MEMBER], s.cls[c, C_MEMBER_END]):
         q, mine = s.member[at, 0], s.member[at, 1]
         kind = s.relation[q, R_KIND]
@@ -186,7 +186,7 @@ def _price(s: SearchState, c: int, e: int, source: int, target: int, shared: boo
         elif other == NO_ROLE:
             old, new = s.domain[s.relation[q, R_TOPOLOGY], source], s.domain[s.relation[q, R_TOPOLOGY], target]
             if old != new:
-                cost = _more_expensive(s, q, kind, mine, old, -1) + _more_expensive(s, q, kind, mine, new, 1)
+                cost = _added_cost(s, q, kind, mine, old, -1) + _added_cost(s, q, kind, mine, new, 1)
         elif other != mine:
             return False
         change[s.relation[q, R_TIER]] += s.relation[q, R_WEIGHT] * cost
@@ -205,7 +205,7 @@ def _leavers(s: SearchState, c: int, source: int, target: int) -> int:
 
 @inlined
 def _higher_peak(s: SearchState, q: int, group: int, k: int, other: int, j: int) -> int:
-    """Return by how much the most leavers change if one group has ``k`` more and another, if it is one, ``j`` more."""
+    """Return the change of the peak of leavers if one group has ``k`` more and another, if any, ``j`` more."""
     base, histogram, most = s.relation[q, R_COUNT], s.relation[q, R_HISTOGRAM], s.relation[q, R_STATE]
     if other == group:
         k, other = k + j, NO_ROLE
@@ -217,14 +217,14 @@ def _higher_peak(s: SearchState, q: int, group: int, k: int, other: int, j: int)
         at_top -= 1 if was == most else 0
         now = max(now, was + j)
     if at_top == 0:
-        # Two pods of the only group at the top come home: the next ones may be one below or two.
+        # Two pods of the only group at the peak return: the next groups may be one below or two.
         return int(max(now - most, -1 if k > -2 or s.counter[histogram + most - 1] > 0 else -2))
     return int(max(now - most, 0))
 
 
 @inlined
-def _more_expensive(s: SearchState, q: int, kind: int, role: int, d: int, k: int) -> int:
-    """Return by how much one more or less in a domain changes a `DomainCurve`, or the pairs of a `Pair`."""
+def _added_cost(s: SearchState, q: int, kind: int, role: int, d: int, k: int) -> int:
+    """Return the change of a `DomainCurve`, or of the pairs of a `Pair`, for one pod more or less in a domain."""
     if d < 0:
         return 0
     at, domains = s.relation[q, R_COUNT] + d, s.relation[q, R_DOMAINS]

@@ -13,19 +13,19 @@ Int64 = NDArray[np.int64]
 class SearchState(NamedTuple):
     """A problem and a placement as flat arrays; `layout` names the columns.
 
-    Pods are individuals here: pod ``p`` stands on node ``pod[p, P_NODE]``, where node number ``N`` is nowhere. What
-    is said about the classes of pods is derived from that, so interchangeable pods stay interchangeable.
+    Pods are individuals here: pod ``p`` is on node ``pod[p, P_NODE]``, where node number ``N`` stands for none.
+    What is known about classes of pods is derived from that, so interchangeable pods stay interchangeable.
 
     Parameters
     ----------
     head
         ``[HEAD]`` sizes, and first columns of the groups of columns below.
     cls, fix, live
-        ``[C, …]`` what is known of a class; ``[N, …]`` what is known of a node, and what is on it now.
+        ``[C, …]`` constants of a class; ``[N, …]`` constants of a node, and what is on it now.
     weight
-        ``[C]`` what a pod takes of an average node, summed over capacities.
+        ``[C]`` size of a pod: its share of an average node's capacities, summed over them.
     fill
-        ``[N]`` the same for all pods of the node.
+        ``[N]`` the sum of ``weight`` over the pods of the node.
     pod, on, on_at, width
         ``[P, 3]`` class, node and slot of each pod; ``on[on_at[n] + slot]`` the pods of a node; ``[N + 1]`` how many.
     delta
@@ -54,7 +54,8 @@ class SearchState(NamedTuple):
     device
         ``[Y]`` size of a device; ``held_part`` shares held by pods outside the problem.
     value
-        ``[T + VALUES]`` value of each tier, then room held by moves, what is illegal, moves, pods without a node.
+        ``[T + VALUES]`` value of each tier, then what `layout` names: capacity held, illegal places, moves, unplaced
+        pods, overload.
     """
 
     head: Int64

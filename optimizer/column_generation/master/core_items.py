@@ -63,7 +63,7 @@ def refuted(generation: Generation, value: int, budget: Budget, threads: int = 1
         upper, core_item = s.upper.copy(), core_items[rank]
         upper[:, core_items[:rank]] = 0
         return [
-            (g, generation.pricers[g].met(meet_in_the_middle, upper[g], core_item, min(LONGEST, budget.work), MOST))
+            (g, generation.pricers[g].priced(meet_in_the_middle, upper[g], core_item, min(LONGEST, budget.work), MOST))
             for g, meet_in_the_middle in enumerate(searches)
             if meet_in_the_middle is not None and upper[g, core_item]
         ]
@@ -73,12 +73,12 @@ def refuted(generation: Generation, value: int, budget: Budget, threads: int = 1
         for first in range(0, len(core_items), threads):
             ranks = range(first, min(first + threads, len(core_items)))
             for rank, found in zip(ranks, list(pool.map(listed, ranks)), strict=True):
-                for g, met in found:
-                    budget.spend(met.work)
-                    if not met.complete or len(pattern) > MOST:
+                for g, priced in found:
+                    budget.spend(priced.work)
+                    if not priced.complete or len(pattern) > MOST:
                         return False
-                    group = np.append(group, np.full(len(met.patterns), g))
-                    pattern = np.concatenate([pattern, met.patterns])
+                    group = np.append(group, np.full(len(priced.patterns), g))
+                    pattern = np.concatenate([pattern, priced.patterns])
                 if _impossible(s, group, pattern, core_items[: rank + 1], needed, waste, budget):
                     return True
     return False

@@ -1,4 +1,4 @@
-"""Compiled greedy patterns."""
+"""Greedy heuristic of the pricing problem."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stowplan.models.arrays import Ints
-from stowplan.optimizer.compiled.bin_packing import HASTE, admit, distribute
+from stowplan.optimizer.compiled.bin_packing import QUICK_EFFORT, admit, distribute
 from stowplan.optimizer.compiled.jit import allocating
 
 
@@ -25,7 +25,7 @@ def fill_each(
     found: NDArray[np.int16],
     worth: Ints,
 ) -> None:
-    """For each kind, take one pod of it and go on greedily; fill ``found[k]`` and ``worth[k]``.
+    """For each kind, complete a pattern of one pod of it greedily; fill ``found[k]`` and its value ``worth[k]``.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def fill_each(
             continue
         rem[:] = residual - demand[first]
         x[:] = 0
-        if (rem < 0).any() or (size > 0 and distribute(x, first, whole, part, size, held, HASTE, space) <= 0):
+        if (rem < 0).any() or (size > 0 and distribute(x, first, whole, part, size, held, QUICK_EFFORT, space) <= 0):
             continue
         x[first] = 1
         refused[0], refused[1] = size + 1, devices + 1
@@ -60,7 +60,7 @@ def fill_each(
             if often > 0 and size > 0 and whole[k] + part[k] > 0:
                 most, often = often, 0
                 while often < most:
-                    if admit(x, k, whole, part, size, held, True, space, after, refused, HASTE)[0] <= 0:
+                    if admit(x, k, whole, part, size, held, True, space, after, refused, QUICK_EFFORT)[0] <= 0:
                         break
                     space[:] = after
                     x[k] += 1

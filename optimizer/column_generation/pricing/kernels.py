@@ -1,14 +1,15 @@
-"""Compiled search for patterns: multisets of kinds that fit on one node.
+"""Exact pricing by depth-first branch and bound over patterns: multisets of kinds that fit on one node.
 
-Patterns are enumerated depth first. A partial pattern is dropped when what it could still gain is too little. The
-gain is bounded by a fractional knapsack in one surrogate row, the weighted sum of all rows, over the kinds that still
-fit; and, where only a few pods more can fit, by the most valuable ones. Kinds whose reduced cost in that knapsack is
-too high are dropped from the branch.
+A partial pattern is pruned when the bound of what it can still gain is too low. The gain is bounded by a fractional
+knapsack in one surrogate row, the weighted sum of all rows, over the kinds that still fit; and, where only a few pods
+more can fit, by the most valuable ones. Kinds whose reduced cost in that knapsack is too high are fixed to zero in the
+subtree (reduced-cost fixing).
 
-Where there are shares of devices to pack, pods are given theirs as they come; where none is left, all are distributed
-anew. ``whole`` and ``part`` are what a pod of each kind takes of them, ``size`` is that of a device and 0 if there is
-nothing to pack, ``count`` says how many there are, and ``held`` lists the shares of others. A pod that surely cannot be
-added to a partial pattern cannot be added to what comes of it, nor can any that takes more.
+Where there are shares of devices to pack, each pod is assigned its share when it is added; where none is left, all
+shares are packed again. ``whole`` and ``part`` are what a pod of each kind takes of the devices, ``size`` is that of a
+device and 0 if there is nothing to pack, ``count`` says how many there are, and ``held`` lists the shares held by pods
+outside the problem. A pod that certainly cannot be added to a partial pattern cannot be added to its extensions, nor
+can any pod that takes more.
 """
 
 from __future__ import annotations
@@ -18,18 +19,18 @@ from numpy.typing import NDArray
 
 from stowplan.models.arrays import Floats, Ints
 from stowplan.models.bin_packing import EFFORT
-from stowplan.optimizer.compiled.bin_packing import HASTE, REPACKED, admit, distribute
+from stowplan.optimizer.compiled.bin_packing import QUICK_EFFORT, REPACKED, admit, distribute
 from stowplan.optimizer.compiled.jit import allocating, compiled
 
 SAFE = 1e-9
 """Relative error granted to floating-point sums of values, which are whole numbers below 2⁵⁰."""
 
 DEEPEST = 4096
-"""Pods on a node at most; beyond, a search gives up."""
+"""Pods on a node at most; beyond, the search gives up."""
 
 
 @compiled
-def _gain(
+def _gain_bound(
     value: Ints,
     weight: Floats,
     fits: Ints,
@@ -43,8 +44,8 @@ def _gain(
 ) -> tuple[float, float]:
     """Bound what the candidates ``first … last`` can add, if ``left`` of the surrogate row is free.
 
-    Those before ``middle`` and those from there on are each sorted by falling value per weight. Also return the value
-    per weight of the candidate that no longer fits whole; 0 if all do.
+    Those before ``middle`` and those from there on are each sorted by decreasing value per weight. Also return the
+    value per weight of the critical item, the first that no longer fits whole; 0 if all do.
     """
     total = 0.0
     critical = 0.0
@@ -94,9 +95,9 @@ def _maximal(
     held: Ints,
     residual: Ints,
 ) -> tuple[bool, int]:
-    """Whether no pod can be added to a pattern, ``extra`` (a kind, or -1) being part of it already; and the work.
+    """Whether a pattern, with one more pod of kind ``extra`` unless that is -1, is maximal; and the work.
 
-    A pod that makes room is not added where more than ``waste`` would be left.
+    A pod that frees capacity is not added where more than ``waste`` would be left.
 
     Parameters
     ----------
@@ -119,9 +120,9 @@ def _maximal(
                 fit = False
                 break
         if fit:
-            verdict, work = admit(x, k, whole, part, size, held, False, residual, residual, refused, EFFORT)
+            admitted, work = admit(x, k, whole, part, size, held, False, residual, residual, refused, EFFORT)
             looked += work
-            if verdict > 0:
+            if admitted > 0:
                 maximal = False
                 break
     if extra >= 0:
@@ -131,7 +132,7 @@ def _maximal(
 
 @compiled
 def _fits(demand: Ints, rem: Ints, waste: Ints) -> bool:
-    """Whether a pod fits into what is left, and leaves no more than ``waste``."""
+    """Whether a pod fits into the remaining capacity, and leaves no more than ``waste`` of it."""
     fit = True
     for r in range(len(rem)):
         left = rem[r] - demand[r]
@@ -154,34 +155,34 @@ def search(
     held: Ints,
     makers: int,
     least: int,
-    everything: bool,
+    all_maximal: bool,
     waste: Ints,
     work: int,
     found: NDArray[np.int16],
 ) -> tuple[int, int, int, int, bool]:
-    """Search patterns depth first.
+    """Solve the pricing problem, or enumerate all good maximal patterns, by depth-first branch and bound.
 
     Parameters
     ----------
     value, weight, upper
         ``[k]`` value, surrogate weight and most pods of each kind; values not negative. The first ``makers`` kinds
-        are those that make room in some row, those without weight first. They, and the others, are sorted by falling
-        value per weight.
+        are those that free capacity in some row, those without weight first. They, and the others, are sorted by
+        decreasing value per weight.
     surrogate
-        Room in the surrogate row.
+        Capacity of the surrogate row.
     demand, residual
         ``[k, r]`` and ``[r]``.
     whole, part, size, devices, held
         ``[k]`` devices that a pod has for itself, and its share of one more; size of a device, 0 if there is nothing to
-        pack; number of devices; ``[h]`` shares that others hold.
+        pack; number of devices; ``[h]`` shares held by pods outside the problem.
     least
-        Patterns of at most this value are of no interest; of less than this value, if ``everything`` is wanted.
-    everything
-        Find all patterns to which nothing can be added, not only better and better ones.
+        Patterns of at most this value are of no interest; of less than this value, if ``all_maximal`` is wanted.
+    all_maximal
+        Find all maximal patterns, not only better and better ones.
     waste
         ``[r]`` patterns that leave more than so much of a row are of no interest.
     work
-        Candidates to look at before giving up.
+        Candidates to examine before giving up.
     found
         ``[p, k]`` filled with patterns: all of them, or the last ones found, in a ring.
 
@@ -189,7 +190,7 @@ def search(
     -------
     tuple
         Number of patterns found, the best value (``least`` if none is better), a proven upper bound of the value of
-        any pattern (``least`` if none is better), candidates looked at, and whether the search is complete.
+        any pattern (``least`` if none is better), candidates examined, and whether the search is complete.
     """
     kinds, rows = demand.shape
     depth = 1
@@ -209,7 +210,7 @@ def search(
     smallest = np.empty(rows, dtype=np.int64)
     middle = np.zeros(depth + 1, dtype=np.int64)
     relief = np.zeros(rows, dtype=np.int64)
-    # Room on every device, whether it is known, and the least that surely cannot be added: a share, whole devices.
+    # Free capacity of every device, whether it is known, and the least that cannot be added: a share, whole devices.
     space_on = np.zeros((depth + 1, devices), dtype=np.int64)
     known = np.ones(depth + 1, dtype=np.bool_)
     refused = np.empty((depth + 1, 2), dtype=np.int64)
@@ -232,7 +233,7 @@ def search(
             above = d - 1
             end = number[above] if d else kinds
             looked += end - start + 4
-            # What room can be made by those who come before all others?
+            # How much capacity can the kinds with negative demand free?
             makes = False
             kept = True
             for r in range(rows):
@@ -245,7 +246,7 @@ def search(
                         if demand[k, r] < 0:
                             relief[r] -= demand[k, r] * (upper[k] - x[k])
                             makes = makes or upper[k] > x[k]
-            # Who still fits, and how often?
+            # Which kinds still fit, and how often?
             fitting = 0
             split = 0
             for j in range(start, end):
@@ -266,15 +267,15 @@ def search(
                     fitting += 1
                     if k < makers:
                         split = fitting
-            # Of those, who can be part of a pattern that is good enough?
-            hope, critical = _gain(value, weight, fits[d], times[d], 0, split, fitting, left[d], no_limit, top[d])
-            optional = worth[d] + hope - (least if everything else best + 1)
+            # Which of them can be part of a pattern that is good enough?
+            gain, critical = _gain_bound(value, weight, fits[d], times[d], 0, split, fitting, left[d], no_limit, top[d])
+            slack = worth[d] + gain - (least if all_maximal else best + 1)
             number[d] = 0
             middle[d] = 0
             top[d, :] = 0
             smallest[:] = no_limit
-            if everything and optional >= 0:
-                # Can those who fit fill every row as far as it must be filled?
+            if all_maximal and slack >= 0:
+                # Can the kinds that fit fill every row as far as it must be filled?
                 for r in range(rows):
                     lacking = rem[d, r] - waste[r]
                     if lacking > 0:
@@ -283,12 +284,12 @@ def search(
                             if lacking <= 0:
                                 break
                         if lacking > 0:
-                            optional = -1.0
+                            slack = -1.0
                             break
-            if optional >= 0:
+            if slack >= 0:
                 for j in range(fitting):
                     k = fits[d, j]
-                    if critical * weight[k] - value[k] > optional * (1 + SAFE) + 1e-3 * (1 + critical):
+                    if critical * weight[k] - value[k] > slack * (1 + SAFE) + 1e-3 * (1 + critical):
                         continue
                     often = times[d, j]
                     fits[d, number[d]] = k
@@ -310,12 +311,12 @@ def search(
                 if number[d] and smallest[r] > 0:
                     count[d] = min(count[d], max(0, rem[d, r]) // smallest[r])
             place[d] = 0
-            good = kept and worth[d] >= (least if everything else best + 1)
+            good = kept and worth[d] >= (least if all_maximal else best + 1)
             if good and not known[d]:
                 looked += REPACKED + EFFORT // 20
                 known[d] = distribute(x, -1, whole, part, size, held, EFFORT, space_on[d]) > 0
                 good = known[d]
-            if good and everything and (makes or not fitting or size > 0):
+            if good and all_maximal and (makes or not fitting or size > 0):
                 good, more = _maximal(x, upper, demand, rem[d], waste, -1, whole, part, size, held, scratch)
                 looked += more
                 if good:
@@ -323,22 +324,24 @@ def search(
                         return patterns, best, no_limit, looked, False
                     found[patterns, :] = x
                     patterns += 1
-            elif good and not everything:
+            elif good and not all_maximal:
                 best = worth[d]
                 found[patterns % len(found), :] = x
                 patterns += 1
             if count[d] == 1:
                 for j in range(number[d]):
                     k = fits[d, j]
-                    if worth[d] + value[k] < (least if everything else best + 1) or not _fits(demand[k], rem[d], waste):
+                    if worth[d] + value[k] < (least if all_maximal else best + 1) or not _fits(
+                        demand[k], rem[d], waste
+                    ):
                         continue
-                    verdict, more = admit(
+                    admitted, more = admit(
                         x, k, whole, part, size, held, known[d], space_on[d], scratch, refused[d], EFFORT
                     )
                     looked += more
-                    if verdict <= 0:
+                    if admitted <= 0:
                         continue
-                    if everything:
+                    if all_maximal:
                         good, more = _maximal(x, upper, demand, rem[d], waste, k, whole, part, size, held, scratch)
                         looked += more
                         if not good:
@@ -356,9 +359,11 @@ def search(
         i = place[d]
         back = i >= number[d]
         if not back:
-            hope, critical = _gain(value, weight, fits[d], times[d], i, middle[d], number[d], left[d], count[d], top[d])
-            hope += worth[d]
-            back = hope < least if everything else hope < best + 1
+            gain, critical = _gain_bound(
+                value, weight, fits[d], times[d], i, middle[d], number[d], left[d], count[d], top[d]
+            )
+            gain += worth[d]
+            back = gain < least if all_maximal else gain < best + 1
             looked += 2
         if back:
             d -= 1
@@ -366,21 +371,23 @@ def search(
                 x[taken[d]] -= 1
             continue
         if looked > work:
-            # Cut off: what the open branches could still give bounds all that was not seen.
+            # Cut off: the bounds of the open subtrees bound all patterns that were not seen.
             bound = float(best)
             for e in range(d + 1):
-                hope, critical = _gain(
+                gain, critical = _gain_bound(
                     value, weight, fits[e], times[e], place[e], middle[e], number[e], left[e], count[e], top[e]
                 )
-                bound = max(bound, worth[e] + hope)
+                bound = max(bound, worth[e] + gain)
             return patterns, best, int(np.floor(bound)), looked, False
         k = fits[d, i]
         place[d] = i + 1
-        verdict, more = admit(x, k, whole, part, size, held, known[d], space_on[d], space_on[d + 1], refused[d], HASTE)
+        admitted, more = admit(
+            x, k, whole, part, size, held, known[d], space_on[d], space_on[d + 1], refused[d], QUICK_EFFORT
+        )
         looked += more
-        if verdict < 0:
+        if admitted < 0:
             continue
-        known[d + 1] = verdict > 0
+        known[d + 1] = admitted > 0
         refused[d + 1, 0], refused[d + 1, 1] = refused[d, 0], refused[d, 1]
         start = i
         taken[d] = k

@@ -1,9 +1,10 @@
-"""Patterns that fill a node almost exactly, by meeting in the middle.
+"""Patterns that fill a node almost exactly, enumerated by meet in the middle.
 
-Where next to nothing of a row may be left, a search that goes on pod by pod learns too late that a pattern does not
-come out even. So all multisets of a few kinds are listed by their demand in that row. A pattern is its small pods,
-which are searched depth first, and a tail of a few large ones, which are looked up. Rows of which nothing may be left
-are read as the digits of one number.
+Where next to nothing of a row may be left, a search pod by pod learns too late that a pattern cannot fill the row. So
+all multisets of a few pods are listed by their demand in that row. A pattern is a prefix of small pods, enumerated
+depth first, and a suffix of a few large ones, which is looked up. Rows of which nothing may be left are combined as the
+digits of one number (E. Horowitz and S. Sahni, "Computing partitions with applications to the knapsack problem",
+1974).
 """
 
 from __future__ import annotations
@@ -20,24 +21,24 @@ from stowplan.optimizer.column_generation.pricing.suffixes import SuffixLists, l
 from stowplan.optimizer.compiled.jit import allocating, compiled, inlined
 
 LONGEST_LIST = 400_000
-"""Multisets listed at most, where a single enumeration is to pay for it."""
+"""Multisets listed at most, where a single enumeration has to pay for it."""
 
 RARE = 2_000
-"""How many different amounts there must be for each that fits, to be worth it."""
+"""Ratio of possible to acceptable amounts of the key row from which on listing is worth it."""
 
 DEEPEST = 4096
 """Pods on a node at most."""
 
 LISTING = 10
-"""Work that a multiset in a list stands for, in candidates of a search."""
+"""Work that listing one multiset counts as, in candidates of a search."""
 
 UNREACHED = 1 << 61
-"""More than any pods take."""
+"""More than any demand."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Key:
-    """What multisets are listed by: ``Σ_r weight[r]·demand[r]``; a full node has ``residual`` less at most ``waste``."""
+    """The key row, ``Σ_r weight[r]·demand[r]``: a nearly full node takes ``residual`` less at most ``waste``."""
 
     demand: Ints
     residual: int
@@ -47,7 +48,7 @@ class Key:
 def key_of(demand: Ints, residual: Ints, waste: Ints, rare: int = RARE) -> Key | None:
     """Choose the key: all rows of which nothing may be left, or the row of which the least may be.
 
-    ``None`` if more than one in ``rare`` amounts would do.
+    ``None`` if more than one in ``rare`` amounts is acceptable.
     """
     if not len(residual):
         return None
@@ -55,7 +56,7 @@ def key_of(demand: Ints, residual: Ints, waste: Ints, rare: int = RARE) -> Key |
     found = Key(demand[:, r], int(residual[r]), int(waste[r]))
     digits, total, scale = np.zeros(len(demand), dtype=np.int64), 0, 1
     for r in np.flatnonzero(waste == 0).tolist():
-        # Sums of a few pods may be several times the room; that only lets a few false ones through.
+        # Sums of a few pods may be several times the capacity; that only lets a few false candidates through.
         if scale * (int(residual[r]) + 1) * 16 > 1 << 60:
             break
         digits += scale * demand[:, r]
@@ -67,7 +68,7 @@ def key_of(demand: Ints, residual: Ints, waste: Ints, rare: int = RARE) -> Key |
 
 
 class MeetInTheMiddle:
-    """Finds patterns that leave at most so much of each row; lists are kept from one time to the next.
+    """Enumerates patterns that leave at most so much of each row; lists are kept between calls.
 
     Parameters
     ----------
@@ -89,11 +90,11 @@ class MeetInTheMiddle:
 
     @property
     def ready(self) -> bool:
-        """Whether all lists are there."""
+        """Whether all lists have been made."""
         return len(self._suffixes) == self._length
 
     def prepare(self, work: int) -> int:
-        """Make the lists, if there are none and it takes no more work than so much; return the work."""
+        """Make the lists unless that takes more than ``work``; return the work."""
         kinds = len(self._demand)
         listing = LISTING * sum(math.comb(kinds + h - 1, h) for h in range(1, self._length + 1))
         if self.ready or listing > work:
@@ -110,7 +111,7 @@ class MeetInTheMiddle:
         Parameters
         ----------
         upper, held
-            ``[k]`` the most pods of each kind in a pattern, and how many of them are in it in any case.
+            ``[k]`` the most pods of each kind in a pattern, and how many of them every pattern contains.
         """
         kinds, rows = self._demand.shape
         found = np.zeros((cap, kinds), dtype=np.int16)
@@ -124,13 +125,13 @@ class MeetInTheMiddle:
         for h, suffixes in enumerate(self._suffixes, 1):
             if not complete:
                 break
-            # Patterns of fewer pods than the longest tail have no small part.
+            # Patterns of fewer pods than the longest suffix have no prefix.
             least, most = np.zeros((2, kinds, rows), dtype=np.int64)
             for r in range(rows):
                 least[:, r] = _least(self._demand[:, r], upper - held, h)
                 most[:, r] = -_least(-self._demand[:, r], upper - held, h)
             frame = _Frame(suffixes, self._demand, self._residual, reach, self._waste, least, most, upper)
-            number, more, complete = _meet(frame, held, h == self._length, work - looked, found, number)
+            number, more, complete = _extend_prefixes(frame, held, h == self._length, work - looked, found, number)
             looked += more
         patterns = np.zeros((number, kinds), dtype=np.int16)
         patterns[:, self._order] = found[:number]
@@ -138,16 +139,16 @@ class MeetInTheMiddle:
 
 
 class _Frame(NamedTuple):
-    """What stays the same while tails are looked up.
+    """What stays the same while suffixes are looked up; kernels call it ``f``.
 
     Parameters
     ----------
     demand, residual, waste
         ``[k, r]``, ``[r]`` and ``[r]``; the last row is the key, by which kinds are sorted.
     reach
-        ``[r]`` room, with all that pods can make.
+        ``[r]`` capacity, with all that pods of negative demand can free.
     least, most
-        ``[k, r]`` the least and the most that a tail takes of a row, of kinds from ``k`` on.
+        ``[k, r]`` the least and the most that a suffix of kinds from ``k`` on takes of a row.
     upper
         ``[k]`` most pods of each kind.
     """
@@ -163,7 +164,7 @@ class _Frame(NamedTuple):
 
 
 def _least(demand: Ints, copies: Ints, h: int) -> Ints:
-    """``[k]`` the least that ``h`` pods take of a row, of kinds from ``k`` on; a huge number if there are none."""
+    """``[k]`` the least that ``h`` pods of kinds from ``k`` on take of a row; `UNREACHED` if there are not so many."""
     order = np.argsort(demand, kind="stable")
     later = np.arange(len(demand))[:, None] <= order[None, :]
     taken = np.minimum(np.cumsum(np.where(later, copies[order], 0), axis=1), h)
@@ -173,15 +174,15 @@ def _least(demand: Ints, copies: Ints, h: int) -> Ints:
 
 
 @allocating
-def _meet(
+def _extend_prefixes(
     f: _Frame, held: Ints, extend: bool, work: int, found: NDArray[np.int16], number: int
 ) -> tuple[int, int, bool]:
-    """Look up tails for every beginning: for what is held only, or for all of them if ``extend``.
+    """Look up suffixes for the prefix of the held pods alone, or for all prefixes if ``extend``.
 
     Parameters
     ----------
     held
-        ``[k]`` how many pods of each kind there are in any case.
+        ``[k]`` how many pods of each kind every pattern contains.
 
     Returns
     -------
@@ -195,37 +196,37 @@ def _meet(
     taken = np.zeros(depth + 1, dtype=np.int64)
     following = np.zeros(depth + 1, dtype=np.int64)
     load = np.zeros((depth + 1, rows), dtype=np.int64)
-    likely = np.zeros(kinds, dtype=np.int64)
+    promising = np.zeros(kinds, dtype=np.int64)
     x = held.copy()
     for r in range(rows):
         for k in range(kinds):
             load[0, r] += held[k] * f.demand[k, r]
-    number, looked, complete = _look(f, load[0], x, 0, found, number)
+    number, looked, complete = _add_suffixes(f, load[0], x, 0, found, number)
     if not extend:
         return number, looked, complete
     d = 0
     fresh = True
     while complete:
         if fresh:
-            # All beginnings of one pod more are looked up together, so that the processor waits for memory only once.
+            # All prefixes of one pod more are looked up together, so that cache misses overlap.
             fresh = False
             first = taken[d - 1] if d else 0
             following[d] = first
-            count, seen = _likely(f, load[d], x, first, likely)
+            count, seen = _promising(f, load[d], x, first, promising)
             looked += seen + 2
             for i in range(count):
-                k = likely[i]
+                k = promising[i]
                 x[k] += 1
                 for r in range(rows):
                     load[d + 1, r] = load[d, r] + f.demand[k, r]
-                number, more, even = _look(f, load[d + 1], x, k, found, number)
-                complete = complete and even
+                number, more, found_all = _add_suffixes(f, load[d + 1], x, k, found, number)
+                complete = complete and found_all
                 looked += more
                 x[k] -= 1
             complete = complete and looked <= work
         k = following[d]
         looked += 1
-        if k >= kinds or _beyond(f, load[d], k):
+        if k >= kinds or _exceeds(f, load[d], k):
             d -= 1
             if d < 0:
                 return number, looked, complete
@@ -236,7 +237,7 @@ def _meet(
             continue
         for r in range(rows):
             load[d + 1, r] = load[d, r] + f.demand[k, r]
-        if _beyond(f, load[d + 1], k):
+        if _exceeds(f, load[d + 1], k):
             continue
         taken[d] = k
         x[k] += 1
@@ -247,15 +248,15 @@ def _meet(
 
 
 @inlined
-def _beyond(f: _Frame, load: Ints, k: int) -> bool:
-    """Whether neither this kind nor any that takes more of the key can be added, and then a tail."""
+def _exceeds(f: _Frame, load: Ints, k: int) -> bool:
+    """Whether neither this kind nor any with a larger key can be added together with a suffix."""
     key = f.demand.shape[1] - 1
     return bool(load[key] + f.demand[k, key] + f.least[k, key] > f.reach[key])
 
 
 @inlined
 def _fits(f: _Frame, load: Ints, k: int) -> bool:
-    """Whether a pod of a kind can be added, and then a tail."""
+    """Whether a pod of a kind can be added together with a suffix."""
     fit = True
     for r in range(len(f.reach)):
         fit = fit and load[r] + f.demand[k, r] + f.least[k, r] <= f.reach[r]
@@ -263,39 +264,41 @@ def _fits(f: _Frame, load: Ints, k: int) -> bool:
 
 
 @compiled
-def _likely(f: _Frame, load: Ints, x: Ints, first: int, likely: Ints) -> tuple[int, int]:
-    """Write down the kinds, from ``first`` on, of which one pod more leaves room that a tail may fill.
+def _promising(f: _Frame, load: Ints, x: Ints, first: int, promising: Ints) -> tuple[int, int]:
+    """List the kinds, from ``first`` on, of which one pod more leaves capacity that a suffix may fill.
 
     Returns
     -------
     tuple
-        How many there are, and how many were looked at.
+        How many there are, and how many were examined.
     """
     kinds, rows = f.demand.shape
     key = rows - 1
     lowest, stretches = f.suffixes.sums[0], len(f.suffixes.seen) << 6
     count = 0
     for k in range(first, kinds):
-        if _beyond(f, load, k):
+        if _exceeds(f, load, k):
             return count, k - first
-        hope = x[k] < f.upper[k]
+        promise = x[k] < f.upper[k]
         for r in range(rows):
             left = f.residual[r] - load[r] - f.demand[k, r]
-            hope = hope and f.least[k, r] <= left and f.most[k, r] >= left - f.waste[r]
-        if hope:
+            promise = promise and f.least[k, r] <= left and f.most[k, r] >= left - f.waste[r]
+        if promise:
             high = f.residual[key] - load[key] - f.demand[k, key] - lowest
             begin, end = max(0, (high - f.waste[key]) >> f.suffixes.shift), min(stretches - 1, high >> f.suffixes.shift)
             bits = f.suffixes.seen[begin >> 6] >> np.uint64(begin & 63) | f.suffixes.seen[end >> 6] >> np.uint64(
                 end & 63
             )
-            likely[count] = k
+            promising[count] = k
             count += 1 if bits & np.uint64(1) else 0
     return count, kinds - first
 
 
 @compiled
-def _look(f: _Frame, load: Ints, x: Ints, last: int, found: NDArray[np.int16], number: int) -> tuple[int, int, bool]:
-    """Add to a beginning ``x`` all tails of kinds from ``last`` on that fill the node; see `_meet`."""
+def _add_suffixes(
+    f: _Frame, load: Ints, x: Ints, last: int, found: NDArray[np.int16], number: int
+) -> tuple[int, int, bool]:
+    """Complete a prefix ``x`` by all suffixes of kinds from ``last`` on that fill the node; see `_extend_prefixes`."""
     key = f.demand.shape[1] - 1
     high = f.residual[key] - load[key]
     looked = 10
@@ -304,7 +307,7 @@ def _look(f: _Frame, load: Ints, x: Ints, last: int, found: NDArray[np.int16], n
             break
         looked += 5
         members = f.suffixes.members[i]
-        if members[0] < last or not _even(f, members, load):
+        if members[0] < last or not _is_nearly_full(f, members, load):
             continue
         for k in members:
             x[k] += 1
@@ -324,12 +327,12 @@ def _look(f: _Frame, load: Ints, x: Ints, last: int, found: NDArray[np.int16], n
 
 
 @compiled
-def _even(f: _Frame, members: NDArray[np.int16], load: Ints) -> bool:
-    """Whether a tail leaves at most ``waste`` of each row."""
-    even = True
+def _is_nearly_full(f: _Frame, members: NDArray[np.int16], load: Ints) -> bool:
+    """Whether a suffix leaves at most ``waste`` of each row."""
+    found_all = True
     for r in range(len(f.residual)):
         left = f.residual[r] - load[r]
         for k in members:
             left -= f.demand[k, r]
-        even = even and 0 <= left <= f.waste[r]
-    return even
+        found_all = found_all and 0 <= left <= f.waste[r]
+    return found_all

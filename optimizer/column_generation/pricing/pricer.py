@@ -108,8 +108,8 @@ class Pricer:
         """
         meet_in_the_middle = None if waste is None else self.meet_in_the_middle(waste)
         if meet_in_the_middle is not None:
-            met = self.met(meet_in_the_middle, None, None, work, cap)
-            return replace(met, patterns=met.patterns[met.patterns @ value >= least])
+            nearly_full = self.nearly_full(meet_in_the_middle, None, None, work, cap)
+            return replace(nearly_full, patterns=nearly_full.patterns[nearly_full.patterns @ value >= least])
         ordered = self._ordered(value, None, positive=False)
         if ordered is None:
             return Priced(0, np.zeros((1 if least <= 0 else 0, self._all), dtype=np.int16), True, 1)
@@ -139,7 +139,7 @@ class Pricer:
             return None
         return MeetInTheMiddle(key, self._demand, self._residual, waste[self._binding], longest)
 
-    def met(
+    def nearly_full(
         self, meet_in_the_middle: MeetInTheMiddle, upper: Ints | None, core_item: int | None, work: int, cap: int
     ) -> Priced:
         """Find all patterns that leave little room, whatever they are worth.

@@ -1,7 +1,7 @@
-"""Tails of patterns: all multisets of a few kinds, listed by what they take of a key.
+"""Suffixes of patterns: all multisets of a few kinds, sorted by their demand in a key row.
 
-The list is sorted. Looking a number up in a list of millions takes a dozen misses of the processor's cache, and nearly
-always finds nothing; a bit for each small stretch of numbers says so at once.
+Looking a number up in a sorted list of millions takes a dozen cache misses, and nearly always finds nothing; a bit for
+each small interval of numbers says so at once.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from stowplan.models.arrays import Ints
 from stowplan.optimizer.compiled.jit import compiled
 
 LONGEST_SUFFIX = 4
-"""Pods of a tail at most."""
+"""Pods of a suffix at most."""
 
 MOST_BITS = 26
-"""Stretches are so many that their number has this many bits at most: 8 MB are still looked up fast."""
+"""The number of intervals has this many bits at most: 8 MB are still looked up fast."""
 
 SPARSE = 4
-"""There are up to 2 to this power as many stretches as multisets."""
+"""There are up to 2 to this power as many intervals as multisets."""
 
 
 class SuffixLists(NamedTuple):
@@ -31,9 +31,9 @@ class SuffixLists(NamedTuple):
     Parameters
     ----------
     sums, members
-        ``[m]`` what each takes of the key, rising, and ``[m, h]`` its kinds, in order.
+        ``[m]`` demand of each in the key row, increasing, and ``[m, h]`` its kinds, in order.
     seen, shift
-        Bit ``i`` of ``seen`` says whether the key of any multiset is in the ``i``-th stretch of ``2**shift`` numbers,
+        Bit ``i`` of ``seen`` says whether the key of any multiset is in the ``i``-th interval of ``2**shift`` numbers,
         from the lowest key on.
     """
 
@@ -44,17 +44,17 @@ class SuffixLists(NamedTuple):
 
 
 def suffix_length(kinds: int, longest: int) -> int:
-    """How many kinds make tails, if no list may be longer than ``longest``; 0 if even one is too many."""
+    """Return the pods of a suffix if no list may be longer than ``longest``; 0 if even one pod is too many."""
     return max((h for h in range(1, LONGEST_SUFFIX + 1) if math.comb(kinds + h - 1, h) <= longest), default=0)
 
 
 def list_suffixes(key: Ints, h: int, window: int) -> SuffixLists:
-    """List all multisets of ``h`` kinds, to be looked up by a stretch of ``window`` numbers.
+    """List all multisets of ``h`` kinds, to be looked up by an interval of ``window`` numbers.
 
     Parameters
     ----------
     key
-        ``[k]`` what a pod of each kind takes.
+        ``[k]`` demand of a pod of each kind in the key row.
     """
     members, sums = np.arange(len(key), dtype=np.int16)[:, None], key
     for _ in range(h - 1):
@@ -77,5 +77,5 @@ def list_suffixes(key: Ints, h: int, window: int) -> SuffixLists:
 @compiled
 def _mark(sums: Ints, shift: int, seen: NDArray[np.uint64]) -> None:
     for number in sums:
-        stretch = (number - sums[0]) >> shift
-        seen[stretch >> 6] |= np.uint64(1) << np.uint64(stretch & 63)
+        interval = (number - sums[0]) >> shift
+        seen[interval >> 6] |= np.uint64(1) << np.uint64(interval & 63)

@@ -62,10 +62,10 @@ def test_values_and_legality_follow_every_move(seed: int) -> None:
             assert tuple(state.value[:tiers]) == evaluation.values
         assert legal(state) == evaluation.legal
         assert state.value[tiers + at.MOVED] == evaluation.moves
-        assert state.value[tiers + at.WAITING] == evaluation.unplaced
+        assert state.value[tiers + at.UNPLACED] == evaluation.unplaced
         if was_legal and evaluation.legal:
             assert possible
-            if not state.cls[c, at.C_PRICED] and not np.any(
+            if not state.cls[c, at.C_COSTED] and not np.any(
                 state.violation_weight[:tiers] * (state.value[:tiers] - before)
             ):
                 expected = state.value[:tiers] - before

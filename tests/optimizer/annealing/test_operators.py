@@ -25,7 +25,7 @@ from stowplan.models.problem import (
 from stowplan.optimizer.annealing import anneal as annealing
 from stowplan.optimizer.annealing.anneal import anneal
 from stowplan.optimizer.annealing.kernel.chain import Penalties
-from stowplan.optimizer.annealing.kernel.metropolis import EJECTION, KINDS, RELATED, SHIFT, SWAP, TRADE, run_chain
+from stowplan.optimizer.annealing.kernel.metropolis import EJECTION, OPERATORS, RELATED, SHIFT, SWAP, TRADE, run_chain
 from stowplan.optimizer.annealing.kernel.state import SearchState
 from stowplan.optimizer.annealing.state_builder import build_state
 from stowplan.optimizer.compiled.random import start_of
@@ -37,11 +37,11 @@ WHERE = Origin("test")
 
 
 def _only(tier: Tier, state: SearchState, *, kind: int) -> Floats:
-    """``[KINDS]`` cumulative shares where nothing but one kind of step is tried."""
-    return (np.arange(KINDS) >= kind).astype(np.float64)
+    """``[OPERATORS]`` cumulative shares where nothing but one kind of step is tried."""
+    return (np.arange(OPERATORS) >= kind).astype(np.float64)
 
 
-@pytest.mark.parametrize("kind", range(KINDS))
+@pytest.mark.parametrize("kind", range(OPERATORS))
 @pytest.mark.parametrize("seed", range(8))
 def test_any_kind_of_step_alone_is_legal(kind: int, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(annealing, "_mix", partial(_only, kind=kind))

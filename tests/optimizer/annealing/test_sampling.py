@@ -19,9 +19,9 @@ COSTLY = 0
 """The node that costs ten times as much as the others."""
 
 
-def aimed_at(aim: aiming.Aim) -> float:
+def aimed_at(sampler: aiming.PodSampler) -> float:
     """Return the share of the pods aimed at that stand on the costly node: its only pod, for every node has one."""
-    nodes = aim.state.pod[aim.pods()[:-1], aiming.at.P_NODE]
+    nodes = sampler.state.pod[sampler.pods()[:-1], aiming.at.P_NODE]
     return float((nodes == COSTLY).mean())
 
 
@@ -32,12 +32,12 @@ def test_a_node_that_nothing_helps_is_aimed_at_less_and_less(monkeypatch: pytest
     costs[COSTLY] = 10.0
     monkeypatch.setattr(aiming, "_node_costs", lambda state, tier: costs.copy())
     nobody = np.zeros(0, dtype=np.int64)
-    aim = aiming.Aim(build_state(evaluator, evaluator.problem.start), 1, nobody, np.random.default_rng(1))
-    first = aimed_at(aim)
+    sampler = aiming.PodSampler(build_state(evaluator, evaluator.problem.start), 1, nobody, np.random.default_rng(1))
+    first = aimed_at(sampler)
     assert first > 0.6
     for look in range(20):
         costs[1:] = 1 + 0.01 * (look % 2)
-        share = aimed_at(aim)
+        share = aimed_at(sampler)
     assert share < 0.5 * first
     costs[COSTLY] = 9.9
-    assert aimed_at(aim) > 0.6, "its cost has changed: something helps after all"
+    assert aimed_at(sampler) > 0.6, "its cost has changed: something helps after all"

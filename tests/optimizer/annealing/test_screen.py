@@ -9,7 +9,7 @@ import pytest
 
 from stowplan.optimizer.annealing.kernel import layout as at
 from stowplan.optimizer.annealing.kernel.moves import evaluate_delta, legal, shift
-from stowplan.optimizer.annealing.kernel.screen import forbidden, price_relations
+from stowplan.optimizer.annealing.kernel.screen import forbidden, relation_costs
 from stowplan.optimizer.annealing.state_builder import build_state
 from stowplan.optimizer.evaluate import Evaluator
 from tests.optimizer.annealing.test_kernel import problem_of
@@ -35,7 +35,7 @@ def test_what_relations_say_of_moves_and_exchanges_comes_true(seed: int) -> None
             continue
         was_legal, before = legal(state), state.value[:tiers].copy()
         possible = evaluate_delta(state, p, q, source, target, change, 0) and not forbidden(state, c, e, source, target)
-        complete = price_relations(state, c, e, source, target, change)
+        complete = relation_costs(state, c, e, source, target, change)
         shift(state, p, target)
         if q >= 0:
             shift(state, q, source)

@@ -15,7 +15,7 @@ from stowplan.optimizer.bounds.interior_point import Dual, linear_dual
 from stowplan.optimizer.bounds.lagrangian import LagrangianDual, fitted, lagrangian_bound, largest, reads_all
 from stowplan.optimizer.bounds.linear import linear_bound
 from stowplan.optimizer.bounds.node_programs import Programs, Tables, node_programs
-from stowplan.optimizer.bounds.node_search import ENDLESS, search_node
+from stowplan.optimizer.bounds.node_search import INFINITE, search_node
 from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.domains import upper_bounds
 from stowplan.optimizer.evaluate import Evaluator
@@ -120,7 +120,7 @@ def random_node(seed: int) -> tuple[Tables, np.ndarray, np.ndarray]:  # type: ig
     start = np.minimum(upper, ints((1, kinds), 0, 2))
     floor = base + upper @ np.minimum(0, demand).T
     occupied = base + start @ demand.T
-    wall = np.maximum(np.maximum(floor, occupied), base) + ints((1, rows), 0, 9)
+    capacity = np.maximum(np.maximum(floor, occupied), base) + ints((1, rows), 0, 9)
     first = np.cumsum(ints((rows, corners), 1, 4), axis=1) - 2
     slope = np.sort(ints((rows, corners), -6, 6), axis=1)
     value = np.zeros_like(first)
@@ -130,7 +130,7 @@ def random_node(seed: int) -> tuple[Tables, np.ndarray, np.ndarray]:  # type: ig
         curve=np.arange(rows)[None, :],
         base=base,
         floor=floor,
-        wall=wall,
+        capacity=capacity,
         upper=upper,
         start=start,
         linear=ints((1, kinds), 0, 4),
@@ -152,8 +152,8 @@ def costs(tables: Tables, multipliers: np.ndarray) -> list[int]:  # type: ignore
 def cost(tables: Tables, multipliers: np.ndarray, pods: list[int]) -> int:  # type: ignore[type-arg]
     y = np.array(pods, dtype=np.int64)
     load = tables.base[0] + tables.demand @ y
-    if (load > tables.wall[0]).any():
-        return ENDLESS
+    if (load > tables.capacity[0]).any():
+        return INFINITE
     total = int((tables.linear[0] - multipliers) @ y + tables.move @ np.maximum(0, tables.start[0] - y))
     for r, x in enumerate(load.tolist()):
         piece = max(0, int((tables.first[r] <= x).sum()) - 1)
@@ -208,8 +208,8 @@ def test_multipliers_and_prices_of_any_size_cannot_overflow() -> None:
     programs = programs_of(balanced(10, 60))
     huge = Dual(np.full(len(programs.size), 1e300), np.full(programs.tables.base.shape, -np.inf), np.zeros(0))
     lagrangian = LagrangianDual(programs, huge)
-    assert int(np.abs(lagrangian.multipliers).max()) < ENDLESS
-    assert int(np.abs(lagrangian.penalties).max(initial=0)) < ENDLESS
+    assert int(np.abs(lagrangian.multipliers).max()) < INFINITE
+    assert int(np.abs(lagrangian.penalties).max(initial=0)) < INFINITE
     lagrangian.search(100, WORK)
     assert lagrangian.bound == 0
 

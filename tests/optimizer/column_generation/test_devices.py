@@ -17,7 +17,7 @@ from stowplan.optimizer.column_generation import PatternEngine
 from stowplan.optimizer.column_generation.pricing.dual_feasible import demanded_weights
 from stowplan.optimizer.column_generation.pricing.pricer import Pricer
 from stowplan.optimizer.column_generation.structure import Structure, structure_of
-from stowplan.optimizer.compiled.bin_packing import HASTE, admit, distribute
+from stowplan.optimizer.compiled.bin_packing import QUICK_EFFORT, admit, distribute
 from stowplan.optimizer.cpsat.solve import solve_tier
 from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.evaluate import Evaluator
@@ -194,5 +194,7 @@ def test_pods_get_devices_exactly_if_the_packer_says_so(seed: int) -> None:
         more[k] += 1
         admitted, _ = admit(x, k, whole, part, size, held, True, residual, after, refused, EFFORT)
         assert admitted == (1 if needed(more) <= devices else -1)
-        hasty, _ = admit(x, k, whole, part, size, held, True, residual, after, ints([size + 1, devices + 1]), HASTE)
+        hasty, _ = admit(
+            x, k, whole, part, size, held, True, residual, after, ints([size + 1, devices + 1]), QUICK_EFFORT
+        )
         assert hasty in (0, admitted)
