@@ -18,7 +18,7 @@ from stowplan.models.errors import InternalError
 from stowplan.optimizer.bounds.node_programs import Programs
 from stowplan.optimizer.bounds.node_search import costs_of
 from stowplan.optimizer.cpsat.builder import Builder, Linear, Model
-from stowplan.optimizer.cpsat.task import SolverLimits, Task, answer
+from stowplan.optimizer.cpsat.task import Limits, Task, answer
 from stowplan.optimizer.deadline import Deadline
 
 LARGEST = 20_000
@@ -81,9 +81,7 @@ def jointly(programs: Programs, component: Component, deadline: Deadline) -> int
     times = programs.times[component.members].tolist()
     extra = [each - low for each, low in zip(costs, least, strict=True)]
     unit = _unit(programs, component, extra)
-    limits = (
-        SolverLimits(work=deadline.seconds) if deadline.deterministic else SolverLimits(max(0.1, deadline.remaining))
-    )
+    limits = Limits(work=deadline.seconds) if deadline.deterministic else Limits(max(0.1, deadline.remaining))
     try:
         found = answer(Task(_model(programs, component, patterns, extra, unit), limits), deadline.stop.is_set)
     except InternalError:

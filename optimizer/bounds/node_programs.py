@@ -200,7 +200,7 @@ def node_programs(
 
 
 _COSTS = ("linear", "move", "opening", "slope", "value")
-_BY_NODE = ("curve", "base", "floor", "wall", "upper", "start", "linear", "opening")
+_BY_NODE = ("curve", "base", "floor", "capacity", "upper", "start", "linear", "opening")
 
 
 def separable_terms(tier: Tier) -> list[tuple[int, Term]]:
@@ -230,7 +230,7 @@ def _kinds(problem: Problem, terms: list[tuple[int, Term]], charged: list[Term],
 
 
 def _charges(problem: Problem, tier: int, reached: Sequence[int]) -> list[tuple[list[tuple[int, Term]], int]]:
-    """Return the left-hand sides and limits of the side constraints: earlier tiers, as far as read here, and budgets."""
+    """Return the side constraints: terms of earlier tiers, as far as they are read here, and budgets of moves."""
     found: list[tuple[list[tuple[int, Term]], int]] = []
     for earlier, value in zip(problem.tiers[:tier], reached, strict=False):
         part: list[tuple[int, Term]] = [

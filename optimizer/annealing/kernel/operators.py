@@ -182,7 +182,7 @@ def move_group(s: SearchState, w: Chain, p: int, target: int) -> int:
         topology = s.relation[q, R_TOPOLOGY]
         length = move_pod(s, w, 0, p, target)
         for at in range(s.relation[q, R_PARTICIPANTS], s.relation[q, R_PARTICIPANTS_END]):
-            member = s.member[at]
+            member = s.participants[at]
             pod = s.cls[member, C_POD]
             while pod < s.head[H_PODS] and s.pod[pod, P_CLASS] == member and length < LONGEST:
                 here = s.pod[pod, P_NODE]

@@ -79,7 +79,7 @@ def _forbids(s: SearchState, c: int, e: int, source: int, target: int) -> bool:
         elif kind == OCCUPY:
             forbidden = _empties_domain(s, q, old, new)
         else:
-            forbidden = new >= 0 and _overfills_domain(s, q, kind, role, base + new, domains)
+            forbidden = new >= 0 and _exceeds_domain_limit(s, q, kind, role, base + new, domains)
         if forbidden and _role(s, e, q) == NO_ROLE:
             return True
     return False
@@ -119,7 +119,7 @@ def _empties_domain(s: SearchState, q: int, old: int, new: int) -> bool:
 
 
 @inlined
-def _overfills_domain(s: SearchState, q: int, kind: int, role: int, at: int, domains: int) -> bool:
+def _exceeds_domain_limit(s: SearchState, q: int, kind: int, role: int, at: int, domains: int) -> bool:
     """Whether one more pod in a domain, whose counter is ``counter[at]``, is one too many."""
     count = s.counter[at]
     if kind == AT_MOST:

@@ -63,7 +63,12 @@ def refuted(generation: Generation, value: int, budget: Budget, threads: int = 1
         upper, core_item = s.upper.copy(), core_items[rank]
         upper[:, core_items[:rank]] = 0
         return [
-            (g, generation.pricers[g].priced(meet_in_the_middle, upper[g], core_item, min(LONGEST, budget.work), MOST))
+            (
+                g,
+                generation.pricers[g].nearly_full(
+                    meet_in_the_middle, upper[g], core_item, min(LONGEST, budget.work), MOST
+                ),
+            )
             for g, meet_in_the_middle in enumerate(searches)
             if meet_in_the_middle is not None and upper[g, core_item]
         ]

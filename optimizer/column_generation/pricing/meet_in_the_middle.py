@@ -20,12 +20,6 @@ from stowplan.models.arrays import Ints
 from stowplan.optimizer.column_generation.pricing.suffixes import SuffixLists, list_suffixes, suffix_length
 from stowplan.optimizer.compiled.jit import allocating, compiled, inlined
 
-LONGEST_LIST = 400_000
-"""Multisets listed at most, where a single enumeration has to pay for it."""
-
-RARE = 2_000
-"""Ratio of possible to acceptable amounts of the key row from which on listing is worth it."""
-
 DEEPEST = 4096
 """Pods on a node at most."""
 
@@ -45,7 +39,7 @@ class Key:
     waste: int
 
 
-def key_of(demand: Ints, residual: Ints, waste: Ints, rare: int = RARE) -> Key | None:
+def key_of(demand: Ints, residual: Ints, waste: Ints, rare: int) -> Key | None:
     """Choose the key: all rows of which nothing may be left, or the row of which the least may be.
 
     ``None`` if more than one in ``rare`` amounts is acceptable.
@@ -80,7 +74,7 @@ class MeetInTheMiddle:
         Multisets listed at most.
     """
 
-    def __init__(self, key: Key, demand: Ints, residual: Ints, waste: Ints, longest: int = LONGEST_LIST) -> None:
+    def __init__(self, key: Key, demand: Ints, residual: Ints, waste: Ints, longest: int) -> None:
         self._order = np.argsort(key.demand, kind="stable")
         # The key is one row more: the last.
         self._demand = np.ascontiguousarray(np.column_stack([demand, key.demand])[self._order])

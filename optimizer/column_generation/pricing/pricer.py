@@ -12,9 +12,15 @@ from stowplan.models.arrays import Floats, Ints
 from stowplan.optimizer.column_generation.pricing.device_shares import Taken, holds
 from stowplan.optimizer.column_generation.pricing.greedy import fill_each
 from stowplan.optimizer.column_generation.pricing.kernels import search
-from stowplan.optimizer.column_generation.pricing.meet_in_the_middle import LONGEST_LIST, MeetInTheMiddle, key_of
+from stowplan.optimizer.column_generation.pricing.meet_in_the_middle import MeetInTheMiddle, key_of
 from stowplan.optimizer.column_generation.pricing.suffixes import suffix_length
 from stowplan.optimizer.column_generation.structure import Structure
+
+LONGEST_LIST = 400_000
+"""Multisets listed at most, where a single enumeration has to pay for it."""
+
+RARE = 2_000
+"""Ratio of possible to acceptable amounts of the key row from which on listing is worth it."""
 
 KEPT = 24
 """Patterns kept of one exact pricing: the last ones found, which are the best."""
@@ -134,7 +140,7 @@ class Pricer:
 
     def meet_in_the_middle(self, waste: Ints, longest: int = LONGEST_LIST) -> MeetInTheMiddle | None:
         """Return who finds patterns that leave at most ``waste``; ``None`` if that is not little in any row."""
-        key = key_of(self._demand, self._residual, waste[self._binding])
+        key = key_of(self._demand, self._residual, waste[self._binding], RARE)
         if key is None or not suffix_length(len(self.kinds), longest):
             return None
         return MeetInTheMiddle(key, self._demand, self._residual, waste[self._binding], longest)

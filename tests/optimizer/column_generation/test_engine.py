@@ -247,7 +247,7 @@ def test_meeting_in_the_middle_misses_no_pattern_that_fills_a_node(seed: int) ->
     waste = np.where(random.random(rows) < 0.5, 0, random.integers(1, 30, rows))
     key = key_of(demand, residual, waste, rare=0)
     assert key is not None
-    meet_in_the_middle = MeetInTheMiddle(key, demand, residual, waste)
+    meet_in_the_middle = MeetInTheMiddle(key, demand, residual, waste, longest=400_000)
     ways = itertools.product(*(range(int(most) + 1) for most in upper))
     left = {x: residual - ints(x) @ demand for x in ways}
     full = {x for x, free in left.items() if any(x) and ((free >= 0) & (free <= waste)).all()}
