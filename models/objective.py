@@ -12,6 +12,10 @@ Preemption = Literal["never", "by-priority"]
 Weight = Annotated[float, Field(ge=0, le=1_000_000, strict=True)]
 
 
+FEASIBILITY = "constraint violations"
+"""Name of the tier that repairs broken rules, which every problem has."""
+
+
 class _Settings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -68,7 +72,7 @@ class Objective(_Settings):
     def _names_tiers_apart(self) -> Objective:
         names = [tier.name for tier in self.tiers]
         for name in names:
-            if names.count(name) > 1 or name == "repair" or name.startswith("pending"):
+            if names.count(name) > 1 or name == FEASIBILITY or name.startswith("pending"):
                 raise ValueError(f"tiers need names of their own, {name!r} is taken")
         return self
 
@@ -81,7 +85,7 @@ PRESETS: dict[str, Objective] = {
     for objective in (
         Objective(
             name="balance",
-            tiers=(TierSettings(name="balance", variance={"cpu": 1, "memory": 1}, moves=10),),
+            tiers=(TierSettings(name="imbalance", variance={"cpu": 1, "memory": 1}, moves=10),),
         ),
         Objective(
             name="pack",
@@ -91,7 +95,7 @@ PRESETS: dict[str, Objective] = {
             name="spread",
             tiers=(
                 TierSettings(name="spread", spread={ZONE: 1, HOSTNAME: 1}, moves=1),
-                TierSettings(name="balance", variance={"cpu": 1, "memory": 1}, moves=10),
+                TierSettings(name="imbalance", variance={"cpu": 1, "memory": 1}, moves=10),
             ),
         ),
         Objective(name="repair", tiers=(TierSettings(name="moves", moves=1),)),

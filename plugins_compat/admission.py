@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -47,7 +47,7 @@ def populated(
     return Framework(profile, state, seed)
 
 
-def standing(snapshot: Snapshot, assignment: Assignment) -> Iterable[tuple[Pod, int]]:
+def standing(snapshot: Snapshot, assignment: Mapping[str, str]) -> Iterable[tuple[Pod, int]]:
     """Iterate over the unfinished pods that have a node, with the node's index."""
     for pod in snapshot.pods:
         if not pod.finished and (node := assignment.get(pod.key)):

@@ -14,7 +14,7 @@ import numpy as np
 
 from stowplan.models.arrays import Bools, Ints
 from stowplan.models.kubernetes import Pod
-from stowplan.plugins_compat.framework.diagnosis import CycleState
+from stowplan.plugins_compat.framework.cycle_state import CycleState
 from stowplan.plugins_compat.framework.framework import Framework
 from stowplan.plugins_compat.framework.plugin import Plugin, implements
 from stowplan.plugins_compat.framework.status import Code, NodeSet, Status

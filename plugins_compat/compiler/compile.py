@@ -14,14 +14,14 @@ from stowplan.models.kubernetes import Pod
 from stowplan.models.objective import Objective
 from stowplan.models.problem import MoveBudget, Origin, Placement, Problem, Rule, Tier, Weighted, project, refine
 from stowplan.models.snapshot import Snapshot
-from stowplan.plugins_compat.compiler.goals import Request, Weigh, make_tiers
+from stowplan.plugins_compat.compiler.goals import DrainAndAdmit, Weigh, make_tiers
 from stowplan.plugins_compat.compiler.participants import Freeze, Participants, classify
-from stowplan.plugins_compat.compiler.view import View
 from stowplan.plugins_compat.framework.framework import Framework
 from stowplan.plugins_compat.framework.plugin import implements
 from stowplan.plugins_compat.framework.profile import Profile
 from stowplan.plugins_compat.framework.signatures import Signatures
 from stowplan.plugins_compat.framework.state import ClusterState
+from stowplan.plugins_compat.framework.view import View
 from stowplan.plugins_compat.requests import check_sums
 
 
@@ -102,7 +102,7 @@ def compile_problem(
     freeze: Freeze | None = None,
     max_moves: int | None = None,
     weigh: Weigh | None = None,
-    request: Request | None = None,
+    drain_and_admit: DrainAndAdmit | None = None,
 ) -> Compiled:
     """Compile a snapshot into a problem.
 
@@ -116,8 +116,8 @@ def compile_problem(
         At most so many pods leave their node.
     weigh
         Returns what a pod's move weighs, where the objective has a cost of moves; without it, each move weighs 1.
-    request
-        Something to be done before all that the objective asks for.
+    drain_and_admit
+        Nodes to drain and pods to admit before all that the objective asks for.
 
     Raises
     ------
@@ -125,8 +125,8 @@ def compile_problem(
         If the objective names a resource that the snapshot does not know, or if amounts add up to more than the
         scheduler's integers hold.
     """
-    request = request or Request()
-    known = Signatures(apart=_apart(weigh, request))
+    drain_and_admit = drain_and_admit or DrainAndAdmit()
+    known = Signatures(apart=_apart(weigh, drain_and_admit))
     participation = Counter(known.of(pod) for pod in snapshot.pods if not pod.finished)
     check_sums(snapshot.nodes, [(signature.pod, pods) for signature, pods in participation.items()], profile.release)
     state = ClusterState(snapshot, profile.release, known)
@@ -142,15 +142,15 @@ def compile_problem(
 
     waiting = np.array([not pod.node_name for pod in pods], dtype=np.bool_)
     missing = np.bincount(signature_of[waiting], minlength=len(signatures)).astype(np.int64)
-    view = View(state, signatures, counts, missing, _loads_today(state, pods))
+    view = View(state, signatures, counts, missing, loads_today(state, pods))
     rules: list[Rule] = [rule for plugin in framework.filters for rule in plugin.rules(view)]
     if max_moves is not None:
         rules.append(MoveBudget(Origin("--max-moves"), max_moves))
     losing = np.ones_like(waiting) if objective.preemption == "by-priority" else waiting
     pending = [signature for signature, loses in zip(pod_signatures, losing, strict=True) if loses]
-    tiers = make_tiers(view, objective, framework, pending, rules, weigh, request)
+    made = make_tiers(view, objective, framework, pending, rules, weigh, drain_and_admit)
 
-    fine = refine(len(signatures), [*rules, *(weighted.term for tier in tiers for weighted in tier.terms)])
+    fine = refine(len(signatures), [*rules, *(weighted.term for tier in made.tiers for weighted in tier.terms)])
     _, representative = np.unique(fine, return_index=True)
     class_of = fine[signature_of]
     classes = len(representative)
@@ -161,17 +161,17 @@ def compile_problem(
         optional=np.bincount(class_of[losing], minlength=classes).astype(np.int64),
         start=_start(snapshot, pods, class_of),
         rules=tuple(project(rule, fine, representative) for rule in rules),
-        tiers=tuple(_project_tier(tier, fine, representative) for tier in tiers),
+        tiers=tuple(_project_tier(tier, fine, representative) for tier in made.tiers),
     )
-    notes = tuple(dict.fromkeys([*view.notes, *_unmodelled(framework, objective)]))
+    notes = tuple(dict.fromkeys([*made.notes, *_unmodelled(framework, objective)]))
     return Compiled(snapshot, profile, objective, state.signatures, problem, pods, class_of, participants, notes)
 
 
-def _apart(weigh: Weigh | None, request: Request) -> Callable[[Pod], Hashable] | None:
-    """Return what keeps look-alikes apart: what their moves weigh, and whether they are the pods of the errand."""
-    if not request.admit:
+def _apart(weigh: Weigh | None, wanted: DrainAndAdmit) -> Callable[[Pod], Hashable] | None:
+    """Return what gives like pods signatures of their own: what their moves weigh, and whether to admit them."""
+    if not wanted.admit:
         return weigh
-    return lambda pod: (weigh and weigh(pod), pod.key in request.admit)
+    return lambda pod: (weigh and weigh(pod), pod.key in wanted.admit)
 
 
 def _project_tier(tier: Tier, fine: Ints, representative: Ints) -> Tier:
@@ -179,7 +179,7 @@ def _project_tier(tier: Tier, fine: Ints, representative: Ints) -> Tier:
     return Tier(tier.name, terms, tier.scale, tier.unit)
 
 
-def _loads_today(state: ClusterState, pods: Sequence[Pod]) -> Ints:
+def loads_today(state: ClusterState, pods: Sequence[Pod]) -> Ints:
     """``[r, n]`` what the pods on each node request today, fixed ones and those that are free to move."""
     loads: Ints = state.requested.copy()
     index = state.snapshot.node_index

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from stowplan.models.arrays import Floats, Ints
 from stowplan.models.errors import InputError
 from stowplan.models.kubernetes import Pod
-from stowplan.models.objective import Objective, TierSettings
+from stowplan.models.objective import FEASIBILITY, Objective, TierSettings
 from stowplan.models.problem import (
     Curves,
     Devices,
@@ -27,10 +27,10 @@ from stowplan.models.problem import (
     Weighted,
 )
 from stowplan.models.problem.rules import PENALTY_WEIGHT
-from stowplan.plugins_compat.compiler.curves import convex, stack
-from stowplan.plugins_compat.compiler.view import View
+from stowplan.plugins_compat.curves import convex, stack
 from stowplan.plugins_compat.framework.framework import Framework
 from stowplan.plugins_compat.framework.signatures import Signature
+from stowplan.plugins_compat.framework.view import ScoreView, View
 
 FINE = 10_000
 """Whole units per displayed unit, in tiers whose terms are not whole by nature."""
@@ -64,22 +64,30 @@ HUNDREDTHS = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
-    """Something that is to be done at the least cost of moves, before all that the objective asks for.
+class DrainAndAdmit:
+    """Nodes to drain and pods to admit with the least cost of moves, before all that the objective asks for.
 
     Parameters
     ----------
-    leave
+    drain
         Names of the nodes that every pod that is free to move is to leave.
     admit
-        Keys of waiting pods that are to get a node.
+        Keys of pending pods that are to get a node.
     """
 
-    leave: frozenset[str] = frozenset()
+    drain: frozenset[str] = frozenset()
     admit: frozenset[str] = frozenset()
 
     def __bool__(self) -> bool:
-        return bool(self.leave or self.admit)
+        return bool(self.drain or self.admit)
+
+
+@dataclass(frozen=True, slots=True)
+class Tiers:
+    """The tiers of a problem, over signatures, and notes about what of the objective they leave out or weigh."""
+
+    tiers: tuple[Tier, ...]
+    notes: tuple[str, ...]
 
 
 def make_tiers(
@@ -89,39 +97,42 @@ def make_tiers(
     pending: Sequence[Signature],
     rules: Sequence[Rule],
     weigh: Weigh | None = None,
-    request: Request = Request(),
-) -> tuple[Tier, ...]:
-    """Return the tiers: an errand and its cost, repair, pending pods by priority, then what the objective asks for.
+    drain_and_admit: DrainAndAdmit = DrainAndAdmit(),
+) -> Tiers:
+    """Return the tiers: drain and admit with their cost, repair, pending pods by priority, then the objective's own.
 
     Where pods may lose their node for others, pending pods come before repair: no pod shall lose its node just to
-    mend a rule.
+    repair a rule.
 
     Parameters
     ----------
     pending
-        Shapes of the pods that may stay without a node.
+        Signatures of the pods that may stay without a node.
     rules
-        Tell what pods take beside resources.
+        Those of all plugins. They tell what pods take besides resources, and which nodes scores are normalized over.
     weigh
         Tells what moves cost beside each other; without it, all cost the same.
     """
     weights = np.array([weigh(signature.pod) if weigh else 1.0 for signature in view.signatures])
-    errands = _request_tiers(view, request, weights) if request else ()
-    repair = [Tier("repair", (Weighted(1, Violation(Origin("repair"))),), PENALTY_WEIGHT, "violations")]
+    first = _drain_and_admit_tiers(view, drain_and_admit, weights) if drain_and_admit else ()
+    repair = [Tier(FEASIBILITY, (Weighted(1, Violation(Origin(FEASIBILITY))),), PENALTY_WEIGHT, "violations")]
     waiting = _pending_tiers(view, pending, rules)
-    first = [*waiting, *repair] if objective.preemption == "by-priority" else [*repair, *waiting]
-    return (*errands, *first, *(_tier(view, settings, framework, weights) for settings in objective.tiers))
+    base = [*waiting, *repair] if objective.preemption == "by-priority" else [*repair, *waiting]
+    scoring = view.scoring(rules)
+    own = [_tier(scoring, settings, framework, weights) for settings in objective.tiers]
+    notes = [note for settings in objective.tiers for note in _notes(view, settings, framework, weights)]
+    return Tiers((*first, *base, *own), tuple(notes))
 
 
-def _request_tiers(view: View, request: Request, weights: Floats) -> Iterator[Tier]:
-    """Yield how far an errand is from being done, and the cost of the moves that it takes."""
-    if request.leave:
-        named = np.array([[node.name in request.leave for node in view.state.nodes]], dtype=np.int64)
+def _drain_and_admit_tiers(view: View, wanted: DrainAndAdmit, weights: Floats) -> Iterator[Tier]:
+    """Yield how far nodes are from being drained and pods from being admitted, and the cost of the moves it takes."""
+    if wanted.drain:
+        named = np.array([[node.name in wanted.drain for node in view.state.nodes]], dtype=np.int64)
         term = Prefer(Origin("drain"), np.zeros(len(view.signatures), dtype=np.int64), named)
         yield Tier("pods left to drain", (Weighted(1, term),), 1, "pods")
-    if request.admit:
-        wanted = np.array([signature.pod.key in request.admit for signature in view.signatures], dtype=np.int64)
-        yield Tier("pods not admitted", (Weighted(1, Unplaced(Origin("fit"), wanted)),), 1, "pods")
+    if wanted.admit:
+        admitted = np.array([signature.pod.key in wanted.admit for signature in view.signatures], dtype=np.int64)
+        yield Tier("pods not admitted", (Weighted(1, Unplaced(Origin("fit"), admitted)),), 1, "pods")
     scale = HUNDREDTHS if np.any(weights != 1) else 1
     cost = np.rint(weights * scale).astype(np.int64)
     yield Tier("moves needed", (Weighted(1, Move(Origin("moves"), cost)),), scale, "moves")
@@ -136,7 +147,7 @@ def _pending_tiers(view: View, pending: Sequence[Signature], rules: Sequence[Rul
         tiers.append(Tier(f"pending (priority {priority})", (Weighted(1, term),), 1, "pods"))
     if tiers:
         term = Unplaced(Origin("pending", "size"), _sizes(view, rules))
-        tiers.append(Tier("pending (by size)", (Weighted(1, term),), 1000, "nodes' worth"))
+        tiers.append(Tier("pending, size-weighted", (Weighted(1, term),), 1000, "node equivalents"))
     return tiers
 
 
@@ -159,7 +170,7 @@ def _sizes(view: View, rules: Sequence[Rule]) -> Ints:
     return sizes
 
 
-def _tier(view: View, settings: TierSettings, framework: Framework, weights: Floats) -> Tier:
+def _tier(view: ScoreView, settings: TierSettings, framework: Framework, weights: Floats) -> Tier:
     weighed = bool(np.any(weights != 1))
     scale = _scale(settings, weighed)
 
@@ -173,9 +184,6 @@ def _tier(view: View, settings: TierSettings, framework: Framework, weights: Flo
     if settings.moves:
         least = min(1, whole(settings.moves))
         cost = np.maximum(least, np.rint(weights * settings.moves * scale)).astype(np.int64)
-        if weighed:
-            owners = int(view.counts[weights != 1].sum())
-            view.note(f"moves of {owners} pods cost more or less than others, as annotations of theirs say")
         terms.append(Weighted(1, Move(Origin("moves"), cost)))
     if settings.nodes:
         cost = np.full(view.state.size, whole(settings.nodes), dtype=np.int64)
@@ -185,13 +193,26 @@ def _tier(view: View, settings: TierSettings, framework: Framework, weights: Flo
             )
         )
     if settings.scores:
-        view.point = whole(settings.scores)
+        scoring = replace(view, point=whole(settings.scores))
         for plugin, weight in framework.scores:
-            terms += [Weighted(w.weight * weight, w.term) for w in plugin.terms(view)]
+            terms += [Weighted(w.weight * weight, w.term) for w in plugin.terms(scoring)]
     for key, weight in settings.spread.items():
         if weight:
             terms += _even(view, key, whole(weight))
     return Tier(settings.name, tuple(terms), scale, _unit(settings))
+
+
+def _notes(view: View, settings: TierSettings, framework: Framework, weights: Floats) -> Iterator[str]:
+    """Yield what of a tier's settings is not in the model, and what weighs otherwise than they say."""
+    owners = int(view.counts[weights != 1].sum())
+    if settings.moves and np.any(weights != 1):
+        yield f"moves of {owners} pods cost more or less than others, as annotations of theirs say"
+    if settings.scores:
+        for plugin, _ in framework.scores:
+            yield from plugin.omissions(view)
+    for key, weight in settings.spread.items():
+        if weight and view.state.topology(key).size < 2:
+            yield f"spread over {key}: fewer than two domains, nothing to spread over"
 
 
 def _scale(settings: TierSettings, weighed: bool) -> int:
@@ -226,7 +247,6 @@ def _even(view: View, key: str, weight: int) -> Iterator[Weighted]:
     """Yield, for each workload, the pairs of its pods that share a domain."""
     topology = view.state.topology(key)
     if topology.size < 2:
-        view.note(f"spread over {key}: fewer than two domains, nothing to spread over")
         return
     workloads: dict[tuple[str, str, str], list[Signature]] = {}
     for signature in view.state.signatures.all:
@@ -243,7 +263,7 @@ def _even(view: View, key: str, weight: int) -> Iterator[Weighted]:
             yield Weighted(1, DomainCurve(origin, group, topology, held, curve))
 
 
-def _variance(view: View, resource: str, weight: float) -> NodeCurve:
+def _variance(view: ScoreView, resource: str, weight: float) -> NodeCurve:
     """Return ``weight · Σ_n (a_n/ā)·(100·u_n/a_n − 100·μ)²`` for a resource, as curves of the node's usage.
 
     With every pod placed this is the number of nodes times the capacity-weighted variance, in percentage points

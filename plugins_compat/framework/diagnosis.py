@@ -1,18 +1,16 @@
-"""The scheduling cycle of one pod."""
+"""What the filters said about every node, and why."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Protocol
 
 import numpy as np
 
 from stowplan.models.arrays import Ints
-from stowplan.models.kubernetes import Pod
-from stowplan.plugins_compat.framework.plugin import Plugin
-from stowplan.plugins_compat.framework.signatures import Signature
+from stowplan.plugins_compat.framework.cycle_state import CycleState
 from stowplan.plugins_compat.framework.status import Code, Status
 from stowplan.plugins_compat.release import Release
 
@@ -25,22 +23,18 @@ EXTENDED = -3
 NOT_LISTED = "node(s) didn't satisfy plugin(s) [NodeAffinity]"
 
 
-@dataclass(slots=True, eq=False)
-class CycleState:
-    """What is known while one pod is being scheduled.
+class Rejecting(Protocol):
+    """The part of a filter plugin that says why it rejects."""
 
-    Attributes
-    ----------
-    data
-        Each plugin's own notes, by plugin name, from PreFilter or PreScore on.
-    skipped
-        Plugins whose PreFilter said that there is nothing to filter.
-    """
+    @property
+    def name(self) -> str:
+        """The plugin's name."""
 
-    pod: Pod
-    signature: Signature
-    data: dict[str, Any] = field(default_factory=dict)
-    skipped: set[str] = field(default_factory=set)
+    def reasons(self, cycle: CycleState, node: int) -> Sequence[str]:
+        """Say why the pod is rejected on a node."""
+
+    def count_reasons(self, cycle: CycleState, nodes: Ints, codes: Ints) -> Counter[str]:
+        """Count the reasons over nodes where the filter gave the codes."""
 
 
 @dataclass(slots=True, eq=False)
@@ -66,7 +60,7 @@ class Diagnosis:
 
     cycle: CycleState
     release: Release
-    plugins: Sequence[Plugin]
+    plugins: Sequence[Rejecting]
     nodes: Ints
     codes: Ints
     failed_by: Ints

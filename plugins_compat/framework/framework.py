@@ -13,7 +13,8 @@ from stowplan.models.errors import InternalError
 from stowplan.models.kubernetes import Pod
 from stowplan.models.problem import POINTS
 from stowplan.plugins_compat.extenders.answers import ExtenderError
-from stowplan.plugins_compat.framework.diagnosis import LEFT_OUT, CycleState, Diagnosis
+from stowplan.plugins_compat.framework.cycle_state import CycleState
+from stowplan.plugins_compat.framework.diagnosis import LEFT_OUT, Diagnosis
 from stowplan.plugins_compat.framework.extension import Extenders
 from stowplan.plugins_compat.framework.plugin import Plugin, implements
 from stowplan.plugins_compat.framework.profile import Profile

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, model_validator
@@ -21,14 +21,13 @@ from stowplan.models.arrays import Ints
 from stowplan.models.kubernetes import Pod
 from stowplan.models.problem import POINTS, Rule, Weighted
 from stowplan.models.validation import without_nulls
+from stowplan.plugins_compat.framework.cycle_state import CycleState
+from stowplan.plugins_compat.framework.diagnosis import Diagnosis
+from stowplan.plugins_compat.framework.extension import Extenders
 from stowplan.plugins_compat.framework.signatures import Signature
 from stowplan.plugins_compat.framework.state import ClusterState
 from stowplan.plugins_compat.framework.status import NodeSet, PostFilterResult, Status
-
-if TYPE_CHECKING:
-    from stowplan.plugins_compat.compiler.view import View
-    from stowplan.plugins_compat.framework.diagnosis import CycleState, Diagnosis
-    from stowplan.plugins_compat.framework.framework import Framework
+from stowplan.plugins_compat.framework.view import ScoreView, View
 
 
 class Args(BaseModel):
@@ -43,6 +42,27 @@ class Args(BaseModel):
     @classmethod
     def _null_is_absent(cls, data: Any) -> Any:
         return without_nulls(data)
+
+
+class Handle(Protocol):
+    """What a plugin may ask of the framework that runs it."""
+
+    @property
+    def filters(self) -> Sequence[Plugin]:
+        """The filter plugins, in order."""
+
+    @property
+    def extenders(self) -> Extenders:
+        """The extenders of the profile."""
+
+    def count(self, cycle: CycleState, signature: Signature, node: int, count: int) -> None:
+        """Add pods of a signature to a node within a cycle, or take them off; to be undone before the cycle ends."""
+
+    def fits(self, cycle: CycleState, node: int, filters: Sequence[Plugin], rivals: Sequence[Pod]) -> Status | None:
+        """Run filters on one node, first with the nominated pods given counted in, then without; ``None`` is a fit."""
+
+    def draw(self, number: int) -> int:
+        """Return a number below ``number`` where upstream draws one."""
 
 
 class Plugin:
@@ -83,7 +103,7 @@ class Plugin:
         return None
 
     def idle(self, cycle: CycleState) -> bool:
-        """Whether `filter` admits this pod everywhere, and PreFilter answers the same, whatever other pods there are."""
+        """Whether `filter` admits this pod everywhere, and PreFilter answers alike, whatever other pods there are."""
         return False
 
     def count_pod(self, cycle: CycleState, signature: Signature, node: int, count: int) -> None:
@@ -144,7 +164,7 @@ class Plugin:
     def post_bind(self, cycle: CycleState, node: int) -> None:
         """PostBind: take note that the pod was bound."""
 
-    def post_filter(self, cycle: CycleState, diagnosis: Diagnosis, handle: Framework) -> PostFilterResult:
+    def post_filter(self, cycle: CycleState, diagnosis: Diagnosis, handle: Handle) -> PostFilterResult:
         """PostFilter: find a way out when no node is feasible. The cluster is left as it was."""
         raise NotImplementedError
 
@@ -162,12 +182,19 @@ class Plugin:
         return None
 
     def rules(self, view: View) -> Iterable[Rule]:
-        """Return the plugin's predicate as rules over the view's shapes."""
+        """Return the plugin's predicate as rules over the view's signatures."""
         return ()
 
-    def terms(self, view: View) -> Iterator[Weighted]:
-        """Return the plugin's score as costs over the view's shapes; one point missed costs `View.point`."""
+    def terms(self, view: ScoreView) -> Iterator[Weighted]:
+        """Return the plugin's score as costs over the view's signatures; one point missed costs ``view.point``.
+
+        The rules of all plugins are known by then: ``view.allowed`` has what they leave.
+        """
         return iter(())
+
+    def omissions(self, view: View) -> Iterable[str]:
+        """Say what of the plugin's score `terms` leaves out of the model, on this cluster and with these arguments."""
+        return ()
 
 
 def implements(plugin: type[Plugin], point: str) -> bool:

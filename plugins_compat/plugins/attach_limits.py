@@ -11,12 +11,12 @@ import numpy as np
 
 from stowplan.models.arrays import Bools, Ints
 from stowplan.models.problem import NO_LIMIT, Distinct, Origin, Rule
-from stowplan.plugins_compat.compiler.view import View
 from stowplan.plugins_compat.framework.counts import Multiset
-from stowplan.plugins_compat.framework.diagnosis import CycleState
+from stowplan.plugins_compat.framework.cycle_state import CycleState
 from stowplan.plugins_compat.framework.plugin import Plugin
 from stowplan.plugins_compat.framework.signatures import Signature
 from stowplan.plugins_compat.framework.status import Code
+from stowplan.plugins_compat.framework.view import View
 from stowplan.plugins_compat.plugins.volumes import claims_of, not_found
 
 Attachment = tuple[str, str]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stowplan.plugins_compat.framework.diagnosis import CycleState
+from stowplan.plugins_compat.framework.cycle_state import CycleState
 from stowplan.plugins_compat.framework.plugin import Plugin
 
 

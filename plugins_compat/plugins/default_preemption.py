@@ -14,9 +14,9 @@ from pydantic import Field, model_validator
 from stowplan.models.arrays import Ints
 from stowplan.models.kubernetes import Pod
 from stowplan.plugins_compat.extenders.answers import ExtenderError
-from stowplan.plugins_compat.framework.diagnosis import LEFT_OUT, CycleState, Diagnosis
-from stowplan.plugins_compat.framework.framework import Framework
-from stowplan.plugins_compat.framework.plugin import Args, Plugin
+from stowplan.plugins_compat.framework.cycle_state import CycleState
+from stowplan.plugins_compat.framework.diagnosis import LEFT_OUT, Diagnosis
+from stowplan.plugins_compat.framework.plugin import Args, Handle, Plugin
 from stowplan.plugins_compat.framework.pod_index import Occupant
 from stowplan.plugins_compat.framework.signatures import Signature
 from stowplan.plugins_compat.framework.status import Code, PostFilterResult, Status
@@ -95,7 +95,7 @@ class DefaultPreemption(Plugin):
     name = "DefaultPreemption"
     Args = DefaultPreemptionArgs
 
-    def post_filter(self, cycle: CycleState, diagnosis: Diagnosis, handle: Framework) -> PostFilterResult:
+    def post_filter(self, cycle: CycleState, diagnosis: Diagnosis, handle: Handle) -> PostFilterResult:
         """Try the nodes that may be helped, and choose the best."""
         if reason := self._ineligible(cycle.pod, diagnosis):
             return PostFilterResult(Status(Code.UNSCHEDULABLE, (f"preemption: {reason}",), self.name))
@@ -230,7 +230,7 @@ class _DryRun:
         Counts the nodes that are no candidates, by reason.
     """
 
-    def __init__(self, plugin: DefaultPreemption, cycle: CycleState, handle: Framework, reasons: Counter[str]) -> None:
+    def __init__(self, plugin: DefaultPreemption, cycle: CycleState, handle: Handle, reasons: Counter[str]) -> None:
         self.plugin = plugin
         self.state = plugin.state
         self.cycle = cycle

@@ -9,11 +9,11 @@ import numpy as np
 from stowplan.models.arrays import Ints
 from stowplan.models.kubernetes import Pod
 from stowplan.models.problem import Weighted
-from stowplan.plugins_compat.compiler.view import View
-from stowplan.plugins_compat.framework.diagnosis import CycleState, Diagnosis
-from stowplan.plugins_compat.framework.framework import Framework
-from stowplan.plugins_compat.framework.plugin import Plugin
+from stowplan.plugins_compat.framework.cycle_state import CycleState
+from stowplan.plugins_compat.framework.diagnosis import Diagnosis
+from stowplan.plugins_compat.framework.plugin import Handle, Plugin
 from stowplan.plugins_compat.framework.status import Code, NodeSet, PostFilterResult, Status
+from stowplan.plugins_compat.framework.view import ScoreView
 
 
 class DynamicResources(Plugin):
@@ -32,7 +32,7 @@ class DynamicResources(Plugin):
         reason = self.refuses(cycle.pod)
         return Status(Code.ERROR, (reason,)) if reason else None
 
-    def post_filter(self, cycle: CycleState, diagnosis: Diagnosis, handle: Framework) -> PostFilterResult:
+    def post_filter(self, cycle: CycleState, diagnosis: Diagnosis, handle: Handle) -> PostFilterResult:
         """Have no claims to give up."""
         return PostFilterResult(Status(Code.UNSCHEDULABLE, ("no new claims to deallocate",), self.name))
 
@@ -40,6 +40,6 @@ class DynamicResources(Plugin):
         """Return 0 for every node."""
         return np.zeros(len(nodes), dtype=np.int64)
 
-    def terms(self, view: View) -> Iterator[Weighted]:
+    def terms(self, view: ScoreView) -> Iterator[Weighted]:
         """Return none: what scores nothing costs nothing."""
         return iter(())

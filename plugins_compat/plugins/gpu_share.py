@@ -27,13 +27,13 @@ from stowplan.models.kubernetes.devices import (
     device_models,
 )
 from stowplan.models.problem import Devices, Origin, Rule
-from stowplan.plugins_compat.compiler.view import View
 from stowplan.plugins_compat.framework.counts import DomainCounts
-from stowplan.plugins_compat.framework.diagnosis import CycleState
+from stowplan.plugins_compat.framework.cycle_state import CycleState
 from stowplan.plugins_compat.framework.plugin import Plugin
 from stowplan.plugins_compat.framework.signatures import Signature
 from stowplan.plugins_compat.framework.state import ClusterState
 from stowplan.plugins_compat.framework.status import Code
+from stowplan.plugins_compat.framework.view import View
 from stowplan.plugins_compat.release import Release
 from stowplan.plugins_compat.requests import requests
 

@@ -9,10 +9,10 @@ import numpy as np
 
 from stowplan.models.arrays import Ints
 from stowplan.models.problem import POINTS, Weighted
-from stowplan.plugins_compat.compiler.view import View
-from stowplan.plugins_compat.framework.diagnosis import CycleState
+from stowplan.plugins_compat.framework.cycle_state import CycleState
 from stowplan.plugins_compat.framework.plugin import Plugin
 from stowplan.plugins_compat.framework.signatures import Signature
+from stowplan.plugins_compat.framework.view import ScoreView
 
 MEBI = 2**20
 LEAST, MOST = 23 * MEBI, 1000 * MEBI
@@ -32,7 +32,7 @@ class ImageLocality(Plugin):
         """Score the given nodes."""
         return self._scores(cycle.signature)[nodes]
 
-    def terms(self, view: View) -> Iterator[Weighted]:
+    def terms(self, view: ScoreView) -> Iterator[Weighted]:
         """Return the scores as a table; they do not depend on where pods are."""
         yield from view.prefer_score(self.name, self._scores, lambda scores: scores)
 

@@ -14,12 +14,12 @@ from stowplan.models.arrays import Ints
 from stowplan.models.kubernetes import LabelSelector, LabelSelectorRequirement, Pod
 from stowplan.models.kubernetes.pod import PodAffinity, PodAffinityTerm
 from stowplan.models.problem import POINTS, Attract, Origin, Repel, Rule, Topology, Weighted
-from stowplan.plugins_compat.compiler.view import View
 from stowplan.plugins_compat.framework.counts import DomainCounts
-from stowplan.plugins_compat.framework.diagnosis import CycleState
+from stowplan.plugins_compat.framework.cycle_state import CycleState
 from stowplan.plugins_compat.framework.plugin import Args, Plugin
 from stowplan.plugins_compat.framework.signatures import Signature
 from stowplan.plugins_compat.framework.status import SKIP, Code, Status
+from stowplan.plugins_compat.framework.view import ScoreView, View
 from stowplan.plugins_compat.matching import with_keys
 
 NamespaceLabels = Mapping[str, Mapping[str, str]]
@@ -261,7 +261,7 @@ class InterPodAffinity(Plugin):
         normal: Ints = scaled.astype(np.int64)
         return normal
 
-    def terms(self, view: View) -> Iterator[Weighted]:
+    def terms(self, view: ScoreView) -> Iterator[Weighted]:
         """Return a surrogate: a preferred term costs its weight times the share of its company that stands apart.
 
         For anti-affinity, the share that stands together. The exact score is rescaled between the best and the worst
@@ -275,7 +275,7 @@ class InterPodAffinity(Plugin):
             for (term, weight), owning in owners.items():
                 origin = Origin(self.name, f"{role.replace('_', ' ')} over {term.key}")
                 company = self._matching_all((term,))
-                yield from view.company(origin, self.state.topology(term.key), owning, company, weight, together)
+                yield from view.affinity(origin, self.state.topology(term.key), owning, company, weight, together)
 
     # -- matching ---------------------------------------------------------------------------------------------
 

@@ -11,11 +11,11 @@ from stowplan.models.arrays import Bools, Ints
 from stowplan.models.kubernetes.pod import NodeAffinity as Affinity
 from stowplan.models.kubernetes.pod import PreferredSchedulingTerm
 from stowplan.models.problem import Weighted
-from stowplan.plugins_compat.compiler.view import View
-from stowplan.plugins_compat.framework.diagnosis import CycleState
+from stowplan.plugins_compat.framework.cycle_state import CycleState
 from stowplan.plugins_compat.framework.plugin import Args, default_normalize
 from stowplan.plugins_compat.framework.signatures import Signature
 from stowplan.plugins_compat.framework.status import Code, NodeSet, Status
+from stowplan.plugins_compat.framework.view import ScoreView
 from stowplan.plugins_compat.matching import everywhere, matching, required_nodes, required_selector, selected
 from stowplan.plugins_compat.plugins.static_filter import StaticFilter
 
@@ -79,7 +79,7 @@ class NodeAffinity(StaticFilter):
         """Scale so that the best node has 100."""
         return default_normalize(scores)
 
-    def terms(self, view: View) -> Iterator[Weighted]:
+    def terms(self, view: ScoreView) -> Iterator[Weighted]:
         """Return the scores as a table, normalised over the nodes that each shape may use at all."""
         yield from view.prefer_score(self.name, self._weights, default_normalize, self._preferred)
 

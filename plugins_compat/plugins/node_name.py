@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from stowplan.models.arrays import Bools
-from stowplan.plugins_compat.framework.diagnosis import CycleState
+from stowplan.plugins_compat.framework.cycle_state import CycleState
 from stowplan.plugins_compat.framework.signatures import Signature
 from stowplan.plugins_compat.matching import everywhere
 from stowplan.plugins_compat.plugins.static_filter import StaticFilter

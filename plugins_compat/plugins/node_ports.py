@@ -9,12 +9,12 @@ import numpy as np
 from stowplan.models.arrays import Ints
 from stowplan.models.kubernetes import Pod
 from stowplan.models.problem import AtMost, Origin, Rule
-from stowplan.plugins_compat.compiler.view import View
 from stowplan.plugins_compat.framework.counts import DomainCounts
-from stowplan.plugins_compat.framework.diagnosis import CycleState
+from stowplan.plugins_compat.framework.cycle_state import CycleState
 from stowplan.plugins_compat.framework.plugin import Plugin
 from stowplan.plugins_compat.framework.signatures import Signature
 from stowplan.plugins_compat.framework.status import Code
+from stowplan.plugins_compat.framework.view import View
 from stowplan.plugins_compat.release import Release
 
 ANY_IP = "0.0.0.0"

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
 from stowplan.models.arrays import Floats, Ints
 from stowplan.models.problem import POINTS, NodeScore, Origin, Weighted
-from stowplan.plugins_compat.compiler.view import View
-from stowplan.plugins_compat.framework.diagnosis import CycleState
+from stowplan.plugins_compat.framework.cycle_state import CycleState
 from stowplan.plugins_compat.framework.plugin import Args, Plugin
+from stowplan.plugins_compat.framework.view import ScoreView, View
 from stowplan.plugins_compat.plugins.resource_scores import ResourceSpec, Scored, default_resources, score_loads
 
 
@@ -42,7 +42,7 @@ class NodeResourcesBalancedAllocation(Plugin):
         # Go's division truncates; here `change` is never negative, since both scores lie between 50 and 100.
         return POINTS // 2 + change // 2
 
-    def terms(self, view: View) -> Iterator[Weighted]:
+    def terms(self, view: ScoreView) -> Iterator[Weighted]:
         """Return the score after placement, for two resources, as a `NodeScore`.
 
         The improvement that newer releases score depends on the order of arrival; its surrogate is the score after
@@ -50,10 +50,14 @@ class NodeResourcesBalancedAllocation(Plugin):
         """
         loads = score_loads(view, self._scored(), finest=1_000_000)
         if loads is None or len(loads) != 2:
-            view.note(f"{self.name}: only two resources that every pod counts on are in the model")
             return
         scored = np.array([1 for _ in view.signatures], dtype=np.int64)
         yield Weighted(1, NodeScore(Origin(self.name), "balanced", loads, view.point, scored))
+
+    def omissions(self, view: View) -> Iterable[str]:
+        """Say so if other than two resources are scored."""
+        if next(self.terms(view.scoring(())), None) is None:
+            yield f"{self.name}: only two resources that every pod counts on are in the model"
 
     def _scored(self) -> Scored:
         resources = self.args.resources or default_resources()

@@ -13,11 +13,11 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 from stowplan.models.arrays import Ints
 from stowplan.models.problem import PENALTY_WEIGHT, POINTS, Capacity, NodeScore, Origin, Rule, Weighted
-from stowplan.plugins_compat.compiler.view import View
-from stowplan.plugins_compat.framework.diagnosis import CycleState
+from stowplan.plugins_compat.framework.cycle_state import CycleState
 from stowplan.plugins_compat.framework.plugin import Args, Plugin
 from stowplan.plugins_compat.framework.signatures import Signature
 from stowplan.plugins_compat.framework.status import Code
+from stowplan.plugins_compat.framework.view import ScoreView, View
 from stowplan.plugins_compat.plugins.resource_scores import ResourceSpec, Scored, default_resources, score_loads
 from stowplan.plugins_compat.requests import CPU, EPHEMERAL, MEMORY, NATIVE, PODS, is_extended, requests
 
@@ -144,15 +144,19 @@ class NodeResourcesFit(Plugin):
         scores: Ints = np.where(total > 0, weighted // np.maximum(total, 1), 0)
         return scores
 
-    def terms(self, view: View) -> Iterator[Weighted]:
+    def terms(self, view: ScoreView) -> Iterator[Weighted]:
         """Return the least or most allocated strategy as a `NodeScore`; a ratio shape has no term."""
         kind = {"LeastAllocated": "least", "MostAllocated": "most"}.get(self.args.scoring_strategy.type)
         loads = score_loads(view, self._scored())
         if kind is None or loads is None:
-            view.note(f"{self.name}: this scoring strategy is not in the model")
             return
         scored = np.ones(len(view.signatures), dtype=np.int64)
         yield Weighted(1, NodeScore(Origin(self.name), kind, loads, view.point, scored))  # type: ignore[arg-type]
+
+    def omissions(self, view: View) -> Iterable[str]:
+        """Say so if the strategy has no term."""
+        if next(self.terms(view.scoring(())), None) is None:
+            yield f"{self.name}: this scoring strategy is not in the model"
 
     def _scored(self) -> Scored:
         resources = self.args.scoring_strategy.resources or default_resources()

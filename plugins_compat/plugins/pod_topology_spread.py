@@ -16,12 +16,12 @@ from stowplan.models.kubernetes import LabelSelector, LabelSelectorRequirement, 
 from stowplan.models.kubernetes.taints import tolerated
 from stowplan.models.objective import HOSTNAME, ZONE
 from stowplan.models.problem import POINTS, Origin, Rule, Spread, Topology, Weighted
-from stowplan.plugins_compat.compiler.view import View
 from stowplan.plugins_compat.framework.counts import DomainCounts, Eligible
-from stowplan.plugins_compat.framework.diagnosis import CycleState
+from stowplan.plugins_compat.framework.cycle_state import CycleState
 from stowplan.plugins_compat.framework.plugin import Args, Plugin
 from stowplan.plugins_compat.framework.signatures import Signature
 from stowplan.plugins_compat.framework.status import Code
+from stowplan.plugins_compat.framework.view import ScoreView, View
 from stowplan.plugins_compat.matching import required_nodes, with_keys
 from stowplan.plugins_compat.plugins.default_selector import default_selector
 
@@ -221,7 +221,7 @@ class PodTopologySpread(Plugin):
         turned: Ints = np.where(ignored, 0, POINTS * (highest + int(counted.min()) - scores) // highest)
         return turned
 
-    def terms(self, view: View) -> Iterator[Weighted]:
+    def terms(self, view: ScoreView) -> Iterator[Weighted]:
         """Return a surrogate: each pod costs the share of its group that stands in its domain.
 
         The exact score compares nodes with each other at the moment of placement, which has no final-state meaning.

@@ -10,9 +10,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from stowplan.models.arrays import Ints
 from stowplan.models.problem import Load
-from stowplan.plugins_compat.compiler.view import View
 from stowplan.plugins_compat.framework.signatures import Signature
 from stowplan.plugins_compat.framework.state import ClusterState
+from stowplan.plugins_compat.framework.view import View
 from stowplan.plugins_compat.requests import CPU, MEMORY, NATIVE, score_request
 
 

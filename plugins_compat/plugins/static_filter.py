@@ -8,11 +8,11 @@ import numpy as np
 
 from stowplan.models.arrays import Bools, Ints
 from stowplan.models.problem import Rule
-from stowplan.plugins_compat.compiler.view import View
-from stowplan.plugins_compat.framework.diagnosis import CycleState
+from stowplan.plugins_compat.framework.cycle_state import CycleState
 from stowplan.plugins_compat.framework.plugin import Plugin
 from stowplan.plugins_compat.framework.signatures import Signature
 from stowplan.plugins_compat.framework.status import Code
+from stowplan.plugins_compat.framework.view import View
 
 
 class StaticFilter(Plugin):

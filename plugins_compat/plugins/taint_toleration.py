@@ -9,10 +9,10 @@ import numpy as np
 from stowplan.models.arrays import Bools, Ints
 from stowplan.models.kubernetes.taints import Taint, tolerated
 from stowplan.models.problem import Weighted
-from stowplan.plugins_compat.compiler.view import View
-from stowplan.plugins_compat.framework.diagnosis import CycleState
+from stowplan.plugins_compat.framework.cycle_state import CycleState
 from stowplan.plugins_compat.framework.plugin import default_normalize
 from stowplan.plugins_compat.framework.signatures import Signature
+from stowplan.plugins_compat.framework.view import ScoreView
 from stowplan.plugins_compat.plugins.static_filter import StaticFilter
 
 
@@ -42,7 +42,7 @@ class TaintToleration(StaticFilter):
         """Fewest untolerated taints is best."""
         return default_normalize(scores, reverse=True)
 
-    def terms(self, view: View) -> Iterator[Weighted]:
+    def terms(self, view: ScoreView) -> Iterator[Weighted]:
         """Return the scores as a table, normalised over the nodes that each shape may use at all."""
         yield from view.prefer_score(self.name, self._untolerated_soft, lambda s: default_normalize(s, reverse=True))
 

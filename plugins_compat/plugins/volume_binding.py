@@ -14,12 +14,12 @@ from stowplan.models.arrays import Bools, Ints
 from stowplan.models.kubernetes import CSIStorageCapacity, NodeSelector, PersistentVolume, PersistentVolumeClaim, Pod
 from stowplan.models.problem import Rule, Weighted
 from stowplan.models.quantity import whole
-from stowplan.plugins_compat.compiler.view import View
-from stowplan.plugins_compat.framework.diagnosis import CycleState
+from stowplan.plugins_compat.framework.cycle_state import CycleState
 from stowplan.plugins_compat.framework.plugin import Args, Plugin
 from stowplan.plugins_compat.framework.signatures import Signature
 from stowplan.plugins_compat.framework.state import ClusterState
 from stowplan.plugins_compat.framework.status import Code, NodeSet, Status
+from stowplan.plugins_compat.framework.view import ScoreView, View
 from stowplan.plugins_compat.matching import everywhere, selected
 from stowplan.plugins_compat.plugins.csi_migration import driver_affinity, migrated, plugin_of
 from stowplan.plugins_compat.plugins.volume_matching import candidates
@@ -152,7 +152,7 @@ class VolumeBinding(Plugin):
 
     # -- the optimizer's face ---------------------------------------------------------------------------------
 
-    def terms(self, view: View) -> Iterator[Weighted]:
+    def terms(self, view: ScoreView) -> Iterator[Weighted]:
         """Return none: what scores nothing costs nothing."""
         return iter(())
 
@@ -161,18 +161,18 @@ class VolumeBinding(Plugin):
         snapshot, signature = self.state.snapshot, self.state.signatures.of(pod)
         for key, claim in claims_of(snapshot, signature):
             if claim is None:
-                return f"claim {key} is not in the snapshot"
+                return f"{_missing('PersistentVolumeClaim')}: {key}"
             if claim.spec.volume_name and volume_of(snapshot, claim) is None:
-                return f"volume {claim.spec.volume_name} of claim {key} is not in the snapshot"
+                return f"{_missing('PersistentVolume')}: {claim.spec.volume_name}"
         if reason := self._unusable(signature, pod):
             return reason
         for key, claim in claims_of(snapshot, signature):
             if claim is None or claim.bound or not waits(snapshot, claim):
                 continue
             if self._users()[key] > 1:
-                return f"claim {key} is unbound and shared, so the first pod decides for the others"
+                return f"unbound PersistentVolumeClaim shared by several pods, which is not modeled: {key}"
             if claim.selected_node is None and self._candidates(key, claim):
-                return f"claim {key} is unbound and could take an existing volume, which is not modelled"
+                return f"unbound PersistentVolumeClaim that could take an existing volume, which is not modeled: {key}"
         return None
 
     def rules(self, view: View) -> Iterable[Rule]:
@@ -378,3 +378,7 @@ class VolumeBinding(Plugin):
         return np.array(
             [topology is not None and topology.matches(node.labels) for node in self.state.nodes], dtype=np.bool_
         )
+
+
+def _missing(kind: str) -> str:
+    return f"{kind} missing from the snapshot (add {kind.lower()}s to kubectl get)"

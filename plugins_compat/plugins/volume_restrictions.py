@@ -10,11 +10,11 @@ import numpy as np
 from stowplan.models.arrays import Bools, Ints
 from stowplan.models.kubernetes.pod import ISCSI, RBD, AWSElasticBlockStore, GCEPersistentDisk
 from stowplan.models.problem import AtMost, Origin, Repel, Rule
-from stowplan.plugins_compat.compiler.view import View
-from stowplan.plugins_compat.framework.diagnosis import CycleState
+from stowplan.plugins_compat.framework.cycle_state import CycleState
 from stowplan.plugins_compat.framework.plugin import Plugin
 from stowplan.plugins_compat.framework.signatures import Signature
 from stowplan.plugins_compat.framework.status import Code, NodeSet, Status
+from stowplan.plugins_compat.framework.view import View
 from stowplan.plugins_compat.plugins.volumes import claims_of, not_found
 
 EXCLUSIVE_MODE = "ReadWriteOncePod"

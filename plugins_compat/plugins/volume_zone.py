@@ -8,7 +8,7 @@ import numpy as np
 
 from stowplan.models.arrays import Bools
 from stowplan.models.kubernetes import PersistentVolume, PersistentVolumeClaim
-from stowplan.plugins_compat.framework.diagnosis import CycleState
+from stowplan.plugins_compat.framework.cycle_state import CycleState
 from stowplan.plugins_compat.framework.signatures import Signature
 from stowplan.plugins_compat.framework.state import REGION_LABELS, ZONE_LABELS
 from stowplan.plugins_compat.framework.status import Code, NodeSet, Status

@@ -11,7 +11,7 @@ from stowplan.models.snapshot import Snapshot
 from stowplan.plans.cordons import cordon
 from stowplan.plans.movability.costs import has_costs, move_weight
 from stowplan.plugins_compat.compiler.compile import Compiled, compile_problem
-from stowplan.plugins_compat.compiler.goals import Request
+from stowplan.plugins_compat.compiler.goals import DrainAndAdmit
 from stowplan.plugins_compat.framework.profile import DEFAULT_SCHEDULER, Profile
 from stowplan.plugins_compat.plugins.gpu_share import GpuShare
 from stowplan.plugins_compat.profiles import choose_release, default_profile, read_profiles
@@ -77,7 +77,7 @@ def _compiled(snapshot: Snapshot, settings: Settings, objective: Objective, prof
         freeze=stays,
         max_moves=settings.max_moves,
         weigh=move_weight if settings.move_costs and has_costs(snapshot) else None,
-        request=Request(frozenset(settings.drain), frozenset(settings.admit)),
+        drain_and_admit=DrainAndAdmit(frozenset(settings.drain), frozenset(settings.admit)),
     )
 
 

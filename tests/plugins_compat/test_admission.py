@@ -15,7 +15,7 @@ from stowplan.models.assignment import Assignment
 from stowplan.models.snapshot import Snapshot
 from stowplan.plugins_compat import admission
 from stowplan.plugins_compat.admission import AdmissionCheck, Rejection, populated, rejections, standing
-from stowplan.plugins_compat.framework.diagnosis import CycleState
+from stowplan.plugins_compat.framework.cycle_state import CycleState
 from stowplan.plugins_compat.framework.framework import Framework
 from stowplan.plugins_compat.framework.plugin import Plugin
 from stowplan.plugins_compat.framework.signatures import Signatures

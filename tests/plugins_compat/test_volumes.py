@@ -14,7 +14,7 @@ from stowplan.models.kubernetes.pod import AzureDisk
 from stowplan.models.snapshot import Participation, Snapshot
 from stowplan.plugins_compat.admission import populated
 from stowplan.plugins_compat.compiler.participants import classify
-from stowplan.plugins_compat.framework.diagnosis import CycleState
+from stowplan.plugins_compat.framework.cycle_state import CycleState
 from stowplan.plugins_compat.framework.framework import Framework
 from stowplan.plugins_compat.framework.status import Code, Status
 from stowplan.plugins_compat.plugins.csi_migration import (

@@ -10,7 +10,7 @@ from pydantic import Field, field_validator
 
 from stowplan.models.arrays import Floats, Ints
 from stowplan.models.problem import POINTS
-from stowplan.plugins_compat.framework.diagnosis import CycleState
+from stowplan.plugins_compat.framework.cycle_state import CycleState
 from stowplan.plugins_compat.plugins.trimaran.amounts import RESOURCES, requested
 from stowplan.plugins_compat.plugins.trimaran.arithmetic import clipped, power, rounded
 from stowplan.plugins_compat.plugins.trimaran.load import LoadAware, TrimaranArgs, Usage

@@ -11,7 +11,7 @@ from pydantic import field_validator
 from stowplan.models.arrays import Floats, Ints
 from stowplan.models.kubernetes import Pod
 from stowplan.models.problem import POINTS
-from stowplan.plugins_compat.framework.diagnosis import CycleState
+from stowplan.plugins_compat.framework.cycle_state import CycleState
 from stowplan.plugins_compat.plugins.trimaran.amounts import RESOURCES, Amounts, limited, requested
 from stowplan.plugins_compat.plugins.trimaran.arithmetic import clipped, rounded
 from stowplan.plugins_compat.plugins.trimaran.beta import Beta, fit, highest_variance

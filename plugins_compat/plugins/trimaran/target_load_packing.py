@@ -16,7 +16,7 @@ from stowplan.models.kubernetes.base import Quantity
 from stowplan.models.moments import moment
 from stowplan.models.problem import POINTS
 from stowplan.models.quantity import milli
-from stowplan.plugins_compat.framework.diagnosis import CycleState
+from stowplan.plugins_compat.framework.cycle_state import CycleState
 from stowplan.plugins_compat.framework.signatures import Signature
 from stowplan.plugins_compat.plugins.trimaran.arithmetic import rounded
 from stowplan.plugins_compat.plugins.trimaran.load import LoadAware, TrimaranArgs

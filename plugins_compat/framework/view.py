@@ -1,9 +1,10 @@
-"""What a plugin sees when it is asked for rules and terms."""
+"""What a plugin sees when it is asked for rules and for terms."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -22,73 +23,63 @@ from stowplan.models.problem import (
     Topology,
     Weighted,
 )
-from stowplan.plugins_compat.compiler.curves import convex
+from stowplan.plugins_compat.curves import convex
 from stowplan.plugins_compat.framework.signatures import Signature
 from stowplan.plugins_compat.framework.state import ClusterState
 
 
+@dataclass(frozen=True, eq=False)
 class View:
-    """The shapes that are free to move, before classes are derived, and the fixed pods around them.
+    """The signatures whose pods the solver places, before classes are derived, and the fixed pods around them.
+
+    This is what `Plugin.rules` reads. It is not changed by being read: rules do not depend on who is asked first.
 
     Parameters
     ----------
     state
         Holds the fixed pods, and nothing else.
     signatures
-        ``[s]`` the shapes of the pods to place.
+        ``[s]`` the signatures of the pods to place.
     counts
         ``[s]`` number of pods to place of each.
     waiting
         ``[s]`` how many of them have no node today.
     today
         ``[r, n]`` what all pods on each node request today.
-    point
-        Cost of one score point missed by one pod.
     """
 
-    def __init__(
-        self,
-        state: ClusterState,
-        signatures: Sequence[Signature],
-        counts: Ints,
-        waiting: Ints,
-        today: Ints,
-        point: int = 1,
-    ) -> None:
-        self.state = state
-        self.signatures = signatures
-        self.counts = counts
-        self.waiting = waiting
-        self.today = today
-        self.point = point
-        self.notes: list[str] = []
-        self._allowed = np.ones((len(signatures), state.size), dtype=np.bool_)
+    state: ClusterState
+    signatures: Sequence[Signature]
+    counts: Ints
+    waiting: Ints
+    today: Ints
 
-    def note(self, text: str) -> None:
-        """Put on record what of a plugin is not in the model."""
-        self.notes.append(text)
+    def scoring(self, rules: Iterable[Rule], point: int = 1) -> ScoreView:
+        """Return what `Plugin.terms` reads.
 
-    @property
-    def placeable(self) -> Bools:
-        """``[s]`` whether some node is allowed and would have room for one pod, with no other there but fixed ones."""
-        free = self.state.allocatable - self.state.requested
-        found = np.zeros(len(self.signatures), dtype=np.bool_)
-        for s, signature in enumerate(self.signatures):
-            vector = self.state.vector(signature)
-            asked = vector > 0
-            fits = (vector[asked, None] <= free[asked]).all(axis=0)
-            found[s] = bool((fits & self._allowed[s]).any())
-        return found
+        Parameters
+        ----------
+        rules
+            Those of all plugins, over signatures.
+        point
+            Cost of one score point missed by one pod.
+        """
+        allowed = np.ones((len(self.signatures), self.state.size), dtype=np.bool_)
+        for rule in rules:
+            if isinstance(rule, Allow):
+                allowed &= rule.mask[rule.row]
+        allowed.flags.writeable = False
+        return ScoreView(self.state, self.signatures, self.counts, self.waiting, self.today, point, allowed)
 
     # -- sets and counts --------------------------------------------------------------------------------------
 
     def select(self, signatures: Iterable[Signature]) -> Ints:
-        """Return the positions of those shapes that are to be placed, sorted."""
+        """Return the positions of those signatures whose pods are to be placed, sorted."""
         found = {self._position[signature.index] for signature in signatures if signature.index in self._position}
         return np.array(sorted(found), dtype=np.int64)
 
     def held(self, signatures: Iterable[Signature]) -> Ints:
-        """``[n]`` the fixed pods of those shapes on each node."""
+        """``[n]`` the fixed pods of those signatures on each node."""
         placed = [self.state.placed[signature.index] for signature in signatures if self.state.placed[signature.index]]
         if not placed:
             return self._none
@@ -127,10 +118,10 @@ class View:
         """All nodes one domain."""
         return Topology("cluster", np.zeros(self.state.size, dtype=np.int64), ("cluster",))
 
-    # -- common rules and terms -------------------------------------------------------------------------------
+    # -- what many plugins need -------------------------------------------------------------------------------
 
     def allow(self, plugin: str, mask: Callable[[Signature], Bools]) -> Rule | None:
-        """Return the masks as one `Allow`, or ``None`` if every shape may go everywhere."""
+        """Return the masks as one `Allow`, or ``None`` if the pods of every signature may use every node."""
         rows: dict[bytes, int] = {}
         masks: list[Bools] = []
         row = np.zeros(len(self.signatures), dtype=np.int64)
@@ -143,37 +134,7 @@ class View:
             row[s] = rows[key]
         if all(m.all() for m in masks):
             return None
-        table = np.array(masks)
-        self._allowed &= table[row]
-        return Allow(Origin(plugin, "pods not allowed"), row, table)
-
-    def prefer_score(
-        self,
-        plugin: str,
-        raw: Callable[[Signature], Ints],
-        normalize: Callable[[Ints], Ints],
-        applies: Callable[[Signature], object] = lambda signature: True,
-    ) -> Iterator[Weighted]:
-        """Yield a score that depends on pod and node alone as a `Prefer`, if it tells any two nodes apart.
-
-        Scores are normalised over all nodes that the shape may use, since which of them have room at the moment of
-        placement has no final-state meaning.
-        """
-        rows: dict[bytes, int] = {}
-        tables: list[Ints] = []
-        row = np.zeros(len(self.signatures), dtype=np.int64)
-        for s, signature in enumerate(self.signatures):
-            allowed = self._allowed[s]
-            missed = np.zeros(self.state.size, dtype=np.int64)
-            if applies(signature) and allowed.any():
-                missed[allowed] = (POINTS - normalize(raw(signature)[allowed])) * self.point
-            key = missed.tobytes()
-            if key not in rows:
-                rows[key] = len(tables)
-                tables.append(missed)
-            row[s] = rows[key]
-        if any(np.ptp(table) for table in tables):
-            yield Weighted(1, Prefer(Origin(plugin), row, np.array(tables)))
+        return Allow(Origin(plugin, "pods not allowed"), row, np.array(masks))
 
     def load(self, demand: Ints, held: Ints, capacity: Ints, weight: int, finest: int | None = None) -> Load:
         """Return a resource as a score sees it, in the largest unit that keeps every number whole.
@@ -192,10 +153,66 @@ class View:
 
         return Load(rounded(demand), rounded(held), rounded(capacity), weight)
 
+
+@dataclass(frozen=True, eq=False)
+class ScoreView(View):
+    """What `Plugin.terms` reads: the view with what all rules allow, and what a point is worth.
+
+    Parameters
+    ----------
+    point
+        Cost of one score point missed by one pod.
+    allowed
+        ``[s, n]`` whether the `Allow` rules of all plugins let pods of a signature use a node.
+    """
+
+    point: int
+    allowed: Bools
+
+    @property
+    def placeable(self) -> Bools:
+        """``[s]`` whether some node is allowed and could hold one pod beside the fixed ones alone."""
+        free = self.state.allocatable - self.state.requested
+        found = np.zeros(len(self.signatures), dtype=np.bool_)
+        for s, signature in enumerate(self.signatures):
+            vector = self.state.vector(signature)
+            asked = vector > 0
+            fits = (vector[asked, None] <= free[asked]).all(axis=0)
+            found[s] = bool((fits & self.allowed[s]).any())
+        return found
+
+    def prefer_score(
+        self,
+        plugin: str,
+        raw: Callable[[Signature], Ints],
+        normalize: Callable[[Ints], Ints],
+        applies: Callable[[Signature], object] = lambda signature: True,
+    ) -> Iterator[Weighted]:
+        """Yield a score that depends on pod and node alone as a `Prefer`, if it tells any two nodes apart.
+
+        Scores are normalized over all nodes that the pod may use, since which of them have capacity left at the moment
+        of placement has no final-state meaning.
+        """
+        rows: dict[bytes, int] = {}
+        tables: list[Ints] = []
+        row = np.zeros(len(self.signatures), dtype=np.int64)
+        for s, signature in enumerate(self.signatures):
+            allowed = self.allowed[s]
+            missed = np.zeros(self.state.size, dtype=np.int64)
+            if applies(signature) and allowed.any():
+                missed[allowed] = (POINTS - normalize(raw(signature)[allowed])) * self.point
+            key = missed.tobytes()
+            if key not in rows:
+                rows[key] = len(tables)
+                tables.append(missed)
+            row[s] = rows[key]
+        if any(np.ptp(table) for table in tables):
+            yield Weighted(1, Prefer(Origin(plugin), row, np.array(tables)))
+
     def even(
         self, origin: Origin, topology: Topology, counted: Sequence[Signature], share: float
     ) -> Iterator[Weighted]:
-        """Yield a term that makes each pod of a group cost the share of the group that stands in its domain."""
+        """Yield a term that makes each pod of a group cost the share of the group that is in its domain."""
         group = self.select(counted)
         held = topology.total(self.held(counted))
         size = int(self.counts[group].sum() + held.sum())
@@ -204,7 +221,7 @@ class View:
             curve = convex(lambda x: scale * x * x, range(size + 1), 0)
             yield Weighted(1, DomainCurve(origin, group, topology, held, curve))
 
-    def company(
+    def affinity(
         self,
         origin: Origin,
         topology: Topology,
@@ -213,7 +230,13 @@ class View:
         weight: int,
         together: bool,
     ) -> Iterator[Weighted]:
-        """Yield a term that makes each seeker cost ``weight`` times the share of its company that is misplaced."""
+        """Yield a term that makes each seeker cost ``weight`` times the share of its targets that are misplaced.
+
+        Parameters
+        ----------
+        together
+            Whether targets in the seeker's own domain are the misplaced ones, as for anti-affinity.
+        """
         seekers, targets = self.select(seeking), self.select(sought)
         held = self.relation(seeking, sought)
         both = int(self.counts[np.intersect1d(seekers, targets)].sum() + held.both.sum())
