@@ -42,7 +42,7 @@ class LimitsDocument(Document):
     per_owner: Annotated[
         Positive | Percent | None,
         Option(
-            "Evictions of one owner's pods in a wave: a number, a share of its pods such as 25%, or any.",
+            "Maximum evictions of one owner's pods in a wave: a number, a share such as 25%, or any.",
             WAVES,
             flags=("--max-per-owner",),
             metavar="NUMBER|PERCENT",
@@ -51,12 +51,14 @@ class LimitsDocument(Document):
     ] = None
     per_node: Annotated[
         Positive | None,
-        Option("Evictions from one node in a wave.", WAVES, flags=("--max-per-node",), show_default=False),
+        Option("Maximum evictions from one node in a wave.", WAVES, flags=("--max-per-node",), show_default=False),
     ] = None
     per_namespace: Annotated[
         Positive | None,
-        Option("Evictions in one namespace in a wave.", WAVES, flags=("--max-per-namespace",), show_default=False),
+        Option(
+            "Maximum evictions in one namespace in a wave.", WAVES, flags=("--max-per-namespace",), show_default=False
+        ),
     ] = None
     total: Annotated[
-        Positive | None, Option("Evictions in a wave.", WAVES, flags=("--max-per-wave",), show_default=False)
+        Positive | None, Option("Maximum evictions in a wave.", WAVES, flags=("--max-per-wave",), show_default=False)
     ] = None

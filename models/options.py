@@ -69,7 +69,7 @@ class Options:
         float,
         Field(ge=0.1),
         Option(
-            "Seconds to search and prove; reading, playing kube-scheduler through and checking come on top.",
+            "Seconds for search and proof; reading, simulating kube-scheduler, and checking take additional time.",
             SEARCH,
             flags=("--time-limit", "-t"),
         ),
@@ -77,17 +77,17 @@ class Options:
     deterministic: Annotated[
         bool,
         Option(
-            "Same input and seed, same answer, on any machine; the time limit then counts work, not seconds.", SEARCH
+            "Same answer for the same input and seed, on any machine; the time limit counts work, not seconds.", SEARCH
         ),
     ] = False
-    seed: Annotated[int, Field(ge=0, le=2**31 - 1), Option("Seed of everything random.", SEARCH)] = 0
-    workers: Annotated[int, Field(ge=1), Option("Threads of the solver.", SEARCH)] = MANY_WORKERS
+    seed: Annotated[int, Field(ge=0, le=2**31 - 1), Option("Seed of all random numbers.", SEARCH)] = 0
+    workers: Annotated[int, Field(ge=1), Option("Number of solver threads.", SEARCH)] = MANY_WORKERS
     largest_model: Annotated[int, Field(ge=0)] = LARGEST_MODEL
     memory: Annotated[
         int | None,
         Field(ge=LEAST_MEMORY),
         Option(
-            "Memory that may be used, such as 2Gi; most of what is free if not given.",
+            "Maximum memory, such as 2Gi. Default: 80% of the free memory.",
             SEARCH,
             metavar="QUANTITY",
             show_default=False,
@@ -98,9 +98,7 @@ class Options:
     gap: Annotated[
         float,
         Field(ge=0.0, le=0.99),
-        Option(
-            "End once every tier is proven to be at most this share of its value above the best, such as 0.01.", SEARCH
-        ),
+        Option("Stop when the relative optimality gap of every tier is at most this (0.01 = 1%).", SEARCH),
     ] = 0.0
 
     def __post_init__(self) -> None:

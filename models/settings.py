@@ -92,9 +92,9 @@ class Settings(Arguments):
     freeze
         Namespaces and label selectors of pods that stay where they are.
     freeze_bare
-        Pods without a controller stay where they are.
+        Keep pods without a controller on their node.
     max_moves
-        At most so many pods leave their node.
+        Maximum number of pods to move.
     preemption
         Overrides the objective's own word on whether a pod may lose its node.
     executor
@@ -128,30 +128,30 @@ class Settings(Arguments):
     release: Annotated[
         Release, ProblemOption(f"kube-scheduler release: {' or '.join(RELEASES)}.", flags=("--profile",))
     ] = LATEST
-    scheduler: Annotated[str | None, ProblemOption("Which profile of --config; default the first.")] = None
+    scheduler: Annotated[str | None, ProblemOption("Profile of --config, by schedulerName. Default: the first.")] = None
     config: Annotated[
         str | None, ProblemOption("A KubeSchedulerConfiguration file.", show_default=False, of_solution=False)
     ] = None
     metrics: Annotated[
         Unwritten[str | None],
         ProblemOption(
-            "Measured load, for load-aware plugins: a file, or the URL of a load-watcher or Prometheus server.",
+            "Measured load for load-aware plugins: a file, or the URL of a load-watcher or Prometheus server.",
             show_default=False,
         ),
     ] = None
     freeze: Annotated[
-        tuple[str, ...], ProblemOption("Namespace or label selector of pods that stay where they are; repeatable.")
+        tuple[str, ...], ProblemOption("Namespace or label selector of pods to keep on their node; repeatable.")
     ] = ()
-    freeze_bare: Annotated[bool, ProblemOption("Pods without a controller stay where they are.")] = False
+    freeze_bare: Annotated[bool, ProblemOption("Keep pods without a controller on their node.")] = False
     max_moves: Annotated[
         int | None,
         Field(ge=0),
-        ProblemOption("At most so many pods leave their node.", concerns=Concerns.SEARCH),
+        ProblemOption("Maximum number of pods to move.", concerns=Concerns.SEARCH),
     ] = None
     preemption: Annotated[
         Unwritten[Preemption | None],
         ProblemOption(
-            "Whether a pod may lose its node to place more pods of its own or a higher priority.",
+            "Whether a pod may lose its node so that more pods of its own or a higher priority are scheduled.",
             show_default=False,
             concerns=Concerns.SEARCH,
         ),
@@ -159,7 +159,7 @@ class Settings(Arguments):
     executor: Annotated[
         Executor | None,
         ProblemOption(
-            "Who will evict; pods that it cannot move stay where they are.",
+            "Tool that evicts; pods that it cannot evict stay on their node.",
             show_default=False,
             concerns=Concerns.SEARCH,
             of_solution=False,
@@ -168,7 +168,7 @@ class Settings(Arguments):
     may_move: Annotated[
         tuple[str, ...],
         ProblemOption(
-            "A kind of reason for staying that shall not count, such as local-storage; repeatable.",
+            "Ignore this eviction restriction, such as local-storage; repeatable.",
             metavar="REASON",
             concerns=Concerns.SEARCH,
             of_solution=False,
@@ -177,7 +177,7 @@ class Settings(Arguments):
     move_costs: Annotated[
         bool,
         ProblemOption(
-            "Every move costs the same, whatever annotations say.",
+            "Ignore annotations that make moves cheaper or more expensive.",
             flags=("--equal-moves",),
             negated=True,
             concerns=Concerns.SEARCH,
@@ -186,7 +186,7 @@ class Settings(Arguments):
     sample_nodes: Annotated[
         Unwritten[bool],
         ProblemOption(
-            "kube-scheduler looks for as many feasible nodes as percentageOfNodesToScore says, not for all.",
+            "Let kube-scheduler score only as many feasible nodes as percentageOfNodesToScore says, not all.",
             concerns=Concerns.SCHEDULER,
         ),
     ] = False

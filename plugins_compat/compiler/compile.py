@@ -36,7 +36,7 @@ class Compiled:
     class_of
         ``[p]`` the class of each.
     participants
-        The standing of every pod of the snapshot.
+        The participation of every pod of the snapshot.
     notes
         What of the profile is not in the model.
     """
@@ -52,7 +52,7 @@ class Compiled:
     notes: Sequence[str]
 
     def placement(self, assignment: Assignment) -> Placement:
-        """Return where pods stand as a placement of the problem.
+        """Return an assignment as a placement of the problem.
 
         Parameters
         ----------
@@ -113,7 +113,7 @@ def compile_problem(
     freeze
         Returns why a bound pod is to stay where it is, or ``None``.
     max_moves
-        At most so many pods leave their node.
+        Maximum number of pods to move.
     weigh
         Returns what a pod's move weighs, where the objective has a cost of moves; without it, each move weighs 1.
     drain_and_admit
@@ -127,8 +127,8 @@ def compile_problem(
     """
     drain_and_admit = drain_and_admit or DrainAndAdmit()
     known = Signatures(apart=_apart(weigh, drain_and_admit))
-    participation = Counter(known.of(pod) for pod in snapshot.pods if not pod.finished)
-    check_sums(snapshot.nodes, [(signature.pod, pods) for signature, pods in participation.items()], profile.release)
+    number = Counter(known.of(pod) for pod in snapshot.pods if not pod.finished)
+    check_sums(snapshot.nodes, [(signature.pod, pods) for signature, pods in number.items()], profile.release)
     state = ClusterState(snapshot, profile.release, known)
     framework = Framework(profile, state)
     participants = classify(snapshot, framework, freeze)

@@ -23,11 +23,11 @@ class ApplyOptions:
     pending
         Seconds that a replacement may be missing or without a node.
     elsewhere
-        How many replacements may come up on another node than planned.
+        Maximum number of replacements on another node than planned.
     stop_after
         Number of the wave after which to stop.
     poll
-        Seconds between two looks at the cluster.
+        Seconds between two checks of the cluster.
     serve
         Where ``stowplan serve`` is told which wave begins, if it is to be.
     tls

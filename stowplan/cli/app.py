@@ -26,7 +26,7 @@ from stowplan.cli.commands.verify import verify
 
 app = typer.Typer(
     name="stowplan",
-    help="Find a provably good placement of all pods of a Kubernetes cluster, beside what kube-scheduler would do.",
+    help="Find a provably good placement of all pods of a Kubernetes cluster, and compare it with kube-scheduler.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -54,7 +54,7 @@ def _root(
 COMMANDS = {
     "Answers": (compare, solve, frontier, simulate, verify, validate, bench),
     "Plans": (plan, emit, serve, drain, fit, replay, apply),
-    "Material": (snapshot, demo, generate),
+    "Inputs": (snapshot, demo, generate),
 }
 for panel, commands in COMMANDS.items():
     for command in commands:

@@ -14,17 +14,21 @@ CLUSTER = "Cluster"
 
 Context = Annotated[
     str | None,
-    typer.Option("--context", help="Context of the kubeconfig.", show_default=False, rich_help_panel=CLUSTER),
+    typer.Option("--context", help="Context in the kubeconfig file.", show_default=False, rich_help_panel=CLUSTER),
 ]
 Kubeconfig = Annotated[
     str | None,
     typer.Option(
-        "--kubeconfig", metavar="FILE", help="As kubectl takes it.", show_default=False, rich_help_panel=CLUSTER
+        "--kubeconfig",
+        metavar="FILE",
+        help="Path of the kubeconfig file, as for kubectl.",
+        show_default=False,
+        rich_help_panel=CLUSTER,
     ),
 ]
 RequestTimeout = Annotated[
     float,
-    typer.Option("--request-timeout", min=0.1, help="Seconds that one request may take.", rich_help_panel=CLUSTER),
+    typer.Option("--request-timeout", min=0.1, help="Maximum seconds for one request.", rich_help_panel=CLUSTER),
 ]
 
 

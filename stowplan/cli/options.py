@@ -34,20 +34,18 @@ Paths = Annotated[
     list[str],
     typer.Argument(
         metavar="SNAPSHOT",
-        help="What kubectl get nodes,pods,… -A -o json printed: files, directories, or - for standard input.",
+        help="Output of kubectl get nodes,pods,… -A -o json: files, directories, or - for standard input.",
         show_default=False,
     ),
 ]
 PlanPath = Annotated[
     str,
-    typer.Argument(
-        metavar="PLAN", help="What plan -o json printed: a file, or - for standard input.", show_default=False
-    ),
+    typer.Argument(metavar="PLAN", help="Output of plan -o json: a file, or - for standard input.", show_default=False),
 ]
 SkipUnknownNodes = Annotated[
     bool,
     typer.Option(
-        "--skip-unknown-nodes", help="Leave out pods on nodes that the snapshot lacks.", rich_help_panel=PROBLEM
+        "--skip-unknown-nodes", help="Ignore pods on nodes that are missing from the snapshot.", rich_help_panel=PROBLEM
     ),
 ]
 OtherRelease = Annotated[
@@ -73,12 +71,12 @@ Record = Annotated[
     typer.Option(
         "--record",
         metavar="FILE",
-        help="Also write our decisions as a trace, .jsonl or .jsonl.gz; ties go to the first node, nobody preempts.",
+        help="Also write the decisions as a trace, .jsonl or .jsonl.gz; ties go to the first node, no preemption.",
         show_default=False,
         rich_help_panel=OUTPUT,
     ),
 ]
-Output = Annotated[Format, typer.Option("--output", "-o", help="Form of the answer.", rich_help_panel=OUTPUT)]
+Output = Annotated[Format, typer.Option("--output", "-o", help="Output format.", rich_help_panel=OUTPUT)]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress on stderr.", rich_help_panel=OUTPUT)]
 DetailedExit = Annotated[
     bool,

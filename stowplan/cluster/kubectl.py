@@ -79,7 +79,7 @@ class Kubectl:
     context, kubeconfig
         Passed on; kubectl's own defaults if not given.
     timeout
-        Seconds that one request may take.
+        Maximum seconds for one request.
     binary
         Name or path of the program.
     """

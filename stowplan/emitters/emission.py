@@ -48,7 +48,7 @@ class Choices:
     image
         Container image of the descheduler.
     namespace
-        Where the descheduler's Jobs run.
+        Namespace of the descheduler's Jobs.
     url
         Where the scheduler finds ``stowplan serve``.
     config

@@ -42,7 +42,7 @@ class Terms(Arguments):
     expires_in: Annotated[
         Duration,
         Option(
-            "How long the plan may be begun, such as 30m, 2h, 1d.",
+            "Time until the plan expires, such as 30m, 2h, 1d.",
             WAVES,
             metavar="DURATION",
             read=read_duration,
@@ -52,7 +52,7 @@ class Terms(Arguments):
     wave_timeout: Annotated[
         Duration,
         Option(
-            "How long a wave may take; more, where pods may take long to end.",
+            "Maximum duration of a wave; longer if its pods have a long termination grace period.",
             WAVES,
             metavar="DURATION",
             read=read_duration,

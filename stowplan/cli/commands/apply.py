@@ -23,26 +23,26 @@ if TYPE_CHECKING:
 
 RULES = "Stop rules"
 
-Yes = Annotated[bool, typer.Option("--yes", help="Carry the plan out; without it, nothing is changed.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Carry out the plan; without this option, nothing is changed.")]
 JournalFile = Annotated[
     str | None,
     typer.Option(
         "--journal",
         metavar="FILE",
-        help="Where what is done is kept, to go on from; PLAN-ID.journal in the working directory if not given.",
+        help="File that records the steps, to resume from. Default: PLAN-ID.journal in the working directory.",
         show_default=False,
     ),
 ]
 ServerDryRun = Annotated[
     bool,
-    typer.Option("--server-dry-run", help="Without --yes: also ask the server whether it would evict the next wave."),
+    typer.Option("--server-dry-run", help="Without --yes: also send the evictions of the next wave as dry runs."),
 ]
 ServeURL = Annotated[
     str | None,
     typer.Option(
         "--serve",
         metavar="URL",
-        help="Where stowplan serve is told which wave begins, such as http://127.0.0.1:8888/v1.",
+        help="URL of stowplan serve, to tell it which wave begins, such as http://127.0.0.1:8888/v1.",
         show_default=False,
     ),
 ]
@@ -51,14 +51,14 @@ ServeCA = Annotated[
     typer.Option(
         "--serve-ca",
         metavar="FILE",
-        help="Who has signed the certificate of stowplan serve, in PEM.",
+        help="Certificate authority of stowplan serve, in PEM.",
         show_default=False,
     ),
 ]
 ServeCertificate = Annotated[
     str | None,
     typer.Option(
-        "--serve-cert", metavar="FILE", help="Certificate that is shown to stowplan serve, in PEM.", show_default=False
+        "--serve-cert", metavar="FILE", help="Client certificate for stowplan serve, in PEM.", show_default=False
     ),
 ]
 ServeKey = Annotated[
@@ -66,14 +66,14 @@ ServeKey = Annotated[
 ]
 Poll = Annotated[
     float,
-    typer.Option("--poll", min=0.01, help="Seconds between two looks at the cluster.", rich_help_panel=CLUSTER),
+    typer.Option("--poll", min=0.01, help="Seconds between two checks of the cluster.", rich_help_panel=CLUSTER),
 ]
 WaveTimeout = Annotated[
     float | None,
     typer.Option(
         "--timeout",
         min=0.1,
-        help="Seconds that each wave may take; what the plan says if not given.",
+        help="Maximum seconds for each wave. Default: as the plan says.",
         show_default=False,
         rich_help_panel=RULES,
     ),
@@ -83,7 +83,7 @@ PendingLimit = Annotated[
     typer.Option(
         "--pending-limit",
         min=0.0,
-        help="Seconds that a replacement may be without a node, or missing.",
+        help="Maximum seconds that a replacement may be unscheduled, or missing.",
         rich_help_panel=RULES,
     ),
 ]
@@ -92,7 +92,7 @@ AllowElsewhere = Annotated[
     typer.Option(
         "--allow-elsewhere",
         min=0,
-        help="How many replacements may come up on another node than planned.",
+        help="Maximum number of replacements on another node than planned.",
         rich_help_panel=RULES,
     ),
 ]
@@ -162,7 +162,7 @@ def apply(
     output: opt.Output = Format.TABLE,
     quiet: opt.Quiet = False,
 ) -> None:
-    """Carry a plan out in a live cluster, wave by wave; without --yes, say what would be done."""
+    """Carry out a plan in a live cluster, wave by wave; without --yes, print what would be done."""
     from pathlib import Path
 
     from stowplan.applying.apply import apply

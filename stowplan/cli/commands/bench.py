@@ -21,7 +21,7 @@ SuiteName = Annotated[
     str,
     typer.Argument(
         metavar="SUITE",
-        help="A folder, file or tar.gz of ROADEF/EURO 2012, vector bin packing (.vbp), Priority-Matters (.jsonl) or "
+        help="A folder, file, or tar.gz of ROADEF/EURO 2012, vector bin packing (.vbp), Priority-Matters (.jsonl), or "
         "openb instances; or generated ones: triplets[:60_3], priority-matters[:nodes4_pods16_prio4_util100].",
         show_default=False,
     ),
@@ -31,27 +31,30 @@ Instances = Annotated[
     typer.Option(
         "--instances",
         metavar="PATTERN",
-        help="Only instances with such a name, such as 'b_*'; repeatable.",
+        help="Only instances whose name matches, such as 'b_*'; repeatable.",
         show_default=False,
         rich_help_panel=PROBLEM,
     ),
 ]
 First = Annotated[
     int | None,
-    typer.Option("--first", min=1, help="Only so many of each group.", show_default=False, rich_help_panel=PROBLEM),
+    typer.Option(
+        "--first", min=1, help="Maximum number of instances of each group.", show_default=False, rich_help_panel=PROBLEM
+    ),
 ]
 Count = Annotated[
-    int, typer.Option("--count", min=1, max=100_000, help="How many instances to generate.", rich_help_panel=PROBLEM)
+    int, typer.Option("--count", min=1, max=100_000, help="Number of instances to generate.", rich_help_panel=PROBLEM)
 ]
 Jobs = Annotated[
-    int, typer.Option("--jobs", "-j", min=1, max=64, help="Instances solved at once.", rich_help_panel=SEARCH)
+    int,
+    typer.Option("--jobs", "-j", min=1, max=64, help="Number of instances to solve at once.", rich_help_panel=SEARCH),
 ]
 Solutions = Annotated[
     str | None,
     typer.Option(
         "--solutions",
         metavar="FOLDER",
-        help="Keep the solutions there, in the format of the benchmark.",
+        help="Folder to keep the solutions in, in the format of the benchmark.",
         show_default=False,
         rich_help_panel=OUTPUT,
     ),
@@ -72,7 +75,7 @@ def bench(
     output: opt.Output = Format.TABLE,
     quiet: opt.Quiet = False,
 ) -> None:
-    """Solve a public benchmark and have every written solution judged; exit 1 if one is refused."""
+    """Solve a public benchmark and verify every written solution; exit 1 if one is rejected."""
     from pathlib import Path
 
     from stowplan.bench.bench import choose, run

@@ -28,7 +28,7 @@ def compare(
     quiet: opt.Quiet = False,
     detailed_exitcode: opt.DetailedExit = False,
 ) -> None:
-    """Show today, kube-scheduler and the best placement side by side."""
+    """Show today, kube-scheduler, and the best placement side by side."""
     from stowplan.cli.session import load_snapshot
 
     changes = compared(load_snapshot(paths, skip_unknown_nodes), settings, options, output, quiet)

@@ -19,7 +19,11 @@ Nodes = Annotated[list[str], typer.Argument(metavar="NODE", help="Nodes to empty
 From = Annotated[
     list[str],
     typer.Option(
-        "--from", "-s", metavar="SNAPSHOT", help="The dump: files, directories, or -; repeatable.", show_default=False
+        "--from",
+        "-s",
+        metavar="SNAPSHOT",
+        help="The snapshot: files, directories, or -; repeatable.",
+        show_default=False,
     ),
 ]
 
@@ -36,7 +40,7 @@ def drain(
     output: opt.Output = Format.TABLE,
     quiet: opt.Quiet = False,
 ) -> None:
-    """Plan the cheapest way to empty nodes; exit 3 if something has to stay on them."""
+    """Plan the cheapest moves that empty nodes; exit 3 if they cannot be emptied."""
     from stowplan.cli.session import emit, found, load_snapshot, warn_of_idle_freezes
     from stowplan.documents.errands import drain_document
     from stowplan.planning.drain import drain, draining

@@ -20,7 +20,7 @@ PendingFiles = Annotated[
         "--filename",
         "-f",
         metavar="FILE",
-        help="Manifests of pods to fit in that the dump does not have, JSON or YAML; repeatable.",
+        help="Manifests of additional pods to schedule, JSON or YAML; repeatable.",
         show_default=False,
     ),
 ]
@@ -29,7 +29,7 @@ PendingPods = Annotated[
     typer.Option(
         "--pod",
         metavar="NAMESPACE/NAME",
-        help="A pod of the dump that waits and is to be fitted in; repeatable.",
+        help="A pending pod of the dump to schedule; repeatable.",
         show_default=False,
     ),
 ]
@@ -48,7 +48,7 @@ def fit(
     output: opt.Output = Format.TABLE,
     quiet: opt.Quiet = False,
 ) -> None:
-    """Plan the cheapest way to get waiting pods in, of a file or of the dump; exit 3 if they do not all fit."""
+    """Plan the cheapest moves that make room for pending pods; exit 3 if not all of them fit."""
     from stowplan.cli.session import emit, found, load_snapshot, warn_of_idle_freezes
     from stowplan.documents.errands import fit_document
     from stowplan.planning.fit import admitting, fit, pods_of

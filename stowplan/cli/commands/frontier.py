@@ -18,7 +18,7 @@ Limits = Annotated[
     list[int] | None,
     typer.Option(
         "--moves",
-        help="A limit on moves to try; repeatable. By default 0, 1, 2, 5, 10, … and none.",
+        help="A limit on moves to try; repeatable. Default: 0, 1, 2, 5, 10, … and none.",
         show_default=False,
         rich_help_panel=PROBLEM,
     ),
@@ -43,7 +43,7 @@ def frontier(
     output: opt.Output = Format.TABLE,
     quiet: opt.Quiet = False,
 ) -> None:
-    """Show what each further move brings: the best placement for 0, 1, 2, 5, 10, … moves, and for any number."""
+    """Find the best placement for 0, 1, 2, 5, 10, … moves, and for any number of moves."""
     from stowplan.answers.frontier import Point, climb
     from stowplan.cli.progress import compile_kernels
     from stowplan.cli.session import emit, load_snapshot, stoppable, warn_of_idle_freezes

@@ -10,9 +10,9 @@ from stowplan.cli.groups import grouped, only
 from stowplan.models.options import Options
 
 Nodes = Annotated[int, typer.Option("--nodes", min=1, max=100_000, help="Number of nodes.")]
-Pods = Annotated[int, typer.Option("--pods", min=0, max=1_000_000, help="Number of pods, DaemonSets not counted.")]
+Pods = Annotated[int, typer.Option("--pods", min=0, max=1_000_000, help="Number of pods, not counting DaemonSets.")]
 Fill = Annotated[
-    float, typer.Option("--fill", min=0.01, max=2.0, help="Share of the CPU that the pods request, about.")
+    float, typer.Option("--fill", min=0.01, max=2.0, help="Approximate share of the CPU that the pods request.")
 ]
 
 

@@ -24,7 +24,7 @@ SolutionFile = Annotated[
     typer.Option(
         "--solution",
         metavar="FILE",
-        help="The way to this solution, which solve -o json printed, instead of solving.",
+        help="Plan the moves to this solution, the output of solve -o json, instead of solving.",
         show_default=False,
         rich_help_panel=PROBLEM,
     ),
@@ -33,7 +33,7 @@ Steer = Annotated[
     SteeringMode,
     typer.Option(
         "--steer",
-        help="none: arrange the plan so that kube-scheduler, left alone, does most of it; takes as long again.",
+        help="none: arrange the plan for a cluster without steering; doubles the time.",
         rich_help_panel=PROBLEM,
     ),
 ]
@@ -58,7 +58,7 @@ def plan(
     quiet: opt.Quiet = False,
     detailed_exitcode: opt.DetailedExit = False,
 ) -> None:
-    """Find the best placement that can be reached, and the way there, wave by wave; -o json is for executors."""
+    """Find the best reachable placement, and plan its moves in waves; -o json is for executors."""
     from stowplan.cli.session import emit, found, load_snapshot, warn_of_idle_freezes
     from stowplan.models.errors import InputError
     from stowplan.planning.plan import make_plan

@@ -17,17 +17,17 @@ class Steering(StrEnum):
     FILTER = "filter"
 
 
-Bind = Annotated[str, typer.Option("--bind", metavar="HOST:PORT", help="Where to listen; port 0 is any free one.")]
+Bind = Annotated[str, typer.Option("--bind", metavar="HOST:PORT", help="Address to listen on; port 0 is any free one.")]
 ServingMode = Annotated[
     Steering,
-    typer.Option("--mode", help="prioritize: the node is preferred to all others. filter: the pod may have no other."),
+    typer.Option("--mode", help="prioritize: prefer the planned node. filter: allow no other node."),
 ]
 State = Annotated[
     str | None,
     typer.Option(
         "--state",
         metavar="FILE",
-        help="Where it is kept who holds which token; PLAN-ID.leases in the working directory if not given.",
+        help="File that records which pod holds which token. Default: PLAN-ID.leases in the working directory.",
         show_default=False,
     ),
 ]
@@ -40,7 +40,7 @@ TLSClientCA = Annotated[
     typer.Option(
         "--tls-client-ca",
         metavar="FILE",
-        help="Serve only clients whose certificate this authority has signed.",
+        help="Accept only clients with a certificate of this authority, in PEM.",
         show_default=False,
     ),
 ]
@@ -50,7 +50,7 @@ LeaseSeconds = Annotated[
         "--lease",
         min=1.0,
         metavar="SECONDS",
-        help="A pod that cannot have its node and is not asked about for so long loses its token.",
+        help="Seconds without a request about a pod after which its lease ends.",
     ),
 ]
 Patience = Annotated[
@@ -59,12 +59,12 @@ Patience = Annotated[
         "--patience",
         min=1.0,
         metavar="SECONDS",
-        help="A pod that is held back for its node, and cannot have it for so long, may have any.",
+        help="Seconds after which a pod that must wait for its node may use any.",
     ),
 ]
 MaxBody = Annotated[
     str,
-    typer.Option("--max-body", metavar="QUANTITY", help="A question of more bytes is refused."),
+    typer.Option("--max-body", metavar="QUANTITY", help="Maximum size of a request."),
 ]
 
 
@@ -80,7 +80,7 @@ def serve(
     patience: Patience = 300.0,
     max_body: MaxBody = "64Mi",
 ) -> None:
-    """Steer replacements to their nodes: a scheduler extender that hands out the plan's tokens over HTTP."""
+    """Serve a plan as a scheduler extender that steers replacements to their nodes."""
     from stowplan.documents.plan import read_plan
     from stowplan.serving.run import byte_count, run_server
     from stowplan.serving.server import Serving

@@ -15,7 +15,7 @@ from stowplan.models.options import Options
 from stowplan.models.settings import Settings, concerns_scheduler
 
 Everything = Annotated[
-    bool, typer.Option("--all", help="Place every free pod anew, from an empty cluster.", rich_help_panel=PROBLEM)
+    bool, typer.Option("--all", help="Place every free pod anew; only fixed pods stay.", rich_help_panel=PROBLEM)
 ]
 
 
@@ -30,7 +30,7 @@ def simulate(
     record: opt.Record = None,
     output: opt.Output = Format.TABLE,
 ) -> None:
-    """Let kube-scheduler place the pending pods, or with --all every pod that is free to move."""
+    """Let kube-scheduler place the pending pods, or with --all every free pod."""
     from stowplan.answers.solve import fixed, today
     from stowplan.answers.validate import record_simulation
     from stowplan.cli.session import emit, load_snapshot, warn, warn_of_idle_freezes

@@ -13,11 +13,13 @@ from stowplan.cli.groups import grouped
 
 SnapshotFile = Annotated[
     str,
-    typer.Option("--output", "-o", metavar="FILE", help="Where to write it, as .json or .json.gz; - prints it."),
+    typer.Option("--output", "-o", metavar="FILE", help="File to write, .json or .json.gz; - prints it."),
 ]
 ChunkSize = Annotated[
     int,
-    typer.Option("--chunk-size", min=0, help="Objects a request; 0 asks for all at once.", rich_help_panel=CLUSTER),
+    typer.Option(
+        "--chunk-size", min=0, help="Number of objects in each request; 0 for all at once.", rich_help_panel=CLUSTER
+    ),
 ]
 
 
@@ -29,7 +31,7 @@ def snapshot(
     chunk_size: ChunkSize = 500,
     quiet: opt.Quiet = False,
 ) -> None:
-    """Write all that stowplan reads of a live cluster to a file."""
+    """Write everything that stowplan reads from a live cluster to a file."""
     from pathlib import Path
 
     from stowplan.cli.session import warn

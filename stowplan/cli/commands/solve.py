@@ -25,7 +25,7 @@ def solve(
     quiet: opt.Quiet = False,
     detailed_exitcode: opt.DetailedExit = False,
 ) -> None:
-    """Find the best placement, with a proof or a gap; -o json is what verify reads."""
+    """Find the best placement, with a proof or a gap; verify reads its -o json."""
     from stowplan.answers.solve import solve_snapshot
     from stowplan.cli.progress import reported
     from stowplan.cli.session import emit, load_snapshot, stoppable, warn_of_idle_freezes

@@ -26,7 +26,9 @@ Traces = Annotated[
         show_default=False,
     ),
 ]
-Show = Annotated[int, typer.Option("--show", min=0, help="How many differences to show.", rich_help_panel=OUTPUT)]
+Show = Annotated[
+    int, typer.Option("--show", min=0, help="Maximum number of differences to show.", rich_help_panel=OUTPUT)
+]
 
 
 @grouped
@@ -41,7 +43,7 @@ def validate(
     output: opt.Output = Format.TABLE,
     quiet: opt.Quiet = False,
 ) -> None:
-    """Run recorded scheduler decisions through the framework; exit 1 if any comes out differently."""
+    """Repeat recorded scheduler decisions in the framework; exit 1 if any of them differs."""
     from pathlib import Path
 
     from stowplan.answers.validate import validate

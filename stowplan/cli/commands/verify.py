@@ -21,7 +21,7 @@ DocumentPath = Annotated[
     str,
     typer.Argument(
         metavar="DOCUMENT",
-        help="What solve, compare, plan, drain or fit printed with -o json: a file, or - for standard input.",
+        help="Output of solve, compare, plan, drain, or fit with -o json: a file, or - for standard input.",
         show_default=False,
     ),
 ]
@@ -35,7 +35,7 @@ def verify(
     skip_unknown_nodes: opt.SkipUnknownNodes = False,
     output: opt.Output = Format.TABLE,
 ) -> None:
-    """Check a solution or a plan against a snapshot, the same or a newer one; exit 1 if it does not hold."""
+    """Check a solution or a plan against a snapshot, the same or a newer one; exit 1 if it is not valid."""
     from stowplan.cli.session import load_snapshot
     from stowplan.documents.reading import require_config
     from stowplan.models.plan import Plan
