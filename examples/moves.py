@@ -6,8 +6,7 @@ import sys
 import stowplan
 
 snapshot = stowplan.load(sys.argv[1:])
-compiled = stowplan.make_problem(snapshot, stowplan.Settings(objective="balance"))
-solution = stowplan.solve_snapshot(compiled, stowplan.Options(time_limit=5))
+solution = stowplan.solve(snapshot, stowplan.Settings(objective="balance"), stowplan.Options(time_limit=5))
 for move in solution.moves:
     print(json.dumps({"pod": move.pod.key, "from": move.source or None, "to": move.target or None}))
 print(f"{solution.status}, {len(solution.moves)} moves", file=sys.stderr)

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+import os
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import IO, TypeAlias
 
-from stowplan.instances.documents import nothing_to_read, read_documents
+from stowplan.instances.documents import Document, decoded, nothing_to_read, read_documents
 from stowplan.instances.manifests import read_snapshot
 from stowplan.instances.openb import is_openb, read_openb
+from stowplan.models.errors import InputError
 from stowplan.models.snapshot import Snapshot
 
+Source: TypeAlias = str | os.PathLike[str] | IO[bytes] | IO[str]
+"""A path, ``-`` for standard input, or an open file."""
 
-def load(paths: Sequence[str], *, skip_unknown_nodes: bool = False) -> Snapshot:
+
+def load(*sources: Source | Iterable[Source], skip_unknown_nodes: bool = False) -> Snapshot:
     """Read a snapshot from files, directories or standard input (``-``).
 
     The format is recognised by content: what ``kubectl`` prints (JSON or YAML, plain or gzip), or an openb trace: two
@@ -20,6 +26,8 @@ def load(paths: Sequence[str], *, skip_unknown_nodes: bool = False) -> Snapshot:
 
     Parameters
     ----------
+    sources
+        Paths and open files, one by one or in lists.
     skip_unknown_nodes
         Leave out pods that are bound to a node the input does not hold, instead of refusing them.
 
@@ -28,7 +36,7 @@ def load(paths: Sequence[str], *, skip_unknown_nodes: bool = False) -> Snapshot:
     InputError
         With file, object and field of the first thing that cannot be used.
     """
-    documents = read_documents(paths)
+    documents = (document for source in _one_by_one(sources) for document in _documents(source))
     first = next(documents, None)
     if first is None:
         return read_snapshot(iter(()))
@@ -38,3 +46,24 @@ def load(paths: Sequence[str], *, skip_unknown_nodes: bool = False) -> Snapshot:
             raise nothing_to_read(str(Path(first.name).parent))
         return read_openb(tables)
     return read_snapshot(itertools.chain([first], documents), skip_unknown_nodes=skip_unknown_nodes)
+
+
+def _one_by_one(sources: Iterable[Source | Iterable[Source]]) -> Iterator[Source]:
+    for source in sources:
+        # Files are iterable too, line by line.
+        if isinstance(source, str | os.PathLike) or hasattr(source, "read"):
+            yield source  # type: ignore[misc]
+        elif isinstance(source, Iterable):
+            yield from source
+        else:
+            raise InputError(f"{source!r} is neither a path nor an open file")
+
+
+def _documents(source: Source) -> Iterator[Document]:
+    if isinstance(source, str | os.PathLike):
+        return read_documents([os.fspath(source)])
+    if not hasattr(source, "read"):
+        raise InputError(f"{source!r} is neither a path nor an open file")
+    name = str(getattr(source, "name", "open file"))
+    data = source.read()
+    return iter([Document(name, decoded(name, data.encode() if isinstance(data, str) else data))])

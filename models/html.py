@@ -1,4 +1,4 @@
-"""Small tables for notebooks."""
+"""Values as notebooks and interactive sessions show them."""
 
 from __future__ import annotations
 
@@ -11,6 +11,11 @@ def html_table(title: str, rows: Iterable[Sequence[object]], header: Sequence[ob
     head = f"<thead>{_row(header, 'th')}</thead>" if header else ""
     body = "".join(_row(row, "td") for row in rows)
     return f"<table><caption>{escape(title)}</caption>{head}<tbody>{body}</tbody></table>"
+
+
+def number(value: float | None) -> str:
+    """Write a number for a reader; nothing for ``None``."""
+    return "" if value is None else f"{value:,.6g}" if abs(value) < 1_000_000 else f"{value:,.0f}"
 
 
 def _row(cells: Sequence[object], tag: str) -> str:

@@ -1,9 +1,9 @@
 """stowplan: a provably good placement of all pods of a Kubernetes cluster, beside what kube-scheduler would do.
 
 >>> import stowplan
->>> snapshot = stowplan.load(["dump.json"])  # doctest: +SKIP
->>> compiled = stowplan.make_problem(snapshot, stowplan.Settings(objective="balance"))  # doctest: +SKIP
->>> solution = stowplan.solve_snapshot(compiled, stowplan.Options(time_limit=20))  # doctest: +SKIP
+>>> snapshot = stowplan.load("dump.json")  # doctest: +SKIP
+>>> settings = stowplan.Settings(objective="balance", max_moves=20)  # doctest: +SKIP
+>>> solution = stowplan.solve(snapshot, settings, stowplan.Options(time_limit=20))  # doctest: +SKIP
 
 Names are imported when they are first used, so that importing the package costs nothing.
 """
@@ -12,75 +12,59 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from stowplan.answers.compare import Comparison, compare
+    from stowplan.answers.compare import Comparison
+    from stowplan.answers.frontier import Frontier
     from stowplan.answers.measures import Measures, measure
-    from stowplan.answers.solve import Solution, solve_snapshot
+    from stowplan.answers.solve import Solution
     from stowplan.answers.verify_plan import PlanVerification, verify_plan
     from stowplan.answers.verify_solution import Verification, verify
+    from stowplan.api import compare, drain, fit, frontier, plan, solve
     from stowplan.documents.comparison import ComparisonDocument, comparison_document
     from stowplan.documents.solution import SolutionDocument, solution_document
     from stowplan.instances.load import load
     from stowplan.instances.synthetic import synthetic_snapshot
+    from stowplan.models.assignment import Assignment
     from stowplan.models.errors import InputError, StowplanError
-    from stowplan.models.objective import PRESETS, Objective, TierSettings
     from stowplan.models.limits import LimitsDocument
+    from stowplan.models.objective import PRESETS, Objective, TierSettings
+    from stowplan.models.options import Options
     from stowplan.models.plan import Plan
     from stowplan.models.result import Outcome, Status, TierOutcome
+    from stowplan.models.settings import Settings, SettingsDocument
     from stowplan.models.snapshot import Snapshot
     from stowplan.models.stop import Stop
-    from stowplan.optimizer.portfolio import Options
-    from stowplan.planning.plan import Planned, make_plan
-    from stowplan.settings.terms import Terms
-    from stowplan.plans.move import Move
+    from stowplan.optimizer.backend import Backend, ProcessBackend, SerialBackend
+    from stowplan.planning.drain import Drained
+    from stowplan.planning.fit import Fitted
+    from stowplan.planning.plan import Planned
     from stowplan.plugins_compat.compiler.compile import Compiled
     from stowplan.plugins_compat.simulate import Simulation, simulate
-    from stowplan.models.settings import Settings
     from stowplan.settings.problem import make_problem, make_profile
-
-_HOMES = {
-    "stowplan.instances.load": ("load",),
-    "stowplan.instances.synthetic": ("synthetic_snapshot",),
-    "stowplan.models.errors": ("InputError", "StowplanError"),
-    "stowplan.models.objective": ("PRESETS", "Objective", "TierSettings"),
-    "stowplan.models.plan": ("Plan",),
-    "stowplan.models.limits": ("LimitsDocument",),
-    "stowplan.models.result": ("Outcome", "Status", "TierOutcome"),
-    "stowplan.models.snapshot": ("Snapshot",),
-    "stowplan.models.stop": ("Stop",),
-    "stowplan.optimizer.portfolio": ("Options",),
-    "stowplan.plugins_compat.compiler.compile": ("Compiled",),
-    "stowplan.plugins_compat.simulate": ("Simulation", "simulate"),
-    "stowplan.answers.compare": ("Comparison", "compare"),
-    "stowplan.documents.comparison": ("ComparisonDocument", "comparison_document"),
-    "stowplan.documents.solution": ("SolutionDocument", "solution_document"),
-    "stowplan.models.settings": ("Settings",),
-    "stowplan.settings.problem": ("make_problem", "make_profile"),
-    "stowplan.answers.measures": ("Measures", "measure"),
-    "stowplan.answers.verify_plan": ("PlanVerification", "verify_plan"),
-    "stowplan.planning.plan": ("Planned", "make_plan"),
-    "stowplan.settings.terms": ("Terms",),
-    "stowplan.answers.solve": ("Solution", "solve_snapshot"),
-    "stowplan.answers.verify_solution": ("Verification", "verify"),
-    "stowplan.plans.move": ("Move",),
-}
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+    from stowplan.settings.terms import Terms
 
 __all__ = [
     "PRESETS",
+    "Assignment",
+    "Backend",
     "Comparison",
     "ComparisonDocument",
     "Compiled",
+    "Drained",
+    "Fitted",
+    "Frontier",
     "InputError",
     "LimitsDocument",
     "Measures",
-    "Move",
     "Objective",
     "Options",
     "Outcome",
     "Plan",
     "PlanVerification",
     "Planned",
+    "ProcessBackend",
+    "SerialBackend",
     "Settings",
+    "SettingsDocument",
     "Simulation",
     "Snapshot",
     "Solution",
@@ -94,18 +78,55 @@ __all__ = [
     "Verification",
     "compare",
     "comparison_document",
+    "drain",
+    "fit",
+    "frontier",
     "load",
-    "make_plan",
     "make_problem",
     "make_profile",
     "measure",
+    "plan",
     "simulate",
     "solution_document",
-    "solve_snapshot",
+    "solve",
     "synthetic_snapshot",
     "verify",
     "verify_plan",
 ]
+
+_HOMES = {
+    "stowplan.answers.compare": ("Comparison",),
+    "stowplan.answers.frontier": ("Frontier",),
+    "stowplan.answers.measures": ("Measures", "measure"),
+    "stowplan.answers.solve": ("Solution",),
+    "stowplan.answers.verify_plan": ("PlanVerification", "verify_plan"),
+    "stowplan.answers.verify_solution": ("Verification", "verify"),
+    "stowplan.api": ("compare", "drain", "fit", "frontier", "plan", "solve"),
+    "stowplan.documents.comparison": ("ComparisonDocument", "comparison_document"),
+    "stowplan.documents.solution": ("SolutionDocument", "solution_document"),
+    "stowplan.instances.load": ("load",),
+    "stowplan.instances.synthetic": ("synthetic_snapshot",),
+    "stowplan.models.assignment": ("Assignment",),
+    "stowplan.models.errors": ("InputError", "StowplanError"),
+    "stowplan.models.limits": ("LimitsDocument",),
+    "stowplan.models.objective": ("PRESETS", "Objective", "TierSettings"),
+    "stowplan.models.options": ("Options",),
+    "stowplan.models.plan": ("Plan",),
+    "stowplan.models.result": ("Outcome", "Status", "TierOutcome"),
+    "stowplan.models.settings": ("Settings", "SettingsDocument"),
+    "stowplan.models.snapshot": ("Snapshot",),
+    "stowplan.models.stop": ("Stop",),
+    "stowplan.optimizer.backend": ("Backend", "ProcessBackend", "SerialBackend"),
+    "stowplan.planning.drain": ("Drained",),
+    "stowplan.planning.fit": ("Fitted",),
+    "stowplan.planning.plan": ("Planned",),
+    "stowplan.plugins_compat.compiler.compile": ("Compiled",),
+    "stowplan.plugins_compat.simulate": ("Simulation", "simulate"),
+    "stowplan.settings.problem": ("make_problem", "make_profile"),
+    "stowplan.settings.terms": ("Terms",),
+}
+"""Where each name is imported from; a test holds it against the imports above."""
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:

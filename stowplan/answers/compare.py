@@ -57,7 +57,7 @@ class Comparison:
         return figures(self.solution.outcome.tiers, [column.measures for column in self.columns])
 
     def __repr__(self) -> str:
-        return f"<Comparison of {', '.join(column.name for column in self.columns)}: {self.solution!r}>"
+        return f"<Comparison of {len(self.columns)} placements: {self.solution!r}>"
 
     def _repr_html_(self) -> str:
         rows = [
@@ -66,7 +66,7 @@ class Comparison:
             if not figure.detail
         ]
         header = ("", *(column.name for column in self.columns), "bound")
-        return html_table(f"{self.solution.status}, {len(self.solution.moves)} moves", rows, header)
+        return html_table(f"{self.solution.status}, {plural(self.solution.evaluation.moves, 'move')}", rows, header)
 
     def column(self, name: str) -> Measures | None:
         """Return the figures of a placement by name."""

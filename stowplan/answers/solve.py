@@ -89,7 +89,7 @@ class Solution:
 
     def __repr__(self) -> str:
         tiers = ", ".join(f"{tier.tier.name} {number(tier.tier.shown(tier.value))}" for tier in self.outcome.tiers)
-        return f"<Solution {self.status}: {plural(len(self.moves), 'move')}; {tiers}>"
+        return f"<Solution {self.status}: {plural(self.evaluation.moves, 'move')}; {tiers}>"
 
     def _repr_html_(self) -> str:
         rows = [
@@ -102,7 +102,9 @@ class Solution:
             )
             for tier, before in zip(self.outcome.tiers, self.before.values, strict=True)
         ]
-        title = f"{self.status}, {plural(len(self.moves), 'move')}, {len(self.waiting)} pods unscheduled"
+        title = (
+            f"{self.status}, {plural(self.evaluation.moves, 'move')}, {plural(len(self.waiting), 'pod')} unscheduled"
+        )
         return html_table(title, rows, ("tier", "today", "solution", "bound", "status"))
 
 

@@ -223,6 +223,7 @@ def _parameter(name: str, base: Any, notes: list[Any], option: Option, default: 
         for limit, word in LIMITS.items()
         if hasattr(part, limit) and option.read is None
     }
+    kind: Any
     if option.read is not None:
         kind, default = (str | None if default is None else str), None if default is None else option.write(default)
     elif get_origin(base) is tuple:

@@ -8,12 +8,14 @@ from functools import cached_property
 
 from stowplan.answers.solve import Solution, solve_snapshot, today
 from stowplan.models.assignment import Assignment
+from stowplan.models.html import html_table, number
 from stowplan.models.kubernetes import Pod
 from stowplan.models.plan import Plan, PlanTier
 from stowplan.models.result import TRIVIAL, Status, TierOutcome, revalued
 from stowplan.models.settings import Executor, Settings
 from stowplan.models.snapshot import Snapshot, tied
 from stowplan.models.stop import Stop
+from stowplan.models.words import plural
 from stowplan.optimizer.backend import Backend
 from stowplan.optimizer.evaluate import Evaluator
 from stowplan.optimizer.portfolio import Options
@@ -69,6 +71,17 @@ class Planned:
         problem = self.compiled
         violations = Evaluator(problem.problem).evaluate(problem.placement(self.assignment)).violations
         return Unresolved(len(violations), sum(pod.key not in self.assignment for pod in problem.pods))
+
+    def __repr__(self) -> str:
+        moves, waves = sum(len(wave.moves) for wave in self.plan.waves), len(self.plan.waves)
+        return f"<Planned {self.plan.id}: {plural(moves, 'move')} in {plural(waves, 'wave')}, {self.plan.status}>"
+
+    def _repr_html_(self) -> str:
+        plan = self.plan
+        tiers = [(tier.name, number(tier.before), number(tier.after), number(tier.bound)) for tier in plan.tiers]
+        waves = [(f"wave {wave.number}", f"{plural(len(wave.moves), 'move')}") for wave in plan.waves]
+        table = html_table(f"{plan.id}, {plan.status}", tiers, ("tier", "today", "plan", "bound"))
+        return table + html_table(plural(len(plan.waves), "wave"), waves)
 
 
 def planning_problem(snapshot: Snapshot, settings: Settings, terms: Terms) -> Compiled:

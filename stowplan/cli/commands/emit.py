@@ -21,25 +21,25 @@ class Target(StrEnum):
     PIN = "pin"
 
 
-To = Annotated[Target, typer.Option("--to", help="Who carries the plan out.", show_default=False)]
+To = Annotated[Target, typer.Option("--to", help="Tool that carries out the plan.", show_default=False)]
 Folder = Annotated[
     str | None,
     typer.Option(
         "--directory",
         "-d",
         metavar="FOLDER",
-        help="Write files there instead of printing them.",
+        help="Folder to write files to, instead of printing them.",
         show_default=False,
         rich_help_panel=OUTPUT,
     ),
 ]
-Force = Annotated[bool, typer.Option("--force", help="Write over files that are there.", rich_help_panel=OUTPUT)]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite existing files.", rich_help_panel=OUTPUT)]
 PlanSnapshotPaths = Annotated[
     list[str] | None,
     typer.Option(
         "--snapshot",
         metavar="SNAPSHOT",
-        help="The dump that the plan was made from, for whole pods (descheduler, koordinator); repeatable.",
+        help="The dump that the plan was made from (for descheduler, koordinator); repeatable.",
         show_default=False,
     ),
 ]
@@ -48,17 +48,17 @@ Image = Annotated[
 ]
 JobNamespace = Annotated[
     str | None,
-    typer.Option("--namespace", "-n", help="Where the descheduler's Jobs run.", show_default="kube-system"),
+    typer.Option("--namespace", "-n", help="Namespace of the descheduler's Jobs.", show_default="kube-system"),
 ]
 ExtenderURL = Annotated[
     str | None,
-    typer.Option("--url", help="Where the scheduler finds stowplan serve.", show_default="http://127.0.0.1:8888/v1"),
+    typer.Option("--url", help="URL of stowplan serve for the scheduler.", show_default="http://127.0.0.1:8888/v1"),
 ]
 AddTo = Annotated[
     str | None,
     typer.Option(
         "--config",
-        help="A KubeSchedulerConfiguration that the extender is added to.",
+        help="A KubeSchedulerConfiguration to add the extender to.",
         show_default=False,
     ),
 ]
@@ -75,7 +75,7 @@ def emit(
     url: ExtenderURL = None,
     config: AddTo = None,
 ) -> None:
-    """Write a plan as what carries it out: a script, manifests, a scheduler configuration."""
+    """Write a plan as a script, as manifests, or as a scheduler configuration."""
     from datetime import UTC, datetime
     from pathlib import Path
 
@@ -102,8 +102,8 @@ def emit(
     if folder is None:
         print(as_text(emission), end="")
     else:
-        for path in write_folder(emission, Path(folder), force):
-            print(path)
+        for written in write_folder(emission, Path(folder), force):
+            print(written)
     for note in (*remarks(document, to.value, choices, datetime.now(UTC)), *emission.notes):
         warn(note)
     sys.stdout.flush()

@@ -18,7 +18,7 @@ Steer = Annotated[
     SteeringMode,
     typer.Option(
         "--steer",
-        help="none: kube-scheduler alone decides. extender: it also asks the extender that prefers the planned nodes.",
+        help="none: kube-scheduler decides alone. extender: it also asks the extender that prefers the planned nodes.",
         rich_help_panel=PROBLEM,
     ),
 ]
@@ -37,7 +37,7 @@ def replay(
     options: Annotated[Options, only("seed")],
     output: opt.Output = Format.TABLE,
 ) -> None:
-    """Carry a plan out on a simulated cluster: where do its pods land, with kube-scheduler left alone, or steered?"""
+    """Carry out a plan on a simulated cluster, and report where its pods land."""
     from stowplan.cli.session import emit, load_snapshot, stoppable
     from stowplan.documents.plan import read_plan
     from stowplan.documents.reading import require_config
@@ -50,13 +50,14 @@ def replay(
 
     plan = read_plan(path)
     made_with = plan.settings
+    scheduler = settings.scheduler
     if release is None:
         require_config(made_with, config, path)
-        release, scheduler = made_with.release, settings.scheduler or made_with.scheduler
-    else:
-        scheduler = settings.scheduler
+        scheduler = scheduler or made_with.scheduler
     snapshot = load_snapshot(paths, skip_unknown_nodes)
-    settings = settings.model_copy(update={"release": release, "config": config, "scheduler": scheduler})
+    settings = settings.model_copy(
+        update={"release": release or made_with.release, "config": config, "scheduler": scheduler}
+    )
     with stoppable("after the wave under way") as stop:
         try:
             replay = replay_plan(

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from stowplan.cli import run
-from stowplan.cli.carrying_options import Target
+from stowplan.cli.commands.emit import Target
 from stowplan.documents.plan import read_plan
 from stowplan.emitters.registry import EMITTERS
 from stowplan.models.errors import InputError

@@ -1,0 +1,222 @@
+"""The Python interface: names, sources of snapshots, who computes, what a session shows."""
+
+from __future__ import annotations
+
+import ast
+import gzip
+import io
+import json
+from collections.abc import Iterable, Iterator
+from html.parser import HTMLParser
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import stowplan
+from stowplan.optimizer.cpsat.task import Answer, Task
+from stowplan.optimizer.deadline import Deadline
+from tests.support.clusters import node, pod
+from tests.support.malformed import listed
+
+QUICK = stowplan.Options(time_limit=1, deterministic=True)
+CONTENT = json.dumps(
+    listed(
+        node("n1"), node("n2"), *(pod(f"p{i}", "n1", cpu="500m", owner="ReplicaSet/p") for i in range(5)), pod("new")
+    )
+)
+
+
+@pytest.fixture
+def dump(tmp_path: Path) -> Path:
+    path = tmp_path / "dump.json"
+    path.write_text(CONTENT)
+    return path
+
+
+# -- names ----------------------------------------------------------------------------------------------------
+
+
+def imported_for_types() -> dict[str, str]:
+    """Return the module of each name that the package imports for type checkers."""
+    tree = ast.parse(Path(stowplan.__file__).read_text(encoding="utf-8"))
+    (block,) = (part for part in tree.body if isinstance(part, ast.If))
+    return {
+        alias.name: part.module or "" for part in block.body if isinstance(part, ast.ImportFrom) for alias in part.names
+    }
+
+
+def test_names_are_said_alike_to_readers_loaders_and_type_checkers() -> None:
+    assert sorted(stowplan.__all__) == sorted(set(stowplan.__all__)) == sorted(imported_for_types())
+    assert imported_for_types() == stowplan._HOME_OF
+
+
+@pytest.mark.parametrize("name", stowplan.__all__)
+def test_every_name_is_there(name: str) -> None:
+    assert getattr(stowplan, name) is getattr(import_module(stowplan._HOME_OF[name]), name)
+    assert name in dir(stowplan)
+
+
+def test_other_names_are_not() -> None:
+    with pytest.raises(AttributeError, match="nothing_of_the_kind"):
+        _ = stowplan.nothing_of_the_kind
+
+
+# -- sources --------------------------------------------------------------------------------------------------
+
+
+def test_a_snapshot_is_loaded_from_whatever_names_it(dump: Path) -> None:
+    packed = dump.with_suffix(".json.gz")
+    packed.write_bytes(gzip.compress(CONTENT.encode()))
+    expected = stowplan.load(str(dump)).fingerprint
+    with dump.open("rb") as binary, dump.open(encoding="utf-8") as text, packed.open("rb") as zipped:
+        for source in (dump, [dump], (str(dump),), iter([dump]), binary, text, zipped, io.StringIO(CONTENT), [packed]):
+            assert stowplan.load(source).fingerprint == expected  # type: ignore[arg-type]
+
+
+def test_several_sources_are_one_snapshot(dump: Path, tmp_path: Path) -> None:
+    more = tmp_path / "more.json"
+    more.write_text(json.dumps(listed(pod("other", "n1"))))
+    for sources in ([dump, more], [[dump, str(more)]], [dump, io.StringIO(more.read_text())]):
+        assert {p.metadata.name for p in stowplan.load(*sources).pods} >= {"p0", "new", "other"}  # type: ignore[arg-type]
+
+
+def test_a_string_is_one_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not one path a letter: the first of these is a folder."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(stowplan.InputError, match=r"^/no-such-file\.json: no such file$"):
+        stowplan.load("/no-such-file.json")
+
+
+@pytest.mark.parametrize("source", [3, None, [3], [["dump.json"]]])
+def test_what_names_nothing_is_refused(source: Any) -> None:
+    with pytest.raises(stowplan.InputError, match=r"is neither a path nor an open file$"):
+        stowplan.load(source)
+
+
+def test_an_open_file_is_named_in_errors(tmp_path: Path) -> None:
+    path = tmp_path / "broken.json"
+    path.write_text('{"kind": "Node", "apiVersion": "v1", "metadata": {}}')
+    with path.open() as file, pytest.raises(stowplan.InputError) as refused:
+        stowplan.load(file)
+    assert str(refused.value).startswith(f"{path}: ")
+
+
+# -- who computes ---------------------------------------------------------------------------------------------
+
+
+class Counting(stowplan.SerialBackend):
+    """Works here, and says how often it was asked."""
+
+    def __init__(self) -> None:
+        super().__init__(stowplan.Stop())
+        self.asked = 0
+
+    def stream(self, tasks: Iterable[Task], deadline: Deadline | None = None) -> Iterator[Answer]:
+        self.asked += 1
+        return super().stream(tasks, deadline)
+
+
+@pytest.fixture(scope="module")
+def crowd() -> stowplan.Snapshot:
+    """A cluster whose optimum is not found before sub-problems are asked for."""
+    return stowplan.synthetic_snapshot(30, 300, seed=1)
+
+
+def test_a_backend_of_one_s_own_works_on_sub_problems_of_every_search(crowd: stowplan.Snapshot) -> None:
+    settings = stowplan.Settings(executor="eviction-api")
+    waiting = [p.key for p in crowd.pods if not p.node_name][:1]
+    asked = {}
+    for name, search in {
+        "solve": lambda backend: stowplan.solve(crowd, settings, QUICK, backend=backend),
+        "compare": lambda backend: stowplan.compare(crowd, settings, QUICK, backend=backend, scores=False),
+        "frontier": lambda backend: stowplan.frontier(crowd, settings, QUICK, limits=[], backend=backend),
+        "plan": lambda backend: stowplan.plan(crowd, settings, QUICK, backend=backend),
+        "drain": lambda backend: stowplan.drain(crowd, [crowd.nodes[0].name], settings, QUICK, backend=backend),
+        "fit": lambda backend: stowplan.fit(crowd, waiting, settings, QUICK, backend=backend),
+    }.items():
+        if name == "fit" and not waiting:
+            continue
+        backend = Counting()
+        search(backend)
+        asked[name] = backend.asked
+    assert all(asked.values()), asked
+    assert "fit" in asked
+
+
+def test_functions_do_what_commands_do(dump: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from stowplan.cli import run
+
+    snapshot = stowplan.load(dump)
+    settings = stowplan.Settings(objective="pack", max_moves=2)
+    assert run(["solve", str(dump), "-O", "pack", "--max-moves", "2", "-t", "1", "--deterministic", "-o", "json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    document = stowplan.solution_document(stowplan.solve(snapshot, settings, QUICK), settings)
+    found = json.loads(document.model_dump_json(by_alias=True))
+    assert {**printed, "seconds": 0} == {**found, "seconds": 0}
+    assert run(["plan", str(dump), "-O", "pack", "--max-moves", "2", "-t", "1", "--deterministic", "-o", "json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    made = json.loads(stowplan.plan(snapshot, settings, QUICK).plan.model_dump_json(by_alias=True))
+    assert printed["waves"]
+    assert {key: value for key, value in printed.items() if key not in ("id", "createdAt", "expiresAt", "tokens")} == {
+        key: value for key, value in made.items() if key not in ("id", "createdAt", "expiresAt", "tokens")
+    }
+
+
+# -- what a session shows -------------------------------------------------------------------------------------
+
+
+class Cells(HTMLParser):
+    """Reads tables; raises for a tag that is not closed."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.cells: list[str] = []
+        self.feed(text)
+        self.close()
+        assert not self.open
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        self.open.append(tag)
+        if tag in ("td", "th", "caption"):
+            self.cells.append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.cells[-1] += data
+
+
+def test_results_are_short_to_read_and_are_tables_in_notebooks(dump: Path) -> None:
+    snapshot = stowplan.load(dump)
+    settings = stowplan.Settings(max_moves=3)
+    comparison = stowplan.compare(snapshot, settings, QUICK)
+    planned = stowplan.plan(snapshot, settings, QUICK)
+    shown: list[tuple[Any, list[str]]] = [
+        (snapshot, ["nodes", "2", "pods", "6"]),
+        (settings, ["max_moves", "3"]),
+        (comparison.solution, ["tier", "bound", "imbalance", "OPTIMAL"]),
+        (comparison, ["today", "stowplan", "moves", "imbalance"]),
+        (planned, ["tier", "plan", "wave 1"]),
+    ]
+    assert repr(snapshot) == "<Snapshot: 2 nodes, 6 pods>"
+    for value, words in shown:
+        assert len(repr(value)) < 200
+        assert "\n" not in repr(value)
+        assert set(words) <= set(Cells(value._repr_html_()).cells)
+
+
+def test_everything_in_a_table_is_escaped(tmp_path: Path) -> None:
+    path = tmp_path / "objective.yaml"
+    path.write_text("name: '<b>&'\ntiers:\n- {name: '<script>alert(1)</script>', variance: {cpu: 1}}\n")
+    dump = tmp_path / "dump.json"
+    dump.write_text(CONTENT)
+    snapshot, settings = stowplan.load(dump), stowplan.Settings(objective=str(path))
+    comparison = stowplan.compare(snapshot, settings, QUICK)
+    for value in (comparison, comparison.solution, stowplan.plan(snapshot, settings, QUICK)):
+        html = value._repr_html_()  # type: ignore[attr-defined]
+        assert "<script>" not in html
+        assert "<script>alert(1)</script>" in Cells(html).cells
