@@ -38,7 +38,7 @@ FINE = 10_000
 TICKS = 10_000
 """Units of load in a node of average size, for curves."""
 
-# Deviations from the mean utilisation, in percentage points, at which a squared deviation has its corners.
+# Deviations from the mean utilization, in percentage points, at which a squared deviation has its corners.
 CORNERS = np.concatenate(
     [
         np.arange(0, 2, 0.1),
@@ -51,14 +51,14 @@ CORNERS = np.concatenate(
 
 
 WIDENING = 1.1
-"""Ratio of the distances of neighbouring corners, for nodes overcommitted by more than their capacity."""
+"""Ratio of the distances of neighboring corners, for nodes overcommitted by more than their capacity."""
 
 MOST_LOAD = 1000.0
 """Load of a node, as a fraction of what it offers, of which squares are still taken."""
 
 
 Weigh = Callable[[Pod], float]
-"""Returns what a pod's move weighs, positive and in whole hundredths; pods that it tells apart have other shapes."""
+"""Returns what a pod's move weighs, positive and in whole hundredths; where it differs, signatures do too."""
 
 HUNDREDTHS = 100
 
@@ -283,11 +283,11 @@ def _variance(view: ScoreView, resource: str, weight: float) -> NodeCurve:
         rounded: Ints = np.rint(amount / tick).astype(np.int64)
         return rounded
 
-    # Waiting pods count towards the mean as far as they can stand anywhere, and as far as there is room at all.
-    participation = float((demand * (view.counts - view.waiting)).sum() + held[here].sum())
+    # Waiting pods count towards the mean as far as some node could hold them, and as far as there is capacity at all.
+    placed = float((demand * (view.counts - view.waiting)).sum() + held[here].sum())
     joining = float((demand * view.waiting)[view.placeable].sum())
     offered = float(capacity[here].sum())
-    mean = (participation + min(joining, max(0.0, offered - participation))) / max(1.0, offered)
+    mean = (placed + min(joining, max(0.0, offered - placed))) / max(1.0, offered)
     fullness = view.today[row][here] / capacity[here]
     highest = float(fullness.max(initial=1.0))
     if highest > MOST_LOAD:

@@ -120,7 +120,7 @@ class VolumeBinding(Plugin):
         return not self.release.skips_idle_scores
 
     def score(self, cycle: CycleState, nodes: Ints) -> Ints:
-        """Return 0 for every node."""
+        """Return 0 forevery node."""
         return np.zeros(len(nodes), dtype=np.int64)
 
     def reserve(self, cycle: CycleState, node: int) -> Status | None:
@@ -181,7 +181,7 @@ class VolumeBinding(Plugin):
         return [rule] if rule is not None else []
 
     def _allowed(self, signature: Signature) -> Bools:
-        """``[n]`` the nodes that pods of this shape may use."""
+        """``[n]`` the nodes that pods of this signature may use."""
         if not signature.claims:
             return everywhere(self.state)
         gone = any(claim is None for _, claim in claims_of(self.state.snapshot, signature))
@@ -228,7 +228,7 @@ class VolumeBinding(Plugin):
     # -- volumes ----------------------------------------------------------------------------------------------
 
     def _find(self, signature: Signature) -> Bindings:
-        """Return what every node would do about the shape's claims, as things stand."""
+        """Return what every node would do about the signature's claims, as they are now."""
         found = self._bindings.get(signature.index)
         if found is None:
             claims = [(key, claim) for key, claim in claims_of(self.state.snapshot, signature) if claim is not None]
@@ -246,7 +246,7 @@ class VolumeBinding(Plugin):
         return found
 
     def _shared(self, mask: Bools) -> Bools:
-        """Return the one array that stands for this set of nodes: most pods with claims have the same few."""
+        """Return the one array for this set of nodes: most pods with claims have the same few."""
         return self.state.memo((self.name, mask.tobytes()), lambda: mask)
 
     def _check_bound(self, claims: Sequence[PersistentVolumeClaim]) -> tuple[Bools, Bools]:
@@ -305,7 +305,7 @@ class VolumeBinding(Plugin):
         return volumes
 
     def _candidates(self, key: str, claim: PersistentVolumeClaim) -> list[tuple[int, bool]]:
-        """Return the volumes that the claim may take, best first, as things stand; see `candidates`."""
+        """Return the volumes that the claim may take, best first, as they are now; see `candidates`."""
         volumes = self.state.snapshot.persistent_volumes
         known = self.state.memo((self.name, "candidates", key), lambda: tuple(candidates(volumes, claim, self.release)))
         free = [(v, reserved) for v, reserved in known if self._promised.get(v, key) == key]

@@ -125,8 +125,10 @@ def _scores(columns: Sequence[Measures]) -> list[Figure]:
             ("scores", "total"), "plugin score per pod", "", lambda m: sum(s) if (s := _scored(m).values()) else None
         ),
         *(Figure(("scores", "byPlugin", plugin), f"  {plugin}", "", of(plugin), detail=True) for plugin in plugins),
-        Figure(("scores", "scored"), "  pods scored", "pods", lambda m: m.scores and m.scores.scored, detail=True),
-        Figure(("scores", "pods"), "  of pods", "pods", lambda m: m.scores and m.scores.pods, detail=True),
+        Figure(
+            ("scores", "scored"), "  pods scored", "pods", lambda m: m.scores.scored if m.scores else None, detail=True
+        ),
+        Figure(("scores", "pods"), "  of pods", "pods", lambda m: m.scores.pods if m.scores else None, detail=True),
     ]
 
 

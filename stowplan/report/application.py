@@ -1,22 +1,21 @@
-"""How far a plan is carried out, for people and as rows."""
+"""How far a plan is applied, for people and as rows."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 from rich.text import Text
 
 from stowplan.documents.application import ApplicationDocument, ProgressDocument
 from stowplan.models.words import plural
 from stowplan.report.limits import SHOWN
 from stowplan.report.rows import Row
+from stowplan.report.tables import ARROW, show_names
 
 STAGES = {
-    "waiting": "not begun",
+    "waiting": "not started",
     "asked": "not evicted yet",
     "leaving": "evicted",
     "landed": "as planned",
@@ -33,13 +32,14 @@ def show_application(console: Console, found: ApplicationDocument, *, wide: bool
     if found.dry_run and not found.complete:
         for cordon in found.cordons:
             console.print(Text(f"Would cordon {cordon}"))
-        console.print(Text("Nothing was changed; --yes carries the plan out."))
+        console.print(Text("Nothing was changed; --yes applies the plan."))
     elif not found.complete:
-        console.print(Text(f"The same command goes on from here; the journal is {found.journal}"))
+        console.print(Text(f"Run the same command again to resume; the journal is {found.journal}"))
     if found.moves:
         console.print()
         shown = found.moves if wide else found.moves[:SHOWN]
-        console.print(_table(shown))
+        rows = [_cells(move) for move in shown]
+        show_names(console, ("WAVE", "POD", "FROM", "", "TO", "STATE"), rows, right=("WAVE",))
         if len(shown) < len(found.moves):
             console.print(Text(f"… and {plural(len(found.moves) - len(shown), 'move')} more; -o wide shows all"))
 
@@ -57,26 +57,19 @@ def _headline(found: ApplicationDocument) -> str:
     if set(counts) <= {"waiting"} and found.dry_run:
         return f"Plan {found.plan}: {moves} in {waves}."
     told = ", ".join(f"{counts[stage]} {words}" for stage, words in STAGES.items() if counts[stage])
-    over = "all waves over" if found.complete else f"{found.waves_over} of {waves} over"
+    over = "all waves done" if found.complete else f"{found.waves_over} of {waves} done"
     return f"Plan {found.plan}: {over}; {moves}: {told}."
 
 
-def _table(moves: Sequence[ProgressDocument]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="", padding=(0, 2, 0, 0))
-    for name in ("WAVE", "POD", "FROM", "", "TO", "STATE"):
-        table.add_column(name, justify="right" if name == "WAVE" else "left")
-    for move in moves:
-        arrow = "" if move.source is None and move.target is None else "→"
-        cells = (
-            str(move.wave),
-            f"{move.namespace}/{move.name}",
-            move.source or "(pending)",
-            arrow,
-            move.target or "(none)",
-            _state(move),
-        )
-        table.add_row(*(escape(cell) for cell in cells))
-    return table
+def _cells(move: ProgressDocument) -> tuple[str, ...]:
+    return (
+        str(move.wave),
+        f"{move.namespace}/{move.name}",
+        move.source or "(pending)",
+        "" if move.source is None and move.target is None else ARROW,
+        move.target or "(none)",
+        _state(move),
+    )
 
 
 def _state(move: ProgressDocument) -> str:

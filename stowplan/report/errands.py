@@ -21,11 +21,11 @@ def show_drain(console: Console, drained: Drained, *, wide: bool = False) -> Non
     console.print(Text(drain_headline(drained), style="bold"))
     _list(console, [f"{s.pod.key} on {s.pod.node_name}: {s.reason}" for s in drained.stays], wide)
     if drained.ignored:
-        kinds = ", ".join(f"{count} {kind}" for kind, count in drained.ignored.items())
-        console.print(f"Stay and do not count: {kinds}.", markup=False)
+        kinds = ", ".join(_pods(kind, count) for kind, count in drained.ignored.items())
+        console.print(f"Ignored: {kinds}.", markup=False)
     cordon = drained.planned.plan.cordon
     if cordon:
-        console.print(f"To cordon first: {', '.join(cordon)}.", markup=False)
+        console.print(f"Cordon first: {', '.join(cordon)}.", markup=False)
     console.print()
     show_plan(
         console, drained.planned.plan, drained.planned.compiled.participants, drained.planned.unresolved, wide=wide
@@ -33,17 +33,31 @@ def show_drain(console: Console, drained: Drained, *, wide: bool = False) -> Non
 
 
 def drain_headline(drained: Drained) -> str:
-    """Say in one sentence whether the nodes can be emptied."""
-    nodes = plural(len(drained.nodes), "node")
+    """Say in one sentence whether the nodes can be drained."""
+    nodes = drained.nodes[0] if len(drained.nodes) == 1 else plural(len(drained.nodes), "node")
     moves = plural(len(drained.planned.plan.moves), "move")
     if drained.possible:
         return f"Drains {nodes} with {moves}." if drained.planned.plan.waves else f"Nothing to drain from {nodes}."
-    known = f"it is impossible: {drained.proof}" if drained.proof else "not proven to be impossible"
-    return f"Does not empty {nodes}: {plural(len(drained.stays), 'pod')} left after {moves}; {known}."
+    pods = _pods_on(drained)
+    if drained.proof:
+        have = "has" if len(drained.stays) == 1 else "have"
+        return f"Cannot drain {nodes}: {len(drained.stays)} of {pods} {have} nowhere to go (proven: {drained.proof})."
+    return f"Does not drain {nodes}: {len(drained.stays)} of {pods} left after {moves}; not proven impossible."
+
+
+def _pods_on(drained: Drained) -> str:
+    """Count the pods that are to leave the nodes."""
+    today = drained.planned.compiled.snapshot.assignment.count()
+    return plural(sum(today[node] for node in drained.nodes) - sum(drained.ignored.values()), "pod")
+
+
+def _pods(kind: str, count: int) -> str:
+    """Count pods of a kind that may be called a pod already."""
+    return plural(count, f"{kind.removesuffix(' pod')} pod")
 
 
 def show_fit(console: Console, fitted: Fitted, *, wide: bool = False) -> None:
-    """Print what came of fitting pods in."""
+    """Print what came of making room for pods."""
     console.print(Text(fit_headline(fitted), style="bold"))
     _list(console, [f"{shut.pod.key}: {shut.reason}" for shut in fitted.shut], wide)
     console.print()
@@ -51,13 +65,15 @@ def show_fit(console: Console, fitted: Fitted, *, wide: bool = False) -> None:
 
 
 def fit_headline(fitted: Fitted) -> str:
-    """Say in one sentence whether the pods can be got in."""
+    """Say in one sentence whether there is room for the pods."""
     wanted = plural(len(fitted.wanted), "pod")
     moves = sum(1 for move in fitted.planned.plan.moves if move.kind == "evict")
     if fitted.possible:
-        return f"Fits {wanted} in with {plural(moves, 'move')} of others."
-    known = f"it is impossible: {fitted.proof}" if fitted.proof else "not proven to be impossible"
-    return f"Does not fit {wanted} in: {len(fitted.shut)} left without a node; {known}."
+        return f"Fits {wanted} with {plural(moves, 'move')} of others."
+    stay = f"{len(fitted.shut)} of {wanted} {'stays' if len(fitted.shut) == 1 else 'stay'} pending"
+    if fitted.proof:
+        return f"Does not fit: {stay} (proven: no rearrangement of movable pods makes room)."
+    return f"Does not fit: {stay}; not proven impossible."
 
 
 def _list(console: Console, lines: Sequence[str], wide: bool) -> None:

@@ -1,14 +1,12 @@
-"""Reports of a frontier: a table with bars, rows, and a drawing."""
+"""Reports of a frontier: a table with bars, rows, and a chart."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from xml.sax.saxutils import escape as escape_xml
 
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 from rich.text import Text
 
 from stowplan.answers.frontier import Frontier, Point
@@ -16,16 +14,19 @@ from stowplan.models.errors import InputError
 from stowplan.models.result import Status
 from stowplan.models.words import plural
 from stowplan.report.rows import Row
-from stowplan.report.words import figure, participant_lines, tier_label
+from stowplan.report.svg import Axis, Curve, line_chart
+from stowplan.report.svg import Point as Dot
+from stowplan.report.tables import plain_table
+from stowplan.report.words import figure, participant_lines, tier_label, unit_notes
 
 MOST = 0.8
-"""Share of the gain that the headline calls most of it."""
+"""Share of the improvement that the headline is about."""
 
-BAR = 24
+BAR = 16
 """Characters of a full bar."""
 
 WIDTH, HEIGHT, MARGIN = 640, 360, 56
-"""Of the drawing, in pixels."""
+"""Of the chart, in pixels."""
 
 
 def show_frontier(console: Console, frontier: Frontier) -> None:
@@ -37,13 +38,14 @@ def show_frontier(console: Console, frontier: Frontier) -> None:
     console.print(Text(headline(frontier), style="bold"))
     console.print()
     shown = [t for t, tier in enumerate(compiled.problem.tiers) if any(_column(frontier, t))]
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for title in ("AT MOST", "MOVES"):
-        table.add_column(title, justify="right")
-    for t in shown:
-        table.add_column(escape(tier_label(compiled.problem.tiers[t])), justify="right")
+    tiers = [compiled.problem.tiers[t] for t in shown]
+    table = plain_table()
+    for title in ("LIMIT", "MOVES"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for tier in tiers:
+        table.add_column(escape(tier_label(tier)), justify="right")
     for title in ("BOUND", "GAIN", ""):
-        table.add_column(title, justify="left" if not title else "right")
+        table.add_column(title, justify="left" if not title else "right", no_wrap=True)
     for point in frontier.points:
         values = [figure(compiled.problem.tiers[t].shown(point.values[t])) for t in shown]
         table.add_row(
@@ -55,25 +57,34 @@ def show_frontier(console: Console, frontier: Frontier) -> None:
             bar(point.share or 0.0),
         )
     console.print(table)
+    for line in (
+        "GAIN: share of the improvement without a limit; lower values are better.",
+        *unit_notes(t.unit for t in tiers),
+    ):
+        console.print(line, markup=False)
     for note in (*compiled.snapshot.notes, *compiled.notes):
         console.print(f"note: {note}", markup=False)
 
 
 def headline(frontier: Frontier) -> str:
-    """Say in one sentence what most of the gain takes."""
+    """Say in one sentence how many moves most of the improvement takes."""
     points = frontier.points
     if not points:
         return "Interrupted before anything was found."
-    cut = "" if frontier.complete else " Interrupted: the last lines are not known."
+    cut = "" if frontier.complete else " Interrupted: higher limits are not known."
     if points[-1].share is None:
-        return f"No move helps.{cut}"
+        return f"No move improves anything.{cut}"
     most = next(point for point in points if (point.share or 0) >= MOST)
     if most.moves == points[-1].moves or most.share == 1:
-        return f"The whole gain takes {plural(most.moves, 'move')}.{cut}"
+        return f"{plural(most.moves, 'move')} {_give(most.moves)} all of the improvement.{cut}"
     return (
-        f"{most.share:.0%} of the gain takes {plural(most.moves, 'move')}, "
-        f"the whole {plural(points[-1].moves, 'move')}.{cut}"
+        f"{plural(most.moves, 'move')} {_give(most.moves)} {most.share:.0%} of the improvement; "
+        f"all {points[-1].moves:,} give 100%.{cut}"
     )
+
+
+def _give(number: int) -> str:
+    return "gives" if number == 1 else "give"
 
 
 def bar(share: float) -> str:
@@ -94,41 +105,16 @@ def frontier_rows(frontier: Frontier) -> Iterator[Row]:
 
 
 def drawing(frontier: Frontier) -> str:
-    """Draw share of the gain over moves, as an SVG; the curve is a stair, since each point holds up to the next."""
+    """Draw share of the gain over moves, as an SVG; each point holds up to the next."""
     points = [(point.moves, max(0.0, point.share or 0.0)) for point in frontier.points]
     most = max((moves for moves, _ in points), default=0) or 1
-
-    def x(moves: float) -> float:
-        return round(MARGIN + (WIDTH - 2 * MARGIN) * moves / most, 1)
-
-    def y(share: float) -> float:
-        return round(HEIGHT - MARGIN - (HEIGHT - 2 * MARGIN) * share, 1)
-
-    stair = " ".join(
-        f"{'M' if i == 0 else 'H'}{x(moves)}{',' if i == 0 else ' V'}{y(share)}"
-        for i, (moves, share) in enumerate(points)
-    )
-    grid = "".join(
-        f'<path d="M{MARGIN},{y(tick / 4)}H{WIDTH - MARGIN}" stroke="#ddd"/>'
-        f'<text x="{MARGIN - 8}" y="{y(tick / 4) + 4}" text-anchor="end">{tick * 25}%</text>'
-        for tick in range(5)
-    )
-    ticks = "".join(
-        f'<text x="{x(moves)}" y="{HEIGHT - MARGIN + 18}" text-anchor="middle">{moves:,}</text>'
-        for moves in sorted({round(most * tick / 4) for tick in range(5)})
-    )
-    dots = "".join(
-        f'<circle cx="{x(moves)}" cy="{y(share)}" r="3"><title>{plural(moves, "move")}: {share:.1%}</title></circle>'
-        for moves, share in points
-    )
-    title = escape_xml(headline(frontier))
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}" '
-        f'font-family="sans-serif" font-size="12"><title>{title}</title>'
-        f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#fff"/>{grid}{ticks}'
-        f'<path d="{stair}" fill="none" stroke="#06c" stroke-width="2"/><g fill="#06c">{dots}</g>'
-        f'<text x="{WIDTH / 2}" y="24" text-anchor="middle" font-size="14">{title}</text>'
-        f'<text x="{WIDTH / 2}" y="{HEIGHT - 12}" text-anchor="middle">moves</text></svg>\n'
+    quarters = sorted({round(most * quarter / 4) for quarter in range(5)})
+    curve = [Dot(moves, share, tooltip=f"{plural(moves, 'move')}: {share:.1%}") for moves, share in points]
+    return line_chart(
+        headline(frontier),
+        Axis("moves", 0, most, [(moves, f"{moves:,}") for moves in quarters]),
+        Axis("", 0, 1, [(quarter / 4, f"{quarter * 25}%") for quarter in range(5)]),
+        [Curve(curve, stepped=True)],
     )
 
 

@@ -14,7 +14,16 @@ from stowplan.models.plan import MoveDocument, Plan, PlanTier, WaveDocument
 from stowplan.models.words import plural
 from stowplan.planning.plan import Unresolved
 from stowplan.plugins_compat.compiler.participants import Participants
-from stowplan.report.words import figure, participant_lines, unresolved_words
+from stowplan.report.words import (
+    change,
+    figure,
+    known,
+    no_improvement,
+    participant_lines,
+    reason_counts,
+    tier_label,
+    unresolved_words,
+)
 
 SHOWN_MOVES = 8
 """Moves of a wave that are shown; ``-o wide`` shows all."""
@@ -55,7 +64,12 @@ def show_plan(
         )
     console.print()
     _lines(console, [_known(tier) for tier in plan.tiers if tier.before or tier.after])
-    _listed(console, "Given up, since no order reaches it or the executor cannot:", plan.given_up, wide=wide)
+    _listed(
+        console,
+        "Left out, because no order of moves reaches it or the executor cannot evict the pod:",
+        plan.given_up,
+        wide=wide,
+    )
     _immovable(console, plan, wide=wide)
     _lines(console, [f"note: {note}" for note in plan.notes])
 
@@ -65,8 +79,7 @@ def show_plan_verification(console: Console, verification: PlanVerification) -> 
     drift = verification.drift
     made = f"{len(drift.done)} of {plural(len(drift.done) + len(drift.open), 'move')} done"
     if verification.holds:
-        rest = "what is left can be carried out, as tried in several orders of each wave"
-        rest = rest if drift.open else "nothing is left to do"
+        rest = "the rest can be applied, as tried in several orders of each wave" if drift.open else "nothing is left"
         console.print(Text(f"Verified: {made}; {rest}.", style="bold green"))
     else:
         console.print(Text(f"Does not hold: {made}, {plural(len(drift.problems), 'problem')}.", style="bold red"))
@@ -77,32 +90,38 @@ def show_plan_verification(console: Console, verification: PlanVerification) -> 
 
 
 def headline(plan: Plan, unresolved: Unresolved | None = None) -> str:
-    """Say in one sentence what a plan does and brings."""
-    known = "proven optimal" if plan.status == "OPTIMAL" else "not proven"
+    """Say in one sentence what a plan does and improves."""
+    proof = "proven optimal" if plan.status == "OPTIMAL" else "not proven optimal"
     if not plan.waves:
-        what = "no better placement can be reached" if plan.given_up else "no better placement was found"
         if unresolved:
-            return f"Nothing helps: {unresolved_words(unresolved)}, and {what}; {known}."
-        return f"Nothing to do: {what}; {known}."
+            return f"{no_improvement(plan.status)}: {unresolved_words(unresolved)}."
+        what = "no better placement can be reached" if plan.given_up else "no better placement was found"
+        return f"Nothing to do: {what}; {proof}."
     kinds = Counter("park" if _parked(plan, move) else move.kind for move in plan.moves)
     does = [
         f"{plural(kinds[kind], noun)}"
-        for kind, noun in (("evict", "move"), ("place", "placement"), ("remove", "removal"), ("park", "detour"))
+        for kind, noun in (
+            ("evict", "move"),
+            ("place", "placement"),
+            ("remove", "preemption"),
+            ("park", "temporary move"),
+        )
         if kinds[kind]
     ]
-    changed = [_change(tier.name, tier.before, tier.after) for tier in plan.tiers if tier.before != tier.after]
-    brings = ", ".join(changed) or "nothing changes in value"
-    return f"Plan: {', '.join(does)} in {plural(len(plan.waves), 'wave')}: {brings}; {known}."
+    changed = [change(tier.name, tier.before, tier.after) for tier in plan.tiers if tier.before != tier.after]
+    brings = ", ".join(changed) or "no objective changes"
+    return f"Plan: {', '.join(does)} in {plural(len(plan.waves), 'wave')}: {brings}; {proof}."
 
 
 def _subtitle(plan: Plan) -> str:
-    least = "no order has fewer waves" if plan.least_waves >= len(plan.waves) else f"at least {plan.least_waves} needed"
-    return f"{plan.id}, for {plan.executor}; good until {plan.expires_at}; {least}"
+    minimal = plan.least_waves >= len(plan.waves)
+    least = "minimum number of waves (proven)" if minimal else f"lower bound: {plural(plan.least_waves, 'wave')}"
+    return f"{plan.id}, for {plan.executor}; valid until {plan.expires_at}; {least}"
 
 
 def _wave(console: Console, plan: Plan, wave: WaveDocument, before: Sequence[float], *, wide: bool) -> None:
     changed = [
-        _change(tier.name, then, now)
+        change(tier.name, then, now)
         for tier, then, now in zip(plan.tiers, before, wave.tiers, strict=True)
         if then != now
     ]
@@ -111,7 +130,7 @@ def _wave(console: Console, plan: Plan, wave: WaveDocument, before: Sequence[flo
     if wave.cordon:
         named = wave.cordon if wide else wave.cordon[:SHOWN_MOVES]
         more = f" and {len(wave.cordon) - len(named)} more" if len(named) < len(wave.cordon) else ""
-        console.print(f"  cordoned meanwhile: {', '.join(named)}{more}", style="dim", markup=False)
+        console.print(f"  cordoned during the wave: {', '.join(named)}{more}", style="dim", markup=False)
     shown = wave.moves if wide else wave.moves[:SHOWN_MOVES]
     for move in shown:
         console.print(_move(plan, move), soft_wrap=True)
@@ -125,8 +144,8 @@ def _move(plan: Plan, move: MoveDocument) -> Text:
     line.append(move.pod.key)
     line.append(f"  {move.source or '(pending)'} → {move.target or '(none)'}", style="default")
     about = [move.why] if move.why else []
-    about += [f"budget {name}" for name in move.budgets]
-    about += ["comes up only when the old pod is gone"] if move.same_name or move.waits else []
+    about += [f"PodDisruptionBudget {name}" for name in move.budgets]
+    about += ["replacement starts after the old pod is gone"] if move.same_name or move.waits else []
     if about:
         line.append(f"  # {'; '.join(about)}", style="dim")
     del plan
@@ -137,27 +156,17 @@ def _parked(plan: Plan, move: MoveDocument) -> bool:
     return any(other.follows == move.id for other in plan.moves)
 
 
-def _change(name: str, then: float, now: float) -> str:
-    return f"{name} {figure(then)} → {figure(now)}"
-
-
 def _known(tier: PlanTier) -> str:
-    unit = f" [{tier.unit}]" if tier.unit else ""
-    if tier.after <= tier.bound:
-        return f"{tier.name}{unit}: {figure(tier.after)}, proven optimal by {tier.bound_by}"
-    return f"{tier.name}{unit}: {figure(tier.after)}, at least {figure(tier.bound)} ({tier.bound_by})"
+    return f"{tier_label(tier)}: {figure(tier.after)}, {known(tier.after, tier.bound, tier.bound_by)}"
 
 
 def _immovable(console: Console, plan: Plan, *, wide: bool) -> None:
     if not plan.immovable:
         return
-    # What follows a colon is particular to a pod.
-    counts = Counter(entry.reason.partition(": ")[0] for entry in plan.immovable)
-    words = ", ".join(f"{count} {reason}" for reason, count in counts.most_common(SHOWN_LINES))
-    more = f", and {len(counts) - SHOWN_LINES} more reasons" if len(counts) > SHOWN_LINES else ""
-    console.print(f"{plan.executor} cannot move {plural(len(plan.immovable), 'pod')}: {words}{more}", markup=False)
+    words = reason_counts(Counter(entry.reason for entry in plan.immovable), SHOWN_LINES)
+    console.print(f"{plan.executor} cannot evict {plural(len(plan.immovable), 'pod')}: {words}", markup=False)
     if not wide:
-        console.print("  -o wide says of each pod why", style="dim")
+        console.print("  -o wide gives the reason of each pod", style="dim")
     else:
         _lines(console, (f"  {e.pod.key} on {e.node}: {e.reason}" for e in plan.immovable))
 

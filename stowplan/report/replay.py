@@ -6,20 +6,20 @@ from collections.abc import Iterator, Sequence
 
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 from rich.text import Text
 
 from stowplan.models.words import plural
 from stowplan.planning.replay import Replay
 from stowplan.plans.replay.outcome import Landing, Verdict
 from stowplan.report.rows import Row
+from stowplan.report.tables import label_column, plain_table, show_names
 from stowplan.report.words import figure, tier_label
 
 SHOWN = 20
-"""Landings that a table shows; ``-o wide`` shows all."""
+"""Landings that a report shows; ``-o wide`` shows all."""
 
 ORDER = (Verdict.NEEDS_STEERING, Verdict.NOT_EVICTED, Verdict.NOT_BEGUN, Verdict.AS_GOOD, Verdict.PLANNED)
-"""The moves that somebody has to look at come first."""
+"""The moves that need attention come first."""
 
 
 def show_replay(console: Console, replay: Replay, *, wide: bool = False) -> None:
@@ -27,25 +27,25 @@ def show_replay(console: Console, replay: Replay, *, wide: bool = False) -> None
     outcome = replay.outcome
     console.print(Text(headline(replay), style="bold"))
     if outcome.halted:
-        console.print(f"It comes to a halt: {outcome.halted}.", markup=False)
+        console.print(f"Stops early: {outcome.halted}.", markup=False)
     console.print()
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("")
-    for name in ("today", "planned", "as it comes"):
-        table.add_column(name, justify="right")
+    table = plain_table()
+    label_column(table, "", [tier_label(tier) for tier in replay.compiled.problem.tiers])
+    for name in ("today", "planned", "simulated"):
+        table.add_column(name, justify="right", no_wrap=True)
     worths = (outcome.before.values, outcome.planned.values, outcome.actual.values)
     for tier, *values in zip(replay.compiled.problem.tiers, *worths, strict=True):
         if any(values):
             table.add_row(escape(tier_label(tier)), *(figure(tier.shown(value)) for value in values))
     console.print(table)
     if not outcome.actual.legal:
-        console.print("Rules are exceeded that are not exceeded today.")
+        console.print("The simulated result has constraint violations that today has not.")
     landings = outcome.landings if wide else sorted(outcome.landings, key=lambda landing: ORDER.index(landing.verdict))
     _landings(console, landings if wide else landings[:SHOWN])
     if not wide and len(landings) > SHOWN:
         console.print(f"… and {len(landings) - SHOWN} more; -o wide shows all", style="dim")
     if outcome.waiting:
-        console.print(f"\n{plural(len(outcome.waiting), 'pod')} without a node at the end:")
+        console.print(f"\n{plural(len(outcome.waiting), 'pod')} unscheduled at the end:")
         for key, said in list(outcome.waiting.items())[: None if wide else SHOWN]:
             console.print(f"  {key}: {said}", markup=False)
     if outcome.driven:
@@ -57,12 +57,12 @@ def show_replay(console: Console, replay: Replay, *, wide: bool = False) -> None
 
 
 WORDS = {
-    Verdict.PLANNED: "as planned",
-    Verdict.AS_GOOD: "elsewhere, as good",
-    Verdict.NEEDS_STEERING: "in need of steering",
+    Verdict.AS_GOOD: "elsewhere with a result as good",
+    Verdict.NEEDS_STEERING: "need steering",
     Verdict.NOT_EVICTED: "not evicted",
     Verdict.NOT_BEGUN: "not begun",
 }
+"""What became of the other moves."""
 
 
 def headline(replay: Replay) -> str:
@@ -72,29 +72,28 @@ def headline(replay: Replay) -> str:
     if not moves:
         return "The plan has no moves."
     counts = [f"{outcome.count(verdict)} {words}" for verdict, words in WORDS.items() if outcome.count(verdict)]
-    hand = "Steered by the extender" if replay.steered else "Left to kube-scheduler"
-    kept = "" if replay.kept is None else f"; {replay.kept:.0%} of the gain"
-    return f"{hand}, {plural(moves, 'move')}: {', '.join(counts)}{kept}."
+    hand = "Steered by the extender" if replay.steered else "Without steering"
+    done = f"{outcome.count(Verdict.PLANNED)} of {plural(moves, 'pod')} {'lands' if moves == 1 else 'land'} as planned"
+    kept = [] if replay.kept is None else [f"{replay.kept:.0%} of the improvement is kept"]
+    return f"{hand}: {'; '.join([', '.join([done, *counts]), *kept])}."
 
 
 def _landings(console: Console, landings: Sequence[Landing]) -> None:
     if not landings:
         return
     console.print()
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for title in ("WAVE", "POD", "FROM", "PLANNED", "LANDS ON", "VERDICT"):
-        table.add_column(title, overflow="fold", justify="right" if title == "WAVE" else "left")
-    for landing in landings:
-        move = landing.move
-        table.add_row(
+    rows = [
+        (
             str(landing.wave),
-            escape(move.pod.key),
-            escape(move.source or "(pending)"),
-            escape(move.target or "(none)"),
-            escape(landing.node or "(none)"),
+            landing.move.pod.key,
+            landing.move.source or "(pending)",
+            landing.move.target or "(none)",
+            landing.node or "(none)",
             landing.verdict.value,
         )
-    console.print(table)
+        for landing in landings
+    ]
+    show_names(console, ("WAVE", "POD", "FROM", "PLANNED", "LANDS ON", "VERDICT"), rows, right=("WAVE",))
 
 
 def replay_rows(replay: Replay) -> Iterator[Row]:

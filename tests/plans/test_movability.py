@@ -181,7 +181,7 @@ def guarded(pods: int, ready: int, budgets: int = 1, phase: str = "Running", **s
     return dict(immovable(cluster, API))
 
 
-NEVER = "budget that never allows it: b0, which wants"
+NEVER = "PodDisruptionBudget never allows an eviction: b0, which wants"
 
 
 @pytest.mark.parametrize(
@@ -221,7 +221,7 @@ def test_pods_that_are_not_running_leave_whatever_budgets_say() -> None:
 
 def test_two_budgets_are_one_too_many() -> None:
     assert guarded(2, 2, budgets=2, maxUnavailable=1) == {
-        f"default/web-{i}": "several budgets: b0, b1" for i in range(2)
+        f"default/web-{i}": "several PodDisruptionBudgets: b0, b1" for i in range(2)
     }
 
 
@@ -230,7 +230,7 @@ def test_a_budget_that_cannot_be_counted_allows_nothing() -> None:
     manifest["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
     budget = {"metadata": {"name": "b"}, "spec": {"selector": {"matchLabels": {"app": "web"}}, "maxUnavailable": 1}}
     cluster = snapshot(nodes=[node("n1")], pods=[manifest], pod_disruption_budgets=[budget])
-    assert immovable(cluster, API) == {"default/import": "budget that never allows it: b, Job import has no scale"}
+    assert immovable(cluster, API) == {"default/import": "PodDisruptionBudget never allows an eviction: b, Job import has no scale"}
 
 
 def test_pods_that_wait_or_are_over_are_left_out() -> None:

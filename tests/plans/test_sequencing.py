@@ -275,7 +275,7 @@ def test_a_pod_that_waits_gets_its_node_in_the_wave_that_has_room() -> None:
     )
     found = ordered(cluster, x_0="b", new_0="a")
     assert steps(found) == [[("x-0", "a", "b")], [("new-0", "", "a")]]
-    assert found.waves[1][0].why == "has no node yet"
+    assert found.waves[1][0].why == "pending"
 
 
 def test_of_equally_urgent_moves_the_higher_priority_goes_first() -> None:

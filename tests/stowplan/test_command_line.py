@@ -55,7 +55,7 @@ def test_compare_answers_first_then_shows_the_table(dump: str, capsys: pytest.Ca
     assert lines[2].endswith("proven optimal.")
     header = next(line for line in lines if "kube-scheduler" in line and "bound" in line)
     assert header.split()[-2:] == ["stowplan", "bound"]
-    assert any(line.startswith("pods with a node") for line in lines)
+    assert any(line.startswith("pods scheduled") for line in lines)
 
 
 def test_compare_in_every_form_says_the_same(dump: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -66,9 +66,9 @@ def test_compare_in_every_form_says_the_same(dump: str, capsys: pytest.CaptureFi
     best = as_json["placements"]["stowplan"]
     assert best == as_yaml["placements"]["stowplan"]
     column = rows["figure"].index("stowplan")
-    assert int(rows["placed"][column]) == best["placed"] == 6
-    assert float(rows["balance"][column]) == best["tiers"]["balance"]
-    assert float(rows["balance"][-1]) == as_json["solution"]["tiers"][-1]["bound"]
+    assert int(rows["scheduled"][column]) == best["scheduled"] == 6
+    assert float(rows["tiers.imbalance"][column]) == best["tiers"]["imbalance"]
+    assert float(rows["tiers.imbalance"][-1]) == as_json["solution"]["tiers"][-1]["bound"]
 
 
 def test_solve_lists_moves(dump: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -184,9 +184,9 @@ def full(tmp_path: Path) -> str:
 
 def test_simulate_says_who_was_preempted_by_whom(full: str, capsys: pytest.CaptureFixture[str]) -> None:
     text = out(capsys, "simulate", full)
-    assert "2 of 3 pods placed, 1 not, 2 preempted." in text
+    assert "2 of 3 pods scheduled, 1 unscheduled, 2 preempted." in text
     assert "  default/owned on n1 by default/new, now on n2" in text
-    assert "  default/bare on n1 by default/new, now without a node" in text
+    assert "  default/bare on n1 by default/new, now unscheduled" in text
     document = json.loads(out(capsys, "simulate", full, "-o", "json"))
     assert (document["placed"], document["failed"]) == (2, 1)
     assert document["decisions"][0]["preempts"] == ["default/owned", "default/bare"]
@@ -221,13 +221,13 @@ def test_a_profile_without_the_plugin_preempts_nobody(
 def test_compare_accounts_for_every_victim(preemption: str, full: str, capsys: pytest.CaptureFixture[str]) -> None:
     document = json.loads(out(capsys, "compare", full, *QUICK, "--preemption", preemption, "-o", "json"))
     figures = document["placements"]
-    assert all(column["placed"] + column["pending"] == 4 for column in figures.values())
-    assert figures["today"]["placed"] == 3
+    assert all(column["scheduled"] + column["unscheduled"] == 4 for column in figures.values())
+    assert figures["today"]["scheduled"] == 3
     greedy = figures["kube-scheduler, pending only"]
-    assert (greedy["placed"], greedy["refused"], greedy["exceeded"]) == (3, 0, 0)
+    assert (greedy["scheduled"], greedy["refused"], greedy["violations"]) == (3, 0, 0)
     assert greedy["tiers"]["pending (priority 100)"] == 0
-    assert "kube-scheduler, pending only: pods preempted: 2, of which without a node in the end: 1" in document["notes"]
-    kept = figures["stowplan"]["placed"]
+    assert "kube-scheduler, pending only: 2 pods preempted, 1 of them unscheduled in the end" in document["notes"]
+    kept = figures["stowplan"]["scheduled"]
     assert kept >= 3
     if preemption == "never":
         placements = document["solution"]["placements"]

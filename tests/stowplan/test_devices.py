@@ -47,7 +47,7 @@ def notes(document: dict[str, Any]) -> str:
 def test_both_columns_keep_shares_on_one_device(openb: str, capsys: pytest.CaptureFixture[str]) -> None:
     document = compared(capsys, openb)
     for column in ("kube-scheduler", "stowplan"):
-        assert document["placements"][column]["pending"] == 1
+        assert document["placements"][column]["unscheduled"] == 1
         assert document["placements"][column]["usage"][GPU_MILLI]["mean"] == 0.8
     assert "GpuShare, which upstream does not have, is part of the profile" in notes(document)
 

@@ -295,9 +295,9 @@ def out(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> s
 
 
 def test_drain_command(dump: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert out(capsys, "drain", "n1", "--from", dump).startswith("Drains 1 node with 1 move.")
+    assert out(capsys, "drain", "n1", "--from", dump).startswith("Drains n1 with 1 move.")
     text = out(capsys, "drain", "n2", "--from", dump, code=3)
-    assert text.startswith("Does not empty 1 node: 1 pod left after 1 move; it is impossible: 1 pod cannot be moved.")
+    assert text.startswith("Cannot drain n2: 1 of 2 pods has nowhere to go (proven: 1 pod cannot be moved).")
     assert "  default/bare on n2: no controller" in text.splitlines()
     document = json.loads(out(capsys, "drain", "n2", "--from", dump, "-o", "json", code=3))
     assert (document["kind"], document["possible"]) == ("Drain", False)
@@ -305,15 +305,15 @@ def test_drain_command(dump: str, tmp_path: Path, capsys: pytest.CaptureFixture[
     path = tmp_path / "drain.json"
     path.write_text(json.dumps(document))
     assert run(["replay", str(path), dump]) == 0
-    assert "1 move: 1" in capsys.readouterr().out.splitlines()[0]
+    assert "1 of 1 pod lands as planned" in capsys.readouterr().out.splitlines()[0]
 
 
 def test_fit_command(dump: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "pending.json"
     file.write_text(json.dumps({"apiVersion": "v1", "kind": "Pod", **pod("new", cpu="4")}))
-    assert out(capsys, "fit", "-f", str(file), dump).startswith("Fits 1 pod in with 0 moves of others.")
+    assert out(capsys, "fit", "-f", str(file), dump).startswith("Fits 1 pod with 0 moves of others.")
     file.write_text(json.dumps({"apiVersion": "v1", "kind": "Pod", **pod("new", cpu="5")}))
-    assert "it is impossible: at least 1 pods" in out(capsys, "fit", "-f", str(file), dump, code=3)
+    assert "(proven: no rearrangement of movable pods makes room)" in out(capsys, "fit", "-f", str(file), dump, code=3)
     document = json.loads(out(capsys, "fit", "-f", str(file), dump, "-o", "json", code=3))
     assert (document["kind"], document["possible"], len(document["shut"])) == ("Fit", False, 1)
 
@@ -321,7 +321,7 @@ def test_fit_command(dump: str, tmp_path: Path, capsys: pytest.CaptureFixture[st
 def test_fit_takes_pods_of_the_dump(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "dump.json"
     path.write_text(json.dumps(listed(node("n1"), owned("web-a", "n1"), pod("new", cpu="2", namespace="shop"))))
-    assert out(capsys, "fit", str(path), "--pod", "shop/new").startswith("Fits 1 pod in with 0 moves of others.")
+    assert out(capsys, "fit", str(path), "--pod", "shop/new").startswith("Fits 1 pod with 0 moves of others.")
     assert run(["fit", str(path), "--pod", "shop/old"]) == 1
     assert "Pod shop/old: is not in the snapshot" in capsys.readouterr().err
     assert run(["fit", str(path)]) == 1
@@ -341,7 +341,7 @@ def test_a_node_named_twice_is_drained_once() -> None:
     pods = [owned("web-a", "n1")]
     answer = drained(snapshot(nodes=[node("n1"), node("n2")], pods=pods), "n1", "n1")
     assert tuple(answer.nodes) == answer.planned.plan.cordon == ("n1",)
-    assert drain_headline(answer) == "Drains 1 node with 1 move."
+    assert drain_headline(answer) == "Drains n1 with 1 move."
 
 
 def test_one_pod_that_cannot_be_moved_is_one() -> None:

@@ -120,7 +120,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     common = ["frontier", str(path), "-t", "2", "--deterministic"]
     assert run([*common, "--svg", str(svg)]) == 0
     printed = capsys.readouterr()
-    assert "The whole gain takes 1 move." in printed.out
+    assert "1 move gives all of the improvement." in printed.out
     assert printed.err.splitlines()[0].startswith("stowplan: at most 0 moves: balance ")
     assert svg.read_text().startswith("<svg")
     assert run([*common, "-q", "-o", "json"]) == 0

@@ -98,7 +98,7 @@ def test_the_table_names_files_plugins_and_first_differences(
                 _total(expect)
     assert run(["validate", write(tmp_path / "t.jsonl", cases), "-q", "--show", "2"]) == 1
     text = capsys.readouterr().out
-    assert "not ours are" in text
+    assert "not reproduced" in text
     assert "TaintToleration" in text
     assert "more; --show keeps more" in text
 

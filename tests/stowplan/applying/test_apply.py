@@ -228,7 +228,7 @@ class TestCommand:
         done = shop.command("apply", "plan.json", "--server-dry-run")
         assert done.returncode == 0, done.stderr
         assert "5 moves in 2 waves." in done.stdout
-        assert "Nothing was changed; --yes carries the plan out." in done.stdout
+        assert "Nothing was changed; --yes applies the plan." in done.stdout
         assert [asked.dry_run for asked in shop.server.evictions] == [True, True]
         assert not shop.terminated()
         assert not shop.journal.exists()
@@ -245,7 +245,7 @@ class TestCommand:
         shop.server.store.load([budget("shop", "web2", "web", maxUnavailable=2)])
         done = shop.command("apply", "plan.json", "--server-dry-run")
         assert done.returncode == 1
-        assert "not begun: This pod has more than one PodDisruptionBudget" in done.stdout
+        assert "not started: This pod has more than one PodDisruptionBudget" in done.stdout
         assert not shop.terminated()
 
     def test_with_yes_it_is_carried_out(self, shop: Scene) -> None:
