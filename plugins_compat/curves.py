@@ -55,7 +55,7 @@ def _pieces(function: Callable[[float], float], xs: list[int], anchor: int) -> t
     for i in range(middle - 1, -1, -1):
         values[i] = values[i + 1] - rises[i] * (xs[i + 1] - xs[i])
     slopes = rises if len(xs) > 1 else [0]
-    kept = len(slopes)  # the last piece goes on with its slope for ever
+    kept = len(slopes)  # the last piece goes on with its slope forever
     return (
         np.array(xs[:kept], dtype=np.int64),
         np.array(slopes, dtype=np.int64),

@@ -51,7 +51,7 @@ def matching(state: ClusterState, term: NodeSelectorTerm) -> Bools:
         return np.zeros(state.size, dtype=np.bool_)
     mask = everywhere(state)
     for requirement in term.match_expressions:
-        mask &= _labelled(state, requirement)
+        mask &= _labeled(state, requirement)
     for requirement in term.match_fields:
         mask &= np.array([requirement.matches(node.name) for node in state.nodes], dtype=np.bool_)
     return mask
@@ -64,7 +64,7 @@ def required_selector(pod: Pod) -> NodeSelector | None:
 
 
 def required_nodes(state: ClusterState, signature: Signature) -> Bools:
-    """Return the nodes that the node selector and the required node affinity of a shape both select."""
+    """Return the nodes that the node selector and the required node affinity of a signature both select."""
 
     def make() -> Bools:
         mask = with_labels(state, signature.pod.spec.node_selector)
@@ -74,7 +74,7 @@ def required_nodes(state: ClusterState, signature: Signature) -> Bools:
     return state.memo(("required nodes", signature), make)
 
 
-def _labelled(state: ClusterState, requirement: NodeSelectorRequirement) -> Bools:
+def _labeled(state: ClusterState, requirement: NodeSelectorRequirement) -> Bools:
     topology = state.topology(requirement.key)
     # One answer a value, and a last one (index -1) for nodes without the label.
     answers = [requirement.matches(value) for value in topology.names] + [requirement.matches(None)]

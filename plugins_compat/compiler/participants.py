@@ -16,7 +16,7 @@ Freeze = Callable[[Pod], str | None]
 
 @dataclass(frozen=True, slots=True)
 class Participants:
-    """The standing of every pod.
+    """The participation of every pod.
 
     Parameters
     ----------
@@ -34,11 +34,11 @@ class Participants:
     refused: Sequence[bool]
 
     def count(self, participation: Participation) -> int:
-        """Return how many pods have this standing."""
+        """Return how many pods have this participation."""
         return sum(1 for s in self.participation if s is participation)
 
     def reasons(self, participation: Participation) -> Counter[str]:
-        """Count the reasons of the pods with this standing."""
+        """Count the reasons of the pods with this participation."""
         return Counter(r for s, r in zip(self.participation, self.reason, strict=True) if s is participation and r)
 
     def fixed(self) -> list[Pod]:
@@ -59,25 +59,25 @@ class Participants:
 
 
 def classify(snapshot: Snapshot, framework: Framework, freeze: Freeze | None = None) -> Participants:
-    """Find the standing of every pod.
+    """Find the participation of every pod.
 
     Parameters
     ----------
     framework
         Its plugins say which pods they cannot answer for.
     freeze
-        The user's own word on who stays.
+        The user's own request that a pod stays.
     """
-    judged = [_judge(pod, framework, freeze) for pod in snapshot.pods]
+    found = [_classify(pod, framework, freeze) for pod in snapshot.pods]
     return Participants(
         snapshot.pods,
-        [participation for participation, _, _ in judged],
-        [reason for _, reason, _ in judged],
-        [refused for _, _, refused in judged],
+        [participation for participation, _, _ in found],
+        [reason for _, reason, _ in found],
+        [refused for _, _, refused in found],
     )
 
 
-def _judge(pod: Pod, framework: Framework, freeze: Freeze | None) -> tuple[Participation, str, bool]:
+def _classify(pod: Pod, framework: Framework, freeze: Freeze | None) -> tuple[Participation, str, bool]:
     if pod.finished:
         return Participation.FINISHED, "", False
     reason = tied(pod) or _foreign(pod, framework)

@@ -19,7 +19,7 @@ class Filtered:
     passed
         Names of the nodes that are left.
     failed, unresolvable
-        Why others failed, by name; the second kind is one that preemption cannot mend.
+        Why others failed, by name; the second kind is one that preemption cannot resolve.
     """
 
     passed: Sequence[str]

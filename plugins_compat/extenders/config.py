@@ -65,5 +65,5 @@ class ExtenderConfig(_Config):
     @model_validator(mode="after")
     def _weighs_something(self) -> ExtenderConfig:
         if self.prioritize_verb and self.weight <= 0:
-            raise ValueError("must have a positive weight: it prioritizes")
+            raise ValueError("must have a positive weight, since it prioritizes")
         return self

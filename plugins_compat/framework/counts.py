@@ -1,7 +1,7 @@
 """Counts of pods with a property, kept up to date as pods come and go.
 
-Spreading and affinity both ask one question again and again: how many pods like *this* stand in that domain? A
-tally answers it in constant time. Volumes ask what is on a node already; a bag answers that.
+Spreading and affinity both ask one question again and again: how many pods like *this* are in that domain?
+`DomainCounts` answers it in constant time. Volumes ask what is on a node already; a `Multiset` answers that.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ class DomainCounts:
     Parameters
     ----------
     per_node
-        ``[n]`` how many stand on each node.
+        ``[n]`` how many are on each node.
     """
 
     per_node: Ints
     _totals: dict[tuple[int, int], tuple[Topology, Eligible | None, Ints]] = field(default_factory=dict)
 
     def total(self, topology: Topology, eligible: Eligible | None = None) -> Ints:
-        """``[d]`` how many stand in each domain, on eligible nodes. The array is live: neither change nor keep it."""
+        """``[d]`` how many are in each domain, on eligible nodes. The array is live: neither change nor keep it."""
         key = (id(topology), id(eligible))
         found = self._totals.get(key)
         if found is None:

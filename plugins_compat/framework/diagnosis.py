@@ -15,7 +15,7 @@ from stowplan.plugins_compat.framework.status import Code, Status
 from stowplan.plugins_compat.release import Release
 
 LEFT_OUT = -2
-"""Marks a node that a PreFilter node set leaves out, where the index of the failing plugin would stand."""
+"""Marks a node that a PreFilter node set leaves out, in place of the index of the failing plugin."""
 
 EXTENDED = -3
 """Marks a node that an extender turned down."""

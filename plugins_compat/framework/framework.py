@@ -79,7 +79,7 @@ class Framework:
         Parameters
         ----------
         narrow
-            Heed the node sets that PreFilter plugins return.
+            Apply the node sets that PreFilter plugins return.
         """
         listed = self.state.order if nodes is None else nodes
         codes = np.zeros(len(listed), dtype=np.int64)
@@ -107,7 +107,7 @@ class Framework:
         return diagnosis
 
     def _run_pre_filters(self, diagnosis: Diagnosis) -> frozenset[str] | None:
-        """Run PreFilter; note a rejection in the verdict, and return the names of the nodes that are left, if not all.
+        """Run PreFilter; note a rejection in the diagnosis, and return the names of the nodes left, if not all.
 
         Older releases stop at the first rejection. Newer ones stop where preemption cannot help, and otherwise go on,
         for the notes that preemption needs.
@@ -177,7 +177,7 @@ class Framework:
     # -- preemption -------------------------------------------------------------------------------------------
 
     def count(self, cycle: CycleState, signature: Signature, node: int, count: int) -> None:
-        """Add a pod of a shape to a node within a cycle, or take one off it; to be undone before the cycle ends."""
+        """Add a pod of a signature to a node within a cycle, or take one off it; to be undone before the cycle ends."""
         self.state.assume(signature, node, count)
         for plugin in self.counters:
             if plugin.name not in cycle.skipped:
@@ -225,7 +225,7 @@ class Framework:
     # -- scores -----------------------------------------------------------------------------------------------
 
     def run_scores(self, cycle: CycleState, feasible: Ints) -> dict[str, Ints]:
-        """Return the weighted, normalised scores of the feasible nodes by plugin; idle plugins are absent."""
+        """Return the weighted, normalized scores of the feasible nodes by plugin; idle plugins are absent."""
         scores: dict[str, Ints] = {}
         for plugin, weight in self.scores:
             if not plugin.pre_score(cycle, feasible):

@@ -1,6 +1,6 @@
 """What a plugin is: one upstream plugin with three faces.
 
-1. For the framework: the extension points, exact, vectorised over nodes.
+1. For the framework: the extension points, exact, vectorized over nodes.
 2. For the optimizer: the same predicate as `rules`.
 3. For the optimizer: the same score as `terms`.
 
@@ -107,7 +107,7 @@ class Plugin:
         return False
 
     def count_pod(self, cycle: CycleState, signature: Signature, node: int, count: int) -> None:
-        """PreFilterExtensions: a pod of a shape was added to a node (or taken off it) within the cycle.
+        """PreFilterExtensions: a pod of a signature was added to a node (or taken off it) within the cycle.
 
         The state counts it already; this is for plugins whose upstream counts differently from then on.
         """

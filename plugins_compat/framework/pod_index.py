@@ -1,6 +1,6 @@
-"""Which pod stands where, and which is nominated where: what preemption asks of a cluster, pod by pod.
+"""Which pod is on which node, and which is nominated to which: what preemption asks of a cluster, pod by pod.
 
-Everything else in the framework counts shapes; only a victim has to be one pod and no other.
+Everything else in the framework counts signatures; only a victim has to be one pod and no other.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from stowplan.models.moments import moment
 from stowplan.plugins_compat.framework.signatures import Signature
 
 NOW = 2**62
-"""Stands for the present moment, in nanoseconds: later than any start that a snapshot can name."""
+"""The present moment, in nanoseconds: later than any start that a snapshot can name."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,7 +26,7 @@ class Occupant:
     Parameters
     ----------
     arrival
-        Pods that the simulation placed are numbered from 1 on; a pod that stood there before has 0.
+        Pods that the simulation placed are numbered from 1 on; a pod that was there before has 0.
     """
 
     pod: Pod
@@ -54,7 +54,7 @@ class PodIndex:
         return self._on[node]
 
     def add(self, pod: Pod, signature: Signature, node: int, *, new: bool) -> None:
-        """Note that a pod stands on a node; a ``new`` one has been placed just now."""
+        """Note that a pod is on a node; a ``new`` one has been placed just now."""
         self._placed += new
         self._on[node].append(Occupant(pod, signature, self._placed if new else 0))
 

@@ -49,7 +49,7 @@ class Profile:
     extenders
         Servers that filter and score beside the plugins.
     samples
-        Whether that percentage is heeded; otherwise every node is scored.
+        Whether that percentage applies; otherwise every node is scored.
     """
 
     release: Release

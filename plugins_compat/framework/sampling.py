@@ -53,7 +53,7 @@ class Sampler:
         self.start = 0
 
     def cut(self, diagnosis: Diagnosis, *, first_will_do: bool = False) -> Diagnosis:
-        """Return the verdict as far as the search would have come, and move on.
+        """Return the diagnosis as far as the search would have come, and move on.
 
         Parameters
         ----------

@@ -27,9 +27,9 @@ class Decision:
     message
         Why there is none, in the words of a FailedScheduling event.
     victims
-        Pods that the scheduler drove off the node to make room.
+        Pods that the scheduler preempted on the node.
     preempted_by
-        The pod that had driven this one off its node before.
+        The pod that had preempted this one before.
     is_error
         The cycle broke off, instead of finding no node.
     """

@@ -1,8 +1,8 @@
-"""Pods that no plugin can tell apart share one shape, and with it all the work of matching.
+"""Pods that no plugin can tell apart share one signature, and with it all the work of matching.
 
-A shape is equality of everything a plugin may read: namespace, labels, the scheduling part of the spec, the
-controller, whether the pod is terminating, and the annotations that ask for devices. Name, uid, node, status and
-all other annotations are not part of it.
+Pods of one signature are equal in everything that a plugin may read: namespace, labels, the scheduling part of the
+spec, the controller, whether the pod is terminating, and the annotations that ask for devices. Name, uid, node, status
+and all other annotations are not part of it.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from stowplan.models.kubernetes.pod import Volume
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Signature:
-    """A set of look-alike pods, represented by one of them.
+    """An equivalence class of pods, represented by one of them.
 
     Parameters
     ----------
     index
-        Position in the list of shapes; shapes are compared by identity.
+        Position in the list of signatures; signatures are compared by identity.
     pod
-        Any pod of the shape. Its name, uid, node and status must not be read.
+        Any pod of the signature. Its name, uid, node and status must not be read.
     claims
         Key of the claim behind each volume that has one, in the order of the volumes.
     ephemeral
@@ -40,12 +40,12 @@ class Signature:
 
 
 class Signatures:
-    """Finds the shape of a pod; grows as pods are met.
+    """Finds the signature of a pod; grows as pods are met.
 
     Parameters
     ----------
     apart
-        Says something more that look-alikes must have in common; no plugin may read it.
+        Says something more that pods of one signature must have in common; no plugin may read it.
     """
 
     def __init__(self, pods: Iterable[Pod] = (), *, apart: Callable[[Pod], Hashable] | None = None) -> None:
@@ -106,7 +106,7 @@ class Signatures:
         return signature
 
     def selected(self, selector: LabelSelector | None, namespace: str | None = None) -> list[Signature]:
-        """Return the shapes that a selector selects, in one namespace or in all; a missing one selects none."""
+        """Return the signatures that a selector selects, in one namespace or in all; a missing one selects none."""
         if selector is None:
             return []
         return [
@@ -116,15 +116,15 @@ class Signatures:
         ]
 
     def _candidates(self, selector: LabelSelector) -> list[Signature]:
-        """Return a short list that holds every shape the selector selects."""
+        """Return a short list that holds every signature the selector selects."""
         demanded = [[item] for item in selector.match_labels.items()]
         demanded += [[(r.key, v) for v in r.values] for r in selector.match_expressions if r.operator == "In"]
         if not demanded:
             return self.all
-        lists = [list(dict.fromkeys(s for label in any_of for s in self._labelled(label))) for any_of in demanded]
+        lists = [list(dict.fromkeys(s for label in any_of for s in self._labeled(label))) for any_of in demanded]
         return min(lists, key=len)
 
-    def _labelled(self, label: tuple[str, str]) -> list[Signature]:
+    def _labeled(self, label: tuple[str, str]) -> list[Signature]:
         return self._by_label.get(label, [])
 
 

@@ -32,7 +32,7 @@ REGION_LABELS = ("failure-domain.beta.kubernetes.io/region", "topology.kubernete
 class ClusterState:
     """Nodes, and the pods assumed on them.
 
-    What never changes is worked out once and memoised; what a pod adds to a node is added and taken off as arrays.
+    What never changes is computed once and memoized; what a pod adds to a node is added and taken off as arrays.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ class ClusterState:
         return len(self.nodes)
 
     def memo(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return ``make()``, worked out once for each key; for what depends on nothing that changes."""
+        """Return ``make()``, computed once for each key; for what depends on nothing that changes."""
         found = self._memo.get(key)
         if found is None:
             found = self._memo[key] = make()
@@ -90,7 +90,7 @@ class ClusterState:
     # -- requests ---------------------------------------------------------------------------------------------
 
     def vector(self, signature: Signature) -> Ints:
-        """``[r]`` what a pod of this shape requests, itself counted in row 0."""
+        """``[r]`` what a pod of this signature requests, itself counted in row 0."""
 
         def make() -> Ints:
             vector = np.zeros(len(self.resources), dtype=np.int64)
@@ -102,7 +102,7 @@ class ClusterState:
         return self.memo(("vector", signature), make)
 
     def nonzero_vector(self, signature: Signature) -> Ints:
-        """``[2]`` CPU and memory a pod of this shape counts for in scores."""
+        """``[2]`` CPU and memory that a pod of this signature counts for in scores."""
 
         def make() -> Ints:
             amounts = requests(signature.pod, self.release, nonzero=True)
@@ -126,7 +126,7 @@ class ClusterState:
         return self.memo(("topology", key), make)
 
     def eligible(self, mask: Bools) -> Eligible:
-        """Return the one object that stands for this set of nodes."""
+        """Return the one object for this set of nodes."""
         return self.memo(("eligible", mask.tobytes()), lambda: Eligible(mask))
 
     def pinned_node(self, pod: Pod) -> str | None:
@@ -139,7 +139,7 @@ class ClusterState:
     # -- pods -------------------------------------------------------------------------------------------------
 
     def assume(self, signature: Signature, node: int, count: int = 1) -> None:
-        """Put ``count`` pods of a shape on a node; a negative count takes them away."""
+        """Put ``count`` pods of a signature on a node; a negative count takes them away."""
         vector = self.vector(signature) * count
         self.requested[:, node] += vector
         for priority, below in self._below.items():
@@ -158,17 +158,17 @@ class ClusterState:
                 multiset.add(node, brought, count)
 
     def forget(self, signature: Signature, node: int) -> None:
-        """Take a pod of a shape off a node."""
+        """Take a pod of a signature off a node."""
         self.assume(signature, node, -1)
 
     def put(self, pod: Pod, node: int, *, new: bool = False) -> None:
-        """Put one pod on a node and on the roster; ``new`` says that it has only just been placed there."""
+        """Put one pod on a node and into the index; ``new`` says that it has only just been placed there."""
         signature = self.signatures.of(pod)
         self.pod_index.add(pod, signature, node, new=new)
         self.assume(signature, node)
 
     def take(self, pod: Pod, node: int) -> None:
-        """Take one pod off its node and off the roster."""
+        """Take one pod off its node and out of the index."""
         self.forget(self.pod_index.remove(pod, node).signature, node)
 
     def below(self, priority: int) -> Ints:
@@ -197,14 +197,14 @@ class ClusterState:
     def domain_counts(
         self, key: Hashable, weight: Callable[[Signature], int], among: Callable[[], Iterable[Signature]] | None = None
     ) -> DomainCounts:
-        """Return the tally that counts each pod ``weight(shape)`` times.
+        """Return the counts by domain that count each pod ``weight(signature)`` times.
 
         Parameters
         ----------
         key
             Names the property; calls with equal keys must mean the same.
         among
-            Returns the shapes known by now that may weigh anything; without it, all are asked.
+            Returns the signatures known by now that may weigh anything; without it, all are asked.
         """
         found = self._tallies.get(key)
         if found is not None:
@@ -223,14 +223,14 @@ class ClusterState:
     def multiset(
         self, key: Hashable, things: Callable[[Signature, int], tuple[H, ...]], kind: Callable[[H], Hashable]
     ) -> Multiset[H]:
-        """Return the bag of the things that pods bring to nodes.
+        """Return the multiset of the things that pods bring to nodes.
 
         Parameters
         ----------
         key
             Names the sort of thing; calls with equal keys must mean the same.
         things
-            What a pod of a shape brings to a node. Called often: it should be memoised.
+            What a pod of a signature brings to a node. Called often: it should be memoized.
         kind
             The kind of a thing; see `Multiset`.
         """
@@ -246,7 +246,7 @@ class ClusterState:
         return multiset
 
     def _weigh_new_signatures(self) -> None:
-        """Ask every tally about the shapes that were met since it was made."""
+        """Ask for the weight of the signatures that were met since the counts were made."""
         for signature in self.signatures.all[len(self._tallies_of) :]:
             weighed = ((domain_counts, weight(signature)) for domain_counts, weight in self._tallies.values())
             self._tallies_of.append([(domain_counts, amount) for domain_counts, amount in weighed if amount])

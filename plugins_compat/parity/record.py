@@ -31,7 +31,7 @@ def make_case(
     queue
         The pods to schedule; see `stowplan.plugins_compat.simulate.simulate`.
     standing_at
-        Node name by pod key of the pods that stand already.
+        Node name by pod key of the pods that have a node already.
     config
         The parsed configuration that ``profile`` was read from, if any.
     """

@@ -1,4 +1,4 @@
-"""The shape of a filter that limits how many different volumes a node attaches."""
+"""Base of filters that limit how many different volumes a node attaches."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class AttachLimits(Plugin):
         raise NotImplementedError
 
     def attachments(self, signature: Signature, sort: Hashable) -> Iterable[Attachment]:
-        """Yield what a pod of a shape attaches to a node of a sort."""
+        """Yield what a pod of a signature attaches to a node of a sort."""
         raise NotImplementedError
 
     def limits(self, limited: str) -> Ints:

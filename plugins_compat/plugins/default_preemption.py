@@ -1,4 +1,4 @@
-"""DefaultPreemption: where no node has room, find one that has once less important pods leave it."""
+"""DefaultPreemption: where no node is feasible, find one that is once less important pods have left it."""
 
 from __future__ import annotations
 
@@ -200,7 +200,7 @@ class DefaultPreemption(Plugin):
         return Candidate(node, victims, violations)
 
     def _budgets(self, signature: Signature) -> Sequence[int]:
-        """Return the disruption budgets that select a shape; an empty or missing selector selects nothing."""
+        """Return the disruption budgets that select a signature; an empty or missing selector selects nothing."""
 
         def make() -> list[int]:
             labels, namespace = signature.pod.metadata.labels, signature.pod.namespace

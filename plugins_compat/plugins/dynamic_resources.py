@@ -37,7 +37,7 @@ class DynamicResources(Plugin):
         return PostFilterResult(Status(Code.UNSCHEDULABLE, ("no new claims to deallocate",), self.name))
 
     def score(self, cycle: CycleState, nodes: Ints) -> Ints:
-        """Return 0 for every node."""
+        """Return 0 forevery node."""
         return np.zeros(len(nodes), dtype=np.int64)
 
     def terms(self, view: ScoreView) -> Iterator[Weighted]:

@@ -1,4 +1,4 @@
-"""The shape of the filters that limit the disks of one cloud, from before there were CSI drivers."""
+"""Base of the filters that limit the disks of one cloud, from before there were CSI drivers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""InterPodAffinity: pods seek or shun the company of others."""
+"""InterPodAffinity: pods are attracted to or repelled by others in their domain."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ class Term:
     namespace_selector: LabelSelector | None
 
     def matches_incoming(self, pod: Pod, labels: NamespaceLabels) -> bool:
-        """Whether the incoming pod is of the company that an existing pod's term means."""
+        """Whether the incoming pod matches an existing pod's term."""
         chosen = self.namespace_selector
         here = chosen is not None and chosen.matches(labels.get(pod.namespace, {}))
         return (here or pod.namespace in self.namespaces) and self._selects(pod)
 
     def matches_existing(self, pod: Pod, labels: NamespaceLabels, selects_twice: bool) -> bool:
-        """Whether an existing pod is of the company that the incoming pod's term means.
+        """Whether an existing pod matches the incoming pod's term.
 
         Upstream turns the namespace selector into names first; a release with ``selects_twice`` then evaluates the
         selector once more, against no labels.
@@ -75,7 +75,7 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """All terms of a shape; preferred ones with their weights."""
+    """All terms of a signature; preferred ones with their weights."""
 
     affinity: tuple[Term, ...]
     anti_affinity: tuple[Term, ...]
@@ -84,27 +84,28 @@ class Terms:
 
 
 class InterPodAffinity(Plugin):
-    """Rejects nodes without required company or with unwanted company, either way; scores preferred company."""
+    """Rejects nodes by required affinity and by anti-affinity, either way; scores by preferred terms."""
 
     name = "InterPodAffinity"
-    surrogate = "the share of the company sought or shunned that stands apart or together"
+    surrogate = "the share of matching pods that are apart, or together for anti-affinity"
     Args = InterPodAffinityArgs
 
     # -- filter -----------------------------------------------------------------------------------------------
 
     def pre_filter(self, cycle: CycleState) -> Status | None:
-        """Skip, in releases that do, a pod without terms that nobody shuns: then nominated pods are not asked either.
+        """Skip, in releases that do, a pod without terms that no existing pod repels.
 
-        Without nominated pods the filter itself would come to the same, and nothing is asked.
+        Then nominated pods are not asked either. Without nominated pods the filter itself would come to the same, and
+        nothing is asked.
         """
         if not self.release.pre_filter_continues or not self.state.nominator:
             return None
         terms = self._terms(cycle.signature)
-        shunned = any(
+        repelled = any(
             self._owners(term, "anti_affinity").total(self.state.topology(term.key)).any()
             for term in self._matching(cycle.signature, "anti_affinity")
         )
-        return None if terms.affinity or terms.anti_affinity or shunned else SKIP
+        return None if terms.affinity or terms.anti_affinity or repelled else SKIP
 
     def idle(self, cycle: CycleState) -> bool:
         """Whether the pod has no required term, and no pod has one against it."""
@@ -140,24 +141,24 @@ class InterPodAffinity(Plugin):
         ok = np.ones(len(nodes), dtype=np.bool_)
         if not terms:
             return ok
-        company = self._company(terms)
+        matching = self._matching_counts(terms)
         found = False
         met = ok.copy()
         for term in terms:
             topology = self.state.topology(term.key)
             domain = topology.domain[nodes]
-            totals = company.total(topology)
+            totals = matching.total(topology)
             found = found or bool(totals.any())
             ok &= domain >= 0
             met &= (domain >= 0) & (totals[domain] > 0 if topology.size else False)
         if not found and self._all_match(terms)(signature):
-            return ok  # the first of its kind may stand wherever the keys are
+            return ok  # the first of its kind may go wherever the keys are
         return met
 
     def _repelled_by_own(self, signature: Signature, nodes: Ints) -> np.ndarray:
         repelled = np.zeros(len(nodes), dtype=np.bool_)
         for term in self._terms(signature).anti_affinity:
-            repelled |= self._in_domain(self._company((term,)), term.key, nodes)
+            repelled |= self._in_domain(self._matching_counts((term,)), term.key, nodes)
         return repelled
 
     def _repelled_by_existing(self, signature: Signature, nodes: Ints) -> np.ndarray:
@@ -175,15 +176,15 @@ class InterPodAffinity(Plugin):
         return there
 
     def sought(self, signature: Signature) -> tuple[Sequence[Topology], Callable[[Signature], bool]]:
-        """Return the topologies of the required affinity of a shape, and the predicate of the shapes that it seeks."""
+        """Return the topologies of a signature's required affinity, and the predicate of the signatures it matches."""
         terms = self._terms(signature).affinity
         return [self.state.topology(term.key) for term in terms], self._all_match(terms)
 
     def finds_company(self, signature: Signature) -> bool:
-        """Whether any pod that the required affinity of a shape seeks stands anywhere."""
+        """Whether any pod that the required affinity of a signature seeks is placed anywhere."""
         terms = self._terms(signature).affinity
-        company = self._company(terms)
-        return any(company.total(self.state.topology(term.key)).any() for term in terms)
+        matching = self._matching_counts(terms)
+        return any(matching.total(self.state.topology(term.key)).any() for term in terms)
 
     # -- rules ------------------------------------------------------------------------------------------------
 
@@ -201,12 +202,12 @@ class InterPodAffinity(Plugin):
             if together := self._terms(signature).affinity:
                 attracting.setdefault(together, []).append(signature)
         for together, owners in attracting.items():
-            company = self._matching_all(together)
-            seekers, targets = view.select(owners), view.select(company)
+            matching = self._matching_all(together)
+            seekers, targets = view.select(owners), view.select(matching)
             if len(seekers) or len(targets):
                 topologies = tuple(self.state.topology(term.key) for term in together)
                 origin = Origin(self.name, f"affinity over {', '.join(term.key for term in together)}")
-                yield Attract(origin, seekers, targets, topologies, view.relation(owners, company))
+                yield Attract(origin, seekers, targets, topologies, view.relation(owners, matching))
         rule = view.allow(
             self.name, lambda signature: with_keys(self.state, {term.key for term in self._terms(signature).affinity})
         )
@@ -216,7 +217,7 @@ class InterPodAffinity(Plugin):
     # -- score ------------------------------------------------------------------------------------------------
 
     def pre_score(self, cycle: CycleState, nodes: Ints) -> bool:
-        """Sum what company is worth, by topology key and domain."""
+        """Sum what matching pods are worth, by topology key and domain."""
         terms = self._terms(cycle.signature)
         if self.args.ignore_preferred_terms_of_existing_pods and not (terms.preferred or terms.preferred_anti):
             return False
@@ -229,9 +230,9 @@ class InterPodAffinity(Plugin):
                 worth[key] = worth.get(key, np.zeros(topology.size, dtype=np.int64)) + totals * weight
 
         for term, weight in terms.preferred:
-            add(self._company((term,)), term.key, weight)
+            add(self._matching_counts((term,)), term.key, weight)
         for term, weight in terms.preferred_anti:
-            add(self._company((term,)), term.key, -weight)
+            add(self._matching_counts((term,)), term.key, -weight)
         if not self.args.ignore_preferred_terms_of_existing_pods or terms.preferred or terms.preferred_anti:
             hard = self.args.hard_pod_affinity_weight
             for term in self._matching(cycle.signature, "affinity"):
@@ -243,7 +244,7 @@ class InterPodAffinity(Plugin):
         return bool(worth) or not self.release.skips_idle_scores
 
     def score(self, cycle: CycleState, nodes: Ints) -> Ints:
-        """Sum what the company in the node's domains is worth."""
+        """Sum what the matching pods in the node's domains are worth."""
         raw = np.zeros(len(nodes), dtype=np.int64)
         for key, worth in cycle.data[self.name].items():
             domain = self.state.topology(key).domain[nodes]
@@ -262,9 +263,9 @@ class InterPodAffinity(Plugin):
         return normal
 
     def terms(self, view: ScoreView) -> Iterator[Weighted]:
-        """Return a surrogate: a preferred term costs its weight times the share of its company that stands apart.
+        """Return a surrogate: a preferred term costs its weight times the share of matching pods that are apart.
 
-        For anti-affinity, the share that stands together. The exact score is rescaled between the best and the worst
+        For anti-affinity, the share that are together. The exact score is rescaled between the best and the worst
         node at the moment of placement, which has no final-state meaning.
         """
         for role, together in (("preferred", False), ("preferred_anti", True)):
@@ -274,8 +275,8 @@ class InterPodAffinity(Plugin):
                     owners.setdefault(weighted, []).append(signature)
             for (term, weight), owning in owners.items():
                 origin = Origin(self.name, f"{role.replace('_', ' ')} over {term.key}")
-                company = self._matching_all((term,))
-                yield from view.affinity(origin, self.state.topology(term.key), owning, company, weight, together)
+                matching = self._matching_all((term,))
+                yield from view.affinity(origin, self.state.topology(term.key), owning, matching, weight, together)
 
     # -- matching ---------------------------------------------------------------------------------------------
 
@@ -307,26 +308,26 @@ class InterPodAffinity(Plugin):
         return Term(term.topology_key, selector, names, term.namespace_selector)
 
     def _all_match(self, terms: Sequence[Term]) -> Callable[[Signature], bool]:
-        """Return the predicate of shapes that match all terms of an incoming pod."""
+        """Return the predicate of signatures that match all terms of an incoming pod."""
         labels, twice = self.state.snapshot.namespace_labels, self.release.affinity_keeps_namespace_selector
         return lambda signature: all(term.matches_existing(signature.pod, labels, twice) for term in terms)
 
     def _matching_all(self, terms: Sequence[Term]) -> list[Signature]:
-        """Return the shapes that match all terms of an incoming pod."""
+        """Return the signatures that match all terms of an incoming pod."""
         matches = self._all_match(terms)
         return [signature for signature in self.state.signatures.selected(terms[0].selector) if matches(signature)]
 
     def _repelled(self, term: Term) -> list[Signature]:
-        """Return the shapes that an anti-affinity term keeps away, whoever comes first."""
+        """Return the signatures that an anti-affinity term repels, whichever comes first."""
         labels, existing = self.state.snapshot.namespace_labels, self._all_match((term,))
         selected = self.state.signatures.selected(term.selector)
         return [
             signature for signature in selected if existing(signature) or term.matches_incoming(signature.pod, labels)
         ]
 
-    def _company(self, terms: tuple[Term, ...]) -> DomainCounts:
+    def _matching_counts(self, terms: tuple[Term, ...]) -> DomainCounts:
         """Count the pods that match all of the terms."""
-        key = (self.name, "company", terms)
+        key = (self.name, "matching", terms)
         return self.state.domain_counts(key, self._all_match(terms), lambda: self._matching_all(terms))
 
     def _owners(self, term: Term, role: str) -> DomainCounts:
@@ -341,7 +342,7 @@ class InterPodAffinity(Plugin):
         return self.state.domain_counts((self.name, role, term), weight, lambda: self._owned(role).get(term, ()))
 
     def _owned(self, role: str) -> dict[Term, list[Signature]]:
-        """Return every distinct term in a role, with the shapes that have it."""
+        """Return every distinct term in a role, with the signatures that have it."""
         signatures = self.state.signatures.all
 
         def make() -> dict[Term, list[Signature]]:

@@ -35,7 +35,7 @@ class NodeAffinity(StaticFilter):
     """Rejects nodes outside the pod's node selector and required affinity; scores preferred terms by weight."""
 
     name = "NodeAffinity"
-    surrogate = "normalised over all nodes the pod may use, not over those feasible at the moment"
+    surrogate = "normalized over all nodes the pod may use, not over those feasible at the moment"
     Args = NodeAffinityArgs
 
     def pre_filter(self, cycle: CycleState) -> Status | NodeSet | None:
@@ -80,7 +80,7 @@ class NodeAffinity(StaticFilter):
         return default_normalize(scores)
 
     def terms(self, view: ScoreView) -> Iterator[Weighted]:
-        """Return the scores as a table, normalised over the nodes that each shape may use at all."""
+        """Return the scores as a table, normalized over the nodes that each signature may use at all."""
         yield from view.prefer_score(self.name, self._weights, default_normalize, self._preferred)
 
     def _added(self) -> Bools:

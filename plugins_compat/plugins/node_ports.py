@@ -20,7 +20,7 @@ from stowplan.plugins_compat.release import Release
 ANY_IP = "0.0.0.0"
 
 HostPort = tuple[str, int, str]
-"""Protocol, port and IP; `ANY_IP` stands for all."""
+"""Protocol, port and IP; `ANY_IP` means all."""
 
 
 def host_ports(pod: Pod, release: Release) -> frozenset[HostPort]:

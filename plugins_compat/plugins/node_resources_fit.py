@@ -108,7 +108,7 @@ class NodeResourcesFit(Plugin):
         return "Too many pods" if name == PODS else f"Insufficient {name}"
 
     def rules(self, view: View) -> Iterable[Rule]:
-        """One `Capacity` for each resource that some shape requests."""
+        """One `Capacity` for each resource that some signature requests."""
         for name, row in self.state.resources.items():
             demand = np.array([self._demand(signature, row) for signature in view.signatures], dtype=np.int64)
             if demand.any():
@@ -181,7 +181,7 @@ class NodeResourcesFit(Plugin):
     def _asked(self, signature: Signature) -> set[str]:
         """Return what a pod requests; a scalar that it names counts even when it names 0 of it.
 
-        CPU, memory and ephemeral storage are compared for every pod that requests anything.
+        CPU, memory and ephemeral storage are compared forevery pod that requests anything.
         """
         amounts = requests(signature.pod, self.release)
         return {name for name, amount in amounts.items() if amount or name not in NATIVE}

@@ -17,7 +17,7 @@ CORDONED = Taint("node.kubernetes.io/unschedulable", "NoSchedule")
 
 
 class NodeUnschedulable(StaticFilter):
-    """Rejects cordoned nodes, unless the pod tolerates the taint that stands for a cordon."""
+    """Rejects cordoned nodes, unless the pod tolerates the taint that a cordon brings."""
 
     name = "NodeUnschedulable"
     one_reason_a_code = True

@@ -1,4 +1,4 @@
-"""PodTopologySpread: pods that count together stand evenly over the domains of a topology key."""
+"""PodTopologySpread: pods that count together are spread evenly over the domains of a topology key."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class PodTopologySpread(Plugin):
     """Rejects nodes that would make the spread too uneven; scores down domains that hold many already."""
 
     name = "PodTopologySpread"
-    surrogate = "the share of a pod's group that stands in its domain"
+    surrogate = "the share of a pod's group that is in its domain"
     deviation = "1.24: two constraints of a pod with one topology key are counted apart"
     one_reason_a_code = True
     Args = PodTopologySpreadArgs
@@ -165,7 +165,7 @@ class PodTopologySpread(Plugin):
         )
 
     def balanced(self, signature: Signature) -> Sequence[tuple[Constraint, Callable[[Signature], bool]]]:
-        """Return the hard constraints of a shape, each with the predicate of the shapes that it counts."""
+        """Return the hard constraints of a signature, each with the predicate of the signatures that it counts."""
         namespace = signature.pod.namespace
         return [(c, self._counts(namespace, c.selector)) for c in self._constraints(signature, HARD)]
 
@@ -222,7 +222,7 @@ class PodTopologySpread(Plugin):
         return turned
 
     def terms(self, view: ScoreView) -> Iterator[Weighted]:
-        """Return a surrogate: each pod costs the share of its group that stands in its domain.
+        """Return a surrogate: each pod costs the share of its group that is in its domain.
 
         The exact score compares nodes with each other at the moment of placement, which has no final-state meaning.
         Constraints weigh in as ``ln(domains + 2)``, as upstream weighs them.
@@ -311,7 +311,7 @@ class PodTopologySpread(Plugin):
     # -- counts -----------------------------------------------------------------------------------------------
 
     def _counts(self, namespace: str, selector: LabelSelector | None) -> Callable[[Signature], bool]:
-        """Return the predicate of shapes that count: same namespace, selected, not terminating."""
+        """Return the predicate of signatures that count: same namespace, selected, not terminating."""
         if selector is None or (selector.empty and not self.release.spread_empty_selector_counts):
             return lambda signature: False
 
@@ -322,7 +322,7 @@ class PodTopologySpread(Plugin):
         return counts
 
     def _counted(self, namespace: str, selector: LabelSelector | None) -> list[Signature]:
-        """Return the shapes that count."""
+        """Return the signatures that count."""
         counts = self._counts(namespace, selector)
         return [signature for signature in self.state.signatures.selected(selector, namespace) if counts(signature)]
 

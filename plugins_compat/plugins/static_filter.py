@@ -1,4 +1,4 @@
-"""The shape of a filter that depends on the pod and the node alone, not on other pods."""
+"""Base of filters that depend on the pod and the node alone, not on other pods."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from stowplan.plugins_compat.framework.view import View
 
 
 class StaticFilter(Plugin):
-    """A filter whose answer is one mask a shape; as a rule it is an `Allow`."""
+    """A filter whose answer is one mask for each signature; as a rule it is an `Allow`."""
 
     reads = "nothing"
 
     def passes(self, signature: Signature) -> Bools:
-        """``[n]`` the nodes that pods of this shape may use."""
+        """``[n]`` the nodes that pods of this signature may use."""
         raise NotImplementedError
 
     def mask(self, signature: Signature) -> Bools:
-        """Return `passes`, worked out once a shape."""
+        """Return `passes`, computed once for each signature."""
         return self.state.memo((self.name, signature), lambda: self.passes(signature))
 
     def filter(self, cycle: CycleState, nodes: Ints) -> Ints:

@@ -20,7 +20,7 @@ class TaintToleration(StaticFilter):
     """Rejects nodes with an untolerated NoSchedule or NoExecute taint; scores down PreferNoSchedule taints."""
 
     name = "TaintToleration"
-    surrogate = "normalised over all nodes the pod may use, not over those feasible at the moment"
+    surrogate = "normalized over all nodes the pod may use, not over those feasible at the moment"
 
     def passes(self, signature: Signature) -> Bools:
         """``[n]`` nodes whose hard taints are all tolerated."""
@@ -43,7 +43,7 @@ class TaintToleration(StaticFilter):
         return default_normalize(scores, reverse=True)
 
     def terms(self, view: ScoreView) -> Iterator[Weighted]:
-        """Return the scores as a table, normalised over the nodes that each shape may use at all."""
+        """Return the scores as a table, normalized over the nodes that each signature may use at all."""
         yield from view.prefer_score(self.name, self._untolerated_soft, lambda s: default_normalize(s, reverse=True))
 
     def _first_untolerated(self, signature: Signature, taints: Sequence[Taint]) -> Taint | None:

@@ -70,7 +70,7 @@ class VolumeRestrictions(Plugin):
         return ("node(s) had no available disk",) if self._conflicting(cycle.signature)[node] else (EXCLUSIVE,)
 
     def _conflicting(self, signature: Signature) -> Bools:
-        """``[n]`` nodes with a disk that conflicts with one of the shape's."""
+        """``[n]`` nodes with a disk that conflicts with one of the signature's."""
         conflicting = np.zeros(self.state.size, dtype=np.bool_)
         disks = self._disks(signature)
         if disks:

@@ -24,7 +24,7 @@ CONFLICT = "node(s) had no available volume zone"
 
 
 class VolumeZone(StaticFilter):
-    """Rejects nodes outside the zones and regions that the pod's bound volumes are labelled with.
+    """Rejects nodes outside the zones and regions that the pod's bound volumes are labeled with.
 
     Claims of ephemeral volumes are not looked at.
     """
@@ -40,11 +40,11 @@ class VolumeZone(StaticFilter):
         return None
 
     def passes(self, signature: Signature) -> Bools:
-        """``[n]`` nodes that every labelled volume of the shape admits."""
+        """``[n]`` nodes that every labeled volume of the signature admits."""
         mask = everywhere(self.state)
         for key, claim in self._claims(signature):
             if self._problem(key, claim):
-                return np.zeros_like(mask) if self.release.zone_checked_in_pre_filter else mask & ~self._labelled()
+                return np.zeros_like(mask) if self.release.zone_checked_in_pre_filter else mask & ~self._labeled()
             mask &= self._admitted(claim)
         return mask
 
@@ -89,7 +89,7 @@ class VolumeZone(StaticFilter):
                 if self.release.zone_label_translation and key in GENERAL:
                     there |= (self.state.topology(key).domain < 0) & self._in(GENERAL[key], zones)
                 mask &= there
-        return mask | ~self._labelled()
+        return mask | ~self._labeled()
 
     def _in(self, key: str, zones: set[str]) -> Bools:
         """``[n]`` nodes whose label has one of the values."""
@@ -99,7 +99,7 @@ class VolumeZone(StaticFilter):
         mask: Bools = inside[topology.domain]
         return mask
 
-    def _labelled(self) -> Bools:
+    def _labeled(self) -> Bools:
         """``[n]`` nodes with any zone or region label; the others take part in no zone, and pass."""
         mask = np.zeros(self.state.size, dtype=np.bool_)
         for key in TOPOLOGY_LABELS:

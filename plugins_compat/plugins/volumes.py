@@ -10,7 +10,7 @@ from stowplan.plugins_compat.framework.signatures import Signature
 
 
 def claims_of(snapshot: Snapshot, signature: Signature) -> Iterator[tuple[str, PersistentVolumeClaim | None]]:
-    """Yield the claim behind each volume of a shape by key, ``None`` where the snapshot does not hold it."""
+    """Yield the claim behind each volume of a signature by key, ``None`` where the snapshot does not hold it."""
     for key in signature.claims:
         yield key, snapshot.claims.get(key)
 

@@ -81,7 +81,7 @@ class LowRiskOverCommitment(LoadAware):
         return clipped(weight * of_limits + (1 - weight) * self._load_risk(position)[nodes])
 
     def _load_risk(self, position: int) -> Floats:
-        """``[n]`` the risk of load; it depends on the pods that stand on a node, and is kept while they stay."""
+        """``[n]`` the risk of load; it depends on the pods on a node, and is kept while they stay."""
         resource = RESOURCES[position]
         capacity = self._capacity(resource)
         requests = np.minimum(self._sums("requests", requested, position), capacity)

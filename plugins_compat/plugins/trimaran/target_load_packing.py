@@ -1,4 +1,4 @@
-"""TargetLoadPacking: fill nodes up to a target CPU utilisation, and not beyond."""
+"""TargetLoadPacking: fill nodes up to a target CPU utilization, and not beyond."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ REPORTING_INTERVAL = 60
 
 
 class TargetLoadPackingArgs(TrimaranArgs):
-    """The target utilisation in percent, and what containers without a CPU limit are predicted to use."""
+    """The target utilization in percent, and what containers without a CPU limit are predicted to use."""
 
     default_requests: dict[str, Quantity] | None = None
     default_requests_multiplier: Annotated[str, Field(coerce_numbers_to_str=True)] = MULTIPLIER
@@ -67,7 +67,7 @@ class TargetLoadPackingArgs(TrimaranArgs):
     @classmethod
     def _at_most_all(cls, value: int) -> int:
         if value > POINTS:
-            raise ValueError(f"is {value}, must be at most 100: more would score above 100")
+            raise ValueError(f"is {value}, must be at most 100")
         return value
 
     @property
@@ -77,7 +77,7 @@ class TargetLoadPackingArgs(TrimaranArgs):
 
 
 class TargetLoadPacking(LoadAware):
-    """Scores by the predicted CPU utilisation ``p``, in percent of the node's capacity, against the target ``T``.
+    """Scores by the predicted CPU utilization ``p``, in percent of the node's capacity, against the target ``T``.
 
     ``(100 − T) · p/T + T`` up to the target, ``T · (100 − p) / (100 − T)`` beyond it, 0 beyond 100.
     """
@@ -120,8 +120,8 @@ class TargetLoadPacking(LoadAware):
 
         Upstream knows no pods that left: it meets none but victims of preemption, whose load it goes on counting.
         """
-        standing = self.state.domain_counts((self.name, "predicted"), self._predicted).per_node
-        missing: Ints = standing - self._part_of_metrics()
+        placed = self.state.domain_counts((self.name, "predicted"), self._predicted).per_node
+        missing: Ints = placed - self._part_of_metrics()
         return missing
 
     def _part_of_metrics(self) -> Ints:
@@ -145,7 +145,7 @@ class TargetLoadPacking(LoadAware):
                     yield pod
 
     def _utilization(self) -> Floats:
-        """``[n]`` measured CPU utilisation in percent: the last average or latest value; not a number if neither."""
+        """``[n]`` measured CPU utilization in percent: the last average or latest value; not a number if neither."""
 
         def make() -> Floats:
             percent = np.full(self.state.size, np.nan)
