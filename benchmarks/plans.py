@@ -14,6 +14,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from stowplan.answers.assessment import Assessor
 from stowplan.answers.solve import fixed, today
 from stowplan.models.limits import LimitsDocument
 from stowplan.models.plan import Plan
@@ -146,7 +147,7 @@ def to_random(compiled: Compiled, seed: int, terms: Terms) -> Planned:
         if placed <= drawn.keys() or seed % 5 == 0:
             where = fixed(compiled) | compiled.assign(compiled.placement(drawn))
             break
-    return sequence_placement(compiled, where, (), Settings(), terms, keep=True)
+    return sequence_placement(Assessor(compiled), where, (), Settings(), terms, keep=True)
 
 
 def watched(cluster: Snapshot, planned: Planned, orders: int, seed: int) -> list[str]:

@@ -16,7 +16,6 @@ from stowplan.models.result import TierOutcome, revalued
 from stowplan.models.settings import Settings
 from stowplan.models.snapshot import Snapshot
 from stowplan.planning.plan import Planned, sequence_placement
-from stowplan.plugins_compat.compiler.compile import Compiled
 from stowplan.settings.problem import document_profile, same_problem
 from stowplan.settings.terms import Terms
 
@@ -46,12 +45,14 @@ def sequence_document(
         more = f", and {len(problems) - 1} more" if len(problems) > 1 else ""
         raise InputError(f"does not fit the snapshot: {problems[0]}{more}", path)
     settings = settings.of_solution(made_with)
-    tiers = _outcomes(compiled, assignment, document)
-    return sequence_placement(compiled, fixed(compiled) | assignment, tiers, settings, terms, document.notes)
+    assessor = Assessor(compiled)
+    tiers = _outcomes(assessor, assignment, document)
+    return sequence_placement(assessor, fixed(compiled) | assignment, tiers, settings, terms, document.notes)
 
 
-def _outcomes(compiled: Compiled, assignment: Assignment, document: SolutionDocument) -> Sequence[TierOutcome]:
+def _outcomes(assessor: Assessor, assignment: Assignment, document: SolutionDocument) -> Sequence[TierOutcome]:
     """Return what the solution proves, if it was made for this snapshot and these tiers; else nothing."""
+    compiled = assessor.compiled
     tiers = compiled.problem.tiers
     same_tiers = [claim.name for claim in document.tiers] == [tier.name for tier in tiers]
     if not same_tiers or compiled.snapshot.fingerprint != document.snapshot.fingerprint:
@@ -60,7 +61,7 @@ def _outcomes(compiled: Compiled, assignment: Assignment, document: SolutionDocu
         TierOutcome(tier, _whole(tier, claim.value), _whole(tier, claim.bound), claim.bound_by, 0.0)
         for tier, claim in zip(tiers, document.tiers, strict=True)
     ]
-    return revalued(claimed, Assessor(compiled).values(assignment))
+    return revalued(claimed, assessor.values(assignment))
 
 
 def _whole(tier: Tier, shown: float) -> int:

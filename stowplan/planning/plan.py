@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from stowplan.answers.assessment import Assessor
 from stowplan.answers.solve import Solution, solve_snapshot, today
 from stowplan.models.assignment import Assignment
 from stowplan.models.html import html_table, number
@@ -17,7 +18,6 @@ from stowplan.models.snapshot import Snapshot, tied
 from stowplan.models.stop import Stop
 from stowplan.models.words import plural
 from stowplan.optimizer.backend import Backend
-from stowplan.optimizer.evaluate import Evaluator
 from stowplan.optimizer.portfolio import Options
 from stowplan.optimizer.run import Progress, silent
 from stowplan.plans.budgets import Budgets
@@ -55,22 +55,26 @@ class Planned:
 
     Parameters
     ----------
-    compiled
-        The problem whose tiers the plan is measured by.
+    assessor
+        Of the problem whose tiers the plan is measured by.
     assignment
         Of all unfinished pods, when the plan is done.
     """
 
     plan: Plan
-    compiled: Compiled
+    assessor: Assessor
     assignment: Assignment
+
+    @property
+    def compiled(self) -> Compiled:
+        """The problem whose tiers the plan is measured by."""
+        return self.assessor.compiled
 
     @property
     def unresolved(self) -> Unresolved:
         """What is wrong with the placement when the plan is done."""
-        problem = self.compiled
-        violations = Evaluator(problem.problem).evaluate(problem.placement(self.assignment)).violations
-        return Unresolved(len(violations), sum(pod.key not in self.assignment for pod in problem.pods))
+        violations = self.assessor.assess(self.assignment).evaluation.violations
+        return Unresolved(len(violations), sum(pod.key not in self.assignment for pod in self.compiled.pods))
 
     def __repr__(self) -> str:
         moves, waves = sum(len(wave.moves) for wave in self.plan.waves), len(self.plan.waves)
@@ -130,7 +134,7 @@ def make_plan(
     terms, stop, settings = terms or Terms(), stop or Stop(), _with_executor(settings)
     compiled = compiled or planning_problem(snapshot, settings, terms)
     solution = solve_snapshot(compiled, options, candidates=candidates, stop=stop, progress=progress, backend=backend)
-    planning = _Planning(compiled, settings, terms)
+    planning = _Planning(solution.assessor, settings, terms)
     planning.reach(compiled, solution.assignment)
     stays, wanted = dict(terms.frozen), dict.fromkeys(settings.admit)
     shorter = replace(options, time_limit=max(0.1, options.time_limit * LATER_SHARE))
@@ -153,11 +157,11 @@ def make_plan(
 def sequence_solution(solution: Solution, settings: Settings, terms: Terms | None = None) -> Planned:
     """Return the way to a placement that was found before; see `sequence_placement`."""
     outcome = solution.outcome
-    return sequence_placement(solution.compiled, solution.assignment, outcome.tiers, settings, terms, solution.notes)
+    return sequence_placement(solution.assessor, solution.assignment, outcome.tiers, settings, terms, solution.notes)
 
 
 def sequence_placement(
-    compiled: Compiled,
+    assessor: Assessor,
     assignment: Assignment,
     tiers: Sequence[TierOutcome],
     settings: Settings,
@@ -177,20 +181,20 @@ def sequence_placement(
     keep
         Go there even if it is worth no more than where pods stand today; otherwise the plan is empty then.
     """
-    planning = _Planning(compiled, _with_executor(settings), terms or Terms())
-    planning.reach(compiled, assignment, keep=keep)
+    planning = _Planning(assessor, _with_executor(settings), terms or Terms())
+    planning.reach(assessor.compiled, assignment, keep=keep)
     return planning.planned(tiers, notes)
 
 
 class _Planning:
     """Placements that were to be reached, all measured by one problem, and the best of what they came to."""
 
-    def __init__(self, compiled: Compiled, settings: Settings, terms: Terms) -> None:
-        self.compiled = compiled
+    def __init__(self, assessor: Assessor, settings: Settings, terms: Terms) -> None:
+        self.assessor = assessor
+        self.compiled = compiled = assessor.compiled
         self.settings = settings
         self.terms = terms
         self.start = today(compiled)
-        self.evaluator = Evaluator(compiled.problem)
         self.budgets = Budgets(compiled.snapshot)
         self.best = WaveSequence((), (), 0, "nothing moves")
         self.assignment = self.start
@@ -243,7 +247,7 @@ class _Planning:
 
     def values(self, assignment: Assignment) -> tuple[int, ...]:
         """Return the value of every tier."""
-        return self.evaluator.evaluate(self.compiled.placement(assignment)).values
+        return self.assessor.values(assignment)
 
     @cached_property
     def immovable(self) -> Mapping[str, str]:
@@ -286,7 +290,7 @@ class _Planning:
             given_up=[line for key, line in self.given_up.items() if key not in moved],
             notes=[*compiled.snapshot.notes, *compiled.notes, *notes, *self.budgets.remarks],
         )
-        return Planned(make(order), compiled, self.assignment)
+        return Planned(make(order), self.assessor, self.assignment)
 
     def _shown(self, assignment: Assignment) -> list[float]:
         tiers = self.compiled.problem.tiers

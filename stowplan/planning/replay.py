@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from stowplan.answers.assessment import Assessor
 from stowplan.models.assignment import Assignment
 from stowplan.models.plan import Plan
 from stowplan.models.snapshot import Snapshot
 from stowplan.models.stop import Stop
-from stowplan.optimizer.evaluate import Evaluator
 from stowplan.plans.drift import same_snapshot
 from stowplan.plans.replay.execution import replay
 from stowplan.plans.replay.outcome import Outcome, Worth, share_kept
@@ -41,15 +41,14 @@ class Replay:
 
 
 class WorthOf:
-    """Says how good a placement is, as the judge of the problem has it."""
+    """Says how good an assignment is, by the values of the problem."""
 
     def __init__(self, compiled: Compiled) -> None:
-        self.compiled = compiled
-        self._judge = Evaluator(compiled.problem)
+        self._assessor = Assessor(compiled)
 
     def __call__(self, assignment: Assignment) -> Worth:
         """Return the worth of an assignment."""
-        evaluation = self._judge.evaluate(self.compiled.placement(assignment))
+        evaluation = self._assessor.assess(assignment).evaluation
         return Worth(evaluation.values, evaluation.legal)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from stowplan.answers.assessment import Assessor
 from stowplan.answers.solve import today
 from stowplan.answers.verify_plan import verify_plan
 from stowplan.models.kubernetes import Pod
@@ -58,7 +59,7 @@ def plan(cluster: Snapshot) -> Plan:
     terms = Terms(limits=LimitsDocument(total=1), created_at=MADE)
     compiled = planning_problem(cluster, Settings(), terms)
     wanted = today(compiled) | {"default/web-0": "b", "default/api-0": "a", "default/db-0": "c"}
-    return sequence_placement(compiled, wanted, (), Settings(), terms, keep=True).plan
+    return sequence_placement(Assessor(compiled), wanted, (), Settings(), terms, keep=True).plan
 
 
 def found(plan: Plan, cluster: Snapshot, now: datetime = SOON) -> Drift:

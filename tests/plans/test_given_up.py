@@ -8,6 +8,7 @@ from collections import deque
 import pytest
 
 from benchmarks.plans import DRAWS
+from stowplan.answers.assessment import Assessor
 from stowplan.answers.solve import fixed, today
 from stowplan.models.limits import LimitsDocument
 from stowplan.models.settings import Settings
@@ -76,6 +77,6 @@ def test_what_is_given_up_cannot_be_reached(seed: int) -> None:
     terms = Terms(limits=LimitsDocument())
     compiled = planning_problem(restless_cluster(seed), Settings(), terms)
     target = random_target(compiled, seed)
-    planned = sequence_placement(compiled, target, (), Settings(), terms, keep=True)
+    planned = sequence_placement(Assessor(compiled), target, (), Settings(), terms, keep=True)
     assert planned.plan.given_up
     assert not reachable(compiled, target)

@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 
+from stowplan.answers.assessment import Assessor
 from stowplan.answers.solve import today
 from stowplan.models.settings import Settings
 from stowplan.planning.plan import planning_problem, sequence_placement
@@ -37,5 +38,5 @@ def test_a_wave_lasts_as_long_as_its_slowest_pod(
     terms = Terms() if wanted is None else Terms(wave_timeout=wanted)
     compiled = planning_problem(cluster, Settings(), terms)
     target = today(compiled) | {"default/web-0": "b", "default/web-1": "b"}
-    made = sequence_placement(compiled, target, (), Settings(), terms, keep=True).plan
+    made = sequence_placement(Assessor(compiled), target, (), Settings(), terms, keep=True).plan
     assert [wave.barrier.timeout_seconds for wave in made.waves] == [seconds]
