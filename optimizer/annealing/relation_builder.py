@@ -264,7 +264,12 @@ class Relations:
             most = int(counted.max()) + int(self.problem.size[rule.counted].sum())
             histogram = np.bincount(counted, minlength=most + 2)
             least = 0 if rule.floor_is_zero else int(counted.min())
-            columns = {"R_HISTOGRAM": self._count(histogram), "R_STATE": least, "R_VIOLATION": alone, "R_BAD": alone}
+            columns = {
+                "R_HISTOGRAM": self._count(histogram),
+                "R_STATE": least,
+                "R_VIOLATION": alone,
+                "R_ILLEGAL": alone,
+            }
         q = self._add(
             at.SPREAD,
             rule.topology,
@@ -278,7 +283,7 @@ class Relations:
     def _occupy(self, rule: Occupy, before: Ints) -> None:
         used = int((rule.held > 0).sum())
         missing = max(0, rule.at_least - used)
-        columns = self._broken(before) or {"R_STATE": used, "R_VIOLATION": missing, "R_BAD": missing}
+        columns = self._broken(before) or {"R_STATE": used, "R_VIOLATION": missing, "R_ILLEGAL": missing}
         q = self._add(at.OCCUPY, rule.topology, rule.held, R_LIMIT=rule.at_least, **columns)
         self._join(q, rule.group, at.BOTH)
 
