@@ -7,6 +7,7 @@ BIN    := $(VENV)/bin
 PYTHON ?= $(firstword $(foreach p,python3.11 python3.12 python3.13 python3.14 python3,$(shell command -v $(p) 2>/dev/null)))
 READY  := $(VENV)/.ready
 SITE   := $(VENV)/.docs
+PLUGINS := $(filter-out $(wildcard examples/*/test_*.py),$(wildcard examples/*/*.py)) examples/moves.py
 
 help:
 	@echo "make demo      compare placements of a bundled cluster"
@@ -31,6 +32,7 @@ lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/mypy $(PLUGINS)
 
 format: $(READY)
 	$(BIN)/ruff check --fix .
