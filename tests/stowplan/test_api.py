@@ -118,31 +118,34 @@ class Counting(stowplan.SerialBackend):
         return super().stream(tasks, deadline)
 
 
-@pytest.fixture(scope="module")
-def crowd() -> stowplan.Snapshot:
-    """A cluster whose optimum is not found before sub-problems are asked for."""
-    return stowplan.synthetic_snapshot(30, 300, seed=1)
+def test_a_backend_of_one_s_own_works_on_sub_problems() -> None:
+    crowd = stowplan.synthetic_snapshot(30, 300, seed=1)
+    backend = Counting()
+    stowplan.solve(crowd, options=QUICK, backend=backend)
+    assert backend.asked
 
 
-def test_a_backend_of_one_s_own_works_on_sub_problems_of_every_search(crowd: stowplan.Snapshot) -> None:
-    settings = stowplan.Settings(executor="eviction-api")
-    waiting = [p.key for p in crowd.pods if not p.node_name][:1]
-    asked = {}
-    for name, search in {
-        "solve": lambda backend: stowplan.solve(crowd, settings, QUICK, backend=backend),
-        "compare": lambda backend: stowplan.compare(crowd, settings, QUICK, backend=backend, scores=False),
-        "frontier": lambda backend: stowplan.frontier(crowd, settings, QUICK, limits=[], backend=backend),
-        "plan": lambda backend: stowplan.plan(crowd, settings, QUICK, backend=backend),
-        "drain": lambda backend: stowplan.drain(crowd, [crowd.nodes[0].name], settings, QUICK, backend=backend),
-        "fit": lambda backend: stowplan.fit(crowd, waiting, settings, QUICK, backend=backend),
-    }.items():
-        if name == "fit" and not waiting:
-            continue
-        backend = Counting()
-        search(backend)
-        asked[name] = backend.asked
-    assert all(asked.values()), asked
-    assert "fit" in asked
+def test_every_search_hands_the_backend_on(dump: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each solve of each of them, first and later ones, gets the backend that the caller gave."""
+    from stowplan.answers import solve as answers
+
+    got: list[object] = []
+
+    def solve(*arguments: Any, backend: object = None, **options: Any) -> stowplan.Outcome:
+        got.append(backend)
+        return original(*arguments, backend=backend, **options)  # type: ignore[arg-type]
+
+    original = answers.solve
+    monkeypatch.setattr(answers, "solve", solve)
+    snapshot, backend = stowplan.load(dump), Counting()
+    stowplan.solve(snapshot, options=QUICK, backend=backend)
+    stowplan.compare(snapshot, options=QUICK, backend=backend, scores=False)
+    stowplan.frontier(snapshot, options=QUICK, limits=[0], backend=backend)
+    stowplan.plan(snapshot, options=QUICK, backend=backend)
+    stowplan.drain(snapshot, ["n1"], options=QUICK, backend=backend)
+    stowplan.fit(snapshot, ["default/new"], options=QUICK, backend=backend)
+    assert len(got) >= 7
+    assert set(map(id, got)) == {id(backend)}
 
 
 def test_functions_do_what_commands_do(dump: Path, capsys: pytest.CaptureFixture[str]) -> None:
