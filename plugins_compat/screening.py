@@ -60,13 +60,9 @@ class _Screen:
         self.cycle = framework.cycle(pod)
         self.pre_filters, self.filters = framework.pre_filters, framework.filters
         involved = dict.fromkeys([*framework.pre_filters, *framework.filters])
-        self.apart = {plugin for plugin in involved if self._counts_pods(plugin)}
-        self.together = [plugin for plugin in framework.filters if plugin not in self.apart]
-
-    def _counts_pods(self, plugin: Plugin) -> bool:
-        if plugin.reads == "nothing" or plugin.idle(self.cycle):
-            return False
-        return plugin.reads == "pods" or implements(type(plugin), "pre_filter")
+        idle = {plugin for plugin in involved if plugin.reads != "nothing" and plugin.idle(self.cycle)}
+        self.apart = {plugin for plugin in involved if _counts_pods(plugin)} - idle
+        self.together = [plugin for plugin in framework.filters if plugin not in self.apart and plugin not in idle]
 
     def ask_together(self, nodes: Ints) -> Bools:
         """``[nodes]`` where every plugin that may be asked at once admits the pod."""
@@ -114,3 +110,8 @@ class _Screen:
                 if failed.any():
                     passed[passed] = ~failed
                     alive = alive[~failed]
+
+
+def _counts_pods(plugin: Plugin) -> bool:
+    """Whether the answers of a plugin may depend on more than its node and the requests there."""
+    return plugin.reads == "pods" or (plugin.reads == "requests" and implements(type(plugin), "pre_filter"))
