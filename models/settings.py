@@ -64,7 +64,7 @@ def concerns_scheduler(option: Option) -> bool:
 
 def _known(release: str) -> str:
     if release not in RELEASES:
-        raise ValueError(f"is {release!r}; known are {', '.join(RELEASES)}")
+        raise ValueError(f"is {release!r}; must be one of {', '.join(RELEASES)}")
     return release
 
 
@@ -228,7 +228,7 @@ class Settings(Arguments):
 
 
 class SettingsDocument(Settings):
-    """Settings with all that they name looked up, as documents carry them.
+    """What decided what the problem was: settings with all that they name looked up.
 
     Parameters
     ----------
@@ -236,6 +236,16 @@ class SettingsDocument(Settings):
         With the word of ``preemption`` in it.
     scheduler
         Name of the profile.
+    executor
+        Whose rules decided who can be moved; with none, whoever is not tied to its node.
+    may_move
+        Kinds of reasons that were waived.
+    move_costs
+        Whether annotations decided what a pod's move costs, beside others.
+    drain
+        Nodes that were cordoned, and that pods were to leave before all else.
+    admit
+        Pods that waited and were to get a node before all else, as ``namespace/name``.
     """
 
     model_config = ConfigDict(loc_by_alias=True)

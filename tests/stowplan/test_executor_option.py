@@ -52,7 +52,7 @@ def test_the_roll_call_counts_reasons(dump: str, capsys: pytest.CaptureFixture[s
     assert run(["compare", dump, *QUICK, "--executor", "descheduler"]) == 0
     text = capsys.readouterr().out
     assert "2 nodes, 4 pods = 1 placed + 0 pending + 3 fixed + 0 finished" in text
-    assert "fixed: 1 local storage, 1 no controller, 1 do-not-disrupt" in text
+    assert "fixed: local storage (1), no controller (1), do-not-disrupt (1)" in text
 
 
 def test_each_executor_frees_its_own(dump: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -107,8 +107,8 @@ def test_prices_are_in_the_value_and_verified(tmp_path: Path, capsys: pytest.Cap
     ("options", "said"),
     [
         (["--executor", "kubectl"], "'kubectl' is not one of 'eviction-api', 'descheduler', 'koordinator'"),
-        (["--may-move", "local-storage"], "--may-move: waives a rule of an executor, so it needs --executor"),
-        (["--executor", "descheduler", "--may-move", "bare"], "'bare' is no reason that can be waived; those are "),
+        (["--may-move", "local-storage"], "--may-move: waives a restriction of an executor; give --executor too"),
+        (["--executor", "descheduler", "--may-move", "bare"], "'bare' is not a reason that can be waived; must be "),
     ],
 )
 def test_bad_words_are_refused(dump: str, options: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
