@@ -53,7 +53,7 @@ class Simulation:
         return {decision.pod.key: decision for decision in self.decisions}
 
     @cached_property
-    def placed(self) -> int:
+    def scheduled(self) -> int:
         """Of the pods that were decided about, how many have a node at the end."""
         return sum(1 for key in self.outcomes if key in self.assignment)
 

@@ -33,7 +33,7 @@ class PreemptionDocument(Document):
 class SimulationDocument(Document):
     """The scheduler's decisions, in the order it made them.
 
-    A pod that was preempted and came back to the queue has more than one; ``placed`` and ``failed`` count pods.
+    A pod that was preempted and came back to the queue has more than one; ``scheduled`` and ``unscheduled`` count pods.
     """
 
     api_version: Literal["stowplan/v1"] = API_VERSION
@@ -41,8 +41,8 @@ class SimulationDocument(Document):
     snapshot: SnapshotDocument
     release: str
     from_empty: bool
-    placed: int
-    failed: int
+    scheduled: int
+    unscheduled: int
     decisions: tuple[DecisionDocument, ...]
     preemptions: tuple[PreemptionDocument, ...] = ()
 
@@ -54,8 +54,8 @@ def simulation_document(compiled: Compiled, simulation: Simulation, from_empty: 
         snapshot=snapshot_document(compiled),
         release=compiled.profile.release.name,
         from_empty=from_empty,
-        placed=simulation.placed,
-        failed=len(simulation.outcomes) - simulation.placed,
+        scheduled=simulation.scheduled,
+        unscheduled=len(simulation.outcomes) - simulation.scheduled,
         decisions=tuple(
             DecisionDocument(
                 namespace=d.pod.namespace,

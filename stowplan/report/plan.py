@@ -22,6 +22,7 @@ from stowplan.report.words import (
     participant_lines,
     reason_counts,
     tier_label,
+    unit_notes,
     unresolved_words,
 )
 
@@ -63,7 +64,8 @@ def show_plan(
             style="dim",
         )
     console.print()
-    _lines(console, [_known(tier) for tier in plan.tiers if tier.before or tier.after])
+    shown = [tier for tier in plan.tiers if tier.before or tier.after]
+    _lines(console, [*map(_known, shown), *unit_notes(tier.unit for tier in shown)])
     _listed(
         console,
         "Left out, because no order of moves reaches it or the executor cannot evict the pod:",

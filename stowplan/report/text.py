@@ -63,6 +63,7 @@ def show_solution(console: Console, solution: Solution, *, wide: bool = False) -
     console.print(Text(headline(solution), style="bold"))
     console.print()
     _tier_lines(console, solution)
+    _lines(console, unit_notes(tier.tier.unit for tier in solution.outcome.tiers if tier.value))
     _move_table(console, solution.moves if wide else solution.moves[:SHOWN])
     if not wide and len(solution.moves) > SHOWN:
         console.print(f"… and {len(solution.moves) - SHOWN} more; -o wide shows all", style="dim")

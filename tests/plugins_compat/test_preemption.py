@@ -436,7 +436,7 @@ def test_victims_with_a_controller_come_back_and_others_are_gone(release: Releas
     ]
     assert result.outcomes["default/bare"].message == "preempted by default/new; no controller replaces it"
     assert result.outcomes["default/owned"].preempted_by is not None
-    assert (result.placed, len(result.outcomes), result.complete) == (2, 3, True)
+    assert (result.scheduled, len(result.outcomes), result.complete) == (2, 3, True)
 
 
 def test_a_victim_may_preempt_in_turn() -> None:

@@ -161,7 +161,7 @@ def test_a_scheduler_configuration(dump: str, tmp_path: Path, capsys: pytest.Cap
 def test_simulate_all_places_every_free_pod_anew(release: str, dump: str, capsys: pytest.CaptureFixture[str]) -> None:
     document = json.loads(out(capsys, "simulate", dump, "--all", "--profile", release, "-o", "json"))
     assert document["fromEmpty"] is True
-    assert document["placed"] == 6
+    assert document["scheduled"] == 6
     assert {d["node"] for d in document["decisions"]} == {"n1", "n2"}
 
 
@@ -188,7 +188,7 @@ def test_simulate_says_who_was_preempted_by_whom(full: str, capsys: pytest.Captu
     assert "  default/owned on n1 by default/new, now on n2" in text
     assert "  default/bare on n1 by default/new, now unscheduled" in text
     document = json.loads(out(capsys, "simulate", full, "-o", "json"))
-    assert (document["placed"], document["failed"]) == (2, 1)
+    assert (document["scheduled"], document["unscheduled"]) == (2, 1)
     assert document["decisions"][0]["preempts"] == ["default/owned", "default/bare"]
     assert document["preemptions"][0] == {
         "victim": "default/owned",
@@ -214,7 +214,7 @@ def test_a_profile_without_the_plugin_preempts_nobody(
         "- plugins: {multiPoint: {disabled: [{name: DefaultPreemption}]}}\n"
     )
     document = json.loads(out(capsys, "simulate", full, "-o", "json", "--config", str(path)))
-    assert (document["placed"], document["failed"], document["preemptions"]) == (0, 1, [])
+    assert (document["scheduled"], document["unscheduled"], document["preemptions"]) == (0, 1, [])
 
 
 @pytest.mark.parametrize("preemption", ["never", "by-priority"])
