@@ -65,7 +65,7 @@ def read_documents(paths: Sequence[str]) -> Iterator[Document]:
 
 def nothing_to_read(folder: str) -> InputError:
     """Return what is said of a directory that holds nothing to read."""
-    return InputError("holds no .json or .yaml file (plain or .gz)", file=folder)
+    return InputError("contains no .json or .yaml file (plain or .gz)", file=folder)
 
 
 def _walk(folder: Path) -> Iterator[Document]:
@@ -105,12 +105,12 @@ def decoded(name: str, data: bytes) -> bytes:
     """Return plain UTF-8 bytes, whatever packing or byte order mark they came with."""
     for magic, packing in PACKED.items():
         if data.startswith(magic):
-            raise InputError(f"is packed with {packing}; unpack it first, or pack it with gzip", file=name)
+            raise InputError(f"is compressed with {packing}; decompress it first, or use gzip", file=name)
     if data.startswith(GZIP):
         try:
             data = gzip.decompress(data)
         except (OSError, EOFError, zlib.error) as error:
-            raise InputError(f"is not a whole gzip file: {error}", file=name) from None
+            raise InputError(f"is a damaged gzip file: {error}", file=name) from None
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):  # what PowerShell's > writes
         try:
             data = data.decode("utf-16").encode()

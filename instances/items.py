@@ -159,6 +159,6 @@ def _split_mapping(content: Any, document: Document) -> Iterator[Item]:
 def _syntax(error: msgspec.DecodeError, data: bytes) -> str:
     match = re.search(r"\(byte (\d+)\)", str(error))
     if match is None:
-        return f"line {data.count(10) + 1}: is not JSON: it is cut short" if "truncated" in str(error) else str(error)
+        return f"line {data.count(10) + 1}: is truncated JSON" if "truncated" in str(error) else str(error)
     reason = str(error)[: match.start()].removeprefix("JSON is malformed: ").strip()
     return f"line {data.count(10, 0, int(match[1])) + 1}: is not JSON: {reason}"

@@ -62,7 +62,7 @@ def read_openb(documents: Sequence[Document]) -> Snapshot:
     if len(nodes) != 1 or len(pods) != 1 or others:
         raise InputError(
             "an openb instance is one node list and one pod list; "
-            f"given are {_listed(nodes, 'node list')}, {_listed(pods, 'pod list')} and {len(others)} others",
+            f"found {_listed(nodes, 'node list')}, {_listed(pods, 'pod list')} and {len(others)} others",
             file=documents[0].name,
         )
     with interning():
@@ -102,7 +102,7 @@ def _rows(document: Document, make: Callable[[dict[str, str]], T]) -> tuple[T, .
 def _number(row: dict[str, str], column: str, most: int | None = None) -> int:
     text = row[column]
     if text is None or not text.strip().isdigit():
-        raise ValueError(f"{column} is {text!r}, must be a whole number that is not negative")
+        raise ValueError(f"{column} is {text!r}, must be an integer of 0 or more")
     if most is not None and int(text) > most:
         raise ValueError(f"{column} is {text!r}, must be at most {most}")
     return int(text)

@@ -47,7 +47,9 @@ def trace_files(paths: Sequence[str]) -> list[Path]:
         else:
             files = sorted(Path(match) for match in glob(path, recursive=True) if match.endswith(SUFFIXES))
         if not files:
-            raise InputError(f"names no trace: a file, a folder or a pattern of {' or '.join(SUFFIXES)}", file=path)
+            raise InputError(
+                f"matches no trace; must be a file, a folder, or a pattern of {' or '.join(SUFFIXES)}", file=path
+            )
         found |= dict.fromkeys(files)
     return list(found)
 
@@ -77,7 +79,7 @@ def _trace(line: bytes, source: str) -> Trace:
     except msgspec.DecodeError as error:
         raise InputError(f"is not JSON: {error}", file=source) from None
     if not isinstance(content, dict) or not isinstance(content.get("case"), dict):
-        raise InputError("is not a recorded case: it has no case", file=source, field="case")
+        raise InputError("has no case; must be a recorded case", file=source, field="case")
     if is_load_aware(content):
         content = spelled_out(content)
     case = content["case"]
@@ -97,7 +99,7 @@ def _trace(line: bytes, source: str) -> Trace:
     except ValidationError as error:
         raise refusal(error, source, ("expect",)) from None
     if len(expect) > len(pending):
-        raise InputError(f"holds {len(expect)} decisions about {len(pending)} pods", file=source, field="expect")
+        raise InputError(f"contains {len(expect)} decisions about {len(pending)} pods", file=source, field="expect")
     for pod, decision in zip(pending, expect, strict=False):
         if decision.pod != pod.key:
             raise InputError(f"decides about {decision.pod!r} where {pod.key} waits", file=source, field="expect")
@@ -120,7 +122,7 @@ def _objects(model: type[Any], items: Any, field: str, source: str) -> tuple[Any
     made = []
     for item in items:
         if not isinstance(item, dict):
-            raise InputError(f"holds {item!r}, must hold objects", file=source, field=field)
+            raise InputError(f"contains {item!r}, must contain objects", file=source, field=field)
         try:
             made.append(_ADAPTERS[model].validate_python(item))
         except ValidationError as error:

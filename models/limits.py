@@ -27,7 +27,9 @@ def read_share(word: str) -> int | str | None:
     try:
         return _SHARE.validate_python(share)
     except ValidationError:
-        raise ValueError(f"{word!r} is neither a number from 1 on, nor a percentage such as 25%, nor {ANY}") from None
+        raise ValueError(
+            f"{word!r} is neither a number of 1 or more, nor a percentage such as 25%, nor {ANY}"
+        ) from None
 
 
 _SHARE: TypeAdapter[int | str | None] = TypeAdapter(Positive | Percent | None)

@@ -50,7 +50,7 @@ class TierSettings(_Settings):
     @model_validator(mode="after")
     def _says_something(self) -> TierSettings:
         if not any((*self.variance.values(), self.moves, self.nodes, self.scores, *self.spread.values())):
-            raise ValueError("has no positive weight; give variance, moves, nodes, scores or spread one")
+            raise ValueError("has no positive weight; set variance, moves, nodes, scores, or spread")
         return self
 
 

@@ -20,10 +20,7 @@ _SYNTAX = re.compile(
 )
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
-_HINT = (
-    "is not a quantity: digits with at most one point, then nothing, one of n u m k M G T P E Ki Mi Gi Ti Pi Ei, "
-    "or an exponent, as in 500m, 1.5, 2Gi, 1e3"
-)
+_HINT = "is not a quantity such as 500m, 1.5, 2Gi, or 1e3; suffixes are n u m k M G T P E Ki Mi Gi Ti Pi Ei"
 
 
 class Nanos(int):
@@ -72,7 +69,7 @@ def _parse(text: str) -> Nanos:
         exponent = _DECIMAL[suffix] if suffix in _DECIMAL else _exponent(suffix[1:])
         nanos = _scale(digits, exponent + 9 - len(fraction))
         if nanos > MAX_INT64 * NANO:
-            raise ValueError(f"{text!r} is too large: at most {MAX_INT64} fits the scheduler's int64")
+            raise ValueError(f"{text!r} is too large; the maximum is {MAX_INT64}, as in the scheduler's int64")
     return Nanos(-nanos if match["sign"] == "-" else nanos)
 
 

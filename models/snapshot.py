@@ -184,7 +184,7 @@ class Snapshot:
             if pod.node_name and not pod.finished and pod.node_name not in self.node_index:
                 raise InputError(
                     f"node {pod.node_name!r} is not in the snapshot; add its Node object, "
-                    "or leave such pods out with --skip-unknown-nodes",
+                    "or ignore such pods with --skip-unknown-nodes",
                     obj=f"Pod {pod.key}",
                     field="spec.nodeName",
                 )

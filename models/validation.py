@@ -78,7 +78,7 @@ def say(detail: ErrorDetails) -> str:
         case "literal_error":
             return f"{_shown(value)} is not one of {context['expected']}"
         case "extra_forbidden":
-            return "is not a field that is known here"
+            return "is an unknown field"
     wanted = detail["msg"].removeprefix("Input should ").partition(",")[0]
     return f"is {_shown(value)}, must {wanted}"
 

@@ -43,8 +43,8 @@ def pod_problems(move: MoveDocument, pod: Pod, uid: str | None = None) -> Iterat
 
 def _owner_problems(move: MoveDocument, pod: Pod) -> Iterator[str]:
     controller, planned = pod.metadata.controller, move.owner
-    now = f"{controller.kind} {controller.name}" if controller else "nobody"
-    then = f"{planned.kind} {planned.name}" if planned else "nobody"
+    now = f"{controller.kind} {controller.name}" if controller else "no controller"
+    then = f"{planned.kind} {planned.name}" if planned else "no controller"
     if now != then:
         yield f"is owned by {now}, not by {then}"
     elif controller and planned and planned.uid and controller.uid != planned.uid:

@@ -22,7 +22,7 @@ class Claim(NamedTuple):
 
     def __str__(self) -> str:
         """Say so in a line."""
-        who = f"pod {self.pod}" if self.pod else f"owner {self.owner_uid or 'nobody'}"
+        who = f"pod {self.pod}" if self.pod else f"owner {self.owner_uid or 'none'}"
         template = f", template {self.template_hash}" if self.template_hash else ""
         return f"{self.target} in namespace {self.namespace} ({who}{template})"
 

@@ -319,7 +319,7 @@ def _written(plan: Plan, best: _Played, assignment: Assignment, shown: Shown) ->
         }
         waves.append(_replaced(part.wave, **changes))
     kept = {move.id for wave in waves for move in wave.moves}
-    lost = [f"{m.pod.key}: left out, since nobody steers it" for m in plan.moves if m.id not in kept]
+    lost = [f"{m.pod.key}: left out, since nothing steers it" for m in plan.moves if m.id not in kept]
     after = waves[-1].tiers if waves else tuple(tier.before for tier in plan.tiers)
     tiers = tuple(t.model_copy(update={"after": value}) for t, value in zip(plan.tiers, after, strict=True))
     changes = {

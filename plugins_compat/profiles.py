@@ -197,7 +197,7 @@ def make_profiles(content: object, release: Release, tie_break: TieBreak | None 
         try:
             built = _build(release, profile, weights, tie_break or release.tie_break)
             if profile.percentage_of_nodes_to_score is not None and not release.percentage_per_profile:
-                raise InputError("is not known to this release; set it for all profiles", field=PERCENTAGE)
+                raise InputError("is unknown to this release; set it for all profiles", field=PERCENTAGE)
         except InputError as error:
             raise InputError(error.problem, error.file, error.obj, f"profiles[{i}].{error.field}") from None
         percentage = config.percentage_of_nodes_to_score or 0
@@ -292,7 +292,9 @@ def _known_names(entries: Iterable[PluginEntry], field: str) -> set[str]:
     known = registry()
     for entry in entries:
         if entry.name not in known and entry.name not in NOT_BUILT:
-            raise InputError(f"plugin {entry.name!r} is not known; known are {', '.join(sorted(known))}", field=field)
+            raise InputError(
+                f"plugin {entry.name!r} is unknown; must be one of {', '.join(sorted(known))}", field=field
+            )
     return {entry.name for entry in entries if entry.name in known}
 
 
@@ -311,13 +313,13 @@ def _arguments(entries: Iterable[PluginConfig], known: Mapping[str, type[Plugin]
     seen: set[str] = set()
     for entry in entries:
         if entry.name in seen:
-            raise InputError("has arguments twice", field=f"pluginConfig[{entry.name}]")
+            raise InputError("has arguments more than once", field=f"pluginConfig[{entry.name}]")
         seen.add(entry.name)
         if entry.name in NOT_BUILT:
             continue
         field = f"pluginConfig[{entry.name}]"
         if entry.name not in known:
-            raise InputError(f"plugin {entry.name!r} is not known", field=field)
+            raise InputError(f"plugin {entry.name!r} is unknown", field=field)
         try:
             yield entry.name, known[entry.name].Args.model_validate(entry.args)
         except ValidationError as error:
@@ -337,5 +339,5 @@ def choose_release(name: str) -> Release:
         If no such release is built in.
     """
     if name not in RELEASES:
-        raise InputError(f"is {name!r}; known are {', '.join(RELEASES)}", field="--profile")
+        raise InputError(f"is {name!r}; must be one of {', '.join(RELEASES)}", field="--profile")
     return RELEASES[name]

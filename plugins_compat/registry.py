@@ -30,6 +30,6 @@ def registry() -> dict[str, type[Plugin]]:
         if not (isinstance(plugin, type) and issubclass(plugin, Plugin)):
             raise InputError("is not a subclass of Plugin", obj=f"entry point {entry.name}", field=entry.value)
         if plugin.name in known:
-            raise InputError(f"takes the name {plugin.name}, which is taken", obj=f"entry point {entry.name}")
+            raise InputError(f"uses the name {plugin.name}, which is in use already", obj=f"entry point {entry.name}")
         known[plugin.name] = plugin
     return known

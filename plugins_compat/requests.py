@@ -104,9 +104,7 @@ def check_sums(nodes: Iterable[Node], pods: Iterable[tuple[Pod, int]], release: 
     for what, total in (("nodes offer", offered), ("pods request", asked)):
         for name, amount in total.items():
             if amount > LARGEST_SUM:
-                raise InputError(
-                    f"all {what} {amount} units together; at most {LARGEST_SUM} can be added up", field=name
-                )
+                raise InputError(f"all {what} {amount} units in total; the maximum is {LARGEST_SUM}", field=name)
 
 
 def _counts(name: str) -> bool:

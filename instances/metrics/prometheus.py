@@ -90,7 +90,7 @@ class Server:
         except ValidationError as error:
             raise refusal(error, answer.url) from None
         except ValueError as error:
-            raise InputError(f"has a value that is no number: {error}", file=answer.url) from None
+            raise InputError(f"has a value that is not a number: {error}", file=answer.url) from None
         return sorted((instance, value) for instance, value in pairs if abs(value) < float("inf"))
 
 

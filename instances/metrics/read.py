@@ -49,21 +49,21 @@ def read_metrics(where: str, nodes: Sequence[Node], access: Access | None = None
     names = {node.name for node in nodes}
     if not any(figures and name in names for name, figures in metrics.nodes.items()):
         seen = ", ".join(list(metrics.nodes)[:3])
-        about = f"it is about {seen}{', …' if len(metrics.nodes) > 3 else ''}" if seen else "it names none"
-        raise InputError(f"has no figures of any node of the snapshot; {about}", file=metrics.source)
+        about = f"its nodes are {seen}{', …' if len(metrics.nodes) > 3 else ''}" if seen else "it has no nodes"
+        raise InputError(f"has metrics of no node of the snapshot; {about}", file=metrics.source)
     return metrics
 
 
 def _read_file(path: str) -> LoadMetrics:
     if Path(path).is_dir():
-        raise InputError("is a directory; metrics are one file", file=path)
+        raise InputError("is a directory; must be one file", file=path)
     (document,) = read_documents([path])
     content = _parse(document.data, document.name)
     if isinstance(content, dict) and "nodes" in content:
         return parse_percent(content, document.name)
     if isinstance(content, dict) and "data" in content:
         return parse_load_watcher(content, document.name)
-    raise InputError("has neither data, as load-watcher's documents have, nor nodes", file=document.name)
+    raise InputError("has neither data, as documents of load-watcher do, nor nodes", file=document.name)
 
 
 def _parse(data: bytes, name: str) -> Any:

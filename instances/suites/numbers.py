@@ -14,7 +14,7 @@ LONGEST = 18
 
 _TOO_LONG = re.compile(rb"[0-9]{%d,}" % (LONGEST + 1))
 _FOREIGN = {False: re.compile(rb"[^0-9\s]\S*"), True: re.compile(rb"(?:(?<=[0-9])-|(?!-[0-9]+(?:\s|$))[^0-9\s])\S*")}
-_WANTED = {False: "a whole number that is not negative", True: "a whole number"}
+_WANTED = {False: "an integer of 0 or more", True: "an integer"}
 
 
 class Numbers:
@@ -58,7 +58,7 @@ class Numbers:
         """
         end = self._at + count
         if end > len(self._numbers):
-            raise InputError(f"ends after {len(self)} numbers, where {what} must follow", file=self.name)
+            raise InputError(f"ends after {len(self)} numbers; {what} must follow", file=self.name)
         taken = self._numbers[self._at : end]
         self._at = end
         return taken
@@ -91,4 +91,4 @@ class Numbers:
             If there is.
         """
         if left := len(self) - self._at:
-            raise InputError(f"goes on with {left} more numbers where it must end", file=self.name)
+            raise InputError(f"has {left} more numbers after its end", file=self.name)

@@ -74,15 +74,17 @@ def open_suite(name: str, *, count: int = 10, seed: int = 0) -> Suite:
     if kind in GENERATED and not path.exists():
         return _generated(kind, GENERATED.get(name, name), count, seed)
     if not path.exists():
-        raise InputError(f"no such file or folder, and no suite that is generated: {', '.join(GENERATED)}", file=name)
+        raise InputError(
+            f"no such file or folder, and no suite that can be generated: {', '.join(GENERATED)}", file=name
+        )
     found: dict[Kind, list[_Source]] = defaultdict(list)
     for source in _sources(path):
         if (recognised := _kind(source)) is not None:
             found[recognised].append(source)
     if not found:
-        raise InputError(f"holds no instance of a format that is known: {KNOWN}", file=name)
+        raise InputError(f"contains no instance of a known format: {KNOWN}", file=name)
     if len(found) > 1:
-        raise InputError(f"holds several formats ({', '.join(sorted(found))}); name a folder of one", file=name)
+        raise InputError(f"contains several formats ({', '.join(sorted(found))}); name a folder of one", file=name)
     ((kind_found, sources),) = found.items()
     instances = list(_READERS[kind_found](path, sources))
     # Clusters of a cell stay in the order of the file, which is that of the published seed lists.
@@ -129,7 +131,7 @@ def _members(archive: Path) -> Iterator[_Source]:
                 if content is not None:
                     yield _Source(archive, member.name, content.read())
     except (tarfile.TarError, OSError, EOFError, zlib.error) as error:
-        raise InputError(f"is not a whole archive: {error}", file=str(archive)) from None
+        raise InputError(f"is a damaged archive: {error}", file=str(archive)) from None
 
 
 def _kind(source: _Source) -> Kind | None:
@@ -164,7 +166,7 @@ def _head(path: Path) -> bytes:
         with gzip.open(path, "rb") as content:
             return content.read(4096)
     except (OSError, EOFError, zlib.error) as error:
-        raise InputError(f"is not a whole gzip file: {error}", file=str(path)) from None
+        raise InputError(f"is a damaged gzip file: {error}", file=str(path)) from None
 
 
 def _is_list(head: bytes, columns: Sequence[str]) -> bool:

@@ -79,9 +79,9 @@ def read_packing(name: str, data: bytes) -> Packing:
     for i in np.flatnonzero(packing.copies < 0).tolist():
         raise InputError(f"there are {packing.copies[i]} of it, must be 0 or more", file=name, obj=f"item {i}")
     if packing.items > MOST_ITEMS:
-        raise InputError(f"holds {packing.items:,} items, must be at most {MOST_ITEMS:,}", file=name)
+        raise InputError(f"contains {packing.items:,} items, must be at most {MOST_ITEMS:,}", file=name)
     if max(packing.items, 1) * max(map(abs, table.ravel().tolist()), default=0) >= LARGEST:
-        raise InputError("its sizes are too large to be added up", file=name)
+        raise InputError("its sizes are too large to add up", file=name)
     for i, r in np.argwhere(packing.size > capacity).tolist():
         what = f"is {packing.size[i, r]} in dimension {r}, must be at most the bin's {capacity[r]}"
         raise InputError(what, file=name, obj=f"item {i}")

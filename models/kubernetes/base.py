@@ -36,7 +36,7 @@ def _amount(nanos: Nanos) -> Nanos:
     if nanos < 0:
         raise ValueError("must not be negative")
     if nanos > LARGEST_AMOUNT * NANO:
-        raise ValueError(f"is too large: at most {LARGEST_AMOUNT} whole units")
+        raise ValueError(f"is too large; the maximum is {LARGEST_AMOUNT} units")
     return nanos
 
 

@@ -52,7 +52,7 @@ class HTTPExtender:
         """
         answer = self._post(self.config.filter_verb, self._arguments(pod, nodes))
         if not isinstance(answer, dict):
-            raise ExtenderError(f"{self._url(self.config.filter_verb)}: the answer is no object")
+            raise ExtenderError(f"{self._url(self.config.filter_verb)}: the answer is not an object")
         if answer.get("error"):
             raise ExtenderError(f"{self._url(self.config.filter_verb)}: {answer['error']}")
         known = {node.name for node in nodes}
@@ -80,7 +80,7 @@ class HTTPExtender:
             return {str(entry["host"]): int(entry["score"]) for entry in map(_folded, answer or ())}
         except (AttributeError, TypeError, KeyError, ValueError):
             raise ExtenderError(
-                f"{self._url(self.config.prioritize_verb)}: the answer is no list of host and score"
+                f"{self._url(self.config.prioritize_verb)}: the answer is not a list of hosts and scores"
             ) from None
 
     def bind(self, pod: Pod, node: str) -> None:

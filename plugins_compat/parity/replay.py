@@ -25,7 +25,9 @@ def recorded_profile(trace: Trace) -> Profile:
         If the release or the configuration is not known.
     """
     if trace.release not in RELEASES:
-        raise InputError(f"is {trace.release!r}; must be one of {', '.join(RELEASES)}", trace.source, field="kubernetes")
+        raise InputError(
+            f"is {trace.release!r}; must be one of {', '.join(RELEASES)}", trace.source, field="kubernetes"
+        )
     release = RELEASES[trace.release]
     if trace.case.config is None:
         return default_profile(release, "first")

@@ -179,7 +179,7 @@ def record_simulation(
         If the file cannot be written.
     """
     if compiled.snapshot.metrics is not None:
-        raise InputError("decisions by measured load cannot be recorded from here", field="--record")
+        raise InputError("decisions by measured load cannot be recorded", field="--record")
     content = read_configuration(config) if config is not None else None
     case = make_case(Path(file).name, compiled.snapshot, profile, queue, standing_at, content)
     writer = TraceWriter(Path(file))

@@ -61,13 +61,17 @@ def check_plan(plan: Plan) -> None:
     """
     for field, node in _nodes(plan):
         if not NAME.fullmatch(node):
-            raise InputError(f"{node!r} is no name of a node", field=field)
+            raise InputError(f"{node!r} is not the name of a node", field=field)
     for move in plan.moves:
         for field, name in _names(move):
             if not NAME.fullmatch(name):
-                raise InputError(f"{name!r} is no name of an object", obj=f"move {move.id}", field=field)
+                raise InputError(f"{name!r} is not the name of an object", obj=f"move {move.id}", field=field)
         if move.kind == "evict" and (move.owner is None or (not move.owner.uid and not move.same_name)):
-            what = "has no owner, so nobody would make it again" if move.owner is None else "has an owner without a uid"
+            what = (
+                "has no owner, so no controller would replace it"
+                if move.owner is None
+                else "has an owner without a uid"
+            )
             raise InputError(what, obj=f"move {move.id} of pod {move.pod.key}", field="owner")
 
 

@@ -74,7 +74,7 @@ class Evictor:
         uid = self.ledger.uid(move) or (pod.uid if pod is not None else "")
         if _left(pod, uid):
             asked = self.ledger.progress[move.id].intent is not None
-            self._answer(move, "gone", "" if asked else "somebody else deleted the pod")
+            self._answer(move, "gone", "" if asked else "another client deleted the pod")
             return None
         name = self.ledger.name(move)
         self.ledger.write(IntentRecord(at=now(), move=move.id, namespace=namespace, name=name, uid=uid))

@@ -98,12 +98,12 @@ def check_header(records: Sequence[Record], plan: Plan, cluster: str, path: Path
         return
     head = records[0]
     if not isinstance(head, PlanRecord):
-        raise InputError("does not begin with the plan it is about", str(path), "line 1")
+        raise InputError("does not begin with a record of its plan", str(path), "line 1")
     if head.plan_hash != plan_hash(plan):
         of = "another version of this plan" if head.plan == plan.id else f"plan {head.plan}"
-        raise InputError(f"is the journal of {of}; name another file with --journal", str(path))
+        raise InputError(f"is the journal of {of}; give another file with --journal", str(path))
     if head.cluster and cluster and head.cluster != cluster:
-        raise InputError("was written in another cluster; check --context, or name another file", str(path))
+        raise InputError("was written for another cluster; check --context, or give another file", str(path))
 
 
 def _parse(data: bytes, path: Path) -> tuple[list[Record], int]:
@@ -114,5 +114,5 @@ def _parse(data: bytes, path: Path) -> tuple[list[Record], int]:
         try:
             records.append(RECORD.validate_json(line))
         except ValidationError:
-            raise InputError("is no record of a journal", str(path), f"line {number}") from None
+            raise InputError("is not a record of a journal", str(path), f"line {number}") from None
     return records, whole

@@ -124,7 +124,7 @@ def _make_ready(folder: Path) -> None:
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
-        raise InputError(f"cannot hold solutions: {error.strerror}", file=str(folder)) from None
+        raise InputError(f"cannot store solutions: {error.strerror}", file=str(folder)) from None
 
 
 def _matches(instance: Instance, pattern: str) -> bool:

@@ -60,11 +60,11 @@ def _coherent(plan: Plan) -> None:
             if move.id in before | ids:
                 raise InputError(f"{move.id!r} appears twice", field=f"{field}.id")
             if move.follows is not None and move.follows not in before:
-                raise InputError(f"{move.follows!r} is no move of an earlier wave", field=f"{field}.follows")
+                raise InputError(f"{move.follows!r} is not a move of an earlier wave", field=f"{field}.follows")
             if (move.source is None) != (move.kind == "place"):
-                raise InputError("is for the pods that have a node", field=f"{field}.source")
+                raise InputError("must be set exactly for pods that have a node", field=f"{field}.source")
             if (move.target is None) != (move.kind == "remove"):
-                raise InputError("is for the pods that get a node", field=f"{field}.target")
+                raise InputError("must be set exactly for pods that get a node", field=f"{field}.target")
             ids.add(move.id)
         before |= ids
     for i, token in enumerate(plan.tokens):

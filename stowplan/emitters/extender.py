@@ -94,4 +94,4 @@ def _base(plan: Plan, choices: Choices, release: Release) -> dict[str, Any]:
 def _refuse_twice(content: dict[str, Any], url: str) -> None:
     for i, other in enumerate(content.get("extenders") or ()):
         if other["urlPrefix"].rstrip("/") == url.rstrip("/"):
-            raise InputError(f"asks {url} already", field=f"extenders[{i}].urlPrefix")
+            raise InputError(f"is {url} already", field=f"extenders[{i}].urlPrefix")

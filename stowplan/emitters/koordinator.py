@@ -55,14 +55,14 @@ def emit_koordinator(plan: Plan, choices: Choices) -> Emission:
     for move in plan.moves:
         if move.follows is not None:
             raise InputError(
-                f"moves what {move.follows} parks, and a manifest cannot name a pod that is not there yet; use --to "
-                "kubectl or --to descheduler, or plan again after the wave before",
+                f"moves the pod that {move.follows} parks, and a manifest cannot name a pod that does not exist yet; "
+                "use --to kubectl or --to descheduler, or plan again after the earlier wave",
                 obj=f"move {move.id}",
                 field="follows",
             )
         if move.waits and move.kind == "evict":
             raise InputError(
-                "excludes its own replacement (a volume, a port, anti-affinity), so that nothing can be reserved "
+                "excludes its own replacement (a volume, a port, anti-affinity), so nothing can be reserved "
                 "for it while the pod is there; use --to kubectl",
                 obj=f"move {move.id}",
                 field="waits",

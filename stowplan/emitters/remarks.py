@@ -27,7 +27,7 @@ def remarks(plan: Plan, target: str, choices: Choices, now: datetime) -> Iterato
     if now >= moment(plan.expires_at, "expiresAt"):
         yield f"the plan expired at {plan.expires_at}; what carries it out will stop at once: make a new one"
     if not plan.steered and target in STEERING:
-        yield "the plan was made with --steer none, for a cluster where nobody steers replacements"
+        yield "the plan was made with --steer none, for a cluster without steering"
     if choices.snapshot is not None and choices.snapshot.fingerprint != plan.snapshot.fingerprint:
         yield from _strangers(plan, choices.snapshot)
 

@@ -72,13 +72,13 @@ def require_uids(plan: Plan) -> None:
     for move in plan.moves:
         if move.kind != "place" and not move.pod.uid:
             raise InputError(
-                "has no uid, so that another pod of the same name could be evicted; make the plan from a dump of a "
+                "has no uid, so another pod of the same name could be evicted; make the plan from a dump of a "
                 "cluster, where pods have uids",
                 obj=f"move {move.id}",
                 field="pod.uid",
             )
         if move.kind == "evict" and (move.owner is None or not move.owner.uid):
-            raise InputError("has no owner with a uid, so that nobody makes it again", obj=f"move {move.id}")
+            raise InputError("has no owner with a uid, so no controller would replace it", obj=f"move {move.id}")
 
 
 def expiry(plan: Plan) -> str:

@@ -22,7 +22,7 @@ def write_folder(emission: Emission, folder: Path, force: bool = False) -> list[
     if not force:
         for path in paths:
             if path.exists() or path.is_symlink():
-                raise InputError("exists; name another folder with -d, or write over it with --force", file=str(path))
+                raise InputError("exists; give another folder with -d, or overwrite it with --force", file=str(path))
     try:
         for file, path in zip(emission.files, paths, strict=True):
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -45,7 +45,7 @@ def as_text(emission: Emission) -> str:
     if len(emission.files) == 1:
         return emission.files[0].content
     if not all(file.name.endswith(MANIFESTS) for file in emission.files):
-        raise InputError(f"there are {len(emission.files)} files; name a folder for them", field="-d")
+        raise InputError(f"there are {len(emission.files)} files; give a folder for them", field="-d")
     return "".join(map(_sourced, emission.files))
 
 

@@ -81,8 +81,8 @@ def pods_of(file: str) -> list[str]:
             else:
                 others.add(item.kind)
     if not keys:
-        found = f"holds {', '.join(sorted(others))} and no Pod" if others else "holds no Pod"
-        raise InputError(f"{found}; give the pods themselves", file=file)
+        found = f"contains {', '.join(sorted(others))} and no Pod" if others else "contains no Pod"
+        raise InputError(f"{found}; must contain pods", file=file)
     return keys
 
 
@@ -95,14 +95,14 @@ def admitting(settings: Settings, snapshot: Snapshot, keys: Sequence[str]) -> Se
         If none is named, or one of them is not waiting for a node.
     """
     if not keys:
-        raise InputError("name pods to fit in: a file of them with -f, or waiting ones of the dump with --pod")
+        raise InputError("no pod to fit; give a file of pods with -f, or pending pods of the dump with --pod")
     pods = {pod.key: pod for pod in snapshot.pods}
     for key in keys:
         if key not in pods:
             raise InputError("is not in the snapshot", obj=f"Pod {key}")
         if pods[key].node_name or pods[key].finished:
-            state = f"is on node {pods[key].node_name}" if pods[key].node_name else "is over"
-            raise InputError(f"{state}; must be a pod that waits for one", obj=f"Pod {key}", field="spec.nodeName")
+            state = f"is on node {pods[key].node_name}" if pods[key].node_name else "is finished"
+            raise InputError(f"{state}; must be a pending pod", obj=f"Pod {key}", field="spec.nodeName")
     return settings.model_copy(update={"admit": tuple(dict.fromkeys(keys))})
 
 

@@ -36,7 +36,7 @@ class Connection(web.RequestHandler):
             return super().handle_error(request, status, exc, message)
         self._refused()
         why = next(iter(exc.message.splitlines()), "").strip(" :") or "not HTTP"
-        answer = web.Response(status=400, text=f"is no HTTP request: {why}\n")
+        answer = web.Response(status=400, text=f"is not an HTTP request: {why}\n")
         answer.force_close()
         return answer
 

@@ -133,7 +133,7 @@ class Journal:
         try:
             header = msgspec.json.decode(line, type=Header)
         except msgspec.MsgspecError:
-            raise self._refused("holds no leases; name another file with --state") from None
+            raise self._refused("contains no leases; give another file with --state") from None
         if header.format != FORMAT:
             raise self._refused(f"is of format {header.format!r}, must be {FORMAT!r}")
         if (header.plan, header.created_at) != (plan.id, plan.created_at):

@@ -93,20 +93,20 @@ def read_question(body: bytes) -> Question:
         listed = arguments.nodes.items or [] if arguments.nodes is not None else None
         objects = None if listed is None else {_NODE.decode(raw).metadata.name: raw for raw in listed}
     except msgspec.ValidationError as error:
-        raise BadRequest("fields", f"is no question of a scheduler: {error}") from None
+        raise BadRequest("fields", f"is not a request of a scheduler: {error}") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise BadRequest("json", f"is not JSON: {error}") from None
     if arguments.pod is None:
-        raise BadRequest("fields", "is no question of a scheduler: it has no Pod")
+        raise BadRequest("fields", "is not a request of a scheduler: it has no Pod")
     names = list(objects) if objects is not None else arguments.node_names
     if names is None:
-        raise BadRequest("fields", "is no question of a scheduler: it has neither NodeNames nor Nodes")
+        raise BadRequest("fields", "is not a request of a scheduler: it has neither NodeNames nor Nodes")
     return Question(_asker(arguments.pod.metadata), names, objects)
 
 
 def _asker(metadata: _Metadata) -> Asker:
     if not metadata.name:
-        raise BadRequest("fields", "is no question of a scheduler: the Pod has no name")
+        raise BadRequest("fields", "is not a request of a scheduler: the Pod has no name")
     namespace = metadata.namespace or "default"
     labels = metadata.labels or {}
     owner = next((owner.uid for owner in metadata.owner_references or () if owner.controller), "")

@@ -79,7 +79,7 @@ def context(certificate: str | None, key: str | None, client_ca: str | None) -> 
     """Return how connections are secured, if they are."""
     if certificate is None or key is None:
         if (certificate, key, client_ca) != (None, None, None):
-            raise InputError("--tls-cert and --tls-key go together, and --tls-client-ca with them", field="--tls-cert")
+            raise InputError("needs both --tls-cert and --tls-key; --tls-client-ca needs them too", field="--tls-cert")
         return None
     made = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     try:

@@ -126,7 +126,7 @@ class Server:
         short = text.isascii() and text.isdigit() and len(text) <= DIGITS
         if not short or not 1 <= int(text) <= len(self.plan.waves):
             shown = text if len(text) <= DIGITS else f"{text[:DIGITS]}…"
-            raise BadRequest("wave", f"{shown!r} is no wave of the plan, which has {len(self.plan.waves)}")
+            raise BadRequest("wave", f"{shown!r} is not a wave of the plan, which has {len(self.plan.waves)}")
         own = self.plan.id, self.plan.created_at
         named = request.query.get("plan", own[0]), request.query.get("createdAt", own[1])
         if named != own:

@@ -22,5 +22,5 @@ def read_url(word: str, option: str) -> str:
         good = False
     plain = word.isascii() and word.isprintable() and not any(sign in word for sign in " @?#")
     if not good or not plain or parts.path.rstrip("/") != "/v1":
-        raise InputError(f"{word!r} is no address of stowplan serve, such as http://127.0.0.1:8888/v1", field=option)
+        raise InputError(f"{word!r} is not a URL of stowplan serve, such as http://127.0.0.1:8888/v1", field=option)
     return word.rstrip("/")

@@ -25,10 +25,10 @@ def read_duration(word: str) -> timedelta:
         If it is none.
     """
     if not _WHOLE.fullmatch(word):
-        raise ValueError(f"{word!r} is not a length of time such as 30m, 2h or 1d")
+        raise ValueError(f"{word!r} is not a duration such as 30m, 2h or 1d")
     seconds = sum(int(number) * UNITS[unit] for number, unit in _PART.findall(word))
     if not 0 < seconds <= LONGEST.total_seconds():
-        raise ValueError(f"{word!r} is not a length of time such as 30m, 2h or 1d")
+        raise ValueError(f"{word!r} is not a duration such as 30m, 2h or 1d")
     return timedelta(seconds=seconds)
 
 

@@ -32,7 +32,7 @@ def who_stays(snapshot: Snapshot, settings: Settings, *, detailed: bool = False)
     frozen = Freeze(settings.freeze, settings.freeze_bare)
     if settings.executor is None:
         if settings.may_move:
-            raise InputError("waives a rule of an executor, so it needs --executor", field="--may-move")
+            raise InputError("waives a restriction of an executor; give --executor too", field="--may-move")
         return frozen
     movability = Movability(snapshot, settings.executor, waived=[parse_cause(word) for word in settings.may_move])
 
@@ -55,7 +55,7 @@ def parse_cause(word: str) -> Cause:
     """
     if word not in WAIVABLE:
         names = ", ".join(cause.value for cause in Cause if cause in WAIVABLE)
-        raise InputError(f"{word!r} is no reason that can be waived; those are {names}", field="--may-move")
+        raise InputError(f"{word!r} is not a reason that can be waived; must be one of {names}", field="--may-move")
     return Cause(word)
 
 

@@ -72,7 +72,7 @@ def _named_by_profile(readers: dict[str, TrimaranArgs], snapshot: Snapshot) -> L
         try:
             return read_metrics(where, snapshot.nodes, access)
         except InputError as error:
-            hint = f"the profile's {plugin} names this address; --metrics names another, or a file"
+            hint = f"{plugin} in the profile names this URL; --metrics overrides it"
             raise replace(error, problem=f"{error.problem}; {hint}") from None
     return None
 

@@ -44,7 +44,7 @@ def read_objective(name: str) -> Objective:
     try:
         content = yaml.safe_load(Path(name).read_text(encoding="utf-8"))
         if not isinstance(content, dict):
-            raise InputError("must be a mapping with tiers", file=name)
+            raise InputError("must be an object with tiers", file=name)
         return Objective.model_validate(content)
     except yaml.YAMLError as error:
         raise InputError(f"is not YAML: {getattr(error, 'problem', error)}", file=name) from None

@@ -128,7 +128,7 @@ def _named_profile(settings: Settings, snapshot: Snapshot | None) -> Profile:
     release = choose_release(settings.release)
     if settings.config is None:
         if settings.scheduler not in (None, DEFAULT_SCHEDULER):
-            raise InputError(f"{settings.scheduler!r} needs a --config that has its profile", field="--scheduler")
+            raise InputError(f"{settings.scheduler!r} needs a --config with that profile", field="--scheduler")
         more = (GpuShare.name,) if snapshot is not None and asks_for_devices(snapshot, release) else ()
         return default_profile(release, more=more)
     profiles = read_profiles(settings.config, release)

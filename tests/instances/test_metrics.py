@@ -83,13 +83,13 @@ def test_a_simple_file_may_leave_the_moment_out(tmp_path: Path) -> None:
 
 
 def test_a_directory_is_no_file(tmp_path: Path) -> None:
-    assert line(str(tmp_path)).endswith(": is a directory; metrics are one file")
+    assert line(str(tmp_path)).endswith(": is a directory; must be one file")
 
 
 def test_an_entry_without_figures_is_no_knowledge(tmp_path: Path) -> None:
     path = tmp_path / "load.json"
     path.write_text(json.dumps({"data": {"NodeMetricsMap": {"n1": {"metrics": []}, "n2": {"metrics": None}}}}))
-    assert "has no figures of any node of the snapshot; it is about n1, n2" in line(str(path))
+    assert "has metrics of no node of the snapshot; its nodes are n1, n2" in line(str(path))
 
 
 # -- load-watcher ---------------------------------------------------------------------------------------------
@@ -109,7 +109,7 @@ def test_a_load_watcher_is_asked(tmp_path: Path) -> None:
         (404, "", "answered with status 404"),
         (200, "<html>", "did not answer with a JSON document"),
         (200, "[]", "must be a valid dictionary or instance of _Document"),
-        (200, '{"data": {"NodeMetricsMap": {}}}', "has no figures of any node of the snapshot; it names none"),
+        (200, '{"data": {"NodeMetricsMap": {}}}', "has metrics of no node of the snapshot; it has no nodes"),
         (200, json.dumps(watched(window={"end": "soon"})), "window.end: is 'soon', must be a valid integer"),
     ],
 )
@@ -175,7 +175,7 @@ def test_credentials_are_not_shown() -> None:
         (
             200,
             '{"status": "success", "data": {"result": [{"metric": {}, "value": [1, "x"]}]}}',
-            "has a value that is no number",
+            "has a value that is not a number",
         ),
     ],
 )

@@ -53,7 +53,7 @@ def test_of_several_lists_one_has_to_be_named(tmp_path: Path) -> None:
     (tmp_path / "nodes.csv").write_text(NODES)
     for name in ("default", "more"):
         (tmp_path / f"pods_{name}.csv").write_text(PODS)
-    said = "given are 1 node list, 2 pod lists (pods_default.csv, pods_more.csv: name one) and 0 others"
+    said = "found 1 node list, 2 pod lists (pods_default.csv, pods_more.csv: name one) and 0 others"
     with pytest.raises(InputError, match=re.escape(said)):
         load([str(tmp_path)])
     snapshot = load([str(tmp_path), str(tmp_path / "pods_more.csv")])
@@ -62,7 +62,7 @@ def test_of_several_lists_one_has_to_be_named(tmp_path: Path) -> None:
 
 def test_a_folder_of_other_tables_is_no_trace(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("something,else\n1,2\n")
-    with pytest.raises(InputError, match=r"holds no \.json or \.yaml file"):
+    with pytest.raises(InputError, match=r"contains no \.json or \.yaml file"):
         load([str(tmp_path)])
 
 

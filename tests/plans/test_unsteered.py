@@ -73,7 +73,7 @@ def test_without_cordons_a_move_that_comes_to_nothing_is_left_out() -> None:
     assert not found.plan.tokens
     assert [m.pod.name for m in found.given_up] == ["web-a"]
     assert not found.plan.steered
-    assert found.plan.given_up == ("default/web-a: left out, since nobody steers it",)
+    assert found.plan.given_up == ("default/web-a: left out, since nothing steers it",)
     assert found.kept == 0
 
 

@@ -150,7 +150,7 @@ def test_a_resource_of_an_extender_alone_is_not_counted_by_the_filter(
     [
         (500, "HTTP status 500"),
         (b"<html>", "the answer is not JSON"),
-        ([1], "the answer is no object"),
+        ([1], "the answer is not an object"),
         ({"Error": "out of coffee"}, "out of coffee"),
         ({"nodenames": ["n7"]}, "'n7' was not in the question"),
     ],
@@ -244,7 +244,7 @@ def test_a_refused_binding_undoes_the_placement(server: Server, scheduler: Calla
         ({}, "extenders[0].urlPrefix", "is missing"),
         ({"urlPrefix": "http://x", "prioritizeVerb": "p"}, "extenders[0]", "must have a positive weight"),
         ({"urlPrefix": "http://x", "httpTimeout": "soon"}, "extenders[0].httpTimeout", "is not a duration"),
-        ({"urlPrefix": "http://x", "filter": "f"}, "extenders[0].filter", "is not a field that is known here"),
+        ({"urlPrefix": "http://x", "filter": "f"}, "extenders[0].filter", "is an unknown field"),
     ],
 )
 def test_a_bad_extender_is_named(extender: dict[str, Any], field: str, said: str) -> None:

@@ -104,5 +104,5 @@ def test_a_profile_of_a_new_release_has_its_own_percentage() -> None:
     profiles = make_profiles(config, K36)
     assert [profile.percentage_of_nodes_to_score for profile in profiles.values()] == [30, 70]
     old = {**config, "apiVersion": "kubescheduler.config.k8s.io/v1beta3"}
-    with pytest.raises(InputError, match="is not known to this release"):
+    with pytest.raises(InputError, match="is unknown to this release"):
         make_profiles(old, K24)

@@ -296,7 +296,7 @@ def test_arguments_have_upstreams_defaults() -> None:
         (PACKING, {"defaultRequestsMultiplier": "nan"}, "'nan' is not a number of 0 or more"),
         (PACKING, {"defaultRequests": {"cpu": "-1"}}, "args.defaultRequests: must not be negative"),
         (BALANCING, {"safeVarianceMargin": "wide"}, "args.safeVarianceMargin: is 'wide', must be a valid number"),
-        (COMMITMENT, {"smoothingWindow": 3}, "args.smoothingWindow: is not a field that is known here"),
+        (COMMITMENT, {"smoothingWindow": 3}, "args.smoothingWindow: is an unknown field"),
         (COMMITMENT, {"metricProvider": {"type": "Datadog"}}, "args.metricProvider.type: 'Datadog' is not one of"),
         (COMMITMENT, {"watcherAddress": ""}, "watcherAddress is empty, and metricProvider.type names no provider"),
     ],

@@ -158,7 +158,7 @@ def test_where_solutions_cannot_be_written_nothing_is_solved(
     file = tmp_path / "file"
     file.write_text("kept")
     assert command(["bench", "triplets:6_2", "--count", "1", *FAST, "--solutions", str(file)]) == 1
-    assert f"{file}: cannot hold solutions: File exists" in capsys.readouterr().err
+    assert f"{file}: cannot store solutions: File exists" in capsys.readouterr().err
     assert file.read_text() == "kept"
 
 
@@ -177,7 +177,7 @@ def test_a_damaged_file_beside_good_ones_is_not_passed_over(tmp_path: Path, caps
     whole = gzip.compress(bytes(range(256)) * 40)
     (tmp_path / "b.jsonl.gz").write_bytes(whole[:100])
     assert command(["bench", folder, *FAST]) == 1
-    assert "b.jsonl.gz: is not a whole gzip file" in capsys.readouterr().err
+    assert "b.jsonl.gz: is a damaged gzip file" in capsys.readouterr().err
 
 
 def test_a_malformed_instance_is_a_row_and_the_others_go_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

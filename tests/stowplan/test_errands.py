@@ -325,7 +325,7 @@ def test_fit_takes_pods_of_the_dump(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert run(["fit", str(path), "--pod", "shop/old"]) == 1
     assert "Pod shop/old: is not in the snapshot" in capsys.readouterr().err
     assert run(["fit", str(path)]) == 1
-    assert "name pods to fit in" in capsys.readouterr().err
+    assert "no pod to fit" in capsys.readouterr().err
 
 
 def test_what_cannot_be_asked(dump: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -334,7 +334,7 @@ def test_what_cannot_be_asked(dump: str, tmp_path: Path, capsys: pytest.CaptureF
     file = tmp_path / "pending.json"
     file.write_text(json.dumps({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}}))
     assert run(["fit", "-f", str(file), dump]) == 1
-    assert "holds Deployment and no Pod; give the pods themselves" in capsys.readouterr().err
+    assert "contains Deployment and no Pod; must contain pods" in capsys.readouterr().err
 
 
 def test_a_node_named_twice_is_drained_once() -> None:

@@ -167,7 +167,7 @@ def test_a_solution_of_another_cluster_is_refused(
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        (("--expires-in", "soon"), "--expires-in: 'soon' is not a length of time"),
+        (("--expires-in", "soon"), "--expires-in: 'soon' is not a duration"),
         (("--expires-in", "0s"), "--expires-in: '0s' is not a length of time"),
         (("--max-per-owner", "110%"), "--max-per-owner: '110%' is neither a number"),
         (("--max-per-owner", "0"), "--max-per-owner: '0' is neither a number"),
@@ -233,12 +233,12 @@ def test_options_that_the_solution_decides_are_refused(
     assert run(["plan", dump, "--solution", str(path), *QUICK, *options]) == 1
     said = capsys.readouterr()
     assert not said.out
-    assert said.err == f"stowplan: {option}: is the solution's own; leave it out with --solution\n"
+    assert said.err == f"stowplan: {option}: excludes --solution, which decides it\n"
 
 
 def test_no_cordons_is_for_plans_that_nobody_steers(dump: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["plan", dump, *QUICK, "--no-cordons"]) == 1
-    assert "--no-cordons: changes nothing without --steer none" in capsys.readouterr().err
+    assert "--no-cordons: needs --steer none" in capsys.readouterr().err
     assert run(["plan", dump, *QUICK, "--no-cordons", "--steer", "none"]) == 0
 
 

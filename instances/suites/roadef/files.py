@@ -172,7 +172,9 @@ def read_assignment(name: str, data: bytes, model: Model) -> Ints:
     """
     assignment = Numbers(name, data).rest()
     if len(assignment) != model.processes:
-        raise InputError(f"holds {len(assignment)} machines, must be one for each of {model.processes} processes", name)
+        raise InputError(
+            f"contains {len(assignment)} machines; must be one for each of {model.processes} processes", name
+        )
     wrong = np.flatnonzero(assignment >= model.machines)
     if len(wrong):
         p = int(wrong[0])

@@ -94,7 +94,7 @@ def reassignment(model: Model, initial: Ints, *, file: str | None = None) -> Rea
     """
     if violations := account(model, initial, initial).violations:
         more = f" (and {len(violations) - 1} more)" if len(violations) > 1 else ""
-        raise InputError(f"the initial assignment breaks a rule: {violations[0]}{more}", file=file)
+        raise InputError(f"the initial assignment violates a constraint: {violations[0]}{more}", file=file)
     capacities, terms = list(_capacities(model)), list(_terms(model, initial))
     class_of = refine(model.processes, [*capacities, *terms], [_bound_by_service(model)])
     representative = np.unique(class_of, return_index=True)[1]

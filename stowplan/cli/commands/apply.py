@@ -137,7 +137,7 @@ class Run:
 
         security = (self.serve_ca, self.serve_cert, self.serve_key)
         if self.serve is None and security != (None, None, None):
-            raise InputError("is missing; --serve-ca, --serve-cert and --serve-key are for it", field="--serve")
+            raise InputError("is missing; --serve-ca, --serve-cert, and --serve-key need it", field="--serve")
         return ApplyOptions(
             timeout=self.timeout,
             pending=self.pending_limit,
@@ -177,7 +177,7 @@ def apply(
             print(f"stowplan: {line}", file=sys.stderr, flush=True)
 
     if yes and server_dry_run:
-        raise InputError("says what would be done; leave out --yes", field="--server-dry-run")
+        raise InputError("excludes --yes", field="--server-dry-run")
     options = run.options()
     plan = read_plan(path)
     _require_wave(plan, path, options.stop_after)

@@ -68,7 +68,7 @@ def plan(
     if solution is not None:
         _refuse_settings_of_solution(context)
     if no_cordons and steer is not SteeringMode.NONE:
-        raise InputError("changes nothing without --steer none; give both or neither", field="--no-cordons")
+        raise InputError("needs --steer none", field="--no-cordons")
     snapshot = load_snapshot(paths, skip_unknown_nodes)
     warn_of_idle_freezes(settings.freeze, snapshot)
     if solution is not None:
@@ -97,7 +97,7 @@ def _refuse_settings_of_solution(context: typer.Context) -> None:
     of_solution = {name: option for name, option in options_of(Settings).items() if option.of_solution}
     for name in given(context, of_solution):
         field = of_solution[name].flag(name)
-        raise InputError("is the solution's own; leave it out with --solution", field=field)
+        raise InputError("excludes --solution, which decides it", field=field)
 
 
 def _sequenced(snapshot: Snapshot, path: str, settings: Settings, terms: Terms) -> Planned:

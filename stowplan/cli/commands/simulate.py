@@ -51,7 +51,7 @@ def simulate(
     profile = compiled.profile
     if record is not None:
         if settings.sample_nodes:
-            raise InputError("a record holds all nodes; leave out --sample-nodes", field="--record")
+            raise InputError("excludes --sample-nodes, since a trace contains all nodes", field="--record")
         # Records break ties by the first node and know no preemption, so what is printed does not either.
         profile = replace(profile, tie_break="first")
         record_simulation(record, compiled, profile, queue, start, settings.config)

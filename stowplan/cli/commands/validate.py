@@ -66,7 +66,7 @@ def validate(
     if writer is not None and validation.complete:
         writer.close()
     if not validation.pods:
-        raise InputError("the traces hold no decision", field="TRACE")
+        raise InputError("contains no decision", field="TRACE")
     emit(
         output,
         lambda console: show_validation(console, validation),

@@ -106,7 +106,7 @@ evict() {
             [ "$pause" -le 30 ] || pause=30
             ;;
         *Conflict* | *NotFound*)
-            [ "$unclear" = yes ] || drifted "was replaced or deleted by somebody else: $refusal"
+            [ "$unclear" = yes ] || drifted "was replaced or deleted by another client: $refusal"
             ;;
         *)
             unclear=yes

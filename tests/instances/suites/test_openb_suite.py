@@ -79,7 +79,7 @@ def test_what_is_no_solution_is_refused_in_one_line(text: str, message: str) -> 
     ("old", "new", "message"),
     [
         ("2,1000,,BE", "2,500,,BE", "pods: pair: line 6: num_gpu 2 with gpu_milli 500; must be none, a share of one"),
-        ("1,500,,LS", "1,-5,,LS", "pods: line 2: gpu_milli is '-5', must be a whole number that is not negative"),
+        ("1,500,,LS", "1,-5,,LS", "pods: line 2: gpu_milli is '-5', must be an integer of 0 or more"),
         ("third", "half", "pods: line 3: half appears twice; names must be unique"),
         ("num_gpu,", "", "pods: line 2: has no num_gpu"),
     ],

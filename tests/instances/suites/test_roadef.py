@@ -80,14 +80,14 @@ def test_what_moves_goes_on_occupying_transient_resources() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("10\n1 10 100", "10\n1 10", "model: ends after 72 numbers, where the weights of process, service and"),
-        ("1 10 100\n", "1 10 100 7\n", "model: goes on with 1 more numbers where it must end"),
+        ("10\n1 10 100", "10\n1 10", "model: ends after 72 numbers; the weights of process, service and"),
+        ("1 10 100\n", "1 10 100 7\n", "model: has 1 more numbers after its end"),
         ("1 6 200 1", "2 6 200 1", "model: service of a process is 2, must be below 2"),
         ("1 1 0", "1 1 2", "model: dependency is 2, must be below 2"),
         ("0 1 20", "0 2 20", "model: resource of a balance cost is 2, must be below 2"),
         ("\n0 10\n4", "\n3 10\n4", "model: transient flag is 3, must be below 2"),
-        ("240", "-240", "model: line 7: '-240' is not a whole number that is not negative"),
-        ("240", "24O", "model: line 7: 'O' is not a whole number that is not negative"),
+        ("240", "-240", "model: line 7: '-240' is not an integer of 0 or more"),
+        ("240", "24O", "model: line 7: 'O' is not an integer of 0 or more"),
         ("240", "9" * 19, f"model: line 7: '{'9' * 19}' is too large"),
         ("240", "9" * 18, "model: its amounts and weights are too large: costs could exceed 64 bits"),
     ],
@@ -102,10 +102,10 @@ def test_a_malformed_model_is_refused_in_one_line(old: str, new: str, message: s
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("0 3", "new: holds 2 machines, must be one for each of 3 processes"),
+        ("0 3", "new: contains 2 machines; must be one for each of 3 processes"),
         ("0 4 0", "new: process 1: is machine 4, must be below 4"),
-        ("0 -1 0", "new: line 1: '-1' is not a whole number that is not negative"),
-        ("", "new: holds 0 machines, must be one for each of 3 processes"),
+        ("0 -1 0", "new: line 1: '-1' is not an integer of 0 or more"),
+        ("", "new: contains 0 machines; must be one for each of 3 processes"),
     ],
 )
 def test_a_malformed_assignment_is_refused_in_one_line(text: str, message: str) -> None:
@@ -115,7 +115,9 @@ def test_a_malformed_assignment_is_refused_in_one_line(text: str, message: str) 
 
 
 def test_an_initial_assignment_that_breaks_a_rule_is_refused() -> None:
-    with pytest.raises(InputError, match="initial: the initial assignment breaks a rule: service 0: 2 processes"):
+    with pytest.raises(
+        InputError, match="initial: the initial assignment violates a constraint: service 0: 2 processes"
+    ):
         reassignment(example(), np.array([0, 0, 0]), file="initial")
 
 

@@ -304,7 +304,7 @@ def test_names_that_no_pod_can_have(home: Path, field: str, name: str) -> None:
     bad = Plan.model_validate(made)
     with (
         scene(home, shop_manifests(), lambda o: bad) as shop,
-        pytest.raises(InputError, match="is no name of an object"),
+        pytest.raises(InputError, match="is not the name of an object"),
     ):
         shop.run()
     assert not shop.server.requests

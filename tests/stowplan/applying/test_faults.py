@@ -136,7 +136,7 @@ class TestSomebodyElse:
 
         small.server.faults.on("get", delete, matching=FIRST)
         assert small.run().stopped == ""
-        assert answers(small, "m0001") == [("gone", "somebody else deleted the pod")]
+        assert answers(small, "m0001") == [("gone", "another client deleted the pod")]
         assert small.accepted().total() == 1
         small.server.cluster.settle()
         assert small.standing() == small.wanted()

@@ -80,7 +80,7 @@ def test_a_line_that_is_no_record_is_refused(tmp_path: Path) -> None:
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join([*lines[:3], b'{"event":"intent"}\n', *lines[3:]]))
     before = path.read_bytes()
-    with pytest.raises(InputError, match="line 4: is no record of a journal"):
+    with pytest.raises(InputError, match="line 4: is not a record of a journal"):
         Journal(path)
     assert path.read_bytes() == before
 
@@ -124,7 +124,7 @@ def test_it_is_on_the_disk_when_it_is_said_to_be(tmp_path: Path, monkeypatch: py
     [
         ({"plan_hash": "0", "plan": "other"}, "c1", "is the journal of plan other"),
         ({"plan_hash": "0"}, "c1", "another version of this plan"),
-        ({}, "c2", "was written in another cluster"),
+        ({}, "c2", "was written for another cluster"),
     ],
 )
 def test_a_journal_of_something_else(tmp_path: Path, change: dict[str, str], cluster: str, said: str) -> None:

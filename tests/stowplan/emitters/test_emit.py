@@ -55,15 +55,15 @@ def test_a_plan_is_read_in_every_form(tmp_path: Path, monkeypatch: pytest.Monkey
         ("apiVersion", "stowplan/v2", "apiVersion: is 'stowplan/v2'; must be stowplan/v1"),
         ("apiVersion", ..., "apiVersion: is None; must be stowplan/v1"),
         ("waves", ..., "waves: is missing"),
-        ("surprise", 1, "surprise: is not a field that is known here"),
+        ("surprise", 1, "surprise: is an unknown field"),
         ("id", "Not A Label", "id: is 'Not A Label', must"),
         ("expiresAt", "tomorrow", "expiresAt: 'tomorrow' is not a time such as 2026-01-31T12:00:00Z"),
         ("createdAt", "2026-01-31T12:00:00", "createdAt: '2026-01-31T12:00:00' is not a time"),
         ("waves/1/number", 3, "waves[1].number: is 3, must be 2"),
         ("waves/1/moves/0/id", "m0001", "waves[1].moves[0].id: 'm0001' appears twice"),
-        ("waves/1/moves/0/follows", "m0006", "waves[1].moves[0].follows: 'm0006' is no move of an earlier wave"),
-        ("waves/0/moves/0/target", None, "waves[0].moves[0].target: is for the pods that get a node"),
-        ("waves/0/moves/3/source", "n1", "waves[0].moves[3].source: is for the pods that have a node"),
+        ("waves/1/moves/0/follows", "m0006", "waves[1].moves[0].follows: 'm0006' is not a move of an earlier wave"),
+        ("waves/0/moves/0/target", None, "waves[0].moves[0].target: must be set exactly for pods that get a node"),
+        ("waves/0/moves/3/source", "n1", "waves[0].moves[3].source: must be set exactly for pods that have a node"),
         ("waves/0/moves/0/kind", "swap", "waves[0].moves[0].kind: 'swap' is not one of"),
         ("tokens/0/wave", 9, "tokens[0].wave: is 9; there are 2 waves"),
         ("tokens/0/ownerUid", "", "tokens[0]: names neither an owner nor a pod"),
@@ -106,7 +106,7 @@ def test_a_folder_is_written_once(target: str, tmp_path: Path, capsys: pytest.Ca
         Path(names[0]).unlink()
     assert run(command) == 1
     captured = capsys.readouterr()
-    assert captured.err.endswith("exists; name another folder with -d, or write over it with --force\n")
+    assert captured.err.endswith("exists; give another folder with -d, or overwrite it with --force\n")
     assert captured.out == ""
     assert Path(names[-1]).read_text() == "mine"
     if len(names) > 1:
@@ -124,7 +124,7 @@ def test_one_file_or_manifests_go_to_standard_output(tmp_path: Path, capsys: pyt
     assert [m["kind"] for m in yaml.safe_load_all(out)] == ["Reservation", "PodMigrationJob"]
     assert run(["emit", file, "--to", "descheduler"]) == 1
     captured = capsys.readouterr()
-    assert captured.err == "stowplan: -d: there are 3 files; name a folder for them\n"
+    assert captured.err == "stowplan: -d: there are 3 files; give a folder for them\n"
     assert captured.out == ""
 
 

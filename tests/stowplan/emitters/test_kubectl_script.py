@@ -100,7 +100,7 @@ def test_a_move_without_a_uid_is_refused() -> None:
         emit_kubectl(plan([move("shop/web-a", "n1", "n2", uid="")]), Choices())
     with pytest.raises(InputError, match="another pod of the same name could be evicted"):
         emit_kubectl(plan([move("shop/web-a", "n1", None, uid="")]), Choices())
-    with pytest.raises(InputError, match="nobody makes it again"):
+    with pytest.raises(InputError, match="no controller would replace it"):
         emit_kubectl(plan([move("alone", "n1", "n2", owner="")]), Choices())
 
 

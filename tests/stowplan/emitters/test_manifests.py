@@ -226,7 +226,7 @@ def test_who_goes_for_good_and_who_waits() -> None:
 def test_parked_pods_have_no_name_yet() -> None:
     with pytest.raises(InputError) as caught:
         emit_koordinator(shop(), Choices())
-    assert "move m0005: follows: moves what m0003 parks" in str(caught.value)
+    assert "move m0005: follows: moves the pod that m0003 parks" in str(caught.value)
 
 
 def test_a_pod_that_excludes_its_replacement_cannot_have_its_room_reserved() -> None:

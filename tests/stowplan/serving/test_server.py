@@ -173,8 +173,8 @@ def question(**content: Any) -> bytes:
         (b"{", "is not JSON: Input data was truncated"),
         (b"\xff\xfe", "is not JSON"),
         (b'{"x":' + b"[" * 100_000, "is not JSON: maximum recursion depth"),
-        (b"[]", "is no question of a scheduler: Expected `object`, got `array`"),
-        (b"{}", "is no question of a scheduler: it has no Pod"),
+        (b"[]", "is not a request of a scheduler: Expected `object`, got `array`"),
+        (b"{}", "is not a request of a scheduler: it has no Pod"),
         (question(Pod=None), "it has no Pod"),
         (question(Pod={}), "Object missing required field `metadata` - at `$.Pod`"),
         (question(Pod={"metadata": {}}), "the Pod has no name"),
@@ -410,7 +410,7 @@ def test_a_journal_that_cannot_be_used(tmp_path: Path, capsys: pytest.CaptureFix
     for strange in ("hello\n", "hello", web_plan().model_dump_json(), "{}\n", "\n"):
         state.write_text(strange)
         assert run(start) == 1
-        assert "leases: holds no leases" in capsys.readouterr().err
+        assert "leases: contains no leases" in capsys.readouterr().err
         assert state.read_text() == strange
 
 
@@ -562,7 +562,7 @@ def test_apply_shows_a_certificate(authority: Path, capsys: pytest.CaptureFixtur
         assert shown["open"] == 2
     start = ["apply", str(authority / "plan.json")]
     for more, said in (
-        (["--serve-ca", ca], "--serve: is missing; --serve-ca, --serve-cert and --serve-key are for it"),
+        (["--serve-ca", ca], "--serve: is missing; --serve-ca, --serve-cert, and --serve-key need it"),
         (["--serve", server.url, "--serve-key", key], "--serve-cert: is missing; --serve-key is its key"),
         (["--serve", server.url, "--serve-ca", "x"], "x: no such file"),
         (["--serve", server.url, "--serve-ca", ca, "--serve-cert", key], "client.key: cannot be used: "),
@@ -591,7 +591,7 @@ def test_an_address_where_no_server_can_be(url: str, tmp_path: Path, capsys: pyt
     for command, option in ((["emit", "--to", "extender"], "--url"), (["apply"], "--serve")):
         assert run([*command, str(path), option, url]) == 1
         printed = capsys.readouterr()
-        told = f"{option}: {url!r} is no address of stowplan serve, such as http://127.0.0.1:8888/v1"
+        told = f"{option}: {url!r} is not a URL of stowplan serve, such as http://127.0.0.1:8888/v1"
         assert told in printed.err
         assert not printed.out
 
@@ -606,7 +606,7 @@ def test_options_that_cannot_be_used(tmp_path: Path, capsys: pytest.CaptureFixtu
         for options, said in (
             (["--bind", "8888"], "--bind: '8888' is not an address, such as 127.0.0.1:8888"),
             (["--bind", f"127.0.0.1:{taken.getsockname()[1]}"], "address already in use"),
-            (["--tls-cert", "x"], "--tls-cert: --tls-cert and --tls-key go together"),
+            (["--tls-cert", "x"], "--tls-cert: needs both --tls-cert and --tls-key"),
             (["--tls-cert", "x", "--tls-key", "y"], "x: no such file"),
             (["--tls-cert", str(path), "--tls-key", str(path)], "plan.json: cannot be used: "),
             (["--max-body", "many"], "--max-body many: must be a quantity"),
