@@ -16,7 +16,7 @@ from enum import StrEnum
 from functools import cached_property
 
 from stowplan.models.kubernetes import Pod, PodDisruptionBudget
-from stowplan.models.moments import moment
+from stowplan.models.moments import parse_time
 from stowplan.models.snapshot import Snapshot
 from stowplan.plans.disruption import NotInSnapshot, Scales, SyncFailed, expected_pods, under_way
 
@@ -274,7 +274,7 @@ def taken_at(snapshot: Snapshot) -> datetime:
     stamps += [pod.status.start_time for pod in snapshot.pods if pod.status]
     for budget in snapshot.pod_disruption_budgets:
         stamps += list(budget.status.disrupted_pods.values()) if budget.status else []
-    moments = [read for stamp in set(stamps) if stamp and (read := moment(stamp))]
+    moments = [read for stamp in set(stamps) if stamp and (read := parse_time(stamp))]
     return max(moments, default=datetime(1970, 1, 1, tzinfo=UTC))
 
 

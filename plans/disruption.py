@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from stowplan.models.kubernetes import OwnerReference, Pod, PodDisruptionBudget, Workload
-from stowplan.models.moments import moment
+from stowplan.models.moments import parse_time
 from stowplan.models.snapshot import Snapshot
 
 DELETION_TIMEOUT = timedelta(minutes=2)
@@ -124,7 +124,7 @@ def under_way(source: PodDisruptionBudget, pods: Iterable[Pod], now: datetime) -
     stated: Mapping[str, str] = source.status.disrupted_pods if source.status else {}
     found = set()
     for pod in pods:
-        since = moment(stated[pod.name]) if pod.name in stated and not pod.terminating else None
+        since = parse_time(stated[pod.name]) if pod.name in stated and not pod.terminating else None
         if since is not None and since + DELETION_TIMEOUT > now:
             found.add(pod.name)
     return found

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from stowplan.models.kubernetes import Pod
-from stowplan.models.moments import moment
+from stowplan.models.moments import parse_time
 from stowplan.models.plan import MoveDocument, Plan
 from stowplan.models.snapshot import Snapshot
 from stowplan.plans.budgets import Budgets
@@ -182,7 +182,7 @@ class _Whereabouts:
         fresh: dict[tuple[str, str, str, str], list[Pod]] = defaultdict(list)
         for pod in self.pods.values():
             created = pod.metadata.creation_timestamp
-            since = moment(created) if created else None
+            since = parse_time(created) if created else None
             if pod.metadata.uid in named or pod.terminating or (since is not None and since < made):
                 continue
             controller = pod.metadata.controller

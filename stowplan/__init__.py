@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from stowplan.answers.verify_solution import Verification, verify
     from stowplan.api import compare, drain, fit, frontier, plan, solve
     from stowplan.documents.comparison import ComparisonDocument, comparison_document
-    from stowplan.documents.solution import SolutionDocument, solution_document
+    from stowplan.documents.solution import solution_document
     from stowplan.instances.load import load
     from stowplan.instances.synthetic import synthetic_snapshot
     from stowplan.models.assignment import Assignment
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from stowplan.models.result import Outcome, Status, TierOutcome
     from stowplan.models.settings import Settings, SettingsDocument
     from stowplan.models.snapshot import Snapshot
+    from stowplan.models.solution import SolutionDocument
     from stowplan.models.stop import Stop
     from stowplan.optimizer.backend import Backend, ProcessBackend, SerialBackend
     from stowplan.planning.drain import Drained

@@ -22,7 +22,7 @@ from stowplan.models import metrics
 from stowplan.models.errors import InputError
 from stowplan.models.kubernetes import Node
 from stowplan.models.metrics import LoadMetrics, Metric
-from stowplan.models.moments import moment, stamp
+from stowplan.models.moments import parse_time, stamp
 from stowplan.models.validation import refusal
 
 WINDOW = "15m"
@@ -156,7 +156,7 @@ def _server(address: str, access: Access) -> Server:
 def _moment(text: str, address: str) -> int:
     if re.fullmatch(r"\d{1,10}", text):
         return int(text)
-    read = moment(text)
+    read = parse_time(text)
     if read is None:
         problem = f"{text!r} is not a moment, such as 2026-01-31T12:00:00Z or seconds since 1970"
         raise InputError(problem, file=shown(address), field="time")

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from stowplan.models.kubernetes import Pod
-from stowplan.models.moments import moment
+from stowplan.models.moments import parse_time
 
 EVICT = "descheduler.alpha.kubernetes.io/evict"
 PREFER_NO_EVICTION = "descheduler.alpha.kubernetes.io/prefer-no-eviction"
@@ -69,5 +69,5 @@ def undisturbed(text: str, pod: Pod, now: datetime | None) -> bool:
     if wanted is None:
         return False
     started = pod.status.start_time if pod.status else None
-    since = moment(started) if started else None
+    since = parse_time(started) if started else None
     return since is None or now is None or now - since < wanted

@@ -27,7 +27,9 @@ class Lasting:
         """Return what keeps a pod where it is, or ``None``."""
         asked = self.budgets.asked(pod)
         if len(asked) > 1:
-            return Bond(Cause.TWO_BUDGETS, "several PodDisruptionBudgets", ", ".join(self.budgets.all[i].name for i in asked))
+            return Bond(
+                Cause.TWO_BUDGETS, "several PodDisruptionBudgets", ", ".join(self.budgets.all[i].name for i in asked)
+            )
         for i in asked:
             budget = self.budgets.all[i]
             if not pod.ready and (budget.always_allows_unhealthy or budget.healthy >= budget.desired > 0):

@@ -7,7 +7,7 @@ from datetime import datetime
 from functools import cached_property
 
 from stowplan.models.kubernetes import Pod
-from stowplan.models.moments import moment
+from stowplan.models.moments import parse_time
 from stowplan.models.settings import Executor
 from stowplan.models.snapshot import Snapshot, tied
 from stowplan.plans.budgets import Budgets
@@ -157,4 +157,4 @@ def _latest(snapshot: Snapshot) -> datetime | None:
         for stamp in (pod.metadata.creation_timestamp, pod.status.start_time if pod.status else None)
         if stamp
     }
-    return max((read for stamp in stamps if (read := moment(stamp))), default=None)
+    return max((read for stamp in stamps if (read := parse_time(stamp))), default=None)

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from functools import cache
 
 from stowplan.models.kubernetes import Pod
-from stowplan.models.moments import moment
+from stowplan.models.moments import parse_time
 from stowplan.plugins_compat.framework.signatures import Signature
 
 NOW = 2**62
@@ -117,7 +117,7 @@ class Nominator:
 @cache
 def _nanoseconds(stamp: str) -> int:
     """Read an RFC 3339 time; one that cannot be read counts as the present."""
-    read = moment(stamp)
+    read = parse_time(stamp)
     if read is None:
         return NOW
     since = read - datetime(1970, 1, 1, tzinfo=UTC)

@@ -9,7 +9,6 @@ from datetime import datetime
 from stowplan.answers.assessment import Assessor
 from stowplan.answers.solve import today
 from stowplan.answers.verify_solution import BOUNDS
-from stowplan.documents.verification import PlanVerificationDocument
 from stowplan.models.assignment import Assignment
 from stowplan.models.kubernetes import Pod
 from stowplan.models.plan import Plan
@@ -95,16 +94,3 @@ def _compiled(plan: Plan, snapshot: Snapshot, profile: Profile) -> Compiled:
         return stays.get(pod.key)
 
     return same_problem(snapshot, plan.settings, profile, freeze=stay)
-
-
-def plan_verification_document(verification: PlanVerification) -> PlanVerificationDocument:
-    """Describe a verification."""
-    drift = verification.drift
-    return PlanVerificationDocument(
-        plan=verification.plan.id,
-        holds=drift.holds,
-        problems=tuple(drift.problems),
-        remarks=tuple(drift.remarks),
-        done=tuple(drift.done),
-        open=tuple(drift.open),
-    )

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 
 from stowplan.answers.assessment import Assessment, Assessor
 from stowplan.answers.solve import fixed
-from stowplan.documents.solution import PlacementDocument, SolutionDocument, refusal_document
-from stowplan.documents.verification import VerificationDocument
 from stowplan.models.assignment import Assignment
 from stowplan.models.result import Status
 from stowplan.models.snapshot import Snapshot
+from stowplan.models.solution import PlacementDocument, SolutionDocument
 from stowplan.optimizer.evaluate import Evaluation
 from stowplan.plugins_compat.admission import Rejection
 from stowplan.plugins_compat.compiler.compile import Compiled
@@ -145,15 +144,3 @@ def _claims(document: SolutionDocument, evaluation: Evaluation, compiled: Compil
         if (key := f"{p.namespace}/{p.name}") in homes and (p.source or "") != homes[key]
     ]
     return problems + (moved if same_snapshot else [])
-
-
-def verification_document(verification: Verification) -> VerificationDocument:
-    """Describe a verification."""
-    tiers = zip(verification.compiled.problem.tiers, verification.evaluation.values, strict=True)
-    return VerificationDocument(
-        holds=verification.holds,
-        problems=tuple(verification.problems),
-        remarks=tuple(verification.remarks),
-        tiers={tier.name: tier.shown(value) for tier, value in tiers},
-        refused=tuple(refusal_document(rejection) for rejection in verification.refused),
-    )

@@ -6,7 +6,6 @@ import random
 from dataclasses import replace
 
 from stowplan.applying.ledger import Ledger
-from stowplan.documents.reading import require_config
 from stowplan.models.errors import InputError
 from stowplan.models.plan import Plan, WaveDocument
 from stowplan.models.snapshot import Snapshot
@@ -15,6 +14,7 @@ from stowplan.plans.dry_run import DryRun
 from stowplan.plans.move import Move
 from stowplan.plugins_compat.framework.profile import Profile
 from stowplan.plugins_compat.profiles import choose_release, default_profile, read_profiles
+from stowplan.settings.problem import require_config
 
 ORDERS = 3
 """Random orders of evictions, ends and arrivals in which a wave is played through."""

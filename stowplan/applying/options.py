@@ -6,8 +6,8 @@ import ssl
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from stowplan.documents.plan import moment
 from stowplan.models.errors import StowplanError
+from stowplan.models.moments import require_time
 from stowplan.models.plan import Plan
 from stowplan.models.stop import Stop
 
@@ -70,7 +70,7 @@ class Guard:
     @property
     def expired(self) -> str:
         """What is to be said of a plan that has expired; empty if it has not."""
-        late = datetime.now(UTC) >= moment(self.plan.expires_at, "expiresAt")
+        late = datetime.now(UTC) >= require_time(self.plan.expires_at, "expiresAt")
         return f"the plan expired at {self.plan.expires_at}; make a new one" if late else ""
 
     def may_go_on(self) -> None:

@@ -6,9 +6,10 @@ from typing import Any, Literal
 
 from stowplan.answers.compare import Comparison
 from stowplan.answers.figures import values
-from stowplan.documents.solution import SolutionDocument, solution_document
+from stowplan.documents.solution import solution_document
 from stowplan.models.document import API_VERSION, Document
 from stowplan.models.settings import Settings
+from stowplan.models.solution import SolutionDocument
 
 
 class ComparisonDocument(Document):

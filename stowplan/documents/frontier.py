@@ -5,14 +5,10 @@ from __future__ import annotations
 from typing import Literal
 
 from stowplan.answers.frontier import Frontier
-from stowplan.documents.solution import (
-    SnapshotDocument,
-    TierDocument,
-    snapshot_document,
-    tier_document,
-)
+from stowplan.documents.solution import snapshot_document, tier_document
 from stowplan.models.document import API_VERSION, Document
 from stowplan.models.settings import Settings, SettingsDocument
+from stowplan.models.solution import SnapshotDocument, TierDocument
 from stowplan.settings.problem import settings_document
 
 

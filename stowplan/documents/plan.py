@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Any
 
 from pydantic import ValidationError
@@ -10,6 +9,7 @@ from pydantic import ValidationError
 from stowplan.documents.reading import another_kind, kind_of, read_content
 from stowplan.models.document import API_VERSION
 from stowplan.models.errors import InputError
+from stowplan.models.moments import require_time
 from stowplan.models.plan import Plan
 from stowplan.models.validation import refusal
 
@@ -48,8 +48,8 @@ def parse_plan(content: Any, path: str) -> Plan:
 
 def _coherent(plan: Plan) -> None:
     """Refuse a plan whose parts contradict each other."""
-    moment(plan.created_at, "createdAt")
-    moment(plan.expires_at, "expiresAt")
+    require_time(plan.created_at, "createdAt")
+    require_time(plan.expires_at, "expiresAt")
     before: set[str] = set()
     for i, wave in enumerate(plan.waves):
         if wave.number != i + 1:
@@ -72,20 +72,3 @@ def _coherent(plan: Plan) -> None:
             raise InputError(f"is {token.wave}; there are {len(plan.waves)} waves", field=f"tokens[{i}].wave")
         if not token.owner_uid and token.pod is None:
             raise InputError("names neither an owner nor a pod", field=f"tokens[{i}]")
-
-
-def moment(text: str, field: str) -> datetime:
-    """Read a time as RFC 3339 has it.
-
-    Raises
-    ------
-    InputError
-        If it is none, or has no time zone.
-    """
-    try:
-        made = datetime.fromisoformat(text)
-    except ValueError:
-        made = None
-    if made is None or made.tzinfo is None:
-        raise InputError(f"{text!r} is not a time such as 2026-01-31T12:00:00Z", field=field)
-    return made.astimezone(UTC)

@@ -9,7 +9,6 @@ import yaml
 
 from stowplan.instances.documents import read_documents
 from stowplan.models.errors import InputError
-from stowplan.models.settings import SettingsDocument
 
 
 def read_content(path: str) -> Any:
@@ -38,20 +37,3 @@ def another_kind(path: str, content: Any, wanted: str) -> InputError:
     kind = kind_of(content)
     found = "is missing" if kind is None else f"is {kind!r}"
     return InputError(f"{found}; must be {wanted}", file=path, field="kind")
-
-
-def require_config(made_with: SettingsDocument, config: str | None, file: str | None = None) -> None:
-    """Refuse to go on without the scheduler's configuration where a document was made with one.
-
-    Parameters
-    ----------
-    file
-        The document, for the error.
-
-    Raises
-    ------
-    InputError
-        If there was one and ``config`` names none.
-    """
-    if made_with.config is not None and config is None:
-        raise InputError(f"was made with {made_with.config}; give it with --config", file, None, "settings.config")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from stowplan.documents.solution import SnapshotDocument, snapshot_document
+from stowplan.documents.solution import snapshot_document
 from stowplan.models.document import API_VERSION, Document
+from stowplan.models.solution import SnapshotDocument
 from stowplan.plugins_compat.compiler.compile import Compiled
 from stowplan.plugins_compat.simulate import Simulation
 

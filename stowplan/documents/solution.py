@@ -1,103 +1,30 @@
-"""The file format of a solution."""
+"""Solution documents: how one is made and read."""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import ValidationError
 
 from stowplan.answers.solve import Solution
 from stowplan.documents.reading import another_kind, kind_of, read_content
-from stowplan.models.document import API_VERSION, Document
 from stowplan.models.result import TierOutcome
-from stowplan.models.settings import Settings, SettingsDocument
+from stowplan.models.settings import Settings
 from stowplan.models.snapshot import Participation
+from stowplan.models.solution import (
+    PlacementDocument,
+    PodsDocument,
+    RefusalDocument,
+    SnapshotDocument,
+    SolutionDocument,
+    TierDocument,
+    ViolationDocument,
+)
 from stowplan.models.validation import refusal
 from stowplan.optimizer.evaluate import ConstraintViolation
 from stowplan.plugins_compat.admission import Rejection
 from stowplan.plugins_compat.compiler.compile import Compiled
 from stowplan.settings.problem import settings_document
-
-
-class TierDocument(Document):
-    """A tier: its value, what is proven, and how. ``bound`` holds given what the tiers above reached."""
-
-    name: str
-    unit: str
-    value: float
-    bound: float
-    gap: float
-    status: str
-    bound_by: str
-
-
-class PodsDocument(Document):
-    """How many pods have which standing, and why; ``placed + pending + fixed + finished = total``."""
-
-    total: int
-    placed: int
-    pending: int
-    fixed: int
-    finished: int
-    fixed_because: dict[str, int]
-    pending_because: dict[str, int]
-
-
-class SnapshotDocument(Document):
-    """Which snapshot an answer is about."""
-
-    nodes: int
-    pods: PodsDocument
-    fingerprint: str
-    notes: tuple[str, ...] = ()
-
-
-class PlacementDocument(Document):
-    """Where one pod goes: ``source`` is where it stands today; ``why_not`` is what keeps it from having a node."""
-
-    namespace: str
-    name: str
-    uid: str = ""
-    source: str | None = None
-    node: str | None = None
-    why_not: str | None = None
-
-
-class ViolationDocument(Document):
-    """A place where a rule is exceeded."""
-
-    rule: str
-    place: str
-    amount: int
-    before: int
-
-
-class RefusalDocument(Document):
-    """A pod that the filters would not admit where it stands."""
-
-    namespace: str
-    name: str
-    node: str
-    plugin: str
-    reasons: tuple[str, ...]
-
-
-class SolutionDocument(Document):
-    """A solution: one entry for every pod that is free to move."""
-
-    api_version: Literal["stowplan/v1"] = API_VERSION
-    kind: Literal["Solution"] = "Solution"
-    snapshot: SnapshotDocument
-    settings: SettingsDocument
-    status: str
-    interrupted: bool
-    seconds: float
-    moves: int
-    tiers: tuple[TierDocument, ...]
-    placements: tuple[PlacementDocument, ...]
-    violations: tuple[ViolationDocument, ...]
-    refused: tuple[RefusalDocument, ...]
-    notes: tuple[str, ...]
 
 
 def snapshot_document(compiled: Compiled) -> SnapshotDocument:
@@ -159,7 +86,7 @@ def tier_document(outcome: TierOutcome) -> TierDocument:
 
 
 def violation_document(violation: ConstraintViolation) -> ViolationDocument:
-    """Describe a breach."""
+    """Describe a constraint violation."""
     return ViolationDocument(
         rule=str(violation.origin), place=violation.place, amount=violation.amount, before=violation.before
     )

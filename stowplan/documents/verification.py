@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Literal
 
-from stowplan.documents.solution import RefusalDocument
+from stowplan.answers.verify_plan import PlanVerification
+from stowplan.answers.verify_solution import Verification
+from stowplan.documents.solution import refusal_document
 from stowplan.models.document import API_VERSION, Document
+from stowplan.models.solution import RefusalDocument
 
 
 class VerificationDocument(Document):
@@ -31,3 +34,28 @@ class PlanVerificationDocument(Document):
     remarks: tuple[str, ...]
     done: tuple[str, ...]
     open: tuple[str, ...]
+
+
+def verification_document(verification: Verification) -> VerificationDocument:
+    """Describe a verification."""
+    tiers = zip(verification.compiled.problem.tiers, verification.evaluation.values, strict=True)
+    return VerificationDocument(
+        holds=verification.holds,
+        problems=tuple(verification.problems),
+        remarks=tuple(verification.remarks),
+        tiers={tier.name: tier.shown(value) for tier, value in tiers},
+        refused=tuple(refusal_document(rejection) for rejection in verification.refused),
+    )
+
+
+def plan_verification_document(verification: PlanVerification) -> PlanVerificationDocument:
+    """Describe a verification."""
+    drift = verification.drift
+    return PlanVerificationDocument(
+        plan=verification.plan.id,
+        holds=drift.holds,
+        problems=tuple(drift.problems),
+        remarks=tuple(drift.remarks),
+        done=tuple(drift.done),
+        open=tuple(drift.open),
+    )

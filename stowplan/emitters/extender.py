@@ -7,13 +7,13 @@ from urllib.parse import urlsplit
 
 import yaml
 
-from stowplan.documents.reading import require_config
 from stowplan.emitters.emission import Choices, Emission, File
 from stowplan.models.errors import InputError
 from stowplan.models.plan import Plan
 from stowplan.plugins_compat.framework.profile import DEFAULT_SCHEDULER, Profile
 from stowplan.plugins_compat.profiles import GROUP, PERCENTAGE, choose_release, make_profiles, read_configuration
 from stowplan.plugins_compat.release import Release
+from stowplan.settings.problem import require_config
 
 TIMEOUT = "1s"
 """Long against a round trip, short against the patience of a scheduling cycle."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
-from stowplan.documents.plan import moment
 from stowplan.emitters.emission import Choices
+from stowplan.models.moments import require_time
 from stowplan.models.plan import Plan
 from stowplan.models.snapshot import Snapshot
 
@@ -24,7 +24,7 @@ def remarks(plan: Plan, target: str, choices: Choices, now: datetime) -> Iterato
     now
         The present, with its time zone.
     """
-    if now >= moment(plan.expires_at, "expiresAt"):
+    if now >= require_time(plan.expires_at, "expiresAt"):
         yield f"the plan expired at {plan.expires_at}; what carries it out will stop at once: make a new one"
     if not plan.steered and target in STEERING:
         yield "the plan was made with --steer none, for a cluster without steering"

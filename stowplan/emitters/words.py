@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from stowplan.documents.plan import moment
 from stowplan.models.errors import InputError
+from stowplan.models.moments import require_time
 from stowplan.models.plan import MoveDocument, Plan
 
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
@@ -83,7 +83,7 @@ def require_uids(plan: Plan) -> None:
 
 def expiry(plan: Plan) -> str:
     """When the plan expires, as fourteen digits in UTC, which compare as numbers."""
-    return moment(plan.expires_at, "expiresAt").strftime("%Y%m%d%H%M%S")
+    return require_time(plan.expires_at, "expiresAt").strftime("%Y%m%d%H%M%S")
 
 
 def one_line(text: str) -> str:

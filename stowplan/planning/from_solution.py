@@ -7,16 +7,15 @@ from collections.abc import Sequence
 from stowplan.answers.assessment import Assessor
 from stowplan.answers.solve import fixed
 from stowplan.answers.verify_solution import resolve
-from stowplan.documents.reading import require_config
-from stowplan.documents.solution import SolutionDocument
 from stowplan.models.assignment import Assignment
 from stowplan.models.errors import InputError
 from stowplan.models.problem import Tier
 from stowplan.models.result import TierOutcome, revalued
 from stowplan.models.settings import Settings
 from stowplan.models.snapshot import Snapshot
+from stowplan.models.solution import SolutionDocument
 from stowplan.planning.plan import Planned, sequence_placement
-from stowplan.settings.problem import document_profile, same_problem
+from stowplan.settings.problem import document_profile, require_config, same_problem
 from stowplan.settings.terms import Terms
 
 

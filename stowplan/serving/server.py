@@ -15,8 +15,8 @@ from typing import Literal
 from aiohttp import ClientPayloadError, web
 from aiohttp.http_exceptions import HttpProcessingError
 
-from stowplan.documents.plan import moment
 from stowplan.models.errors import InputError
+from stowplan.models.moments import require_time
 from stowplan.models.plan import Plan
 from stowplan.serving.connection import Connection
 from stowplan.serving.journal import Journal
@@ -70,7 +70,7 @@ class Server:
     ) -> None:
         self.plan, self.journal, self.clock = plan, journal, clock
         self.serving = serving = serving or Serving()
-        expires = moment(plan.expires_at, "expiresAt").timestamp()
+        expires = require_time(plan.expires_at, "expiresAt").timestamp()
         firm = range(len(plan.tokens)) if serving.mode == "filter" else waiting_tokens(plan)
         self.ledger = Ledger(plan.tokens, expires, serving.lease, firm, serving.patience)
         self.metrics = Metrics(plan, self.ledger, clock)

@@ -124,6 +124,23 @@ def document_profile(made_with: SettingsDocument, config: str | None, snapshot: 
     return make_profile(Settings(release=made_with.release, config=config, scheduler=made_with.scheduler), snapshot)
 
 
+def require_config(made_with: SettingsDocument, config: str | None, file: str | None = None) -> None:
+    """Refuse to go on without the scheduler's configuration where a document was made with one.
+
+    Parameters
+    ----------
+    file
+        The document, for the error.
+
+    Raises
+    ------
+    InputError
+        If there was one and ``config`` names none.
+    """
+    if made_with.config is not None and config is None:
+        raise InputError(f"was made with {made_with.config}; give it with --config", file, None, "settings.config")
+
+
 def _named_profile(settings: Settings, snapshot: Snapshot | None) -> Profile:
     release = choose_release(settings.release)
     if settings.config is None:

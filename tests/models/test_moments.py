@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from stowplan.models.moments import moment, stamp
+from stowplan.models.moments import parse_time, stamp
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
@@ -13,12 +13,12 @@ NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
     "text", ["2026-01-31T12:00:00Z", "2026-01-31T12:00:00", "2026-01-31T13:30:00+01:30", "2026-01-31T12:00:00.000000Z"]
 )
 def test_a_time_is_read_wherever_it_was_written(text: str) -> None:
-    assert moment(text) == NOON
+    assert parse_time(text) == NOON
 
 
 @pytest.mark.parametrize("text", ["", "noon", "2026-02-30T12:00:00Z", "12:00:00Z"])
 def test_what_is_no_time_is_none(text: str) -> None:
-    assert moment(text) is None
+    assert parse_time(text) is None
 
 
 def test_a_time_is_written_in_utc_and_cut_off() -> None:

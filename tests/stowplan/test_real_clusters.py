@@ -10,11 +10,11 @@ import pytest
 from stowplan.answers.compare import BEST, TODAY, compare
 from stowplan.answers.verify_solution import verify
 from stowplan.documents.comparison import comparison_document
-from stowplan.documents.solution import SolutionDocument
 from stowplan.instances.load import load
 from stowplan.models.result import Status
 from stowplan.models.settings import Settings
 from stowplan.models.snapshot import Participation
+from stowplan.models.solution import SolutionDocument
 from stowplan.optimizer.portfolio import Options
 from stowplan.settings.problem import make_problem, make_profile
 

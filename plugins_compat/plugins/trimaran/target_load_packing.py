@@ -13,7 +13,7 @@ from stowplan.models import metrics as measured
 from stowplan.models.arrays import Floats, Ints
 from stowplan.models.kubernetes import Container, Pod
 from stowplan.models.kubernetes.base import Quantity
-from stowplan.models.moments import moment
+from stowplan.models.moments import parse_time
 from stowplan.models.problem import POINTS
 from stowplan.models.quantity import milli
 from stowplan.plugins_compat.framework.cycle_state import CycleState
@@ -168,5 +168,5 @@ class TargetLoadPacking(LoadAware):
 def bound_at(pod: Pod) -> int | None:
     """Return when a pod got its node, in seconds since 1970: when its kubelet took it on, else its creation."""
     stamp = (pod.status.start_time if pod.status else None) or pod.metadata.creation_timestamp
-    since = moment(stamp) if stamp else None
+    since = parse_time(stamp) if stamp else None
     return None if since is None else int(since.timestamp())

@@ -40,13 +40,12 @@ def replay(
     """Carry out a plan on a simulated cluster, and report where its pods land."""
     from stowplan.cli.session import emit, load_snapshot, stoppable
     from stowplan.documents.plan import read_plan
-    from stowplan.documents.reading import require_config
     from stowplan.documents.replay import replay_document
     from stowplan.models.errors import InputError
     from stowplan.planning.replay import replay_plan
     from stowplan.plans.replay.outcome import INTERRUPTED as INTERRUPTED_REPLAY
     from stowplan.report.replay import replay_rows, show_replay
-    from stowplan.settings.problem import make_profile
+    from stowplan.settings.problem import make_profile, require_config
 
     plan = read_plan(path)
     made_with = plan.settings

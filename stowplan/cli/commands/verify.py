@@ -12,9 +12,9 @@ from stowplan.cli.options import Format
 from stowplan.models.settings import Settings
 
 if TYPE_CHECKING:
-    from stowplan.documents.solution import SolutionDocument
     from stowplan.models.plan import Plan
     from stowplan.models.snapshot import Snapshot
+    from stowplan.models.solution import SolutionDocument
     from stowplan.plugins_compat.framework.profile import Profile
 
 DocumentPath = Annotated[
@@ -37,9 +37,8 @@ def verify(
 ) -> None:
     """Check a solution or a plan against a snapshot, the same or a newer one; exit 1 if it is not valid."""
     from stowplan.cli.session import load_snapshot
-    from stowplan.documents.reading import require_config
     from stowplan.models.plan import Plan
-    from stowplan.settings.problem import document_profile
+    from stowplan.settings.problem import document_profile, require_config
 
     read = _read(document)
     snapshot = load_snapshot(paths, skip_unknown_nodes)
@@ -68,8 +67,9 @@ def _read(path: str) -> SolutionDocument | Plan:
 
 
 def _solution_holds(snapshot: Snapshot, document: SolutionDocument, profile: Profile, output: Format) -> bool:
-    from stowplan.answers.verify_solution import verification_document, verify
+    from stowplan.answers.verify_solution import verify
     from stowplan.cli.session import emit
+    from stowplan.documents.verification import verification_document
     from stowplan.report.rows import verification_rows
     from stowplan.report.text import show_verification
 
@@ -84,8 +84,9 @@ def _solution_holds(snapshot: Snapshot, document: SolutionDocument, profile: Pro
 
 
 def _plan_holds(snapshot: Snapshot, plan: Plan, profile: Profile, output: Format) -> bool:
-    from stowplan.answers.verify_plan import plan_verification_document, verify_plan
+    from stowplan.answers.verify_plan import verify_plan
     from stowplan.cli.session import emit
+    from stowplan.documents.verification import plan_verification_document
     from stowplan.report.plan import show_plan_verification
     from stowplan.report.rows import problem_rows
 
