@@ -5,6 +5,9 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from collections.abc import Iterator
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -19,6 +22,26 @@ MAY_IMPORT = {
     "plans": {"models", "plugins_compat"},
     "stowplan": {"models", "plugins_compat", "optimizer", "instances", "plans"},
 }
+FLOORS = {
+    "plugins_compat": (
+        "curves release requests extenders framework matching plugins registry profiles "
+        "screening admission simulate scoring compiler coverage parity"
+    ),
+    "optimizer": (
+        "compiled deadline memory processes evaluate domains subproblem cpsat backend "
+        "annealing bounds column_generation lns run portfolio warm"
+    ),
+    "plans": (
+        "preconditions cordons disruption budgets movability move tokens dry_run sequencing document "
+        "consistency drift reasons replay unassisted"
+    ),
+    "stowplan": "settings cluster answers planning applying bench emitters serving documents report cli",
+}
+"""Rooms of each package, from the ground up: a room imports from those before it alone."""
+
+CLOSED_BY_TYPES: set[tuple[str, str]] = set()
+"""Imports for the type checker alone that close a circle: who imports, and what."""
+
 SOLVERS = {"ortools", "pulp", "highspy", "numba"}
 GRAPHS = {"networkx"}
 HEAVY = {*SOLVERS, *GRAPHS, "numpy", "yaml", "msgspec", "aiohttp", "prometheus_client", "stowplan.models.kubernetes"}
@@ -49,6 +72,99 @@ def test_imports_point_one_way(package: str) -> None:
     forbidden = set(MAY_IMPORT) - MAY_IMPORT[package] - {package}
     wrong = {str(f.relative_to(ROOT)): imports(f) & forbidden for f in files_of(package)}
     assert not {file: found for file, found in wrong.items() if found}
+
+
+@cache
+def modules() -> dict[str, Path]:
+    """Return every file of ours by the name under which it is imported."""
+    names = {}
+    for package in MAY_IMPORT:
+        for file in files_of(package):
+            name = ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+            names[name if package == "stowplan" else f"stowplan.{name}"] = file
+    return names
+
+
+@cache
+def edges() -> tuple[dict[str, set[str]], dict[str, set[str]]]:
+    """Return the modules of ours that each module imports anywhere in it: at run time, and for types alone."""
+    found: tuple[dict[str, set[str]], dict[str, set[str]]] = {}, {}
+    for name, file in modules().items():
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        guarded = {id(part) for block in ast.walk(tree) if _is_for_types(block) for part in ast.walk(block)}
+        for only_types in (False, True):
+            imported = {
+                module
+                for part in ast.walk(tree)
+                if isinstance(part, ast.Import | ast.ImportFrom) and (id(part) in guarded) is only_types
+                for module in _named(part)
+            }
+            found[only_types][name] = imported - {name}
+    return found
+
+
+def _is_for_types(part: ast.AST) -> bool:
+    return isinstance(part, ast.If) and isinstance(part.test, ast.Name) and part.test.id == "TYPE_CHECKING"
+
+
+def _named(part: ast.Import | ast.ImportFrom) -> Iterator[str]:
+    """Yield the modules of ours that a statement imports; a name may be a module of the package it is imported from."""
+    if isinstance(part, ast.Import):
+        yield from (alias.name for alias in part.names if alias.name in modules())
+    else:
+        for alias in part.names:
+            inner = f"{part.module}.{alias.name}"
+            found = inner if inner in modules() else str(part.module)
+            yield from (found,) if found in modules() else ()
+
+
+def room(package: str, module: str) -> str | None:
+    """Return the room of a package that a module stands in, if it is of the package and not its ``__init__``."""
+    inside = module.removeprefix("stowplan." if package == "stowplan" else f"stowplan.{package}.")
+    found = inside.partition(".")[0]
+    return found if inside != module and (package != "stowplan" or found not in MAY_IMPORT) else None
+
+
+@pytest.mark.parametrize("package", FLOORS)
+def test_every_room_has_a_floor(package: str) -> None:
+    rooms = {found for module in modules() if (found := room(package, module))}
+    assert rooms == set(FLOORS[package].split())
+
+
+@pytest.mark.parametrize("package", FLOORS)
+def test_inside_a_package_no_import_runs_upwards(package: str) -> None:
+    floor = {found: i for i, found in enumerate(FLOORS[package].split())}
+    at_run_time, for_types = edges()
+    upwards = [
+        f"{module} imports {imported}"
+        for module in modules()
+        for imported in sorted(at_run_time[module] | for_types[module])
+        if (here := room(package, module)) and (there := room(package, imported)) and floor[there] > floor[here]
+    ]
+    assert not upwards
+
+
+def test_modules_do_not_import_each_other_in_circles() -> None:
+    at_run_time, _ = edges()
+    try:
+        TopologicalSorter(at_run_time).prepare()
+    except CycleError as error:
+        raise AssertionError(" -> ".join(error.args[1])) from None
+
+
+def test_circles_that_types_close_are_known() -> None:
+    at_run_time, for_types = edges()
+
+    def reached(start: str) -> set[str]:
+        seen, left = {start}, [start]
+        while left:
+            for following in at_run_time[left.pop()] - seen:
+                seen.add(following)
+                left.append(following)
+        return seen
+
+    closed = {(name, other) for name, others in for_types.items() for other in others if name in reached(other)}
+    assert closed == CLOSED_BY_TYPES
 
 
 def test_solvers_are_imported_in_the_optimizer_only() -> None:
