@@ -23,8 +23,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from stowplan.models.arrays import Bools, Ints
+from stowplan.plans.move import Move
 from stowplan.plans.sequencing.allowances import Allowances, EvictionLimit
-from stowplan.plans.sequencing.problem import Move, SequencingProblem
+from stowplan.plans.sequencing.problem import SequencingProblem
 from stowplan.plans.sequencing.wave_state import NOWHERE, IndexedMove, WaveState
 from stowplan.plugins_compat.framework.plugin import Plugin
 from stowplan.plugins_compat.plugins.node_resources_fit import NodeResourcesFit
