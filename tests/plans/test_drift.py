@@ -171,7 +171,8 @@ def test_false_claims_are_found(plan: Plan, cluster: Snapshot) -> None:
     assert verify_plan(cluster, plan, PROFILE, now=SOON).holds
     wave = plan.waves[1].model_copy(update={"tiers": tuple(value + 1 for value in plan.waves[1].tiers)})
     lying = plan.model_copy(update={"waves": (plan.waves[0], wave, *plan.waves[2:])})
-    assert any("after wave 2, tier imbalance" in p for p in verify_plan(cluster, lying, PROFILE, now=SOON).drift.problems)
+    problems = verify_plan(cluster, lying, PROFILE, now=SOON).drift.problems
+    assert any("after wave 2, tier imbalance" in problem for problem in problems)
     short = plan.model_copy(update={"tokens": plan.tokens[1:]})
     assert any("0 tokens for c" in p for p in verify_plan(cluster, short, PROFILE, now=SOON).drift.problems)
     crowded = plan.waves[0].model_copy(update={"moves": (*plan.waves[0].moves, *plan.waves[1].moves)})
