@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,21 @@ def shared_data() -> Path:
     if not folder or not Path(folder).is_dir():
         pytest.skip("STOWPLAN_DATA names no folder with benchmark data")
     return Path(folder)
+
+
+MEASURED = 4
+"""Cases of one test that coverage is measured on: those that follow run the same lines, and measuring takes time."""
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Where coverage is measured, leave out all but the first cases of each test."""
+    if config.pluginmanager.hasplugin("_cov"):
+        seen: Counter[str] = Counter()
+        for item in items:
+            test, _, _ = item.nodeid.partition("[")
+            seen[test] += 1
+            if seen[test] > MEASURED:
+                item.add_marker(pytest.mark.no_cover)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

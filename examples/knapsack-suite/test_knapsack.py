@@ -59,7 +59,7 @@ def test_bench_proves_the_optimum(tmp_path: Path, capsys: pytest.CaptureFixture[
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (b"1 5\n1\n3\n", "new: ends after 4 numbers, where 1 items must follow"),
+        (b"1 5\n1\n3\n", "new: ends after 4 numbers; 1 items must follow"),
         (b"1 5\n1\n3 -2\n", "new: line 3: '-2' is not an integer of 0 or more"),
         (b"1 99999999999999999\n0\n", "new: its numbers are too large to be added up"),
     ],

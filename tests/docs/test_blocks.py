@@ -60,7 +60,7 @@ def make_inputs(folder: Path) -> None:
             patch.setattr("sys.stdout", file)
             assert run(arguments) == 0, arguments
 
-    save("generated.json", "generate", "--nodes", "4", "--pods", "14", "--fill", "0.6", "--seed", "3")
+    save("generated.json", "generate", "--nodes", "4", "--pods", "14", "--fill", "0.3", "--seed", "3")
     snapshot = json.loads((folder / "generated.json").read_text())
     pods = [item for item in snapshot["items"] if item["kind"] == "Pod"]
     for number, item in enumerate(pods):

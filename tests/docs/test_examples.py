@@ -61,7 +61,7 @@ def test_a_change_passes_its_test(name: str) -> None:
 
 @pytest.fixture
 def dump(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> str:
-    assert run(["generate", "--nodes", "3", "--pods", "8", "--seed", "1"]) == 0
+    assert run(["generate", "--nodes", "4", "--pods", "30", "--fill", "0.6", "--seed", "1"]) == 0
     path = tmp_path / "dump.json"
     path.write_text(capsys.readouterr().out)
     return str(path)
