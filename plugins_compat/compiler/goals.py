@@ -147,7 +147,7 @@ def _pending_tiers(view: View, pending: Sequence[Signature], rules: Sequence[Rul
         tiers.append(Tier(f"pending (priority {priority})", (Weighted(1, term),), 1, "pods"))
     if tiers:
         term = Unplaced(Origin("pending", "size"), _sizes(view, rules))
-        tiers.append(Tier("pending, size-weighted", (Weighted(1, term),), 1000, "node equivalents"))
+        tiers.append(Tier("pending (size-weighted)", (Weighted(1, term),), 1000, "node equivalents"))
     return tiers
 
 

@@ -149,7 +149,7 @@ def test_the_model_holds_what_fixed_pods_take_and_refuses_several_shares() -> No
     assert sorted(zip(rule.held_node.tolist(), rule.held_part.tolist(), strict=True)) == [(0, 300), (1, 200), (1, 200)]
     limit, demand, free = next(rule.sums)
     assert (limit, sorted(demand.tolist()), free.tolist()) == (1000, [700, 1000], [1700, 2600])
-    size = next(tier for tier in compiled.problem.tiers if tier.name == "pending, size-weighted")
+    size = next(tier for tier in compiled.problem.tiers if tier.name == "pending (size-weighted)")
     # Nodes have three devices on average; nothing else of a node is as scarce.
     assert sorted(size.terms[0].term.cost.tolist()) == [233, 333]  # type: ignore[union-attr]
 

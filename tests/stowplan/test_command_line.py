@@ -51,7 +51,7 @@ def out(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> s
 def test_compare_answers_first_then_shows_the_table(dump: str, capsys: pytest.CaptureFixture[str]) -> None:
     lines = out(capsys, "compare", dump, *QUICK).splitlines()
     assert lines[0] == "2 nodes, 6 pods = 5 placed + 1 pending + 0 fixed + 0 finished"
-    assert lines[2].startswith("Move 2 pods and place 1 pending pod: ")
+    assert lines[2].startswith("Move 2 pods and schedule 1 pending pod: ")
     assert lines[2].endswith("proven optimal.")
     header = next(line for line in lines if "kube-scheduler" in line and "bound" in line)
     assert header.split()[-2:] == ["stowplan", "bound"]
