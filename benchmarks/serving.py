@@ -119,7 +119,7 @@ class Client:
             body = json.dumps({"Pod": pod, "NodeNames": self.nodes}).encode()
             passed = await self._ask(reader, writer, "filter", body)
             scored = await self._ask(reader, writer, "prioritize", body)
-            self._judge(pod["metadata"]["uid"], owner, passed["NodeNames"], scored)
+            self._check(pod["metadata"]["uid"], owner, passed["NodeNames"], scored)
         writer.close()
 
     def _pod(self) -> tuple[dict[str, Any], str]:
@@ -161,7 +161,7 @@ class Client:
         content: dict[str, Any] = json.loads(answer)
         return content
 
-    def _judge(self, uid: str, owner: str, passed: list[str], scored: Any) -> None:
+    def _check(self, uid: str, owner: str, passed: list[str], scored: Any) -> None:
         wrong = self.observed.wrong
         best = [entry["Host"] for entry in scored if entry["Score"]]
         if [entry["Host"] for entry in scored] != list(self.nodes):

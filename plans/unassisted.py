@@ -49,7 +49,7 @@ class Part:
     wave: WaveDocument
     moves: tuple[MoveDocument, ...]
     cordon: frozenset[str] = frozenset()
-    mended: int = 0
+    repaired: int = 0
 
     @property
     def targets(self) -> set[str]:
@@ -211,7 +211,7 @@ class _Search:
         while not played.outcome.by_itself and not self.stopped():
             number, wrong = _first_wrong(played.outcome)
             arrangement = played.arrangement
-            parts = self._mended(arrangement[number - 1], wrong)
+            parts = self._repair(arrangement[number - 1], wrong)
             played = self.play((*arrangement[: number - 1], *parts, *arrangement[number:]))
 
     def weed(self) -> None:
@@ -237,13 +237,13 @@ class _Search:
             self.best = self._played(_but(self.best.arrangement, idle))
         self.best = min(self.best, nothing, key=lambda played: played.rank)
 
-    def _mended(self, part: Part, wrong: Sequence[Landing]) -> Sequence[Part]:
+    def _repair(self, part: Part, wrong: Sequence[Landing]) -> Sequence[Part]:
         """Return what to do instead of a part of which some moves land badly."""
         foreign = {landing.node for landing in wrong if landing.node} - part.targets - part.cordon
-        wide = part.cordon | (self.nodes - part.targets) if part.mended >= PATIENCE else part.cordon | foreign
+        wide = part.cordon | (self.nodes - part.targets) if part.repaired >= PATIENCE else part.cordon | foreign
         for cordon in (wide, part.cordon | foreign):
             if foreign and len(cordon) <= self.most:
-                return [replace(part, cordon=cordon, mended=part.mended + 1)]
+                return [replace(part, cordon=cordon, repaired=part.repaired + 1)]
         if len(part.moves) == 1:
             return []
         late = {landing.move.id for landing in wrong}
@@ -251,7 +251,7 @@ class _Search:
             late -= {part.moves[0].id}
         first = tuple(move for move in part.moves if move.id not in late)
         then = tuple(move for move in part.moves if move.id in late)
-        return [replace(part, moves=first, mended=0), replace(part, moves=then, mended=0)]
+        return [replace(part, moves=first, repaired=0), replace(part, moves=then, repaired=0)]
 
 
 def _first_wrong(outcome: Outcome) -> tuple[int, list[Landing]]:

@@ -116,7 +116,7 @@ def rejections(framework: Framework, assignment: Assignment) -> list[Rejection]:
         nodes = np.fromiter(alike, dtype=np.int64, count=len(alike))
         admitted = surely_admitted(framework, next(iter(alike.values())), nodes)
         for node in nodes[~admitted].tolist():
-            status = judge(framework, alike[node], node)
+            status = status_on(framework, alike[node], node)
             if status is not None:
                 judged[signature, node] = status
     return [
@@ -126,7 +126,7 @@ def rejections(framework: Framework, assignment: Assignment) -> list[Rejection]:
     ]
 
 
-def judge(framework: Framework, pod: Pod, node: int) -> Status | None:
+def status_on(framework: Framework, pod: Pod, node: int) -> Status | None:
     """Take one pod off its node, and return why the filters would not admit it there again; ``None`` if they would."""
     cycle = framework.cycle(pod)
     framework.state.forget(cycle.signature, node)

@@ -24,7 +24,7 @@ RETIRED = {
     "crew": "participants",
     "dear": "expensive",
     "earned": "Lagrange multipliers",
-    "errand": "request",
+    "errand": "drain and admit",
     "exceeded": "violated",
     "excess": "constraint violation",
     "fined": "penalized",

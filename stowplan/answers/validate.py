@@ -20,7 +20,7 @@ from stowplan.plugins_compat.profiles import read_configuration
 
 
 @dataclass(slots=True)
-class FileTally:
+class FileCounts:
     """What a file holds: cases, pods decided about, and pods decided about differently."""
 
     file: str
@@ -30,7 +30,7 @@ class FileTally:
 
 
 @dataclass(slots=True)
-class PluginTally:
+class PluginCounts:
     """What was compared of a plugin: recorded refusals (or nominations) and scores; how many of its answers differ."""
 
     plugin: str
@@ -61,8 +61,8 @@ class Validation:
         Whether every case was run; ``False`` after an interruption.
     """
 
-    files: list[FileTally] = field(default_factory=list)
-    plugins: dict[str, PluginTally] = field(default_factory=dict)
+    files: list[FileCounts] = field(default_factory=list)
+    plugins: dict[str, PluginCounts] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
     total: int = 0
     complete: bool = True
@@ -75,11 +75,11 @@ class Validation:
     @property
     def pods(self) -> int:
         """Number of decisions that were compared."""
-        return sum(domain_counts.pods for domain_counts in self.files)
+        return sum(counts.pods for counts in self.files)
 
-    def plugin(self, name: str) -> PluginTally:
+    def plugin(self, name: str) -> PluginCounts:
         """Return the tally of a plugin."""
-        return self.plugins.setdefault(name, PluginTally(name))
+        return self.plugins.setdefault(name, PluginCounts(name))
 
 
 def validate(
@@ -89,7 +89,7 @@ def validate(
     record: TraceWriter | None = None,
     keep: int = 20,
     stop: Stop | None = None,
-    progress: Callable[[FileTally], None] = lambda domain_counts: None,
+    progress: Callable[[FileCounts], None] = lambda counts: None,
 ) -> Validation:
     """Decide every recorded case again and compare.
 
@@ -110,14 +110,14 @@ def validate(
     stop = stop or Stop()
     validation = Validation()
     for file in files:
-        domain_counts = FileTally(str(file))
-        validation.files.append(domain_counts)
+        counts = FileCounts(str(file))
+        validation.files.append(counts)
         for trace in read_traces(file):
             if stop.is_set():
                 validation.complete = False
                 return validation
-            _run(trace, profile, record, validation, domain_counts, keep)
-        progress(domain_counts)
+            _run(trace, profile, record, validation, counts, keep)
+        progress(counts)
     return validation
 
 
@@ -126,16 +126,16 @@ def _run(
     profile: Profile | None,
     record: TraceWriter | None,
     validation: Validation,
-    domain_counts: FileTally,
+    counts: FileCounts,
     keep: int,
 ) -> None:
     used = profile or recorded_profile(trace)
-    domain_counts.cases += 1
+    counts.cases += 1
     for recorded, ours in zip(trace.expect, replay(trace.case, used, trace.expect), strict=True):
-        domain_counts.pods += 1
+        counts.pods += 1
         _count(recorded, validation)
         found = list(differences(recorded, ours))
-        domain_counts.different += bool(found)
+        counts.different += bool(found)
         validation.total += len(found)
         for difference in found:
             if difference.plugin:

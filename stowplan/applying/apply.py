@@ -161,7 +161,7 @@ class _Run:
     plan: Plan
     kubectl: Kubectl
     ledger: Ledger
-    lookout: PreconditionCheck
+    precondition_check: PreconditionCheck
     evictor: Evictor
     cordons: Cordons
     options: ApplyOptions
@@ -225,7 +225,7 @@ class _Run:
         for left in reversed(range(LOOKS)):
             self.guard.may_begin()
             try:
-                view, problems = self.lookout.look(wave)
+                view, problems = self.precondition_check.look(wave)
             except ClusterError as error:
                 if not left:
                     raise

@@ -109,11 +109,11 @@ class WaveRun:
         self._astray = set()
         known = self.ledger.known.get(self.wave.number, {})
         for matched in match(self.wave.moves, self.ledger, known, pods):
-            self._judge(matched)
+            self._check_landings(matched)
         self._check_strays()
         return True
 
-    def _judge(self, matched: Match) -> None:
+    def _check_landings(self, matched: Match) -> None:
         move, pod = matched.move, matched.pod
         if pod is None or not matched.bound:
             self._wait(matched)

@@ -9,7 +9,7 @@ from stowplan.answers.validate import Validation
 from stowplan.models.document import API_VERSION, Document
 
 
-class FileTallyDocument(Document):
+class FileCountsDocument(Document):
     """What a trace file holds."""
 
     file: str
@@ -18,7 +18,7 @@ class FileTallyDocument(Document):
     different: int
 
 
-class PluginTallyDocument(Document):
+class PluginCountsDocument(Document):
     """What was compared of a plugin."""
 
     plugin: str
@@ -48,8 +48,8 @@ class ValidationDocument(Document):
     holds: bool
     complete: bool
     total: int
-    files: tuple[FileTallyDocument, ...]
-    plugins: tuple[PluginTallyDocument, ...]
+    files: tuple[FileCountsDocument, ...]
+    plugins: tuple[PluginCountsDocument, ...]
     differences: tuple[DifferenceDocument, ...]
 
 
@@ -59,8 +59,8 @@ def validation_document(validation: Validation) -> ValidationDocument:
         holds=validation.holds,
         complete=validation.complete,
         total=validation.total,
-        files=tuple(FileTallyDocument(**asdict(tally)) for tally in validation.files),
-        plugins=tuple(PluginTallyDocument(**asdict(tally)) for tally in validation.plugins.values()),
+        files=tuple(FileCountsDocument(**asdict(counts)) for counts in validation.files),
+        plugins=tuple(PluginCountsDocument(**asdict(counts)) for counts in validation.plugins.values()),
         differences=tuple(
             DifferenceDocument(source=f.source, case=f.case, pod=f.pod, **asdict(f.difference))
             for f in validation.findings

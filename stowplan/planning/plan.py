@@ -41,12 +41,12 @@ EXECUTOR: Executor = "eviction-api"
 class Unresolved:
     """At how many places a placement exceeds rules, and how many pods wait in it; false if there are none."""
 
-    exceeded: int
+    violations: int
     waiting: int
 
     def __bool__(self) -> bool:
         """Whether there are any."""
-        return bool(self.exceeded or self.waiting)
+        return bool(self.violations or self.waiting)
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,7 +143,7 @@ def make_plan(
             break
         opening = [key for key in planning.opening if key not in wanted]
         if opening and (settings.drain or settings.admit):
-            # An errand counts moves before pods that wait, so it may leave those out that others wait for.
+            # Drain and fit count moves before pending pods, so a solution may leave out pods that others wait for.
             wanted |= dict.fromkeys(opening)
         else:
             stays |= dict.fromkeys(planning.stuck, "no order of moves reaches its place")

@@ -13,7 +13,7 @@ from rich.text import Text
 from stowplan.answers.compare import Comparison
 from stowplan.answers.figures import FRACTION, Figure, Value
 from stowplan.answers.solve import Solution
-from stowplan.answers.validate import FileTally, PluginTally, Validation
+from stowplan.answers.validate import FileCounts, PluginCounts, Validation
 from stowplan.answers.verify_solution import Verification
 from stowplan.models.words import plural
 from stowplan.plans.move import Move
@@ -123,14 +123,14 @@ def show_validation(console: Console, validation: Validation) -> None:
     if validation.holds:
         console.print(Text(f"{decisions}: all reproduced.", style="bold green" if validation.complete else "bold"))
     else:
-        different = sum(tally.different for tally in validation.files)
+        different = sum(counts.different for counts in validation.files)
         total = plural(validation.total, "difference")
         console.print(Text(f"{decisions}: {different:,} not reproduced ({total}).", style="bold red"))
     console.print()
-    _tally_table(console, "FILE", ("CASES", "PODS", "DIFFERENT"), validation.files)
+    _counts_table(console, "FILE", ("CASES", "PODS", "DIFFERENT"), validation.files)
     console.print()
-    plugins = sorted(validation.plugins.values(), key=lambda tally: tally.plugin)
-    _tally_table(console, "PLUGIN", ("REFUSALS", "SCORES", "DIFFERENT"), plugins)
+    plugins = sorted(validation.plugins.values(), key=lambda counts: counts.plugin)
+    _counts_table(console, "PLUGIN", ("REFUSALS", "SCORES", "DIFFERENT"), plugins)
     if validation.findings:
         console.print("\nThe first differences:")
     for found in validation.findings:
@@ -141,15 +141,15 @@ def show_validation(console: Console, validation: Validation) -> None:
         console.print(f"  and {validation.total - len(validation.findings):,} more; --show keeps more", style="dim")
 
 
-def _tally_table(
-    console: Console, first: str, others: Sequence[str], tallies: Sequence[FileTally] | Sequence[PluginTally]
+def _counts_table(
+    console: Console, first: str, others: Sequence[str], rows: Sequence[FileCounts] | Sequence[PluginCounts]
 ) -> None:
     table = plain_table()
-    label_column(table, first, [astuple(tally)[0] for tally in tallies])
+    label_column(table, first, [astuple(counts)[0] for counts in rows])
     for title in others:
         table.add_column(title, justify="right", no_wrap=True)
-    for tally in tallies:
-        name, *counts = astuple(tally)
+    for counts in rows:
+        name, *counts = astuple(counts)
         table.add_row(escape(name), *(f"{count:,}" for count in counts), style="red" if counts[-1] else "")
     console.print(table)
 

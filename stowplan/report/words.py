@@ -100,9 +100,9 @@ def unresolved_words(unresolved: Unresolved) -> str:
     words = []
     if unresolved.waiting:
         words.append(f"{plural(unresolved.waiting, 'pod')} {'stays' if unresolved.waiting == 1 else 'stay'} pending")
-    if unresolved.exceeded:
-        remain = "remains" if unresolved.exceeded == 1 else "remain"
-        words.append(f"{plural(unresolved.exceeded, 'constraint violation')} {remain}")
+    if unresolved.violations:
+        remain = "remains" if unresolved.violations == 1 else "remain"
+        words.append(f"{plural(unresolved.violations, 'constraint violation')} {remain}")
     return ", ".join(words)
 
 

@@ -128,7 +128,7 @@ def test_an_expired_plan_does_not_hold(plan: Plan, cluster: Snapshot) -> None:
             lambda c: edited(c, "api-0", labels={"app": "api", "pod-template-hash": "h2"}),
             "is of template h2, planned with h1",
         ),
-        (lambda c: edited(c, "api-0", owner_references=()), "is owned by nobody, not by ReplicaSet api"),
+        (lambda c: edited(c, "api-0", owner_references=()), "is owned by no controller, not by ReplicaSet api"),
         (lambda c: edited(c, "api-0", deletion_timestamp=SINCE), "is terminating"),
         (lambda c: without(c, "api-0"), "is gone, and nothing has replaced it"),
         (lambda c: moved(c, "api-0", "c", "api-x"), "api-x, which may be its replacement, is on c"),

@@ -36,10 +36,10 @@ def validation(capsys: pytest.CaptureFixture[str], *arguments: str, code: int) -
 def test_a_folder_a_file_and_a_pattern_name_the_same(capsys: pytest.CaptureFixture[str]) -> None:
     pattern = str(GOLDEN / "*" / "taints.jsonl.gz")
     found = validation(capsys, str(TAINTS), pattern, code=0)
-    assert [Path(tally["file"]).parent.name for tally in found["files"]] == ["k36", "k24"]
+    assert [Path(counts["file"]).parent.name for counts in found["files"]] == ["k36", "k24"]
     assert found["holds"]
     assert found["total"] == 0
-    assert sum(tally["pods"] for tally in found["files"]) > 400
+    assert sum(counts["pods"] for counts in found["files"]) > 400
 
 
 def _score(expect: dict[str, Any]) -> tuple[str, str]:

@@ -42,9 +42,9 @@ def drain(
 ) -> None:
     """Plan the cheapest moves that empty nodes; exit 3 if they cannot be emptied."""
     from stowplan.cli.session import emit, found, load_snapshot, warn_of_idle_freezes
-    from stowplan.documents.errands import drain_document
+    from stowplan.documents.drain_and_fit import drain_document
     from stowplan.planning.drain import drain, draining
-    from stowplan.report.errands import show_drain
+    from stowplan.report.drain_and_fit import show_drain
     from stowplan.report.rows import plan_rows
 
     snapshot = load_snapshot(paths, skip_unknown_nodes)

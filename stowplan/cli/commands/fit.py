@@ -50,9 +50,9 @@ def fit(
 ) -> None:
     """Plan the cheapest moves that make room for pending pods; exit 3 if not all of them fit."""
     from stowplan.cli.session import emit, found, load_snapshot, warn_of_idle_freezes
-    from stowplan.documents.errands import fit_document
+    from stowplan.documents.drain_and_fit import fit_document
     from stowplan.planning.fit import admitting, fit, pods_of
-    from stowplan.report.errands import show_fit
+    from stowplan.report.drain_and_fit import show_fit
     from stowplan.report.rows import plan_rows
 
     files = files or []

@@ -15,7 +15,7 @@ from stowplan.cli.options import OUTPUT, Format
 from stowplan.models.settings import Settings
 
 if TYPE_CHECKING:
-    from stowplan.answers.validate import FileTally
+    from stowplan.answers.validate import FileCounts
     from stowplan.plugins_compat.framework.profile import Profile
 
 Traces = Annotated[
@@ -54,9 +54,9 @@ def validate(
     from stowplan.report.rows import validation_rows
     from stowplan.report.text import show_validation
 
-    def tell(tally: FileTally) -> None:
+    def tell(counts: FileCounts) -> None:
         if not quiet:
-            print(f"stowplan: {tally.file}: {tally.pods} decisions, {tally.different} different", file=sys.stderr)
+            print(f"stowplan: {counts.file}: {counts.pods} decisions, {counts.different} different", file=sys.stderr)
 
     files = trace_files(traces)
     profile = _other_profile(release, config, settings.scheduler)

@@ -324,7 +324,7 @@ def test_a_configuration_of_ones_own_keeps_what_it_says(tmp_path: Path) -> None:
     assert [e["urlPrefix"] for e in content["extenders"]] == ["http://other", "http://127.0.0.1:8888/v1"]
     assert content["extenders"][1]["weight"] > 50 + 7
     path.write_text(yaml.safe_dump(content))
-    with pytest.raises(InputError, match=r"extenders\[1\]\.urlPrefix: asks .* already"):
+    with pytest.raises(InputError, match=r"extenders\[1\]\.urlPrefix: is .* already"):
         configuration(simple(), config=str(path))
 
 

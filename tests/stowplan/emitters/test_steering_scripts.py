@@ -325,7 +325,7 @@ def admitted(manifest: Manifest) -> list[str]:
     made = snapshot(nodes=nodes, pods=[{**manifest, "spec": spec}])
     state = ClusterState(made, K36, Signatures(made.pods))
     framework = Framework(replace(default_profile(K36), tie_break="first"), state)
-    return [made.nodes[i].name for i in examine(framework, made.pods[0]).verdict.feasible.tolist()]
+    return [made.nodes[i].name for i in examine(framework, made.pods[0]).diagnosis.feasible.tolist()]
 
 
 @needs_kubectl

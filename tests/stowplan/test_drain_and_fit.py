@@ -21,7 +21,7 @@ from stowplan.planning.drain import Drained, drain
 from stowplan.planning.fit import Fitted, admitting, fit
 from stowplan.planning.warm_start import make_room
 from stowplan.plans.cordons import cordon
-from stowplan.report.errands import drain_headline
+from stowplan.report.drain_and_fit import drain_headline
 from stowplan.settings.problem import make_problem
 from stowplan.settings.terms import Terms
 from tests.plans.test_replay import owned
