@@ -1,4 +1,4 @@
-"""Cuts the free part out of a placement: as many nodes of an idea as a model of some size holds."""
+"""The nodes that a sub-problem frees: as many nodes of a neighborhood as a model of some size holds."""
 
 from __future__ import annotations
 
