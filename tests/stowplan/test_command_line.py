@@ -320,7 +320,7 @@ def _evicted(solution: dict[str, Any]) -> None:
     ("tamper", "said"),
     [
         (_overfill, "refused by the filters: "),
-        (_overclaim, "tier balance: the solution claims"),
+        (_overclaim, "tier imbalance: the solution claims"),
         (_unknown_node, "Pod default/new: node n3 is not in the snapshot"),
         (_forget, "is not in the solution"),
         (_twice, "is placed twice"),
