@@ -24,7 +24,7 @@ MOST_DISRUPTED = 2000
 """Evictions under way in one budget beyond which the API server refuses more."""
 
 
-class Verdict(StrEnum):
+class EvictionResponse(StrEnum):
     """What the Eviction API answers."""
 
     FREE = "granted; no budget is asked"
@@ -38,7 +38,7 @@ class Verdict(StrEnum):
     @property
     def granted(self) -> bool:
         """Whether the pod is evicted."""
-        return self in (Verdict.FREE, Verdict.COUNTED)
+        return self in (EvictionResponse.FREE, EvictionResponse.COUNTED)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,7 +92,7 @@ class Budget:
         """Whether the status is older than the newest generation of the spec."""
         return is_stale(self.source)
 
-    def admits(self, ready: bool, healthy: int, disrupted: int, allowed: int) -> Verdict:
+    def admits(self, ready: bool, healthy: int, disrupted: int, allowed: int) -> EvictionResponse:
         """Answer an eviction that falls to this budget alone.
 
         Parameters
@@ -103,10 +103,10 @@ class Budget:
             Of the budget, at that moment.
         """
         if not ready and (self.always_allows_unhealthy or healthy >= self.desired > 0):
-            return Verdict.FREE
+            return EvictionResponse.FREE
         if disrupted > MOST_DISRUPTED:
-            return Verdict.FORBIDDEN
-        return Verdict.COUNTED if allowed > 0 else Verdict.EXHAUSTED
+            return EvictionResponse.FORBIDDEN
+        return EvictionResponse.COUNTED if allowed > 0 else EvictionResponse.EXHAUSTED
 
 
 class Budgets:
@@ -179,12 +179,12 @@ class Budgets:
             lines.append(f"PodDisruptionBudget {failed[0].key}{others}: {verb} nothing, since {failed[0].failure}")
         return lines
 
-    def ledger(self) -> Ledger:
+    def ledger(self) -> BudgetLedger:
         """Return a ledger that starts at this snapshot."""
-        return Ledger(self)
+        return BudgetLedger(self)
 
 
-class Ledger:
+class BudgetLedger:
     """What budgets come to while pods leave and their replacements become ready.
 
     A pod is named by its key; a replacement takes over the name of the pod it replaces, whatever it is called in the
@@ -216,29 +216,29 @@ class Ledger:
         """Return the positions of the budgets that an eviction would be put before now."""
         return self.budgets.covering(pod) if pod.key in self._running else self.budgets.asked(pod)
 
-    def verdict(self, pod: Pod) -> Verdict:
+    def response(self, pod: Pod) -> EvictionResponse:
         """Say what the Eviction API would answer now."""
         asked = self.asked(pod)
         if not asked:
-            return Verdict.FREE
+            return EvictionResponse.FREE
         if len(asked) > 1:
-            return Verdict.SEVERAL
+            return EvictionResponse.SEVERAL
         (i,) = asked
         budget = self.budgets.all[i]
         return budget.admits(self.ready(pod), self.healthy[i], self.disrupted[i], self.allowed(i))
 
-    def evict(self, pod: Pod) -> Verdict:
+    def evict(self, pod: Pod) -> EvictionResponse:
         """Ask for an eviction; if it is granted, the pod no longer counts."""
-        verdict = self.verdict(pod)
-        if verdict is Verdict.COUNTED:
+        response = self.response(pod)
+        if response is EvictionResponse.COUNTED:
             unhealthy = not self._counts(pod)
             self._counted[pod.key] = unhealthy
             for i in self.budgets.covering(pod):
                 self.disrupted[i] += 1
                 self.reserved[i] += unhealthy
-        if verdict.granted:
+        if response.granted:
             self.lose(pod)
-        return verdict
+        return response
 
     def lose(self, pod: Pod) -> None:
         """Note that a pod terminates, whoever wanted it."""

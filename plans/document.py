@@ -47,7 +47,7 @@ Values = Callable[[Assignment], Sequence[float]]
 
 
 @dataclass(frozen=True, eq=False)
-class Order:
+class PlanInputs:
     """Everything a plan is made of.
 
     Parameters
@@ -85,31 +85,31 @@ class Order:
     notes: Sequence[str]
 
 
-def make(order: Order) -> Plan:
+def plan_document(inputs: PlanInputs) -> Plan:
     """Write the plan down."""
-    snapshot, sequencing = order.snapshot, order.sequencing
-    waves = _waves(order)
-    settings = order.settings
+    snapshot, sequencing = inputs.snapshot, inputs.sequencing
+    waves = _waves(inputs)
+    settings = inputs.settings
     pods = {pod.key: pod for pod in snapshot.pods}
     return Plan(
-        id=_identity(snapshot, settings, order.executor, order.limits, waves),
-        created_at=stamp(order.created_at),
-        expires_at=stamp(order.created_at + order.expires_in),
+        id=_identity(snapshot, settings, inputs.executor, inputs.limits, waves),
+        created_at=stamp(inputs.created_at),
+        expires_at=stamp(inputs.created_at + inputs.expires_in),
         snapshot=PlanSnapshot(fingerprint=snapshot.fingerprint, nodes=len(snapshot.nodes), pods=len(snapshot.pods)),
         settings=settings,
-        executor=order.executor,
-        limits=order.limits,
-        status=order.status,
-        tiers=tuple(order.tiers),
+        executor=inputs.executor,
+        limits=inputs.limits,
+        status=inputs.status,
+        tiers=tuple(inputs.tiers),
         waves=tuple(waves),
         least_waves=sequencing.least_waves,
         tokens=tokens(waves),
         immovable=tuple(
             ImmovableDocument(pod=reference(pods[key]), node=pods[key].node_name, reason=reason)
-            for key, reason in order.immovable.items()
+            for key, reason in inputs.immovable.items()
         ),
-        given_up=tuple(order.given_up),
-        notes=tuple(order.notes),
+        given_up=tuple(inputs.given_up),
+        notes=tuple(inputs.notes),
     )
 
 
@@ -121,45 +121,45 @@ def reference(pod: Pod) -> PodReference:
 # -- waves ----------------------------------------------------------------------------------------------------
 
 
-def _waves(order: Order) -> list[WaveDocument]:
-    state = ClusterState(order.snapshot, order.profile.release, order.signatures)
-    for pod, node in standing(order.snapshot, order.start):
+def _waves(inputs: PlanInputs) -> list[WaveDocument]:
+    state = ClusterState(inputs.snapshot, inputs.profile.release, inputs.signatures)
+    for pod, node in standing(inputs.snapshot, inputs.start):
         state.assume(state.signatures.of(pod), node)
-    assignment = order.start
+    assignment = inputs.start
     ids: dict[int, str] = {}
     documents = []
-    for number, wave in enumerate(order.sequencing.waves, 1):
+    for number, wave in enumerate(inputs.sequencing.waves, 1):
         moves = []
         for move in wave:
             ids[id(move)] = f"m{len(ids) + 1:04d}"
-            moves.append(_move(order, move, ids))
+            moves.append(_move(inputs, move, ids))
         peak = _pass(state, wave)
         assignment = assignment.moved((move.pod.key, move.target) for move in wave)
         documents.append(
             WaveDocument(
                 number=number,
                 moves=tuple(moves),
-                barrier=BarrierDocument(timeout_seconds=_timeout(order, wave)),
-                tiers=tuple(order.values(assignment)),
+                barrier=BarrierDocument(timeout_seconds=_timeout(inputs, wave)),
+                tiers=tuple(inputs.values(assignment)),
                 peak=peak,
             )
         )
     return documents
 
 
-def _timeout(order: Order, wave: Sequence[Move]) -> int:
+def _timeout(inputs: PlanInputs, wave: Sequence[Move]) -> int:
     """Return the seconds that a wave may take: its old pods end in their time, then the new ones come up."""
     longest = max((move.pod.grace for move in wave if move.source), default=0)
-    return max(int(order.wave_timeout.total_seconds()), longest + COMING_UP if longest else 1)
+    return max(int(inputs.wave_timeout.total_seconds()), longest + COMING_UP if longest else 1)
 
 
-def _move(order: Order, move: Move, ids: Mapping[int, str]) -> MoveDocument:
+def _move(inputs: PlanInputs, move: Move, ids: Mapping[int, str]) -> MoveDocument:
     pod = move.pod
     controller = pod.metadata.controller
     owner = controller and OwnerDocument(
         api_version=controller.api_version, kind=controller.kind, name=controller.name, uid=controller.uid
     )
-    asked = () if not move.source else order.budgets.covering(pod) if move.follows else order.budgets.asked(pod)
+    asked = () if not move.source else inputs.budgets.covering(pod) if move.follows else inputs.budgets.asked(pod)
     return MoveDocument(
         id=ids[id(move)],
         kind=move.kind,
@@ -171,9 +171,9 @@ def _move(order: Order, move: Move, ids: Mapping[int, str]) -> MoveDocument:
         waits=move.waits,
         owner=owner,
         template_hash=pod.template_hash,
-        requests=quantities(pod, order.profile.release),
-        budgets=tuple(order.budgets.all[i].name for i in asked),
-        why=move.why or order.reasons.get(pod.key, ""),
+        requests=quantities(pod, inputs.profile.release),
+        budgets=tuple(inputs.budgets.all[i].name for i in asked),
+        why=move.why or inputs.reasons.get(pod.key, ""),
     )
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from stowplan.models.assignment import Assignment
 from stowplan.models.kubernetes import Pod
 from stowplan.models.snapshot import Snapshot
-from stowplan.plans.budgets import Budgets, Ledger, Verdict
+from stowplan.plans.budgets import BudgetLedger, Budgets, EvictionResponse
 from stowplan.plans.cordons import cordon
 from stowplan.plans.move import Move
 from stowplan.plugins_compat.admission import populated
@@ -71,7 +71,7 @@ class DryRun:
         self.terminating: dict[str, str] = {}
         self._leaving: dict[str, Pod] = {}
         self.framework: Framework = populated(snapshot, profile, Assignment(self.node_of), signatures)
-        self.ledger: Ledger = (budgets or Budgets(snapshot)).ledger()
+        self.ledger: BudgetLedger = (budgets or Budgets(snapshot)).ledger()
 
     def expect(self, keys: Iterable[str]) -> None:
         """Get to know pods that are to be evicted, as they will be while they terminate; it is quicker at once."""
@@ -97,13 +97,13 @@ class DryRun:
 
     # -- events -----------------------------------------------------------------------------------------------
 
-    def evict(self, key: str) -> Verdict:
+    def evict(self, key: str) -> EvictionResponse:
         """Ask the Eviction API; if it grants, the pod terminates, and still holds its room."""
         pod = self.pods[key]
-        verdict = self.ledger.evict(pod)
-        if verdict.granted:
+        response = self.ledger.evict(pod)
+        if response.granted:
             self._terminate(key)
-        return verdict
+        return response
 
     def force(self, key: str) -> None:
         """Delete a pod without asking any budget."""
@@ -187,11 +187,11 @@ class _UnderWay:
         move, key = self.move, self.move.pod.key
         if not self.evicted:
             self.evicted = True
-            verdict = run.evict(key)
-            if verdict.granted:
+            response = run.evict(key)
+            if response.granted:
                 return []
             run.force(key)
-            return [Failure(key, f"the eviction is refused: {verdict}")]
+            return [Failure(key, f"the eviction is refused: {response}")]
         may_bind = not self.bound and (self.gone or not (move.same_name or move.waits))
         if may_bind and (self.gone or rng.random() < 0.5):
             self.bound = True
@@ -208,10 +208,10 @@ class _UnderWay:
 
 def refusal(framework: Framework, pod: Pod, node: int) -> Status | None:
     """Return why the filters would not admit a pod on a node, by its index, or ``None`` if they would."""
-    verdict = framework.run_filters(framework.cycle(pod), np.array([node]))
-    if verdict.rejected is not None:
-        return verdict.rejected
-    return None if verdict.codes[0] == Code.SUCCESS else verdict.why(0)
+    response = framework.run_filters(framework.cycle(pod), np.array([node]))
+    if response.rejected is not None:
+        return response.rejected
+    return None if response.codes[0] == Code.SUCCESS else response.why(0)
 
 
 def leaving(pod: Pod) -> Pod:

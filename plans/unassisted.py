@@ -17,12 +17,12 @@ from stowplan.models.plan import MoveDocument, Plan, WaveDocument
 from stowplan.models.quantity import parse_quantity
 from stowplan.models.snapshot import Snapshot
 from stowplan.plans.replay.execution import replay
-from stowplan.plans.replay.outcome import Evaluator, Landing, Outcome, Verdict, share_kept
+from stowplan.plans.replay.outcome import Landing, MoveVerdict, ObjectiveFunction, ReplayOutcome, share_kept
 from stowplan.plans.tokens import tokens
 from stowplan.plugins_compat.framework.profile import Profile
 from stowplan.plugins_compat.framework.signatures import Signatures
 
-WELL = (Verdict.PLANNED, Verdict.AS_GOOD)
+WELL = (MoveVerdict.PLANNED, MoveVerdict.AS_GOOD)
 
 BY_ITSELF = "kube-scheduler puts it there"
 """What a move is for that ends on another node than was planned."""
@@ -35,7 +35,7 @@ PATIENCE = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ArrangedWave:
     """Moves that are under way at once, while some nodes are cordoned.
 
     Parameters
@@ -57,7 +57,7 @@ class Part:
         return {move.target for move in self.moves if move.target}
 
 
-Arrangement = tuple[Part, ...]
+Arrangement = tuple[ArrangedWave, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,8 +79,8 @@ class Unassisted:
     """
 
     plan: Plan
-    outcome: Outcome
-    given: Outcome
+    outcome: ReplayOutcome
+    given: ReplayOutcome
     given_up: Sequence[MoveDocument]
     tried: int
 
@@ -103,7 +103,7 @@ def arrange(
     plan: Plan,
     snapshot: Snapshot,
     profile: Profile,
-    evaluator: Evaluator,
+    objective: ObjectiveFunction,
     shown: Shown,
     *,
     seed: int = 0,
@@ -129,31 +129,33 @@ def arrange(
     stopped
         Asked before every replay but the last; ``True`` ends the search with the best so far.
     """
-    search = _Search(plan, snapshot, profile, evaluator, seed, signatures, may_cordon, stopped)
-    given = search.play(tuple(Part(wave, wave.moves, frozenset(wave.cordon)) for wave in plan.waves))
+    search = _Search(plan, snapshot, profile, objective, seed, signatures, may_cordon, stopped)
+    given = search.replay_arrangement(
+        tuple(ArrangedWave(wave, wave.moves, frozenset(wave.cordon)) for wave in plan.waves)
+    )
     search.order(given)
     search.mend(search.best)
-    nothing = search.play(())
+    nothing = search.replay_arrangement(())
     search.weed()
     search.strike_idle(nothing)
     written = _written(plan, search.best, snapshot.assignment, shown)
-    outcome = replay(written, snapshot, profile, evaluator, seed=seed, signatures=signatures)
+    outcome = replay(written, snapshot, profile, objective, seed=seed, signatures=signatures)
     kept = {move.id for part in search.best.arrangement for move in part.moves}
     given_up = [move for move in plan.moves if move.id not in kept]
     return Unassisted(written, outcome, given.outcome, given_up, search.tried)
 
 
 @dataclass(frozen=True, slots=True)
-class _Played:
+class _Replayed:
     arrangement: Arrangement
-    outcome: Outcome
+    outcome: ReplayOutcome
 
     @property
     def rank(self) -> tuple[bool, bool, tuple[int, ...], int, int, int]:
         """Lower is better: legal and to the end, then what came of it, then what it takes."""
         outcome = self.outcome
         cordons = sum(len(part.cordon) for part in self.arrangement)
-        takes = (len(outcome.landings) + len(outcome.driven), cordons, len(self.arrangement))
+        takes = (len(outcome.landings) + len(outcome.preempted), cordons, len(self.arrangement))
         return not outcome.actual.legal, bool(outcome.halted), outcome.actual.values, *takes
 
 
@@ -163,7 +165,7 @@ class _Search:
         plan: Plan,
         snapshot: Snapshot,
         profile: Profile,
-        evaluator: Evaluator,
+        objective: ObjectiveFunction,
         seed: int,
         signatures: Signatures | None,
         may_cordon: bool,
@@ -172,60 +174,60 @@ class _Search:
         self.plan = plan
         self.snapshot = snapshot
         self.profile = profile
-        self.evaluator = evaluator
+        self.objective = objective
         self.seed = seed
         self.signatures = signatures
         self.stopped = stopped
         self.nodes = {node.name for node in snapshot.nodes}
         self.most = int(len(self.nodes) * MOST_CORDONED) if may_cordon else 0
         self.tried = 0
-        self.best: _Played
+        self.best: _Replayed
 
-    def play(self, arrangement: Arrangement) -> _Played:
+    def replay_arrangement(self, arrangement: Arrangement) -> _Replayed:
         """Replay an arrangement, and keep it if it is the best so far."""
-        played = self._played(arrangement)
-        if not self.tried or played.rank < self.best.rank:
-            self.best = played
+        replayed = self._replayed(arrangement)
+        if not self.tried or replayed.rank < self.best.rank:
+            self.best = replayed
         self.tried += 1
-        return played
+        return replayed
 
-    def _played(self, arrangement: Arrangement) -> _Played:
+    def _replayed(self, arrangement: Arrangement) -> _Replayed:
         arrangement = _coherent(arrangement)
         waves = tuple(
             _replaced(part.wave, number=number, moves=part.moves, cordon=tuple(sorted(part.cordon)))
             for number, part in enumerate(arrangement, 1)
         )
         plan = self.plan.model_copy(update={"waves": waves})
-        outcome = replay(plan, self.snapshot, self.profile, self.evaluator, seed=self.seed, signatures=self.signatures)
-        return _Played(arrangement, outcome)
+        outcome = replay(plan, self.snapshot, self.profile, self.objective, seed=self.seed, signatures=self.signatures)
+        return _Replayed(arrangement, outcome)
 
-    def order(self, given: _Played) -> None:
+    def order(self, given: _Replayed) -> None:
         """Try some orders of the moves inside their waves."""
         for arrangement in _orders(given.arrangement):
             if self.best.outcome.by_itself or self.stopped():
                 return
-            self.play(arrangement)
+            self.replay_arrangement(arrangement)
 
-    def mend(self, played: _Played) -> None:
+    def mend(self, replayed: _Replayed) -> None:
         """Cordon, split and leave out until everything lands well."""
-        while not played.outcome.by_itself and not self.stopped():
-            number, wrong = _first_wrong(played.outcome)
-            arrangement = played.arrangement
+        while not replayed.outcome.by_itself and not self.stopped():
+            number, wrong = _first_wrong(replayed.outcome)
+            arrangement = replayed.arrangement
             parts = self._repair(arrangement[number - 1], wrong)
-            played = self.play((*arrangement[: number - 1], *parts, *arrangement[number:]))
+            replayed = self.replay_arrangement((*arrangement[: number - 1], *parts, *arrangement[number:]))
 
     def weed(self) -> None:
         """Leave out moves that come to nothing, and moves without which the value is better."""
         idle = _idle(self.best)
         if idle and not self.stopped():
-            self.play(_but(self.best.arrangement, idle))
+            self.replay_arrangement(_but(self.best.arrangement, idle))
         doubtful = [f.move.id for f in self.best.outcome.landings if f.verdict not in WELL or f.move.id in idle]
         for move in doubtful:
             if self.stopped():
                 return
-            self.play(_but(self.best.arrangement, {move}))
+            self.replay_arrangement(_but(self.best.arrangement, {move}))
 
-    def strike_idle(self, nothing: _Played) -> None:
+    def strike_idle(self, nothing: _Replayed) -> None:
         """Leave out moves that come to nothing, even where others profit from them: nobody is evicted for that.
 
         Parameters
@@ -234,10 +236,10 @@ class _Search:
             What comes of no move at all, which is the answer if the rest is worse.
         """
         while idle := _idle(self.best):
-            self.best = self._played(_but(self.best.arrangement, idle))
-        self.best = min(self.best, nothing, key=lambda played: played.rank)
+            self.best = self._replayed(_but(self.best.arrangement, idle))
+        self.best = min(self.best, nothing, key=lambda replayed: replayed.rank)
 
-    def _repair(self, part: Part, wrong: Sequence[Landing]) -> Sequence[Part]:
+    def _repair(self, part: ArrangedWave, wrong: Sequence[Landing]) -> Sequence[ArrangedWave]:
         """Return what to do instead of a part of which some moves land badly."""
         foreign = {landing.node for landing in wrong if landing.node} - part.targets - part.cordon
         wide = part.cordon | (self.nodes - part.targets) if part.repaired >= PATIENCE else part.cordon | foreign
@@ -254,15 +256,15 @@ class _Search:
         return [replace(part, moves=first, repaired=0), replace(part, moves=then, repaired=0)]
 
 
-def _first_wrong(outcome: Outcome) -> tuple[int, list[Landing]]:
+def _first_wrong(outcome: ReplayOutcome) -> tuple[int, list[Landing]]:
     """Return the first wave in which a move does not land well, and all such moves of it."""
     number = min(landing.wave for landing in outcome.landings if landing.verdict not in WELL)
     return number, [found for found in outcome.landings if found.wave == number and found.verdict not in WELL]
 
 
-def _idle(played: _Played) -> set[str]:
+def _idle(replayed: _Replayed) -> set[str]:
     """Return the moves whose pods come back to where they were, or that wait as they did."""
-    landings = played.outcome.landings
+    landings = replayed.outcome.landings
     node_of = {found.move.id: found.node for found in landings}
     source = {f.move.id: node_of.get(f.move.follows or "", f.move.source or "") for f in landings}
     return {found.move.id for found in landings if found.node == source[found.move.id]}
@@ -302,7 +304,7 @@ def _size(move: MoveDocument) -> tuple[int, int]:
 # -- the plan document ----------------------------------------------------------------------------------------
 
 
-def _written(plan: Plan, best: _Played, assignment: Assignment, shown: Shown) -> Plan:
+def _written(plan: Plan, best: _Replayed, assignment: Assignment, shown: Shown) -> Plan:
     """Write an arrangement down as a plan of its own, which aims at where its pods land."""
     node_of = {landing.move.id: landing.node for landing in best.outcome.landings}
     waves: list[WaveDocument] = []

@@ -7,7 +7,7 @@ import pytest
 from stowplan.emitters.annotations import emit_annotations
 
 from stowplan.cli import run
-from stowplan.emitters.emission import Choices
+from stowplan.emitters.emission import EmitOptions
 from stowplan.models.errors import InputError
 from tests.support.plans import move, plan
 
@@ -33,10 +33,10 @@ def test_the_script_annotates_every_pod_with_its_target(tmp_path: Path, capsys: 
 def test_a_replacement_is_not_annotated_before_it_exists() -> None:
     first = move("web-a", "n1", "n2", id="m1")
     made = plan([first], [move("web-a", "n2", "n3", id="m2", follows="m1")])
-    (file,) = emit_annotations(made, Choices()).files
+    (file,) = emit_annotations(made, EmitOptions()).files
     assert file.content.count("kubectl annotate") == 1
 
 
 def test_a_name_that_no_cluster_has_never_reaches_the_shell() -> None:
     with pytest.raises(InputError, match="is not the name of a node"):
-        emit_annotations(plan([move("web-a", "n1", "n2; rm -rf /")]), Choices())
+        emit_annotations(plan([move("web-a", "n1", "n2; rm -rf /")]), EmitOptions())

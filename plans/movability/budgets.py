@@ -6,10 +6,10 @@ from collections import Counter
 
 from stowplan.models.kubernetes import Pod
 from stowplan.plans.budgets import Budget, Budgets
-from stowplan.plans.movability.causes import Bond, Cause
+from stowplan.plans.movability.causes import Blocker, Cause
 
 
-class Lasting:
+class PermanentBlockers:
     """Decides which pods budgets never let go, as things are.
 
     A budget allows as many disruptions as there are healthy pods beyond those it wants. It never allows one if it
@@ -23,11 +23,11 @@ class Lasting:
             i for pod in budgets.snapshot.pods if not (pod.finished or pod.terminating) for i in budgets.covering(pod)
         )
 
-    def bond(self, pod: Pod) -> Bond | None:
+    def blocker(self, pod: Pod) -> Blocker | None:
         """Return what keeps a pod where it is, or ``None``."""
         asked = self.budgets.asked(pod)
         if len(asked) > 1:
-            return Bond(
+            return Blocker(
                 Cause.TWO_BUDGETS, "several PodDisruptionBudgets", ", ".join(self.budgets.all[i].name for i in asked)
             )
         for i in asked:
@@ -35,7 +35,7 @@ class Lasting:
             if not pod.ready and (budget.always_allows_unhealthy or budget.healthy >= budget.desired > 0):
                 return None
             if why := self._never(budget, self._living[i]):
-                return Bond(Cause.BUDGET, "PodDisruptionBudget never allows an eviction", f"{budget.name}, {why}")
+                return Blocker(Cause.BUDGET, "PodDisruptionBudget never allows an eviction", f"{budget.name}, {why}")
         return None
 
     def _never(self, budget: Budget, living: int) -> str:

@@ -42,7 +42,7 @@ WAIVABLE = frozenset(Cause) - {Cause.TIED, Cause.BARE, Cause.TWO_BUDGETS, Cause.
 
 
 @dataclass(frozen=True, slots=True)
-class Bond:
+class Blocker:
     """What keeps one pod where it is.
 
     Parameters

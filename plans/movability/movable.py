@@ -21,8 +21,8 @@ from stowplan.plans.movability.annotations import (
     cost,
     undisturbed,
 )
-from stowplan.plans.movability.budgets import Lasting
-from stowplan.plans.movability.causes import Bond, Cause
+from stowplan.plans.movability.budgets import PermanentBlockers
+from stowplan.plans.movability.causes import Blocker, Cause
 from stowplan.plans.movability.workloads import Workloads, may_migrate
 
 CRITICAL = 2_000_000_000
@@ -62,7 +62,7 @@ class Movability:
         self.snapshot = snapshot
         self.executor = executor
         self.waived = frozenset(waived)
-        self._lasting = Lasting(budgets or Budgets(snapshot)) if snapshot.pod_disruption_budgets else None
+        self._permanent = PermanentBlockers(budgets or Budgets(snapshot)) if snapshot.pod_disruption_budgets else None
         self._now = now
         self._workloads = Workloads(snapshot)
 
@@ -73,27 +73,27 @@ class Movability:
 
     def __call__(self, pod: Pod) -> str | None:
         """Return the reason why a pod stays, in the words that pods of the same cause share, or ``None``."""
-        bond = self.bond(pod)
-        return None if bond is None else bond.phrase
+        blocker = self.blocker(pod)
+        return None if blocker is None else blocker.phrase
 
-    def bond(self, pod: Pod) -> Bond | None:
+    def blocker(self, pod: Pod) -> Blocker | None:
         """Return what keeps a bound pod where it is, or ``None`` if the executor can move it."""
-        return next((bond for bond in self._bonds(pod) if bond.cause not in self.waived), None)
+        return next((blocker for blocker in self._blockers(pod) if blocker.cause not in self.waived), None)
 
-    def _bonds(self, pod: Pod) -> Iterator[Bond]:
+    def _blockers(self, pod: Pod) -> Iterator[Blocker]:
         annotations = pod.metadata.annotations
         if reason := tied(pod):
-            yield Bond(Cause.TIED, reason)
+            yield Blocker(Cause.TIED, reason)
         if any(owner.kind == "DaemonSet" for owner in pod.metadata.owner_references):
-            yield Bond(Cause.TIED, "DaemonSet")
+            yield Blocker(Cause.TIED, "DaemonSet")
         if pod.metadata.controller is None:
-            yield Bond(Cause.BARE, "no controller")
-        if self._lasting is not None and (bond := self._lasting.bond(pod)):
-            yield bond
+            yield Blocker(Cause.BARE, "no controller")
+        if self._permanent is not None and (blocker := self._permanent.blocker(pod)):
+            yield blocker
         if self.executor == "koordinator" and pod.spec.scheduler_name != KOORD_SCHEDULER:
-            yield Bond(Cause.SCHEDULER, f"scheduler is not {KOORD_SCHEDULER}", pod.spec.scheduler_name)
+            yield Blocker(Cause.SCHEDULER, f"scheduler is not {KOORD_SCHEDULER}", pod.spec.scheduler_name)
         if self.executor == "descheduler" and pod.phase == "Pending":
-            yield Bond(Cause.NOT_RUNNING, "not running yet")
+            yield Blocker(Cause.NOT_RUNNING, "not running yet")
         if EVICT not in annotations:
             if self.executor != "eviction-api":
                 yield from _protected_by_default(pod)
@@ -102,19 +102,19 @@ class Movability:
         if not annotations:
             return
         if cost(annotations, EVICTION_COST) == NEVER and not (self.executor == "koordinator" and EVICT in annotations):
-            yield Bond(Cause.EVICTION_COST, "eviction cost: never")
+            yield Blocker(Cause.EVICTION_COST, "eviction cost: never")
         if (said := annotations.get(SAFE_TO_EVICT)) in ("false", "on-completion"):
-            yield Bond(Cause.SAFE_TO_EVICT, f"safe-to-evict: {said}")
+            yield Blocker(Cause.SAFE_TO_EVICT, f"safe-to-evict: {said}")
         if DO_NOT_DISRUPT in annotations and undisturbed(annotations[DO_NOT_DISRUPT], pod, self.now):
-            yield Bond(Cause.DO_NOT_DISRUPT, "do-not-disrupt")
+            yield Blocker(Cause.DO_NOT_DISRUPT, "do-not-disrupt")
         if PREFER_NO_EVICTION in annotations and EVICT not in annotations:
-            yield Bond(Cause.PREFER_NO_EVICTION, "prefer-no-eviction")
+            yield Blocker(Cause.PREFER_NO_EVICTION, "prefer-no-eviction")
 
-    def _too_few(self, pod: Pod) -> Iterator[Bond]:
+    def _too_few(self, pod: Pod) -> Iterator[Blocker]:
         """Refuse what koordinator's arbiter refuses for good: one replica, none, or all of them at once."""
         replicas = self._workloads.replicas(pod)
         if replicas in (0, 1, may_migrate(replicas)):
-            yield Bond(Cause.REPLICAS, "too few replicas", str(replicas))
+            yield Blocker(Cause.REPLICAS, "too few replicas", str(replicas))
 
 
 def immovable(
@@ -134,19 +134,19 @@ def immovable(
     """
     movability = Movability(snapshot, executor, waived=waived, budgets=budgets, now=now)
     return {
-        pod.key: str(bond)
+        pod.key: str(blocker)
         for pod in snapshot.pods
-        if pod.node_name and not pod.finished and (bond := movability.bond(pod))
+        if pod.node_name and not pod.finished and (blocker := movability.blocker(pod))
     }
 
 
-def _protected_by_default(pod: Pod) -> Iterator[Bond]:
+def _protected_by_default(pod: Pod) -> Iterator[Blocker]:
     """Yield what the DefaultEvictor of the descheduler protects; koordinator's descheduler asks the same plugin."""
     local = [volume.name for volume in pod.spec.volumes if volume.empty_dir or volume.host_path]
     if local:
-        yield Bond(Cause.LOCAL_STORAGE, "local storage", local[0])
+        yield Blocker(Cause.LOCAL_STORAGE, "local storage", local[0])
     if pod.priority >= CRITICAL:
-        yield Bond(Cause.CRITICAL, "critical priority")
+        yield Blocker(Cause.CRITICAL, "critical priority")
 
 
 def _latest(snapshot: Snapshot) -> datetime | None:

@@ -1,4 +1,4 @@
-"""Carries a plan out on a `Cluster`, wave by wave, and judges where its pods land."""
+"""Carries a plan out on a `SimulatedCluster`, wave by wave, and judges where its pods land."""
 
 from __future__ import annotations
 
@@ -12,8 +12,16 @@ from stowplan.models.plan import MoveDocument, Plan, WaveDocument
 from stowplan.models.snapshot import Snapshot
 from stowplan.plans.budgets import Budgets
 from stowplan.plans.preconditions import pod_problems
-from stowplan.plans.replay.outcome import INTERRUPTED, Evaluator, Landing, Outcome, Verdict, WaveOutcome, Worth
-from stowplan.plans.replay.simulated_cluster import Cluster
+from stowplan.plans.replay.outcome import (
+    INTERRUPTED,
+    Landing,
+    MoveVerdict,
+    ObjectiveFunction,
+    ObjectiveValue,
+    ReplayOutcome,
+    WaveOutcome,
+)
+from stowplan.plans.replay.simulated_cluster import SimulatedCluster
 from stowplan.plans.replay.steering import TokenExtender
 from stowplan.plugins_compat.framework.profile import Profile
 from stowplan.plugins_compat.framework.signatures import Signatures
@@ -23,13 +31,13 @@ def replay(
     plan: Plan,
     snapshot: Snapshot,
     profile: Profile,
-    evaluator: Evaluator,
+    objective: ObjectiveFunction,
     *,
     steered: bool = False,
     seed: int = 0,
     signatures: Signatures | None = None,
     stopped: Callable[[], bool] = lambda: False,
-) -> Outcome:
+) -> ReplayOutcome:
     """Carry a plan out on a cluster whose scheduler is ours.
 
     Before the first wave, kube-scheduler has its turn with the pods that wait. In a wave, all evictions are asked for,
@@ -50,7 +58,7 @@ def replay(
         If the snapshot is not one that the plan can begin in.
     """
     check(plan, snapshot)
-    return _Replay(plan, snapshot, profile, evaluator, steered, seed, signatures, stopped).run()
+    return _Replay(plan, snapshot, profile, objective, steered, seed, signatures, stopped).run()
 
 
 def check(plan: Plan, snapshot: Snapshot) -> None:
@@ -86,27 +94,27 @@ class _Replay:
         plan: Plan,
         snapshot: Snapshot,
         profile: Profile,
-        evaluator: Evaluator,
+        objective: ObjectiveFunction,
         steered: bool,
         seed: int,
         signatures: Signatures | None,
         stopped: Callable[[], bool],
     ) -> None:
         self.plan = plan
-        self.evaluator = evaluator
+        self.objective = objective
         self.stopped = stopped
         self.pods = {pod.key: pod for pod in snapshot.pods}
-        self.cluster = Cluster(snapshot, profile, signatures, seed)
+        self.cluster = SimulatedCluster(snapshot, profile, signatures, seed)
         self.ledger = Budgets(snapshot).ledger()
         self.extender = TokenExtender(plan, self.cluster.framework) if steered else None
         if self.extender is not None:
             self.cluster.framework.extenders.all.append(self.extender)
 
-    def run(self) -> Outcome:
+    def run(self) -> ReplayOutcome:
         """Carry the plan out."""
         cluster = self.cluster
         intended = cluster.assignment
-        before = self.evaluator(intended)
+        before = self.objective(intended)
         cluster.settle()
         landings: list[Landing] = []
         waves: list[WaveOutcome] = []
@@ -115,18 +123,18 @@ class _Replay:
             intended = intended.moved((move.pod.key, move.target) for move in wave.moves)
             if halted or self.stopped():
                 halted = halted or INTERRUPTED
-                landings += [Landing(wave.number, move, Verdict.NOT_BEGUN) for move in wave.moves]
+                landings += [Landing(wave.number, move, MoveVerdict.NOT_BEGUN) for move in wave.moves]
                 continue
             found, halted = self._carry_out(wave)
             landings += found
-            waves.append(WaveOutcome(wave.number, self.evaluator(intended), self.evaluator(cluster.assignment)))
-        planned = self.evaluator(intended)
+            waves.append(WaveOutcome(wave.number, self.objective(intended), self.objective(cluster.assignment)))
+        planned = self.objective(intended)
         reached = cluster.assignment
-        actual = self.evaluator(reached)
+        actual = self.objective(reached)
         judged = self._judged(landings, intended, planned, actual.as_good_as(planned))
         waiting = {place: cluster.messages.get(place, "") for place in cluster.waiting}
         waiting |= {place: said for place, said in cluster.messages.items() if place not in cluster.node_of}
-        return Outcome(judged, before, planned, actual, waves, halted, reached, waiting, tuple(cluster.driven))
+        return ReplayOutcome(judged, before, planned, actual, waves, halted, reached, waiting, tuple(cluster.preempted))
 
     def _carry_out(self, wave: WaveDocument) -> tuple[list[Landing], str]:
         """Carry a wave out; return where its moves land, and why it is the last one, if it is."""
@@ -149,9 +157,9 @@ class _Replay:
             refused: dict[str, str] = {}
             same_name: list[str] = []
             for move in left:
-                verdict = self.ledger.evict(self.pods[move.pod.key])
-                if not verdict.granted:
-                    refused[move.pod.key] = str(verdict.value)
+                response = self.ledger.evict(self.pods[move.pod.key])
+                if not response.granted:
+                    refused[move.pod.key] = str(response.value)
                     continue
                 same_name += [move.pod.key] if move.same_name else []
                 self.cluster.evict(move.pod.key, same_name=move.same_name)
@@ -182,16 +190,16 @@ class _Replay:
         for move in wave.moves:
             if move.pod.key in refused:
                 said = refused[move.pod.key]
-                landings.append(Landing(wave.number, move, Verdict.NOT_EVICTED, move.source or "", said))
+                landings.append(Landing(wave.number, move, MoveVerdict.NOT_EVICTED, move.source or "", said))
                 continue
             node = node_of[move.id]
             message = "" if node else self.cluster.messages.get(move.pod.key, "")
-            verdict = Verdict.PLANNED if node == (move.target or "") else Verdict.NEEDS_STEERING
+            verdict = MoveVerdict.PLANNED if node == (move.target or "") else MoveVerdict.NEEDS_STEERING
             landings.append(Landing(wave.number, move, verdict, node, message))
         return landings
 
     def _judged(
-        self, landings: Sequence[Landing], intended: Assignment, planned: Worth, as_good: bool
+        self, landings: Sequence[Landing], intended: Assignment, planned: ObjectiveValue, as_good: bool
     ) -> list[Landing]:
         """Tell those apart that landed elsewhere: some are as good.
 
@@ -202,12 +210,12 @@ class _Replay:
 
         def judged(landing: Landing) -> Landing:
             move = landing.move
-            if landing.verdict is not Verdict.NEEDS_STEERING or not landing.node:
+            if landing.verdict is not MoveVerdict.NEEDS_STEERING or not landing.node:
                 return landing
             on_the_way = last[move.pod.key] != move.id
             alone = intended.moved([(move.pod.key, landing.node)])
-            if as_good or on_the_way or self.evaluator(alone).as_good_as(planned):
-                return replace(landing, verdict=Verdict.AS_GOOD)
+            if as_good or on_the_way or self.objective(alone).as_good_as(planned):
+                return replace(landing, verdict=MoveVerdict.AS_GOOD)
             return landing
 
         return [judged(landing) for landing in landings]

@@ -8,13 +8,13 @@ from enum import StrEnum
 
 from stowplan.models.assignment import Assignment
 from stowplan.models.plan import MoveDocument
-from stowplan.plans.replay.simulated_cluster import Driven
+from stowplan.plans.replay.simulated_cluster import PreemptedPod
 
 INTERRUPTED = "it was interrupted"
 """Why a replay halted that somebody stopped."""
 
 
-class Verdict(StrEnum):
+class MoveVerdict(StrEnum):
     """What became of a move."""
 
     PLANNED = "lands as planned"
@@ -30,7 +30,7 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Worth:
+class ObjectiveValue:
     """How good a placement is.
 
     Parameters
@@ -44,12 +44,12 @@ class Worth:
     values: tuple[int, ...]
     legal: bool
 
-    def as_good_as(self, other: Worth) -> bool:
+    def as_good_as(self, other: ObjectiveValue) -> bool:
         """Whether this is legal and no worse."""
         return self.legal and self.values <= other.values
 
 
-Evaluator = Callable[[Assignment], Worth]
+ObjectiveFunction = Callable[[Assignment], ObjectiveValue]
 """Says how good an assignment is."""
 
 
@@ -67,7 +67,7 @@ class Landing:
 
     wave: int
     move: MoveDocument
-    verdict: Verdict
+    verdict: MoveVerdict
     node: str = ""
     message: str = ""
 
@@ -77,12 +77,12 @@ class WaveOutcome:
     """What a wave came to: the worth that was planned, and the worth that it has."""
 
     number: int
-    planned: Worth
-    actual: Worth
+    planned: ObjectiveValue
+    actual: ObjectiveValue
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ReplayOutcome:
     """What became of a plan.
 
     Parameters
@@ -100,26 +100,26 @@ class Outcome:
     """
 
     landings: Sequence[Landing]
-    before: Worth
-    planned: Worth
-    actual: Worth
+    before: ObjectiveValue
+    planned: ObjectiveValue
+    actual: ObjectiveValue
     waves: Sequence[WaveOutcome]
     halted: str
     assignment: Assignment
     waiting: Mapping[str, str]
-    driven: Sequence[Driven]
+    preempted: Sequence[PreemptedPod]
 
-    def count(self, verdict: Verdict) -> int:
+    def count(self, verdict: MoveVerdict) -> int:
         """Return how many moves came to this."""
         return sum(1 for landing in self.landings if landing.verdict is verdict)
 
     @property
     def by_itself(self) -> bool:
         """Whether every move lands as planned, or as good."""
-        return all(landing.verdict in (Verdict.PLANNED, Verdict.AS_GOOD) for landing in self.landings)
+        return all(landing.verdict in (MoveVerdict.PLANNED, MoveVerdict.AS_GOOD) for landing in self.landings)
 
 
-def share_kept(before: Worth, planned: Worth, actual: Worth) -> float | None:
+def share_kept(before: ObjectiveValue, planned: ObjectiveValue, actual: ObjectiveValue) -> float | None:
     """Return the share of a gain that is there at the end, by the first tier that is to improve.
 
     It is negative where that tier ends worse than it began, 0 where a tier above it ends worse than planned, and

@@ -24,7 +24,7 @@ SUFFIX = "bcdfghjklmnpqrstvwxz2456789"
 
 
 @dataclass(frozen=True, slots=True)
-class Driven:
+class PreemptedPod:
     """A pod that kube-scheduler preempted.
 
     Parameters
@@ -38,7 +38,7 @@ class Driven:
     preemptor: str
 
 
-class Cluster:
+class SimulatedCluster:
     """A cluster in motion.
 
     A pod of the snapshot and the replacement that takes its place are one *place*, named by the key of the pod of the
@@ -72,7 +72,7 @@ class Cluster:
         self.node_of: dict[str, str] = {}
         self.waiting: dict[str, Pod] = {}
         self.messages: dict[str, str] = {}
-        self.driven: list[Driven] = []
+        self.preempted: list[PreemptedPod] = []
         self._names = random.Random(seed)
         self._standing: dict[str, Pod] = {}
         self._leaving: dict[str, tuple[Pod, int]] = {}
@@ -145,7 +145,7 @@ class Cluster:
     def _try(self, place: str, pod: Pod) -> bool:
         decision = schedule_one(self.framework, pod)
         for victim in decision.victims:
-            self._drive_off(victim, pod)
+            self._preempt(victim, pod)
         if decision.node is None:
             self.messages[place] = decision.message
             return bool(decision.victims)
@@ -155,12 +155,12 @@ class Cluster:
         self.node_of[place] = self.snapshot.nodes[decision.node].name
         return True
 
-    def _drive_off(self, victim: Pod, preemptor: Pod) -> None:
+    def _preempt(self, victim: Pod, preemptor: Pod) -> None:
         place = self._place_of[victim.key]
         if place in self._leaving and self._leaving[place][0].key == victim.key:
             del self._leaving[place]
             return
-        self.driven.append(Driven(place, self.node_of.pop(place), preemptor.key))
+        self.preempted.append(PreemptedPod(place, self.node_of.pop(place), preemptor.key))
         del self._standing[place]
         if reason := not_replaced(self.framework, victim):
             self.messages[place] = f"preempted by {preemptor.key}; {reason}"

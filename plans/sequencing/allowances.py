@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from stowplan.models.kubernetes import Pod
 from stowplan.models.limits import LimitsDocument
 from stowplan.models.snapshot import Snapshot
-from stowplan.plans.budgets import Budgets, Ledger
+from stowplan.plans.budgets import BudgetLedger, Budgets
 
 Owner = tuple[str, str, str]
 
@@ -33,7 +33,7 @@ class Allowances:
     def __init__(self, snapshot: Snapshot, budgets: Budgets, limits: LimitsDocument) -> None:
         self.budgets = budgets
         self.limits = limits
-        self.ledger: Ledger = budgets.ledger()
+        self.ledger: BudgetLedger = budgets.ledger()
         self._sizes = Counter(owner_of(pod) for pod in snapshot.pods if not pod.finished)
         self._used: Counter[EvictionLimit] = Counter()
 
@@ -42,11 +42,11 @@ class Allowances:
         for limit in self.limits_on(pod, source):
             if self._used[limit] >= limit.most:
                 return f"the limit of {limit.most} evictions {limit.kind} is reached"
-        verdict = self.ledger.verdict(pod)
-        if verdict.granted:
+        response = self.ledger.response(pod)
+        if response.granted:
             return None
         names = ", ".join(self.budgets.all[i].name for i in self.budgets.covering(pod))
-        return f"PodDisruptionBudget {names}: {verdict}"
+        return f"PodDisruptionBudget {names}: {response}"
 
     def charge(self, pod: Pod, source: int) -> None:
         """Note that a pod is evicted in this wave."""

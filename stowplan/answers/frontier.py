@@ -15,7 +15,7 @@ from stowplan.models.stop import Stop
 from stowplan.optimizer.backend import Backend
 from stowplan.optimizer.portfolio import Options
 from stowplan.optimizer.run import Progress, silent
-from stowplan.plans.replay.outcome import Worth, share_kept
+from stowplan.plans.replay.outcome import ObjectiveValue, share_kept
 from stowplan.plugins_compat.compiler.compile import Compiled
 
 LADDER: tuple[int | None, ...] = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, None)
@@ -170,5 +170,5 @@ def _shared(before: tuple[int, ...], points: Sequence[Point]) -> list[Point]:
     """Say of each point which share of the last one's gain it has."""
     if not points:
         return []
-    start, best = Worth(before, True), Worth(points[-1].values, True)
-    return [replace(point, share=share_kept(start, best, Worth(point.values, True))) for point in points]
+    start, best = ObjectiveValue(before, True), ObjectiveValue(points[-1].values, True)
+    return [replace(point, share=share_kept(start, best, ObjectiveValue(point.values, True))) for point in points]

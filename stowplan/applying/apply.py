@@ -13,8 +13,8 @@ from pathlib import Path
 from stowplan.applying.cordons import Cordons
 from stowplan.applying.eviction import Evictor, eviction_version
 from stowplan.applying.extender_client import tell_extender
-from stowplan.applying.journal import Journal, check_header, now, plan_hash
-from stowplan.applying.ledger import Ledger
+from stowplan.applying.journal import ApplyJournal, check_header, now, plan_hash
+from stowplan.applying.ledger import ApplyLedger
 from stowplan.applying.observations import ClusterView
 from stowplan.applying.options import ApplyOptions, Guard, Halt, Interrupted
 from stowplan.applying.preconditions import PreconditionCheck
@@ -44,7 +44,7 @@ class Applied:
         Whether somebody asked to stop.
     """
 
-    ledger: Ledger
+    ledger: ApplyLedger
     journal: Path
     stopped: str
     interrupted: bool
@@ -129,9 +129,9 @@ def apply(
     began = time.monotonic()
     cluster = cluster_uid(kubectl)
     version = eviction_version(kubectl)
-    with Journal(journal) as book:
+    with ApplyJournal(journal) as book:
         check_header(book.records, plan, cluster, journal)
-        ledger = Ledger(plan, book.append)
+        ledger = ApplyLedger(plan, book.append)
         ledger.fold(book.records)
         if not book.records:
             ledger.write(PlanRecord(at=now(), plan=plan.id, plan_hash=plan_hash(plan), cluster=cluster))
@@ -160,7 +160,7 @@ def apply(
 class _Run:
     plan: Plan
     kubectl: Kubectl
-    ledger: Ledger
+    ledger: ApplyLedger
     precondition_check: PreconditionCheck
     evictor: Evictor
     cordons: Cordons

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from stowplan.applying.journal import now
-from stowplan.applying.ledger import Ledger
+from stowplan.applying.ledger import ApplyLedger
 from stowplan.applying.observations import look_at
 from stowplan.applying.options import Halt
 from stowplan.applying.records import CordonRecord, UncordonRecord
@@ -23,7 +23,7 @@ class Cordons:
     """Cordons nodes and opens them again; a node that somebody else has cordoned stays so."""
 
     kubectl: Kubectl
-    ledger: Ledger
+    ledger: ApplyLedger
     tell: Callable[[str], None]
     _closed_for_good: bool = False
 

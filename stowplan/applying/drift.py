@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from stowplan.applying.ledger import Ledger
+from stowplan.applying.ledger import ApplyLedger
 from stowplan.applying.observations import ClusterView
 from stowplan.models.plan import MoveDocument, Plan
 from stowplan.plans.budgets import is_stale
 from stowplan.plans.preconditions import node_problem, pod_problems
 
 
-def drift(plan: Plan, ledger: Ledger, view: ClusterView, wave: int) -> list[str]:
+def drift(plan: Plan, ledger: ApplyLedger, view: ClusterView, wave: int) -> list[str]:
     """Return what no longer holds for the moves from a wave on, one line each; budgets for that wave alone.
 
     Checked are, of each pod that is still to be moved, the preconditions of `stowplan.plans.preconditions`; that its
@@ -32,7 +32,7 @@ def drift(plan: Plan, ledger: Ledger, view: ClusterView, wave: int) -> list[str]
     return list(dict.fromkeys(problems))
 
 
-def _pod(move: MoveDocument, ledger: Ledger, view: ClusterView) -> Iterator[str]:
+def _pod(move: MoveDocument, ledger: ApplyLedger, view: ClusterView) -> Iterator[str]:
     if move.follows is not None and ledger.parked(move) is None:
         return  # it is still to be parked, and is checked when it was
     key = f"{move.pod.namespace}/{ledger.name(move)}"

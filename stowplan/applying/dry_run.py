@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
-from stowplan.applying.ledger import Ledger
+from stowplan.applying.ledger import ApplyLedger
 from stowplan.models.errors import InputError
 from stowplan.models.plan import Plan, WaveDocument
 from stowplan.models.snapshot import Snapshot
@@ -44,7 +44,7 @@ def profile_of(plan: Plan, config: str | None) -> Profile:
     return profiles[made_with.scheduler]
 
 
-def dry_run_on(wave: WaveDocument, ledger: Ledger, snapshot: Snapshot, profile: Profile) -> list[str]:
+def dry_run_on(wave: WaveDocument, ledger: ApplyLedger, snapshot: Snapshot, profile: Profile) -> list[str]:
     """Play a wave that was not begun through, in random orders; return what the filters refuse, one line each.
 
     Budgets are left out: what they refuse now they may allow when others of the wave are ready again.

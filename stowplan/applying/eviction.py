@@ -6,8 +6,8 @@ import json
 from dataclasses import dataclass, field
 
 from stowplan.applying.journal import now
-from stowplan.applying.ledger import Ledger
-from stowplan.applying.observations import Seen, look_at_pod
+from stowplan.applying.ledger import ApplyLedger
+from stowplan.applying.observations import ObservedObject, look_at_pod
 from stowplan.applying.records import AnswerRecord, IntentRecord
 from stowplan.cluster.kubectl import ClusterError, Kubectl, NoAnswer, Refusal
 from stowplan.models.plan import MoveDocument
@@ -54,7 +54,7 @@ class Evictor:
     """
 
     kubectl: Kubectl
-    ledger: Ledger
+    ledger: ApplyLedger
     version: str
     scale: float = 1.0
     _failures: dict[str, int] = field(default_factory=dict)
@@ -121,5 +121,5 @@ class Evictor:
         self.ledger.write(AnswerRecord.model_validate(content))
 
 
-def _left(pod: Seen | None, uid: str) -> bool:
+def _left(pod: ObservedObject | None, uid: str) -> bool:
     return pod is None or pod.uid != uid or pod.leaving

@@ -38,7 +38,7 @@ def read_journal(path: Path) -> list[Record]:
     return _parse(data, path)[0]
 
 
-class Journal:
+class ApplyJournal:
     """A journal that is being written. Use it as a context manager: nobody else can write it meanwhile.
 
     Every record is on the disk when `append` returns. What a killed process left is read on opening; of a last line
@@ -70,7 +70,7 @@ class Journal:
             self._file.close()
             raise
 
-    def __enter__(self) -> Journal:
+    def __enter__(self) -> ApplyJournal:
         return self
 
     def __exit__(

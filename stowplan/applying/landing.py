@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from stowplan.applying.ledger import Ledger
-from stowplan.applying.observations import Seen
+from stowplan.applying.ledger import ApplyLedger
+from stowplan.applying.observations import ObservedObject
 from stowplan.models.plan import MoveDocument
 
 
@@ -27,7 +27,7 @@ class Match:
     """
 
     move: MoveDocument
-    pod: Seen | None
+    pod: ObservedObject | None
     planned: bool = False
 
     @property
@@ -37,7 +37,10 @@ class Match:
 
 
 def match(
-    moves: Sequence[MoveDocument], ledger: Ledger, known: dict[str, frozenset[str]], pods: Collection[Seen]
+    moves: Sequence[MoveDocument],
+    ledger: ApplyLedger,
+    known: dict[str, frozenset[str]],
+    pods: Collection[ObservedObject],
 ) -> list[Match]:
     """Match moves whose pods leave, or wait for a node, with pods.
 
@@ -75,24 +78,24 @@ def match(
     return matches
 
 
-def _named(move: MoveDocument, pod: Seen | None) -> Match:
+def _named(move: MoveDocument, pod: ObservedObject | None) -> Match:
     return Match(move, pod, pod is not None and pod.node == move.target)
 
 
-def _namesake(move: MoveDocument, old: str, pods: Iterable[Seen]) -> Seen | None:
+def _namesake(move: MoveDocument, old: str, pods: Iterable[ObservedObject]) -> ObservedObject | None:
     """Return the pod that has taken the name of an old one."""
     key = f"{move.pod.namespace}/{move.pod.name}"
     return next((pod for pod in pods if pod.key == key and pod.uid != old and not pod.leaving), None)
 
 
-def _assign(group: Sequence[MoveDocument], ledger: Ledger, pods: Sequence[Seen]) -> list[Match]:
+def _assign(group: Sequence[MoveDocument], ledger: ApplyLedger, pods: Sequence[ObservedObject]) -> list[Match]:
     """Match the moves of one owner that have no pod yet with its new pods."""
     waiting = [move for move in group if ledger.stage(move) == "leaving"]
     places = Counter(move.target for move in group if ledger.stage(move) != "refused")
     landed = (ledger.progress[move.id].landed for move in group)
     places.subtract(record.node for record in landed if record is not None and record.planned)
     matches: list[Match] = []
-    left: list[Seen] = []
+    left: list[ObservedObject] = []
     for pod in pods:
         if waiting and pod.node and places[pod.node] > 0:
             places[pod.node] -= 1

@@ -28,7 +28,7 @@ no node: never); the replacement is ready on the target; it is ready on another 
 
 
 @dataclass
-class Progress:
+class MoveProgress:
     """How far a move is."""
 
     intent: IntentRecord | None = None
@@ -49,7 +49,7 @@ class Progress:
 
 
 @dataclass
-class Ledger:
+class ApplyLedger:
     """What is known of a plan under way.
 
     Parameters
@@ -66,7 +66,7 @@ class Ledger:
 
     plan: Plan
     keep: Callable[[Record], None] | None = None
-    progress: dict[str, Progress] = field(init=False)
+    progress: dict[str, MoveProgress] = field(init=False)
     known: dict[int, dict[str, frozenset[str]]] = field(default_factory=dict)
     cordons: dict[tuple[int, str], bool] = field(default_factory=dict)
     ended: set[int] = field(default_factory=set)
@@ -75,7 +75,7 @@ class Ledger:
     runs: int = 0
 
     def __post_init__(self) -> None:
-        self.progress = {move.id: Progress() for move in self.plan.moves}
+        self.progress = {move.id: MoveProgress() for move in self.plan.moves}
 
     def write(self, record: Record) -> None:
         """Write a record down, then take it in."""

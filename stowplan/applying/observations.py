@@ -19,7 +19,7 @@ class _Part(msgspec.Struct, rename="camel"):
     """A part of an object; fields that are not named here pass."""
 
 
-class Owner(_Part):
+class ObservedOwner(_Part):
     """Who owns an object."""
 
     uid: str = ""
@@ -28,7 +28,7 @@ class Owner(_Part):
     controller: bool | None = None
 
 
-class Metadata(_Part):
+class ObservedMetadata(_Part):
     """Names, and who made the object."""
 
     name: str
@@ -36,11 +36,11 @@ class Metadata(_Part):
     uid: str = ""
     generation: int = 0
     labels: dict[str, str] | None = None
-    owner_references: tuple[Owner, ...] | None = None
+    owner_references: tuple[ObservedOwner, ...] | None = None
     deletion_timestamp: str | None = None
 
 
-class Condition(_Part):
+class ObservedCondition(_Part):
     """One entry of ``status.conditions``."""
 
     type: str = ""
@@ -49,7 +49,7 @@ class Condition(_Part):
     message: str = ""
 
 
-class Spec(_Part):
+class ObservedSpec(_Part):
     """Where a pod stands; whether a node is cordoned; how many pods a controller wants."""
 
     node_name: str = ""
@@ -57,21 +57,21 @@ class Spec(_Part):
     replicas: int | None = None
 
 
-class Status(_Part):
+class ObservedStatus(_Part):
     """How an object fares."""
 
     phase: str = ""
-    conditions: tuple[Condition, ...] | None = None
+    conditions: tuple[ObservedCondition, ...] | None = None
     observed_generation: int = 0
 
 
-class Seen(_Part):
+class ObservedObject(_Part):
     """A pod, a node, a budget or a controller, as it was seen."""
 
-    metadata: Metadata
+    metadata: ObservedMetadata
     kind: str = ""
-    spec: Spec = msgspec.field(default_factory=Spec)
-    status: Status = msgspec.field(default_factory=Status)
+    spec: ObservedSpec = msgspec.field(default_factory=ObservedSpec)
+    status: ObservedStatus = msgspec.field(default_factory=ObservedStatus)
 
     @property
     def key(self) -> str:
@@ -121,11 +121,11 @@ class Seen(_Part):
 
 
 class _List(_Part):
-    items: tuple[Seen, ...]
+    items: tuple[ObservedObject, ...]
 
 
 _list = msgspec.json.Decoder(_List)
-_one = msgspec.json.Decoder(Seen)
+_one = msgspec.json.Decoder(ObservedObject)
 
 
 class ClusterView:
@@ -141,18 +141,18 @@ class ClusterView:
         return [pod for pod in self.pods.values() if (owner := pod.metadata.controller) and owner.uid == uid]
 
 
-def seen_pods(data: bytes) -> list[Seen]:
+def seen_pods(data: bytes) -> list[ObservedObject]:
     """Return the pods of a ``List``."""
     return list(_decode(_list, data).items)
 
 
-def look_at_pod(kubectl: Kubectl, namespace: str, name: str) -> Seen | None:
+def look_at_pod(kubectl: Kubectl, namespace: str, name: str) -> ObservedObject | None:
     """Return a pod as it is now, or ``None`` if there is none of the name."""
     data = kubectl.find("pod", name, namespace)
     return None if data is None else _decode(_one, data)
 
 
-def look_at(kubectl: Kubectl, kind: str, name: str, namespace: str | None = None) -> Seen | None:
+def look_at(kubectl: Kubectl, kind: str, name: str, namespace: str | None = None) -> ObservedObject | None:
     """Return an object as it is now, or ``None`` if there is none of the name."""
     data = kubectl.find(kind, name, namespace)
     return None if data is None else _decode(_one, data)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from stowplan.applying.drift import drift
 from stowplan.applying.dry_run import dry_run_on
-from stowplan.applying.ledger import Ledger
+from stowplan.applying.ledger import ApplyLedger
 from stowplan.applying.observations import ClusterView
 from stowplan.cluster.kubectl import Kubectl
 from stowplan.cluster.snapshot import kinds_served, take
@@ -24,7 +24,7 @@ class PreconditionCheck:
     """Looks at a cluster, and holds it against a plan."""
 
     plan: Plan
-    ledger: Ledger
+    ledger: ApplyLedger
     kubectl: Kubectl
     profile: Profile
     _kinds: tuple[str, ...] = field(default=(), init=False)

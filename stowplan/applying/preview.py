@@ -8,7 +8,7 @@ from pathlib import Path
 from stowplan.applying.apply import check_plan, cluster_uid
 from stowplan.applying.eviction import eviction, eviction_path, eviction_version
 from stowplan.applying.journal import check_header, read_journal
-from stowplan.applying.ledger import Ledger
+from stowplan.applying.ledger import ApplyLedger
 from stowplan.applying.options import Guard, Halt
 from stowplan.applying.preconditions import PreconditionCheck
 from stowplan.cluster.kubectl import ClusterError, Kubectl, Refusal
@@ -31,7 +31,7 @@ class Preview:
         Whether it was asked.
     """
 
-    ledger: Ledger
+    ledger: ApplyLedger
     journal: Path
     problems: tuple[str, ...]
     refusals: dict[str, str]
@@ -54,7 +54,7 @@ def preview(plan: Plan, kubectl: Kubectl, journal: Path, profile: Profile, *, as
     check_plan(plan)
     records = read_journal(journal)
     check_header(records, plan, cluster_uid(kubectl), journal)
-    ledger = Ledger(plan)
+    ledger = ApplyLedger(plan)
     ledger.fold(records)
     following = next((wave for wave in plan.waves if wave.number not in ledger.ended), None)
     if following is None:
@@ -68,7 +68,7 @@ def preview(plan: Plan, kubectl: Kubectl, journal: Path, profile: Profile, *, as
     return Preview(ledger, journal, tuple(problems), refusals, ask_server)
 
 
-def _ask(wave: WaveDocument, ledger: Ledger, kubectl: Kubectl) -> dict[str, str]:
+def _ask(wave: WaveDocument, ledger: ApplyLedger, kubectl: Kubectl) -> dict[str, str]:
     version = eviction_version(kubectl)
     refusals: dict[str, str] = {}
     for move in wave.moves:

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from stowplan.applying.eviction import Evictor
 from stowplan.applying.journal import now
 from stowplan.applying.landing import Match, match
-from stowplan.applying.ledger import Ledger
-from stowplan.applying.observations import Seen, look_at, seen_pods
+from stowplan.applying.ledger import ApplyLedger
+from stowplan.applying.observations import ObservedObject, look_at, seen_pods
 from stowplan.applying.options import ApplyOptions, Guard, Halt
 from stowplan.applying.records import LandedRecord, WaveEndRecord
 from stowplan.cluster.kubectl import ClusterError, Kubectl
@@ -34,7 +34,7 @@ class WaveRun:
     """
 
     wave: WaveDocument
-    ledger: Ledger
+    ledger: ApplyLedger
     kubectl: Kubectl
     evictor: Evictor
     options: ApplyOptions
@@ -96,7 +96,7 @@ class WaveRun:
 
     def _observe(self) -> bool:
         """Look at the cluster and write down what has landed; say whether it could be seen."""
-        pods: list[Seen] = []
+        pods: list[ObservedObject] = []
         try:
             for namespace in sorted({move.pod.namespace for move in self.wave.moves}):
                 pods += seen_pods(self.kubectl.get(["pods"], namespace=namespace).data)

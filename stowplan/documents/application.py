@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from stowplan.applying.apply import Applied
-from stowplan.applying.ledger import Ledger
+from stowplan.applying.ledger import ApplyLedger
 from stowplan.applying.preview import Preview
 from stowplan.models.document import API_VERSION, Document
 
@@ -90,7 +90,7 @@ def application_document(result: Applied | Preview) -> ApplicationDocument:
     )
 
 
-def _progress(ledger: Ledger, refusals: dict[str, str]) -> list[ProgressDocument]:
+def _progress(ledger: ApplyLedger, refusals: dict[str, str]) -> list[ProgressDocument]:
     found: list[ProgressDocument] = []
     for wave in ledger.plan.waves:
         for move in wave.moves:

@@ -33,7 +33,7 @@ class DrainDocument(Document):
     plan: Plan
 
 
-class ShutDocument(Document):
+class UnscheduledPodDocument(Document):
     """A pod that is not got in, and why."""
 
     pod: PodReference
@@ -48,7 +48,7 @@ class FitDocument(Document):
     wanted: tuple[PodReference, ...]
     possible: bool
     proof: str | None
-    shut: tuple[ShutDocument, ...]
+    unscheduled: tuple[UnscheduledPodDocument, ...]
     plan: Plan
 
 
@@ -73,6 +73,9 @@ def fit_document(fitted: Fitted) -> FitDocument:
         wanted=tuple(reference(pod) for pod in fitted.wanted),
         possible=fitted.possible,
         proof=None if fitted.possible else fitted.proof or None,
-        shut=tuple(ShutDocument(pod=reference(shut.pod), reason=shut.reason) for shut in fitted.shut),
+        unscheduled=tuple(
+            UnscheduledPodDocument(pod=reference(unscheduled.pod), reason=unscheduled.reason)
+            for unscheduled in fitted.unscheduled
+        ),
         plan=fitted.planned.plan,
     )

@@ -7,7 +7,7 @@ from typing import Literal
 from stowplan.models.document import API_VERSION, Document
 from stowplan.models.plan import PodReference
 from stowplan.planning.replay import Replay
-from stowplan.plans.replay.outcome import Verdict
+from stowplan.plans.replay.outcome import MoveVerdict
 
 
 class LandingDocument(Document):
@@ -19,7 +19,7 @@ class LandingDocument(Document):
     source: str | None
     target: str | None
     node: str | None
-    verdict: Verdict
+    verdict: MoveVerdict
     message: str = ""
 
 
@@ -68,7 +68,7 @@ class ReplayDocument(Document):
     legal: bool
     kept: float | None
     halted: str | None
-    verdicts: dict[Verdict, int]
+    verdicts: dict[MoveVerdict, int]
     tiers: tuple[ReplayTier, ...]
     landings: tuple[LandingDocument, ...]
     waiting: tuple[WaitingDocument, ...]
@@ -88,7 +88,7 @@ def replay_document(replay: Replay) -> ReplayDocument:
         legal=outcome.actual.legal,
         kept=replay.kept,
         halted=outcome.halted or None,
-        verdicts={verdict: outcome.count(verdict) for verdict in Verdict},
+        verdicts={verdict: outcome.count(verdict) for verdict in MoveVerdict},
         tiers=tuple(
             ReplayTier(
                 name=tier.name,
@@ -113,6 +113,6 @@ def replay_document(replay: Replay) -> ReplayDocument:
             for landing in outcome.landings
         ),
         waiting=tuple(WaitingDocument(pod=key, message=said) for key, said in outcome.waiting.items()),
-        preempted=tuple(DrivenDocument(pod=d.key, node=d.node, preemptor=d.preemptor) for d in outcome.driven),
+        preempted=tuple(DrivenDocument(pod=d.key, node=d.node, preemptor=d.preemptor) for d in outcome.preempted),
         notes=replay.notes,
     )

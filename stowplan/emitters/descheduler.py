@@ -5,7 +5,7 @@ from __future__ import annotations
 import yaml
 
 from stowplan.emitters.descheduler_policy import exact_list, written
-from stowplan.emitters.emission import PLAN_LABEL, WAVE_LABEL, Choices, Emission, File
+from stowplan.emitters.emission import PLAN_LABEL, WAVE_LABEL, Emission, EmitOptions, File
 from stowplan.emitters.manifests import Manifest, stream
 from stowplan.emitters.script import plan_lines, script
 from stowplan.emitters.words import require_plain, require_uids
@@ -19,7 +19,7 @@ POLICY = "policy.yaml"
 ACCOUNT = "stowplan-descheduler"
 
 
-def emit_descheduler(plan: Plan, choices: Choices) -> Emission:
+def emit_descheduler(plan: Plan, choices: EmitOptions) -> Emission:
     """Return a script that labels and checks, the descheduler's rights, and a policy with its Job for each wave.
 
     Parked pods are found when they are labelled. A pod that the descheduler protects by default, for its local storage
@@ -68,28 +68,28 @@ def _evicted(wave: WaveDocument) -> int:
     return sum(move.kind != "place" for move in wave.moves)
 
 
-def _protected(plan: Plan, choices: Choices) -> list[str]:
+def _protected(plan: Plan, choices: EmitOptions) -> list[str]:
     """Return the moves of pods that the DefaultEvictor lets nobody evict, unless their annotation says so."""
     if choices.snapshot is None:
         return []
     pods = {pod.key: pod for pod in choices.snapshot.pods}
     movability = Movability(choices.snapshot, "descheduler")
     bonds = {
-        move.id: movability.bond(pods[move.pod.key])
+        move.id: movability.blocker(pods[move.pod.key])
         for move in plan.moves
         if move.kind != "place" and move.pod.key in pods
     }
-    return [ident for ident, bond in bonds.items() if bond is not None and bond.cause in PROTECTED]
+    return [ident for ident, blocker in bonds.items() if blocker is not None and blocker.cause in PROTECTED]
 
 
-def _not_running(plan: Plan, choices: Choices) -> list[str]:
+def _not_running(plan: Plan, choices: EmitOptions) -> list[str]:
     """Return the pods that move and do not run, though they have a node."""
     phases = {pod.key: pod.phase for pod in choices.snapshot.pods} if choices.snapshot is not None else {}
     moved = dict.fromkeys(move.pod.key for move in plan.moves if move.kind != "place")
     return [key for key in moved if phases.get(key, "Running") not in ("", "Running")]
 
 
-def _wave(plan: Plan, wave: WaveDocument, choices: Choices) -> list[Manifest]:
+def _wave(plan: Plan, wave: WaveDocument, choices: EmitOptions) -> list[Manifest]:
     name = f"{plan.id}-wave-{wave.number}"
     labels = {PLAN_LABEL: plan.id, WAVE_LABEL: str(wave.number)}
     namespaces = sorted({move.pod.namespace for move in wave.moves if move.kind != "place"})

@@ -38,7 +38,7 @@ class Emission:
 
 
 @dataclass(frozen=True)
-class Choices:
+class EmitOptions:
     """What a user can choose, beside the executor. An emitter reads what concerns it.
 
     Parameters

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 import yaml
 
-from stowplan.emitters.emission import Choices, Emission, File
+from stowplan.emitters.emission import Emission, EmitOptions, File
 from stowplan.models.errors import InputError
 from stowplan.models.plan import Plan
 from stowplan.plugins_compat.framework.profile import DEFAULT_SCHEDULER, Profile
@@ -19,7 +19,7 @@ TIMEOUT = "1s"
 """Long against a round trip, short against the patience of a scheduling cycle."""
 
 
-def emit_extender(plan: Plan, choices: Choices) -> Emission:
+def emit_extender(plan: Plan, choices: EmitOptions) -> Emission:
     """Return a whole ``KubeSchedulerConfiguration``: the given one, or the release's default, with our extender added.
 
     Its weight lets the plan's node win over every other feasible one: an extender's score of 10 counts
@@ -79,7 +79,7 @@ def total_weight(profile: Profile) -> int:
     return plugins + sum(extender.weight for extender in profile.extenders)
 
 
-def _base(plan: Plan, choices: Choices, release: Release) -> dict[str, Any]:
+def _base(plan: Plan, choices: EmitOptions, release: Release) -> dict[str, Any]:
     if choices.config is not None:
         content = read_configuration(choices.config)
         if not isinstance(content, dict):

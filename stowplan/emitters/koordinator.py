@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from stowplan.emitters.emission import PLAN_LABEL, WAVE_LABEL, Choices, Emission, File
+from stowplan.emitters.emission import PLAN_LABEL, WAVE_LABEL, Emission, EmitOptions, File
 from stowplan.emitters.koordinator_objects import (
     API,
     ClusterMeta,
@@ -14,13 +14,13 @@ from stowplan.emitters.koordinator_objects import (
     DeleteOptions,
     MigrationSpec,
     ObjectReference,
-    Owner,
     PodMigrationJob,
+    PodTemplate,
     Preconditions,
     Reservation,
     ReservationOptions,
+    ReservationOwner,
     ReservationSpec,
-    Template,
     check_pair,
 )
 from stowplan.emitters.manifests import stream
@@ -38,7 +38,7 @@ NOT_OF_A_TEMPLATE = ("nodeName", "schedulingGates", "priority", "priorityClassNa
 """Room is reserved at Koordinator's own, highest priority."""
 
 
-def emit_koordinator(plan: Plan, choices: Choices) -> Emission:
+def emit_koordinator(plan: Plan, choices: EmitOptions) -> Emission:
     """Return a file of manifests for each wave.
 
     Time to live counts from creation, so a wave's file is to be applied when the wave before is over.
@@ -75,7 +75,7 @@ def emit_koordinator(plan: Plan, choices: Choices) -> Emission:
     return Emission(files, [*_notes(plan, choices, pods)])
 
 
-def _notes(plan: Plan, choices: Choices, pods: dict[str, Pod]) -> list[str]:
+def _notes(plan: Plan, choices: EmitOptions, pods: dict[str, Pod]) -> list[str]:
     notes = []
     if choices.snapshot is None:
         notes.append(
@@ -130,16 +130,16 @@ def _reservation(plan: Plan, wave: WaveDocument, move: MoveDocument, target: str
     )
 
 
-def _owner(move: MoveDocument) -> Owner:
+def _owner(move: MoveDocument) -> ReservationOwner:
     """Return who may take the room; a pod that waits and has no controller takes it by its own name."""
     pod, owner = move.pod, move.owner
     if owner is None or not owner.uid:
         reference = ObjectReference(
             api_version="v1", kind="Pod", namespace=pod.namespace, name=pod.name, uid=pod.uid or None
         )
-        return Owner(object=reference)
+        return ReservationOwner(object=reference)
     version = owner.api_version or _version(owner)
-    return Owner(
+    return ReservationOwner(
         controller=ControllerReference(
             api_version=version, kind=owner.kind, name=owner.name, uid=owner.uid, namespace=pod.namespace
         )
@@ -150,7 +150,7 @@ def _version(owner: OwnerDocument) -> str:
     return {"ReplicationController": "v1", "Job": "batch/v1"}.get(owner.kind, "apps/v1")
 
 
-def _template(plan: Plan, move: MoveDocument, target: str, pod: Pod | None) -> Template:
+def _template(plan: Plan, move: MoveDocument, target: str, pod: Pod | None) -> PodTemplate:
     """Return a pod template that the scheduler may put on one node only.
 
     ``nodeName`` pins here, since the Reservation is an object of its own; in a job's own template it is dropped.
@@ -166,7 +166,7 @@ def _template(plan: Plan, move: MoveDocument, target: str, pod: Pod | None) -> T
         spec["volumes"] = [volume for volume in spec.get("volumes", ()) if set(volume) - {"name"}]
         if pod.metadata.labels:
             metadata["labels"] = dict(pod.metadata.labels)
-    return Template(metadata=metadata, spec={**spec, "schedulerName": plan.settings.scheduler, "nodeName": target})
+    return PodTemplate(metadata=metadata, spec={**spec, "schedulerName": plan.settings.scheduler, "nodeName": target})
 
 
 def _job(plan: Plan, wave: WaveDocument, move: MoveDocument, reservation: Reservation | None) -> PodMigrationJob:

@@ -50,27 +50,27 @@ class ControllerReference(_Strict):
     namespace: str
 
 
-class Owner(_Strict):
+class ReservationOwner(_Strict):
     """Whose pods may take what is reserved: exactly one of the fields here, though the API takes several."""
 
     object: ObjectReference | None = None
     controller: ControllerReference | None = None
 
     @model_validator(mode="after")
-    def _one(self) -> Owner:
+    def _one(self) -> ReservationOwner:
         if (self.object is None) == (self.controller is None):
             raise ValueError("must have object or controller, not both")
         return self
 
 
-class Template(_Strict):
+class PodTemplate(_Strict):
     """A pod template; its spec is Kubernetes' own and is checked as such."""
 
     metadata: dict[str, Any]
     spec: dict[str, Any]
 
     @model_validator(mode="after")
-    def _placed(self) -> Template:
+    def _placed(self) -> PodTemplate:
         if not self.spec.get("nodeName"):
             raise ValueError("spec.nodeName is missing: nothing says where to reserve")
         if not self.spec.get("containers"):
@@ -81,8 +81,8 @@ class Template(_Strict):
 class ReservationSpec(_Strict):
     """What is reserved, for whom and for how long."""
 
-    template: Template
-    owners: Annotated[list[Owner], Field(min_length=1)]
+    template: PodTemplate
+    owners: Annotated[list[ReservationOwner], Field(min_length=1)]
     ttl: Duration
     allocate_once: Literal[True] = True
     allocate_policy: Literal["Aligned", "Restricted"] = "Aligned"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from stowplan.emitters.emission import Choices, Emission
+from stowplan.emitters.emission import Emission, EmitOptions
 from stowplan.emitters.script import plan_lines, script
 from stowplan.emitters.words import require_plain, require_uids
 from stowplan.models.plan import Plan
 
 
-def emit_kubectl(plan: Plan, choices: Choices) -> Emission:
+def emit_kubectl(plan: Plan, choices: EmitOptions) -> Emission:
     """Return the script.
 
     It posts Evictions with the uid as a precondition, one wave after the other. Parked pods are found when their turn

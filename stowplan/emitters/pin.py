@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 
-from stowplan.emitters.emission import PREFIX, Choices, Emission, File
+from stowplan.emitters.emission import PREFIX, Emission, EmitOptions, File
 from stowplan.emitters.manifests import Manifest, stream
 from stowplan.emitters.script import NONE, script
 from stowplan.emitters.words import require_plain
@@ -17,7 +17,7 @@ GATE = f"{PREFIX}pin"
 GROUP = "admissionregistration.k8s.io"
 
 
-def emit_pin(plan: Plan, choices: Choices) -> Emission:
+def emit_pin(plan: Plan, choices: EmitOptions) -> Emission:
     """Return a script that pins gated pods, and an admission policy that puts the gate on the plan's replacements.
 
     A gated pod may only be made pickier, so the pin is a requirement on ``metadata.name`` in every node selector term

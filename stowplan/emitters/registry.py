@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from stowplan.emitters.descheduler import emit_descheduler
-from stowplan.emitters.emission import Choices, Emission
+from stowplan.emitters.emission import Emission, EmitOptions
 from stowplan.emitters.extender import emit_extender
 from stowplan.emitters.koordinator import emit_koordinator
 from stowplan.emitters.kubectl import emit_kubectl
 from stowplan.emitters.pin import emit_pin
 from stowplan.models.plan import Plan
 
-Emitter = Callable[[Plan, Choices], Emission]
+Emitter = Callable[[Plan, EmitOptions], Emission]
 
 EMITTERS: Mapping[str, Emitter] = {
     "kubectl": emit_kubectl,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
-from stowplan.emitters.emission import Choices
+from stowplan.emitters.emission import EmitOptions
 from stowplan.models.moments import require_time
 from stowplan.models.plan import Plan
 from stowplan.models.snapshot import Snapshot
@@ -14,7 +14,7 @@ STEERING = ("extender", "pin")
 """Emissions that put replacements on their nodes."""
 
 
-def remarks(plan: Plan, target: str, choices: Choices, now: datetime) -> Iterator[str]:
+def remarks(plan: Plan, target: str, choices: EmitOptions, now: datetime) -> Iterator[str]:
     """Yield what speaks against an emission, one line each.
 
     Parameters

@@ -27,7 +27,7 @@ from stowplan.settings.terms import Terms
 
 
 @dataclass(frozen=True, slots=True)
-class Stays:
+class RemainingPod:
     """A pod that has to stay on a node that is to be drained, and why.
 
     Parameters
@@ -57,7 +57,7 @@ class Drained:
 
     planned: Planned
     nodes: Sequence[str]
-    stays: Sequence[Stays]
+    stays: Sequence[RemainingPod]
     ignored: Mapping[str, int]
 
     @property
@@ -160,12 +160,12 @@ def _greedy(compiled: Compiled, nodes: set[str], options: Options, stop: Stop) -
     return now | run.assignment
 
 
-def _left(planned: Planned, nodes: set[str]) -> tuple[list[Stays], Mapping[str, int]]:
+def _left(planned: Planned, nodes: set[str]) -> tuple[list[RemainingPod], Mapping[str, int]]:
     """Return the pods that are on the nodes when the plan is done, and those that do not count by kind."""
     compiled = planned.compiled
     framework = populated(compiled.snapshot, compiled.profile, planned.assignment, compiled.signatures)
     given_up = {line.partition(" ")[0].rstrip(":"): line for line in planned.plan.given_up}
-    stays: list[Stays] = []
+    stays: list[RemainingPod] = []
     ignored: Counter[str] = Counter()
     for pod, participation, reason in zip(
         compiled.snapshot.pods, compiled.participants.participation, compiled.participants.reason, strict=True
@@ -175,11 +175,11 @@ def _left(planned: Planned, nodes: set[str]) -> tuple[list[Stays], Mapping[str, 
         if participation is Participation.FIXED and (nature := tied(pod)):
             ignored[nature] += 1
         elif participation is Participation.FIXED:
-            stays.append(Stays(pod, planned_reason(planned, pod) or reason, by_rule=True))
+            stays.append(RemainingPod(pod, planned_reason(planned, pod) or reason, by_rule=True))
         elif pod.key in given_up:
-            stays.append(Stays(pod, given_up[pod.key], by_rule=False))
+            stays.append(RemainingPod(pod, given_up[pod.key], by_rule=False))
         else:
-            stays.append(Stays(pod, failure(framework.run_filters(framework.cycle(pod))), by_rule=False))
+            stays.append(RemainingPod(pod, failure(framework.run_filters(framework.cycle(pod))), by_rule=False))
     return stays, ignored
 
 

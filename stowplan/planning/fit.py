@@ -26,7 +26,7 @@ from stowplan.settings.terms import Terms
 
 
 @dataclass(frozen=True, slots=True)
-class Shut:
+class UnscheduledPod:
     """A pod that is not got in, and why."""
 
     pod: Pod
@@ -49,12 +49,12 @@ class Fitted:
 
     planned: Planned
     wanted: Sequence[Pod]
-    shut: Sequence[Shut]
+    unscheduled: Sequence[UnscheduledPod]
 
     @property
     def possible(self) -> bool:
         """Whether all pods are got in."""
-        return not self.shut
+        return not self.unscheduled
 
     @property
     def proof(self) -> str:
@@ -153,11 +153,11 @@ def fit(
         backend=backend,
     )
     framework = populated(compiled.snapshot, compiled.profile, planned.assignment, compiled.signatures)
-    shut = []
+    unscheduled = []
     for pod, participation, reason in zip(
         compiled.snapshot.pods, compiled.participants.participation, compiled.participants.reason, strict=True
     ):
         if pod.key in wanted and pod.key not in planned.assignment:
             said = reason if participation is Participation.PENDING and reason else ""
-            shut.append(Shut(pod, said or failure(framework.run_filters(framework.cycle(pod)))))
-    return Fitted(planned, [pod for pod in snapshot.pods if pod.key in wanted], shut)
+            unscheduled.append(UnscheduledPod(pod, said or failure(framework.run_filters(framework.cycle(pod)))))
+    return Fitted(planned, [pod for pod in snapshot.pods if pod.key in wanted], unscheduled)

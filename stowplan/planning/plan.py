@@ -21,7 +21,7 @@ from stowplan.optimizer.backend import Backend
 from stowplan.optimizer.portfolio import Options
 from stowplan.optimizer.run import Progress, silent
 from stowplan.plans.budgets import Budgets
-from stowplan.plans.document import Order, make
+from stowplan.plans.document import PlanInputs, plan_document
 from stowplan.plans.movability.costs import move_weight
 from stowplan.plans.move import Move
 from stowplan.plans.reasons import reasons
@@ -269,7 +269,7 @@ class _Planning:
         outcomes = revalued(known, self.best_values)
         proven = all(outcome.status is Status.OPTIMAL for outcome in outcomes)
         moved = {step.pod.key for wave in self.best.waves for step in wave}
-        order = Order(
+        order = PlanInputs(
             snapshot=compiled.snapshot,
             profile=compiled.profile,
             signatures=compiled.signatures,
@@ -290,7 +290,7 @@ class _Planning:
             given_up=[line for key, line in self.given_up.items() if key not in moved],
             notes=[*compiled.snapshot.notes, *compiled.notes, *notes, *self.budgets.remarks],
         )
-        return Planned(make(order), self.assessor, self.assignment)
+        return Planned(plan_document(order), self.assessor, self.assignment)
 
     def _shown(self, assignment: Assignment) -> list[float]:
         tiers = self.compiled.problem.tiers

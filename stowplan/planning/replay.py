@@ -11,7 +11,7 @@ from stowplan.models.snapshot import Snapshot
 from stowplan.models.stop import Stop
 from stowplan.plans.drift import same_snapshot
 from stowplan.plans.replay.execution import replay
-from stowplan.plans.replay.outcome import Outcome, Worth, share_kept
+from stowplan.plans.replay.outcome import ObjectiveValue, ReplayOutcome, share_kept
 from stowplan.plugins_compat.compiler.compile import Compiled
 from stowplan.plugins_compat.framework.profile import Profile
 from stowplan.settings.problem import same_problem
@@ -29,7 +29,7 @@ class Replay:
 
     plan: Plan
     compiled: Compiled
-    outcome: Outcome
+    outcome: ReplayOutcome
     steered: bool
     seed: int
     notes: tuple[str, ...] = ()
@@ -40,16 +40,16 @@ class Replay:
         return share_kept(self.outcome.before, self.outcome.planned, self.outcome.actual)
 
 
-class WorthOf:
+class CompiledObjective:
     """Says how good an assignment is, by the values of the problem."""
 
     def __init__(self, compiled: Compiled) -> None:
         self._assessor = Assessor(compiled)
 
-    def __call__(self, assignment: Assignment) -> Worth:
+    def __call__(self, assignment: Assignment) -> ObjectiveValue:
         """Return the worth of an assignment."""
         evaluation = self._assessor.assess(assignment).evaluation
-        return Worth(evaluation.values, evaluation.legal)
+        return ObjectiveValue(evaluation.values, evaluation.legal)
 
 
 def replay_plan(
@@ -74,7 +74,7 @@ def replay_plan(
         plan,
         compiled.snapshot,
         profile,
-        WorthOf(compiled),
+        CompiledObjective(compiled),
         steered=steered,
         seed=seed,
         signatures=compiled.signatures,

@@ -10,7 +10,7 @@ from stowplan.models.stop import Stop
 from stowplan.models.words import plural
 from stowplan.optimizer.portfolio import Options
 from stowplan.planning.plan import Planned
-from stowplan.planning.replay import WorthOf
+from stowplan.planning.replay import CompiledObjective
 from stowplan.plans.unassisted import Unassisted, arrange
 
 REPLAYS_A_SECOND = 5
@@ -40,7 +40,7 @@ def arrange_unassisted(
         return stop.is_set() or time.monotonic() - began > options.time_limit
 
     compiled = planned.compiled
-    worth = WorthOf(compiled)
+    worth = CompiledObjective(compiled)
 
     def shown(assignment: Assignment) -> list[float]:
         tiers = compiled.problem.tiers

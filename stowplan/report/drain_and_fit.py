@@ -59,7 +59,7 @@ def _pods(kind: str, count: int) -> str:
 def show_fit(console: Console, fitted: Fitted, *, wide: bool = False) -> None:
     """Print what came of making room for pods."""
     console.print(Text(fit_headline(fitted), style="bold"))
-    _list(console, [f"{shut.pod.key}: {shut.reason}" for shut in fitted.shut], wide)
+    _list(console, [f"{unscheduled.pod.key}: {unscheduled.reason}" for unscheduled in fitted.unscheduled], wide)
     console.print()
     show_plan(console, fitted.planned.plan, fitted.planned.compiled.participants, fitted.planned.unresolved, wide=wide)
 
@@ -70,7 +70,7 @@ def fit_headline(fitted: Fitted) -> str:
     moves = sum(1 for move in fitted.planned.plan.moves if move.kind == "evict")
     if fitted.possible:
         return f"Fits {wanted} with {plural(moves, 'move')} of others."
-    stay = f"{len(fitted.shut)} of {wanted} {'stays' if len(fitted.shut) == 1 else 'stay'} pending"
+    stay = f"{len(fitted.unscheduled)} of {wanted} {'stays' if len(fitted.unscheduled) == 1 else 'stay'} pending"
     if fitted.proof:
         return f"Does not fit: {stay} (proven: no rearrangement of movable pods makes room)."
     return f"Does not fit: {stay}; not proven impossible."

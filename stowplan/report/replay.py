@@ -10,7 +10,7 @@ from rich.text import Text
 
 from stowplan.models.words import plural
 from stowplan.planning.replay import Replay
-from stowplan.plans.replay.outcome import Landing, Verdict
+from stowplan.plans.replay.outcome import Landing, MoveVerdict
 from stowplan.report.rows import Row
 from stowplan.report.tables import label_column, plain_table, show_names
 from stowplan.report.words import figure, tier_label
@@ -18,7 +18,13 @@ from stowplan.report.words import figure, tier_label
 SHOWN = 20
 """Landings that a report shows; ``-o wide`` shows all."""
 
-ORDER = (Verdict.NEEDS_STEERING, Verdict.NOT_EVICTED, Verdict.NOT_BEGUN, Verdict.AS_GOOD, Verdict.PLANNED)
+ORDER = (
+    MoveVerdict.NEEDS_STEERING,
+    MoveVerdict.NOT_EVICTED,
+    MoveVerdict.NOT_BEGUN,
+    MoveVerdict.AS_GOOD,
+    MoveVerdict.PLANNED,
+)
 """The moves that need attention come first."""
 
 
@@ -48,19 +54,19 @@ def show_replay(console: Console, replay: Replay, *, wide: bool = False) -> None
         console.print(f"\n{plural(len(outcome.waiting), 'pod')} unscheduled at the end:")
         for key, said in list(outcome.waiting.items())[: None if wide else SHOWN]:
             console.print(f"  {key}: {said}", markup=False)
-    if outcome.driven:
+    if outcome.preempted:
         console.print("\nPreempted by kube-scheduler:")
-        for driven in outcome.driven[: None if wide else SHOWN]:
-            console.print(f"  {driven.key} on {driven.node} by {driven.preemptor}", markup=False)
+        for preempted in outcome.preempted[: None if wide else SHOWN]:
+            console.print(f"  {preempted.key} on {preempted.node} by {preempted.preemptor}", markup=False)
     for note in replay.notes:
         console.print(f"note: {note}", markup=False, style="dim")
 
 
 WORDS = {
-    Verdict.AS_GOOD: "elsewhere with a result as good",
-    Verdict.NEEDS_STEERING: "need steering",
-    Verdict.NOT_EVICTED: "not evicted",
-    Verdict.NOT_BEGUN: "not begun",
+    MoveVerdict.AS_GOOD: "elsewhere with a result as good",
+    MoveVerdict.NEEDS_STEERING: "need steering",
+    MoveVerdict.NOT_EVICTED: "not evicted",
+    MoveVerdict.NOT_BEGUN: "not begun",
 }
 """What became of the other moves."""
 
@@ -73,7 +79,9 @@ def headline(replay: Replay) -> str:
         return "The plan has no moves."
     counts = [f"{outcome.count(verdict)} {words}" for verdict, words in WORDS.items() if outcome.count(verdict)]
     hand = "Steered by the extender" if replay.steered else "Without steering"
-    done = f"{outcome.count(Verdict.PLANNED)} of {plural(moves, 'pod')} {'lands' if moves == 1 else 'land'} as planned"
+    done = (
+        f"{outcome.count(MoveVerdict.PLANNED)} of {plural(moves, 'pod')} {'lands' if moves == 1 else 'land'} as planned"
+    )
     kept = [] if replay.kept is None else [f"{replay.kept:.0%} of the improvement is kept"]
     return f"{hand}: {'; '.join([', '.join([done, *counts]), *kept])}."
 

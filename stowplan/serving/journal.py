@@ -12,7 +12,7 @@ import msgspec
 from stowplan.cluster.append_only_file import GrowingFile, whole_lines
 from stowplan.models.errors import InputError
 from stowplan.models.plan import Plan
-from stowplan.serving.ledger import Ledger, Record
+from stowplan.serving.ledger import LedgerRecord, TokenLedger
 
 FORMAT = "stowplan/v1 leases"
 
@@ -25,7 +25,7 @@ class Header(msgspec.Struct, forbid_unknown_fields=True):
     created_at: str
 
 
-class Journal:
+class LeaseJournal:
     """An open journal, which nobody else may have open.
 
     Writing is done by a thread of its own; whoever has something to write waits until it is on the disk, and all who
@@ -44,7 +44,7 @@ class Journal:
         self._writer: asyncio.Task[None] | None = None
         self._thread = ThreadPoolExecutor(1, "journal")
 
-    def begin(self, plan: Plan, ledger: Ledger) -> int:
+    def begin(self, plan: Plan, ledger: TokenLedger) -> int:
         """Open the file, replay what it holds on a ledger, and return how many records that were.
 
         A last line that is cut short, as when power fails, was never answered for and is cut off.
@@ -69,7 +69,7 @@ class Journal:
         whole = whole_lines(data)
         lines = data[:whole].splitlines() or [data]
         self._check_header(lines[0], plan)
-        decoder = msgspec.json.Decoder(Record)
+        decoder = msgspec.json.Decoder(LedgerRecord)
         for number, line in enumerate(lines[1:], 2):
             try:
                 ledger.replay(decoder.decode(line))
@@ -78,7 +78,7 @@ class Journal:
         file.cut(whole)
         return len(lines) - 1
 
-    async def write(self, records: Sequence[Record]) -> None:
+    async def write(self, records: Sequence[LedgerRecord]) -> None:
         """Write records down; come back when they, and all that was written before, are on the disk.
 
         Raises

@@ -6,11 +6,11 @@ what is known is what the scheduler asked last:
 
 - the token's node was among the nodes in question: the scheduler takes it, and if it never asks about the pod again,
   the pod has landed there, and the token is used up;
-- the node was not among them: if the pod is not asked about again for `Ledger.lease` seconds, it is gone or stands
+- the node was not among them: if the pod is not asked about again for `TokenLedger.lease` seconds, it is gone or stands
   elsewhere, and the token goes back.
 
 Tokens of a wave are handed out once all of the waves before are held, or once somebody opens the wave. What is handed
-out is written down as `Record` first; a ledger is made again by replaying its records.
+out is written down as `LedgerRecord` first; a ledger is made again by replaying its records.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Lease:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class LedgerRecord:
     """A change of the ledger, in the order of the changes.
 
     Parameters
@@ -88,7 +88,7 @@ class Record:
     why: str = ""
 
 
-class Ledger:
+class TokenLedger:
     """The books of one plan.
 
     Parameters
@@ -129,7 +129,7 @@ class Ledger:
         for token in self.tokens:
             self._missing[token.wave] += token.count
 
-    def ask(self, asker: Asker, nodes: Container[str], now: float) -> tuple[str | None, list[Record]]:
+    def ask(self, asker: Asker, nodes: Container[str], now: float) -> tuple[str | None, list[LedgerRecord]]:
         """Return the node a pod belongs on, if any, and what has to be written down before the answer is given."""
         if now >= self.expires:
             return None, []
@@ -144,27 +144,27 @@ class Ledger:
             stale = self._reclaimable(asker, now)
             if stale is None:
                 return None, records
-            records.append(self._do(Record("release", now, stale.uid, stale.pod, stale.token, why="handed on")))
+            records.append(self._do(LedgerRecord("release", now, stale.uid, stale.pod, stale.token, why="handed on")))
             choice = stale.token
         target = self.tokens[choice].target
         pod = f"{asker.namespace}/{asker.name}"
-        records.append(self._do(Record("grant", now, asker.uid, pod, choice, target in nodes)))
+        records.append(self._do(LedgerRecord("grant", now, asker.uid, pod, choice, target in nodes)))
         return target, records + self._advance(now)
 
     def is_firm(self, asker: Asker) -> bool:
         """Whether a pod that holds a token may have no other node."""
         return asker.uid in self.leases and self.leases[asker.uid].token in self.firm
 
-    def open_wave(self, wave: int, now: float) -> list[Record]:
+    def open_wave(self, wave: int, now: float) -> list[LedgerRecord]:
         """Let tokens up to a wave be handed out."""
-        return [self._do(Record("wave", now, wave=wave))] if wave > self.open else []
+        return [self._do(LedgerRecord("wave", now, wave=wave))] if wave > self.open else []
 
-    def sweep(self, now: float) -> list[Record]:
+    def sweep(self, now: float) -> list[LedgerRecord]:
         """Take tokens back from pods that nobody asks about any more."""
         stale = [lease for lease in self.leases.values() if self._overdue(lease, now)]
-        return [self._do(Record("release", now, s.uid, s.pod, s.token, why="not asked about")) for s in stale]
+        return [self._do(LedgerRecord("release", now, s.uid, s.pod, s.token, why="not asked about")) for s in stale]
 
-    def replay(self, record: Record) -> None:
+    def replay(self, record: LedgerRecord) -> None:
         """Do again what was written down.
 
         Raises
@@ -202,20 +202,22 @@ class Ledger:
     def _last(self) -> int:
         return max(self._missing, default=1)
 
-    def _advance(self, now: float) -> list[Record]:
+    def _advance(self, now: float) -> list[LedgerRecord]:
         """Open the waves whose turn it is."""
         records = []
         while self.open < self._last and not any(self._missing[wave] for wave in range(1, self.open + 1)):
-            records.append(self._do(Record("wave", now, wave=self.open + 1)))
+            records.append(self._do(LedgerRecord("wave", now, wave=self.open + 1)))
         return records
 
-    def _again(self, lease: Lease, nodes: Container[str], now: float) -> tuple[str | None, list[Record]]:
+    def _again(self, lease: Lease, nodes: Container[str], now: float) -> tuple[str | None, list[LedgerRecord]]:
         target = self.tokens[lease.token].target
         offered = target in nodes
         if not offered and lease.token in self.firm and now - lease.granted > self.patience:
-            return None, [self._do(Record("release", now, lease.uid, lease.pod, lease.token, why="out of patience"))]
+            return None, [
+                self._do(LedgerRecord("release", now, lease.uid, lease.pod, lease.token, why="out of patience"))
+            ]
         if offered != lease.offered:
-            return target, [self._do(Record("offer", now, lease.uid, lease.pod, lease.token, offered))]
+            return target, [self._do(LedgerRecord("offer", now, lease.uid, lease.pod, lease.token, offered))]
         self.leases[lease.uid] = replace(lease, seen=now)
         return target, []
 
@@ -251,7 +253,7 @@ class Ledger:
     def _free(self, token: int) -> int:
         return self.tokens[token].count - len(self._holders[token])
 
-    def _do(self, record: Record) -> Record:
+    def _do(self, record: LedgerRecord) -> LedgerRecord:
         match record.change:
             case "grant":
                 self.leases[record.uid] = Lease(
@@ -273,8 +275,8 @@ class Ledger:
         return record
 
 
-def replayed(ledger: Ledger, records: Iterable[Record]) -> Ledger:
-    """Replay records on a new ledger, and return it; see `Ledger.replay`."""
+def replayed(ledger: TokenLedger, records: Iterable[LedgerRecord]) -> TokenLedger:
+    """Replay records on a new ledger, and return it; see `TokenLedger.replay`."""
     for record in records:
         ledger.replay(record)
     return ledger

@@ -9,7 +9,7 @@ from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from stowplan.models.plan import Plan
-from stowplan.serving.ledger import Ledger, Record
+from stowplan.serving.ledger import LedgerRecord, TokenLedger
 
 BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 """Seconds; a scheduler waits for one."""
@@ -18,7 +18,7 @@ BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 class Metrics:
     """Counters of one server; nothing global."""
 
-    def __init__(self, plan: Plan, ledger: Ledger, clock: Callable[[], float]) -> None:
+    def __init__(self, plan: Plan, ledger: TokenLedger, clock: Callable[[], float]) -> None:
         self.registry = registry = CollectorRegistry()
         self.requests = Counter("stowplan_requests", "Requests answered.", ["verb", "code"], registry=registry)
         self.seconds = Histogram(
@@ -36,7 +36,7 @@ class Metrics:
         expires.labels(plan.id).set(ledger.expires)
         self.registry.register(_Tokens(ledger, clock))
 
-    def count(self, records: Iterable[Record]) -> None:
+    def count(self, records: Iterable[LedgerRecord]) -> None:
         """Count changes of the ledger."""
         for record in records:
             if record.change == "grant":
@@ -52,7 +52,7 @@ class Metrics:
 class _Tokens(Collector):
     """Counts tokens when asked to."""
 
-    def __init__(self, ledger: Ledger, clock: Callable[[], float]) -> None:
+    def __init__(self, ledger: TokenLedger, clock: Callable[[], float]) -> None:
         self.ledger, self.clock = ledger, clock
 
     def collect(self) -> Iterable[Metric]:

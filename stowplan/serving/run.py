@@ -12,7 +12,7 @@ from stowplan.models.errors import InputError
 from stowplan.models.plan import Plan
 from stowplan.models.quantity import parse_quantity
 from stowplan.models.words import plural
-from stowplan.serving.journal import Journal
+from stowplan.serving.journal import LeaseJournal
 from stowplan.serving.server import Server, Serving, serve
 
 
@@ -45,7 +45,7 @@ def run_server(
     """
     host, port = address(bind)
     tls = context(certificate, key, client_ca)
-    server = Server(plan, Journal(Path(state or f"{plan.id}.leases")), serving)
+    server = Server(plan, LeaseJournal(Path(state or f"{plan.id}.leases")), serving)
     known = server.restore()
     tokens = sum(token.count for token in plan.tokens)
     print(

@@ -19,8 +19,8 @@ from stowplan.models.errors import InputError
 from stowplan.models.moments import require_time
 from stowplan.models.plan import Plan
 from stowplan.serving.connection import Connection
-from stowplan.serving.journal import Journal
-from stowplan.serving.ledger import Ledger, Record
+from stowplan.serving.journal import LeaseJournal
+from stowplan.serving.ledger import LedgerRecord, TokenLedger
 from stowplan.serving.metrics import Metrics
 from stowplan.serving.protocol import BadRequest, Question, all_pass, only, read_question, scores
 
@@ -47,7 +47,7 @@ class Serving:
         ``prioritize`` prefers a pod's node to all others, and lets it have no other only where the pod that it
         replaces has to be gone first; ``filter`` never lets it have another.
     lease, patience
-        See `Ledger`.
+        See `TokenLedger`.
     max_body
         Bytes of the largest question. Nodes that are sent as objects take some 10 kB each.
     """
@@ -66,13 +66,13 @@ class Server:
     """One plan, its ledger, its journal."""
 
     def __init__(
-        self, plan: Plan, journal: Journal, serving: Serving | None = None, clock: Callable[[], float] = time.time
+        self, plan: Plan, journal: LeaseJournal, serving: Serving | None = None, clock: Callable[[], float] = time.time
     ) -> None:
         self.plan, self.journal, self.clock = plan, journal, clock
         self.serving = serving = serving or Serving()
         expires = require_time(plan.expires_at, "expiresAt").timestamp()
         firm = range(len(plan.tokens)) if serving.mode == "filter" else waiting_tokens(plan)
-        self.ledger = Ledger(plan.tokens, expires, serving.lease, firm, serving.patience)
+        self.ledger = TokenLedger(plan.tokens, expires, serving.lease, firm, serving.patience)
         self.metrics = Metrics(plan, self.ledger, clock)
         self.why = f"plan {plan.id} has another node for this pod"
         self.why_expired = f"plan {plan.id} expired at {plan.expires_at}"
@@ -204,7 +204,7 @@ class Server:
             await self._write(records)
         return question, target
 
-    async def _write(self, records: Sequence[Record]) -> None:
+    async def _write(self, records: Sequence[LedgerRecord]) -> None:
         try:
             await self.journal.write(records)
         except OSError as error:

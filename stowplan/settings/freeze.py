@@ -39,8 +39,8 @@ def who_stays(snapshot: Snapshot, settings: Settings, *, detailed: bool = False)
     def stays(pod: Pod) -> str | None:
         if reason := frozen(pod):
             return reason
-        bond = movability.bond(pod)
-        return None if bond is None else str(bond) if detailed else bond.phrase
+        blocker = movability.blocker(pod)
+        return None if blocker is None else str(blocker) if detailed else blocker.phrase
 
     return stays
 

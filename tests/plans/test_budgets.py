@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from stowplan.models.snapshot import Snapshot
-from stowplan.plans.budgets import Budget, Budgets, Verdict
+from stowplan.plans.budgets import Budget, Budgets, EvictionResponse
 from tests.support.clusters import Manifest, labels, node, pod, snapshot
 from tests.support.restless import READY
 
@@ -152,36 +152,36 @@ def test_an_empty_selector_selects_all_and_a_missing_one_nothing(selector: Manif
 # -- the Eviction API -----------------------------------------------------------------------------------------
 
 
-def verdict(pods: list[Manifest], *budgets: Manifest, of: int = 0) -> Verdict:
+def verdict(pods: list[Manifest], *budgets: Manifest, of: int = 0) -> EvictionResponse:
     found = cluster(pods, *budgets)
     return Budgets(found, NOW).ledger().verdict(found.pods[of])
 
 
 def test_no_budget_no_question() -> None:
-    assert verdict([web(0)]) is Verdict.FREE
+    assert verdict([web(0)]) is EvictionResponse.FREE
 
 
 def test_two_budgets_are_an_error_and_come_before_the_question_of_health() -> None:
-    assert verdict([web(0, ready=False)], budget(minAvailable=1), budget(minAvailable=1)) is Verdict.SEVERAL
+    assert verdict([web(0, ready=False)], budget(minAvailable=1), budget(minAvailable=1)) is EvictionResponse.SEVERAL
 
 
 @pytest.mark.parametrize("phase", ["Pending", "Failed", "Succeeded"])
 def test_who_does_not_run_leaves_without_a_budget(phase: str) -> None:
-    assert verdict([web(0, phase=phase)], budget(maxUnavailable=0), budget(maxUnavailable=0)) is Verdict.FREE
+    assert verdict([web(0, phase=phase)], budget(maxUnavailable=0), budget(maxUnavailable=0)) is EvictionResponse.FREE
 
 
 @pytest.mark.parametrize(
     ("policy", "others_ready", "expected"),
     [
-        (None, True, Verdict.FREE),
-        (None, False, Verdict.EXHAUSTED),
-        ("IfHealthyBudget", True, Verdict.FREE),
-        ("IfHealthyBudget", False, Verdict.EXHAUSTED),
-        ("AlwaysAllow", False, Verdict.FREE),
+        (None, True, EvictionResponse.FREE),
+        (None, False, EvictionResponse.EXHAUSTED),
+        ("IfHealthyBudget", True, EvictionResponse.FREE),
+        ("IfHealthyBudget", False, EvictionResponse.EXHAUSTED),
+        ("AlwaysAllow", False, EvictionResponse.FREE),
     ],
 )
 def test_an_unhealthy_pod_leaves_if_the_others_suffice(
-    policy: str | None, others_ready: bool, expected: Verdict
+    policy: str | None, others_ready: bool, expected: EvictionResponse
 ) -> None:
     pods = [web(0, ready=False), web(1, ready=others_ready), web(2)]
     spec: Manifest = {"minAvailable": 2} | ({"unhealthyPodEvictionPolicy": policy} if policy else {})
@@ -189,24 +189,24 @@ def test_an_unhealthy_pod_leaves_if_the_others_suffice(
 
 
 def test_where_nothing_has_to_be_healthy_an_unhealthy_pod_is_counted() -> None:
-    assert verdict([web(0, ready=False), web(1)], budget(minAvailable=0)) is Verdict.COUNTED
+    assert verdict([web(0, ready=False), web(1)], budget(minAvailable=0)) is EvictionResponse.COUNTED
 
 
 def test_a_budget_is_used_up_and_restored() -> None:
     found = cluster([web(i) for i in range(3)], budget(maxUnavailable=1))
     ledger = Budgets(found, NOW).ledger()
     first, second, _ = found.pods
-    assert ledger.evict(first) is Verdict.COUNTED
-    assert ledger.evict(second) is Verdict.EXHAUSTED
+    assert ledger.evict(first) is EvictionResponse.COUNTED
+    assert ledger.evict(second) is EvictionResponse.EXHAUSTED
     ledger.restore(first)
-    assert ledger.evict(second) is Verdict.COUNTED
+    assert ledger.evict(second) is EvictionResponse.COUNTED
 
 
 def test_a_replacement_that_is_ready_raises_what_is_allowed() -> None:
     found = cluster([web(0, ready=False), web(1), web(2)], budget(maxUnavailable=1))
     ledger = Budgets(found, NOW).ledger()
     assert ledger.allowed(0) == 0
-    assert ledger.evict(found.pods[0]) is Verdict.FREE
+    assert ledger.evict(found.pods[0]) is EvictionResponse.FREE
     assert ledger.allowed(0) == 0
     ledger.restore(found.pods[0])
     assert ledger.allowed(0) == 1

@@ -34,8 +34,8 @@ def cause(executor: Executor, replicas: int = 3, waived: tuple[Cause, ...] = (),
     """Return the cause that keeps one pod of a ReplicaSet of so many replicas where it is."""
     spec = {"owner": "ReplicaSet/web", "schedulerName": "koord-scheduler", **spec}
     cluster = cluster_of(replicas, spec)
-    bond = Movability(cluster, executor, waived=waived).bond(cluster.pods[0])
-    return bond and bond.cause.value
+    blocker = Movability(cluster, executor, waived=waived).blocker(cluster.pods[0])
+    return blocker and blocker.cause.value
 
 
 def cluster_of(replicas: int, *specs: dict[str, Any]) -> Snapshot:
@@ -230,7 +230,9 @@ def test_a_budget_that_cannot_be_counted_allows_nothing() -> None:
     manifest["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
     budget = {"metadata": {"name": "b"}, "spec": {"selector": {"matchLabels": {"app": "web"}}, "maxUnavailable": 1}}
     cluster = snapshot(nodes=[node("n1")], pods=[manifest], pod_disruption_budgets=[budget])
-    assert immovable(cluster, API) == {"default/import": "PodDisruptionBudget never allows an eviction: b, Job import has no scale"}
+    assert immovable(cluster, API) == {
+        "default/import": "PodDisruptionBudget never allows an eviction: b, Job import has no scale"
+    }
 
 
 def test_pods_that_wait_or_are_over_are_left_out() -> None:

@@ -13,10 +13,10 @@ from stowplan.models.errors import InputError
 from stowplan.models.objective import PRESETS, Objective, TierSettings
 from stowplan.models.plan import MoveDocument, Plan
 from stowplan.models.snapshot import Snapshot
-from stowplan.planning.replay import WorthOf
+from stowplan.planning.replay import CompiledObjective
 from stowplan.plans.replay.execution import replay
-from stowplan.plans.replay.outcome import Outcome, Verdict
-from stowplan.plans.replay.simulated_cluster import Cluster
+from stowplan.plans.replay.outcome import MoveVerdict, ReplayOutcome
+from stowplan.plans.replay.simulated_cluster import SimulatedCluster
 from stowplan.plugins_compat.admission import populated
 from stowplan.plugins_compat.compiler.compile import compile_problem
 from stowplan.plugins_compat.profiles import default_profile
@@ -26,7 +26,7 @@ from tests.support.clusters import Manifest, node, pod, random_cluster, snapshot
 from tests.support.plans import move, plan, uid
 
 PROFILE = default_profile(K36)
-PLANNED, AS_GOOD, STEER = Verdict.PLANNED, Verdict.AS_GOOD, Verdict.NEEDS_STEERING
+PLANNED, AS_GOOD, STEER = MoveVerdict.PLANNED, MoveVerdict.AS_GOOD, MoveVerdict.NEEDS_STEERING
 
 
 def owned(name: str, at: str | None = None, kind: str = "ReplicaSet", **spec: Any) -> Manifest:
@@ -46,14 +46,14 @@ def played(
     objective: str | Objective = "balance",
     release: Release = K36,
     **options: Any,
-) -> Outcome:
+) -> ReplayOutcome:
     chosen = PRESETS[objective] if isinstance(objective, str) else objective
     profile = default_profile(release)
     compiled = compile_problem(cluster, profile, chosen)
-    return replay(document, cluster, profile, WorthOf(compiled), signatures=compiled.signatures, **options)
+    return replay(document, cluster, profile, CompiledObjective(compiled), signatures=compiled.signatures, **options)
 
 
-def verdicts(outcome: Outcome) -> list[Verdict]:
+def verdicts(outcome: ReplayOutcome) -> list[MoveVerdict]:
     return [landing.verdict for landing in outcome.landings]
 
 
@@ -137,7 +137,7 @@ def test_a_replacement_waits_until_the_old_pod_is_gone() -> None:
 
 def test_names_are_new_or_kept() -> None:
     pods = [owned("web-a", "n1"), owned("db-0", "n1", "StatefulSet")]
-    moving = Cluster(snapshot(nodes=[node("n1")], pods=pods), PROFILE)
+    moving = SimulatedCluster(snapshot(nodes=[node("n1")], pods=pods), PROFILE)
     moving.evict("default/web-a", same_name=False)
     moving.evict("default/db-0", same_name=True)
     assert list(moving.waiting) == ["default/web-a"]
@@ -166,7 +166,7 @@ def test_a_budget_makes_evictions_wait_for_each_other() -> None:
     assert verdicts(played(one, plan(wave))) == [PLANNED] * 3
     none = snapshot(nodes=nodes, pods=pods, replica_sets=sets(3), pod_disruption_budgets=[budget(maxUnavailable=0)])
     refused = played(none, plan(wave[:1], wave[1:]))
-    assert verdicts(refused) == [Verdict.NOT_EVICTED, Verdict.NOT_BEGUN, Verdict.NOT_BEGUN]
+    assert verdicts(refused) == [MoveVerdict.NOT_EVICTED, MoveVerdict.NOT_BEGUN, MoveVerdict.NOT_BEGUN]
     assert "a disruption budget refuses default/web-a" in refused.halted
     assert refused.assignment == {f"default/web-{c}": "n1" for c in "abc"}
 
@@ -181,7 +181,7 @@ def test_a_plan_halts_where_a_pod_finds_no_node() -> None:
     )
     assert played(cluster, plan([move("web-a", "n1", "n2")])).halted == ""
     outcome = played(tainted, plan([move("web-a", "n1", "n2")], [move("web-b", "n1", "n2")]))
-    assert verdicts(outcome) == [STEER, Verdict.NOT_BEGUN]
+    assert verdicts(outcome) == [STEER, MoveVerdict.NOT_BEGUN]
     assert outcome.halted == "wave 1: default/web-a finds no node"
     assert "Insufficient cpu" in outcome.waiting["default/web-a"]
     assert "Insufficient cpu" in outcome.landings[0].message
@@ -200,10 +200,10 @@ def test_what_preemption_does_is_told() -> None:
     pods = [owned("web-a", "n1", cpu="3", priority=10), owned("low-a", "n2", cpu="3"), owned("low-b", "n3", cpu="3")]
     nodes = [node("n1", unschedulable=True), node("n2"), node("n3")]
     outcome = played(snapshot(nodes=nodes, pods=pods), plan([move("web-a", "n1", "n2")]))
-    (driven,) = outcome.driven
-    assert driven.key in {"default/low-a", "default/low-b"}
-    assert driven.key in outcome.waiting
-    assert outcome.assignment["default/web-a"] == driven.node
+    (preempted,) = outcome.preempted
+    assert preempted.key in {"default/low-a", "default/low-b"}
+    assert preempted.key in outcome.waiting
+    assert outcome.assignment["default/web-a"] == preempted.node
 
 
 def test_a_parked_pod_moves_twice() -> None:
@@ -256,7 +256,7 @@ def test_plans_of_another_cluster_are_refused(wrong: MoveDocument, said: str) ->
 @pytest.mark.parametrize("seed", range(12))
 def test_without_moves_it_is_the_scheduler_alone(seed: int) -> None:
     cluster = random_cluster(seed, nodes=5, pods=9)
-    moving = Cluster(cluster, PROFILE, seed=seed)
+    moving = SimulatedCluster(cluster, PROFILE, seed=seed)
     queue = [pod for pod in cluster.pods if not pod.node_name]
     once = simulate(cluster, PROFILE, queue, {}, seed=seed, preempts=False)
     moving.framework.post_filters = []
@@ -275,7 +275,7 @@ def test_the_books_are_right_at_the_end(seed: int) -> None:
         for i in range(10)
     ]
     cluster = snapshot(nodes=[node(name) for name in names], pods=pods)
-    moving = Cluster(cluster, PROFILE, seed=seed)
+    moving = SimulatedCluster(cluster, PROFILE, seed=seed)
     for _ in range(4):
         chosen = rng.sample(sorted(moving.node_of), 3)
         kept = [p.key for p in cluster.pods if p.key in chosen and p.metadata.controller.kind == "StatefulSet"]  # type: ignore[union-attr]

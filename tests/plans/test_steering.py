@@ -13,7 +13,7 @@ from stowplan.plans.replay.steering import CordonExtender, TokenExtender
 from stowplan.plugins_compat.admission import populated
 from stowplan.plugins_compat.profiles import default_profile
 from stowplan.plugins_compat.release import K24, K36, Release
-from stowplan.serving.ledger import Asker, Ledger
+from stowplan.serving.ledger import Asker, TokenLedger
 from tests.plans.test_replay import owned
 from tests.support.clusters import node, pod, snapshot
 from tests.support.plans import move, plan, uid
@@ -48,7 +48,7 @@ def test_the_server_says_the_same(seed: int) -> None:
     rng = random.Random(seed)
     tokens = tuple(random_token(rng) for _ in range(5))
     extender = TokenExtender(plan([move("web-a", "n0", "n1")]).model_copy(update={"tokens": tokens}), FRAMEWORK)
-    ledger = Ledger(tokens, expires=1e9)
+    ledger = TokenLedger(tokens, expires=1e9)
     extender.wave = 2
     ledger.open_wave(2, 0)
     pods = [random_pod(rng, i) for i in range(8)]

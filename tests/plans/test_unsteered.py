@@ -11,9 +11,9 @@ import pytest
 from stowplan.models.objective import PRESETS
 from stowplan.models.plan import Plan
 from stowplan.models.snapshot import Snapshot
-from stowplan.planning.replay import WorthOf
+from stowplan.planning.replay import CompiledObjective
 from stowplan.plans.replay.execution import replay
-from stowplan.plans.replay.outcome import Verdict
+from stowplan.plans.replay.outcome import MoveVerdict
 from stowplan.plans.unassisted import Unassisted, arrange
 from stowplan.plugins_compat.compiler.compile import compile_problem
 from stowplan.plugins_compat.profiles import default_profile
@@ -33,7 +33,7 @@ def alone(
     stopped: Callable[[], bool] = lambda: False,
 ) -> Unassisted:
     compiled = compile_problem(cluster, PROFILE, PRESETS[objective])
-    worth = WorthOf(compiled)
+    worth = CompiledObjective(compiled)
     tiers = compiled.problem.tiers
     given = given.model_copy(
         update={"tiers": tuple(given.tiers[0].model_copy(update={"name": tier.name}) for tier in tiers)}
@@ -59,7 +59,7 @@ def packable() -> Snapshot:
 
 def test_a_cordon_does_what_steering_would() -> None:
     found = alone(packable(), plan([move("web-a", "n1", "n2")]))
-    assert found.given.landings[0].verdict is Verdict.NEEDS_STEERING
+    assert found.given.landings[0].verdict is MoveVerdict.NEEDS_STEERING
     (wave,) = found.plan.waves
     assert "n1" in wave.cordon
     assert not set(wave.cordon) & {m.target for m in wave.moves}
@@ -94,7 +94,7 @@ def test_the_plan_aims_at_where_pods_land() -> None:
     nodes = [node(f"n{i}") for i in range(1, 5)]
     cluster = snapshot(nodes=nodes, pods=[owned(f"web-{c}", "n1") for c in "abc"])
     found = alone(cluster, plan([move("web-a", "n1", "n4"), move("web-b", "n1", "n3")]), "balance")
-    assert all(landing.verdict is Verdict.PLANNED for landing in found.outcome.landings)
+    assert all(landing.verdict is MoveVerdict.PLANNED for landing in found.outcome.landings)
     assert sorted(str(m.target) for m in found.plan.moves) == sorted(
         found.outcome.assignment[m.pod.key] for m in found.plan.moves
     )
@@ -123,7 +123,7 @@ def test_whatever_is_left_comes_true(seed: int, may_cordon: bool) -> None:
     assert {m.id for m in found.plan.moves} | {m.id for m in found.given_up} == {m.id for m in given.moves}
     _in_order(found.plan, given)
     compiled = compile_problem(cluster, PROFILE, PRESETS["balance"])
-    again = replay(found.plan, cluster, PROFILE, WorthOf(compiled))
+    again = replay(found.plan, cluster, PROFILE, CompiledObjective(compiled))
     assert again.assignment == found.outcome.assignment
 
 

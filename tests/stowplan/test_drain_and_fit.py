@@ -175,14 +175,14 @@ def test_a_pod_that_fits_nowhere_is_proven_not_to() -> None:
     answer = fitted(cluster, "default/huge-a")
     assert not answer.possible
     assert answer.proof.startswith("at least 1 pods, by ")
-    assert "Insufficient cpu" in answer.shut[0].reason
+    assert "Insufficient cpu" in answer.unscheduled[0].reason
     assert not answer.planned.plan.waves
 
 
 def test_together_they_do_not_fit() -> None:
     pods = [owned("web-a", "n1", cpu="2"), owned("gpu-a", cpu="4"), owned("gpu-b", cpu="4")]
     answer = fitted(snapshot(nodes=[node("n1"), node("n2")], pods=pods), "default/gpu-a", "default/gpu-b")
-    assert len(answer.shut) == 1
+    assert len(answer.unscheduled) == 1
     assert answer.proof.startswith("at least 1 pods, by ")
 
 
@@ -199,7 +199,7 @@ def test_other_pods_that_wait_do_not_count() -> None:
 def test_a_pod_that_is_gated_is_told() -> None:
     answer = fitted(fragmented(schedulingGates=[{"name": "wait"}]), "default/gpu-a")
     assert not answer.possible
-    assert "wait" in answer.shut[0].reason or "gate" in answer.shut[0].reason
+    assert "wait" in answer.unscheduled[0].reason or "gate" in answer.unscheduled[0].reason
     assert not answer.planned.plan.waves
 
 
@@ -223,7 +223,7 @@ def test_no_fit_is_cheaper(seed: int) -> None:
     )
     tiers = answer.planned.plan.tiers
     assert (tiers[0].bound, tiers[0].after) == (best[0], best[0]) or answer.planned.plan.given_up
-    assert (len(answer.shut), len(moved(answer))) == best or answer.planned.plan.given_up
+    assert (len(answer.unscheduled), len(moved(answer))) == best or answer.planned.plan.given_up
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -315,7 +315,7 @@ def test_fit_command(dump: str, tmp_path: Path, capsys: pytest.CaptureFixture[st
     file.write_text(json.dumps({"apiVersion": "v1", "kind": "Pod", **pod("new", cpu="5")}))
     assert "(proven: no rearrangement of movable pods makes room)" in out(capsys, "fit", "-f", str(file), dump, code=3)
     document = json.loads(out(capsys, "fit", "-f", str(file), dump, "-o", "json", code=3))
-    assert (document["kind"], document["possible"], len(document["shut"])) == ("Fit", False, 1)
+    assert (document["kind"], document["possible"], len(document["unscheduled"])) == ("Fit", False, 1)
 
 
 def test_fit_takes_pods_of_the_dump(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

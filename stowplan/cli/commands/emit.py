@@ -81,7 +81,7 @@ def emit(
 
     from stowplan.cli.session import warn
     from stowplan.documents.plan import read_plan
-    from stowplan.emitters.emission import Choices
+    from stowplan.emitters.emission import EmitOptions
     from stowplan.emitters.registry import EMITTERS
     from stowplan.emitters.remarks import remarks
     from stowplan.emitters.writing import as_text, write_folder
@@ -94,7 +94,7 @@ def emit(
     document = read_plan(path)
     chosen = {"image": image, "namespace": namespace, "url": url, "config": config}
     given = {name: value for name, value in chosen.items() if value is not None}
-    choices = Choices(snapshot=load(snapshot) if snapshot else None, **given)
+    choices = EmitOptions(snapshot=load(snapshot) if snapshot else None, **given)
     try:
         emission = EMITTERS[to.value](document, choices)
     except InputError as error:

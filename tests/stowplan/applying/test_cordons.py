@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from stowplan.applying.journal import Journal, read_journal
+from stowplan.applying.journal import ApplyJournal, read_journal
 from stowplan.applying.options import Guard, Halt
 from stowplan.applying.records import DoneRecord, Record, StopRecord
 from stowplan.models.errors import InputError
@@ -132,21 +132,21 @@ def test_a_run_that_finds_the_cluster_changed_opens_what_an_earlier_one_cordoned
 def test_a_journal_that_cannot_be_written_any_more_leaves_no_cordon(
     shop: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = Journal.append
+    whole = ApplyJournal.append
 
-    def append(book: Journal, record: Record) -> None:
+    def append(book: ApplyJournal, record: Record) -> None:
         if cordoned(shop) >= {"n2"}:
             raise InputError("cannot be written: No space left on device", str(book.path))
         whole(book, record)
 
-    monkeypatch.setattr(Journal, "append", append)
+    monkeypatch.setattr(ApplyJournal, "append", append)
     stopped = shop.run().stopped
     assert stopped.endswith("No space left on device")
     assert cordoned(shop) == {"n1"}
 
 
 def test_a_record_that_cannot_be_written_whole_is_taken_back(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with Journal(home / "book") as book:
+    with ApplyJournal(home / "book") as book:
         book.append(DoneRecord(at="then"))
         with monkeypatch.context() as patched:
             patched.setattr(os, "fsync", full)

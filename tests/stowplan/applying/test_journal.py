@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from stowplan.applying.journal import Journal, check_header, now, plan_hash, read_journal
-from stowplan.applying.ledger import Ledger
+from stowplan.applying.journal import ApplyJournal, check_header, now, plan_hash, read_journal
+from stowplan.applying.ledger import ApplyLedger
 from stowplan.applying.records import (
     AnswerRecord,
     DoneRecord,
@@ -48,7 +48,7 @@ def story() -> list[Record]:
 
 
 def write(path: Path, records: list[Record]) -> None:
-    with Journal(path) as journal:
+    with ApplyJournal(path) as journal:
         for record in records:
             journal.append(record)
 
@@ -57,7 +57,7 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     records = story()
     write(tmp_path / "j", records)
     assert read_journal(tmp_path / "j") == records
-    with Journal(tmp_path / "j") as journal:
+    with ApplyJournal(tmp_path / "j") as journal:
         assert journal.records == records
 
 
@@ -81,16 +81,16 @@ def test_a_line_that_is_no_record_is_refused(tmp_path: Path) -> None:
     path.write_bytes(b"".join([*lines[:3], b'{"event":"intent"}\n', *lines[3:]]))
     before = path.read_bytes()
     with pytest.raises(InputError, match="line 4: is not a record of a journal"):
-        Journal(path)
+        ApplyJournal(path)
     assert path.read_bytes() == before
 
 
 def test_two_cannot_write_it(tmp_path: Path) -> None:
     path = tmp_path / "j"
-    with Journal(path), pytest.raises(InputError, match="is in use: another apply is carrying out this plan"):
-        Journal(path)
+    with ApplyJournal(path), pytest.raises(InputError, match="is in use: another apply is carrying out this plan"):
+        ApplyJournal(path)
     code = "from pathlib import Path\nfrom stowplan.applying.journal import Journal\nJournal(Path(sys.argv[1]))"
-    with Journal(path):
+    with ApplyJournal(path):
         done = subprocess.run(
             [sys.executable, "-c", f"import sys\n{code}", str(path)],
             cwd=ROOT,
@@ -99,7 +99,7 @@ def test_two_cannot_write_it(tmp_path: Path) -> None:
             check=False,
         )
     assert "is in use" in done.stderr
-    Journal(path).__exit__(None, None, None)
+    ApplyJournal(path).__exit__(None, None, None)
 
 
 def test_it_is_on_the_disk_when_it_is_said_to_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,7 +111,7 @@ def test_it_is_on_the_disk_when_it_is_said_to_be(tmp_path: Path, monkeypatch: py
         real(handle)
 
     monkeypatch.setattr(os, "fsync", fsync)
-    with Journal(tmp_path / "j") as journal:
+    with ApplyJournal(tmp_path / "j") as journal:
         synced.clear()
         for number, record in enumerate(story(), 1):
             journal.append(record)
@@ -135,11 +135,11 @@ def test_a_journal_of_something_else(tmp_path: Path, change: dict[str, str], clu
 
 def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be written: No such file"):
-        Journal(tmp_path / "nowhere" / "j")
+        ApplyJournal(tmp_path / "nowhere" / "j")
 
 
 def test_a_ledger_is_its_records(tmp_path: Path) -> None:
-    ledger = Ledger(PLAN)
+    ledger = ApplyLedger(PLAN)
     stages = []
     for record in story():
         ledger.take(record)
@@ -150,7 +150,7 @@ def test_a_ledger_is_its_records(tmp_path: Path) -> None:
 
 def test_a_parked_pod_is_known_when_it_has_landed() -> None:
     """The move that takes a parked pod on is about the pod that came up, whose uid only the journal knows."""
-    ledger = Ledger(PLAN)
+    ledger = ApplyLedger(PLAN)
     onward = next(move for move in PLAN.moves if move.id == "m0006")
     assert (ledger.name(onward), ledger.uid(onward)) == ("web-b", "")
     ledger.take(LandedRecord(at=now(), move="m0002", pod="web-z", uid="u-z", node="n3", planned=True))

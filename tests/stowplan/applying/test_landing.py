@@ -6,23 +6,27 @@ from typing import Any
 
 from stowplan.applying.journal import now
 from stowplan.applying.landing import match
-from stowplan.applying.ledger import Ledger
-from stowplan.applying.observations import Metadata, Owner, Seen, Spec
+from stowplan.applying.ledger import ApplyLedger
+from stowplan.applying.observations import ObservedMetadata, ObservedObject, ObservedOwner, ObservedSpec
 from stowplan.applying.records import AnswerRecord, IntentRecord, LandedRecord
 from stowplan.models.plan import MoveDocument
 from tests.support.plans import move, plan
 
 
-def pod(name: str, node: str = "", owner: str = "web", **meta: Any) -> Seen:
-    owners = (Owner(uid=f"uid-{owner}", controller=True),)
-    return Seen(
-        Metadata(name, "default", meta.pop("uid", f"uid-{name}"), owner_references=owners, **meta), "Pod", Spec(node)
+def pod(name: str, node: str = "", owner: str = "web", **meta: Any) -> ObservedObject:
+    owners = (ObservedOwner(uid=f"uid-{owner}", controller=True),)
+    return ObservedObject(
+        ObservedMetadata(name, "default", meta.pop("uid", f"uid-{name}"), owner_references=owners, **meta),
+        "Pod",
+        ObservedSpec(node),
     )
 
 
-def matched(moves: list[MoveDocument], pods: list[Seen], known: set[str] = frozenset(), *more: Any) -> dict[str, str]:
+def matched(
+    moves: list[MoveDocument], pods: list[ObservedObject], known: set[str] = frozenset(), *more: Any
+) -> dict[str, str]:
     """Return the pod that stands for each move, and its node."""
-    ledger = Ledger(plan(moves))
+    ledger = ApplyLedger(plan(moves))
     for m in moves:
         if m.kind != "place":
             ledger.take(IntentRecord(at=now(), move=m.id, namespace="default", name=m.pod.name, uid=m.pod.uid))
@@ -60,7 +64,7 @@ def test_a_pod_counts_once() -> None:
 def test_a_pod_may_take_the_place_of_one_that_is_still_to_leave() -> None:
     """Two places on n2 and one on n3; both pods that have left so far were replaced on n2."""
     moves = [A, B, move("web-c", "n1", "n2", id="c")]
-    ledger = Ledger(plan(moves))
+    ledger = ApplyLedger(plan(moves))
     for m in moves[:2]:
         ledger.take(IntentRecord(at=now(), move=m.id, namespace="default", name=m.pod.name, uid=m.pod.uid))
         ledger.take(AnswerRecord(at=now(), move=m.id, outcome="evicted"))
@@ -74,7 +78,7 @@ def test_a_pod_may_take_the_place_of_one_that_is_still_to_leave() -> None:
 def test_parked_pods_that_exchanged_their_places() -> None:
     """What goes on from n3 is the pod that stands on n3, whichever move it was counted for."""
     onward = move("web-b", "n3", "n1", id="b2", follows="b")
-    ledger = Ledger(plan([A, B], [onward]))
+    ledger = ApplyLedger(plan([A, B], [onward]))
     ledger.take(LandedRecord(at=now(), move="a", pod="web-x", uid="x", node="n3", planned=True))
     ledger.take(LandedRecord(at=now(), move="b", pod="web-y", uid="y", node="n2", planned=True))
     assert (ledger.name(onward), ledger.uid(onward)) == ("web-x", "x")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import yaml
 
-from stowplan.emitters.emission import Choices
+from stowplan.emitters.emission import EmitOptions
 from stowplan.emitters.extender import emit_extender
 from stowplan.models.plan import Plan
 from stowplan.plugins_compat.framework.profile import Profile
@@ -33,7 +33,7 @@ def make(objects: list[Object]) -> Plan:
 
 def steered(made: Plan, url: str) -> Profile:
     """Return the profile that ``emit --to extender`` writes for a plan."""
-    (file,) = emit_extender(made, Choices(url=url)).files
+    (file,) = emit_extender(made, EmitOptions(url=url)).files
     return make_profiles(yaml.safe_load(file.content), K36, "first")["default-scheduler"]
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
-from stowplan.emitters.emission import Choices
+from stowplan.emitters.emission import EmitOptions
 from stowplan.emitters.kubectl import emit_kubectl
 from stowplan.models.errors import InputError
 from stowplan.models.kubernetes import Node, Pod
@@ -41,7 +41,7 @@ SHELLS = [name for name in ("sh", "bash", "busybox") if shutil.which(name)]
 @contextmanager
 def served(manifests: list[Manifest], made: Plan, folder: Path, **more: Any) -> Iterator[tuple[ApiServer, Runner]]:
     """Serve a cluster, and yield what runs the plan's script against it."""
-    (file,) = emit_kubectl(made, Choices()).files
+    (file,) = emit_kubectl(made, EmitOptions()).files
     with carrying.served(manifests, made, file, folder, **more) as both:
         yield both
 
@@ -52,7 +52,7 @@ AFTER = [("db", "n1"), ("web-5d5b", "n1"), ("web-5d5b", "n2"), ("web-5d5b", "n3"
 
 @pytest.mark.skipif(not Path(SHELLCHECK).exists(), reason="shellcheck is not installed")
 def test_shellcheck_has_nothing_to_say(tmp_path: Path) -> None:
-    (file,) = emit_kubectl(shop(), Choices()).files
+    (file,) = emit_kubectl(shop(), EmitOptions()).files
     (tmp_path / "plan.sh").write_text(file.content)
     done = subprocess.run([SHELLCHECK, str(tmp_path / "plan.sh")], capture_output=True, text=True)
     assert done.stdout == ""
@@ -64,7 +64,7 @@ def test_whatever_a_reason_says_is_no_command(tmp_path: Path, shell: str) -> Non
     """Every word of a move reaches the shell as the one word it was."""
     evil = 'it\'s "so" $(touch hacked) `touch hacked`; touch hacked\ntouch hacked | * \\ é ~'
     made = plan([move("shop/web-a", "n1", "n2", id="m0001", why=evil)])
-    (file,) = emit_kubectl(made, Choices()).files
+    (file,) = emit_kubectl(made, EmitOptions()).files
     lines = [line for line in file.content.splitlines() if line.startswith("move m0001")]
     script = 'move() { printf "%s\\n" "$@"; }\n' + "\n".join(lines)
     words = ["busybox", "sh"] if shell == "busybox" else [shell]
@@ -91,17 +91,17 @@ def test_a_name_that_no_cluster_has_is_refused(changed: dict[str, str], field: s
     words = {"name": "shop/web-a", "source": "n1", "target": "n2", "id": "m0001", **changed}
     made = plan([move(words.pop("name"), words.pop("source"), words.pop("target"), **words)])
     with pytest.raises(InputError) as caught:
-        emit_kubectl(made, Choices())
+        emit_kubectl(made, EmitOptions())
     assert caught.value.field == field
 
 
 def test_a_move_without_a_uid_is_refused() -> None:
     with pytest.raises(InputError, match="another pod of the same name could be evicted"):
-        emit_kubectl(plan([move("shop/web-a", "n1", "n2", uid="")]), Choices())
+        emit_kubectl(plan([move("shop/web-a", "n1", "n2", uid="")]), EmitOptions())
     with pytest.raises(InputError, match="another pod of the same name could be evicted"):
-        emit_kubectl(plan([move("shop/web-a", "n1", None, uid="")]), Choices())
+        emit_kubectl(plan([move("shop/web-a", "n1", None, uid="")]), EmitOptions())
     with pytest.raises(InputError, match="no controller would replace it"):
-        emit_kubectl(plan([move("alone", "n1", "n2", owner="")]), Choices())
+        emit_kubectl(plan([move("alone", "n1", "n2", owner="")]), EmitOptions())
 
 
 @needs_kubectl
@@ -471,7 +471,7 @@ def test_a_plan_that_has_expired_is_not_begun(tmp_path: Path) -> None:
 
 
 def test_a_word_that_is_no_option_is_told(tmp_path: Path) -> None:
-    (file,) = emit_kubectl(shop(), Choices()).files
+    (file,) = emit_kubectl(shop(), EmitOptions()).files
     (tmp_path / "plan.sh").write_text(file.content)
     done = subprocess.run(["sh", "plan.sh", "--now"], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 2

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from stowplan.emitters.descheduler import emit_descheduler
 from stowplan.emitters.descheduler_policy import DeschedulerPolicy
-from stowplan.emitters.emission import PLAN_LABEL, WAVE_LABEL, Choices, Emission
+from stowplan.emitters.emission import PLAN_LABEL, WAVE_LABEL, Emission, EmitOptions
 from stowplan.emitters.extender import emit_extender
 from stowplan.emitters.koordinator import emit_koordinator
 from stowplan.emitters.koordinator_objects import PodMigrationJob, Reservation, check_pair
@@ -46,13 +46,13 @@ def simple(**more: Any) -> Plan:
     )
 
 
-def whole_pods() -> Choices:
+def whole_pods() -> EmitOptions:
     """Return a snapshot with a pod of the plan that has more than requests."""
     tolerations = [{"key": "gpu", "operator": "Exists", "effect": "NoSchedule"}]
     scratch = [{"name": "scratch", "emptyDir": {}}, {"name": "settings", "configMap": {"name": "x"}}]
     more = {"namespace": "shop", "labels": {"app": "web"}, "owner": "ReplicaSet/web"}
     web = pod("web-a", "n1", "1500m", tolerations=tolerations, volumes=scratch, **more)
-    return Choices(snapshot=snapshot(nodes=[node("n1")], pods=[web]))
+    return EmitOptions(snapshot=snapshot(nodes=[node("n1")], pods=[web]))
 
 
 # -- schemas --------------------------------------------------------------------------------------------------
@@ -68,15 +68,15 @@ def test_manifests_are_what_the_api_takes(release: str) -> None:
 
 @pytest.mark.parametrize("release", ["1.36", "1.37"])
 def test_the_admission_policy_is_what_the_api_takes(release: str) -> None:
-    made = manifests(emit_pin(simple(), Choices()))
+    made = manifests(emit_pin(simple(), EmitOptions()))
     assert [m["kind"] for m in made] == ["MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"]
     for manifest in made:
         kubernetes_validate.validate(manifest, release, strict=True)
 
 
 @pytest.mark.parametrize("release", RELEASES)
-@pytest.mark.parametrize("choices", [Choices(), whole_pods()], ids=["requests", "whole pods"])
-def test_templates_of_reservations_are_pod_specs(release: str, choices: Choices) -> None:
+@pytest.mark.parametrize("choices", [EmitOptions(), whole_pods()], ids=["requests", "whole pods"])
+def test_templates_of_reservations_are_pod_specs(release: str, choices: EmitOptions) -> None:
     for manifest in manifests(emit_koordinator(simple(), choices)):
         if manifest["kind"] == "Reservation":
             template = manifest["spec"]["template"]
@@ -85,7 +85,7 @@ def test_templates_of_reservations_are_pod_specs(release: str, choices: Choices)
 
 
 def test_the_schema_check_would_notice() -> None:
-    (job,) = (m for m in manifests(emit_descheduler(simple(), Choices()), "wave-1.yaml") if m["kind"] == "Job")
+    (job,) = (m for m in manifests(emit_descheduler(simple(), EmitOptions()), "wave-1.yaml") if m["kind"] == "Job")
     job["spec"]["backOffLimit"] = 0
     with pytest.raises(kubernetes_validate.ValidationError):
         kubernetes_validate.validate(job, "1.36", strict=True)
@@ -100,7 +100,7 @@ def policies(emission: Emission) -> list[Manifest]:
 
 
 def test_a_policy_evicts_exactly_the_pods_of_its_wave() -> None:
-    first, second = policies(emit_descheduler(simple(), Choices()))  # the third wave evicts nobody
+    first, second = policies(emit_descheduler(simple(), EmitOptions()))  # the third wave evicts nobody
     assert [first["maxNoOfPodsToEvictTotal"], second["maxNoOfPodsToEvictTotal"]] == [2, 2]
     (profile,) = first["profiles"]
     assert profile["pluginConfig"] == [
@@ -138,7 +138,7 @@ def test_a_policy_evicts_exactly_the_pods_of_its_wave() -> None:
     ],
 )
 def test_a_policy_that_would_be_misread_is_refused(path: str, value: Any) -> None:
-    policy, *_ = policies(emit_descheduler(simple(), Choices()))
+    policy, *_ = policies(emit_descheduler(simple(), EmitOptions()))
     place: Any = policy
     *way, last = path.split("/")
     for step in way:
@@ -149,14 +149,14 @@ def test_a_policy_that_would_be_misread_is_refused(path: str, value: Any) -> Non
 
 
 def test_the_job_cannot_evict_itself() -> None:
-    (job,) = (m for m in manifests(emit_descheduler(simple(), Choices()), "wave-1.yaml") if m["kind"] == "Job")
+    (job,) = (m for m in manifests(emit_descheduler(simple(), EmitOptions()), "wave-1.yaml") if m["kind"] == "Job")
     assert PLAN_LABEL not in job["spec"]["template"]["metadata"]["labels"]
 
 
 def test_protected_pods_are_annotated_where_the_snapshot_shows_them() -> None:
     with_snapshot = emit_descheduler(simple(), whole_pods())
     assert "PROTECTED=m0001\n" in with_snapshot.files[0].content
-    without = emit_descheduler(simple(), Choices())
+    without = emit_descheduler(simple(), EmitOptions())
     assert "PROTECTED=''\n" in without.files[0].content
     assert any("--snapshot" in note for note in without.notes)
     assert not any("--snapshot" in note for note in with_snapshot.notes)
@@ -165,13 +165,13 @@ def test_protected_pods_are_annotated_where_the_snapshot_shows_them() -> None:
 @pytest.mark.parametrize("target", sorted(EMITTERS))
 def test_manifests_have_no_anchors(target: str) -> None:
     plain = plan([move("shop/web-a", "n1", "n2", id="m0001"), move("shop/db-0", "n2", None, id="m0002")])
-    for file in EMITTERS[target](plain, Choices()).files:
+    for file in EMITTERS[target](plain, EmitOptions()).files:
         if file.name.endswith(".yaml"):
             assert not [event for event in yaml.parse(file.content) if getattr(event, "anchor", None)], file.name
 
 
 def test_image_and_namespace_are_chosen() -> None:
-    made = manifests(emit_descheduler(simple(), Choices(image="mirror/descheduler:v0.33.0", namespace="tools")))
+    made = manifests(emit_descheduler(simple(), EmitOptions(image="mirror/descheduler:v0.33.0", namespace="tools")))
     job = next(m for m in made if m["kind"] == "Job")
     assert job["spec"]["template"]["spec"]["containers"][0]["image"] == "mirror/descheduler:v0.33.0"
     assert {m["metadata"].get("namespace") for m in made} == {"tools", None}
@@ -205,17 +205,18 @@ def test_room_is_reserved_before_anybody_is_evicted() -> None:
 
 def test_a_whole_pod_comes_from_the_snapshot() -> None:
     with_snapshot, without = (
-        manifests(emit_koordinator(simple(), choices))[0]["spec"]["template"] for choices in (whole_pods(), Choices())
+        manifests(emit_koordinator(simple(), choices))[0]["spec"]["template"]
+        for choices in (whole_pods(), EmitOptions())
     )
     assert with_snapshot["metadata"]["labels"] == {"app": "web"}
     assert with_snapshot["spec"]["tolerations"][0]["key"] == "gpu"
     assert with_snapshot["spec"]["containers"][0]["resources"]["requests"]["cpu"] == "1500m"
     assert without["spec"]["containers"][0]["resources"]["requests"] == {"cpu": "500m", "memory": "1Gi"}
-    assert any("--snapshot" in note for note in emit_koordinator(simple(), Choices()).notes)
+    assert any("--snapshot" in note for note in emit_koordinator(simple(), EmitOptions()).notes)
 
 
 def test_who_goes_for_good_and_who_waits() -> None:
-    emission = emit_koordinator(simple(), Choices())
+    emission = emit_koordinator(simple(), EmitOptions())
     *_, removed = manifests(emission, "wave-2.yaml")
     assert (removed["kind"], removed["spec"]["mode"]) == ("PodMigrationJob", "EvictDirectly")
     (waits,) = manifests(emission, "wave-3.yaml")
@@ -225,13 +226,13 @@ def test_who_goes_for_good_and_who_waits() -> None:
 
 def test_parked_pods_have_no_name_yet() -> None:
     with pytest.raises(InputError) as caught:
-        emit_koordinator(shop(), Choices())
+        emit_koordinator(shop(), EmitOptions())
     assert "move m0005: follows: moves the pod that m0003 parks" in str(caught.value)
 
 
 def test_a_pod_that_excludes_its_replacement_cannot_have_its_room_reserved() -> None:
     with pytest.raises(InputError, match="move m0001: waits: excludes its own replacement"):
-        emit_koordinator(plan([move("shop/web-a", "n1", "n2", id="m0001", waits=True)]), Choices())
+        emit_koordinator(plan([move("shop/web-a", "n1", "n2", id="m0001", waits=True)]), EmitOptions())
 
 
 @pytest.mark.parametrize(
@@ -247,7 +248,7 @@ def test_a_pod_that_excludes_its_replacement_cannot_have_its_room_reserved() -> 
     ],
 )
 def test_an_object_that_would_be_misread_is_refused(kind: type[Any], path: str, value: Any) -> None:
-    made = next(m for m in manifests(emit_koordinator(simple(), Choices())) if m["kind"] == kind.__name__)
+    made = next(m for m in manifests(emit_koordinator(simple(), EmitOptions())) if m["kind"] == kind.__name__)
     place: Any = made
     *way, last = path.split("/")
     for step in way:
@@ -258,7 +259,7 @@ def test_an_object_that_would_be_misread_is_refused(kind: type[Any], path: str, 
 
 
 def test_a_reservation_outlives_its_job() -> None:
-    reservation, job = manifests(emit_koordinator(simple(), Choices()))[:2]
+    reservation, job = manifests(emit_koordinator(simple(), EmitOptions()))[:2]
     reservation["spec"]["ttl"] = job["spec"]["ttl"]
     with pytest.raises(ValueError, match="must be more than"):
         check_pair(Reservation.model_validate(reservation), PodMigrationJob.model_validate(job))
@@ -269,7 +270,7 @@ def test_a_reservation_outlives_its_job() -> None:
 
 def configuration(made: Plan, **chosen: Any) -> Manifest:
     """Return the configuration."""
-    (file,) = emit_extender(made, Choices(**chosen)).files
+    (file,) = emit_extender(made, EmitOptions(**chosen)).files
     content: Manifest = yaml.safe_load(file.content)
     return content
 
@@ -293,7 +294,7 @@ def test_an_old_release_has_its_own_version() -> None:
     assert content["apiVersion"] == "kubescheduler.config.k8s.io/v1beta3"
     make_profiles(content, K24)
     with pytest.raises(InputError, match=r"settings\.release: release 1\.24 has no scheduling gates"):
-        emit_pin(old, Choices())
+        emit_pin(old, EmitOptions())
 
 
 def test_a_configuration_of_ones_own_keeps_what_it_says(tmp_path: Path) -> None:

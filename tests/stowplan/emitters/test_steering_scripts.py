@@ -18,7 +18,7 @@ import yaml
 
 from stowplan.emitters.descheduler import emit_descheduler
 from stowplan.emitters.descheduler_policy import DeschedulerPolicy
-from stowplan.emitters.emission import PLAN_LABEL, Choices
+from stowplan.emitters.emission import PLAN_LABEL, EmitOptions
 from stowplan.emitters.pin import GATE, emit_pin
 from stowplan.models.plan import Plan
 from stowplan.plans.movability.annotations import EVICT
@@ -44,7 +44,7 @@ SHELLCHECK = shutil.which("shellcheck") or str(Path(sys.executable).with_name("s
 @pytest.mark.skipif(not Path(SHELLCHECK).exists(), reason="shellcheck is not installed")
 @pytest.mark.parametrize("emit", [emit_descheduler, emit_pin])
 def test_shellcheck_has_nothing_to_say(emit: Any, tmp_path: Path) -> None:
-    (tmp_path / "plan.sh").write_text(emit(shop(), Choices()).files[0].content)
+    (tmp_path / "plan.sh").write_text(emit(shop(), EmitOptions()).files[0].content)
     done = subprocess.run([SHELLCHECK, str(tmp_path / "plan.sh")], capture_output=True, text=True)
     assert done.stdout == ""
     assert done.returncode == 0
@@ -87,7 +87,7 @@ def deschedule(server: ApiServer, policy: Manifest) -> list[int]:
 
 def policy_of(made: Plan, wave: int) -> Manifest:
     """Return a wave's policy."""
-    (file,) = (f for f in emit_descheduler(made, Choices()).files if f.name == f"wave-{wave}.yaml")
+    (file,) = (f for f in emit_descheduler(made, EmitOptions()).files if f.name == f"wave-{wave}.yaml")
     config, _ = yaml.safe_load_all(file.content)
     content: Manifest = yaml.safe_load(config["data"]["policy.yaml"])
     return content
@@ -102,7 +102,7 @@ def labelled(server: ApiServer) -> list[str]:
 def test_label_then_policy_wave_by_wave(tmp_path: Path) -> None:
     manifests = cluster()
     made = two_waves(manifests)
-    script = emit_descheduler(made, Choices()).files[0]
+    script = emit_descheduler(made, EmitOptions()).files[0]
     with served(manifests, made, script, tmp_path) as (server, run):
         early = run("label", "2")
         assert early.returncode == 1
@@ -123,7 +123,7 @@ def test_nodes_are_cordoned_from_the_label_to_the_check(tmp_path: Path) -> None:
     manifests = cluster()
     made = plan([of(manifests, "web-5d5b-aaaab", "n2", "m0001")])
     made = made.model_copy(update={"cordon": ("n1",), "waves": (made.waves[0].model_copy(update={"cordon": ("n3",)}),)})
-    with served(manifests, made, emit_descheduler(made, Choices()).files[0], tmp_path) as (server, run):
+    with served(manifests, made, emit_descheduler(made, EmitOptions()).files[0], tmp_path) as (server, run):
 
         def cordoned() -> list[str]:
             return [n["metadata"]["name"] for n in server.store.all(NODES) if n["spec"].get("unschedulable")]
@@ -142,7 +142,7 @@ def test_a_refused_pod_is_found_by_the_check(tmp_path: Path) -> None:
     """The descheduler ends well whatever was refused; only the label tells."""
     manifests = [*cluster(), budget("shop", "db", "db", maxUnavailable=0)]
     made = two_waves(manifests)
-    script = emit_descheduler(made, Choices()).files[0]
+    script = emit_descheduler(made, EmitOptions()).files[0]
     with served(manifests, made, script, tmp_path) as (server, run):
         assert run("label", "1").returncode == 0
         assert sorted(deschedule(server, policy_of(made, 1))) == [201, 429]
@@ -161,7 +161,7 @@ def test_a_protected_pod_is_annotated_and_no_other(tmp_path: Path) -> None:
     made = two_waves(manifests)
     db = next(m for m in manifests if m["metadata"]["name"] == "db-0")
     db["spec"] = {**db["spec"], "volumes": [{"name": "scratch", "emptyDir": {}}]}
-    script = emit_descheduler(made, Choices()).files[0]
+    script = emit_descheduler(made, EmitOptions()).files[0]
     script = type(script)(script.name, script.content.replace("PROTECTED=''", "PROTECTED=m0002"))
     with served(manifests, made, script, tmp_path) as (server, run):
         done = run("label", "1")
@@ -181,7 +181,7 @@ def test_an_annotation_of_somebody_else_stays(tmp_path: Path) -> None:
     made = two_waves(manifests)
     db = next(m for m in manifests if m["metadata"]["name"] == "db-0")
     db["metadata"] = {**db["metadata"], "annotations": {EVICT: "true"}}
-    with served(manifests, made, emit_descheduler(made, Choices()).files[0], tmp_path) as (server, run):
+    with served(manifests, made, emit_descheduler(made, EmitOptions()).files[0], tmp_path) as (server, run):
         assert run("label", "1").returncode == 0
         assert run("unlabel", "1").returncode == 0
         assert labelled(server) == []
@@ -192,7 +192,7 @@ def test_an_annotation_of_somebody_else_stays(tmp_path: Path) -> None:
 def test_a_kill_between_label_and_annotation_leaves_nothing_that_unlabel_does_not_find(tmp_path: Path) -> None:
     manifests = cluster()
     made = two_waves(manifests)
-    script = emit_descheduler(made, Choices()).files[0]
+    script = emit_descheduler(made, EmitOptions()).files[0]
     script = type(script)(script.name, script.content.replace("PROTECTED=''", "PROTECTED=m0002"))
     with served(manifests, made, script, tmp_path) as (server, run):
         # The first pod's label, then whatever comes first for the second; nothing after that gets through.
@@ -211,7 +211,7 @@ def test_a_job_is_waited_for_until_it_has_ended_either_way(
     tmp_path: Path, conditions: str, code: int, said: str
 ) -> None:
     made = plan([move("shop/web-a", "n1", "n2", id="m0001")], timeout=1 if not conditions else 600)
-    for file in emit_descheduler(made, Choices()).files:
+    for file in emit_descheduler(made, EmitOptions()).files:
         (tmp_path / file.name).write_text(file.content)
     kubectl = tmp_path / "kubectl"
     kubectl.write_text(f"""#!/bin/sh\ncase "$*" in 'get job'*) printf '%s' '{conditions}' ;; esac\n""")
@@ -232,7 +232,7 @@ def test_a_job_is_waited_for_until_it_has_ended_either_way(
 def test_a_pod_that_changes_meanwhile_is_looked_at_again(tmp_path: Path) -> None:
     manifests = cluster()
     made = two_waves(manifests)
-    script = emit_descheduler(made, Choices()).files[0]
+    script = emit_descheduler(made, EmitOptions()).files[0]
     with served(manifests, made, script, tmp_path) as (server, run):
         server.faults.on("patch", refuse(ApiError(409, "Conflict", "the object has been modified")), times=1)
         done = run("label", "1")
@@ -245,8 +245,8 @@ def test_an_expired_plan_can_be_cleared_away_and_no_more(tmp_path: Path) -> None
     manifests = gated()
     made = two_waves(manifests, expires_at="2026-01-01T00:00:00Z")
     for script, begin, clear in (
-        (emit_descheduler(made, Choices()).files[0], ["label", "1"], ["unlabel", "1"]),
-        (emit_pin(made, Choices()).files[0], ["--yes", "1"], ["--yes", "release"]),
+        (emit_descheduler(made, EmitOptions()).files[0], ["label", "1"], ["unlabel", "1"]),
+        (emit_pin(made, EmitOptions()).files[0], ["--yes", "1"], ["--yes", "release"]),
     ):
         with served(manifests, made, script, tmp_path) as (_, run):
             done = run(*begin)
@@ -256,7 +256,7 @@ def test_an_expired_plan_can_be_cleared_away_and_no_more(tmp_path: Path) -> None
 
 
 def test_a_wave_has_to_be_named(tmp_path: Path) -> None:
-    (tmp_path / "plan.sh").write_text(emit_descheduler(shop(), Choices()).files[0].content)
+    (tmp_path / "plan.sh").write_text(emit_descheduler(shop(), EmitOptions()).files[0].content)
     for arguments in ([], ["label"], ["run", "3"], ["run", "0"], ["2"]):
         done = subprocess.run(["sh", "plan.sh", *arguments], cwd=tmp_path, capture_output=True, text=True)
         assert done.returncode == 2, arguments
@@ -302,7 +302,7 @@ def test_gated_pods_get_their_nodes(tmp_path: Path, affinity: Manifest | None) -
     manifests = gated(affinity, ("example.com/quota", GATE))
     web = [m["metadata"]["name"] for m in manifests if m["kind"] == "Pod"]
     made = plan([of(manifests, web[0], "n2", "m0001"), of(manifests, web[1], "n3", "m0002")])
-    script = emit_pin(made, Choices()).files[0]
+    script = emit_pin(made, EmitOptions()).files[0]
     with served(manifests, made, script, tmp_path) as (server, run):
         for name in web[:2]:
             server.store.delete(PODS, "shop", name, {})
@@ -333,7 +333,7 @@ def test_a_token_is_for_so_many_pods_and_the_others_are_released(tmp_path: Path)
     manifests = gated()
     web = [m["metadata"]["name"] for m in manifests if m["kind"] == "Pod"]
     made = plan([of(manifests, web[0], "n2", "m0001")])
-    script = emit_pin(made, Choices()).files[0]
+    script = emit_pin(made, EmitOptions()).files[0]
     with served(manifests, made, script, tmp_path) as (server, run):
         for name in web[:3]:
             server.store.delete(PODS, "shop", name, {})
@@ -357,7 +357,7 @@ def test_a_token_is_for_so_many_pods_and_the_others_are_released(tmp_path: Path)
 def test_pods_that_do_not_come_are_told(tmp_path: Path) -> None:
     manifests = gated()
     made = plan([of(manifests, "web-5d5b-aaaab", "n2", "m0001")])
-    with served(manifests, made, emit_pin(made, Choices()).files[0], tmp_path) as (_, run):
+    with served(manifests, made, emit_pin(made, EmitOptions()).files[0], tmp_path) as (_, run):
         done = run("--yes", "--seconds", "1", "1")
         assert done.returncode == 1
         assert "stopped: 1 pods of wave 1 have not come" in done.stderr

@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from stowplan.models.plan import TokenDocument
-from stowplan.serving.ledger import Asker, Ledger, Record, replayed
+from stowplan.serving.ledger import Asker, LedgerRecord, TokenLedger, replayed
 
 NODES = ("n1", "n2", "n3", "n4")
 
@@ -23,10 +23,10 @@ def asker(uid: str, owner: str = "web", name: str = "", hashes: tuple[str, ...] 
     return Asker(uid, "shop", name or uid, owner, frozenset(hashes))
 
 
-def ledger(*tokens: TokenDocument, lease: float = 100.0, patience: float | None = None) -> Ledger:
+def ledger(*tokens: TokenDocument, lease: float = 100.0, patience: float | None = None) -> TokenLedger:
     if patience is None:
-        return Ledger(tokens, expires=1e6, lease=lease)
-    return Ledger(tokens, expires=1e6, lease=lease, firm=range(len(tokens)), patience=patience)
+        return TokenLedger(tokens, expires=1e6, lease=lease)
+    return TokenLedger(tokens, expires=1e6, lease=lease, firm=range(len(tokens)), patience=patience)
 
 
 def test_as_many_pods_get_a_node_as_there_are_tokens() -> None:
@@ -152,7 +152,7 @@ def test_what_always_holds(seed: int, patience: float | None) -> None:
         for _ in range(rng.randint(1, 6))
     ] + [token(rng.choice(NODES), wave=rng.randint(1, 3), owner="db", pod="db-0")]
     books = ledger(*tokens, lease=50.0, patience=patience)
-    written: list[Record] = []
+    written: list[LedgerRecord] = []
     now, alive = 0.0, dict[str, Asker]()
     for step in range(300):
         now += rng.choice([0.0, 1.0, 5.0, 60.0])
@@ -193,12 +193,12 @@ def test_what_always_holds(seed: int, patience: float | None) -> None:
 @pytest.mark.parametrize(
     ("records", "said"),
     [
-        ([Record("release", 0.0, "a", "shop/a", 0)], "has no token"),
-        ([Record("grant", 0.0, "a", "shop/a", 7)], "token 7 is not in the plan"),
-        ([Record("grant", 0.0, "a", "shop/a", 0)] * 2, "has a token already"),
-        ([Record("grant", 0.0, u, f"shop/{u}", 0) for u in "ab"], "more often than the plan has it"),
+        ([LedgerRecord("release", 0.0, "a", "shop/a", 0)], "has no token"),
+        ([LedgerRecord("grant", 0.0, "a", "shop/a", 7)], "token 7 is not in the plan"),
+        ([LedgerRecord("grant", 0.0, "a", "shop/a", 0)] * 2, "has a token already"),
+        ([LedgerRecord("grant", 0.0, u, f"shop/{u}", 0) for u in "ab"], "more often than the plan has it"),
     ],
 )
-def test_records_that_cannot_be(records: list[Record], said: str) -> None:
+def test_records_that_cannot_be(records: list[LedgerRecord], said: str) -> None:
     with pytest.raises(ValueError, match=said):
         replayed(ledger(token("n1")), records)

@@ -29,7 +29,7 @@ from benchmarks.serving import measure
 from stowplan.applying.extender_client import tell_extender, trust
 from stowplan.applying.options import Halt
 from stowplan.cli import run
-from stowplan.emitters.emission import Choices
+from stowplan.emitters.emission import EmitOptions
 from stowplan.emitters.extender import emit_extender
 from stowplan.models.kubernetes import Node, Pod
 from stowplan.models.plan import Plan
@@ -40,7 +40,7 @@ from stowplan.plugins_compat.framework.signatures import Signatures
 from stowplan.plugins_compat.framework.state import ClusterState
 from stowplan.plugins_compat.profiles import make_profiles
 from stowplan.plugins_compat.release import K36
-from stowplan.serving.journal import Journal
+from stowplan.serving.journal import LeaseJournal
 from stowplan.serving.protocol import BadRequest, read_question
 from stowplan.serving.server import Server
 from tests.support.clusters import Manifest, node, pod, snapshot
@@ -130,7 +130,7 @@ def test_our_own_scheduler_puts_every_pod_where_the_plan_has_it(tmp_path: Path, 
     """Steered by the configuration that is emitted for it, against plugins that would rather have n1."""
     made = web_plan()
     with serving(made, tmp_path, "--mode", mode) as server:
-        (file,) = emit_extender(made, Choices(url=server.url)).files
+        (file,) = emit_extender(made, EmitOptions(url=server.url)).files
         pods = [{**waiting(f"web-{i}", "web"), "spec": pod("x", cpu="2")["spec"]} for i in range(3)] + [
             pod("stranger", cpu="100m", namespace="shop")
         ]
@@ -431,7 +431,7 @@ def test_without_a_disk_nothing_is_promised(tmp_path: Path, monkeypatch: pytest.
     """What cannot be written is not answered, for nobody who waits, and not later either."""
 
     async def scenario() -> None:
-        server = Server(web_plan(), Journal(tmp_path / "leases"))
+        server = Server(web_plan(), LeaseJournal(tmp_path / "leases"))
         server.restore()
         async with TestClient(TestServer(server.app())) as client:
             assert (await client.post("/v1/filter", data=question())).status == 200

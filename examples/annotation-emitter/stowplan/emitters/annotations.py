@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import shlex
 
-from stowplan.emitters.emission import PREFIX, Choices, Emission, File
+from stowplan.emitters.emission import PREFIX, Emission, EmitOptions, File
 from stowplan.emitters.words import require_plain, require_uids
 from stowplan.models.plan import Plan
 
 
-def emit_annotations(plan: Plan, choices: Choices) -> Emission:
+def emit_annotations(plan: Plan, choices: EmitOptions) -> Emission:
     """Return a script of kubectl commands."""
     require_plain(plan)
     require_uids(plan)
