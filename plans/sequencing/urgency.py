@@ -65,7 +65,7 @@ class Urgency:
         """Say whom a move, by its position, makes room for; empty if nobody waits for it."""
         source = self._left[i].source
         if source == NOWHERE:
-            return "has no node yet"
+            return "pending"
         if not self._short[source]:
             return ""
         first = min(self._arriving[source], key=lambda other: self._rank[other])

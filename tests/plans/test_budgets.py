@@ -154,7 +154,7 @@ def test_an_empty_selector_selects_all_and_a_missing_one_nothing(selector: Manif
 
 def verdict(pods: list[Manifest], *budgets: Manifest, of: int = 0) -> EvictionResponse:
     found = cluster(pods, *budgets)
-    return Budgets(found, NOW).ledger().verdict(found.pods[of])
+    return Budgets(found, NOW).ledger().response(found.pods[of])
 
 
 def test_no_budget_no_question() -> None:
