@@ -88,14 +88,14 @@ def _rows_table(rows: Sequence[Row]) -> Table:
         ("GREEDY", lambda row: _values(row, row.greedy or ())),
         *((name.upper(), _measure(name)) for name in dict.fromkeys(name for row in rows for name in row.measures)),
         ("SECONDS", lambda row: f"{row.seconds:.1f}"),
-        ("JUDGE", lambda row: "accepted" if row.accepted else "refused"),
+        ("CHECKER", lambda row: "accepted" if row.accepted else "refused"),
     ]
     filled = [(title, [show(row) for row in rows]) for title, show in columns]
     filled = [(title, cells) for title, cells in filled if any(cell != NOTHING for cell in cells)]
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("INSTANCE", overflow="fold")
     for title, _ in filled:
-        table.add_column(title, justify="left" if title in ("STATUS", "JUDGE") else "right")
+        table.add_column(title, justify="left" if title in ("STATUS", "CHECKER") else "right")
     for row, *cells in zip(rows, *(cells for _, cells in filled), strict=True):
         table.add_row(escape(row.instance) + (" *" if row.interrupted else ""), *map(escape, cells))
     if any(row.interrupted for row in rows):

@@ -1,1 +1,1 @@
-"""What decides the problem beside the snapshot, and the problem it makes. The fields are in `stowplan.models.settings`."""
+"""What decides the problem beside the snapshot, and the problem it makes; fields are in `stowplan.models.settings`."""
