@@ -42,7 +42,7 @@ class ArrangedWave:
     ----------
     wave
         The wave of the plan that this is a part of.
-    mended
+    repaired
         How often cordons were added.
     """
 
@@ -113,8 +113,8 @@ def arrange(
 ) -> Unassisted:
     """Arrange a plan so that as much as possible of its gain comes with kube-scheduler left alone.
 
-    Some orders without cordons are tried first. Then the best is mended, wave by wave: a node where a pod lands that
-    belongs elsewhere is cordoned for the wave; if others belong on that node, the wave is split; what cannot be mended
+    Some orders without cordons are tried first. Then the best is repaired, wave by wave: a node where a pod lands that
+    belongs elsewhere is cordoned for the wave; if others belong on that node, the wave is split; what cannot be repaired
     is left out. Last, moves whose pods come back to where they were are left out, and those without which the value is
     better.
 
