@@ -114,8 +114,8 @@ def arrange(
     """Arrange a plan so that as much as possible of its gain comes with kube-scheduler left alone.
 
     Some orders without cordons are tried first. Then the best is repaired, wave by wave: a node where a pod lands that
-    belongs elsewhere is cordoned for the wave; if others belong on that node, the wave is split; what cannot be repaired
-    is left out. Last, moves whose pods come back to where they were are left out, and those without which the value is
+    belongs elsewhere is cordoned for the wave; if others belong on that node, the wave is split; the rest is left out.
+    Last, moves whose pods come back to where they were are left out, and those without which the value is
     better.
 
     Parameters
