@@ -95,7 +95,7 @@ class ReplayOutcome:
         Where pods are at the end; a replacement goes by the key of the pod it replaces.
     waiting
         Pod key to the reason, of everything that has no node at the end and had one, or waits for one.
-    driven
+    preempted
         Pods that kube-scheduler preempted.
     """
 

@@ -43,7 +43,7 @@ class Fitted:
         The plan, which ends with the pods in their places.
     wanted
         The pods that are to be got in.
-    shut
+    unscheduled
         Those of them that are not.
     """
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -30,13 +31,21 @@ def _section(docstring: str) -> list[str]:
     return [line.partition(" :")[0] for line in found[1].splitlines() if line[:1].strip()] if found else []
 
 
+@cache
+def classes() -> dict[str, ast.ClassDef]:
+    """Return every class of ours by its name."""
+    trees = [ast.parse(file.read_text(encoding="utf-8")) for name in PACKAGES for file in (ROOT / name).rglob("*.py")]
+    return {node.name: node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
+
+
 def members(node: Documented) -> set[str]:
-    """Return the names of parameters; of a class, those of its constructor and its fields."""
+    """Return the names of parameters; of a class, those of its constructor and its fields, inherited ones included."""
     if not isinstance(node, ast.ClassDef):
         given = node.args
         every = [*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg]
         return {arg.arg for arg in every if arg is not None}
-    found = set()
+    bases = [base.id for base in node.bases if isinstance(base, ast.Name) and base.id != node.name]
+    found = set().union(*(members(classes()[base]) for base in bases if base in classes()))
     for part in node.body:
         if isinstance(part, ast.AnnAssign) and isinstance(part.target, ast.Name):
             found.add(part.target.id)
@@ -49,10 +58,5 @@ def members(node: Documented) -> set[str]:
 def test_documented_parameters_exist(package: str) -> None:
     listed = list(documented(package))
     assert listed
-    wrong = {
-        where: [name for name in names if name.lstrip("*") not in members(node)]
-        for where, node, names in listed
-        # A class that inherits its constructor or its fields is documented with theirs.
-        if not (isinstance(node, ast.ClassDef) and node.bases and not members(node))
-    }
+    wrong = {where: [name for name in names if name.lstrip("*") not in members(node)] for where, node, names in listed}
     assert not {where: names for where, names in wrong.items() if names}
