@@ -2,12 +2,12 @@
 
 ::
 
-    apply.py ── per wave ──> looking.py    does the cluster still look as the plan expects?
-        │                      ├── drift.py        pods, nodes, budgets
-        │                      └── rehearsing.py   the scheduler's filters
-        │                    cordoning.py, steering.py
-        │                    wave.py       evict, wait, look where replacements land
-        │                      ├── evicting.py     one eviction, and what its answer means
+    apply.py ── per wave ──> preconditions.py   does the cluster still look as the plan expects?
+        │                      ├── drift.py        pods, nodes, budgets (`stowplan.plans.preconditions`)
+        │                      └── dry_run.py      the scheduler's filters
+        │                    cordons.py, extender_client.py
+        │                    wave.py            evict, wait, look where replacements land
+        │                      ├── eviction.py     one eviction, and what its answer means
         │                      └── landing.py      which new pod replaces which old one
         └── everything is written down before and after it is done: journal.py, folded into ledger.py
 """
