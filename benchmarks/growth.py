@@ -22,7 +22,8 @@ from stowplan.instances.documents import Document
 from stowplan.instances.manifests import read_snapshot
 from stowplan.instances.synthetic import generate
 from stowplan.models.settings import Settings
-from stowplan.optimizer.bounds import UNBOUNDED, best_bound
+from stowplan.optimizer.bounds import best_bound
+from stowplan.optimizer.bounds.linear import UNLIMITED
 from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.domains import upper_bounds
 from stowplan.optimizer.evaluate import Evaluator
@@ -63,7 +64,7 @@ def measure(nodes: int, seed: int) -> Point:
     evaluator, tier = Evaluator(compiled.problem), len(compiled.problem.tiers) - 1
     reached = solution.evaluation.values
     bound, _ = best_bound(
-        evaluator, upper_bounds(evaluator.problem), tier, reached[:tier], reached[tier], Deadline(UNBOUNDED)
+        evaluator, upper_bounds(evaluator.problem), tier, reached[:tier], reached[tier], Deadline(UNLIMITED)
     )
     settled = [s for s in steps if s.values[:tier] == reached[:tier]]
     seconds = [next((s.seconds for s in settled if s.values[tier] <= bound * (1 + q)), math.inf) for q in QUALITIES]

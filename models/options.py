@@ -58,6 +58,8 @@ class Options:
         Processes that work on neighborhoods; as many as there are cores, but two, if not given.
     gap
         How far each tier's value may be above its bound, as a share of the value, for the solve to end.
+    parameters
+        Parameters of the algorithms, a `stowplan.optimizer.parameters.Parameters`; the defaults if not given.
 
     Raises
     ------
@@ -100,6 +102,7 @@ class Options:
         Field(ge=0.0, le=0.99),
         Option("Stop when the relative optimality gap of every tier is at most this (0.01 = 1%).", SEARCH),
     ] = 0.0
+    parameters: object = None
 
     def __post_init__(self) -> None:
         check_fields(self)

@@ -1,19 +1,33 @@
-"""Domains of the counting variables: how many pods of a class a node can hold at the very most."""
+"""Domains of the counting variables: how many pods of a class a node can hold at most."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import assert_never
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stowplan.models.arrays import Ints
-from stowplan.models.problem import Allow, AtMost, Capacity, Devices, Distinct, Problem, Repel, Rule
+from stowplan.models.problem import (
+    Allow,
+    AtMost,
+    Attract,
+    Capacity,
+    Devices,
+    Distinct,
+    MoveBudget,
+    Occupy,
+    Problem,
+    Repel,
+    Rule,
+    Spread,
+)
 
 NONE = -1
 
 ROWS_AT_ONCE = 4096
-"""Rows of a table that are computed together, so that temporary tables stay small."""
+"""Rows of a table that are computed at a time, so that temporary tables stay small."""
 
 
 def upper_bounds(
@@ -24,12 +38,12 @@ def upper_bounds(
 ) -> NDArray[np.int32]:
     """``[class, node]`` the most pods of each class that a node can hold by itself.
 
-    Where a rule is exceeded at the start, what stands there may stay.
+    Where a rule is violated at the start, the pods there may stay.
 
     Parameters
     ----------
     classes, nodes
-        Those to tell it for, sorted; all of them if not given.
+        Which rows and columns to compute, sorted; all of them if not given.
     rules
         Those that name any of the classes; all of them if not given.
     """
@@ -41,7 +55,7 @@ def upper_bounds(
     every = problem.pods
 
     def fit(room: Ints, demand: Ints) -> None:
-        """Let classes fit only as often as their demand goes into the room."""
+        """Limit classes to as many pods as their demand fits into the room."""
         asking = np.flatnonzero(demand[classes] > 0)
         amount, which = np.unique(demand[classes[asking]], return_inverse=True)
         times = np.minimum(np.maximum(0, room[nodes]) // amount[:, None], every).astype(np.int32)
@@ -53,7 +67,7 @@ def upper_bounds(
             case Allow():
                 upper[~rule.mask[np.ix_(rule.row[classes], nodes)]] = 0
             case Capacity():
-                # Who asks for less than nothing may make room, all of them on one node at most.
+                # Pods of negative demand free capacity: at most all of them, on one node.
                 made = int((np.maximum(0, -rule.demand) * problem.size).sum())
                 fit(np.maximum(0, rule.free) + made, rule.demand)
             case Distinct():
@@ -73,8 +87,10 @@ def upper_bounds(
             case Repel():
                 inside = np.flatnonzero(rule.topology.domain[nodes] >= 0)
                 _lower(upper, row[np.intersect1d(rule.seekers, rule.targets)], inside, np.ones(len(inside)))
+            case Attract() | Spread() | Occupy() | MoveBudget():
+                pass  # they depend on other pods, not on the node alone
             case _:
-                pass  # what other rules forbid depends on company, not on the node alone
+                assert_never(rule)
     start = problem.start
     column = np.full(len(problem.nodes), NONE, dtype=np.int64)
     column[nodes] = np.arange(len(nodes))

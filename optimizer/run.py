@@ -1,4 +1,4 @@
-"""A solve under way: the best placement so far, the bounds so far, the time and memory that are left."""
+"""A solve under way: incumbent, bounds, and the time and memory that are left."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from stowplan.optimizer.evaluate import Evaluator
 from stowplan.optimizer.memory import Memory
 
 FINEST_GAP = 10**9
-"""Gaps are read as fractions with denominators up to this, so that comparing whole numbers stays exact."""
+"""Gaps are converted to fractions with denominators up to this, so that comparing integers stays exact."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Something that changed.
+    """An improvement of a value or a bound.
 
     Parameters
     ----------
     seconds
         Since the start.
     source
-        Who found it.
+        The engine or bound that found it.
     values, bounds
-        Value and lower bound of each tier from now on.
+        Value and lower bound of each tier after it.
     """
 
     seconds: float
@@ -53,7 +53,7 @@ def silent(step: Step) -> None:
 
 
 class Run:
-    """Incumbent, bounds, and a purse of time.
+    """Incumbent, bounds, and budgets of time and memory.
 
     Parameters
     ----------
@@ -84,6 +84,7 @@ class Run:
         self.values = evaluator.evaluate(self.best).values
         self.bounds = [0] * len(self.values)
         self._by = [TRIVIAL] * len(self.values)
+        self._bounded = [False] * len(self.values)
         self._given: list[tuple[int, ...]] = [()] * len(self.values)
         self._deadline = Deadline(seconds, deterministic, stop)
         self._granted = 0.0
@@ -97,26 +98,26 @@ class Run:
 
     @cached_property
     def upper(self) -> NDArray[np.int32]:
-        """``[c, n]`` the most pods of each class that a node can hold by itself."""
+        """``[c, n]`` the most pods of each class that a node can hold."""
         return upper_bounds(self.evaluator.problem)
 
     @cached_property
     def variables(self) -> int:
-        """Number of (class, node) pairs that are open."""
+        """Number of (class, node) pairs in which a pod can be."""
         return int(np.count_nonzero(self.upper))
 
     def is_open(self, tier: int) -> bool:
-        """Whether a tier's value is above what is enough."""
+        """Whether a tier's value is above what the gap allows."""
         return self.values[tier] > self.enough[tier]
 
     @property
     def enough(self) -> tuple[int, ...]:
-        """For each tier the highest value that is within the gap of the bound: the bound itself if the gap is 0."""
+        """For each tier the highest value within the gap of the bound: the bound itself if the gap is 0."""
         return tuple(int(bound / (1 - self.gap)) for bound in self.bounds)
 
     def has_bound(self, tier: int) -> bool:
-        """Whether somebody has bounded a tier, and the bound was not dropped since."""
-        return self._by[tier] != TRIVIAL
+        """Whether a bound of a tier was computed, and not dropped since."""
+        return self._bounded[tier]
 
     @property
     def closed(self) -> bool:
@@ -124,12 +125,12 @@ class Run:
         return not any(self.is_open(tier) for tier in range(len(self.values)))
 
     def offer(self, placement: Placement, source: str, *, trusted: bool = True) -> bool:
-        """Take a placement if it is legal and better; the judge decides, not the engine it comes from.
+        """Accept a placement if it is legal and better; the evaluator decides, not the engine it comes from.
 
         Parameters
         ----------
         trusted
-            Whether it should be legal. If it comes from outside, it is passed over silently where it is not.
+            Whether it should be legal. If it comes from outside, it is ignored silently where it is not.
         """
         evaluation = self.evaluator.evaluate(placement)
         if not evaluation.legal:
@@ -144,7 +145,7 @@ class Run:
         return True
 
     def raise_bound(self, tier: int, bound: int | None, by: str) -> None:
-        """Take a lower bound of a tier if it is better than what is known."""
+        """Accept a lower bound of a tier if it is at least as good as the best so far."""
         if bound is None or bound < self.bounds[tier]:
             return
         if bound > self.values[tier]:
@@ -152,10 +153,11 @@ class Run:
             self.note(f"{by} claims that {name} cannot be below {bound}, yet it is {self.values[tier]}: bound dropped")
             return
         self.bounds[tier], self._by[tier], self._given[tier] = bound, by, self.values[:tier]
+        self._bounded[tier] = True
         self._report(by)
 
     def _drop_bounds(self, source: str) -> None:
-        """Forget bounds that do not hold for the best placement.
+        """Drop bounds that do not hold for the incumbent.
 
         An earlier tier may have become worse since, for the sake of one before it; then `bound_holds` no longer. If
         the bound holds, and the value is below it all the same, then the proof was wrong.
@@ -169,9 +171,10 @@ class Run:
                 self.note(f"{claim}, yet {source} found {value}: bound dropped")
             if outdated or value < bound:
                 self.bounds[tier], self._by[tier], self._given[tier] = 0, TRIVIAL, ()
+                self._bounded[tier] = False
 
     def note(self, words: str) -> None:
-        """Tell the reader of the answer something, once."""
+        """Add a note for the reader of the result, unless it is there already."""
         if words not in self.notes:
             self.notes.append(words)
 
@@ -186,17 +189,17 @@ class Run:
 
     @property
     def over(self) -> bool:
-        """Whether to come to an end."""
+        """Whether to end the solve."""
         return self.stop.is_set() or self.left <= 0
 
     def affords(self, stage: str) -> bool:
-        """Whether a stage, which takes as long as it needs, may run once more: it may if it never has."""
+        """Whether there is time for a stage that cannot be limited: always the first time, then by its mean so far."""
         times = self._times.get(stage, 0)
         return not times or self._deadline.deterministic or self.left > self._stages[stage] / times
 
     @contextmanager
     def stage(self, name: str, share: float, tier: int | None = None) -> Iterator[Deadline]:
-        """Grant a stage a share of what is left, book its time, on a tier too, and end it when memory runs out."""
+        """Grant a stage a share of what is left, account for its time, and end it when memory runs out."""
         began = time.monotonic()
         seconds = self.left * share
         self._granted += seconds
@@ -215,7 +218,7 @@ class Run:
     # -- the end ------------------------------------------------------------------------------------------------
 
     def outcome(self) -> Outcome:
-        """Return what the solve came to."""
+        """Return the result of the solve."""
         seconds = time.monotonic() - self._deadline.began
         tiers = tuple(
             TierOutcome(tier, value, bound, by, spent)

@@ -1,4 +1,4 @@
-"""What is counted by domain, as the image's relations."""
+"""What is counted by domain: the relations of a search state."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Relations:
     Parameters
     ----------
     add_curves
-        Adds a family of curves to the image and says where its pieces are.
+        Adds a family of curves to the state and returns where its pieces are.
     """
 
     def __init__(self, evaluator: Evaluator, add_curves: Callable[[Curves], list[tuple[int, int]]]) -> None:
@@ -58,7 +58,7 @@ class Relations:
         self._topologies: list[Topology] = []
         self._counters: list[Ints] = []
         self._counted = 0
-        self._companies: dict[tuple[bytes, int], int] = {}
+        self._affinities: dict[tuple[bytes, int], int] = {}
         self._needs: dict[int, list[int]] = {}
         self._needed: dict[int, list[int]] = {}
         self._classes: list[Ints] = []
@@ -81,7 +81,7 @@ class Relations:
                 case Occupy():
                     self._occupy(rule, before)
                 case Allow() | Capacity() | Distinct() | Devices() | MoveBudget():
-                    pass  # no matter of company: counted on the nodes
+                    pass  # counted on the nodes
                 case _:
                     assert_never(rule)
         self._list_dependencies()
@@ -96,17 +96,17 @@ class Relations:
                     case MovePeak() as term:
                         self._move_peak(term, t, weighted.weight)
                     case Violation() | Unplaced() | Move() | Prefer() | NodeCurve() | NodeScore() | Open():
-                        pass  # no matter of company: counted on the nodes
+                        pass  # counted on the nodes
                     case term:
                         assert_never(term)
 
     def members(self, rows: Ints) -> tuple[Ints, Bools]:
-        """List relation and role of every class, one class after another; say which classes have one with a price.
+        """List relation and role of every class, one class after another; say which classes have one with a cost.
 
         Parameters
         ----------
         rows
-            ``[C, …]`` is told where the list of each class begins and ends.
+            ``[C, …]`` receives where the list of each class begins and ends.
         """
         nobody = np.zeros(0, dtype=np.int64)
         classes = np.concatenate([nobody, *self._classes])
@@ -121,7 +121,7 @@ class Relations:
         return np.vstack([member, np.zeros((1, 2), dtype=np.int64)]), costed
 
     def participants(self) -> Ints:
-        """List the classes of every relation, one relation after another, and tell the relations where."""
+        """List the classes of every relation, one relation after another, and note in the relations where."""
         nobody = np.zeros(0, dtype=np.int64)
         relations = np.concatenate([nobody, *self._relations])
         order = np.argsort(relations, kind="stable")
@@ -139,7 +139,7 @@ class Relations:
         return np.concatenate([np.zeros(1, dtype=np.int64), *self._counters])
 
     def domains(self) -> Ints:
-        """``[topology, N + 1]`` the domain of each node; -1 for none, and nowhere."""
+        """``[topology, N + 1]`` the domain of each node, -1 for none; the last column stands for no node."""
         table = np.full((max(1, len(self._topologies)), len(self.problem.nodes) + 1), -1, dtype=np.int64)
         for i, topology in enumerate(self._topologies):
             table[i, :-1] = topology.domain
@@ -182,8 +182,8 @@ class Relations:
         for role, classes in enumerate(roles(seekers, targets)):
             self._join(relation, classes, role)
 
-    def _broken(self, before: Ints) -> dict[str, int]:
-        """Return the columns of a relation that is exceeded at the start."""
+    def _violated(self, before: Ints) -> dict[str, int]:
+        """Return the columns of a relation that is violated at the start."""
         if not before.any():
             return {}
         zeros = np.zeros_like(before)
@@ -192,13 +192,13 @@ class Relations:
     # -- rules ------------------------------------------------------------------------------------------------
 
     def _at_most(self, rule: AtMost, before: Ints) -> None:
-        q = self._add(at.AT_MOST, rule.topology, rule.held, R_LIMIT=rule.limit, **self._broken(before))
+        q = self._add(at.AT_MOST, rule.topology, rule.held, R_LIMIT=rule.limit, **self._violated(before))
         self._join(q, rule.group, at.BOTH)
 
     def _repel(self, rule: Repel, before: Ints) -> None:
         counters = _held(rule.held, rule.topology)
         self._join_roles(
-            self._add(at.REPEL, rule.topology, counters, **self._broken(before)), rule.seekers, rule.targets
+            self._add(at.REPEL, rule.topology, counters, **self._violated(before)), rule.seekers, rule.targets
         )
 
     def _attract(self, rule: Attract) -> None:
@@ -214,19 +214,19 @@ class Relations:
         self._join_roles(q, rule.seekers, rule.targets)
 
     def _depend(self, rule: Attract) -> None:
-        """Tie two sets of classes together, which are counted once for all rules that speak of them."""
+        """Make one set of classes depend on another; each set is counted once for all rules that name it."""
         seekers, targets = (self._affinity(classes, rule.topologies[0]) for classes in (rule.seekers, rule.targets))
         self._needs.setdefault(seekers, []).append(targets)
         self._needed.setdefault(targets, []).append(seekers)
 
     def _affinity(self, classes: Ints, topology: Topology) -> int:
         key = (classes.tobytes(), self._number(topology))
-        if key not in self._companies:
-            # One more counter for nodes outside the topology, where there is no company.
+        if key not in self._affinities:
+            # One more counter for nodes outside the topology, where no target counts.
             q = self._add(at.AFFINITY, topology, np.zeros(topology.size + 1, dtype=np.int64))
             self._join(q, classes, at.BOTH)
-            self._companies[key] = q
-        return self._companies[key]
+            self._affinities[key] = q
+        return self._affinities[key]
 
     def _list_dependencies(self) -> None:
         for first, end, listed in (
@@ -257,7 +257,7 @@ class Relations:
         self._join_roles(q, rule.seekers, rule.targets)
 
     def _spread(self, rule: Spread, before: Ints) -> None:
-        columns = self._broken(before)
+        columns = self._violated(before)
         counted = rule.held_counted
         if not columns and rule.topology.size:
             alone = int(violation(rule, self.problem, EMPTY).sum()) if rule.held_seekers.any() else 0
@@ -283,7 +283,7 @@ class Relations:
     def _occupy(self, rule: Occupy, before: Ints) -> None:
         used = int((rule.held > 0).sum())
         missing = max(0, rule.at_least - used)
-        columns = self._broken(before) or {"R_STATE": used, "R_VIOLATION": missing, "R_ILLEGAL": missing}
+        columns = self._violated(before) or {"R_STATE": used, "R_VIOLATION": missing, "R_ILLEGAL": missing}
         q = self._add(at.OCCUPY, rule.topology, rule.held, R_LIMIT=rule.at_least, **columns)
         self._join(q, rule.group, at.BOTH)
 
@@ -303,7 +303,7 @@ class Relations:
         inside = np.flatnonzero(term.group >= 0)
         if not len(inside):
             return
-        # On empty nodes, all that started somewhere have left.
+        # In a state without placed pods, all that started somewhere have left.
         size, started = (
             np.bincount(term.group[inside], weights=part[inside]).astype(np.int64)
             for part in (self.problem.size, self.problem.start.placed(len(self.problem.classes)))

@@ -1,4 +1,4 @@
-"""Where a walk begins its steps: with pods that take part in something exceeded, and with pods on costly nodes."""
+"""Sampling of the pods that steps begin with: pods of violated constraints, and pods on expensive nodes."""
 
 from __future__ import annotations
 
@@ -7,28 +7,31 @@ import numpy as np
 from stowplan.models.arrays import Ints
 from stowplan.optimizer.annealing.kernel import layout as at
 from stowplan.optimizer.annealing.kernel.state import SearchState
-
-PODS = 1000
-"""Pods that are aimed at until the next look."""
-
-STEEP = (1.0, 2.0)
-"""A node's chance is its cost to one of these powers: hardly better than chance, and almost the worst alone."""
+from stowplan.optimizer.annealing.parameters import AnnealingParameters
 
 
 class PodSampler:
-    """Finds pods worth moving, look after look.
+    """Draws pods worth moving.
 
     A node's cost says how much could be gained there, not whether anything can: a few nodes that cost more than all
-    others together, whatever is done, would draw nearly all steps. So a node's chance shrinks with every look since
-    which it has been aimed at and its cost is the same as before.
+    others together, whatever is done, would draw nearly all steps. So a node's probability decreases with every time
+    that it was drawn and its cost did not change.
 
     Parameters
     ----------
     violating_pods
-        Pods that take part in something exceeded. If there are any, they are half of the answer.
+        Pods of violated constraints. If there are any, they are half of the sample.
     """
 
-    def __init__(self, state: SearchState, tier: int, violating_pods: Ints, rng: np.random.Generator) -> None:
+    def __init__(
+        self,
+        state: SearchState,
+        tier: int,
+        violating_pods: Ints,
+        rng: np.random.Generator,
+        parameters: AnnealingParameters,
+    ) -> None:
+        self.parameters = parameters
         self.state, self.tier, self.violating_pods, self.rng = state, tier, violating_pods, rng
         self._costs = _node_costs(state, tier)
         self._drawn = np.zeros(len(self._costs), dtype=np.int64)
@@ -36,9 +39,10 @@ class PodSampler:
 
     def pods(self) -> Ints:
         """Return pods worth moving, some several times; the last entry is not one of them."""
-        state, rng = self.state, self.rng
-        pods = np.zeros(PODS + 1, dtype=np.int64)
-        mine = PODS // 2 if len(self.violating_pods) else 0
+        state, rng, size = self.state, self.rng, self.parameters.sampled_pods
+        powers = self.parameters.node_powers
+        pods = np.zeros(size + 1, dtype=np.int64)
+        mine = size // 2 if len(self.violating_pods) else 0
         pods[:mine] = rng.choice(self.violating_pods, mine) if mine else 0
         before, self._costs = self._costs, _node_costs(state, self.tier)
         self._in_vain = np.where(self._costs == before, self._in_vain + self._drawn, 0)
@@ -47,7 +51,7 @@ class PodSampler:
         costs[state.width[: len(costs)] == 0] = 0
         if not costs.any():
             return np.append(self.violating_pods, 0)
-        for share, power in zip(np.array_split(pods[mine:PODS], len(STEEP)), STEEP, strict=True):
+        for share, power in zip(np.array_split(pods[mine:size], len(powers)), powers, strict=True):
             random = (costs / costs.max()) ** power / (1 + self._in_vain)
             nodes = rng.choice(len(costs), len(share), p=random / random.sum())
             self._drawn[nodes] = 1
@@ -57,7 +61,7 @@ class PodSampler:
 
 
 def _node_costs(state: SearchState, tier: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """``[N]`` what each node adds to a tier by what is on it."""
+    """``[N]`` what the curves and scores of each node add to a tier."""
     nodes = int(state.head[at.H_NODES])
     costs = np.zeros(nodes)
     for groups, first in ((state.curve, at.H_V_VALUE), (state.score, at.H_V_SCORE)):

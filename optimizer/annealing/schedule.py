@@ -1,4 +1,4 @@
-"""How walks begin: found by racing walkers that begin differently."""
+"""Temperature schedules of chains, calibrated by racing chains that begin at different temperatures."""
 
 from __future__ import annotations
 
@@ -6,57 +6,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from stowplan.models.arrays import Ints
-
-HOTTEST, COOLEST = 0.75, 0.25
-"""Quantiles of uphill steps between which the first race is run."""
-
-ABOVE = 8.0
-"""How far above the upper of the two it begins."""
-
-NARROWEST = 4.0
-"""Ratio of the ends of a range, once the race has narrowed it."""
-
-FALL = 1000.0
-"""Ratio of a walk's first and last temperature, where it does not begin hotter than what won or go on from there."""
-
-COLD = 0.1
-"""Temperature, in whole units of a tier, at which no uphill step is taken any more."""
-
-HELD_PENALTY = 1.0
-"""What the room counts that an average moved pod holds on the node it left, in multiples of the temperature."""
-
-MOST = 0.1
-"""How much a node may be overfilled on the way, in shares of what an average node can hold."""
-
-EXPENSIVE = 100.0
-"""What it costs to overfill a node by all that an average node can hold, in multiples of the temperature."""
-
-CLOSING, LATEST = 0.4, 0.8
-"""Shares of a walk after which it gets dearer, and after which the walk goes back to where it was legal."""
-
-MORE_EXPENSIVE = 20.0
-"""Powers of ten by which it would get dearer in a whole walk."""
-
-CALIBRATION_TURNS = 3
-"""Turns that are races; a long walk follows."""
-
-LENGTHENED = (1 / 2, 8)
-"""Multiples of the temperature that won, between which the long walk after the races begins."""
-
-REHEATED = (1 / 16, 1 / 4)
-"""Shares of the temperature that won, between which walks begin that go on from a placement annealed before."""
+from stowplan.optimizer.annealing.parameters import AnnealingParameters
 
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """How a walk begins.
+    """The schedule of one chain.
 
     Parameters
     ----------
     initial, final
         First and last temperature, in units of the tier.
     overloads
-        Whether nodes may be overfilled on the way.
+        Whether nodes may be overloaded on the way, for a penalty.
     """
 
     initial: float
@@ -64,84 +26,92 @@ class Schedule:
     overloads: bool = False
 
 
-def overload_penalty(spent: float) -> float:
-    """Return what overfill costs, in multiples of the temperature, after a share of a walk."""
-    return float(EXPENSIVE * 10 ** (MORE_EXPENSIVE * max(0.0, spent - CLOSING)))
+def overload_penalty(spent: float, parameters: AnnealingParameters) -> float:
+    """Return the penalty of overload, in multiples of the temperature, after a share of a chain's time."""
+    late = max(0.0, spent - parameters.closing)
+    return float(parameters.overload_penalty * 10 ** (parameters.closing_decades * late))
 
 
 class Calibration:
-    """Where walkers begin: around the start from which the best of the last race came.
+    """Calibrates initial temperatures: each round begins around the schedule that won the last one.
 
-    What suits depends on how long a walk is and on how rugged the tier is, and neither is known beforehand: a walk that
-    begins too hot has no time to cool, one that begins too cool stays where it is.
+    The right temperature depends on the length of a chain and on the ruggedness of the tier, and neither is known
+    beforehand: a chain that begins too hot has no time to cool, one that begins too cool stays where it is.
 
-    After `CALIBRATION_TURNS` races comes a chain much longer than those: it may begin hotter. Chains after that go on
-    from what was annealed before, and are cool enough not to forget it.
+    After some calibration rounds comes a much longer chain, which may begin hotter. Later chains continue an annealed
+    placement, and are cool enough not to destroy it.
 
-    Where little room is left, nearly no pod fits anywhere, and legal placements are islands: a walk that may overfill
-    nodes a little, at a price, gets from one to another. Where there is room, that only misleads it. So the first race
-    is between both, all else being equal. Where who stays legal wins, it is run again when the temperature is known
-    better.
+    Where capacities are nearly used up, almost no pod fits anywhere, and feasible placements are islands: a chain that
+    may overload nodes a little, for a penalty, gets from one to another. Where there is room, overload only misleads
+    it. So the first round compares both, all else being equal. Where staying feasible wins, the comparison is repeated
+    when the temperature is known better.
 
     Parameters
     ----------
     uphill
-        Sorted: by how much steps from a placement at hand would worsen the tier.
+        By how much uphill proposals from the incumbent would worsen the tier, sorted.
     tight
-        Whether room is scarce, so that it may pay to overfill nodes on the way.
+        Whether a capacity is nearly used up, so that overload on the way may pay.
     """
 
-    def __init__(self, uphill: Ints, *, tight: bool = False) -> None:
-        self._heat: _Range | None = None
+    def __init__(self, uphill: Ints, *, tight: bool = False, parameters: AnnealingParameters | None = None) -> None:
+        self.parameters = parameters = parameters or AnnealingParameters()
+        self._temperatures: _Range | None = None
         if len(uphill):
             last = len(uphill) - 1
-            low = max(1.0, float(uphill[int(COOLEST * last)]))
-            self._heat = _Range(low, ABOVE * max(1.0, float(uphill[int(HOTTEST * last)])))
+            low = max(1.0, float(uphill[int(parameters.cool_quantile * last)]))
+            self._temperatures = _Range(
+                low, parameters.above * max(1.0, float(uphill[int(parameters.hot_quantile * last)]))
+            )
         self._tight, self._overloads, self._guessed = tight, False, len(uphill) > 0
-        self._coldest = COLD
+        self._coldest = parameters.frozen
         self.turn = 0
 
     def starts(self, chains: int) -> list[Schedule]:
-        """Return how each walker begins, from hot to cool, or overfilling or not."""
-        if self._heat is None:
+        """Return the schedule of each chain, from hot to cool, or with and without overload."""
+        chosen = self.parameters
+        if self._temperatures is None:
             return [Schedule(0.0, 0.0)] * chains
-        middle, overloads = self._heat.middle, [self._overloads] * chains
-        if self.turn > CALIBRATION_TURNS:
-            initial = [middle * share for share in _Range(*REHEATED).spaced(chains)]
+        middle, overloads = self._temperatures.middle, [self._overloads] * chains
+        if self.turn > chosen.calibration_rounds:
+            initial = [middle * share for share in _Range(*chosen.reheated).spaced(chains)]
             final = [self._coldest] * chains
-        elif self.turn == CALIBRATION_TURNS:
-            initial = [middle * share for share in _Range(*LENGTHENED).spaced(chains)]
-            # Who begins hotter than who won has to get as cold: ended hotter, it would come to nothing.
-            final = [min(h, middle) / FALL for h in initial]
+        elif self.turn == chosen.calibration_rounds:
+            initial = [middle * share for share in _Range(*chosen.lengthened).spaced(chains)]
+            # A chain that begins hotter than the winner has to end as cold: one that ends hotter gains nothing.
+            final = [min(h, middle) / chosen.cooling for h in initial]
         else:
-            initial = [middle] * chains if self._asks_overload else self._heat.spaced(chains)
-            final = [h / FALL for h in initial]
+            initial = [middle] * chains if self._asks_overload else self._temperatures.spaced(chains)
+            final = [h / chosen.cooling for h in initial]
         if self._asks_overload:
             overloads = [i % 2 == 1 for i in range(chains)]
-        starts = [Schedule(max(COLD, h), max(COLD, c), o) for h, c, o in zip(initial, final, overloads, strict=True)]
+        starts = [
+            Schedule(max(chosen.frozen, h), max(chosen.frozen, c), o)
+            for h, c, o in zip(initial, final, overloads, strict=True)
+        ]
         return starts if self._asks_overload else starts[::-1]
 
     @property
     def _asks_overload(self) -> bool:
-        """Whether the walkers of this turn differ in whether they overfill; in their temperatures if not."""
+        """Whether the chains of this round differ in overload; in their temperatures if not."""
         return self._tight and (self.turn == 0 or (self.turn == 2 and not self._overloads))
 
     @property
     def afresh(self) -> bool:
-        """Whether walkers should begin this race where the tier began, and not with the best placement.
+        """Whether chains should begin this round where the tier began, and not with the incumbent.
 
-        A cool walk keeps what an earlier race has gained, and a hot one forgets it. So a first race for the temperature
-        from the best placement would be won by who is too cool for a long walk.
+        A cool chain keeps what an earlier round has gained, and a hot one destroys it. So a first calibration from the
+        incumbent would be won by a temperature that is too cool for a long chain.
         """
-        return self._guessed and self.turn < CALIBRATION_TURNS and not self._asks_overload
+        return self._guessed and self.turn < self.parameters.calibration_rounds and not self._asks_overload
 
     def learn(self, starts: Sequence[Schedule], winner: int) -> None:
-        """Take note of who won; the next turn goes on around the start of that walker."""
-        if self._heat is not None and self.turn <= CALIBRATION_TURNS:
+        """Note which chain won; the next round begins around its schedule."""
+        if self._temperatures is not None and self.turn <= self.parameters.calibration_rounds:
             if self._asks_overload:
                 self._overloads = starts[winner].overloads
             else:
-                self._heat.narrow(starts[winner].initial, 1.0)
+                self._temperatures.narrow(starts[winner].initial, 1.0, self.parameters.narrowest)
                 self._guessed = False
             self._coldest = starts[winner].final
         self.turn += 1
@@ -165,7 +135,7 @@ class _Range:
         places = [i / (number - 1) for i in range(number)]
         return [self.low * (self.high / self.low) ** place for place in places]
 
-    def narrow(self, middle: float, least: float) -> None:
-        """Go on around a number, with a smaller ratio."""
-        half = max(NARROWEST, (self.high / self.low) ** 0.5) ** 0.5
+    def narrow(self, middle: float, least: float, narrowest: float) -> None:
+        """Continue around a number, with a smaller ratio of the ends."""
+        half = max(narrowest, (self.high / self.low) ** 0.5) ** 0.5
         self.low, self.high = max(least, middle / half), max(least, middle * half)

@@ -1,10 +1,10 @@
-"""From a problem and a placement to the flat image that kernels work on, and back."""
+"""From a problem and a placement to the search state that kernels work on, and back."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import TypeVar, assert_never
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +17,14 @@ from stowplan.models.problem import (
     Curves,
     Devices,
     Distinct,
+    DomainCurve,
     Move,
     MoveBudget,
+    MovePeak,
     NodeCurve,
     NodeScore,
     Open,
+    Pair,
     Placement,
     Prefer,
     Problem,
@@ -32,6 +35,7 @@ from stowplan.optimizer.annealing.kernel import layout as at
 from stowplan.optimizer.annealing.kernel.moves import place_all
 from stowplan.optimizer.annealing.kernel.recount import assess
 from stowplan.optimizer.annealing.kernel.state import SearchState
+from stowplan.optimizer.annealing.parameters import AnnealingParameters
 from stowplan.optimizer.annealing.relation_builder import Relations
 from stowplan.optimizer.evaluate import Evaluator
 from stowplan.optimizer.evaluate.violations import violation
@@ -39,22 +43,17 @@ from stowplan.optimizer.evaluate.violations import violation
 NO_BUDGET = 1 << 60
 K = TypeVar("K")
 SCORE_KINDS = {"least": 0, "most": 1, "balanced": 2}
-LONGEST = 10_000_000
-"""Slots on all nodes' lists of pods together, if each is to hold whatever fits."""
-SLACK = 64
-"""Slots that every list has beyond that."""
 OVERLOAD = 10**12
-"""What it counts if a node is exceeded by as much as an average node can hold."""
-
-STAYING = 5.0
-"""How much more it counts of a capacity that stays charged on the node a pod left: only who goes home makes room."""
+"""Overload of a node by as much as an average node can hold: the unit of overloads."""
 
 HELD = 1000
-"""Room that an average pod holds on the node it left, where capacities stay charged there."""
+"""Capacity that an average pod holds on the node it left, where capacities stay charged: the unit of held."""
 
 
-def build_state(evaluator: Evaluator, placement: Placement) -> SearchState:
-    """Draw the image of a placement.
+def build_state(
+    evaluator: Evaluator, placement: Placement, parameters: AnnealingParameters | None = None
+) -> SearchState:
+    """Return the search state of a placement.
 
     Raises
     ------
@@ -64,12 +63,12 @@ def build_state(evaluator: Evaluator, placement: Placement) -> SearchState:
     evaluation = evaluator.evaluate(placement)
     if not evaluation.legal:
         raise ValueError("only a legal placement can be searched from")
-    state = _StateBuilder(evaluator).state(placement)
+    state = _StateBuilder(evaluator, parameters or AnnealingParameters()).state(placement)
     tiers = state.head[at.H_TIERS]
     place_all(state, nodes_of_pods(evaluator.problem, placement))
     for q in np.flatnonzero(state.relation[:, at.R_SLOW]).tolist():
         assess(state, q)
-    # What stands on empty nodes already costs something; the judge says how much it is all together.
+    # Even empty nodes have a cost, which kernels leave out: the evaluator gives the whole values.
     state.value[:tiers] = evaluation.values
     state.value[tiers + at.ILLEGAL] = 0
     state.value[tiers + at.MOVED] = evaluation.moves
@@ -78,7 +77,7 @@ def build_state(evaluator: Evaluator, placement: Placement) -> SearchState:
 
 
 def placement_of(state: SearchState, node: Ints | None = None) -> Placement:
-    """Read the placement off an image, or off the node of each of its pods."""
+    """Return the placement of a search state, or that of the node of each of its pods."""
     where = state.pod[:, at.P_NODE] if node is None else node
     nodes = int(state.head[at.H_NODES])
     there = where < nodes
@@ -97,7 +96,7 @@ def nodes_of_pods(problem: Problem, placement: Placement) -> Ints:
 
 
 def _held(problem: Problem) -> Ints:
-    """``[C]`` the room that a pod of each class holds on the node it left; `HELD` on average, or 0 for all."""
+    """``[C]`` the capacity that a pod of each class holds on the node it left; `HELD` on average, or 0 for all."""
     held = np.zeros(len(problem.classes))
     for rule in problem.rules:
         if isinstance(rule, Capacity) and rule.held_on_source:
@@ -106,24 +105,28 @@ def _held(problem: Problem) -> Ints:
     return np.round(held * (HELD / average if average else 0.0)).astype(np.int64)
 
 
-def _penalty(rule: Capacity) -> Ints:
-    """``[N]`` what a unit too much counts as overfill; `OVERLOAD` for what an average node can hold."""
+def _penalty(rule: Capacity, staying_weight: float) -> Ints:
+    """``[N]`` overload of one unit too much; `OVERLOAD` for what an average node can hold.
+
+    It counts more where capacities stay charged on the node that a pod left: only pods that return make room there.
+    """
     rooms = np.maximum(0, rule.free)
     room = max(1.0, float(rooms.mean()), float(rule.demand.max(initial=0)) / 100) if len(rooms) else 1.0
-    unit = (STAYING if rule.held_on_source else 1.0) * OVERLOAD / room
+    unit = (staying_weight if rule.held_on_source else 1.0) * OVERLOAD / room
     return np.full(len(rooms), max(1, round(unit)), dtype=np.int64)
 
 
 @dataclass
 class _StateBuilder:
-    """An image under construction."""
+    """A search state under construction."""
 
     evaluator: Evaluator
+    parameters: AnnealingParameters
     pieces: list[Ints] = field(default_factory=list)
-    drawn: int = 0
+    piece_count: int = 0
 
     def state(self, placement: Placement) -> SearchState:
-        """Draw the image with no pod on any node."""
+        """Return the state with no pod on any node; ``placement`` only decides how long the nodes' lists are."""
         problem = self.evaluator.problem
         classes, nodes = problem.shape
         head = np.zeros(at.HEAD, dtype=np.int64)
@@ -209,8 +212,8 @@ class _StateBuilder:
         for start, slope, value in zip(curves.start, curves.slope, curves.value, strict=True):
             kept = int(np.count_nonzero(start < FAR))
             self.pieces.append(np.stack([start[:kept], slope[:kept], value[:kept]], axis=1))
-            spans.append((1 + self.drawn, kept))
-            self.drawn += kept
+            spans.append((1 + self.piece_count, kept))
+            self.piece_count += kept
         return spans
 
     def _tier_costs(self, head: Ints, cls: Table) -> Ints:
@@ -229,8 +232,12 @@ class _StateBuilder:
                         moved[:, t] += weighted.weight * term.cost
                     case Unplaced() as term:
                         unplaced[:, t] += weighted.weight * term.cost
-                    case _:
-                        pass
+                    case NodeCurve() | NodeScore() | Prefer() | Open():
+                        pass  # columns of nodes: see `_curves`, `_scores`, `_prefers` and `_opens`
+                    case DomainCurve() | Pair() | MovePeak():
+                        pass  # see `Relations`
+                    case term:
+                        assert_never(term)
         head[at.H_C_MOVE] = cls.add(moved)
         head[at.H_C_UNPLACED] = cls.add(unplaced)
         return weight
@@ -245,7 +252,7 @@ class _StateBuilder:
         ]
 
     def _rules(self, kind: type[K]) -> list[tuple[K, Ints]]:
-        """Return the rules of a kind with their excess at the start."""
+        """Return the rules of a kind with their violations at the start."""
         return [
             (rule, before)
             for rule, before in zip(self.evaluator.problem.rules, self.evaluator.start_violations, strict=True)
@@ -261,9 +268,9 @@ class _StateBuilder:
         for rule in problem.rules:
             if isinstance(rule, Capacity) and problem.pods and rule.demand.min() > 0:
                 most = np.minimum(most, np.maximum(0, rule.free) // int(rule.demand.min()))
-        if most.sum() > LONGEST:
+        if most.sum() > self.parameters.longest_lists:
             most = np.minimum(most, np.maximum(2 * now, 8 * problem.pods // max(1, nodes)))
-        sizes: Ints = np.minimum(problem.pods, np.maximum(most, now) + SLACK)
+        sizes: Ints = np.minimum(problem.pods, np.maximum(most, now) + self.parameters.extra_slots)
         return sizes
 
     def _capacities(self, head: Ints, cls: Table, fix: Table, live: Table) -> Ints:
@@ -274,8 +281,8 @@ class _StateBuilder:
         head[at.H_F_ROOM] = fix.add_columns([np.maximum(0, rule.free) for rule, _ in rules])
         head[at.H_F_BEFORE] = fix.add_columns([before for _, before in rules])
         head[at.H_F_PENALTY_WEIGHT] = fix.add_columns([rule.penalty_weight for rule, _ in rules])
-        head[at.H_F_PENALTY] = fix.add_columns([_penalty(rule) for rule, _ in rules])
-        # What started on a node stays charged there, whether it is there or not.
+        head[at.H_F_PENALTY] = fix.add_columns([_penalty(rule, self.parameters.staying_weight) for rule, _ in rules])
+        # Pods that started on a node stay charged there, whether they are there or not.
         charged = [
             problem.start.per_node(len(problem.nodes), rule.demand) if rule.held_on_source else np.zeros_like(rule.free)
             for rule, _ in rules
@@ -382,16 +389,16 @@ class _StateBuilder:
         return np.array([rule.size for rule, _ in rules] or [1], dtype=np.int64), np.append(np.concatenate(parts), 0)
 
     def _identities(self, rows: Ints) -> NDArray[np.int32]:
-        """Tell classes of one pod their home, give the others a row of pods now less pods at the start."""
+        """Give classes of one pod their start node, and the others a row of pods now less pods at the start."""
         problem = self.evaluator.problem
         many = problem.size != 1
         rows[:, at.C_ROW] = np.where(many, np.cumsum(many) - 1, -1)
         rows[:, at.C_HOME] = -1
         delta = np.zeros((max(1, int(many.sum())), len(problem.nodes)), dtype=np.int32)
         start = problem.start
-        crowd = many[start.cls]
-        delta[rows[start.cls[crowd], at.C_ROW], start.node[crowd]] = -start.count[crowd]
-        rows[start.cls[~crowd], at.C_HOME] = start.node[~crowd]
+        several = many[start.cls]
+        delta[rows[start.cls[several], at.C_ROW], start.node[several]] = -start.count[several]
+        rows[start.cls[~several], at.C_HOME] = start.node[~several]
         return delta
 
     def _allowed(self, rows: Ints) -> tuple[NDArray[np.int16], Ints]:

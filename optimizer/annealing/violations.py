@@ -1,4 +1,4 @@
-"""Which pods take part in what is exceeded."""
+"""The pods of violated constraints."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from stowplan.optimizer.evaluate.violations import violation
 
 
 def violating_pods(evaluator: Evaluator, placement: Placement, state: SearchState) -> Ints:
-    """Return the pods of an image on the nodes where a rule is exceeded that was at the start."""
+    """Return the pods on the nodes where a rule is violated that was violated at the start."""
     problem = evaluator.problem
     nodes = np.zeros(len(problem.nodes) + 1, dtype=np.bool_)
     for rule, before in zip(problem.rules, evaluator.start_violations, strict=True):

@@ -1,4 +1,4 @@
-"""Lower bounds: what no legal placement can be below."""
+"""Lower bounds: values that no legal placement is below."""
 
 from __future__ import annotations
 
@@ -7,24 +7,36 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from stowplan.optimizer.bounds import capacity, lagrangian, linear, surrogate
+from stowplan.models.result import TRIVIAL
+from stowplan.optimizer.bounds.bound import Bound, BoundRequest, CostClass
+from stowplan.optimizer.bounds.capacity import CapacityBound
+from stowplan.optimizer.bounds.lagrangian import LagrangianBound
+from stowplan.optimizer.bounds.linear import LinearBound
+from stowplan.optimizer.bounds.parameters import BoundParameters
+from stowplan.optimizer.bounds.surrogate import SurrogateBound
+from stowplan.optimizer.cpsat.parameters import CpSatParameters
 from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.evaluate.evaluation import Evaluator
 
-UNBOUNDED = 1e6
-"""Seconds that never run out, where the answer must not depend on the clock."""
-
-NEAR = 0.001
-"""Share of the value by which a cheap bound is so near that dear ones, where they leave terms out, are not worth it."""
-
-SMALL = 5_000
-"""(class, node) variables up to which no bound is dear."""
+BOUNDS: tuple[Bound, ...] = (CapacityBound(), SurrogateBound(), LagrangianBound(), LinearBound())
+"""All bounds, in the order in which they are computed: cheap ones first. Add a bound here."""
 
 
 def best_bound(
-    evaluator: Evaluator, upper: NDArray[np.int32], tier: int, reached: Sequence[int], value: int, deadline: Deadline
+    evaluator: Evaluator,
+    upper: NDArray[np.int32],
+    tier: int,
+    reached: Sequence[int],
+    value: int,
+    deadline: Deadline,
+    parameters: BoundParameters | None = None,
+    cpsat: CpSatParameters | None = None,
+    bounds: Sequence[Bound] = BOUNDS,
 ) -> tuple[int, str]:
-    """Return the best lower bound of one tier and its name.
+    """Return the best lower bound of one tier and its name; among equal ones that of the first.
+
+    No bound is computed any more once one meets ``value``, or dominates those that follow. An expensive bound that
+    does not read the whole tier is not worth it where a cheap one is near.
 
     Parameters
     ----------
@@ -33,26 +45,27 @@ def best_bound(
     reached
         Values of the earlier tiers, which must not get worse.
     value
-        Value of this tier that is known to be reachable: a bound that meets it ends the search.
+        A value of this tier that is known to be reachable.
+    bounds
+        The bounds to compute, in their order.
     """
-    found = [
-        (surrogate.surrogate_bound(evaluator, tier), surrogate.NAME),
-        (capacity.capacity_bound(evaluator, tier, reached), capacity.NAME),
-    ]
-    if max(found)[0] >= value:
-        return max(found)
-    near, small = value - max(found)[0] <= NEAR * value, np.count_nonzero(upper) <= SMALL
-    reads_all = lagrangian.reads_all(evaluator.problem, tier)
-    if near and not small and not reads_all:
-        return max(found)
-    nodewise = lagrangian.lagrangian_bound(evaluator, upper, tier, reached, deadline, value)
-    if nodewise is not None:
-        found.append((nodewise, lagrangian.NAME))
-        if nodewise >= value or reads_all:
-            return max(found)
-    if not deadline.over:
-        seconds = UNBOUNDED if deadline.deterministic else deadline.remaining
-        relaxed = linear.linear_bound(evaluator, upper, tier, reached, seconds)
-        if relaxed is not None:
-            found.append((relaxed, linear.NAME))
-    return max(found)
+    parameters = parameters or BoundParameters()
+    request = BoundRequest(evaluator, upper, tier, reached, value, deadline, parameters, cpsat or CpSatParameters())
+    small = np.count_nonzero(upper) <= parameters.small
+    best, name = 0, TRIVIAL
+    for bound in bounds:
+        if best >= value:
+            break
+        if not bound.supports(evaluator.problem, tier):
+            continue
+        dominates = bound.dominates(evaluator.problem, tier)
+        if bound.cost is CostClass.EXPENSIVE:
+            near = value - best <= parameters.near * value
+            if deadline.over or (near and not small and not dominates):
+                break
+        found = bound(request)
+        if found is not None and found > best:
+            best, name = found, bound.name
+        if found is not None and dominates:
+            break
+    return best, name

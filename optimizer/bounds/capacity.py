@@ -1,32 +1,63 @@
-"""Lower bounds from the room on all nodes together, one capacity at a time: who cannot be placed, who needs a node.
+"""Capacity bounds: from the total of one capacity at a time, which pods cannot be placed and which nodes are needed.
 
-Each is a knapsack whose items may be cut: the best of it is found by taking what is worth most for its size
-(Dantzig, "Discrete-variable extremum problems", 1957).
+Each is a continuous knapsack problem: the optimum takes the items in the order of worth per size (G. Dantzig,
+"Discrete-variable extremum problems", 1957).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import assert_never
 
 import numpy as np
 
 from stowplan.models.arrays import Ints
-from stowplan.models.problem import Capacity, Open, Problem, Unplaced
+from stowplan.models.problem import (
+    Capacity,
+    DomainCurve,
+    Move,
+    MovePeak,
+    NodeCurve,
+    NodeScore,
+    Open,
+    Pair,
+    Prefer,
+    Problem,
+    Unplaced,
+    Violation,
+)
+from stowplan.optimizer.bounds.bound import BoundRequest, CostClass
 from stowplan.optimizer.evaluate.evaluation import Evaluator
 
-NAME = "capacity bound"
-"""What results call this bound."""
+
+class CapacityBound:
+    """The capacity bound as one of `stowplan.optimizer.bounds.BOUNDS`."""
+
+    name = "capacity bound"
+    cost = CostClass.CHEAP
+
+    def supports(self, problem: Problem, tier: int) -> bool:
+        """Whether unplaced pods or nodes in use cost something."""
+        return any(isinstance(weighted.term, Unplaced | Open) for weighted in problem.tiers[tier].terms)
+
+    def dominates(self, problem: Problem, tier: int) -> bool:
+        """Never: it reads one capacity at a time."""
+        return False
+
+    def __call__(self, request: BoundRequest) -> int:
+        """Return the bound."""
+        return capacity_bound(request.evaluator, request.tier, request.reached)
 
 
 def capacity_bound(evaluator: Evaluator, tier: int, reached: Sequence[int]) -> int:
-    """Return a lower bound of a tier: what its pods without a node and its nodes in use cost at the very least.
+    """Return a lower bound of a tier: the least cost of its unplaced pods and of its nodes in use.
 
     Parameters
     ----------
     reached
-        Values of the earlier tiers, which must not get worse. Together with the cost of pods without a node, they say
-        how many pods may be left out to save nodes.
+        Values of the earlier tiers, which must not get worse. Together with the cost of unplaced pods, they limit how
+        many pods may be left out to save nodes.
     """
     problem, total = evaluator.problem, 0
     for weighted in problem.tiers[tier].terms:
@@ -35,8 +66,12 @@ def capacity_bound(evaluator: Evaluator, tier: int, reached: Sequence[int]) -> i
                 total += weighted.weight * _least_unplaced(problem, term, _residuals(evaluator))
             case Open() as term if weighted.weight > 0:
                 total += weighted.weight * _least_open(problem, term, reached, _residuals(evaluator))
-            case _:
-                pass
+            case Unplaced() | Open():
+                pass  # a negative weight: never compiled
+            case Violation() | Move() | MovePeak() | Prefer() | NodeCurve() | DomainCurve() | NodeScore() | Pair():
+                pass  # counts 0, which only lowers the bound
+            case term:
+                assert_never(term)
     return total
 
 
@@ -58,20 +93,20 @@ def _least_open(problem: Problem, term: Open, reached: Sequence[int], residuals:
     least = 0
     for demand, residual in residuals:
         away = min(
-            (_most(demand, price, problem.optional, budget) for price, budget in spared),
+            (_most(demand, cost_of_unplaced, problem.optional, budget) for cost_of_unplaced, budget in spared),
             default=int((demand * problem.optional).sum()),
         )
         needed = int((demand * problem.size).sum()) - away
-        # What is saved at most by nodes that stay closed, if those in use are to hold what is needed.
+        # The most that closed nodes can save if those in use are to hold what is needed.
         closed = int(residual.sum()) - needed
         least = max(least, int(cost.sum()) - _most(cost, residual, np.ones_like(cost), max(0, closed)))
     return least
 
 
 def _residuals(evaluator: Evaluator) -> list[tuple[Ints, Ints]]:
-    """Return demands and ``[n]`` room of the capacities that no pod makes room in.
+    """Return ``[c]`` demands and ``[n]`` capacities, where no demand is negative.
 
-    A node that holds too much from the start may go on holding that.
+    A node that is overloaded at the start may stay so.
     """
     return [
         (rule.demand, np.maximum(0, rule.free) + before)

@@ -1,10 +1,10 @@
-"""Nodes and pods that have nothing to do with the others, solved as a whole where that is small.
+"""Small connected components of the graph of kinds and nodes, solved exactly instead of by multipliers.
 
-Kinds of pods and the nodes open to them are a graph. Unless its *components* share a limit, nothing ties them together
-but sums; where they do, its fine does. So each component has a least cost of its own, and multipliers, which let a node
-hold a mixture of its answers, can only be below it. That matters most where few costly nodes wait for few pods: one pod
-stands on one node, and no mixture of nodes is as bad. All that a node of a small component can hold, its *patterns*,
-are listed with their exact costs, and CP-SAT says how many nodes use each.
+Kinds of pods and the nodes open to them are a bipartite graph. Once side constraints are relaxed at their duals, its
+connected *components* are independent, so each has a minimum of its own. The Lagrangian bound, which lets a node mix
+its solutions, can only be below it. The difference matters most where few expensive nodes compete for few pods. All
+that a node of a small component can hold, its *patterns*, are listed with their exact costs, and CP-SAT decides how
+many nodes use each.
 """
 
 from __future__ import annotations
@@ -18,19 +18,17 @@ from stowplan.models.errors import InternalError
 from stowplan.optimizer.bounds.node_programs import Programs
 from stowplan.optimizer.bounds.node_search import costs_of
 from stowplan.optimizer.cpsat.builder import Builder, Linear, Model
-from stowplan.optimizer.cpsat.task import Limits, Task, answer
+from stowplan.optimizer.cpsat.parameters import CpSatParameters
+from stowplan.optimizer.cpsat.task import SolverLimits, Task, answer
 from stowplan.optimizer.deadline import Deadline
 
-LARGEST = 20_000
-"""Patterns of all nodes of a component up to which they are listed."""
-
 LARGEST_NUMBER = 1 << 46
-"""What a component may cost in the units that CP-SAT counts in, which adds such numbers up in 64 bits."""
+"""Largest cost of a component in the units of the model, which CP-SAT adds up in 64 bits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """Programs ``members`` and kinds ``kinds`` that go together: no pod of another kind can stand on these nodes."""
+    """Programs ``members`` and kinds ``kinds``: no pod of another kind can be on these nodes."""
 
     members: Ints
     kinds: Ints
@@ -58,7 +56,7 @@ def components(programs: Programs) -> list[Component]:
 
 
 def separately(programs: Programs, component: Component, multipliers: Ints, bounds: Ints) -> int:
-    """Return what a component costs at least by multipliers, in grains: its nodes, and what its pods earn or wait."""
+    """Return the Lagrangian bound of a component, in scaled units: its nodes, multipliers and unplaced pods."""
     members, kinds = component.members, component.kinds
     waiting = np.minimum(0, programs.unplaced - multipliers)[kinds].tolist()
     each = multipliers[kinds].tolist()
@@ -68,9 +66,15 @@ def separately(programs: Programs, component: Component, multipliers: Ints, boun
     return int(total)
 
 
-def jointly(programs: Programs, component: Component, deadline: Deadline) -> int | None:
-    """Return what a component costs at least as a whole, in grains; ``None`` if it is large or nothing was proven."""
-    patterns = None if deadline.over else _patterns(programs, component)
+def jointly(
+    programs: Programs,
+    component: Component,
+    deadline: Deadline,
+    most_patterns: int,
+    symmetry_variables: int = CpSatParameters().symmetry_variables,
+) -> int | None:
+    """Return the minimum of a component or a bound of it, in scaled units; ``None`` if large or nothing is proven."""
+    patterns = None if deadline.over else _patterns(programs, component, most_patterns)
     if patterns is None or not all(len(each) for each in patterns):
         return None
     costs = [
@@ -81,7 +85,9 @@ def jointly(programs: Programs, component: Component, deadline: Deadline) -> int
     times = programs.times[component.members].tolist()
     extra = [each - low for each, low in zip(costs, least, strict=True)]
     unit = _unit(programs, component, extra)
-    limits = Limits(work=deadline.seconds) if deadline.deterministic else Limits(max(0.1, deadline.remaining))
+    seconds = None if deadline.deterministic else max(0.1, deadline.remaining)
+    work = deadline.seconds if deadline.deterministic else None
+    limits = SolverLimits(seconds, work, symmetry_variables=symmetry_variables)
     try:
         found = answer(Task(_model(programs, component, patterns, extra, unit), limits), deadline.stop.is_set)
     except InternalError:
@@ -91,11 +97,11 @@ def jointly(programs: Programs, component: Component, deadline: Deadline) -> int
     return found.bound * unit + int(sum(low * number for low, number in zip(least, times, strict=True)))
 
 
-def _patterns(programs: Programs, component: Component) -> list[Ints] | None:
-    """Return, for each program, ``[p, i]`` what a node can hold of the component's kinds; ``None`` if it is a lot."""
+def _patterns(programs: Programs, component: Component, most: int) -> list[Ints] | None:
+    """Return, for each program, all ``[p, i]`` patterns of the component's kinds; ``None`` if more than ``most``."""
     found: list[Ints] = []
     for m in component.members.tolist():
-        listed = _held(programs, component, m, LARGEST - sum(map(len, found)))
+        listed = _held(programs, component, m, most - sum(map(len, found)))
         if listed is None:
             return None
         found.append(listed)
@@ -106,7 +112,7 @@ def _held(programs: Programs, component: Component, m: int, most: int) -> Ints |
     tables, kinds = programs.tables, component.kinds
     demand = tables.demand[:, kinds]
     upper = np.minimum(tables.upper[m, kinds], programs.size[kinds])
-    # What the kinds from i on can take off a load, where demands are negative.
+    # By how much the kinds from i on can reduce a load, where demands are negative.
     relief = np.zeros((len(kinds) + 1, len(demand)), dtype=np.int64)
     relief[:-1] = np.cumsum((np.minimum(0, demand) * upper).T[::-1], axis=0)[::-1]
     listed = np.zeros((1, len(kinds)), dtype=np.int64)
@@ -124,7 +130,7 @@ def _held(programs: Programs, component: Component, m: int, most: int) -> Ints |
 
 
 def _unit(programs: Programs, component: Component, extra: list[Ints]) -> int:
-    """Return how many grains make a unit of the model: as many as divide all costs, or more where numbers are large."""
+    """Return the scaled units per unit of the model: their greatest common divisor, or more where costs are large."""
     kinds = component.kinds
     waiting = programs.unplaced[kinds]
     unit = int(np.gcd.reduce(np.concatenate([*extra, waiting]))) or 1
@@ -137,9 +143,9 @@ def _unit(programs: Programs, component: Component, extra: list[Ints]) -> int:
 
 
 def _model(programs: Programs, component: Component, patterns: list[Ints], extra: list[Ints], unit: int) -> Model:
-    """Return the program over patterns. Costs are rounded down to whole units, which can only lower it."""
+    """Return the integer program over patterns. Costs are rounded down to whole units, which can only lower it."""
     builder, total = Builder(), Linear()
-    standing = [Linear() for _ in component.kinds]
+    placed = [Linear() for _ in component.kinds]
     for listed, costs, number in zip(patterns, extra, programs.times[component.members].tolist(), strict=True):
         hints = np.zeros(len(listed), dtype=np.int64)
         hints[0] = number
@@ -147,9 +153,9 @@ def _model(programs: Programs, component: Component, patterns: list[Ints], extra
         builder.equal(Linear(uses, [1] * len(uses)), number)
         for use, pattern, cost in zip(uses, listed.tolist(), costs.tolist(), strict=True):
             total.add(use, cost // unit)
-            for here, pods in zip(standing, pattern, strict=True):
+            for here, pods in zip(placed, pattern, strict=True):
                 here.add(use, pods)
-    for k, here in zip(component.kinds.tolist(), standing, strict=True):
+    for k, here in zip(component.kinds.tolist(), placed, strict=True):
         waits = builder.var(0, int(programs.optional[k]), int(programs.optional[k]))
         total.add(waits, int(programs.unplaced[k]) // unit)
         builder.equal(here.plus(waits, 1), int(programs.size[k]))

@@ -1,18 +1,18 @@
-"""Multipliers from the linear relaxation of node programs, by an interior point method made for their structure.
+"""Multipliers from the linear relaxation of the node programs, by an interior point method for their structure.
 
-Without the demand for whole pods, the programs of `stowplan.optimizer.bounds.node_programs` and what ties them together
-are one linear program. Every kind on a node is two *pieces* of constant cost, pods that stay and pods that come; every
-stretch between two corners of a curve is a piece; and so are the pods of a kind that wait, and the share of a node that
-is closed, where an open node costs something: it takes up that share of the room below each wall.
+Without integrality, the programs of `stowplan.optimizer.bounds.node_programs` and their linking constraints are one
+linear program. Every kind on a node is two *pieces* of constant cost, pods that stay and pods that arrive; every
+segment between two breakpoints of a curve is a piece; and so are the unplaced pods of a kind, and the closed fraction
+of a node whose opening costs something: it takes up that fraction of each capacity.
 
     min cost·x    0 ≤ x ≤ length
     Σ_k demand[r,k]·x[m,k] + room[m,r]·closed[m] − Σ_j x[m,r,j] = floor[m,r] − base[m,r]
-                                                                     for every row of every node    (price)
-    Σ_m x[m,k] + waiting[k] = size[k]                                for every kind                 (multiplier)
-    what moves, pods that wait and open nodes cost + slack[e] = most[e]    for every limit          (minus a fine)
+                                                                     for every row of every node   (load dual)
+    Σ_m x[m,k] + unplaced[k] = size[k]                               for every kind                (multiplier)
+    moves, unplaced pods and open nodes + slack[e] = most[e]         for every side constraint     (minus a side dual)
 
 This is the predictor–corrector method of Mehrotra (1992). The normal equations have one small block for each node and
-a dense border with a row for each kind, so a step costs nodes × kinds, whatever the number of corners.
+a dense border with a row for each kind, so a step costs nodes × kinds², whatever the number of breakpoints.
 """
 
 from __future__ import annotations
@@ -24,16 +24,8 @@ import numpy as np
 from stowplan.models.arrays import Floats, Ints
 from stowplan.models.problem import FAR
 from stowplan.optimizer.bounds.node_programs import Programs
+from stowplan.optimizer.bounds.parameters import BoundParameters
 from stowplan.optimizer.deadline import Deadline
-
-STEPS = 120
-"""Steps at most; the method needs thirty to eighty."""
-
-CLOSE = 1e-5
-"""Relative distance between the values of primal and dual at which the program is solved."""
-
-BACK = 0.995
-"""Share of the way to the boundary that a step may go."""
 
 RIDGE, TINY = 1e-10, 1e-14
 """Relative and absolute addition to the diagonals of the normal equations."""
@@ -41,16 +33,16 @@ RIDGE, TINY = 1e-10, 1e-14
 
 @dataclass(frozen=True, slots=True)
 class Dual:
-    """Multipliers and prices, in grains.
+    """Duals of the linear relaxation, in scaled units.
 
     Parameters
     ----------
     multipliers
-        ``[k]`` what a pod of the kind earns by standing on a node.
+        ``[k]`` of the linking equation of each kind.
     load_duals
-        ``[m, r]`` of each node's loads.
+        ``[m, r]`` of the loads of each node.
     side_duals
-        ``[e]`` for each unit that a limit is used.
+        ``[e]`` of the side constraints.
     """
 
     multipliers: Floats
@@ -58,22 +50,24 @@ class Dual:
     side_duals: Floats
 
 
-def linear_dual(programs: Programs, deadline: Deadline) -> Dual:
-    """Return multipliers and prices that are optimal for the linear relaxation, or as good as time allows."""
-    return RelaxedPrograms(programs).solve(CLOSE, deadline)
+def linear_dual(programs: Programs, deadline: Deadline, parameters: BoundParameters | None = None) -> Dual:
+    """Return an optimal dual of the linear relaxation, or one as good as time allows."""
+    parameters = parameters or BoundParameters()
+    return RelaxedPrograms(programs, parameters).solve(parameters.closeness[-1], deadline)
 
 
 class RelaxedPrograms:
-    """The linear relaxation, solved step by step: it can be left and taken up again."""
+    """The linear relaxation, solved step by step: solving can be interrupted and continued."""
 
-    def __init__(self, programs: Programs) -> None:
-        self._method = _Method(programs)
+    def __init__(self, programs: Programs, parameters: BoundParameters) -> None:
+        self.parameters = parameters
+        self._method = _Method(programs, parameters.step_share)
         self._steps = 0
 
     def solve(self, close: float, deadline: Deadline) -> Dual:
-        """Go on until primal and dual are relatively ``close``, and return the dual."""
+        """Continue until the relative gap of primal and dual is ``close``, and return the dual."""
         method = self._method
-        while self._steps < STEPS and not deadline.over and method.step(close):
+        while self._steps < self.parameters.interior_steps and not deadline.over and method.step(close):
             self._steps += 1
         multipliers, side_duals = method.multipliers[: method.kinds], -method.multipliers[method.kinds :]
         return Dual(
@@ -84,14 +78,15 @@ class RelaxedPrograms:
 
 
 class _Method:
-    """The iterate. Loads are counted in typical pods, costs in the dearest pod.
+    """The iterate. Loads are in units of typical pods, costs in units of the most expensive pod.
 
-    Every piece belongs to a group ``at``: pods that come (node, kind), those that stay (node, kind), rows (node, row),
-    kinds of pods that wait together with the slacks of the limits, closed nodes. The pieces of a group have the same
-    coefficients. *Links* are what ties the nodes together: kinds, then limits.
+    Every piece belongs to a group ``at``: pods that arrive (node, kind), those that stay (node, kind), rows (node,
+    row), unplaced pods of a kind together with the slacks of the side constraints, closed nodes. The pieces of a group
+    have the same coefficients. *Links* are the linking constraints: kinds, then side constraints.
     """
 
-    def __init__(self, programs: Programs) -> None:
+    def __init__(self, programs: Programs, step_share: float) -> None:
+        self.step_share = step_share
         tables = programs.tables
         self.nodes, self.kinds = tables.upper.shape
         self.rows = len(tables.demand)
@@ -104,7 +99,7 @@ class _Method:
         self.lift = (tables.floor - tables.base) / self.typical * times
         limits = programs.limits
         self.unit = np.maximum(1.0, np.max(np.hstack([limits.move, limits.unplaced, limits.opening.T]), axis=1))
-        # What a pod that stays, one that waits and a closed node mean for the links.
+        # Coefficients of a pod that stays, an unplaced one and a closed node in the links.
         moving = (limits.move / self.unit[:, None]).T
         waiting = np.vstack([(limits.unplaced / self.unit[:, None]).T, np.eye(len(self.unit))])
         self.stays = np.hstack([np.eye(self.kinds), -moving])
@@ -114,7 +109,7 @@ class _Method:
         self.links = self.kinds + len(self.unit)
         spent = programs.times @ (tables.start @ moving - closes)
         self.total = np.concatenate([programs.size, limits.most / self.unit - spent])
-        # Where a load costs nothing below its wall, a closed node has no room. Curves would need more than this.
+        # Where a load has no cost below its capacity, a closed node has none. Curves would need more than this.
         flat = (tables.pieces == 1) & (tables.slope[:, 0] == 0)
         self.residual = np.where(flat[tables.curve], tables.capacity - tables.base, 0) / self.typical
         self._pieces(programs, times)
@@ -137,7 +132,7 @@ class _Method:
         cost = [linear[here] - tables.move[here % self.kinds], linear[there]]
         behind = 2 * pairs
         for r in range(self.rows):
-            node, width, slope = _stretches(programs, r)
+            node, width, slope = _segments(programs, r)
             at.append(behind + node * self.rows + r)
             length.append(width * times[node, 0] / self.typical[r])
             cost.append(slope * self.typical[r])
@@ -162,14 +157,14 @@ class _Method:
         self.cost: Floats = costs / self.highest
 
     def step(self, close: float) -> bool:
-        """Take one step, unless primal and dual are that close; say whether another is worth it."""
+        """Take one step, unless primal and dual are that close; return whether another is worth it."""
         load, link = self.left_side(self.used)
         over = self.lift - load, self.total - link
-        rest = self.cost - self.pull(self.load_duals, self.multipliers) - self.low + self.high
+        rest = self.cost - self.transposed(self.load_duals, self.multipliers) - self.low + self.high
         below, above = self.used * self.low, self.left * self.high
         primal = float(self.cost @ self.used)
         dual = float(self.multipliers @ self.total - (self.load_duals * self.lift).sum() - self.length @ self.high)
-        # Nothing else is asked of the primal: it only tells how much better the dual could get.
+        # The primal is needed for nothing else: it only bounds the dual.
         if len(self.at) == 0 or abs(primal - dual) <= close * max(1e-9, abs(primal + self.constant)):
             return False
         mean = float(below.sum() + above.sum()) / (2 * len(self.at))
@@ -178,15 +173,16 @@ class _Method:
             normal = _Normal(self, weight)
         except np.linalg.LinAlgError:
             return False
-        aim = normal.direction(over, rest, -below, -above)
-        primal_length, dual_length = self._lengths(aim, 1.0)
+        predictor = normal.direction(over, rest, -below, -above)
+        primal_length, dual_length = self._lengths(predictor, 1.0)
         ahead = float(
-            (self.used + primal_length * aim.used) @ (self.low + dual_length * aim.low)
-            + (self.left - primal_length * aim.used) @ (self.high + dual_length * aim.high)
+            (self.used + primal_length * predictor.used) @ (self.low + dual_length * predictor.low)
+            + (self.left - primal_length * predictor.used) @ (self.high + dual_length * predictor.high)
         ) / (2 * len(self.at))
         target = mean * (ahead / mean) ** 3
-        move = normal.direction(over, rest, target - below - aim.used * aim.low, target - above + aim.used * aim.high)
-        primal_length, dual_length = self._lengths(move, BACK)
+        cross_low, cross_high = predictor.used * predictor.low, predictor.used * predictor.high
+        move = normal.direction(over, rest, target - below - cross_low, target - above + cross_high)
+        primal_length, dual_length = self._lengths(move, self.step_share)
         if not np.isfinite(primal_length + dual_length) or max(primal_length, dual_length) < 1e-6:
             return False
         self.used += primal_length * move.used
@@ -198,12 +194,12 @@ class _Method:
         return True
 
     def groups(self, pieces: Floats) -> tuple[Floats, Floats, Floats, Floats, Floats]:
-        """Add pieces up by groups.
+        """Sum pieces by groups.
 
         Returns
         -------
         tuple
-            Pods that come and that stay ``[m, k]``, loads ``[m, r]``, who waits and what is slack ``[k + e]``, closed
+            Pods that arrive and that stay ``[m, k]``, loads ``[m, r]``, unplaced pods and slacks ``[k + e]``, closed
             nodes ``[m]``.
         """
         pairs, rows = self.nodes * self.kinds, self.nodes * self.rows
@@ -215,14 +211,14 @@ class _Method:
         return come.reshape(shape), stay.reshape(shape), loads.reshape(self.nodes, -1), waiting, closed
 
     def left_side(self, pieces: Floats) -> tuple[Floats, Floats]:
-        """Return what pieces add up to in the rows ``[m, r]`` and the links ``[k + e]``."""
+        """Return the left-hand sides of the rows ``[m, r]`` and the links ``[k + e]``."""
         come, stay, loads, waiting, closed = self.groups(pieces)
         link = stay.sum(axis=0) @ self.stays + waiting @ self.waits + closed @ self.link_of_closed
         link[: self.kinds] += come.sum(axis=0)
         return (come + stay) @ self.demand.T + closed[:, None] * self.residual - loads, link
 
-    def pull(self, load_duals: Floats, multipliers: Floats) -> Floats:
-        """Return what each piece earns by the links, less what it pays for load."""
+    def transposed(self, load_duals: Floats, multipliers: Floats) -> Floats:
+        """Return the product of the transposed constraint matrix with the duals, for each piece."""
         load = load_duals @ self.demand
         parts = (
             multipliers[: self.kinds] - load,
@@ -234,7 +230,7 @@ class _Method:
         return np.concatenate([part.reshape(-1) for part in parts])[self.at]
 
     def _lengths(self, step: _Step, share: float) -> tuple[float, float]:
-        """Return how far the primal and the dual may go along a step."""
+        """Return the step lengths of primal and dual, as shares of the way to the boundary."""
         primal = max(float(np.max(-step.used / self.used)), float(np.max(step.used / self.left)))
         dual = max(float(np.max(-step.low / self.low)), float(np.max(-step.high / self.high)))
         return min(1.0, share / max(primal, 1e-12)), min(1.0, share / max(dual, 1e-12))
@@ -279,7 +275,7 @@ class _Normal:
         self.border[each, each] = self.border[each, each] * (1 + RIDGE) + TINY
 
     def direction(self, over: tuple[Floats, Floats], rest: Floats, below: Floats, above: Floats) -> _Step:
-        """Solve for a step that meets the constraints and moves the products of both ends by given amounts."""
+        """Return the Newton direction for given residuals of constraints and complementarity."""
         method = self.method
         push = self.weight * (below / method.used - above / method.left - rest)
         load, link = method.left_side(push)
@@ -288,14 +284,14 @@ class _Normal:
         multipliers = np.linalg.solve(self.border, by_link - np.einsum("mrl,mr->l", self.reach, half))
         rest_of_node = (half - self.reach @ multipliers)[:, :, None]
         load_duals = -np.matmul(np.swapaxes(self.inverse, 1, 2), rest_of_node)[:, :, 0]
-        used = push + self.weight * method.pull(load_duals, multipliers)
+        used = push + self.weight * method.transposed(load_duals, multipliers)
         low = (below - method.low * used) / method.used
         high = (above + method.high * used) / method.left
         return _Step(used, low, high, multipliers, load_duals)
 
 
-def _stretches(programs: Programs, r: int) -> tuple[Ints, Ints, Ints]:
-    """Return node, length and slope of each stretch between two corners of the curves of one row, within reach."""
+def _segments(programs: Programs, r: int) -> tuple[Ints, Ints, Ints]:
+    """Return node, length and slope of each reachable segment between two breakpoints of the curves of one row."""
     tables = programs.tables
     curve, (low, high) = tables.curve[:, r], (tables.floor[:, r, None], tables.capacity[:, r, None])
     begin = tables.first[curve]
@@ -307,7 +303,7 @@ def _stretches(programs: Programs, r: int) -> tuple[Ints, Ints, Ints]:
 
 
 def _constant(programs: Programs) -> float:
-    """Return what the nodes cost with no load at all and everybody gone."""
+    """Return the cost of all nodes open, at their least loads, with all pods of the start gone."""
     tables = programs.tables
     total = float(programs.times @ (tables.start @ tables.move + tables.opening)) + programs.constant
     for r in range(tables.curve.shape[1]):

@@ -1,10 +1,10 @@
-"""Lower bounds by taking the nodes apart: every node answers to prices by itself, in whole pods.
+"""The Lagrangian bound: linking equations are relaxed with multipliers, and every node is solved by itself.
 
-The equations that tie nodes together, ``Σ_n y[k,n] + u[k] = size[k]``, are moved into the objective with a multiplier
-for each kind of pods (Lagrangian relaxation). What remains falls into one small program for each node. For any
-multipliers the sum of the nodes' minima is a lower bound, so nothing that is inexact in finding them can make the bound
-wrong; it is evaluated in whole numbers. Good multipliers come from the linear relaxation. Small groups of nodes that
-have nothing to do with the others are solved as a whole.
+The linking equations ``Σ_n y[k,n] + u[k] = size[k]`` are moved into the objective with a multiplier for each kind of
+pods (Lagrangian relaxation; A. Geoffrion, 1974). What remains decomposes into one small integer program for each node.
+For any multipliers the sum of the nodes' minima is a lower bound, so nothing inexact in finding them can make the bound
+wrong; it is evaluated in integers. Good multipliers come from the linear relaxation. Small connected components of
+kinds and nodes are solved exactly.
 """
 
 from __future__ import annotations
@@ -17,39 +17,43 @@ from numpy.typing import NDArray
 
 from stowplan.models.arrays import Ints
 from stowplan.models.problem import MovePeak, NodeCurve, Prefer, Problem
+from stowplan.optimizer.bounds.bound import BoundRequest, CostClass
 from stowplan.optimizer.bounds.components import Component, components, jointly, separately
-from stowplan.optimizer.bounds.interior_point import CLOSE, Dual, RelaxedPrograms
-from stowplan.optimizer.bounds.node_programs import LARGEST_NUMBER, Programs, node_programs
+from stowplan.optimizer.bounds.interior_point import Dual, RelaxedPrograms
+from stowplan.optimizer.bounds.node_programs import LARGEST_NUMBER, Programs, node_programs, separable_terms
 from stowplan.optimizer.bounds.node_search import search_nodes
+from stowplan.optimizer.bounds.parameters import BoundParameters
+from stowplan.optimizer.cpsat.parameters import CpSatParameters
 from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.evaluate.evaluation import Evaluator
 
-NAME = "Lagrangian relaxation"
-"""What results call this bound."""
 
-LARGEST = 4_000_000
-"""Kinds times nodes above which this is not tried."""
+class LagrangianBound:
+    """The Lagrangian bound as one of `stowplan.optimizer.bounds.BOUNDS`."""
 
-KINDS = 2_000
-"""Kinds of pods above which this is not tried: a step towards multipliers solves dense equations over them."""
+    name = "Lagrangian relaxation"
+    cost = CostClass.EXPENSIVE
 
-CLOSENESS = (5e-3, CLOSE)
-"""How close to solved the linear relaxation is when its multipliers are tried.
+    def supports(self, problem: Problem, tier: int) -> bool:
+        """Whether a term is a sum over nodes."""
+        return bool(separable_terms(problem.tiers[tier]))
 
-Those of the middle of the optimal face often do better in whole pods than those of a corner, and are had earlier.
-"""
+    def dominates(self, problem: Problem, tier: int) -> bool:
+        """Whether the linear relaxation cannot be better."""
+        return reads_all(problem, tier)
 
-FIRST_BUDGET, LAST_BUDGET = 2_000, 20_000
-"""Choices that the search of one node may look into, for every multipliers tried, and then for the best."""
-
-RAY_TRIALS, FIRST_RAY_STEP = 8, 0.1
-"""Trials along the ray of all multipliers, and by how much the first one is longer."""
-
-SHARE = 0.25
-"""Share of the time that is left for solving components as a whole."""
-
-CHUNK = 16
-"""Nodes between two looks at the clock."""
+    def __call__(self, request: BoundRequest) -> int | None:
+        """Return the bound."""
+        return lagrangian_bound(
+            request.evaluator,
+            request.upper,
+            request.tier,
+            request.reached,
+            request.deadline,
+            request.value,
+            request.parameters,
+            request.cpsat.symmetry_variables,
+        )
 
 
 def lagrangian_bound(
@@ -59,6 +63,8 @@ def lagrangian_bound(
     reached: Sequence[int],
     deadline: Deadline,
     value: int | None = None,
+    parameters: BoundParameters | None = None,
+    symmetry_variables: int = CpSatParameters().symmetry_variables,
 ) -> int | None:
     """Return a lower bound of one tier, or ``None`` if none was found.
 
@@ -71,29 +77,30 @@ def lagrangian_bound(
     value
         A value of this tier that is known to be reachable: a bound that meets it ends the search.
     """
-    programs = node_programs(evaluator, upper, tier, reached, LARGEST, KINDS)
+    chosen = parameters or BoundParameters()
+    programs = node_programs(evaluator, upper, tier, reached, chosen.lagrangian_variables, chosen.lagrangian_kinds)
     if programs is None or deadline.over:
         return None
-    linear = RelaxedPrograms(programs)
+    relaxed = RelaxedPrograms(programs, chosen)
     best: LagrangianDual | None = None
-    for close in CLOSENESS:
-        lagrangian = LagrangianDual(programs, linear.solve(close, deadline.share(0.5)))
-        lagrangian.search(FIRST_BUDGET, deadline)
-        lagrangian = scaled_dual(lagrangian, deadline)
+    for close in chosen.closeness:
+        lagrangian = LagrangianDual(programs, relaxed.solve(close, deadline.share(0.5)))
+        lagrangian.search(chosen.first_budget, deadline, chosen.chunk)
+        lagrangian = scaled_dual(lagrangian, deadline, chosen)
         if best is None or lagrangian.worth > best.worth:
             best = lagrangian
         if deadline.over or (value is not None and best.bound >= value):
             return best.bound
     assert best is not None
-    best.join(deadline)
+    best.solve_components(deadline, chosen, symmetry_variables)
     if value is not None and best.bound >= value:
         return best.bound
-    best.search(LAST_BUDGET, deadline)
+    best.search(chosen.last_budget, deadline, chosen.chunk)
     return best.bound
 
 
 def reads_all(problem: Problem, tier: int) -> bool:
-    """Whether the relaxation reads nothing of a tier that is not read here, so that it cannot bound it better."""
+    """Whether the linear relaxation reads nothing of a tier that is not read here, so that it cannot be better."""
     this = [weighted.term for weighted in problem.tiers[tier].terms]
     earlier = [weighted.term for before in problem.tiers[:tier] for weighted in before.terms]
     return not any(isinstance(term, MovePeak) for term in this) and not any(
@@ -102,7 +109,7 @@ def reads_all(problem: Problem, tier: int) -> bool:
 
 
 class LagrangianDual:
-    """Multipliers and prices, and what the nodes answer to them. At first, prices alone give the bound."""
+    """The Lagrangian dual function at some multipliers; before nodes are searched, load duals bound them."""
 
     def __init__(self, programs: Programs, dual: Dual) -> None:
         self.unpenalized, self.dual = programs, dual = fitted(programs, dual)
@@ -116,7 +123,7 @@ class LagrangianDual:
 
     @property
     def total(self) -> int:
-        """What nodes and waiting pods cost at least, in grains."""
+        """The bound, in scaled units."""
         gained = sum(
             max(0, cost - separately(self.programs, component, self.multipliers, self.bounds))
             for component, cost in self.whole
@@ -125,25 +132,31 @@ class LagrangianDual:
 
     @property
     def worth(self) -> Fraction:
-        """The bound in units of the tier, not rounded, by which multipliers compare though their grains differ."""
+        """The bound in units of the tier, not rounded: multipliers on different scales compare by it."""
         return Fraction(self.total, self.programs.scale)
 
     @property
     def bound(self) -> int:
-        """What no legal placement can be below, in units of the tier."""
+        """The bound in units of the tier, rounded up."""
         return max(0, -(-self.total // self.programs.scale))
 
-    def search(self, budget: int, deadline: Deadline) -> None:
-        """Search every node, as long as there is time; ``budget`` limits the choices looked into for one."""
-        for begin in range(0, len(self.bounds), CHUNK):
+    def search(self, budget: int, deadline: Deadline, chunk: int = BoundParameters().chunk) -> None:
+        """Search every node, as long as there is time; ``budget`` limits the branching decisions for one node."""
+        for begin in range(0, len(self.bounds), chunk):
             if deadline.over:
                 break
-            self._search(budget, begin, min(len(self.bounds), begin + CHUNK))
+            self._search(budget, begin, min(len(self.bounds), begin + chunk))
 
-    def join(self, deadline: Deadline) -> None:
-        """Solve components as a whole, as far as they are small and time allows."""
+    def solve_components(self, deadline: Deadline, parameters: BoundParameters, symmetry_variables: int) -> None:
+        """Solve connected components exactly, as far as they are small and time allows."""
         for component in components(self.programs):
-            cost = jointly(self.programs, component, deadline.share(SHARE))
+            cost = jointly(
+                self.programs,
+                component,
+                deadline.share(parameters.component_share),
+                parameters.component_patterns,
+                symmetry_variables,
+            )
             if cost is not None:
                 self.whole.append((component, cost))
 
@@ -161,24 +174,24 @@ class LagrangianDual:
         )
 
 
-def scaled_dual(lagrangian: LagrangianDual, deadline: Deadline) -> LagrangianDual:
-    """Return what is best along the ray of all multipliers and prices: whole pods leave room that fractions fill.
+def scaled_dual(lagrangian: LagrangianDual, deadline: Deadline, parameters: BoundParameters) -> LagrangianDual:
+    """Return the best dual on the ray of scaled multipliers, by a line search.
 
-    Where nodes or waiting pods cost something, a node full of whole pods earns less than its linear program says, so
-    all can earn more before it pays to open one node more.
+    Where nodes or unplaced pods cost something, a node full of whole pods gains less than its linear program says, so
+    larger multipliers are needed before it pays to open one more node.
     """
     best, programs = lagrangian, lagrangian.unpenalized
     if not programs.tables.opening.any() and not programs.unplaced.any():
         return best
-    dual, factor, step = lagrangian.dual, 1.0, FIRST_RAY_STEP
-    for _ in range(RAY_TRIALS):
+    dual, factor, step = lagrangian.dual, 1.0, parameters.first_ray_step
+    for _ in range(parameters.ray_trials):
         if deadline.over:
             break
         longer = factor + step
         trial = LagrangianDual(
             programs, Dual(dual.multipliers * longer, dual.load_duals * longer, dual.side_duals * longer)
         )
-        trial.search(FIRST_BUDGET, deadline)
+        trial.search(parameters.first_budget, deadline, parameters.chunk)
         if trial.worth > best.worth:
             best, factor, step = trial, longer, 2 * step
         else:
@@ -187,7 +200,7 @@ def scaled_dual(lagrangian: LagrangianDual, deadline: Deadline) -> LagrangianDua
 
 
 def total(programs: Programs, multipliers: Ints, bounds: Ints) -> int:
-    """Add up what nodes and waiting pods cost at least, in grains. No sum here can overflow."""
+    """Return the Lagrangian dual function, in scaled units. Python integers cannot overflow."""
     waiting = np.minimum(0, programs.unplaced - multipliers).tolist()
     total = programs.constant
     total += sum(count * bound for count, bound in zip(programs.times.tolist(), bounds.tolist(), strict=True))
@@ -205,9 +218,9 @@ def typical_loads(programs: Programs) -> Ints:
 
 
 def fitted(programs: Programs, dual: Dual) -> tuple[Programs, Dual]:
-    """Return programs and a dual in grains so large that none of its numbers has to be cut, as far as they can be.
+    """Return programs and a dual on a scale so coarse that no dual has to be clipped, as far as possible.
 
-    Where a limit leaves next to no choice, its fine and all that it drives can be far above what anything costs.
+    Where a side constraint leaves next to no choice, its dual and others that it affects can be far above all costs.
     """
     multipliers, load_duals, side_duals = largest(programs)
     with np.errstate(invalid="ignore", over="ignore"):
@@ -226,7 +239,7 @@ def fitted(programs: Programs, dual: Dual) -> tuple[Programs, Dual]:
 
 
 def largest(programs: Programs) -> tuple[int, Ints, Ints]:
-    """Return the largest multipliers, prices ``[r]`` and fines ``[e]`` with which no product can overflow."""
+    """Return the largest multipliers, load duals ``[r]`` and side duals ``[e]`` with which no product can overflow."""
     tables, limits = programs.tables, programs.limits
     pods = max(1, int(tables.upper.sum(axis=1).max(initial=1)))
     reach = np.maximum(np.abs(tables.floor), np.abs(tables.capacity)).max(axis=0, initial=1)
@@ -236,13 +249,13 @@ def largest(programs: Programs) -> tuple[int, Ints, Ints]:
 
 
 def side_duals(programs: Programs, dual: Dual) -> Ints:
-    """``[e]`` the fines in whole grains, kept where no product can overflow."""
+    """``[e]`` the side duals as scaled integers, clipped so that no product can overflow."""
     kept: Ints = np.rint(np.clip(np.nan_to_num(dual.side_duals), 0, largest(programs)[2])).astype(np.int64)
     return kept
 
 
 def whole(programs: Programs, dual: Dual) -> tuple[Ints, Ints]:
-    """Round multipliers ``[k]`` and prices ``[m, r]`` to whole grains, kept where no product can overflow."""
+    """Round multipliers ``[k]`` and load duals ``[m, r]`` to integers, clipped so that no product can overflow."""
     most, highest, _ = largest(programs)
     multipliers = np.clip(np.nan_to_num(dual.multipliers), -most, most)
     load_duals = np.clip(np.nan_to_num(dual.load_duals), -highest, highest)

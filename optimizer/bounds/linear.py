@@ -1,18 +1,23 @@
-"""Lower bounds from a linear relaxation over classes and groups of like nodes.
+"""Lower bounds from a linear relaxation over kinds of classes and groups of nodes.
 
-Nodes that every class and every term of the tier sees alike are pooled: their capacities are added up, and a convex
-curve of each node's load is replaced by the same curve of the average load (Jensen's inequality), so the relaxation
-can only be lower. Rules about company are left out, which can only lower it further.
+Nodes that look the same to every class and every term are aggregated: their capacities are summed, and a convex curve
+of each node's load is replaced by the same curve of the average load (Jensen's inequality), so the relaxation can only
+be lower. Rules between pods are left out, which can only lower it further.
 
-HiGHS finds the prices of the rows; what they prove is worked out in whole numbers, so that it does not rest on its
-tolerances.
+What the relaxation reads of a term or rule is said once, in `reading_of_term` and `reading_of_rule`: its cost or its
+rows, together with the arrays by which nodes must not be mixed. Kinds and groups follow from the same readings, so a
+term that has a cost here cannot be forgotten where classes and nodes are aggregated.
+
+HiGHS computes the duals of the rows; the bound that they prove is evaluated in integers, so it does not depend on its
+tolerances (A. Neumaier and O. Shcherbina, "Safe bounds in linear and mixed-integer programming", 2004).
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, assert_never
 
 import numpy as np
 import pulp
@@ -21,37 +26,50 @@ from numpy.typing import NDArray
 from stowplan.models.arrays import Ints
 from stowplan.models.problem import (
     FAR,
+    Allow,
+    AtMost,
+    Attract,
     Capacity,
     Devices,
+    Distinct,
+    DomainCurve,
     Move,
     MoveBudget,
     MovePeak,
     NodeCurve,
+    NodeScore,
+    Occupy,
     Open,
+    Pair,
     Prefer,
     Problem,
+    Repel,
     Rule,
+    Spread,
+    Term,
     Tier,
     Unplaced,
+    Violation,
     refine,
 )
+from stowplan.optimizer.bounds.bound import BoundRequest, CostClass
+from stowplan.optimizer.bounds.parameters import BoundParameters
 from stowplan.optimizer.evaluate.evaluation import Evaluator
 
-NAME = "linear relaxation"
-"""What results call this bound."""
-
-FINE = 20_000
-"""Variables up to which every node is a group of its own."""
-
-LARGEST = 60_000
-"""Variables above which the relaxation takes longer than it is worth."""
+UNLIMITED = 1e6
+"""Seconds that never run out, where the result must not depend on the clock."""
 
 FRACTION = 40
-"""Bits after the binary point to which prices are rounded."""
+"""Bits after the binary point to which duals are rounded."""
 
 
 def linear_bound(
-    evaluator: Evaluator, upper: NDArray[np.int32], tier: int, reached: Sequence[int], seconds: float
+    evaluator: Evaluator,
+    upper: NDArray[np.int32],
+    tier: int,
+    reached: Sequence[int],
+    seconds: float,
+    parameters: BoundParameters | None = None,
 ) -> int | None:
     """Return a lower bound of one tier, or ``None`` if none was proven in time.
 
@@ -64,17 +82,40 @@ def linear_bound(
     """
     problem = evaluator.problem
     tiers = problem.tiers[: tier + 1]
-    kind = _kinds(problem, tiers, upper)
-    group = _groups(problem, tiers, upper, kind)
-    if (int(kind.max(initial=0)) + 1) * (int(group.max(initial=0)) + 1) > LARGEST:
+    chosen = parameters or BoundParameters()
+    kind = kinds_of(problem, tiers, upper)
+    group = groups_of(tiers, upper, kind, chosen.linear_fine)
+    if (int(kind.max(initial=0)) + 1) * (int(group.max(initial=0)) + 1) > chosen.linear_largest:
         return None
-    model = _Relaxation(evaluator, upper, kind, group)
+    model = Relaxation(evaluator, upper, kind, group)
     for earlier, value in zip(tiers, reached, strict=False):
         model.limit(earlier, value)
     return model.minimize(tiers[-1], seconds)
 
 
-class _Relaxation:
+class LinearBound:
+    """The linear relaxation as one of `stowplan.optimizer.bounds.BOUNDS`."""
+
+    name = "linear relaxation"
+    cost = CostClass.EXPENSIVE
+
+    def supports(self, problem: Problem, tier: int) -> bool:
+        """Whether it reads any term of the tier."""
+        return any(reading_of_term(weighted.term) is not None for weighted in problem.tiers[tier].terms)
+
+    def dominates(self, problem: Problem, tier: int) -> bool:
+        """Always: it is the last one."""
+        return True
+
+    def __call__(self, request: BoundRequest) -> int | None:
+        """Return the bound."""
+        seconds = UNLIMITED if request.deadline.deterministic else request.deadline.remaining
+        return linear_bound(
+            request.evaluator, request.upper, request.tier, request.reached, seconds, request.parameters
+        )
+
+
+class Relaxation:
     """The linear program over kinds of classes and groups of nodes.
 
     Parameters
@@ -91,26 +132,24 @@ class _Relaxation:
         _, self.representative = np.unique(kind, return_index=True)
         self.lp = pulp.LpProblem("relaxation", pulp.LpMinimize)
         self.most: dict[pulp.LpVariable, int] = {}
-        surrogate = self._pool(self._merge(upper))
-        self.y = {(k, g): self._var(int(surrogate[k, g])) for k, g in _pairs(surrogate)}
+        aggregated = self._pool(self._merge(upper))
+        self.y = {(k, g): self._var(int(aggregated[k, g])) for k, g in _pairs(aggregated)}
         self.unplaced = [self._var(int(optional)) for optional in self._merge(problem.optional)]
         for k, size in enumerate(self._merge(problem.size).tolist()):
             here = [self.y[k, g] for g in range(self.groups) if (k, g) in self.y]
             self.lp += pulp.lpSum(here) + self.unplaced[k] == size
         self.start = self._pool(self._merge(problem.start.table(*problem.shape)))
         self._leaving: dict[tuple[int, int], pulp.LpVariable] = {}
-        # What a node can hold: its room, and what it is overcommitted by at the start, which it may stay.
-        self.residuals = [
-            residual
-            for rule, before in zip(problem.rules, evaluator.start_violations, strict=True)
-            for residual in _residuals(rule, before)
-        ]
-        for demand, residual in self.residuals:
-            for g, pooled_room in enumerate(self._pool(residual).tolist()):
-                self.lp += self._load(demand, g) <= pooled_room
-        for rule in problem.rules:
-            if isinstance(rule, MoveBudget):
-                self.lp += pulp.lpSum(self._leavers()) <= rule.limit
+        self.capacities: list[tuple[Ints, Ints]] = []
+        for rule, before in zip(problem.rules, evaluator.start_violations, strict=True):
+            reading = reading_of_rule(rule, before)
+            if reading is not None:
+                self.capacities += reading.capacities
+                if reading.most_moves is not None:
+                    self.lp += pulp.lpSum(self.leavers()) <= reading.most_moves
+        for demand, capacity in self.capacities:
+            for g, total in enumerate(self._pool(capacity).tolist()):
+                self.lp += self._load(demand, g) <= total
 
     def limit(self, tier: Tier, value: int) -> None:
         """Keep an earlier tier at its value."""
@@ -132,9 +171,9 @@ class _Relaxation:
             return None
 
     def _proven(self) -> int:
-        """Return what the prices of the rows prove, exactly, however far they are off.
+        """Return the bound that the duals of the rows prove, exactly, however inaccurate they are.
 
-        For prices ``π`` of the right signs, ``c·x ≥ π·b + (c − πA)·x``, and each variable is between 0 and its most.
+        For duals ``π`` of the right signs, ``c·x ≥ π·b + (c − πA)·x``, and each variable is between 0 and its maximum.
 
         Raises
         ------
@@ -169,22 +208,22 @@ class _Relaxation:
 
     def _pool(self, per_node: Ints) -> Ints:
         """Add up ``[…, n]`` over the nodes of each group."""
-        surrogate = np.zeros((*per_node.shape[:-1], self.groups), dtype=np.int64)
+        total = np.zeros((*per_node.shape[:-1], self.groups), dtype=np.int64)
         for n, g in enumerate(self.group.tolist()):
-            surrogate[..., g] += per_node[..., n]
-        return surrogate
+            total[..., g] += per_node[..., n]
+        return total
 
     def _load(self, demand: Ints, g: int) -> pulp.LpAffineExpression:
         amounts = demand[self.representative]
         return pulp.lpSum(int(amounts[k]) * self.y[k, g] for k in np.flatnonzero(amounts).tolist() if (k, g) in self.y)
 
     def _ends(self, load: pulp.LpAffineExpression) -> tuple[int, int]:
-        """Return the least and the most that a load can be."""
+        """Return the least and the largest value of a load."""
         each = [_whole(amount) * self.most[variable] for variable, amount in load.items()]
         held = _whole(load.constant)
         return held + sum(min(0, amount) for amount in each), held + sum(max(0, amount) for amount in each)
 
-    def _leavers(self, cost: Ints | None = None) -> Iterable[pulp.LpAffineExpression]:
+    def leavers(self, cost: Ints | None = None) -> Iterable[pulp.LpAffineExpression]:
         """Yield a lower bound of the pods that left each group; moves inside a group are not seen."""
         costs = np.ones(len(self.representative), dtype=np.int64) if cost is None else cost[self.representative]
         for k, g in _pairs(self.start):
@@ -197,7 +236,8 @@ class _Relaxation:
             self.lp += var + self.y.get((k, g), 0) >= there
         return self._leaving[k, g]
 
-    def _move_peak(self, term: MovePeak) -> pulp.LpAffineExpression:
+    def move_peak(self, term: MovePeak) -> pulp.LpAffineExpression:
+        """Return the cost of the largest number of leavers of any group of classes."""
         peak, leavers = self._var(int(self.start.sum()), bounded=False), defaultdict(list)
         for k, g in _pairs(self.start):
             leavers[int(term.group[self.representative[k]])].append(self._left(k, g))
@@ -207,36 +247,29 @@ class _Relaxation:
         return term.cost * peak
 
     def _cost(self, tier: Tier) -> pulp.LpAffineExpression:
-        """Return a lower bound of a tier; terms that have none here count 0."""
+        """Return a lower bound of a tier; terms that are not read count 0."""
         total = pulp.LpAffineExpression()
         for weighted in tier.terms:
-            match weighted.term:
-                case Unplaced() as term:
-                    costs = term.cost[self.representative].tolist()
-                    cost = pulp.lpSum(k * u for k, u in zip(costs, self.unplaced, strict=True) if k)
-                case Move() as term:
-                    cost = pulp.lpSum(self._leavers(term.cost))
-                case MovePeak() as term:
-                    cost = self._move_peak(term)
-                case Prefer() as term:
-                    cost = self._prefer(term)
-                case NodeCurve() as term if term.curves.convex:
-                    cost = self._curve(term)
-                case Open() as term:
-                    cost = self._open(term)
-                case _:
-                    continue
-            total += weighted.weight * cost
+            reading = reading_of_term(weighted.term)
+            if reading is not None:
+                total += weighted.weight * reading.cost(self)
         return total
 
-    def _prefer(self, term: Prefer) -> pulp.LpAffineExpression:
+    def unplaced_cost(self, term: Unplaced) -> pulp.LpAffineExpression:
+        """Return the cost of unplaced pods."""
+        costs = term.cost[self.representative].tolist()
+        return pulp.lpSum(k * u for k, u in zip(costs, self.unplaced, strict=True) if k)
+
+    def preference(self, term: Prefer) -> pulp.LpAffineExpression:
+        """Return the cost of preferences, the least within each group."""
         lowest = np.full((len(term.table), self.groups), np.iinfo(np.int64).max)
         for n, g in enumerate(self.group.tolist()):
             lowest[:, g] = np.minimum(lowest[:, g], term.table[:, n])
         rows = term.row[self.representative]
         return pulp.lpSum(int(lowest[rows[k], g]) * y for (k, g), y in self.y.items())
 
-    def _curve(self, term: NodeCurve) -> pulp.LpAffineExpression:
+    def curve(self, term: NodeCurve) -> pulp.LpAffineExpression:
+        """Return the cost of the average load of each group, by tangents of its convex curve."""
         held, nodes = self._pool(term.held), self._pool(np.ones_like(term.held))
         parts = []
         for g in range(self.groups):
@@ -257,7 +290,8 @@ class _Relaxation:
             parts.append(cost)
         return pulp.lpSum(parts)
 
-    def _open(self, term: Open) -> pulp.LpAffineExpression:
+    def opening(self, term: Open) -> pulp.LpAffineExpression:
+        """Return the cost of nodes in use, which must hold the loads of their group."""
         shut = self._pool((term.held == 0).astype(np.int64))
         parts = [pulp.LpAffineExpression(constant=int(term.cost[term.held > 0].sum()))]
         for g in range(self.groups):
@@ -266,36 +300,11 @@ class _Relaxation:
                 continue
             used = self._var(int(shut[g]))
             parts.append(int(term.cost[members & (term.held == 0)].min()) * used)
-            for demand, residual in self.residuals:
-                largest = int(residual[members & (term.held == 0)].max())
-                already = int(residual[members & (term.held > 0)].sum())
+            for demand, capacity in self.capacities:
+                largest = int(capacity[members & (term.held == 0)].max())
+                already = int(capacity[members & (term.held > 0)].sum())
                 self.lp += self._load(demand, g) <= largest * used + already
         return pulp.lpSum(parts)
-
-
-def _whole(number: float) -> int:
-    """Return a number of the program as the whole one that it is; PuLP may have made a float of it.
-
-    Raises
-    ------
-    OverflowError
-        If a float cannot tell.
-    """
-    if isinstance(number, float) and abs(number) >= 2**53:
-        raise OverflowError
-    return int(number)
-
-
-def _residuals(rule: Rule, before: Ints) -> Iterable[tuple[Ints, Ints]]:
-    """Yield demands ``[c]`` and rooms ``[n]`` that no legal placement exceeds on any node."""
-    match rule:
-        case Capacity():
-            yield rule.demand, np.maximum(0, rule.free) + before
-        case Devices():
-            for limit, demand, free in rule.sums:
-                yield demand, free + limit * before
-        case _:
-            pass
 
 
 def _pairs(table: Ints) -> Iterable[tuple[int, int]]:
@@ -304,32 +313,121 @@ def _pairs(table: Ints) -> Iterable[tuple[int, int]]:
     return zip(rows.tolist(), columns.tolist(), strict=True)
 
 
-def _kinds(problem: Problem, tiers: Sequence[Tier], upper: NDArray[np.int32]) -> Ints:
-    """``[c]`` the kind of each class: classes are merged if all that the relaxation reads of them is alike."""
-    pattern = np.unique(np.packbits(upper > 0, axis=1), axis=0, return_inverse=True)[1].reshape(-1)
-    read = [rule for rule in problem.rules if isinstance(rule, Capacity | Devices)]
-    kinds = Unplaced | Move | MovePeak | Prefer | NodeCurve
-    terms = [w.term for tier in tiers for w in tier.terms if isinstance(w.term, kinds)]
-    return refine(len(problem.classes), [*read, *terms], [pattern.astype(np.int64)])
+def _whole(number: float) -> int:
+    """Return a number of the program as the integer that it is; PuLP may have converted it to a float.
+
+    Raises
+    ------
+    OverflowError
+        If a float cannot represent it.
+    """
+    if isinstance(number, float) and abs(number) >= 2**53:
+        raise OverflowError
+    return int(number)
 
 
-def _groups(problem: Problem, tiers: Sequence[Tier], upper: NDArray[np.int32], kind: Ints) -> Ints:
-    """``[n]`` the group of each node: nodes are pooled only if all that the relaxation reads of them is alike."""
-    nodes = len(problem.nodes)
-    if (int(kind.max(initial=0)) + 1) * nodes <= FINE:
+@dataclass(frozen=True, slots=True)
+class TermReading:
+    """What the relaxation reads of a term.
+
+    Parameters
+    ----------
+    cost
+        The term's cost in a relaxation. Of classes, it may read what the term declares by class; see
+        `stowplan.models.problem.refine`.
+    of_nodes
+        ``[.., n]`` what it reads of nodes, other than sums over a group: nodes of a group must agree in it.
+    """
+
+    cost: Callable[[Relaxation], pulp.LpAffineExpression]
+    of_nodes: tuple[Ints, ...] = ()
+
+
+def reading_of_term(term: Term) -> TermReading | None:
+    """Return what the relaxation reads of a term; ``None`` if it counts 0, which only lowers the bound."""
+    match term:
+        case Unplaced():
+            return TermReading(lambda model: model.unplaced_cost(term))
+        case Move():
+            return TermReading(lambda model: pulp.lpSum(model.leavers(term.cost)))
+        case MovePeak():
+            return TermReading(lambda model: model.move_peak(term))
+        case Prefer():
+            return TermReading(lambda model: model.preference(term), (term.table,))
+        case NodeCurve():
+            if not term.curves.convex:
+                return None
+            return TermReading(lambda model: model.curve(term), (term.curve[None, :],))
+        case Open():
+            in_use = (term.held > 0).astype(np.int64)
+            return TermReading(lambda model: model.opening(term), (term.cost[None, :], in_use[None, :]))
+        case Violation() | DomainCurve() | NodeScore() | Pair():
+            return None
+        case _:
+            assert_never(term)
+
+
+@dataclass(frozen=True, slots=True)
+class RuleReading:
+    """What the relaxation reads of a rule.
+
+    Parameters
+    ----------
+    capacities
+        Demands ``[c]`` and capacities ``[n]`` that no legal placement exceeds on any node.
+    most_moves
+        Pods that may leave their nodes, if the rule limits that.
+    """
+
+    capacities: tuple[tuple[Ints, Ints], ...] = ()
+    most_moves: int | None = None
+
+
+def reading_of_rule(rule: Rule, before: Ints) -> RuleReading | None:
+    """Return what the relaxation reads of a rule; ``None`` if nothing, which only lowers the bound.
+
+    Parameters
+    ----------
+    before
+        Violation at the start, which may last: it adds to capacities.
+    """
+    match rule:
+        case Capacity():
+            return RuleReading(((rule.demand, np.maximum(0, rule.free) + before),))
+        case Devices():
+            return RuleReading(tuple((demand, free + limit * before) for limit, demand, free in rule.sums))
+        case MoveBudget():
+            return RuleReading(most_moves=rule.limit)
+        case Allow() | AtMost() | Repel() | Attract() | Spread() | Occupy() | Distinct():
+            return None
+        case _:
+            assert_never(rule)
+
+
+def kinds_of(problem: Problem, tiers: Sequence[Tier], upper: NDArray[np.int32]) -> Ints:
+    """``[c]`` the kind of each class: classes are merged if all that the relaxation reads of them is equal."""
+    reach = np.unique(np.packbits(upper > 0, axis=1), axis=0, return_inverse=True)[1].reshape(-1)
+    none = np.zeros(upper.shape[1], dtype=np.int64)
+    rules = [rule for rule in problem.rules if reading_of_rule(rule, none) is not None]
+    terms = [weighted.term for tier in tiers for weighted in tier.terms if reading_of_term(weighted.term) is not None]
+    return refine(len(problem.classes), [*rules, *terms], [reach.astype(np.int64)])
+
+
+def groups_of(tiers: Sequence[Tier], upper: NDArray[np.int32], kind: Ints, fine: int) -> Ints:
+    """``[n]`` the group of each node: nodes are aggregated only if all that the relaxation reads of them is equal.
+
+    Parameters
+    ----------
+    fine
+        Kinds times nodes up to which every node is a group of its own.
+    """
+    nodes = upper.shape[1]
+    if (int(kind.max(initial=0)) + 1) * nodes <= fine:
         return np.arange(nodes)
     columns: list[Ints] = [np.packbits(upper > 0, axis=0).astype(np.int64)]
-    for tier in tiers:
-        for weighted in tier.terms:
-            match weighted.term:
-                case NodeCurve() as term:
-                    columns.append(term.curve[None, :])
-                case Prefer() as term:
-                    columns.append(term.table)
-                case Open() as term:
-                    columns.append(term.cost[None, :])
-                    columns.append((term.held > 0).astype(np.int64)[None, :])
-                case _:
-                    pass
+    for weighted in (weighted for tier in tiers for weighted in tier.terms):
+        reading = reading_of_term(weighted.term)
+        if reading is not None:
+            columns += reading.of_nodes
     groups: Ints = np.unique(np.vstack(columns), axis=1, return_inverse=True)[1].reshape(-1)
     return groups.astype(np.int64)

@@ -1,14 +1,32 @@
-"""The loads of a node: what its pods may not exceed, and what costs something by a convex curve."""
+"""The loads of a node: those with a capacity, and those with a convex cost."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, assert_never
 
 import numpy as np
 
 from stowplan.models.arrays import Ints
-from stowplan.models.problem import FAR, PENALTY_WEIGHT, Capacity, Devices, NodeCurve, Problem, Term, Violation
+from stowplan.models.problem import (
+    FAR,
+    PENALTY_WEIGHT,
+    Allow,
+    AtMost,
+    Attract,
+    Capacity,
+    Devices,
+    Distinct,
+    MoveBudget,
+    NodeCurve,
+    Occupy,
+    Problem,
+    Repel,
+    Rule,
+    Spread,
+    Term,
+    Violation,
+)
 from stowplan.optimizer.evaluate.evaluation import Evaluator
 
 
@@ -24,8 +42,13 @@ class Row(NamedTuple):
     value: Ints
 
 
+def is_load(rule: Rule) -> bool:
+    """Whether `load_rows` reads a rule."""
+    return isinstance(rule, Capacity | Devices)
+
+
 def load_rows(evaluator: Evaluator, terms: list[tuple[int, Term]], tier: int, reached: Sequence[int]) -> list[Row]:
-    """Return the loads that a node's pods may not exceed, or that cost something."""
+    """Return the loads of nodes that have a capacity or a cost."""
     problem = evaluator.problem
     charge = sum(weight for weight, term in terms if isinstance(term, Violation))
     free_of_charge = np.zeros(len(problem.nodes), dtype=np.int64)
@@ -48,8 +71,10 @@ def load_rows(evaluator: Evaluator, terms: list[tuple[int, Term]], tier: int, re
                 over = np.minimum(before, _tolerated(problem, tier, reached, penalty_weight))
                 for limit, demand, free in rule.sums:
                     rows.append(Row(demand, free_of_charge, free + limit * over, free_of_charge, flat, flat, flat))
+            case Allow() | AtMost() | Repel() | Attract() | Spread() | Occupy() | Distinct() | MoveBudget():
+                pass  # no load of a single node: leaving a rule out only lowers the bound
             case _:
-                pass
+                assert_never(rule)
     for weight, term in terms:
         if isinstance(term, NodeCurve):
             none = np.zeros((1, term.curves.start.shape[1]), dtype=np.int64)
@@ -62,7 +87,7 @@ def load_rows(evaluator: Evaluator, terms: list[tuple[int, Term]], tier: int, re
 
 
 def _tolerated(problem: Problem, tier: int, reached: Sequence[int], penalty_weight: Ints) -> Ints:
-    """``[p]`` how far a place may exceed its rule if no earlier tier gets worse."""
+    """``[p]`` how far a place may violate its rule if no earlier tier gets worse."""
     most = np.full(len(penalty_weight), FAR)
     for earlier, value in zip(problem.tiers[:tier], reached, strict=False):
         for weighted in earlier.terms:
@@ -72,19 +97,19 @@ def _tolerated(problem: Problem, tier: int, reached: Sequence[int], penalty_weig
 
 
 def pods_row(most: Ints) -> Row:
-    """Return the number of pods as a load. It hits no wall, but tells the relaxation that only open nodes have pods."""
+    """Return the number of pods as a load: its capacity never binds, but lets closed nodes hold no pods."""
     nodes, kinds = most.shape
     none, flat = np.zeros(nodes, dtype=np.int64), np.zeros((1, 1), dtype=np.int64)
     return Row(np.ones(kinds, dtype=np.int64), none, most.sum(axis=1), none, flat, flat, flat)
 
 
 def matters(row: Row, most: Ints) -> bool:
-    """Whether a load costs anything or could hit its wall."""
+    """Whether a load has a cost, or its capacity could bind."""
     return bool(row.slope.any()) or bool(np.any(row.base + most @ np.maximum(0, row.demand) > row.capacity))
 
 
 def implied_capacities(demand: Ints, base: Ints, capacity: Ints) -> Ints:
-    """``[n, r]`` the walls, lowered to what the walls of other loads leave."""
+    """``[n, r]`` the capacities, lowered to what the capacities of other loads imply."""
     lowered = capacity.copy()
     for r, row in enumerate(demand):
         asking = row > 0

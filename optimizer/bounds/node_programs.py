@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, assert_never
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,22 +19,23 @@ from stowplan.models.problem import (
     FAR,
     PENALTY_WEIGHT,
     Allow,
-    Capacity,
-    Devices,
+    DomainCurve,
     Move,
     MoveBudget,
+    MovePeak,
     NodeCurve,
+    NodeScore,
     Open,
+    Pair,
     Prefer,
     Problem,
-    Rule,
     Term,
     Tier,
     Unplaced,
     Violation,
     refine,
 )
-from stowplan.optimizer.bounds.node_loads import Row, implied_capacities, load_rows, matters, pods_row
+from stowplan.optimizer.bounds.node_loads import Row, implied_capacities, is_load, load_rows, matters, pods_row
 from stowplan.optimizer.evaluate.evaluation import Evaluator
 
 LARGEST_NUMBER = 1 << 56
@@ -184,7 +185,7 @@ def node_programs(
                     if isinstance(rule, Allow):
                         linear += weight * PENALTY_WEIGHT * ~rule.mask[rule.row[representative]].T
             case _:
-                pass
+                pass  # a load: see `load_rows`
     optional = _optional(problem, tier, reached, _merge(problem.optional, kind), representative)
     size = _merge(problem.size, kind)
     tables = _tables(rows, most, start, linear, move, opening)
@@ -212,21 +213,22 @@ def separable_terms(tier: Tier) -> list[tuple[int, Term]]:
                 pass
             case Move() | Unplaced() | Prefer() | Open() | NodeCurve() | Violation() as term:
                 found.append((weighted.weight, term))
-            case _:
+            case MovePeak() | DomainCurve() | NodeScore() | Pair():
                 pass
+            case term:
+                assert_never(term)
     return found
 
 
 def _kinds(problem: Problem, terms: list[tuple[int, Term]], charged: list[Term], upper: NDArray[np.int32]) -> Ints:
-    """``[c]`` the kind of each class."""
-    pattern = np.unique(np.packbits(upper > 0, axis=1), axis=0, return_inverse=True)[1].reshape(-1)
-    kinds: tuple[type[Rule], ...] = (Capacity, Devices)
-    if any(isinstance(term, Violation) for _, term in terms):
-        kinds = (*kinds, Allow)
-    read = [rule for rule in problem.rules if isinstance(rule, kinds)]
-    parts = [term for _, term in terms if not isinstance(term, Open | Violation)]
-    charged = [term for term in charged if not isinstance(term, Open)]
-    return refine(len(problem.classes), [*read, *parts, *charged], [pattern.astype(np.int64)])
+    """``[c]`` the kind of each class: classes are merged if all that is read of them is equal.
+
+    What is read are the given terms, and the rules that are loads; only a violation reads more, the masks of `Allow`.
+    """
+    reach = np.unique(np.packbits(upper > 0, axis=1), axis=0, return_inverse=True)[1].reshape(-1)
+    masks = any(isinstance(term, Violation) for _, term in terms)
+    read = [rule for rule in problem.rules if is_load(rule) or (masks and isinstance(rule, Allow))]
+    return refine(len(problem.classes), [*read, *(term for _, term in terms), *charged], [reach.astype(np.int64)])
 
 
 def _charges(problem: Problem, tier: int, reached: Sequence[int]) -> list[tuple[list[tuple[int, Term]], int]]:

@@ -1,4 +1,4 @@
-"""Bounds and placements from patterns: what fits on one node, and how often each of them is used."""
+"""Column generation: bounds and placements from patterns, the multisets of pods that fit on one node."""
 
 from stowplan.optimizer.column_generation.engine import PatternEngine, PatternOutcome
 

@@ -1,11 +1,11 @@
-"""Time as patterns see it: the clock, or counted work where the answer must not depend on the clock."""
+"""The time budget of column generation: seconds, or work where the result must not depend on the clock."""
 
 from __future__ import annotations
 
+from stowplan.optimizer.column_generation.parameters import ColumnGenerationParameters
 from stowplan.optimizer.deadline import Deadline
 
-RATE = 40_000_000
-"""Candidates that pricing looks at in about a second."""
+DEFAULT_RATE = ColumnGenerationParameters().work_per_second
 
 
 class Budget:
@@ -14,15 +14,20 @@ class Budget:
     Parameters
     ----------
     share
-        Part of the deadline's time, and of its work, that may be used.
+        Share of the deadline's time, and of its work, that may be used.
+    rate
+        Work that counts as a second.
     """
 
-    def __init__(self, deadline: Deadline, share: float = 1.0, parent: Budget | None = None) -> None:
+    def __init__(
+        self, deadline: Deadline, rate: int = DEFAULT_RATE, share: float = 1.0, parent: Budget | None = None
+    ) -> None:
+        self.rate = rate
         self._deadline = deadline
         self._parent = parent
         self.deterministic = deadline.deterministic
         if deadline.deterministic:
-            self._left = (parent.seconds if parent else deadline.seconds) * share * RATE
+            self._left = (parent.seconds if parent else deadline.seconds) * share * rate
             self._end = 0.0
         else:
             self._left = 0.0
@@ -32,7 +37,7 @@ class Budget:
     def seconds(self) -> float:
         """Seconds left, or what counts as seconds."""
         if self.deterministic:
-            return max(0.0, self._left / RATE)
+            return max(0.0, self._left / self.rate)
         return max(0.0, self._deadline.remaining - self._end)
 
     @property
@@ -42,20 +47,20 @@ class Budget:
 
     @property
     def stopped(self) -> bool:
-        """Whether somebody asked to stop."""
+        """Whether a stop was requested."""
         return self._deadline.stop.is_set()
 
     @property
     def work(self) -> int:
-        """Candidates that may still be looked at, in one go."""
-        return max(1000, int(self.seconds * RATE))
+        """Work that may still be done, in one go."""
+        return max(1000, int(self.seconds * self.rate))
 
     def spend(self, work: float) -> None:
-        """Book work that was done."""
+        """Charge work that was done."""
         self._left -= work
         if self._parent:
             self._parent.spend(work)
 
     def part(self, share: float) -> Budget:
         """Return a budget for a part of what is left."""
-        return Budget(self._deadline, share, self)
+        return Budget(self._deadline, self.rate, share, self)

@@ -1,4 +1,4 @@
-"""The pattern engine: bounds and placements from patterns, tier after tier."""
+"""The column generation engine: bounds and placements from patterns, tier after tier."""
 
 from __future__ import annotations
 
@@ -13,55 +13,23 @@ from stowplan.models.problem import Placement
 from stowplan.optimizer.column_generation.budget import Budget
 from stowplan.optimizer.column_generation.master.core_items import refuted
 from stowplan.optimizer.column_generation.master.enumeration import Candidates, candidates
-from stowplan.optimizer.column_generation.master.generation import LONG, Generation
-from stowplan.optimizer.column_generation.master.restricted import Pool
+from stowplan.optimizer.column_generation.master.generation import Generation
+from stowplan.optimizer.column_generation.master.restricted import PatternPool
 from stowplan.optimizer.column_generation.master.surrogate import surrogate_duals
+from stowplan.optimizer.column_generation.parameters import ColumnGenerationParameters
 from stowplan.optimizer.column_generation.pricing.pricer import Pricer
 from stowplan.optimizer.column_generation.primal.assembly import assemble
 from stowplan.optimizer.column_generation.primal.diving import dive
 from stowplan.optimizer.column_generation.primal.filling import fill
-from stowplan.optimizer.column_generation.primal.integer import solve_whole
+from stowplan.optimizer.column_generation.primal.integer import solve_integer
 from stowplan.optimizer.column_generation.structure import structure_of
 from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.evaluate import Evaluator
 
-QUICK = 3_000_000
-"""Work granted to an enumeration of which nobody knows yet whether it ends."""
-
-FEW = 12_000
-"""Patterns up to which an enumeration is put into an integer program before prices have settled."""
-
-MANY = 60_000
-"""Patterns up to which an integer program is worth trying."""
-
-LONGEST = 400_000_000
-"""Work of an enumeration at most."""
-
-ATTEMPTS = 60
-"""Dives, enumerations and integer programs at most."""
-
-DIVES = 4
-"""Dives between enumerations."""
-
-FILLED = 12
-"""Groups of nodes up to which nodes are filled one by one."""
-
-FILLS = 200
-"""Fillings at a time, at most."""
-
-FIRST_FILLS = 12
-"""Fillings before anything else is tried."""
-
-IDLE = 3
-"""Attempts without anything new after which to give up."""
-
-RESTRICTED = 3_000
-"""Patterns of the pool in the integer program that only looks for a better placement."""
-
 
 @dataclass(frozen=True, slots=True)
 class PatternOutcome:
-    """What patterns say of one tier.
+    """The result of column generation for one tier.
 
     Parameters
     ----------
@@ -70,7 +38,7 @@ class PatternOutcome:
     value
         The tier's value, of the placement or else of the incumbent.
     bound
-        No legal placement is below it, given what the earlier tiers reached; ``None`` if nothing was proven.
+        Lower bound, given the values of the earlier tiers; ``None`` if nothing was proven.
     columns
         Patterns generated so far.
     seconds
@@ -90,7 +58,7 @@ class PatternEngine:
     Parameters
     ----------
     threads
-        How many may look for patterns at once: what they find does not depend on it, unless work is limited.
+        Threads for core items: results do not depend on their number, unless work is limited.
 
     Attributes
     ----------
@@ -98,13 +66,16 @@ class PatternEngine:
         Whether the problem has the structure: few enough kinds of classes and groups of nodes.
     """
 
-    def __init__(self, evaluator: Evaluator, threads: int = 1) -> None:
+    def __init__(
+        self, evaluator: Evaluator, threads: int = 1, parameters: ColumnGenerationParameters | None = None
+    ) -> None:
+        self.parameters = parameters = parameters or ColumnGenerationParameters()
         self.evaluator = evaluator
         self._threads = threads
-        self._structure = structure_of(evaluator)
+        self._structure = structure_of(evaluator, parameters)
         if self._structure:
-            self._pool = Pool(self._structure)
-            self._pricers = [Pricer(self._structure, g) for g in range(self._structure.groups)]
+            self._pool = PatternPool(self._structure)
+            self._pricers = [Pricer(self._structure, g, parameters) for g in range(self._structure.groups)]
 
     @property
     def suits(self) -> bool:
@@ -114,7 +85,7 @@ class PatternEngine:
     def close_tier(
         self, tier: int, reached: Sequence[int], incumbent: Placement, deadline: Deadline
     ) -> PatternOutcome | None:
-        """Bound a tier and look for a better placement; ``None`` if patterns have nothing to say about it.
+        """Bound a tier and look for a better placement; ``None`` if patterns say nothing about it.
 
         Parameters
         ----------
@@ -126,7 +97,7 @@ class PatternEngine:
         if self._structure is None or not self._structure.speaks_of(tier):
             return None
         began = time.monotonic()
-        generation = Generation(self._structure, tier, tuple(reached), self._pool, self._pricers)
+        generation = Generation(self._structure, tier, tuple(reached), self._pool, self._pricers, self.parameters)
         stage = _Stage(self.evaluator, generation, incumbent, deadline, self._threads)
         stage.run()
         bound = stage.bound
@@ -135,7 +106,7 @@ class PatternEngine:
 
 
 class _Stage:
-    """One tier being settled."""
+    """Column generation for one tier."""
 
     def __init__(
         self, evaluator: Evaluator, generation: Generation, incumbent: Placement, deadline: Deadline, threads: int
@@ -147,7 +118,8 @@ class _Stage:
         self.pool = generation.pool
         self.tier = generation.tier
         self.reached = generation.reached
-        self.budget = Budget(deadline)
+        self.parameters = chosen = generation.parameters
+        self.budget = Budget(deadline, chosen.work_per_second)
         self.best = incumbent
         self.value = evaluator.evaluate(incumbent).values[self.tier]
         self.bound = 0
@@ -164,35 +136,37 @@ class _Stage:
         """Bound and improve until both meet or time is up."""
         if self.done:
             return
-        generation, random = self.generation, np.random.default_rng(self.tier)
-        self._fill(self.budget.part(0.1), random, FIRST_FILLS)
+        generation, random, chosen = self.generation, np.random.default_rng(self.tier), self.parameters
+        self._fill(self.budget.part(0.1), random, chosen.first_fills)
         generation.run(surrogate_duals(self.structure, self.tier, self.reached), 0, self.budget)
         self._raise(generation.bound)
         self._refute(self.budget.part(0.9))
-        self._prove(self.budget.work // 3, FEW, self.budget.part(0.4))
+        self._prove(self.budget.work // 3, chosen.few_patterns, self.budget.part(0.4))
         if self.done or generation.certificate is None:
             return
         generation.run(generation.certificate.duals, self.value, self.budget.part(0.5), self.bound)
         if generation.solution is not None and not generation.converged:
-            # Cut short: the master's own prices may be better than the smoothed ones.
-            generation.certify(generation.solution.duals, LONG, self.budget.part(0.2), generation.solution)
+            # Cut short: the master's own duals may be better than the smoothed ones.
+            generation.certify(
+                generation.solution.duals, chosen.long_pricing, self.budget.part(0.2), generation.solution
+            )
         self._raise(generation.bound)
-        self._prove(QUICK, FEW, self.budget.part(0.2))
-        work, few, idle = QUICK, FEW, 0
-        for attempt in range(ATTEMPTS):
+        self._prove(chosen.quick_enumeration, chosen.few_patterns, self.budget.part(0.2))
+        work, few, idle = chosen.quick_enumeration, chosen.few_patterns, 0
+        for attempt in range(chosen.attempts):
             before = (self.value, self.bound, self.pool.size)
-            self._fill(self.budget.part(0.2), random)
-            for again in range(DIVES):
+            self._fill(self.budget.part(0.2), random, chosen.fills)
+            for again in range(chosen.dives):
                 self._dive(self.budget.part(0.3), random if attempt or again else None)
-            work, few = min(2 * work, LONGEST), min(2 * few, MANY)
+            work, few = min(2 * work, chosen.longest_enumeration), min(2 * few, chosen.many_patterns)
             self._prove(work, few, self.budget.part(0.3))
             self._restricted(self.budget.part(0.3))
             idle = idle + 1 if before == (self.value, self.bound, self.pool.size) else 0
-            if self.done or idle == IDLE:
+            if self.done or idle == chosen.idle:
                 return
 
     def offer(self, count: Ints) -> bool:
-        """Take a solution if the judge agrees that it is better."""
+        """Accept a solution if the evaluator confirms that it is better."""
         placement = assemble(self.evaluator.problem, self.structure, self.pool, count, self.best)
         evaluation = self.evaluator.evaluate(placement)
         earlier = all(now <= before for now, before in zip(evaluation.values, self.reached, strict=False))
@@ -211,9 +185,9 @@ class _Stage:
         if count is not None:
             self.offer(count)
 
-    def _fill(self, budget: Budget, random: np.random.Generator, times: int = FILLS) -> None:
-        """Fill nodes at random."""
-        if self.structure.groups > FILLED:
+    def _fill(self, budget: Budget, random: np.random.Generator, times: int) -> None:
+        """Run randomized fillings."""
+        if self.structure.groups > self.parameters.filled_groups:
             return
         for _ in range(times):
             if self.done or budget.over:
@@ -223,12 +197,12 @@ class _Stage:
                 self.offer(count)
 
     def _refute(self, budget: Budget) -> None:
-        """Raise the bound while few patterns are enough to see that it is too low."""
+        """Raise the bound while core items prove that it is too low."""
         while not (self.done or budget.over) and refuted(self.generation, self.bound, budget, self.threads):
             self._raise(self.bound + 1)
 
     def _prove(self, work: int, cap: int, budget: Budget) -> None:
-        """Try the bound itself as a value: either a placement has it, or the bound rises by one."""
+        """Test the bound as a value: either a placement has it, or the bound rises."""
         while not (self.done or budget.over):
             found = candidates(self.generation, self.bound, work, cap, budget)
             if found is None:
@@ -237,13 +211,13 @@ class _Stage:
             bound, count = self._solve(found, self.bound + 1, budget)
             self._raise(bound)
             if count is not None:
-                # The bound can be had with patterns; if not by a legal placement, they know nothing better.
+                # The bound is attained by patterns; if not by a legal placement, patterns cannot do better.
                 self.exhausted = not self.offer(count)
             if self.bound == before:
                 return
 
     def _solve(self, found: Candidates, target: int, budget: Budget) -> tuple[int, Ints | None]:
-        whole = solve_whole(
+        whole = solve_integer(
             self.structure,
             self.tier,
             self.generation.master.limits,
@@ -257,14 +231,14 @@ class _Stage:
         return whole.bound, whole.count
 
     def _restricted(self, budget: Budget) -> None:
-        """Look for a better placement among the patterns that the master likes best."""
+        """Look for a better placement among the patterns of least reduced cost."""
         solution = self.generation.master.solve(budget)
         if self.done or solution is None:
             return
-        paid = solution.duals.tier @ self.structure.opening[: self.tier] if self.tier else 0.0
-        node = self.structure.opening[self.tier] + paid + solution.node
+        tier_cost = solution.duals.tier @ self.structure.opening[: self.tier] if self.tier else 0.0
+        node = self.structure.opening[self.tier] + tier_cost + solution.node
         reduced = node[self.pool.group] - self.pool.pattern @ solution.duals.cover
-        chosen = np.sort(np.argsort(reduced, kind="stable")[:RESTRICTED])
+        chosen = np.sort(np.argsort(reduced, kind="stable")[: self.parameters.restricted_patterns])
         optional = self.structure.optional
         _, count = self._solve(Candidates(chosen, optional), self.value, budget)
         if count is not None:

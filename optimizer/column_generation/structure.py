@@ -1,52 +1,60 @@
-"""What patterns read of a problem: kinds of classes, groups of like nodes, and rows that limit a single node.
+"""The structure for column generation: kinds of classes, groups of equal nodes, rows that constrain a single node.
 
-Whatever is left out here (rules about company across nodes, shared things, budgets) only makes the patterns too
-generous, so a bound stays a bound.
+Whatever is left out here (rules between nodes, shared things, budgets) only adds patterns, so a bound stays valid.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import assert_never
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stowplan.models.arrays import Ints
 from stowplan.models.problem import (
+    Allow,
     AtMost,
+    Attract,
     Capacity,
     Devices,
     Distinct,
+    DomainCurve,
+    Move,
+    MoveBudget,
+    MovePeak,
+    NodeCurve,
+    NodeScore,
+    Occupy,
     Open,
+    Pair,
     Placement,
+    Prefer,
     Problem,
     Repel,
     Rule,
+    Spread,
     Unplaced,
+    Violation,
     refine,
 )
+from stowplan.optimizer.column_generation.parameters import ColumnGenerationParameters
 from stowplan.optimizer.column_generation.pricing.device_shares import Shares, packing_of, sums_of
 from stowplan.optimizer.domains import upper_bounds
 from stowplan.optimizer.evaluate import Evaluator
 from stowplan.optimizer.evaluate.violations import roles
 
-ROWS = 48
-"""Rows that patterns obey at most; capacities come first, and further rules are left out."""
-
-LARGEST = 24_000
-"""Kinds of classes times groups of nodes, beyond which patterns are too many to be worth it."""
-
-MOST = 30_000
+MOST_PODS = 30_000
 """Pods of a kind on a node, beyond which patterns do not fit into 16 bits."""
 
-DEAREST = 1 << 34
-"""Cost of a pod or node, beyond which prices do not fit into the integers of pricing."""
+HIGHEST_COST = 1 << 34
+"""Cost of a pod or node, beyond which duals do not fit into the integers of pricing."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Structure:
-    """A problem as patterns see it: ``k`` kinds of classes, ``g`` groups of like nodes, ``r`` rows, ``t`` tiers.
+    """A problem as ``k`` kinds of classes, ``g`` groups of equal nodes, ``r`` rows and ``t`` tiers.
 
     Parameters
     ----------
@@ -57,14 +65,14 @@ class Structure:
     nodes
         ``[g]`` number of nodes.
     demand, residual
-        ``[k, r]`` and ``[g, r]``: on every node of the group, ``Σ_k demand·pods ≤ room`` holds in every row.
+        ``[k, r]`` and ``[g, r]``: on every node of the group, ``Σ_k demand·pods ≤ residual`` holds in every row.
     upper
         ``[g, k]`` the most pods of a kind that a node holds.
     shares
         For each group, what pods of each kind take of a node's devices.
     missing, opening, constant
-        ``[t, k]``, ``[t, g]``, ``[t]``: in each tier, what a pod without a node costs, what a node of the group costs
-        once a pod stands on it, and what is paid in any case. Other terms are not in it; they are never negative.
+        ``[t, k]``, ``[t, g]``, ``[t]``: cost of an unplaced pod, of a node in use, and a constant, in each tier.
+        Other terms are left out; they are never negative.
     step
         ``[t]`` values of a tier differ from its constant by multiples of it.
     """
@@ -94,7 +102,7 @@ class Structure:
         return len(self.nodes)
 
     def speaks_of(self, tier: int) -> bool:
-        """Whether patterns have something to say about a tier."""
+        """Whether a tier has costs that are read here."""
         return bool(self.missing[tier].any() or self.opening[tier].any())
 
     def attainable(self, tier: int, value: int) -> int:
@@ -102,16 +110,16 @@ class Structure:
         constant, step = int(self.constant[tier]), int(self.step[tier])
         return constant - (constant - value) // step * step
 
-    def affordable(self, dual_value: Ints, kinds: Ints) -> Ints:
-        """Return how many pods of each of some kinds may be without a node, if no others are.
+    def affordable(self, allowance: Ints, kinds: Ints) -> Ints:
+        """Return how many pods of each of some kinds may be unplaced, if no others are.
 
         Parameters
         ----------
-        dual_value
-            ``[s]`` what that may cost in each of the first tiers.
+        allowance
+            ``[s]`` upper limits of the cost in each of the first tiers.
         """
-        cost, optional = self.missing[: len(dual_value), kinds], self.optional[kinds]
-        most = np.maximum(0, dual_value)[:, None] // np.maximum(1, cost)
+        cost, optional = self.missing[: len(allowance), kinds], self.optional[kinds]
+        most = np.maximum(0, allowance)[:, None] // np.maximum(1, cost)
         found: Ints = np.where(cost > 0, np.minimum(most, optional), optional).min(axis=0)
         return found
 
@@ -122,8 +130,9 @@ class Structure:
         return table
 
 
-def structure_of(evaluator: Evaluator) -> Structure | None:
+def structure_of(evaluator: Evaluator, parameters: ColumnGenerationParameters | None = None) -> Structure | None:
     """Read the structure, or return ``None`` if there are too many kinds and groups."""
+    parameters = parameters or ColumnGenerationParameters()
     problem = evaluator.problem
     classes, nodes = problem.shape
     if not classes or not nodes:
@@ -131,7 +140,7 @@ def structure_of(evaluator: Evaluator) -> Structure | None:
     upper = upper_bounds(problem)
     missing, opening, constant, held, step = _costs(problem)
     packing = packing_of(evaluator)
-    rows = list(_rows(evaluator))[:ROWS]
+    rows = list(_rows(evaluator, parameters))[: parameters.rows]
     demand = np.array([row for row, _ in rows], dtype=np.int64).reshape(len(rows), classes)
     residual = np.array([space for _, space in rows], dtype=np.int64).reshape(len(rows), nodes)
 
@@ -139,18 +148,22 @@ def structure_of(evaluator: Evaluator) -> Structure | None:
     kind = refine(classes, (), [reach.astype(np.int64), *demand, *packing.asked, *missing])
     kinds = int(kind.max()) + 1
     first = np.unique(kind, return_index=True)[1]
-    surrogate = np.zeros((kinds, nodes), dtype=np.int64)
-    np.add.at(surrogate, kind, upper.astype(np.int64))
+    most = np.zeros((kinds, nodes), dtype=np.int64)
+    np.add.at(most, kind, upper.astype(np.int64))
     size, optional = _sum(problem.size, kind, kinds), _sum(problem.optional, kind, kinds)
     demand = demand[:, first]
-    surrogate = np.minimum(surrogate, size[:, None])
-    surrogate, binding = _tighten(demand, residual, surrogate, size)
+    most = np.minimum(most, size[:, None])
+    most, binding = _tighten(demand, residual, most, size)
     demand, residual = demand[binding], residual[binding]
 
-    looks = np.vstack([residual, surrogate, packing.offered, opening, held.astype(np.int64)])
+    looks = np.vstack([residual, most, packing.offered, opening, held.astype(np.int64)])
     _, member, group = np.unique(looks, axis=1, return_index=True, return_inverse=True)
     group = group.reshape(-1).astype(np.int64)
-    if kinds * len(member) > LARGEST or surrogate.max() > MOST or max(missing.max(), opening.max()) > DEAREST:
+    if (
+        kinds * len(member) > parameters.largest_structure
+        or most.max() > MOST_PODS
+        or max(missing.max(), opening.max()) > HIGHEST_COST
+    ):
         return None
     return Structure(
         kind=kind,
@@ -160,7 +173,7 @@ def structure_of(evaluator: Evaluator) -> Structure | None:
         nodes=np.bincount(group).astype(np.int64),
         demand=np.ascontiguousarray(demand.T),
         residual=np.ascontiguousarray(residual[:, member].T),
-        upper=np.ascontiguousarray(surrogate[:, member].T),
+        upper=np.ascontiguousarray(most[:, member].T),
         shares=tuple(packing.on(n, first) for n in member.tolist()),
         missing=missing[:, first],
         opening=opening[:, member],
@@ -196,17 +209,19 @@ def _costs(problem: Problem) -> tuple[Ints, Ints, Ints, NDArray[np.bool_], Ints]
                     opening[t] += np.where(shut, weighted.weight * term.cost, 0)
                     constant[t] += weighted.weight * int(term.cost[~shut].sum())
                     held[t] |= ~shut
-                case _:
-                    pass  # never negative, so the tier is at least what is read of it
+                case Violation() | Move() | MovePeak() | Prefer() | NodeCurve() | DomainCurve() | NodeScore() | Pair():
+                    pass  # never negative, so leaving it out only lowers the bound
+                case term:
+                    assert_never(term)
         if all(isinstance(weighted.term, Unplaced | Open) for weighted in tier.terms):
             step[t] = max(1, int(np.gcd.reduce(np.concatenate([missing[t], opening[t]]))))
     return missing, opening, constant, held, step
 
 
-def _rows(evaluator: Evaluator) -> Iterator[tuple[Ints, Ints]]:
-    """Yield ``[c]`` demands and ``[n]`` rooms of linear inequalities that every legal placement keeps on every node.
+def _rows(evaluator: Evaluator, parameters: ColumnGenerationParameters) -> Iterator[tuple[Ints, Ints]]:
+    """Yield ``[c]`` demands and ``[n]`` capacities of inequalities that every legal placement satisfies on every node.
 
-    A place that is exceeded at the start may stay so, by no more than at the start.
+    A place that is violated at the start may stay so, by no more than at the start.
     """
     problem = evaluator.problem
     pairs = list(zip(problem.rules, evaluator.start_violations, strict=True))
@@ -214,11 +229,13 @@ def _rows(evaluator: Evaluator) -> Iterator[tuple[Ints, Ints]]:
         if isinstance(rule, Capacity) and rule.demand.any():
             yield rule.demand, np.maximum(0, rule.free) + before
     for rule, before in pairs:
-        yield from _other_rows(problem, rule, before)
+        yield from _other_rows(problem, rule, before, parameters)
 
 
-def _other_rows(problem: Problem, rule: Rule, before: Ints) -> Iterator[tuple[Ints, Ints]]:
-    """Yield what rules other than capacities say of one node."""
+def _other_rows(
+    problem: Problem, rule: Rule, before: Ints, parameters: ColumnGenerationParameters
+) -> Iterator[tuple[Ints, Ints]]:
+    """Yield inequalities of rules other than capacities."""
     classes = len(problem.classes)
     match rule:
         case AtMost():
@@ -227,22 +244,24 @@ def _other_rows(problem: Problem, rule: Rule, before: Ints) -> Iterator[tuple[In
         case Distinct() if rule.own.any():
             yield rule.own, np.maximum(0, np.maximum(0, rule.limit) + before - rule.held.sum(axis=0))
         case Devices():
-            for limit, demand, free in sums_of(problem, rule):
+            for limit, demand, free in sums_of(problem, rule, parameters):
                 yield demand, np.maximum(0, free) + limit * before
         case Repel():
             both, seekers, targets = roles(rule.seekers, rule.targets)
             held = [rule.topology.total(h) for h in (rule.held.both, rule.held.seekers, rule.held.targets)]
             if not len(both):
                 return
-            # One pod of both roles leaves no room for any other: it weighs as much as all the others may.
+            # One pod of both roles excludes all others: its demand is that of all the others together.
             for others, mine, theirs in ((seekers, held[1], held[2]), (targets, held[2], held[1])):
                 alone = int(problem.size[others].sum()) + 1
                 residual = np.where((held[0] > 0) | (theirs > 0), 0, np.where(mine > 0, alone - 1, alone))
                 anything = alone * problem.pods
                 demand = alone * _indicator(classes, both) + _indicator(classes, others)
                 yield demand, _at(rule.topology.domain, np.where(before > 0, anything, residual), anything)
-        case _:
+        case Capacity() | Distinct() | Allow() | Attract() | Spread() | Occupy() | MoveBudget():
             return
+        case _:
+            assert_never(rule)
 
 
 def _indicator(classes: int, chosen: Ints) -> Ints:
@@ -260,9 +279,9 @@ def _at(domain: Ints, per_domain: Ints, elsewhere: int) -> Ints:
 
 
 def _tighten(demand: Ints, residual: Ints, upper: Ints, size: Ints) -> tuple[Ints, NDArray[np.bool_]]:
-    """Let every row limit single kinds; say which rows still have something to say about several kinds.
+    """Tighten upper bounds of single kinds by every row; return which rows still constrain several kinds.
 
-    Negative demands make room: all pods of such kinds on one node at most.
+    Negative demands free capacity: at most that of all pods of such kinds.
     """
     keep = np.zeros(len(demand), dtype=np.bool_)
     made = np.maximum(0, -demand) @ size
@@ -271,7 +290,7 @@ def _tighten(demand: Ints, residual: Ints, upper: Ints, size: Ints) -> tuple[Int
         upper[asking] = np.minimum(upper[asking], (space[None, :] + more) // row[asking, None])
     for r, (row, space) in enumerate(zip(demand, residual, strict=True)):
         asking = np.flatnonzero(row > 0)
-        # In floating point, since a sum of demands far beyond the room may leave 64 bits.
+        # In floating point, since a sum of demands far beyond the capacity may exceed 64 bits.
         load = row[asking].astype(np.float64) @ upper[asking].astype(np.float64)
         keep[r] = bool(np.any(load > space * (1 - 1e-9)))
     return upper, keep

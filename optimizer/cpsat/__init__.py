@@ -1,1 +1,1 @@
-"""The whole problem as a CP-SAT model, for proofs."""
+"""A problem, or a sub-problem, as a CP-SAT model."""

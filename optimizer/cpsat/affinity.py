@@ -1,7 +1,7 @@
-"""The rules about company: who may, must or should evenly stand with whom.
+"""Constraints between pods: affinity, anti-affinity and topology spread.
 
-What one pod may do depends here on where others stand, so a frozen pod can be bound by a rule, too: a seeker that
-stays needs its target, and a domain that stays as it is must not become uneven because another one empties.
+Where a pod may be depends here on where others are, so a frozen pod can be bound by a rule, too: a seeker that stays
+needs its target, and a domain in which nothing changes must not become uneven because another one empties.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from stowplan.optimizer.cpsat.violations import Places
 
 
 def post_repel(rule: Repel, builder: Builder, variables: Variables, places: Places) -> None:
-    """Post that no seeker stands in a domain that holds a target other than itself."""
+    """Post that no seeker is in a domain that holds a target other than itself."""
     scope = variables.scope
     groups = scope.index.roles(rule)
     rows = [scope.rows(group) for group in groups]
@@ -48,7 +48,7 @@ def _at_most_one_kind(builder: Builder, kinds: Sequence[Linear], when: Sequence[
     fixed = [kind for kind in kinds if kind.constant]
     loose = [kind for kind in kinds if not kind.constant and kind.vars]
     if len(fixed) > 1:
-        builder.any_of([negated(literal) for literal in when])  # pods that cannot leave clash among themselves
+        builder.any_of([negated(literal) for literal in when])  # pods that cannot leave conflict among themselves
     elif fixed:
         for kind in loose:
             builder.at_most(kind, 0, when)
@@ -61,7 +61,7 @@ def _at_most_one_kind(builder: Builder, kinds: Sequence[Linear], when: Sequence[
 
 
 def post_attract(rule: Attract, builder: Builder, variables: Variables, places: Places) -> None:
-    """Post that every seeker stands, for each topology, in a domain with a target other than itself."""
+    """Post that every seeker is, for each topology, in a domain with a target other than itself."""
     scope = variables.scope
     both, seekers, _ = scope.index.roles(rule)
     affinity = _AffinityGroup(rule, builder, variables)
@@ -100,7 +100,7 @@ class _Role:
 
 
 class _AffinityGroup:
-    """Targets by domain, and literals that hold only if there are enough; made when they are asked for.
+    """Targets by domain, and literals that hold only if there are enough; created on demand.
 
     Attributes
     ----------
@@ -118,7 +118,7 @@ class _AffinityGroup:
         self._known: dict[tuple[int, int, int], int] = {}
 
     def lonely(self, role: _Role) -> Ints:
-        """Return the nodes with seekers, now or possibly, whose company may turn out too small."""
+        """Return the nodes with seekers, now or possibly, that may lack targets."""
         scope = self.variables.scope
         there = role.stays > 0
         if len(role.rows):
@@ -157,7 +157,7 @@ class _AffinityGroup:
 def _post_affinity_group(
     builder: Builder, variables: Variables, places: Places, affinity: _AffinityGroup, role: _Role, n: int, excuse: int
 ) -> None:
-    """Post that seekers of one role on a node have company in every topology, or an excuse."""
+    """Post that seekers of one role on a node have targets in every topology, or that the excuse holds."""
     column = int(variables.scope.column[n])
     count = variables.at(role.rows, column) if column >= 0 else Linear()
     count.constant = int(role.stays[n])

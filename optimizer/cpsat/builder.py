@@ -1,8 +1,8 @@
 """Builds a model as plain numbers, with a hint for every variable.
 
 Expression objects cost ten times the time and twice the memory of the proto they become, and CP-SAT calls a hint
-that leaves auxiliary variables out incomplete. So constraints are flat lists, and no variable is made without the
-value it has in the incumbent. The proto is written by whoever solves, which may be another process.
+without auxiliary variables incomplete. So constraints are flat lists, and no variable is created without its value in
+the incumbent. The proto is written where the model is solved, which may be another process.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from stowplan.models.errors import InternalError
 INT64 = 2**62
 
 TRUE, FALSE = -(1 << 40), 1 << 40
-"""Literals whose value is known, so that no variable is made for them."""
+"""Literals whose value is known, so that no variable is created for them."""
 
 
 @dataclass(slots=True)
@@ -79,7 +79,7 @@ class Model:
     products
         ``[k, 3]`` variables of which the first is the product of the others.
     objective_vars, objective_coeffs, offset
-        What is minimised.
+        What is minimized.
     """
 
     lower: Ints
@@ -101,16 +101,16 @@ class Model:
 
     @property
     def least(self) -> int:
-        """What the objective comes to at least by the bounds of its variables."""
+        """Lower bound of the objective from the bounds of its variables."""
         variables = self.objective_vars
         best = np.where(self.objective_coeffs > 0, self.lower[variables], self.upper[variables])
-        return self._worth(best)
+        return self._objective(best)
 
     def value(self, values: Ints) -> int:
         """Return the objective of a solution ``[v]``."""
-        return self._worth(values[self.objective_vars])
+        return self._objective(values[self.objective_vars])
 
-    def _worth(self, values: Ints) -> int:
+    def _objective(self, values: Ints) -> int:
         total = self.offset
         for coeff, value in zip(self.objective_coeffs.tolist(), values.tolist(), strict=True):
             total += coeff * value
@@ -151,7 +151,7 @@ class Builder:
     # -- variables --------------------------------------------------------------------------------------------
 
     def var(self, lower: int, upper: int, hint: int) -> int:
-        """Return a new variable. A hint outside the bounds means that the incumbent breaks a rule: that is a bug."""
+        """Return a new variable. A hint outside the bounds means that the incumbent is infeasible: that is a bug."""
         if not lower <= hint <= upper:
             raise InternalError(f"hint {hint} is outside {lower}..{upper}")
         self.lower.append(lower)

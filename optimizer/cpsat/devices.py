@@ -1,4 +1,4 @@
-"""How many devices the shares on a node take, as an expression."""
+"""The number of devices that the shares on a node take, as an expression."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Shares:
                 self.held[scope.column[n]][int(rule.part[c])] += k
 
     def kinds(self, j: int) -> list[Kind]:
-        """Return the shares that stand on the node of a column or may come to it, in decreasing order."""
+        """Return the shares that are on the node of a column or may come to it, in decreasing order."""
         held = self.held[j]
         nobody = np.zeros(0, dtype=np.int64)
         found = []

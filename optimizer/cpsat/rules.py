@@ -1,8 +1,8 @@
 """Each rule as constraints.
 
-A place that is not exceeded at the start gets its constraint plainly. A place that is gets a literal that says
-whether it still is: while it is, the excess is counted and nobody new may come. Frozen pods are constants; a place
-where nothing is free is left out, since it is as legal as it was.
+A place that is not violated at the start gets its constraint unconditionally. A place that is gets a literal for
+whether it still is: while it is, the violation is counted and no new pod may arrive. Frozen pods are constants; a place
+where nothing is free is left out, since it stays as legal as it was.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from stowplan.optimizer.cpsat.violations import Places
 
 
 def post(rule: Rule, builder: Builder, variables: Variables, places: Places) -> None:
-    """Post one rule into a model; ``places`` collects what exceeds it."""
+    """Post one rule into a model; ``places`` collects its violations."""
     match rule:
         case Allow():
             _allow(rule, variables, places)
@@ -61,7 +61,7 @@ def post(rule: Rule, builder: Builder, variables: Variables, places: Places) -> 
 
 
 def _allow(rule: Allow, variables: Variables, places: Places) -> None:
-    # Pods on a forbidden node may stay or go: their variables end at the start's count.
+    # Pods on a forbidden node may stay or leave: the upper bounds of their variables are the counts at the start.
     scope = variables.scope
     wrong = ~rule.mask[np.ix_(rule.row[scope.classes], scope.nodes)] & (variables.index >= 0)
     for r, j in zip(*np.nonzero(wrong), strict=True):
@@ -73,7 +73,7 @@ def _capacity(rule: Capacity, builder: Builder, variables: Variables, places: Pl
     demand = rule.demand[scope.classes]
     asking, counting = np.flatnonzero(demand > 0), np.flatnonzero(demand)
     if rule.held_on_source:
-        # Pods that leave still count: what started on the node, and what came to it.
+        # Pods that leave still count: those that started on the node, and those that arrived.
         fixed = scope.index.start_load(rule)[scope.nodes] + scope.load(scope.frozen_new, rule.demand)
     else:
         fixed = scope.load(scope.frozen_here, rule.demand)
@@ -164,7 +164,7 @@ def _devices(rule: Devices, builder: Builder, variables: Variables, places: Plac
     whole = rule.whole[scope.classes]
     taking = np.flatnonzero(whole)
     fixed = rule.held_whole[scope.nodes] + scope.load(scope.frozen_here, rule.whole)
-    # These follow from the packing, but say at once what it says only in the end.
+    # Redundant: they follow from the packing, but propagate at once.
     redundant = [
         (demand[scope.classes], free[scope.nodes] - scope.load(scope.frozen_here, demand))
         for _, demand, free in rule.sums

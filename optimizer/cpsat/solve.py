@@ -1,15 +1,16 @@
-"""Solves one tier of a problem with CP-SAT, from an incumbent, under what earlier tiers have reached."""
+"""Solves one tier of a problem with CP-SAT, from an incumbent, with earlier tiers held at their values."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from stowplan.models.options import MANY_WORKERS
 from stowplan.models.problem import CURVES, Placement
 from stowplan.optimizer.cpsat.builder import Builder, Linear, Model
+from stowplan.optimizer.cpsat.parameters import CpSatParameters
 from stowplan.optimizer.cpsat.rules import post
-from stowplan.optimizer.cpsat.task import Limits, Task, answer
+from stowplan.optimizer.cpsat.task import SolverLimits, Task, answer
 from stowplan.optimizer.cpsat.terms import Terms
 from stowplan.optimizer.cpsat.variables import Variables
 from stowplan.optimizer.cpsat.violations import Places
@@ -18,13 +19,10 @@ from stowplan.optimizer.evaluate.evaluation import Evaluator
 from stowplan.optimizer.subproblem.index import Index
 from stowplan.optimizer.subproblem.scope import Free, Scope
 
-LARGEST_SPAN = 2**40
-"""How far an objective may reach that weighs several tiers; beyond, the solver's real numbers get inexact."""
-
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
-    """What CP-SAT made of a tier.
+class TierResult:
+    """The result of CP-SAT for a tier.
 
     Parameters
     ----------
@@ -52,8 +50,9 @@ def solve_tier(
     seed: int = 0,
     free: Free | None = None,
     gap: float = 0.0,
-) -> Attempt:
-    """Minimise one tier.
+    parameters: CpSatParameters | None = None,
+) -> TierResult:
+    """Minimize one tier.
 
     Parameters
     ----------
@@ -62,25 +61,26 @@ def solve_tier(
     incumbent
         A legal placement that has them; it becomes a complete hint.
     free
-        What of the incumbent may change; everything if not given. The bound speaks of placements that agree with the
+        What of the incumbent may change; everything if not given. The bound holds for placements that agree with the
         incumbent in the rest.
     gap
         How far the value may be above the bound, as a share of the value, to be good enough.
     """
     free = free or Free.everything(evaluator.problem)
     values = evaluator.evaluate(incumbent).values
-    restricted = build(Index(evaluator), tier, reached, incumbent, values, free)
+    tier_model = build(Index(evaluator), tier, reached, incumbent, values, free)
     if deadline.deterministic:
-        limits = Limits(work=deadline.seconds, seed=seed, gap=gap)
+        limits = SolverLimits(work=deadline.seconds, seed=seed, gap=gap)
     else:
-        limits = Limits(max(0.1, deadline.remaining), workers=workers, seed=seed, gap=gap)
-    found = answer(Task(restricted.model, limits), deadline.stop.is_set)
-    placement = None if found.values is None else restricted.variables.placement(found.values)
-    return Attempt(placement, found.bound, found.optimal)
+        limits = SolverLimits(max(0.1, deadline.remaining), workers=workers, seed=seed, gap=gap)
+    limits = replace(limits, symmetry_variables=(parameters or CpSatParameters()).symmetry_variables)
+    found = answer(Task(tier_model.model, limits), deadline.stop.is_set)
+    placement = None if found.values is None else tier_model.variables.placement(found.values)
+    return TierResult(placement, found.bound, found.optimal)
 
 
 @dataclass(frozen=True, slots=True)
-class Restricted:
+class TierModel:
     """The model of one tier, and the way back from its solutions to placements."""
 
     model: Model
@@ -97,22 +97,25 @@ def build(
     *,
     lexicographic: bool = False,
     curves_held: bool = False,
-) -> Restricted:
+    largest_span: int = CpSatParameters().largest_span,
+) -> TierModel:
     """Build the model of one tier over the free part of a placement.
 
     Parameters
     ----------
     reached
-        What the earlier tiers must not exceed.
+        Upper limits of the earlier tiers.
     values
-        Values of the incumbent's tiers. An expression speaks of the free part only; what it is in the incumbent ties
-        it to the true value.
+        Values of the incumbent's tiers. An expression covers the free part only; its value in the incumbent relates it
+        to the true value.
     lexicographic
-        Let the tiers after it decide among placements that are equal in this one, as far as numbers allow. The
-        objective is then no tier's value.
+        Let later tiers break ties, as far as the range of the objective allows. The objective is then not the value of
+        a tier.
     curves_held
-        Hold each term of curves in the tier to what it comes to, and minimise the rest. The objective is then no tier's
-        value either, and among equals in the rest later tiers decide before the curves.
+        Hold each term of curves in the tier at its value, and minimize the rest. The objective is then not the value of
+        a tier either, and later tiers break ties before the curves.
+    largest_span
+        Range of the objective up to which later tiers are added.
     """
     problem = index.problem
     builder = Builder()
@@ -144,9 +147,9 @@ def build(
         for later in range(tier + 1, len(problem.tiers)):
             following = total(later)
             span = builder.highest(following) - builder.lowest(following) + 1
-            if (builder.highest(objective) - builder.lowest(objective) + 1) * span > LARGEST_SPAN:
+            if (builder.highest(objective) - builder.lowest(objective) + 1) * span > largest_span:
                 break
             objective = following.plus_all(objective, span)
     elif not curves_held:
         objective.constant += values[tier] - builder.value(objective)
-    return Restricted(builder.minimize(objective), variables)
+    return TierModel(builder.minimize(objective), variables)

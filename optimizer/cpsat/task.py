@@ -1,4 +1,4 @@
-"""A sub-problem as plain data, and how CP-SAT answers it."""
+"""A sub-problem as plain data, and how CP-SAT solves it."""
 
 from __future__ import annotations
 
@@ -12,17 +12,15 @@ from ortools.sat.python import cp_model
 from stowplan.models.arrays import Ints
 from stowplan.models.errors import InternalError
 from stowplan.optimizer.cpsat.builder import Model
+from stowplan.optimizer.cpsat.parameters import CpSatParameters
 
 POLL = 0.05
-"""Seconds between looks at the stop signal."""
-
-LARGE = 20_000
-"""Variables above which symmetry detection costs more than it brings."""
+"""Seconds between checks of the stop signal."""
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """How long and how to solve.
+class SolverLimits:
+    """How long CP-SAT may take, and its settings.
 
     Parameters
     ----------
@@ -33,7 +31,9 @@ class Limits:
     workers
         Threads.
     gap
-        How far the objective may be above its bound, as a share of it, for the solver to end.
+        Relative gap between objective and bound at which the solver ends.
+    symmetry_variables
+        Variables above which symmetry detection is off.
     """
 
     seconds: float | None = None
@@ -41,28 +41,29 @@ class Limits:
     workers: int = 1
     seed: int = 0
     gap: float = 0.0
+    symmetry_variables: int = CpSatParameters().symmetry_variables
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Task:
-    """A model, and how long to work on it."""
+    """A model, and the limits of its solution."""
 
     model: Model
-    limits: Limits
+    limits: SolverLimits
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Answer:
-    """What came of a task.
+    """The result of a task.
 
     Parameters
     ----------
     values
         ``[v]`` the best solution found, or ``None``.
     bound
-        No solution has a lower objective, or ``None`` if that was not looked into.
+        Proven lower bound of the objective, or ``None``.
     optimal
-        Whether nothing is better than ``values``.
+        Whether ``values`` is proven optimal.
     work
         Deterministic time spent.
     """
@@ -79,7 +80,7 @@ def answer(task: Task, stopped: Callable[[], bool] = lambda: False) -> Answer:
     Raises
     ------
     InternalError
-        If CP-SAT refuses the model, or calls it infeasible although the hints solve it.
+        If CP-SAT rejects the model, or reports it infeasible although the hints are a solution.
     """
     model = written(task.model)
     solver = cp_model.CpSolver()
@@ -90,7 +91,7 @@ def answer(task: Task, stopped: Callable[[], bool] = lambda: False) -> Answer:
     parameters.relative_gap_limit = limits.gap
     parameters.absolute_gap_limit = 0.99
     parameters.num_workers = limits.workers
-    if len(task.model.hints) > LARGE:
+    if len(task.model.hints) > limits.symmetry_variables:
         parameters.symmetry_level = 0
     if limits.seconds is not None:
         parameters.max_time_in_seconds = limits.seconds
@@ -109,10 +110,10 @@ def answer(task: Task, stopped: Callable[[], bool] = lambda: False) -> Answer:
 
 
 def lower_bound(model: Model, solver: cp_model.CpSolver, status: int) -> int:
-    """Return what no solution is below, exactly.
+    """Return the proven lower bound, exactly.
 
-    CP-SAT's ``best_objective_bound`` is a real number, whose last digits may be wrong where costs are large. It comes
-    from a whole one, of the objective without its constant; that is 0 as long as nothing is known.
+    CP-SAT's ``best_objective_bound`` is a floating-point number, whose last digits may be wrong where costs are large.
+    It is computed from an integer, the bound of the objective without its offset; that is 0 while nothing is known.
     """
     known = int(solver.response_proto.inner_objective_lower_bound)
     if known or status in (cp_model.OPTIMAL, cp_model.FEASIBLE):
@@ -121,7 +122,7 @@ def lower_bound(model: Model, solver: cp_model.CpSolver, status: int) -> int:
 
 
 def written(plain: Model) -> cp_model.CpModel:
-    """Write a model as CP-SAT wants it."""
+    """Return a model as CP-SAT reads it."""
     model = cp_model.CpModel()
     proto = model.proto
     for bounds in zip(plain.lower.tolist(), plain.upper.tolist(), strict=True):

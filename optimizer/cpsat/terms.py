@@ -1,7 +1,7 @@
 """Each term as a linear expression, with the variables and constraints that make it one.
 
-A term is minimised, so a variable that stands for a cost only needs to be bounded from below. What cannot change is
-left out: the value of a tier is that of the incumbent plus the difference its expressions make.
+A term is minimized, so a variable for a cost only needs lower bounds. What cannot change is left out: the value of a
+tier is that of the incumbent plus the change of its expressions.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from stowplan.optimizer.domains import NONE
 
 
 class Terms:
-    """Makes terms into expressions of one model.
+    """Translates terms into expressions of one model.
 
     Parameters
     ----------
     violation
-        What exceeds the rules, each unit at its severity.
+        Weighted sum of all constraint violations.
     """
 
     def __init__(self, builder: Builder, variables: Variables, violation: Linear) -> None:
@@ -136,9 +136,9 @@ class Terms:
         return total
 
     def _reach(self, demand: Ints) -> Ints:
-        """``[column]`` an upper bound of ``Σ demand[row]·y[row, column]``, from what capacities leave room for.
+        """``[column]`` an upper bound of ``Σ demand[row]·y[row, column]``, from the capacities.
 
-        Where all that have a demand ask for a capacity, the sum is at most the room times the largest ratio of the two.
+        Where all classes with a demand also use a capacity, the sum is at most the capacity times the largest ratio.
         """
         scope, upper = self.scope, self.variables.upper
         best = (upper * demand[:, None]).sum(axis=0).astype(np.float64)
@@ -149,7 +149,7 @@ class Terms:
             asked = rule.demand[scope.classes[asking]]
             if asked.min() <= 0:
                 continue
-            # Frozen pods take room, and those that ask for less than nothing make some.
+            # Frozen pods take room, and pods of negative demand free some.
             room = np.maximum(0, rule.free[scope.nodes]) - scope.load(scope.frozen_here, rule.demand)
             room = room + (upper * np.maximum(0, -rule.demand[scope.classes])[:, None]).sum(axis=0)
             if i in scope.index.before:
@@ -306,7 +306,7 @@ class Terms:
         result.add(clipped, factor)
         return result
 
-    # -- company and nodes in use -----------------------------------------------------------------------------
+    # -- pairs and nodes in use -------------------------------------------------------------------------------
 
     def _pair(self, term: Pair) -> Linear:
         builder, variables, scope = self.builder, self.variables, self.scope

@@ -1,4 +1,4 @@
-"""The decision variables: how many free pods of each class stand on each node, how many nowhere, how many left."""
+"""The decision variables: free pods of each class on each node, unplaced pods, and pods that left."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Variables:
     index
         ``[row, column]`` the variable that counts the pods of a class on a node, or `NONE`.
     unplaced
-        ``[row]`` the variable that counts the pods without a node, or `NONE` where their number is settled.
+        ``[row]`` the variable that counts the pods without a node, or `NONE` where their number is fixed.
     """
 
     def __init__(self, builder: Builder, scope: Scope, rules: Sequence[Rule]) -> None:
@@ -75,7 +75,7 @@ class Variables:
         return Linear(variables, [1] * len(variables) if weight is None else weight[rows[there]].tolist())
 
     def started(self) -> list[tuple[int, int]]:
-        """Return the pairs of row and column where pods stood at the start and may stand."""
+        """Return the pairs of row and column where pods were at the start and may be."""
         rows, columns = np.nonzero((self.start > 0) & (self.index >= 0))
         return list(zip(rows.tolist(), columns.tolist(), strict=True))
 

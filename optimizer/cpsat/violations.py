@@ -1,4 +1,4 @@
-"""What exceeds a rule, place by place: at the start, in the incumbent, and in the model."""
+"""Constraint violations, place by place: at the start, in the incumbent, and in the model."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from stowplan.optimizer.evaluate.violations import arrivals, violation
 
 
 class Places:
-    """The places of one rule, and the literals of those that are exceeded at the start.
+    """The places of one rule, and the literals of those that are violated at the start.
 
     Parameters
     ----------
     before
-        Excess at the start by place, or ``None`` where there is none.
+        Violation at the start by place, or ``None`` where there is none.
     total
-        Takes what exceeds the rule in the model, each unit at its severity.
+        Receives the weighted violations of the model.
     """
 
     def __init__(self, rule: Rule, before: Ints | None, builder: Builder, variables: Variables, total: Linear) -> None:
@@ -36,32 +36,32 @@ class Places:
             self.penalty_weight = penalty_weight(rule, len(before))
 
     def violated(self, p: int) -> bool:
-        """Whether a place was exceeded at the start."""
+        """Whether a place was violated at the start."""
         return self.before is not None and bool(self.before[p])
 
     def penalty_weight_of(self, p: int) -> int:
-        """Return the repair cost of one unit of excess at a place."""
+        """Return the penalty weight of a place."""
         return int(self.penalty_weight[p]) if self.before is not None else 0
 
     def amount(self, p: int) -> int:
-        """Return a variable for the excess of a place, which may not grow, and count it."""
+        """Return a variable for the violation of a place, which may not grow, and count it."""
         assert self.before is not None
         amount = self.builder.var(0, int(self.before[p]), int(self.now[p]))
         self.violation.add(amount, int(self.penalty_weight[p]))
         return amount
 
     def repaired(self, p: int, over: Linear, rows: Ints, columns: Ints) -> list[int]:
-        """Let a place that is exceeded at the start stay so; return the literals under which it is mended.
+        """Let a place that is violated at the start stay so; return the literals under which it is repaired.
 
         Parameters
         ----------
         over
-            A lower bound of the excess, exact while the place is exceeded.
+            A lower bound of the violation, exact while the place is violated.
         rows, columns
-            Who may not come while it is, and where.
+            Classes that may not arrive while it is, and where.
         """
         if not self.violated(p) or self.arrived[p]:
-            return []  # a place to which a frozen pod has come can only be one that is mended
+            return []  # a place at which a frozen pod has arrived must be one that is repaired
         builder, variables = self.builder, self.variables
         still = builder.flag(bool(self.now[p]))
         builder.at_most(over.plus(self.amount(p), -1), 0, [still])

@@ -1,6 +1,6 @@
 """The reference meaning of every rule and term, in plain numpy.
 
-No engine reports a value of its own: whatever it found is evaluated here before anyone sees it.
+No engine reports a value of its own: every placement it finds is evaluated here first.
 """
 
 from stowplan.optimizer.evaluate.evaluation import ConstraintViolation, Evaluation, Evaluator

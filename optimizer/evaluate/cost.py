@@ -32,7 +32,7 @@ def cost(term: Term, problem: Problem, placement: Placement, violation: int) -> 
     Parameters
     ----------
     violation
-        What exceeds all rules, each unit at its severity; see `stowplan.optimizer.evaluate.Judge`.
+        Weighted sum of all constraint violations; see `stowplan.optimizer.evaluate.Evaluator`.
     """
     nodes = len(problem.nodes)
     match term:

@@ -1,4 +1,4 @@
-"""The judge of placements."""
+"""Evaluation of placements: values of all tiers, constraint violations, legality."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from stowplan.optimizer.evaluate.violations import arrivals, place_names, places
 
 @dataclass(frozen=True, slots=True)
 class ConstraintViolation:
-    """A place where a rule is exceeded.
+    """A place where a rule is violated.
 
     Parameters
     ----------
     amount, before
-        Excess now and at the start: of a capacity in the resource's own units, else in pods or what else is counted.
+        Violation now and at the start: of a capacity in the resource's own units, else in pods or what else is counted.
     newcomers
         Pods bound by the rule that arrived at the place.
     """
@@ -36,27 +36,27 @@ class ConstraintViolation:
 
     @property
     def legal(self) -> bool:
-        """Whether the breach was there before, is not worse, and nobody came to it."""
+        """Whether the violation was there before, is not worse, and no pod arrived at the place."""
         return self.amount <= self.before and not self.newcomers
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """Everything there is to say about a placement.
+    """Values, violations and legality of a placement.
 
     Parameters
     ----------
     values
         Value of each tier, in its whole units.
     violations
-        Places where rules are exceeded.
+        Places where rules are violated.
     moves
         Pods that left the node they started on.
     unplaced
         Pods without a node.
     legal
-        Whether no rule is exceeded that was not at the start, or more than at the start, and no class has more pods
-        without a node than it may have.
+        Whether no rule is violated that was not at the start, or more than at the start, and no class has more
+        unplaced pods than it may have.
     """
 
     values: tuple[int, ...]
@@ -67,7 +67,7 @@ class Evaluation:
 
 
 class Evaluator:
-    """Evaluates placements of one problem; what depends on the start is worked out once."""
+    """Evaluates placements of one problem; what depends on the start is computed once."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
@@ -75,7 +75,7 @@ class Evaluator:
 
     @cached_property
     def start_violations(self) -> list[Ints]:
-        """Excess of every rule at the start, by place; not to be written to, since rules share it where it is 0."""
+        """Violation of every rule at the start, by place; read-only, since rules share the arrays of zeros."""
         problem = self.problem
         sizes = [places(rule, problem) for rule in problem.rules]
         nothing = {size: np.zeros(size, dtype=np.int64) for size in set(sizes)}
@@ -85,7 +85,7 @@ class Evaluator:
         return found
 
     def curves(self, tier: int) -> list[Curve]:
-        """Return each `NodeCurve` of a tier, in their order, with what its loads cost at least."""
+        """Return each `NodeCurve` of a tier, in their order, with its surrogate relaxation."""
         if tier not in self._curves:
             self._curves[tier] = [
                 Curve(weighted.weight, weighted.term, convolve(self.problem, weighted.term))
@@ -104,7 +104,7 @@ class Evaluator:
         Raises
         ------
         ValueError
-            If the placement speaks of classes, nodes or numbers of pods that the problem does not have.
+            If the placement names classes, nodes or numbers of pods that the problem does not have.
         """
         problem = self.problem
         missing = self._missing(placement)
@@ -141,7 +141,7 @@ class Evaluator:
 
 
 def penalty_weight(rule: Rule, places: int) -> Ints:
-    """``[places]`` repair cost of one unit of excess."""
+    """``[places]`` cost of one unit of violation in the feasibility objective."""
     if isinstance(rule, Capacity):
         return rule.penalty_weight
     return np.full(places, PENALTY_WEIGHT, dtype=np.int64)

@@ -1,24 +1,40 @@
-"""Which rules a placement may exceed, many rules at a time.
+"""Screening of many rules at a time: which of them a placement may violate.
 
 A problem can have tens of thousands of rules that each speak of a few classes. Asking every one of them, node by node,
-takes seconds, and nearly all have nothing to say. Here rules of one kind over the same topologies are looked at
-together, through the entries of their classes alone. What is found is a *suspicion*: a rule that is exceeded is always
-suspected, one that is suspected need not be exceeded. `stowplan.optimizer.evaluate.violations` has the last word.
+takes seconds, and nearly all of them hold. Here rules of one kind over the same topologies are screened together,
+through the entries of their classes alone. The result is a set of *candidates*: a violated rule is always a candidate,
+a candidate need not be violated. `stowplan.optimizer.evaluate.violations` decides.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Protocol
+from typing import Protocol, assert_never
 
 import numpy as np
 
 from stowplan.models.arrays import Bools, Ints
-from stowplan.models.problem import AtMost, Attract, Held, Occupy, Placement, Problem, Repel, Rule, Topology
+from stowplan.models.problem import (
+    Allow,
+    AtMost,
+    Attract,
+    Capacity,
+    Devices,
+    Distinct,
+    Held,
+    MoveBudget,
+    Occupy,
+    Placement,
+    Problem,
+    Repel,
+    Rule,
+    Spread,
+    Topology,
+)
 
 
 class ViolationScreen:
-    """Names the rules of a problem that a placement may exceed."""
+    """Names the rules of a problem that a placement may violate."""
 
     def __init__(self, problem: Problem) -> None:
         self._classes = len(problem.classes)
@@ -27,26 +43,26 @@ class ViolationScreen:
             families.setdefault(_family(rule), []).append(i)
         self._always = np.array(families.pop(None, []), dtype=np.int64)
         self._families = [
-            (np.array(members, dtype=np.int64), _look([problem.rules[i] for i in members]))
+            (np.array(members, dtype=np.int64), _screen_of([problem.rules[i] for i in members]))
             for members in families.values()
         ]
 
     def of(self, placement: Placement) -> Ints:
-        """Return the indices of the rules that may be exceeded, in order."""
+        """Return the indices of the rules that may be violated, in order."""
         first = np.searchsorted(placement.cls, np.arange(self._classes + 1))
-        found = [members[look.candidates(placement, first)] for members, look in self._families]
+        found = [members[screen.candidates(placement, first)] for members, screen in self._families]
         return np.sort(np.concatenate([self._always, *found]))
 
 
-class _Look(Protocol):
+class _Family(Protocol):
     """Rules of one kind over the same topologies, without held pods."""
 
     def candidates(self, placement: Placement, first: Ints) -> Bools:
-        """``[rules]`` whether each may be exceeded; ``first`` is where the entries of each class begin."""
+        """``[rules]`` whether each may be violated; ``first`` is where the entries of each class begin."""
 
 
 def _family(rule: Rule) -> Hashable:
-    """Return what rules that are looked at together have in common; None for a rule that is asked in any case."""
+    """Return what rules that are screened together have in common; ``None`` for a rule that is always a candidate."""
     match rule:
         case AtMost() | Occupy():
             return None if rule.held.any() else (type(rule), id(rule.topology))
@@ -54,15 +70,17 @@ def _family(rule: Rule) -> Hashable:
             return None if _anyone(rule.held) else (Repel, id(rule.topology))
         case Attract():
             return None if _anyone(rule.held) else (Attract, *map(id, rule.topologies))
-        case _:
+        case Allow() | Capacity() | Spread() | Distinct() | Devices() | MoveBudget():
             return None
+        case _:
+            assert_never(rule)
 
 
 def _anyone(held: Held) -> bool:
     return bool(held.both.any() or held.seekers.any() or held.targets.any())
 
 
-def _look(rules: Sequence[Rule]) -> _Look:
+def _screen_of(rules: Sequence[Rule]) -> _Family:
     match rules[0]:
         case AtMost(topology=topology):
             return _AtMosts([rule for rule in rules if isinstance(rule, AtMost)], topology)
@@ -144,7 +162,7 @@ class _Occupies:
 
 
 class _Repels:
-    """Suspects every rule with a seeker and somebody else in one domain."""
+    """Candidates are rules with a seeker and another pod in one domain."""
 
     def __init__(self, rules: Sequence[Repel], topology: Topology) -> None:
         self._topology = topology
@@ -162,7 +180,7 @@ class _Repels:
 
 
 class _Attracts:
-    """Suspects every rule with a seeker that has no target, or none but itself, in its domain."""
+    """Candidates are rules with a seeker that has no target, or none but itself, in its domain."""
 
     def __init__(self, rules: Sequence[Attract], topologies: Sequence[Topology]) -> None:
         self._topologies = topologies
@@ -176,11 +194,11 @@ class _Attracts:
         for topology in self._topologies:
             wide = topology.size + 1
             rule, domain, pods = self._targets.count(placement, first, topology)
-            company = rule * wide + domain
+            targets = rule * wide + domain
             for group, needed in self._seekers:
                 seeking, where, _ = group.count(placement, first, topology)
                 there = (pods >= needed) & (domain >= 0)
-                near = _found(seeking * wide + where, company[there])
+                near = _found(seeking * wide + where, targets[there])
                 found |= _among(seeking[~near], self._size)
         return found
 

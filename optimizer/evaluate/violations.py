@@ -1,4 +1,4 @@
-"""By how much a placement exceeds a rule, place by place."""
+"""By how much a placement violates a rule, place by place."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from stowplan.models.problem import (
 
 
 def violation(rule: Rule, problem: Problem, placement: Placement) -> Ints:
-    """``[places]`` what exceeds the rule at each place; 0 where the rule holds.
+    """``[places]`` violation of the rule at each place; 0 where the rule holds.
 
     A place is a node for `Allow`, `Capacity`, `Distinct` and `Devices`, a domain for `AtMost`, `Repel` and `Spread`,
     the whole cluster for `Occupy` and `MoveBudget`. `Attract` has two places a node: seekers that are targets too,
@@ -44,7 +44,7 @@ def violation(rule: Rule, problem: Problem, placement: Placement) -> Ints:
             over: Ints = np.maximum(0, count - rule.limit)
             return over
         case Repel():
-            return _clashing(rule, problem, placement)
+            return _conflicts(rule, problem, placement)
         case Attract():
             return _alone(rule, problem, placement)
         case Spread():
@@ -64,7 +64,7 @@ def violation(rule: Rule, problem: Problem, placement: Placement) -> Ints:
 
 
 def arrivals(rule: Rule, problem: Problem, placement: Placement) -> Ints:
-    """``[places]`` pods bound by the rule that stand at a place and did not at the start."""
+    """``[places]`` pods bound by the rule that are at a place and were not at the start."""
     nodes = len(problem.nodes)
     new = placement.beyond(problem.start, nodes)
     match rule:
@@ -92,7 +92,7 @@ def arrivals(rule: Rule, problem: Problem, placement: Placement) -> Ints:
 
 
 def place_names(rule: Rule, problem: Problem) -> tuple[str, ...]:
-    """``[places]`` what to call the places in a report."""
+    """``[places]`` names of the places for reports."""
     match rule:
         case Allow() | Capacity() | Distinct() | Devices():
             return problem.nodes
@@ -107,7 +107,7 @@ def place_names(rule: Rule, problem: Problem) -> tuple[str, ...]:
 
 
 def places(rule: Rule, problem: Problem) -> int:
-    """Return how many places the rule speaks of."""
+    """Return how many places the rule has."""
     match rule:
         case Allow() | Capacity() | Distinct() | Devices():
             return len(problem.nodes)
@@ -167,25 +167,25 @@ def _by_role(rule: Repel | Attract, problem: Problem, placement: Placement) -> t
     )
 
 
-def _clashing(rule: Repel, problem: Problem, placement: Placement) -> Ints:
-    """Every pod with a part in a clash: the filters would refuse each of them where it stands."""
+def _conflicts(rule: Repel, problem: Problem, placement: Placement) -> Ints:
+    """Count every pod of a conflict: the filters would reject each of them where it is."""
     a, b, t = (rule.topology.total(per_node) for per_node in _by_role(rule, problem, placement))
-    clash = (a >= 2) | ((a >= 1) & (b + t >= 1)) | ((b >= 1) & (t >= 1))
-    pods: Ints = np.where(clash, a + b + t, 0)
+    conflict = (a >= 2) | ((a >= 1) & (b + t >= 1)) | ((b >= 1) & (t >= 1))
+    pods: Ints = np.where(conflict, a + b + t, 0)
     return pods
 
 
 def _alone(rule: Attract, problem: Problem, placement: Placement) -> Ints:
     a, b, t = _by_role(rule, problem, placement)
-    company = a + t
+    matching = a + t
     near_one, near_two = np.ones(len(a), dtype=np.bool_), np.ones(len(a), dtype=np.bool_)
     covered = np.zeros(len(a), dtype=np.bool_)
     for topology in rule.topologies:
-        there = _at(topology, topology.total(company))
+        there = _at(topology, topology.total(matching))
         near_one &= there >= 1
         near_two &= there >= 2
         covered |= topology.domain >= 0
-    first_of_its_kind = int(company[covered].sum()) <= 1
+    first_of_its_kind = int(matching[covered].sum()) <= 1
     alone_a = np.zeros_like(a) if first_of_its_kind else np.where(near_two, 0, a)
     return np.concatenate([alone_a, np.where(near_one, 0, b)])
 

@@ -1,1 +1,1 @@
-"""Large neighbourhood search: free a part of a placement, solve it exactly, and go on from there."""
+"""Large neighborhood search: free a part of the incumbent, solve that sub-problem exactly, and repeat."""

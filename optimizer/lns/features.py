@@ -1,19 +1,22 @@
-"""What a placement looks like to those who choose which part of it to free."""
+"""Features of the incumbent by which destroy operators choose which part of it to free."""
 
 from __future__ import annotations
 
 from functools import cached_property
+from typing import assert_never
 
 import numpy as np
 
 from stowplan.models.arrays import Floats, Ints
 from stowplan.models.problem import (
     CURVES,
+    DomainCurve,
     Move,
     MovePeak,
     NodeCurve,
     NodeScore,
     Open,
+    Pair,
     Placement,
     Prefer,
     Term,
@@ -23,12 +26,13 @@ from stowplan.models.problem import (
 )
 from stowplan.optimizer.evaluate.cost import missed_points, usage
 from stowplan.optimizer.evaluate.violations import violation
+from stowplan.optimizer.lns.parameters import LnsParameters
 from stowplan.optimizer.subproblem.index import Index
 from stowplan.optimizer.subproblem.mentions import ranges
 
 
 class Shared:
-    """What does not change with the placement: groups, topologies and terms of a tier.
+    """What does not change with the incumbent: groups, topologies and terms of a tier.
 
     Attributes
     ----------
@@ -45,13 +49,13 @@ class Shared:
     weighs_moves
         Whether moves do, beside curves.
     nothing_else
-        Whether nothing does but moves, where pods stand, and curves of single nodes.
+        Whether nothing does but moves, preferences for nodes, and curves of single nodes.
     curves
-        What is a matter of each node's load.
+        The curves of node loads.
     """
 
-    def __init__(self, index: Index, tier: int) -> None:
-        self.index = index
+    def __init__(self, index: Index, tier: int, parameters: LnsParameters | None = None) -> None:
+        self.index, self.parameters = index, parameters or LnsParameters()
         self.problem = problem = index.problem
         self.tier = problem.tiers[tier]
         self.curves = index.evaluator.curves(tier)
@@ -73,7 +77,7 @@ class Shared:
 
 
 class Features:
-    """A placement as seen from one tier.
+    """Features of a placement with respect to one tier.
 
     Attributes
     ----------
@@ -101,7 +105,7 @@ class Features:
 
     @cached_property
     def pods(self) -> Ints:
-        """``[n]`` how many pods stand on each node."""
+        """``[n]`` how many pods are on each node."""
         return self.placement.per_node(len(self.problem.nodes))
 
     @cached_property
@@ -125,22 +129,22 @@ class Features:
 
     @cached_property
     def came(self) -> Placement:
-        """Pods that stand where they did not at the start."""
+        """Pods that are where they were not at the start."""
         return self.placement.beyond(self.problem.start, len(self.problem.nodes))
 
     @cached_property
     def left(self) -> Placement:
-        """Pods that stood at the start where they do not now."""
+        """Pods that were at the start where they are not now."""
         return self.problem.start.beyond(self.placement, len(self.problem.nodes))
 
     @property
     def only_moves_are_left(self) -> bool:
-        """Whether loads cost no more than they have to, so that only other nodes for moved pods can make it better."""
+        """Whether no load has a reduced cost, so that only other nodes for moved pods can improve the tier."""
         return self.shared.weighs_moves and self.shared.nothing_else and not self.reduced_cost.any()
 
     @cached_property
     def node_cost(self) -> Floats:
-        """``[n]`` what each node costs in the tier, as far as single nodes tell; its loads beyond what they have to."""
+        """``[n]`` what each node costs in the tier, as far as single nodes tell; its loads count by reduced cost."""
         node_cost = self.reduced_cost.copy()
         for weighted in self.shared.tier.terms:
             node_cost += weighted.weight * self._node_cost(weighted.term)
@@ -154,7 +158,7 @@ class Features:
 
     @cached_property
     def reduced_cost(self) -> Floats:
-        """``[n]`` what each node's loads cost beyond what they have to."""
+        """``[n]`` reduced cost of each node's loads, in the surrogate relaxation."""
         nodes = np.arange(len(self.problem.nodes))
         reduced_cost = np.zeros(len(nodes))
         for curve, load in zip(self.shared.curves, self.loads, strict=True):
@@ -190,6 +194,10 @@ class Features:
                         node_cost += np.where(topology.domain >= 0, now[topology.domain], 0)
                     elif len(now) % nodes == 0:
                         node_cost += now.reshape(-1, nodes).sum(axis=0)
+            case NodeCurve():
+                pass  # counts by reduced cost
+            case Unplaced() | MovePeak() | DomainCurve() | Pair():
+                pass  # no cost of a single node; they have operators of their own
             case _:
-                pass  # curves are beyond; what speaks of domains or of absent pods has kinds of its own
+                assert_never(term)
         return node_cost

@@ -1,4 +1,7 @@
-"""Large neighbourhood search: solve a part of the placement exactly, put it in place, and go on with another part."""
+"""Large neighborhood search: solve a sub-problem of the incumbent exactly, accept the solution, and repeat.
+
+P. Shaw, "Using constraint programming and local search methods to solve vehicle routing problems" (1998).
+"""
 
 from __future__ import annotations
 
@@ -12,82 +15,66 @@ import numpy as np
 
 from stowplan.models.problem import Placement
 from stowplan.optimizer.backend import Backend
-from stowplan.optimizer.cpsat.solve import Restricted, build
-from stowplan.optimizer.cpsat.task import Answer, Limits, Task
+from stowplan.optimizer.cpsat.parameters import CpSatParameters
+from stowplan.optimizer.cpsat.solve import TierModel, build
+from stowplan.optimizer.cpsat.task import Answer, SolverLimits, Task
 from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.evaluate.evaluation import Evaluator
 from stowplan.optimizer.lns.features import Features, Shared
 from stowplan.optimizer.lns.operators import ABOUT_MOVES, OPERATORS
+from stowplan.optimizer.lns.parameters import LnsParameters
 from stowplan.optimizer.lns.selection import OperatorSelection
 from stowplan.optimizer.lns.subproblem import Busy, extract
 from stowplan.optimizer.subproblem.index import Index
 from stowplan.optimizer.subproblem.scope import Free, replaced
 
-ROUND = 4
-"""Neighbourhoods of one round, where the answer must not depend on how many are worked on at a time."""
-
-SECONDS_PER_WORK = 12.0
-"""Seconds for a unit of work after which a neighbourhood is cut off in any case, where the clock counts."""
-
-SECONDS_OF_WORK = 6.0
-"""Seconds that stand for a unit of work where the answer must not depend on the clock."""
-
-OVERHEAD = 0.005
-"""Work that is booked for choosing and building a neighbourhood."""
-
-PATIENCE = 200
-"""Neighbourhoods in a row without success after which to give up."""
-
-OFFER_EVERY = 1.0
-"""Seconds between placements that are handed out, since whoever takes them judges them once more."""
-
-FOCUS = 0.75
-"""Share of the neighbourhoods that follow moves where nothing but moves can cost less."""
-
-FRUITLESS = 20
-"""Attempts in a row to choose a neighbourhood after which there is none."""
-
 
 @dataclass(frozen=True, slots=True)
 class Improvement:
-    """What large neighbourhood search came to.
+    """The result of large neighborhood search.
 
     Parameters
     ----------
     placement, values
         The best placement, and the values of its tiers.
     solved, improved
-        Neighbourhoods that were solved, and that made something better.
-    kinds
-        For each kind: how often it was tried, how often it improved something, its size in the end.
+        Sub-problems that were solved, and that improved something.
+    operators
+        For each destroy operator: how often it was tried, how often it improved something, its size in the end.
     notes
-        What went wrong and was made up for.
+        What went wrong and was recovered from.
     """
 
     placement: Placement
     values: tuple[int, ...]
     solved: int
     improved: int
-    kinds: dict[str, tuple[int, int, int]]
+    operators: dict[str, tuple[int, int, int]]
     notes: tuple[str, ...]
 
 
 class OperatorState:
-    """What is worked out once for a problem, and what has been learned about its neighbourhoods."""
+    """What is computed once for a problem, and what has been learned about its destroy operators."""
 
-    def __init__(self, evaluator: Evaluator) -> None:
+    def __init__(
+        self,
+        evaluator: Evaluator,
+        parameters: LnsParameters | None = None,
+        cpsat: CpSatParameters | None = None,
+    ) -> None:
         self.evaluator = evaluator
+        self.parameters, self.cpsat = parameters or LnsParameters(), cpsat or CpSatParameters()
         self.index = Index(evaluator)
         self._shared: dict[int, Shared] = {}
-        self._choice: dict[int, OperatorSelection] = {}
+        self._selection: dict[int, OperatorSelection] = {}
 
     def shared(self, tier: int) -> Shared:
-        """Return what does not change with the placement."""
-        return self._shared.setdefault(tier, Shared(self.index, tier))
+        """Return what does not change with the incumbent."""
+        return self._shared.setdefault(tier, Shared(self.index, tier, self.parameters))
 
     def selection(self, tier: int) -> OperatorSelection:
-        """Return what is known of the kinds of neighbourhoods."""
-        return self._choice.setdefault(tier, OperatorSelection(list(OPERATORS)))
+        """Return what is known of the destroy operators."""
+        return self._selection.setdefault(tier, OperatorSelection(list(OPERATORS), self.parameters))
 
 
 def improve(
@@ -110,13 +97,13 @@ def improve(
     incumbent
         A legal placement.
     deadline
-        In deterministic mode, a second is a sixth of a unit of CP-SAT's deterministic time.
+        In deterministic mode, a second is a share of a unit of CP-SAT's deterministic time.
     offer
         Called with placements that are better than all before, about once a second, and with the last one.
     plateau
-        Also accept placements that are as good as the one at hand: something better may be near.
+        Also accept placements as good as the current one: something better may be near.
     operator_state
-        What earlier calls for the same problem have learned; this one adds to it.
+        What earlier calls for the same problem have learned; this call adds to it. It holds the parameters.
     enough
         Value of the tier at which to stop; if not given, later tiers are improved as long as there is time.
 
@@ -134,10 +121,10 @@ def improve(
 
 @dataclass(frozen=True, slots=True)
 class _Proposal:
-    kind: str
+    operator: str
     curves_held: bool
     free: Free
-    restricted: Restricted
+    tier_model: TierModel
     work: float
     seed: int
     version: int
@@ -170,6 +157,7 @@ class _Search:
     ) -> None:
         self.tier = tier
         self.enough = enough
+        self.parameters, self.cpsat = operator_state.parameters, operator_state.cpsat
         self.deadline = deadline
         self.backend = backend
         self.offer = offer
@@ -192,19 +180,19 @@ class _Search:
 
     @property
     def over(self) -> bool:
-        if self.deadline.deterministic and self.counts.work * SECONDS_OF_WORK >= self.deadline.seconds:
+        if self.deadline.deterministic and self.counts.work * self.parameters.seconds_of_work >= self.deadline.seconds:
             return True
         reached = self.enough is not None and self.values[self.tier] <= self.enough
-        return self.deadline.over or self.proven or reached or self.idle >= PATIENCE
+        return self.deadline.over or self.proven or reached or self.idle >= self.parameters.patience
 
     def run(self) -> None:
-        """Solve neighbourhoods until time is up, or nothing is left to gain."""
+        """Solve sub-problems until time is up, or nothing is left to gain."""
         while not self.over:
             proposals = self._round() if self.deadline.deterministic else iter(self._propose, None)
             before = self.counts.solved
             self._solve(proposals)
             if self.counts.solved == before:
-                break  # the placement is too small, or nobody stands on it
+                break  # the placement is too small, or holds no pods
         self._hand_out()
 
     def _hand_out(self) -> None:
@@ -214,11 +202,11 @@ class _Search:
             self.offer(self.placement)
 
     def result(self) -> Improvement:
-        """Return what was reached."""
+        """Return the result."""
         counts = self.counts
         notes = [*self.backend.notes]
         if counts.wrong:
-            notes.append(f"{counts.wrong} solutions of neighbourhoods did not hold what they promised; not used")
+            notes.append(f"{counts.wrong} solutions of sub-problems were not what the model said; not used")
         return Improvement(
             self.placement,
             self.values,
@@ -229,32 +217,32 @@ class _Search:
         )
 
     def _round(self) -> list[_Proposal]:
-        """Choose some neighbourhoods of one placement."""
+        """Choose some sub-problems of one incumbent."""
         found: list[_Proposal] = []
-        while len(found) < ROUND and (proposal := self._propose()) is not None:
+        while len(found) < self.parameters.round_size and (proposal := self._propose()) is not None:
             found.append(proposal)
         return found
 
     def _propose(self) -> _Proposal | None:
-        """Choose a neighbourhood beside those under way, and build its model."""
+        """Choose a sub-problem beside those under way, and build its model."""
         if self.over:
             return None
         useless: set[str] = set()
         others: set[str] = set()
-        if self.features.only_moves_are_left and self.rng.random() < FOCUS:
+        if self.features.only_moves_are_left and self.rng.random() < self.parameters.move_share:
             others |= OPERATORS.keys() - ABOUT_MOVES
-        for _ in range(FRUITLESS):
-            kind = self.selection.next(self.rng, useless | others) or self.selection.next(self.rng, useless)
-            if kind is None:
+        for _ in range(self.parameters.fruitless):
+            name = self.selection.next(self.rng, useless | others) or self.selection.next(self.rng, useless)
+            if name is None:
                 return None
-            neighborhood = OPERATORS[kind](self.features, self.rng)
+            neighborhood = OPERATORS[name](self.features, self.rng)
             if neighborhood is None:
-                useless.add(kind)
+                useless.add(name)
                 continue
-            free = extract(self.features, neighborhood, self.selection.size(kind), self.busy, self.rng)
+            free = extract(self.features, neighborhood, self.selection.size(name), self.busy, self.rng)
             if free is not None and len(free.classes):
                 self.busy.take(free)
-                restricted = build(
+                tier_model = build(
                     self.index,
                     self.tier,
                     self.values[: self.tier],
@@ -262,55 +250,65 @@ class _Search:
                     self.values,
                     free,
                     lexicographic=True,
+                    largest_span=self.cpsat.largest_span,
                     curves_held=neighborhood.curves_held,
                 )
                 seed = int(self.rng.integers(1 << 30))
                 return _Proposal(
-                    kind, neighborhood.curves_held, free, restricted, self.selection.work, seed, self.version
+                    name, neighborhood.curves_held, free, tier_model, self.selection.work, seed, self.version
                 )
         return None
 
     def _solve(self, proposals: Iterable[_Proposal]) -> None:
-        """Have neighbourhoods solved, and put the solutions in place one after the other."""
+        """Have sub-problems solved, and accept their solutions one after the other."""
         sent: deque[_Proposal] = deque()
 
         def tasks() -> Iterator[Task]:
             for proposal in proposals:
                 sent.append(proposal)
-                yield Task(proposal.restricted.model, self._limits(proposal))
+                yield Task(proposal.tier_model.model, self._limits(proposal))
 
-        for answer in self.backend.stream(tasks(), self.deadline):
+        for result in self.backend.stream(tasks(), self.deadline):
             proposal = sent.popleft()
             self.busy.release(proposal.free)
-            self._digest(proposal, answer)
+            self._digest(proposal, result)
 
-    def _limits(self, proposal: _Proposal) -> Limits:
+    def _limits(self, proposal: _Proposal) -> SolverLimits:
         if self.deadline.deterministic:
-            return Limits(work=proposal.work, seed=proposal.seed)
-        seconds = min(0.2 + SECONDS_PER_WORK * proposal.work, self.deadline.remaining)
-        return Limits(max(0.05, seconds), proposal.work, seed=proposal.seed)
+            return SolverLimits(
+                work=proposal.work, seed=proposal.seed, symmetry_variables=self.cpsat.symmetry_variables
+            )
+        seconds = min(0.2 + self.parameters.seconds_per_work * proposal.work, self.deadline.remaining)
+        return SolverLimits(
+            max(0.05, seconds),
+            proposal.work,
+            seed=proposal.seed,
+            symmetry_variables=self.cpsat.symmetry_variables,
+        )
 
-    def _digest(self, proposal: _Proposal, answer: Answer) -> None:
+    def _digest(self, proposal: _Proposal, result: Answer) -> None:
         counts = self.counts
         counts.solved += 1
-        counts.work += OVERHEAD + answer.work
+        counts.work += self.parameters.overhead + result.work
         before = self.values
-        whole = answer.optimal and self.version == proposal.version and self._whole(proposal)
-        if answer.values is not None:
-            self._put_in_place(proposal, answer)
+        whole = result.optimal and self.version == proposal.version and self._whole(proposal)
+        if result.values is not None:
+            self._put_in_place(proposal, result)
         improved = self.values < before
-        # What gained in later tiers alone is worth no more than the least that can be gained in this one.
+        # A gain in later tiers alone counts as the smallest possible gain in this one.
         gain = max(1, before[self.tier] - self.values[self.tier]) if improved else 0
-        self.selection.learn(proposal.kind, gain=gain, optimal=answer.optimal, work=answer.work, granted=proposal.work)
+        self.selection.learn(
+            proposal.operator, gain=gain, optimal=result.optimal, work=result.work, granted=proposal.work
+        )
         self.proven = self.proven or whole
         self.idle = 0 if improved else self.idle + 1
         if improved:
             counts.improved += 1
-            if time.monotonic() - self.offered_at >= OFFER_EVERY:
+            if time.monotonic() - self.offered_at >= self.parameters.offer_every:
                 self._hand_out()
 
     def _whole(self, proposal: _Proposal) -> bool:
-        """Whether nothing was frozen or held, so that an optimal solution is the best there is."""
+        """Whether nothing was frozen or held, so that an optimal solution is optimal for the whole problem."""
         if proposal.curves_held:
             return False
         free = proposal.free
@@ -319,20 +317,24 @@ class _Search:
         there = np.union1d(self.placement.cls, np.flatnonzero(self.features.missing))
         return len(free.nodes) == len(problem.nodes) and bool(elastic) and len(np.setdiff1d(there, free.classes)) == 0
 
-    def _put_in_place(self, proposal: _Proposal, answer: Answer) -> None:
-        assert answer.values is not None
-        scope = proposal.restricted.variables.scope
-        table = proposal.restricted.variables.table(answer.values)
+    def _put_in_place(self, proposal: _Proposal, result: Answer) -> None:
+        assert result.values is not None
+        scope = proposal.tier_model.variables.scope
+        table = proposal.tier_model.variables.table(result.values)
         if np.array_equal(table, scope.now):
             return
         placement = replaced(self.placement, proposal.free, table)
-        verdict = self.evaluator.evaluate(placement)
-        if verdict.legal and (verdict.values < self.values or (self.plateau and verdict.values == self.values)):
-            self.placement, self.values = placement, verdict.values
+        evaluation = self.evaluator.evaluate(placement)
+        if evaluation.legal and (
+            evaluation.values < self.values or (self.plateau and evaluation.values == self.values)
+        ):
+            self.placement, self.values = placement, evaluation.values
             self.features = Features(self.shared, placement)
             self.version += 1
         elif self.version != proposal.version:
-            self.counts.clashes += 1  # others have been put in place meanwhile, and the two do not go together
-        elif not verdict.legal or (answer.optimal and verdict.values[: self.tier + 1] > self.values[: self.tier + 1]):
-            # A search that was cut off may end with something worse than it began with; that alone is no mistake.
+            self.counts.clashes += 1  # others have been accepted meanwhile, and the two are not compatible
+        elif not evaluation.legal or (
+            result.optimal and evaluation.values[: self.tier + 1] > self.values[: self.tier + 1]
+        ):
+            # A solver that was cut off may return something worse than its hint; that alone is no error.
             self.counts.wrong += 1

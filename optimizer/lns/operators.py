@@ -1,7 +1,7 @@
-"""Kinds of neighbourhoods: each names nodes whose pods could be better placed together, the most promising first.
+"""Destroy operators: each names nodes whose pods could be placed better together, the most promising first.
 
-How many of them are taken is decided elsewhere, by what could be solved lately. Every order has some chance in it,
-so that the same placement is looked at in different ways.
+`stowplan.optimizer.lns.subproblem` decides how many of them are freed. Every order is randomized, so that the same
+incumbent gives different neighborhoods.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ NONE: Ints = np.zeros(0, dtype=np.int64)
 
 @dataclass(frozen=True, slots=True)
 class Neighborhood:
-    """Which part of a placement to free, and what to ask of it.
+    """Which part of the incumbent to free, and what to ask of the sub-problem.
 
     Parameters
     ----------
     nodes
-        In the order in which they should be taken.
+        In the order in which they should be freed.
     waiting
-        Classes with pods without a node that should get a chance there.
+        Classes whose unplaced pods should be included.
     movers
-        Classes that should stay in where others are left out.
+        Classes that stay included where others are left out.
     curves_held
-        Whether terms of curves should come to no more than they do, and the rest of the tier alone be made better.
+        Whether terms of curves are held at their values, so that only the rest of the tier is minimized.
     anchored
-        Whether it is worth nothing without the first node.
+        Whether the neighborhood is worthless without the first node.
     """
 
     nodes: Ints
@@ -45,16 +45,16 @@ class Neighborhood:
 
 
 DestroyOperator = Callable[[Features, np.random.Generator], Neighborhood | None]
-"""Returns ``None`` where the placement has nothing of the kind."""
+"""Returns ``None`` where it does not apply to the incumbent."""
 
 
 def at_random(features: Features, rng: np.random.Generator) -> Neighborhood | None:
-    """Any nodes."""
+    """Random nodes."""
     return Neighborhood(rng.permutation(len(features.problem.nodes)))
 
 
 def alike(features: Features, rng: np.random.Generator) -> Neighborhood | None:
-    """A node, and those that are about as full of everything."""
+    """A node, and the nodes of the most similar utilization."""
     seed = int(rng.integers(len(features.problem.nodes)))
     apart = np.abs(features.fill - features.fill[:, [seed]]).sum(axis=0)
     return Neighborhood(_first(seed, _noisy(apart, rng)))
@@ -70,28 +70,24 @@ def expensive_and_cheap(features: Features, rng: np.random.Generator) -> Neighbo
     )
 
 
-EXCHANGED, OFFERED = 16, 2000
-"""Pods of a node that may give way, and pods elsewhere that may come in their place, that are looked at."""
-
-
 def exchange(features: Features, rng: np.random.Generator) -> Neighborhood | None:
-    """A node whose loads cost more than they have to, and those of pods that would do well there instead of its own.
+    """A node with reduced cost, and the nodes of pods that would improve it in exchange for its own.
 
-    What these nodes lose is left to the model: it may put together what no exchange of two pods can.
+    The loss of these other nodes is left to the model: it can combine exchanges that no single exchange achieves.
     """
     expensive = np.flatnonzero(features.reduced_cost > 0)
     if not len(expensive):
         return None
     seed = int(expensive[_noisy(-features.reduced_cost[expensive], rng)[0]])
-    placement = features.placement
-    elsewhere = rng.permutation(np.flatnonzero(placement.node != seed))[:OFFERED]
+    placement, limits = features.placement, features.shared.parameters
+    elsewhere = rng.permutation(np.flatnonzero(placement.node != seed))[: limits.offered_pods]
     if not len(elsewhere):
         return None
-    goes = rng.permutation(features.classes_on(seed))[:EXCHANGED]
+    goes = rng.permutation(features.classes_on(seed))[: limits.exchanged_pods]
     comes = placement.cls[elsewhere]
 
     def more(demand: Ints) -> Ints:
-        """What the node would hold more: one row for each pod that gives way, the last one for none."""
+        """Additional load of the node: one row for each pod that leaves, the last one for none."""
         held: Ints = demand[comes][None, :] - np.append(demand[goes], 0)[:, None]
         return held
 
@@ -107,11 +103,11 @@ def exchange(features: Features, rng: np.random.Generator) -> Neighborhood | Non
     cost[:, _forbidden(features, comes, seed)] = np.inf
     best = _noisy(cost.min(axis=0), rng)
     nodes = _first(seed, _once(placement.node[elsewhere[best]]))
-    return Neighborhood(nodes, movers=np.union1d(goes, comes[best[:EXCHANGED]]), anchored=True)
+    return Neighborhood(nodes, movers=np.union1d(goes, comes[best[: limits.exchanged_pods]]), anchored=True)
 
 
 def emptiest(features: Features, rng: np.random.Generator) -> Neighborhood | None:
-    """Nodes in use that hold least, and others that could take their pods."""
+    """The emptiest nodes in use, and others that could take their pods."""
     if not features.shared.counts_nodes:
         return None
     used = np.flatnonzero(features.pods)
@@ -133,7 +129,7 @@ def domain(features: Features, rng: np.random.Generator) -> Neighborhood | None:
 
 
 def workload(features: Features, rng: np.random.Generator) -> Neighborhood | None:
-    """The nodes that hold the pods that one rule or term speaks of, and a few others."""
+    """The nodes of the pods that one rule or term names, and a few others."""
     if not features.shared.groups:
         return None
     group = features.shared.groups[int(rng.integers(len(features.shared.groups)))]
@@ -152,7 +148,7 @@ def tight(features: Features, rng: np.random.Generator) -> Neighborhood | None:
 
 
 def moved(features: Features, rng: np.random.Generator) -> Neighborhood | None:
-    """Nodes of pods that have moved: where one stands, where it came from, who else moved there, and so on."""
+    """Nodes of moved pods: the node of one, the node it left, the pods that moved there, and so on."""
     chain = _chain(features, rng, onward=False)
     return (
         None
@@ -161,18 +157,11 @@ def moved(features: Features, rng: np.random.Generator) -> Neighborhood | None:
     )
 
 
-CHAIN = 64
-"""Nodes after which a chain of moves is long enough."""
-
-TRACED, TIED = 16, 8
-"""Classes of a node whose moves are followed from there, and nodes to which that leads."""
-
-
 def cheaper_moves(features: Features, rng: np.random.Generator) -> Neighborhood | None:
-    """Nodes between which pods have moved, and if they are few some others: moves alone should get cheaper.
+    """Nodes between which pods have moved, and a few others: only moves should get cheaper.
 
-    Where loads cost far more than moves, a model of both spends its time on loads, at their least already. Held where
-    they are, they leave few choices, and far more pods fit into a model that is solved.
+    Where loads cost far more than moves, a model of both spends its time on loads, which are at their minimum already.
+    With curves held at their values few choices are left, and far more pods fit into a model that can be solved.
     """
     if not features.shared.weighs_moves:
         return None
@@ -186,42 +175,42 @@ def cheaper_moves(features: Features, rng: np.random.Generator) -> Neighborhood 
 
 
 def _chain(features: Features, rng: np.random.Generator, *, onward: bool) -> Ints | None:
-    """Return a node to which a pod has moved, those that it or its like have left, and so on, near ones first.
+    """Return a node to which a pod has moved, those that pods of its class have left, and so on, near ones first.
 
     Parameters
     ----------
     onward
-        Also go from a node to those to which its pods have moved.
+        Also follow moves from a node to where its pods have moved.
     """
-    came, left = features.came, features.left
-    seeds = came.node[np.isin(came.cls, left.cls)]  # pods that waited have come from nowhere
+    came, left, limits = features.came, features.left, features.shared.parameters
+    seeds = came.node[np.isin(came.cls, left.cls)]  # pods that were unplaced have left no node
     if not len(seeds):
         return None
     chain = [int(rng.choice(seeds))]
     seen = set(chain)
     for n in chain:
-        tied = _counterparts(came, left, n, rng)
+        tied = _counterparts(came, left, n, limits.traced_classes, rng)
         if onward:
-            tied = np.concatenate([tied, _counterparts(left, came, n, rng)])
+            tied = np.concatenate([tied, _counterparts(left, came, n, limits.traced_classes, rng)])
         nodes, classes = np.unique(tied, return_counts=True)
-        for other in nodes[_noisy(-classes, rng)][:TIED].tolist():
+        for other in nodes[_noisy(-classes, rng)][: limits.tied_nodes].tolist():
             if other not in seen:
                 seen.add(other)
                 chain.append(other)
-        if len(chain) > CHAIN:
+        if len(chain) > limits.longest_chain:
             break
     return np.array(chain, dtype=np.int64)
 
 
-def _counterparts(here: Placement, there: Placement, n: int, rng: np.random.Generator) -> Ints:
-    """Return where ``there`` has pods of the classes that ``here`` has on a node, or of some of them."""
-    classes = rng.permutation(here.cls[here.node == n])[:TRACED]
+def _counterparts(here: Placement, there: Placement, n: int, traced: int, rng: np.random.Generator) -> Ints:
+    """Return where ``there`` has pods of the classes that ``here`` has on a node, or of ``traced`` of them."""
+    classes = rng.permutation(here.cls[here.node == n])[:traced]
     first, last = (np.searchsorted(there.cls, classes, side) for side in ("left", "right"))
     return there.node[ranges(first, last)]
 
 
 def room_for(features: Features, rng: np.random.Generator) -> Neighborhood | None:
-    """Nodes that lack least of what a waiting pod needs."""
+    """The nodes with the smallest shortage for an unplaced pod."""
     waiting = np.flatnonzero(features.missing)
     if not len(waiting):
         return None
@@ -240,7 +229,7 @@ def room_for(features: Features, rng: np.random.Generator) -> Neighborhood | Non
 OPERATORS: dict[str, DestroyOperator] = {
     "random": at_random,
     "alike": alike,
-    "hot and cold": expensive_and_cheap,
+    "expensive and cheap": expensive_and_cheap,
     "exchange": exchange,
     "emptiest": emptiest,
     "domain": domain,
@@ -250,14 +239,14 @@ OPERATORS: dict[str, DestroyOperator] = {
     "cheaper moves": cheaper_moves,
     "room": room_for,
 }
-"""All kinds by name."""
+"""All destroy operators by name."""
 
 ABOUT_MOVES = frozenset({"moved", "cheaper moves"})
-"""Those that follow pods that have moved."""
+"""The operators that follow moved pods."""
 
 
 def _forbidden(features: Features, cls: Ints | int, node: Ints | int) -> Bools:
-    """Return whether pods of a class may not stand on a node: of one class for many nodes, or of many for one."""
+    """Return whether pods of a class are forbidden on a node: of one class for many nodes, or of many for one."""
     forbidden = np.zeros(np.broadcast(cls, node).shape, dtype=np.bool_)
     for rule in features.problem.rules:
         if isinstance(rule, Allow):
@@ -266,7 +255,7 @@ def _forbidden(features: Features, cls: Ints | int, node: Ints | int) -> Bools:
 
 
 def _noisy(key: Floats | Ints, rng: np.random.Generator) -> Ints:
-    """Return an order by a key, disturbed so that the first stay among the first."""
+    """Return an order by a key, randomized so that the first stay near the front."""
     order = np.argsort(key, kind="stable")
     position = (np.arange(len(order)) + 1) * rng.random(len(order))
     disturbed: Ints = order[np.argsort(position, kind="stable")]

@@ -1,4 +1,4 @@
-"""The nodes that a sub-problem frees: as many nodes of a neighborhood as a model of some size holds."""
+"""Extracts a sub-problem: frees as many nodes of a neighborhood as a model of some size holds."""
 
 from __future__ import annotations
 
@@ -9,24 +9,11 @@ from stowplan.optimizer.lns.features import Features
 from stowplan.optimizer.lns.operators import Neighborhood
 from stowplan.optimizer.subproblem.scope import Free
 
-MOST_NODES = 200
-"""Nodes that are looked at for one neighbourhood."""
-
-FEWEST_NODES = 3
-"""Nodes below which classes are left out instead."""
-
-WAITING_SHARE = 0.3
-"""Part of a neighbourhood that pods without a node may take."""
-
-
-SELDOM = 0.2
-"""Part of the neighbourhoods in which pods without a node take part although they cost nothing in the tier."""
-
 
 class Busy:
-    """What neighbourhoods under way have taken: their nodes, and their classes that wait.
+    """The nodes, and the classes of unplaced pods, that sub-problems under way have freed.
 
-    Two neighbourhoods that share neither can be solved side by side and put together afterwards.
+    Two sub-problems that share neither can be solved in parallel and merged afterwards.
     """
 
     def __init__(self, classes: int, nodes: int) -> None:
@@ -34,12 +21,12 @@ class Busy:
         self.waiting: Bools = np.zeros(classes, dtype=np.bool_)
 
     def take(self, free: Free) -> None:
-        """Take a free part."""
+        """Reserve a free part."""
         self.nodes[free.nodes] = True
         self.waiting[free.waiting] = True
 
     def release(self, free: Free) -> None:
-        """Give a free part back."""
+        """Release a free part."""
         self.nodes[free.nodes] = False
         self.waiting[free.waiting] = False
 
@@ -47,24 +34,25 @@ class Busy:
 def extract(
     features: Features, neighborhood: Neighborhood, size: int, busy: Busy, rng: np.random.Generator
 ) -> Free | None:
-    """Return the free part of a neighbourhood, or ``None`` if there is nothing left for it.
+    """Return the free part of a sub-problem, or ``None`` if too little of the neighborhood is left.
 
     Parameters
     ----------
     size
         Variables that the model should have at most.
     """
+    limits = features.shared.parameters
     if neighborhood.anchored and busy.nodes[neighborhood.nodes[0]]:
         return None
     waiting = _waiting(features, neighborhood, busy, rng)
     nodes: list[int] = []
     present = np.zeros(len(features.problem.classes), dtype=np.bool_)
-    present[waiting[: max(1, int(size * WAITING_SHARE) // FEWEST_NODES)]] = True
+    present[waiting[: max(1, int(size * limits.waiting_share) // limits.fewest_nodes)]] = True
     count = int(present.sum())
-    for n in neighborhood.nodes[~busy.nodes[neighborhood.nodes]][:MOST_NODES].tolist():
+    for n in neighborhood.nodes[~busy.nodes[neighborhood.nodes]][: limits.most_nodes].tolist():
         here = features.classes_on(n)
         more = int(np.count_nonzero(~present[here]))
-        if len(nodes) >= FEWEST_NODES and (count + more) * (len(nodes) + 1) > size:
+        if len(nodes) >= limits.fewest_nodes and (count + more) * (len(nodes) + 1) > size:
             break
         nodes.append(n)
         present[here] = True
@@ -82,9 +70,9 @@ def extract(
 
 
 def _waiting(features: Features, neighborhood: Neighborhood, busy: Busy, rng: np.random.Generator) -> Ints:
-    """Return classes that have pods without a node, those of the idea first."""
-    # They may help elsewhere, too: give company, or let others wait in their place.
-    if not (features.shared.waiting_costs or rng.random() < SELDOM):
+    """Return classes that have unplaced pods, those of the neighborhood first."""
+    # They may help elsewhere, too: as targets of affinity, or by letting others be unplaced in their place.
+    if not (features.shared.waiting_costs or rng.random() < features.shared.parameters.seldom):
         return np.zeros(0, dtype=np.int64)
     free = np.flatnonzero((features.missing > 0) & ~busy.waiting)
     first = neighborhood.waiting[np.isin(neighborhood.waiting, free)]

@@ -1,4 +1,4 @@
-"""A problem with its rules and terms looked up by class, worked out once for all of its models."""
+"""A problem with its rules and terms indexed by class, computed once for all of its models."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Index:
     Attributes
     ----------
     before
-        Excess at the start, by place, of each rule that is exceeded there.
+        Violation at the start, by place, of each rule that is violated there.
     capacities
         The capacities, with their numbers among the rules.
     rules_of, terms_of
@@ -34,7 +34,7 @@ class Index:
         self._roles: dict[int, tuple[Ints, Ints, Ints]] = {}
 
     def start_load(self, rule: Capacity) -> Ints:
-        """``[n]`` what the pods that stood on each node at the start demand."""
+        """``[n]`` demand of the pods that were on each node at the start."""
         if id(rule) not in self._start_load:
             self._start_load[id(rule)] = self.problem.start.per_node(len(self.problem.nodes), rule.demand)
         return self._start_load[id(rule)]

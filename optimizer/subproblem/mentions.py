@@ -1,7 +1,7 @@
 """Which rules and terms name which classes.
 
-A cluster may have tens of thousands of rules, each about a handful of classes. What concerns a few classes must not
-take a pass over them all.
+A cluster may have tens of thousands of rules, each about a handful of classes. Finding those of a few classes must not
+take a pass over all rules.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Mentions:
         self._first = np.searchsorted(cls[order], np.arange(classes + 1))
 
     def of(self, classes: Ints) -> list[int]:
-        """Return the parts that name any of the classes, or that speak of all, in increasing order."""
+        """Return the parts that name any of the classes, or that concern all, in increasing order."""
         named = self._part[ranges(self._first[classes], self._first[classes + 1])]
         found: list[int] = np.union1d(named, self._always).tolist()
         return found

@@ -1,7 +1,7 @@
-"""What of a placement may change, and what the rest amounts to.
+"""The free part of a placement, and the contribution of the frozen rest.
 
-A model is built for some free classes on some free nodes. Pods that stand elsewhere are frozen: for rules and terms
-they count like pods outside the problem. The whole problem is the case in which everything is free.
+A model is built for some free classes on some free nodes. Pods elsewhere are frozen: for rules and terms they count
+like pods outside the problem. The whole problem is the case in which everything is free.
 """
 
 from __future__ import annotations
@@ -19,15 +19,14 @@ from stowplan.optimizer.subproblem.mentions import ranges
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Free:
-    """The part of a placement that may change: pods of some classes that stand on some nodes, or wait.
+    """The part of a placement that may change: pods of some classes that are on some nodes, or unplaced.
 
     Parameters
     ----------
     nodes, classes
         Which, sorted.
     waiting
-        The classes, sorted, whose pods may come from waiting for a node or go back to it. Of other classes, as many
-        pods wait as before.
+        The classes, sorted, whose number of unplaced pods may change. Of other classes it stays as it is.
     """
 
     nodes: Ints
@@ -36,7 +35,7 @@ class Free:
 
     @classmethod
     def everything(cls, problem: Problem) -> Free:
-        """Leave everything free."""
+        """Return the whole problem as the free part."""
         classes, nodes = problem.shape
         every = np.arange(classes, dtype=np.int64)
         return cls(np.arange(nodes, dtype=np.int64), every, every)
@@ -93,11 +92,11 @@ class Scope:
 
     @cached_property
     def frozen_new(self) -> Placement:
-        """Frozen pods on free nodes that did not stand there at the start."""
+        """Frozen pods on free nodes that were not there at the start."""
         return self.frozen_here.beyond(self.problem.start, len(self.problem.nodes))
 
     def load(self, pods: Placement, weight: Ints | None = None) -> Ints:
-        """``[column]`` the sum of ``weight[c]`` over pods that stand on free nodes."""
+        """``[column]`` the sum of ``weight[c]`` over pods that are on free nodes."""
         amount = pods.count if weight is None else pods.count * weight[pods.cls]
         total = np.zeros(len(self.nodes), dtype=np.int64)
         np.add.at(total, self.column[pods.node], amount)

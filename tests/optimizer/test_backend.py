@@ -15,7 +15,7 @@ import pytest
 from stowplan.models.stop import Stop
 from stowplan.optimizer.backend import RESTARTS, RETRIES, ProcessBackend, SerialBackend
 from stowplan.optimizer.cpsat.builder import Builder, Linear, Model
-from stowplan.optimizer.cpsat.task import Answer, Limits, Task
+from stowplan.optimizer.cpsat.task import Answer, SolverLimits, Task
 from stowplan.optimizer.deadline import Deadline
 from tests.support.processes import workers_of
 
@@ -31,8 +31,8 @@ def knapsack(seed: int, items: int) -> Model:
     return builder.minimize(Linear(chosen, (-rng.integers(10, 1000, items)).tolist()))
 
 
-def tasks(number: int, items: int = 12, limits: Limits | None = None) -> list[Task]:
-    return [Task(knapsack(seed, items), limits or Limits(work=5.0)) for seed in range(number)]
+def tasks(number: int, items: int = 12, limits: SolverLimits | None = None) -> list[Task]:
+    return [Task(knapsack(seed, items), limits or SolverLimits(work=5.0)) for seed in range(number)]
 
 
 def found(answers: Iterator[Answer]) -> list[tuple[list[int], int | None, bool]]:
@@ -104,7 +104,7 @@ LEFT_OUT = "a sub-problem was left out: the processes that worked on it died"
 
 def deadly() -> Task:
     """Return a task that ends the process which reads it."""
-    return Task(object.__new__(DeadlyModel), Limits(work=5.0))
+    return Task(object.__new__(DeadlyModel), SolverLimits(work=5.0))
 
 
 class DeadlyModel(Model):
@@ -123,7 +123,7 @@ def kill_workers() -> None:
 @pytest.mark.parametrize("kind", [SerialBackend, ProcessBackend])
 def test_the_stop_signal_ends_what_is_under_way_within_a_second(kind: type) -> None:
     stop = Stop()
-    endless = tasks(50, 400, Limits(seconds=300))
+    endless = tasks(50, 400, SolverLimits(seconds=300))
     with SerialBackend(stop) if kind is SerialBackend else ProcessBackend(1, stop) as backend:
         list(backend.stream(tasks(1)))  # so that a process has begun
         told_at: list[float] = []
@@ -138,7 +138,7 @@ def test_a_pool_waits_no_longer_than_the_deadline() -> None:
     with ProcessBackend(1, Stop()) as pool:
         list(pool.stream(tasks(1)))
         began = time.monotonic()
-        answers = list(pool.stream(tasks(3, 400, Limits(seconds=300)), Deadline(1.0)))
+        answers = list(pool.stream(tasks(3, 400, SolverLimits(seconds=300)), Deadline(1.0)))
         assert len(answers) == 3
         assert time.monotonic() - began < 2.0
 
@@ -146,7 +146,7 @@ def test_a_pool_waits_no_longer_than_the_deadline() -> None:
 def test_a_model_that_cannot_be_solved_is_left_out_with_a_note() -> None:
     builder = Builder()
     builder.at_least(Linear.of(builder.flag(True)), 2)
-    impossible = Task(builder.minimize(Linear()), Limits(work=1.0))
+    impossible = Task(builder.minimize(Linear()), SolverLimits(work=1.0))
     for backend in (SerialBackend(Stop()), ProcessBackend(1, Stop())):
         with backend:
             answers = list(backend.stream([impossible, *tasks(1)]))

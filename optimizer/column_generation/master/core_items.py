@@ -1,8 +1,8 @@
-"""Proofs that a value is out of reach, from a few large kinds alone: the pivots.
+"""Infeasibility proofs for a value from a few large kinds alone, the core items.
 
-Where next to nothing may be left of nodes, all patterns together are still too many to be listed, but those that hold
-a certain large pod are few: they have to fill what it leaves of a node exactly, with few pods. If no choice among them
-covers the pods of the pivots, uses no pod twice and leaves no more room than there is, no placement has the value.
+Where next to nothing of nodes may be left, all patterns together are still too many to be listed, but those that hold
+a certain large pod are few: few pods have to fill the rest of the node exactly. If no choice among them covers the core
+items, uses no pod twice and leaves no more capacity than there is, no placement has the value.
 """
 
 from __future__ import annotations
@@ -21,52 +21,39 @@ from stowplan.optimizer.column_generation.primal.integer import run
 from stowplan.optimizer.column_generation.structure import Structure
 from stowplan.optimizer.cpsat.builder import Builder, Linear
 
-LONGEST_LIST = 8_000_000
-"""Multisets listed at most, in all groups together."""
-
-ENOUGH = 12
-"""Pivots after which it is more likely that the value can be had."""
-
-MOST = 4_000
-"""Patterns beyond which there is little hope of a proof."""
-
-LONGEST = 300_000_000
-"""Work for the patterns of a pivot at most; nobody can stop it on the way."""
-
-LARGE = 0.8
-"""Share of the size of the largest kind from which on kinds with many pods come first."""
-
 
 def refuted(generation: Generation, value: int, budget: Budget, threads: int = 1) -> bool:
-    """Whether no solution has a value of at most ``value``, as far as it can be seen in time.
+    """Whether it is proven in time that no solution has a value of at most ``value``.
 
     Parameters
     ----------
     threads
-        How many pivots are looked into at once.
+        Core items that are examined in parallel.
     """
-    s = generation.structure
+    s, chosen = generation.structure, generation.parameters
     waste = waste_of(s, generation.tier, generation.master.limits, value)
     if (waste < 0).any():
         return True
-    searches = [pricer.meet_in_the_middle(waste, LONGEST_LIST // s.groups) for pricer in generation.pricers]
+    searches = [pricer.meet_in_the_middle(waste, chosen.core_multisets // s.groups) for pricer in generation.pricers]
     unlisted = [g for g, meet_in_the_middle in enumerate(searches) if meet_in_the_middle is None]
-    needed = s.size - s.affordable(generation.dual_value(value), np.arange(s.kinds))
-    core_items = [k for k in _by_promise(s, needed, waste) if not s.upper[unlisted, k].any()][:ENOUGH]
+    needed = s.size - s.affordable(generation.allowance(value), np.arange(s.kinds))
+    core_items = [k for k in _by_promise(s, needed, waste, chosen.core_large) if not s.upper[unlisted, k].any()][
+        : chosen.core_items
+    ]
     if not core_items:
         return False
     for meet_in_the_middle in searches:
         budget.spend(meet_in_the_middle.prepare(budget.work) if meet_in_the_middle else 0)
 
     def listed(rank: int) -> list[tuple[int, Priced]]:
-        """Find all patterns with this pivot and none of those before it."""
+        """Find all patterns with this core item and none of those before it."""
         upper, core_item = s.upper.copy(), core_items[rank]
         upper[:, core_items[:rank]] = 0
         return [
             (
                 g,
                 generation.pricers[g].nearly_full(
-                    meet_in_the_middle, upper[g], core_item, min(LONGEST, budget.work), MOST
+                    meet_in_the_middle, upper[g], core_item, min(chosen.core_work, budget.work), chosen.core_patterns
                 ),
             )
             for g, meet_in_the_middle in enumerate(searches)
@@ -80,7 +67,7 @@ def refuted(generation: Generation, value: int, budget: Budget, threads: int = 1
             for rank, found in zip(ranks, list(pool.map(listed, ranks)), strict=True):
                 for g, priced in found:
                     budget.spend(priced.work)
-                    if not priced.complete or len(pattern) > MOST:
+                    if not priced.complete or len(pattern) > chosen.core_patterns:
                         return False
                     group = np.append(group, np.full(len(priced.patterns), g))
                     pattern = np.concatenate([pattern, priced.patterns])
@@ -89,7 +76,7 @@ def refuted(generation: Generation, value: int, budget: Budget, threads: int = 1
     return False
 
 
-def _by_promise(s: Structure, needed: Ints, waste: Ints) -> list[int]:
+def _by_promise(s: Structure, needed: Ints, waste: Ints, share: float) -> list[int]:
     """Return kinds in the order in which they are worth listing patterns for.
 
     The larger a pod, the fewer patterns hold it. Patterns of a kind cost the same to list however many of its pods must
@@ -99,7 +86,7 @@ def _by_promise(s: Structure, needed: Ints, waste: Ints) -> list[int]:
     tight = (waste < residual) & (residual > 0)
     size = (np.maximum(0, s.demand[:, tight]) / residual[tight]).sum(axis=1)
     size[needed <= 0] = 0
-    large = size >= LARGE * size.max(initial=0)
+    large = size >= share * size.max(initial=0)
     order = np.lexsort([-size, -needed * large, ~large])
     return [k for k in order.tolist() if size[k] > 0]
 
@@ -107,7 +94,7 @@ def _by_promise(s: Structure, needed: Ints, waste: Ints) -> list[int]:
 def _impossible(
     s: Structure, group: Ints, pattern: Ints, core_items: list[int], needed: Ints, waste: Ints, budget: Budget
 ) -> bool:
-    """Whether no choice among patterns covers the pivots with the pods, the nodes and the room that there are."""
+    """Whether no choice of patterns covers the core items with the pods, nodes and capacity that there are."""
     builder = Builder()
     use = [builder.var(0, int(s.nodes[g]), 0) for g in group.tolist()]
 

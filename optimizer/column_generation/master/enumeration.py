@@ -1,12 +1,12 @@
 """All patterns that a solution of a given value can use, by their reduced costs.
 
-Let ``L`` be the Lagrangian bound at some prices, and ``m_g ≤ 0`` the least reduced cost of a pattern of group ``g``. A
+Let ``L`` be the Lagrangian bound at some duals, and ``m_g ≤ 0`` the least reduced cost of a pattern of group ``g``. A
 placement of value at most ``T`` uses no pattern whose reduced cost exceeds ``m_g + T − L``, since every pattern it
-uses adds to ``L`` what it is above ``m_g``. Prices of pods are not negative, so a pattern may be replaced by one that
-contains it: patterns to which nothing can be added suffice, if pods may be covered more than once.
+uses adds to ``L`` what it is above ``m_g``. Duals of pods are not negative, so a pattern may be replaced by one that
+contains it: maximal patterns suffice, if pods may be covered more than once.
 
-The same holds for the prices that are the demands of a single row: no node that is used has more room left in that row
-than all of them together have, if no more is opened, and no more is left without a node, than ``T`` allows.
+The same holds for duals equal to the demands of a single row: no node in use has more capacity left in that row than
+all of them together have, if no more nodes are opened, and no more pods are unplaced, than ``T`` allows.
 """
 
 from __future__ import annotations
@@ -22,9 +22,6 @@ from stowplan.optimizer.column_generation.budget import Budget
 from stowplan.optimizer.column_generation.master.generation import Generation
 from stowplan.optimizer.column_generation.pricing.pricer import UNLIMITED
 from stowplan.optimizer.column_generation.structure import Structure
-
-LARGEST_TABLE = 30_000_000
-"""Patterns times kinds that are listed at most."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,7 +46,7 @@ def candidates(generation: Generation, value: int, work: int, cap: int, budget: 
     Parameters
     ----------
     work, cap
-        Candidates to look at, and patterns to find, before giving up.
+        Candidates to examine, and patterns to find, before giving up.
     """
     certificate, s = generation.certificate, generation.structure
     if certificate is None:
@@ -62,7 +59,7 @@ def candidates(generation: Generation, value: int, work: int, cap: int, budget: 
     waste = waste_of(s, generation.tier, generation.master.limits, value)
     if (waste < 0).any():
         return Candidates(np.zeros(0, dtype=np.int64), np.zeros(s.kinds, dtype=np.int64))
-    cap = min(cap, LARGEST_TABLE // s.kinds)
+    cap = min(cap, generation.parameters.largest_table // s.kinds)
     listed: list[NDArray[np.int16]] = []
     total = 0
     for g, pricer in enumerate(generation.pricers):
@@ -75,7 +72,7 @@ def candidates(generation: Generation, value: int, work: int, cap: int, budget: 
             return None
         total += len(found.patterns)
         listed.append(found.patterns)
-    # Only all of them together are of use; some would be a burden to the master.
+    # Only the complete set is useful; a part of it would only slow down the master.
     for g, patterns in enumerate(listed):
         generation.pool.add(g, patterns)
     chosen = [generation.pool.indices(g, patterns) for g, patterns in enumerate(listed)]
@@ -88,10 +85,10 @@ def candidates(generation: Generation, value: int, work: int, cap: int, budget: 
 
 
 def waste_of(s: Structure, tier: int, limits: Ints, value: int) -> Ints:
-    """``[r]`` the most room that the nodes in use have left together, if the tier is at most ``value``.
+    """``[r]`` the most capacity that the nodes in use have left together, if the tier is at most ``value``.
 
-    Whatever opens nodes or leaves pods without one is bought with the value, the most room for it first; what costs
-    something in an earlier tier of value 0 cannot be had.
+    A continuous knapsack: opening nodes and leaving pods unplaced costs a part of the value, the best ratio of capacity
+    to cost first; what costs something in an earlier tier of value 0 is forbidden.
     """
     forbidden_nodes, forbidden_pods = np.zeros(s.groups, dtype=np.bool_), np.zeros(s.kinds, dtype=np.bool_)
     for t in np.flatnonzero(limits <= 0).tolist():
@@ -103,9 +100,9 @@ def waste_of(s: Structure, tier: int, limits: Ints, value: int) -> Ints:
     waste = []
     for r in range(s.demand.shape[1]):
         gains = [*s.residual[:, r].tolist(), *np.maximum(0, s.demand[:, r]).tolist()]
-        # A negative demand that stays away takes the room with it that it would have made.
+        # An unplaced pod of negative demand does not free the capacity that it would.
         left = -int((s.demand[:, r] * s.size).sum())
-        dual_value = budget
+        allowance = budget
         offers = sorted(
             ((gain, cost, n) for gain, cost, n in zip(gains, costs, number, strict=True) if gain and n),
             key=lambda offer: (offer[1] > 0, -Fraction(offer[0], max(1, offer[1]))),
@@ -114,8 +111,8 @@ def waste_of(s: Structure, tier: int, limits: Ints, value: int) -> Ints:
             if not cost:
                 left += gain * n
                 continue
-            bought = min(cost * n, max(0, dual_value))
+            bought = min(cost * n, max(0, allowance))
             left += gain * bought // cost
-            dual_value -= bought
+            allowance -= bought
         waste.append(min(left, UNLIMITED) if budget >= 0 else -1)
     return np.array(waste, dtype=np.int64)

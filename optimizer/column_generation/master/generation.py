@@ -1,6 +1,7 @@
-"""Column generation: prices from the master, patterns from pricing, until neither helps the other.
+"""Column generation: duals from the restricted master, patterns from pricing, until neither helps the other.
 
-Prices are smoothed towards those of the best bound so far (Wentges, 1997), since the master's own swing widely.
+Duals are smoothed towards those of the best bound so far (P. Wentges, "Weighted Dantzig-Wolfe decomposition for linear
+mixed-integer programming", 1997), since those of the master oscillate.
 """
 
 from __future__ import annotations
@@ -13,49 +14,29 @@ from numpy.typing import NDArray
 
 from stowplan.models.arrays import Floats, Ints
 from stowplan.optimizer.column_generation.budget import Budget
-from stowplan.optimizer.column_generation.master.lagrangian import Prices, rounded
-from stowplan.optimizer.column_generation.master.restricted import Duals, Master, Pool, Solution
+from stowplan.optimizer.column_generation.master.lagrangian import RoundedDuals, rounded
+from stowplan.optimizer.column_generation.master.restricted import Duals, MasterSolution, PatternPool, RestrictedMaster
+from stowplan.optimizer.column_generation.parameters import ColumnGenerationParameters
 from stowplan.optimizer.column_generation.pricing.pricer import Pricer
 from stowplan.optimizer.column_generation.structure import Structure
-
-SMOOTHING = 0.5
-"""Share of the best prices so far in the prices at which patterns are looked for."""
-
-AT_ONCE = 40
-"""Greedy patterns taken into the master at once, for each group."""
-
-SHORT = 3_000_000
-"""Candidates that pricing looks at when patterns are wanted."""
-
-LONG = 40_000_000
-"""Candidates that pricing looks at when a bound is wanted."""
-
-CERTIFIED = 0.3
-"""Part of the time left that pricing all groups for a bound may take; else none might be left to find patterns."""
-
-LARGEST_POOL = 60_000
-"""Patterns up to which more are generated."""
-
-EPSILON = 1e-7
-"""Smallest reduced cost that counts, relative to the highest price."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Certificate:
-    """A proven bound with its prices.
+    """A proven bound with its duals.
 
     Parameters
     ----------
     value
         The bound, exactly.
     prices, share
-        It is the Lagrangian bound at this share of the prices.
+        It is the Lagrangian bound at this share of the duals.
     best
-        ``[g]`` the most that a pattern of each group is worth at the prices; proven.
+        ``[g]`` proven upper bound of the value of any pattern of each group.
     """
 
     value: Fraction
-    prices: Prices
+    prices: RoundedDuals
     share: Fraction
     best: list[int]
     duals: Duals
@@ -65,16 +46,23 @@ class Generation:
     """Column generation for one tier."""
 
     def __init__(
-        self, structure: Structure, tier: int, reached: tuple[int, ...], pool: Pool, pricers: list[Pricer]
+        self,
+        structure: Structure,
+        tier: int,
+        reached: tuple[int, ...],
+        pool: PatternPool,
+        pricers: list[Pricer],
+        parameters: ColumnGenerationParameters | None = None,
     ) -> None:
+        self.parameters = parameters = parameters or ColumnGenerationParameters()
         self.structure = structure
         self.tier = tier
         self.reached = reached
         self.pool = pool
         self.pricers = pricers
-        self.master = Master(structure, tier, reached, pool)
+        self.master = RestrictedMaster(structure, tier, reached, pool, parameters)
         self.certificate: Certificate | None = None
-        self.solution: Solution | None = None
+        self.solution: MasterSolution | None = None
         self.converged = False
         self.rounds = 0
 
@@ -86,21 +74,22 @@ class Generation:
         value = self.certificate.value
         return max(0, self.structure.attainable(self.tier, -(-value.numerator // value.denominator)))
 
-    def dual_value(self, value: int) -> Ints:
-        """``[t + 1]`` what may be paid in the earlier tiers, and in this one if it is to be at most ``value``."""
+    def allowance(self, value: int) -> Ints:
+        """``[t + 1]`` limits of the costs in the earlier tiers, and in this one for a value of at most ``value``."""
         return np.append(self.master.limits, value - int(self.structure.constant[self.tier]))
 
     def run(self, start: Duals, target: int, budget: Budget, proven: int = 0) -> None:
-        """Generate patterns until the bound reaches ``target``, or cannot be raised to another whole number.
+        """Generate patterns until the bound reaches ``target``, or cannot be raised to the next attainable value.
 
         Parameters
         ----------
         proven
-            A bound that is known otherwise.
+            A bound that is known from elsewhere.
         """
-        self.certify(start, LONG, budget)
-        smoothing = SMOOTHING
-        while not budget.over and self.bound < target and self.pool.size < LARGEST_POOL:
+        chosen = self.parameters
+        self.certify(start, chosen.long_pricing, budget)
+        smoothing = chosen.smoothing
+        while not budget.over and self.bound < target and self.pool.size < chosen.largest_pool:
             self.rounds += 1
             solution = self.master.solve(budget)
             if solution is None:
@@ -113,20 +102,20 @@ class Generation:
             if self.certificate is not None and smoothing:
                 at = solution.duals.toward(self.certificate.duals, smoothing)
             new = self._greedy(at, solution, budget)
-            more, raised, complete = self.certify(at, SHORT, budget, solution)
+            more, raised, complete = self.certify(at, chosen.short_pricing, budget, solution)
             new += more
             if not (new or complete):
-                new, raised, complete = self.certify(at, LONG, budget, solution)
+                new, raised, complete = self.certify(at, chosen.long_pricing, budget, solution)
             if new or (smoothing and raised):
                 smoothing = min(0.9, smoothing + 0.05) if raised else max(0.0, smoothing - 0.1)
             elif smoothing:
-                smoothing = 0.0  # mispriced: ask at the master's own prices
+                smoothing = 0.0  # mispricing: continue at the master's own duals
             else:
                 self.converged = complete
                 return
 
-    def _greedy(self, at: Duals, solution: Solution, budget: Budget) -> int:
-        """Add greedy patterns that the master wants; return how many."""
+    def _greedy(self, at: Duals, solution: MasterSolution, budget: Budget) -> int:
+        """Add greedy patterns of negative reduced cost; return how many."""
         prices = rounded(self.structure, self.tier, self.master.limits, at)
         added = 0
         for g, pricer in enumerate(self.pricers):
@@ -135,41 +124,45 @@ class Generation:
             added += self.want(g, patterns, solution)
         return added
 
-    def want(self, g: int, patterns: NDArray[np.int16], solution: Solution) -> int:
+    def want(self, g: int, patterns: NDArray[np.int16], solution: MasterSolution) -> int:
         """Add the patterns of a group that lower the master's value most; return how many."""
         gain = self._gain(g, patterns, solution)
-        useful = np.flatnonzero(gain > 10 * EPSILON * _highest(solution))
-        return self.pool.add(g, patterns[useful[np.argsort(-gain[useful], kind="stable")][:AT_ONCE]])
+        useful = np.flatnonzero(gain > 10 * self.parameters.epsilon * _highest(solution))
+        return self.pool.add(
+            g, patterns[useful[np.argsort(-gain[useful], kind="stable")][: self.parameters.greedy_columns]]
+        )
 
-    def _gain(self, g: int, patterns: NDArray[np.int16], solution: Solution) -> Floats:
+    def _gain(self, g: int, patterns: NDArray[np.int16], solution: MasterSolution) -> Floats:
         """``[p]`` by how much each pattern of a group would lower the master's value, for each node that uses it."""
         s = self.structure
         paid = float(solution.duals.tier @ s.opening[: self.tier, g]) if self.tier else 0.0
         gain: Floats = patterns @ solution.duals.cover - (float(s.opening[self.tier, g]) + paid + solution.node[g])
         return gain
 
-    def certify(self, at: Duals, work: int, budget: Budget, solution: Solution | None = None) -> tuple[int, bool, bool]:
-        """Price exactly, with so much work for a group, and improve the bound.
+    def certify(
+        self, at: Duals, work: int, budget: Budget, solution: MasterSolution | None = None
+    ) -> tuple[int, bool, bool]:
+        """Solve the pricing problem exactly, with limited work for a group, and improve the bound.
 
-        Return how many new patterns the master wants, whether the bound is better, and whether nothing was cut off.
+        Return how many new patterns there are, whether the bound improved, and whether nothing was cut off.
         """
         s = self.structure
         prices = rounded(s, self.tier, self.master.limits, at)
         known = self.pool.pattern.astype(np.int64) @ prices.cover
         best: list[int] = []
         new, complete = 0, True
-        granted = budget.part(CERTIFIED)
+        granted = budget.part(self.parameters.certified_share)
         for g, pricer in enumerate(self.pricers):
             least = max(min(prices.opening[g] + prices.opening_price[g], 1 << 50), 0)
             least = max(least, int(known[: len(known)][self.pool.group[: len(known)] == g].max(initial=0)))
-            most = granted.work // (s.groups - g) if work > SHORT else budget.work
+            most = granted.work // (s.groups - g) if work > self.parameters.short_pricing else budget.work
             priced = pricer.best(prices.cover, least, min(work, most))
             granted.spend(priced.work)
             best.append(priced.bound)
             complete &= priced.complete
             patterns = priced.patterns
             if solution is not None and len(patterns):
-                patterns = patterns[self._gain(g, patterns, solution) > EPSILON * _highest(solution)]
+                patterns = patterns[self._gain(g, patterns, solution) > self.parameters.epsilon * _highest(solution)]
             new += self.pool.add(g, patterns)
             if budget.stopped:
                 return new, False, False
@@ -181,5 +174,5 @@ class Generation:
         return new, raised, complete
 
 
-def _highest(solution: Solution) -> float:
+def _highest(solution: MasterSolution) -> float:
     return max(1e-9, float(solution.duals.cover.max(initial=0.0)))

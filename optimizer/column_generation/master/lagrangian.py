@@ -1,13 +1,13 @@
-"""Lower bounds from prices, in whole numbers.
+"""The Lagrangian bound of the master problem, in integers.
 
-For any prices ``π ≥ 0`` of a pod of each kind and ``ρ ≥ 0`` of a unit of each earlier tier, with ``w`` the cost of a
-missing pod and ``f`` that of opening a node in the tier (``w_s``, ``f_s`` in an earlier one),
+For any duals ``π ≥ 0`` of a pod of each kind and ``ρ ≥ 0`` of a unit of each earlier tier, with ``w`` the cost of a
+unplaced pod and ``f`` that of opening a node in the tier (``w_s``, ``f_s`` in an earlier one),
 
-    Σ_k π_k·size_k − Σ_s ρ_s·v_s + Σ_k spare_k·min(0, w_k + Σ_s ρ_s·w_sk − π_k)
+    Σ_k π_k·size_k − Σ_s ρ_s·v_s + Σ_k optional_k·min(0, w_k + Σ_s ρ_s·w_sk − π_k)
                    + Σ_g nodes_g·min(0, f_g + Σ_s ρ_s·f_sg − max_p π·p)
 
 is at most the value of the tier, where ``p`` runs over the patterns of group ``g``: the Lagrangian bound of Dantzig
-and Wolfe. Prices are rounded to whole multiples of ``1/scale`` first, so nothing depends on floating point.
+and Wolfe. Duals are rounded to integer multiples of ``1/scale`` first, so nothing depends on floating point.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ from stowplan.optimizer.column_generation.master.restricted import Duals
 from stowplan.optimizer.column_generation.structure import Structure
 
 BITS = 30
-"""Prices are rounded to about so many bits."""
+"""Duals are rounded to about so many bits."""
 
 SHARE_BITS = 24
-"""Shares of prices are rounded down to so many bits."""
+"""Shares of duals are rounded down to so many bits."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Prices:
-    """Prices as whole numbers, ``scale`` of which are one.
+class RoundedDuals:
+    """Duals as integers on the fixed-point scale ``scale``.
 
     Parameters
     ----------
     cover
-        ``[k]`` price of a pod.
+        ``[k]`` dual of a pod.
     missing, missing_price
-        ``[k]`` cost of a pod without a node in the tier; and what it pays in earlier tiers, less its price.
+        ``[k]`` cost of an unplaced pod in the tier; and its cost in earlier tiers at their duals, less its own dual.
     opening, opening_price
-        ``[g]`` cost of opening a node in the tier; and what it pays in earlier tiers.
+        ``[g]`` cost of opening a node in the tier; and its cost in earlier tiers at their duals.
     constant, fixed
-        The parts of the bound that depend on neither prices nor patterns, and on prices only.
+        The parts of the bound that depend on neither duals nor patterns, and on duals only.
     """
 
     scale: int
@@ -54,7 +54,7 @@ class Prices:
     fixed: int
 
     def total(self, structure: Structure, best: list[int], share: Fraction) -> Fraction:
-        """Return the bound at a share of the prices, if no pattern of group ``g`` is worth more than ``best[g]``."""
+        """Return the bound at a share of the duals, if no pattern of group ``g`` has a value above ``best[g]``."""
         a, b = share.numerator, share.denominator
         value = b * self.constant + a * self.fixed
         for optional, cost, price in zip(structure.optional.tolist(), self.missing, self.missing_price, strict=True):
@@ -66,9 +66,9 @@ class Prices:
         return Fraction(value, b * self.scale)
 
     def shares(self, best: list[int]) -> list[Fraction]:
-        """Return the shares of the prices at which the bound may be highest (Farley's among them).
+        """Return the shares of the duals at which the bound may be highest, Farley's (1990) among them.
 
-        The bound is concave and piecewise linear in the share; its corners are where a term begins to count.
+        The bound is concave and piecewise linear in the share; its breakpoints are where a term begins to count.
         """
         corners = [(cost, -price) for cost, price in zip(self.missing, self.missing_price, strict=True)]
         corners += [
@@ -81,8 +81,8 @@ class Prices:
         return sorted(found)
 
 
-def rounded(structure: Structure, tier: int, limits: Ints, duals: Duals) -> Prices:
-    """Round prices to whole numbers.
+def rounded(structure: Structure, tier: int, limits: Ints, duals: Duals) -> RoundedDuals:
+    """Round duals to integers.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def rounded(structure: Structure, tier: int, limits: Ints, duals: Duals) -> Pric
     scale = 1 << min(exponent, 40)
     cover = np.rint(np.maximum(0.0, duals.cover) * scale).astype(np.int64)
     paid = [max(0, round(float(p) * scale)) for p in duals.tier]
-    # Python's own integers from here on: costs times prices must not overflow.
+    # Python's own integers from here on: costs times duals must not overflow.
     missing_price = [
         sum(p * int(structure.missing[s, k]) for s, p in enumerate(paid)) - int(cover[k])
         for k in range(structure.kinds)
@@ -102,7 +102,7 @@ def rounded(structure: Structure, tier: int, limits: Ints, duals: Duals) -> Pric
     opening_price = [sum(p * int(structure.opening[s, g]) for s, p in enumerate(paid)) for g in range(structure.groups)]
     fixed = sum(int(price) * int(size) for price, size in zip(cover, structure.size, strict=True))
     fixed -= sum(p * int(limit) for p, limit in zip(paid, limits, strict=True))
-    return Prices(
+    return RoundedDuals(
         scale,
         cover,
         [scale * cost for cost in structure.missing[tier].tolist()],

@@ -10,19 +10,13 @@ from numpy.typing import NDArray
 
 from stowplan.models.arrays import Floats, Ints
 from stowplan.optimizer.column_generation.budget import Budget
+from stowplan.optimizer.column_generation.parameters import ColumnGenerationParameters
 from stowplan.optimizer.column_generation.structure import Structure
 
 INFINITE = highspy.kHighsInf
 
-PIVOT = 0.5
-"""Work of a simplex iteration for each row and column."""
 
-
-SHORTEST = 0.05
-"""Seconds that are granted to the linear program in any case."""
-
-
-class Pool:
+class PatternPool:
     """Patterns found so far, without repetition.
 
     Attributes
@@ -69,13 +63,13 @@ class Pool:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Duals:
-    """Prices: ``cover[k]`` of a pod of each kind, ``tier[s]`` of a unit of each earlier tier; none is negative."""
+    """Dual prices: ``cover[k]`` of a pod of each kind, ``tier[s]`` of a unit of each earlier tier; none is negative."""
 
     cover: Floats
     tier: Floats
 
     def toward(self, other: Duals, share: float) -> Duals:
-        """Return prices between these and others."""
+        """Return a convex combination of these duals and others."""
         return Duals(
             (1 - share) * self.cover + share * other.cover,
             (1 - share) * self.tier + share * other.tier,
@@ -83,8 +77,8 @@ class Duals:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Solution:
-    """A solution of the master.
+class MasterSolution:
+    """An optimal solution of the restricted master.
 
     Parameters
     ----------
@@ -93,7 +87,7 @@ class Solution:
     count
         ``[p]`` how often each pattern is used.
     duals, node
-        Its prices; ``[g]`` that of a node.
+        Its duals; ``[g]`` that of a node.
     """
 
     value: float
@@ -102,14 +96,22 @@ class Solution:
     node: Floats
 
 
-class Master:
+class RestrictedMaster:
     """Minimises one tier over the patterns of a pool, earlier tiers being kept at what they reached.
 
     Rows are the kinds (every pod has a node or is without one), the groups (no more patterns than nodes) and the
     earlier tiers. Columns are the pods without a node, then the patterns.
     """
 
-    def __init__(self, structure: Structure, tier: int, reached: tuple[int, ...], pool: Pool) -> None:
+    def __init__(
+        self,
+        structure: Structure,
+        tier: int,
+        reached: tuple[int, ...],
+        pool: PatternPool,
+        parameters: ColumnGenerationParameters,
+    ) -> None:
+        self.parameters = parameters
         self.structure = s = structure
         self.tier = tier
         self.pool = pool
@@ -132,36 +134,38 @@ class Master:
             amount = np.concatenate([[1.0], s.missing[tiers, k]])
             lp.addCol(float(s.missing[tier, k]), 0.0, float(s.optional[k]), len(index), index, amount)
 
-    def solve(self, budget: Budget) -> Solution | None:
-        """Solve over all patterns of the pool; ``None`` if there is no solution with what is fixed, or no time."""
+    def solve(self, budget: Budget) -> MasterSolution | None:
+        """Solve over all patterns of the pool; ``None`` if the fixed patterns leave none, or time is up."""
         self._take()
         lp, s = self._lp, self.structure
         if not budget.deterministic:
             # HiGHS counts all its runs.
-            lp.setOptionValue("time_limit", lp.getRunTime() + max(SHORTEST, budget.seconds))
+            lp.setOptionValue("time_limit", lp.getRunTime() + max(self.parameters.shortest_solve, budget.seconds))
         lp.run()
-        budget.spend(2000 + lp.getInfo().simplex_iteration_count * (self._rows + self._taken) * PIVOT)
+        budget.spend(
+            2000 + lp.getInfo().simplex_iteration_count * (self._rows + self._taken) * self.parameters.simplex_work
+        )
         if lp.getModelStatus() != highspy.HighsModelStatus.kOptimal:
             return None
         solution = lp.getSolution()
-        prices = np.asarray(solution.row_dual)
-        cover = np.maximum(0.0, prices[: s.kinds])
-        node = np.maximum(0.0, -prices[s.kinds : s.kinds + s.groups])
-        tier = np.maximum(0.0, -prices[s.kinds + s.groups :])
+        row_duals = np.asarray(solution.row_dual)
+        cover = np.maximum(0.0, row_duals[: s.kinds])
+        node = np.maximum(0.0, -row_duals[s.kinds : s.kinds + s.groups])
+        tier = np.maximum(0.0, -row_duals[s.kinds + s.groups :])
         count = np.asarray(solution.col_value)[s.kinds :]
-        return Solution(lp.getInfo().objective_function_value, count, Duals(cover, tier), node)
+        return MasterSolution(lp.getInfo().objective_function_value, count, Duals(cover, tier), node)
 
     def fix(self, pattern: int, count: int) -> None:
-        """Use a pattern at least so often."""
+        """Use a pattern at least ``count`` times."""
         self._lp.changeColBounds(self.structure.kinds + pattern, float(count), INFINITE)
 
     def release(self) -> None:
-        """Take back all that was fixed."""
+        """Release all fixed patterns."""
         for p in range(self._taken):
             self._lp.changeColBounds(self.structure.kinds + p, 0.0, INFINITE)
 
     def _take(self) -> None:
-        """Bring new patterns of the pool into the program."""
+        """Add new patterns of the pool as columns."""
         s, pool = self.structure, self.pool
         first, last = self._taken, pool.size
         if first == last:

@@ -1,4 +1,4 @@
-"""First prices: those of the linear program that pours all nodes of a group into one."""
+"""Initial duals: those of the surrogate relaxation, which aggregates all nodes of a group into one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from stowplan.optimizer.column_generation.structure import Structure
 
 
 def surrogate_duals(structure: Structure, tier: int, reached: tuple[int, ...]) -> Duals:
-    """Return the prices of the pooled relaxation, with which the bound of patterns is at least as good as its own.
+    """Return the duals of the surrogate relaxation: the Lagrangian bound at them is at least as good as its value.
 
     Columns are the pods without a node, the nodes in use of each group, and the pods of each kind in each group;
     rows the kinds, the room in each group, and the earlier tiers.
@@ -39,13 +39,13 @@ def surrogate_duals(structure: Structure, tier: int, reached: tuple[int, ...]) -
         space = [(s.kinds + g * residuals + r, -1.0) for r in range(residuals)]
         tiers = [(first_tier + t, float(s.opening[t, g])) for t in range(tier) if s.opening[t, g]]
         column(float(s.opening[tier, g]), float(s.nodes[g]), space + tiers)
-        # Rows are divided by the room, so that bytes and cores are of one size.
+        # Rows are divided by the capacity, so that bytes and cores have the same scale.
         share = s.demand / np.maximum(s.residual[g], 1)
         for k in np.flatnonzero(s.upper[g]).tolist():
             used = [(s.kinds + g * residuals + r, float(share[k, r])) for r in np.flatnonzero(s.demand[k]).tolist()]
             column(0.0, float(s.upper[g, k] * s.nodes[g]), [(k, 1.0), *used])
     lp.run()
-    prices = np.asarray(lp.getSolution().row_dual)
-    if len(prices) != rows or not np.isfinite(prices).all():
+    row_duals = np.asarray(lp.getSolution().row_dual)
+    if len(row_duals) != rows or not np.isfinite(row_duals).all():
         return Duals(np.zeros(s.kinds), np.zeros(tier))
-    return Duals(np.maximum(0.0, prices[: s.kinds]), np.maximum(0.0, -prices[first_tier:]))
+    return Duals(np.maximum(0.0, row_duals[: s.kinds]), np.maximum(0.0, -row_duals[first_tier:]))

@@ -1,7 +1,7 @@
-"""What patterns read of `Devices`: shares that no sum of numbers describes are packed.
+"""Device shares in patterns: they are packed, since no linear inequality describes them.
 
-Sums that follow from the rule are rows like any other, and bound the gain of a branch. Which patterns can be had is
-for the packer to say, and for it alone: one that it surely refuses is none.
+Inequalities implied by the rule are rows like any other, and bound the gain of a subtree. The packer alone decides
+which patterns are feasible: one that certainly cannot be packed is none.
 """
 
 from __future__ import annotations
@@ -14,18 +14,19 @@ import numpy as np
 from stowplan.models.arrays import Ints
 from stowplan.models.bin_packing import EFFORT
 from stowplan.models.problem import Devices, Problem
+from stowplan.optimizer.column_generation.parameters import ColumnGenerationParameters
 from stowplan.optimizer.column_generation.pricing.dual_feasible import demanded_weights
 from stowplan.optimizer.compiled.bin_packing import distribute
 from stowplan.optimizer.evaluate import Evaluator
 
-Taken = tuple[Ints, Ints, int, int, Ints]
-"""Whole devices and share of each kind, size and number of devices, and the shares that are held."""
+DeviceArguments = tuple[Ints, Ints, int, int, Ints]
+"""Whole devices and share of each kind, size and number of devices, and the held shares."""
 
 NOTHING: Ints = np.zeros(0, dtype=np.int64)
 
 
-def holds(x: Ints, whole: Ints, part: Ints, size: int, count: int, held: Ints) -> bool:
-    """Whether a node's devices hold ``x[k]`` pods of each kind, as the rule has it."""
+def fits_devices(x: Ints, whole: Ints, part: Ints, size: int, count: int, held: Ints) -> bool:
+    """Whether a node's devices hold ``x[k]`` pods of each kind, as the rule decides it."""
     return size <= 0 or distribute(x, -1, whole, part, size, held, EFFORT, np.empty(count, dtype=np.int64)) > 0
 
 
@@ -49,8 +50,8 @@ class Shares:
     count: int
     held: Ints
 
-    def of(self, kinds: Ints) -> Taken:
-        """Return all of it for some of the kinds, as kernels take it."""
+    def of(self, kinds: Ints) -> DeviceArguments:
+        """Return the arguments of the kernels for some of the kinds."""
         return self.whole[kinds], self.part[kinds], self.size, self.count, self.held
 
 
@@ -82,8 +83,10 @@ class Packing:
         return Shares(whole, part, self.size, count, self.held[held])
 
 
-def sums_of(problem: Problem, rule: Devices) -> Iterator[tuple[int, Ints, Ints]]:
-    """Yield sums that follow from the rule, as `Devices.sums`, and the one that suits the shares that there are."""
+def sums_of(
+    problem: Problem, rule: Devices, parameters: ColumnGenerationParameters
+) -> Iterator[tuple[int, Ints, Ints]]:
+    """Yield inequalities implied by the rule: those of `Devices.sums`, and one made for the shares that there are."""
     yield from rule.sums
     held = rule.held_part[rule.held_part > 0]
     parts, which = np.unique(np.concatenate([rule.part, held]), return_inverse=True)
@@ -92,7 +95,9 @@ def sums_of(problem: Problem, rule: Devices) -> Iterator[tuple[int, Ints, Ints]]
     some = parts > 0
     if not some.any():
         return
-    limit, weights = demanded_weights(parts[some], number[some], rule.size)
+    limit, weights = demanded_weights(
+        parts[some], number[some], rule.size, parameters.share_grid, parameters.share_rounds
+    )
     weight = np.zeros(len(parts), dtype=np.int64)
     weight[some] = weights
     free: Ints = limit * (rule.count - rule.held_whole)
@@ -101,9 +106,9 @@ def sums_of(problem: Problem, rule: Devices) -> Iterator[tuple[int, Ints, Ints]]
 
 
 def packing_of(evaluator: Evaluator) -> Packing:
-    """Read the first rule that has shares to pack; of further ones, patterns know the sums only.
+    """Read the first rule that has shares to pack; of further ones, only the implied inequalities are used.
 
-    A node that is exceeded at the start may stay so, by no more than at the start.
+    A node that is violated at the start may stay so, by no more than at the start.
     """
     problem = evaluator.problem
     classes, nodes = problem.shape

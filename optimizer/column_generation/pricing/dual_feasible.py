@@ -1,8 +1,8 @@
-"""Weights of shares that say how many devices just these shares need: the prices of a cutting stock program.
+"""Weights of shares that bound the number of devices: an optimal dual of the cutting stock program.
 
 `stowplan.models.bin_packing.dual_weights` knows families of weights that suit no shares in particular. The dual of
-Gilmore and Gomory's linear program (1961) gives those at which the shares that there are add up to most: a dual
-feasible function made to measure.
+Gilmore and Gomory's linear program (1961) gives those at which the given shares have the largest total: a dual feasible
+function made for them.
 """
 
 from __future__ import annotations
@@ -12,30 +12,28 @@ import numpy as np
 
 from stowplan.models.arrays import Floats, Ints
 
-GRID = 4096
-"""Steps of a device among which shares are told apart; smaller ones are rounded down, which only adds fillings."""
-
 UNIT = 720_720
-"""Weights are whole multiples of this part of a device; prices are mostly fractions of small numbers."""
-
-ROUNDS = 200
-"""Fillings of a device that are generated at most."""
+"""Weights are integer multiples of this fraction of a device; duals are mostly fractions of small numbers."""
 
 
-def demanded_weights(parts: Ints, number: Ints, size: int) -> tuple[int, Ints]:
-    """Return weights of shares such that on every device they add up to a limit at most.
+def demanded_weights(parts: Ints, number: Ints, size: int, grid: int, rounds: int) -> tuple[int, Ints]:
+    """Return weights of shares whose total on any device is at most a limit.
 
     Parameters
     ----------
     parts, number
-        Different shares, from 1 to ``size``, and how often each of them is asked for.
+        Different shares, from 1 to ``size``, and how often each of them is demanded.
+    grid
+        Steps of a device that are distinguished; smaller shares are rounded down, which only adds patterns.
+    rounds
+        Columns that are generated at most.
 
     Returns
     -------
     tuple
         The limit, and ``[i]`` the weight of each share.
     """
-    step = max(int(np.gcd.reduce(parts)), -(-size // GRID))
+    step = max(int(np.gcd.reduce(parts)), -(-size // grid))
     steps, residual = parts // step, size // step
     lp = highspy.Highs()
     lp.setOptionValue("output_flag", False)
@@ -44,25 +42,25 @@ def demanded_weights(parts: Ints, number: Ints, size: int) -> tuple[int, Ints]:
     lp.addRows(rows, number * 1.0, np.full(rows, highspy.kHighsInf), 0, empty, empty, np.zeros(0))
     for i, often in enumerate((size // parts).tolist()):
         lp.addCol(1.0, 0.0, highspy.kHighsInf, 1, np.array([i], dtype=np.int32), np.array([float(often)]))
-    price = np.zeros(rows)
-    for _ in range(ROUNDS):
+    dual = np.zeros(rows)
+    for _ in range(rounds):
         lp.run()
         duals = np.asarray(lp.getSolution().row_dual)
         if len(duals) != rows or not np.isfinite(duals).all():
             break
-        price = np.maximum(0.0, duals)
-        filling = _filling(steps, price, residual)
-        if filling @ price <= 1 + 1e-9:
+        dual = np.maximum(0.0, duals)
+        filling = _filling(steps, dual, residual)
+        if filling @ dual <= 1 + 1e-9:
             break
         used = np.flatnonzero(filling).astype(np.int32)
         lp.addCol(1.0, 0.0, highspy.kHighsInf, len(used), used, filling[used] * 1.0)
-    weight: Ints = np.rint(price * UNIT).astype(np.int64)
-    # Whatever the prices are worth, what the best filling weighs is a limit.
+    weight: Ints = np.rint(dual * UNIT).astype(np.int64)
+    # Whatever the quality of the duals, the weight of the best filling is a valid limit.
     return int(_filling(steps, weight, residual) @ weight), weight
 
 
 def _filling(steps: Ints, worth: Ints | Floats, residual: int) -> Ints:
-    """``[i]`` how often each share is in the filling of a device that is worth most, by dynamic programming."""
+    """``[i]`` how often each share is in the most valuable filling of a device, by dynamic programming."""
     best = np.zeros(residual + 1, dtype=worth.dtype)
     last = np.full(residual + 1, -1, dtype=np.int64)
     for space in range(1, residual + 1):

@@ -1,4 +1,4 @@
-"""Pricing: the most valuable pattern of a group of nodes, with a proven bound, and all patterns above a value."""
+"""The pricing problem: the most valuable pattern of a group of nodes, with a proven bound, and all good patterns."""
 
 from __future__ import annotations
 
@@ -9,40 +9,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stowplan.models.arrays import Floats, Ints
-from stowplan.optimizer.column_generation.pricing.device_shares import Taken, holds
+from stowplan.optimizer.column_generation.parameters import ColumnGenerationParameters
+from stowplan.optimizer.column_generation.pricing.device_shares import DeviceArguments, fits_devices
 from stowplan.optimizer.column_generation.pricing.greedy import fill_each
 from stowplan.optimizer.column_generation.pricing.kernels import search
 from stowplan.optimizer.column_generation.pricing.meet_in_the_middle import MeetInTheMiddle, key_of
 from stowplan.optimizer.column_generation.pricing.suffixes import suffix_length
 from stowplan.optimizer.column_generation.structure import Structure
 
-LONGEST_LIST = 400_000
-"""Multisets listed at most, where a single enumeration has to pay for it."""
-
-RARE = 2_000
-"""Ratio of possible to acceptable amounts of the key row from which on listing is worth it."""
-
-KEPT = 24
-"""Patterns kept of one exact pricing: the last ones found, which are the best."""
-
 UNLIMITED = 1 << 62
-"""More than any row has room."""
+"""More than any capacity."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Priced:
-    """What pricing found.
+    """The result of pricing.
 
     Parameters
     ----------
     bound
-        No pattern of the group is worth more; proven.
+        Proven upper bound of the value of any pattern of the group.
     patterns
-        ``[p, k]`` patterns worth having.
+        ``[p, k]`` patterns found.
     complete
-        Whether the search came to its end.
+        Whether the search was complete.
     work
-        Candidates looked at.
+        Candidates examined.
     """
 
     bound: int
@@ -52,9 +44,10 @@ class Priced:
 
 
 class Pricer:
-    """Prices the patterns of one group of nodes."""
+    """Solves the pricing problem of one group of nodes."""
 
-    def __init__(self, structure: Structure, group: int) -> None:
+    def __init__(self, structure: Structure, group: int, parameters: ColumnGenerationParameters | None = None) -> None:
+        self.parameters = parameters or ColumnGenerationParameters()
         self._all = structure.kinds
         self.kinds = np.flatnonzero(structure.upper[group] > 0)
         upper: Ints = structure.upper[group, self.kinds]
@@ -73,9 +66,9 @@ class Pricer:
         Parameters
         ----------
         value
-            ``[k]`` what each kind is worth; not negative.
+            ``[k]`` dual of each kind; not negative.
         least
-            Patterns of at most this value are of no interest, and the bound is not below it.
+            Only patterns above this value are wanted, and the bound is not below it.
         upper
             ``[k]`` a tighter limit of pods of each kind.
         """
@@ -83,7 +76,7 @@ class Pricer:
         if ordered is None:
             return Priced(least, np.zeros((0, self._all), dtype=np.int16), True, 1)
         order, weight, surrogate, makers = ordered
-        found = np.zeros((KEPT, len(order)), dtype=np.int16)
+        found = np.zeros((self.parameters.kept_patterns, len(order)), dtype=np.int16)
         number, _, bound, looked, complete = search(
             value[self.kinds][order],
             weight,
@@ -99,18 +92,18 @@ class Pricer:
             work,
             found,
         )
-        return Priced(bound, self._patterns(found[: min(number, KEPT)], order), complete, looked)
+        return Priced(bound, self._patterns(found[: min(number, len(found))], order), complete, looked)
 
     def above(self, value: Ints, least: int, work: int, cap: int, waste: Ints | None = None) -> Priced:
-        """Find all patterns worth at least ``least`` to which no pod can be added.
+        """Find all maximal patterns of value at least ``least``.
 
         Not complete if there are more than ``cap`` or it takes more ``work``.
 
         Parameters
         ----------
         waste
-            ``[r]`` patterns that leave more than so much of a row are left out, and pods that make room may be missing
-            from a pattern if it would leave more with them.
+            ``[r]`` patterns that leave more than so much of a row are left out, and a pattern may lack pods that free
+            capacity if it would leave more with them.
         """
         meet_in_the_middle = None if waste is None else self.meet_in_the_middle(waste)
         if meet_in_the_middle is not None:
@@ -138,9 +131,16 @@ class Pricer:
         )
         return Priced(bound, self._patterns(found[:number], order), complete, looked)
 
-    def meet_in_the_middle(self, waste: Ints, longest: int = LONGEST_LIST) -> MeetInTheMiddle | None:
-        """Return who finds patterns that leave at most ``waste``; ``None`` if that is not little in any row."""
-        key = key_of(self._demand, self._residual, waste[self._binding], RARE)
+    def meet_in_the_middle(self, waste: Ints, longest: int | None = None) -> MeetInTheMiddle | None:
+        """Return the enumeration of patterns that leave at most ``waste``; ``None`` if that is not little in any row.
+
+        Parameters
+        ----------
+        longest
+            Multisets listed at most.
+        """
+        longest = self.parameters.listed_multisets if longest is None else longest
+        key = key_of(self._demand, self._residual, waste[self._binding], self.parameters.rare)
         if key is None or not suffix_length(len(self.kinds), longest):
             return None
         return MeetInTheMiddle(key, self._demand, self._residual, waste[self._binding], longest)
@@ -148,23 +148,23 @@ class Pricer:
     def nearly_full(
         self, meet_in_the_middle: MeetInTheMiddle, upper: Ints | None, core_item: int | None, work: int, cap: int
     ) -> Priced:
-        """Find all patterns that leave little room, whatever they are worth.
+        """Find all patterns that leave little room, whatever their value.
 
         Parameters
         ----------
         upper
             ``[k]`` a tighter limit of pods of each kind.
         core_item
-            A kind of which there must be a pod.
+            A kind of which every pattern holds a pod.
         """
         held = (self.kinds == core_item).astype(np.int64)
         patterns, looked, complete = meet_in_the_middle.find(self._limit(upper), held, work, cap)
         shares = self._shares(np.arange(len(self.kinds)))
-        fit = [holds(x, *shares) for x in patterns.astype(np.int64)]
+        fit = [fits_devices(x, *shares) for x in patterns.astype(np.int64)]
         return Priced(UNLIMITED, self._patterns(patterns[fit], np.arange(len(self.kinds))), complete, looked)
 
     def greedy(self, value: Ints, upper: Ints | None = None) -> tuple[NDArray[np.int16], Ints]:
-        """Fill a node greedily after one pod of each kind; return ``[p, k]`` patterns and ``[p]`` their value."""
+        """Complete one pod of each kind greedily; return ``[p, k]`` patterns and ``[p]`` their values."""
         ordered = self._ordered(value, upper, positive=True)
         if ordered is None:
             return np.zeros((0, self._all), dtype=np.int16), np.zeros(0, dtype=np.int64)
@@ -177,7 +177,7 @@ class Pricer:
         everyone[:, self.kinds] = found
         return everyone, worth
 
-    def _shares(self, order: Ints) -> Taken:
+    def _shares(self, order: Ints) -> DeviceArguments:
         return self._on_devices.of(self.kinds[order])
 
     def _limit(self, upper: Ints | None) -> Ints:
@@ -187,7 +187,7 @@ class Pricer:
         return limit
 
     def _ordered(self, value: Ints, upper: Ints | None, *, positive: bool) -> tuple[Ints, Floats, float, int] | None:
-        """Return kinds as `search` wants them, their surrogate weights, the surrogate room, how many make room."""
+        """Return kinds in the order of `search`, their surrogate weights, the surrogate capacity, and ``makers``."""
         values = value[self.kinds]
         limit = self._limit(upper)
         makes = np.any(self._demand < 0, axis=1)
@@ -211,7 +211,7 @@ class Pricer:
 
 
 class _Knapsack:
-    """The linear relaxation of a knapsack with several rows; its duals weigh the rows of the surrogate."""
+    """The linear relaxation of a multidimensional knapsack; its duals weigh the rows of the surrogate."""
 
     def __init__(self, demand: Ints, residual: Ints, upper: Ints) -> None:
         self._scale = 1.0 / np.maximum(residual, 1)
@@ -230,7 +230,7 @@ class _Knapsack:
         self._columns = np.arange(n, dtype=np.int32)
 
     def multipliers(self, value: Ints, upper: Ints) -> Floats:
-        """``[r]`` weigh the rows so that their sum alone bounds the value well; any weights are valid."""
+        """``[r]`` surrogate multipliers of the rows; any are valid, an optimal dual gives a good bound."""
         lp = self._lp
         highest = max(1.0, float(value.max(initial=0)))
         lp.changeColsCost(len(value), self._columns, -value / highest)

@@ -1,4 +1,4 @@
-"""From counts of patterns to a placement: which node gets which pattern, and which class of a kind stands there."""
+"""From counts of patterns to a placement: which node gets which pattern, and which classes of a kind."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import numpy as np
 
 from stowplan.models.arrays import Ints
 from stowplan.models.problem import Placement, Problem
-from stowplan.optimizer.column_generation.master.restricted import Pool
-from stowplan.optimizer.column_generation.pricing.device_shares import holds
+from stowplan.optimizer.column_generation.master.restricted import PatternPool
+from stowplan.optimizer.column_generation.pricing.device_shares import fits_devices
 from stowplan.optimizer.column_generation.structure import Structure
 
 
-def assemble(problem: Problem, structure: Structure, pool: Pool, count: Ints, near: Placement) -> Placement:
-    """Return a placement that uses each pattern ``count[p]`` times, as near to another placement as is easily had.
+def assemble(problem: Problem, structure: Structure, pool: PatternPool, count: Ints, near: Placement) -> Placement:
+    """Return a placement that uses each pattern ``count[p]`` times, as close to another placement as is easily found.
 
     Pods that patterns cover too often are left out; nodes with room take pods that no pattern covers.
     """
@@ -22,14 +22,14 @@ def assemble(problem: Problem, structure: Structure, pool: Pool, count: Ints, ne
     return _classes(problem, structure, wanted, near)
 
 
-def _nodes(structure: Structure, pool: Pool, count: Ints, now: Ints) -> Ints:
-    """``[n, k]`` give every pattern to the node of its group that looks most like it."""
+def _nodes(structure: Structure, pool: PatternPool, count: Ints, now: Ints) -> Ints:
+    """``[n, k]`` assign every pattern to the most similar node of its group."""
     wanted = np.zeros_like(now)
     for g in range(structure.groups):
         free = np.flatnonzero(structure.group == g)
         used = np.flatnonzero((pool.group == g) & (count[: pool.size] > 0))
         patterns = np.repeat(pool.pattern[used].astype(np.int64), count[used], axis=0)[: len(free)]
-        # The largest patterns choose first.
+        # The largest patterns are assigned first.
         for row in patterns[np.argsort(-patterns.sum(axis=1), kind="stable")]:
             best = int(np.argmax(np.minimum(now[free], row).sum(axis=1)))
             wanted[free[best]] = row
@@ -38,7 +38,7 @@ def _nodes(structure: Structure, pool: Pool, count: Ints, now: Ints) -> Ints:
 
 
 def _trim(structure: Structure, wanted: Ints) -> None:
-    """Take away what is covered too often, first from the nodes with the fewest pods."""
+    """Remove pods that are covered too often, first from the nodes with the fewest pods."""
     over = wanted.sum(axis=0) - structure.size
     for k in np.flatnonzero(over > 0).tolist():
         holders = np.flatnonzero(wanted[:, k])
@@ -66,7 +66,7 @@ def _fill(structure: Structure, wanted: Ints) -> None:
             shares = structure.shares[structure.group[n]].of(everyone)
             while missing[k] and upper[n, k] > 0 and (residual[n] >= structure.demand[k]).all():
                 wanted[n, k] += 1
-                if not holds(wanted[n], *shares):
+                if not fits_devices(wanted[n], *shares):
                     wanted[n, k] -= 1
                     break
                 upper[n, k] -= 1
@@ -78,7 +78,7 @@ def _fill(structure: Structure, wanted: Ints) -> None:
 
 
 def _classes(problem: Problem, structure: Structure, wanted: Ints, near: Placement) -> Placement:
-    """Divide the pods of a kind among its classes: first who stands there, then who must not be without a node."""
+    """Divide the pods of a kind among its classes: first those on the node already, then those that must be placed."""
     classes, nodes = problem.shape
     left = problem.size.copy()
     now = near.table(classes, nodes)

@@ -1,4 +1,4 @@
-"""Whole solutions from fractional ones: fix a few patterns, generate for what is left, and again."""
+"""Diving heuristic: fix a few patterns of the fractional solution, generate columns for the rest, and repeat."""
 
 from __future__ import annotations
 
@@ -6,32 +6,23 @@ import numpy as np
 
 from stowplan.models.arrays import Floats, Ints
 from stowplan.optimizer.column_generation.budget import Budget
-from stowplan.optimizer.column_generation.master.generation import LARGEST_POOL, SHORT, Generation
+from stowplan.optimizer.column_generation.master.generation import Generation
 from stowplan.optimizer.column_generation.master.lagrangian import rounded
 
-NEAR = 0.75
-"""Patterns used at least so much more often than fixed are fixed together."""
-
-TRIES = 2
-"""Rounds of new patterns before the next fixing."""
-
-SHAKEN = 0.4
-"""By how much of itself a count is lowered at random, where dives are to differ."""
-
 WHOLE = 1e-6
-"""How far from a whole number a count may be."""
+"""Integrality tolerance of counts."""
 
 
 def dive(generation: Generation, target: int, budget: Budget, random: np.random.Generator | None) -> Ints | None:
-    """Round the master's solution pattern by pattern; return ``[p]`` whole counts.
+    """Round the master's solution pattern by pattern; return ``[p]`` integer counts.
 
-    Gives up as soon as the master, with what is fixed, can no longer get below ``target``. The less time is left, the
-    more patterns are fixed together; when it is over, what is fixed so far is returned.
+    The dive is pruned when the master, with the fixed patterns, can no longer get below ``target``. The less time is
+    left, the more patterns are fixed together; when it is over, the patterns fixed so far are returned.
 
     Parameters
     ----------
     random
-        Makes a dive end elsewhere than others.
+        Randomizes the dive.
     """
     master, pool, structure = generation.master, generation.pool, generation.structure
     fixed = np.zeros(pool.size, dtype=np.int64)
@@ -52,7 +43,7 @@ def dive(generation: Generation, target: int, budget: Budget, random: np.random.
                 return fixed
             extra = count - fixed
             if random is not None:
-                extra *= random.uniform(1 - SHAKEN, 1, len(extra))
+                extra *= random.uniform(1 - generation.parameters.dive_noise, 1, len(extra))
             affordable = max(1.0, steps * budget.seconds / max(1e-6, began - budget.seconds)) if steps else 1e9
             together = int(np.ceil(float(extra.sum()) / affordable))
             _fix(generation, fixed, extra, together)
@@ -63,13 +54,13 @@ def dive(generation: Generation, target: int, budget: Budget, random: np.random.
 
 
 def _fix(generation: Generation, fixed: Ints, extra: Floats, together: int) -> None:
-    """Fix the patterns that are nearly whole, and at least ``together`` more, best first."""
+    """Fix the patterns whose counts are nearly integer, and at least ``together`` more, largest first."""
     pool = generation.pool
     left = np.maximum(0, generation.structure.size - fixed @ pool.pattern[: len(fixed)])
     order = np.argsort(-extra, kind="stable")
     done = 0
     for p in order[: np.count_nonzero(extra > WHOLE)].tolist():
-        if extra[p] < NEAR and done >= together:
+        if extra[p] < generation.parameters.fixed_together and done >= together:
             break
         often = max(1, int(np.floor(extra[p] + WHOLE)))
         use = pool.pattern[p] * often
@@ -83,9 +74,9 @@ def _fix(generation: Generation, fixed: Ints, extra: Floats, together: int) -> N
 
 
 def _refill(generation: Generation, left: Ints, budget: Budget) -> None:
-    """Generate patterns of pods that are left over."""
-    for _ in range(TRIES):
-        if budget.over or generation.pool.size >= LARGEST_POOL:
+    """Generate patterns of pods that are not covered yet."""
+    for _ in range(generation.parameters.dive_pricings):
+        if budget.over or generation.pool.size >= generation.parameters.largest_pool:
             return
         solution = generation.master.solve(budget)
         if solution is None:
@@ -100,7 +91,9 @@ def _refill(generation: Generation, left: Ints, budget: Budget) -> None:
             for g, pricer in enumerate(generation.pricers):
                 least = max(0, min(prices.opening[g] + prices.opening_price[g], 1 << 50))
                 least += int(solution.node[g] * prices.scale)
-                priced = pricer.best(prices.cover, least, min(SHORT // 4, budget.work), left)
+                priced = pricer.best(
+                    prices.cover, least, min(generation.parameters.short_pricing // 4, budget.work), left
+                )
                 budget.spend(priced.work)
                 new += generation.want(g, priced.patterns, solution)
         if not new:

@@ -8,48 +8,48 @@ import numpy as np
 from ortools.sat.python import cp_model
 
 from stowplan.models.arrays import Ints
-from stowplan.optimizer.column_generation.budget import RATE, Budget
-from stowplan.optimizer.column_generation.master.restricted import Pool
+from stowplan.optimizer.column_generation.budget import Budget
+from stowplan.optimizer.column_generation.master.restricted import PatternPool
 from stowplan.optimizer.column_generation.structure import Structure
 from stowplan.optimizer.cpsat.builder import Builder, Linear, Model
 from stowplan.optimizer.cpsat.task import lower_bound, run_stoppable, written
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Whole:
-    """What the integer program came to.
+class IntegerSolution:
+    """The result of the integer program.
 
     Parameters
     ----------
     count
         ``[p]`` how often each pattern is used, or ``None`` if nothing below the target was found.
     bound
-        No solution over these patterns is below it.
+        Lower bound of all solutions over these patterns.
     """
 
     count: Ints | None
     bound: int
 
 
-def solve_whole(
+def solve_integer(
     structure: Structure,
     tier: int,
     limits: Ints,
-    pool: Pool,
+    pool: PatternPool,
     chosen: Ints,
     target: int,
     lowest: int,
     budget: Budget,
     missing: Ints,
-) -> Whole:
-    """Minimise a tier over the ``chosen`` patterns, among solutions below ``target``.
+) -> IntegerSolution:
+    """Minimize a tier over the ``chosen`` patterns, among solutions below ``target``.
 
     Parameters
     ----------
     limits
         ``[s]`` what the earlier tiers reached, less their constants.
     lowest
-        A bound known already.
+        A known lower bound.
     missing
         ``[k]`` how many pods of each kind may be without a node.
     """
@@ -85,18 +85,18 @@ def solve_whole(
     model = builder.minimize(objective)
     solver, status = run(model, budget)
     if status == cp_model.INFEASIBLE:
-        return Whole(None, target)
+        return IntegerSolution(None, target)
     bound = max(lowest, lower_bound(model, solver, status))
     if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
-        return Whole(None, min(bound, target))
+        return IntegerSolution(None, min(bound, target))
     values = np.asarray(solver.response_proto.solution, dtype=np.int64)[first:]
     count = np.zeros(pool.size, dtype=np.int64)
     count[chosen] = values
-    return Whole(count, bound)
+    return IntegerSolution(count, bound)
 
 
 def run(plain: Model, budget: Budget) -> tuple[cp_model.CpSolver, int]:
-    """Minimise with CP-SAT, without a solution to begin with; return the solver and its status."""
+    """Minimize with CP-SAT, without a hint; return the solver and its status."""
     model = written(plain)
     model.proto.clear_solution_hint()
     solver = cp_model.CpSolver()
@@ -108,12 +108,12 @@ def run(plain: Model, budget: Budget) -> tuple[cp_model.CpSolver, int]:
     else:
         solver.parameters.max_time_in_seconds = max(0.05, budget.seconds)
     status = run_stoppable(solver, model, lambda: budget.stopped)
-    budget.spend(solver.response_proto.deterministic_time * RATE)
+    budget.spend(solver.response_proto.deterministic_time * budget.rate)
     return solver, status
 
 
 def _most(structure: Structure, row: Ints, group: int) -> int:
-    """How often a pattern is of use: until every kind in it is covered."""
+    """Return how often a pattern can be useful: until every kind in it is covered."""
     kinds = np.flatnonzero(row)
     needed = -(-structure.size[kinds] // row[kinds])
     return int(min(structure.nodes[group], needed.max(initial=0)))

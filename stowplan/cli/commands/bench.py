@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -60,6 +62,17 @@ Solutions = Annotated[
     ),
 ]
 
+ParametersFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--parameters",
+        metavar="FILE",
+        help="TOML file with other parameters of the algorithms, for experiments.",
+        show_default=False,
+        rich_help_panel=SEARCH,
+    ),
+]
+
 
 @grouped
 def bench(
@@ -72,20 +85,22 @@ def bench(
     jobs: Jobs = 1,
     count: Count = 10,
     options: Annotated[Options, but("gap", time_limit=10.0)],
+    parameters: ParametersFile = None,
     output: opt.Output = Format.TABLE,
     quiet: opt.Quiet = False,
 ) -> None:
     """Solve a public benchmark and verify every written solution; exit 1 if one is rejected."""
-    from pathlib import Path
-
     from stowplan.bench.bench import choose, run
     from stowplan.bench.jobs import shared
     from stowplan.cli.progress import compile_kernels
     from stowplan.cli.session import emit, stoppable
     from stowplan.documents.bench import bench_document
     from stowplan.instances.suites.opening import open_suite
+    from stowplan.optimizer.parameters import Parameters
     from stowplan.report.bench import bench_rows, row_line, show_bench
 
+    if parameters is not None:
+        options = replace(options, parameters=Parameters.from_toml(parameters))
     opened = open_suite(suite, count=count, seed=options.seed)
     chosen = choose(opened, instances or (), first)
     workers = options.workers if given(context, ["workers"]) else None

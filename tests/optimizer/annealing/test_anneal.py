@@ -7,8 +7,8 @@ import pytest
 from stowplan.models.objective import PRESETS
 from stowplan.models.problem import Problem
 from stowplan.models.stop import Stop
-from stowplan.optimizer.annealing import anneal as annealing
 from stowplan.optimizer.annealing.anneal import _ChainResult, _Incumbent, _Replica, anneal
+from stowplan.optimizer.annealing.parameters import AnnealingParameters
 from stowplan.optimizer.annealing.schedule import Calibration, Schedule
 from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.evaluate import Evaluator
@@ -78,26 +78,33 @@ def test_a_stop_signal_ends_the_search_at_once() -> None:
     assert anneal(Evaluator(problem), problem.start, Deadline(60, stop=stop)).same_as(problem.start)
 
 
-def test_the_first_race_for_the_temperature_begins_where_the_tier_did(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_first_calibration_of_the_temperature_begins_where_the_tier_did(monkeypatch: pytest.MonkeyPatch) -> None:
     begun: list[tuple[int, bool, tuple[int, ...], tuple[int, ...]]] = []
     calibrations: dict[int, Calibration] = {}
     run_chain = _Replica.run
 
     def noted(
-        self: _Replica, stand: _Incumbent, start: Schedule, tier: int, floor: int, deadline: Deadline
+        self: _Replica, incumbent: _Incumbent, start: Schedule, tier: int, floor: int, deadline: Deadline
     ) -> _ChainResult:
-        way = run_chain(self, stand, start, tier, floor, deadline)
-        begun.append((tier, calibrations[tier].afresh, stand.values, way.best.values))
-        return way
+        result = run_chain(self, incumbent, start, tier, floor, deadline)
+        begun.append((tier, calibrations[tier].afresh, incumbent.values, result.best.values))
+        return result
 
     monkeypatch.setattr(_Replica, "run", noted)
-    monkeypatch.setattr(annealing, "TIGHT", 0.0)  # so that there is a race before that
+    tight = AnnealingParameters(tight=0.0)  # so that overload is calibrated before that
     told_apart = False
     for seed in range(12):
         problem = problem_of(seed)
         begun.clear()
         calibrations.clear()
-        anneal(Evaluator(problem), problem.start, Deadline(1, deterministic=True), calibrations=calibrations, chains=1)
+        anneal(
+            Evaluator(problem),
+            problem.start,
+            Deadline(1, deterministic=True),
+            calibrations=calibrations,
+            chains=1,
+            parameters=tight,
+        )
         for tier in calibrations:
             chains = [run_chain for run_chain in begun if run_chain[0] == tier]
             first = best = chains[0][2]

@@ -1,14 +1,12 @@
-"""Each kind of step by itself: legal, never worse, and good for what it is there for."""
+"""Each move operator by itself: legal, never worse, and good for its purpose."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pytest
 
-from stowplan.models.arrays import Floats
 from stowplan.models.problem import (
     AtMost,
     Capacity,
@@ -26,7 +24,7 @@ from stowplan.optimizer.annealing import anneal as annealing
 from stowplan.optimizer.annealing.anneal import anneal
 from stowplan.optimizer.annealing.kernel.chain import Penalties
 from stowplan.optimizer.annealing.kernel.metropolis import EJECTION, OPERATORS, RELATED, SHIFT, SWAP, TRADE, run_chain
-from stowplan.optimizer.annealing.kernel.state import SearchState
+from stowplan.optimizer.annealing.parameters import AnnealingParameters
 from stowplan.optimizer.annealing.state_builder import build_state
 from stowplan.optimizer.compiled.random import start_of
 from stowplan.optimizer.deadline import Deadline
@@ -36,18 +34,22 @@ from tests.support.problems import ints, random_affinity, random_problem
 WHERE = Origin("test")
 
 
-def _only(tier: Tier, state: SearchState, *, kind: int) -> Floats:
-    """``[OPERATORS]`` cumulative shares where nothing but one kind of step is tried."""
-    return (np.arange(OPERATORS) >= kind).astype(np.float64)
+def only(operator: int) -> AnnealingParameters:
+    """Return parameters with which nothing but one move operator is tried."""
+    weights = [0.0] * OPERATORS
+    weights[operator] = 1.0
+    one, two, three, four, five, six, seven, eight, nine, ten = weights
+    return AnnealingParameters(operator_weights=(one, two, three, four, five, six, seven, eight, nine, ten))
 
 
 @pytest.mark.parametrize("kind", range(OPERATORS))
 @pytest.mark.parametrize("seed", range(8))
-def test_any_kind_of_step_alone_is_legal(kind: int, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(annealing, "_mix", partial(_only, kind=kind))
+def test_any_operator_alone_is_legal(kind: int, seed: int) -> None:
     problem = random_problem(seed, broken=seed % 4 == 3) if seed % 2 else random_affinity(seed)
     evaluator = Evaluator(problem)
-    found = evaluator.evaluate(anneal(evaluator, problem.start, Deadline(0.1, deterministic=True), seed))
+    found = evaluator.evaluate(
+        anneal(evaluator, problem.start, Deadline(0.1, deterministic=True), seed, parameters=only(kind))
+    )
     assert found.legal
     assert found.values <= evaluator.evaluate(problem.start).values
 
@@ -66,17 +68,16 @@ def _three_apart() -> Problem:
     return Problem(names, names, ones, 0 * ones, start, (room, apart), tiers)
 
 
-def test_mates_change_places(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_related_pods_change_places() -> None:
     problem = _three_apart()
     evaluator = Evaluator(problem)
     assert evaluator.evaluate(problem.start).values == (6,)
-    monkeypatch.setattr(annealing, "_mix", partial(_only, kind=RELATED))
-    found = anneal(evaluator, problem.start, Deadline(0.1, deterministic=True))
+    found = anneal(evaluator, problem.start, Deadline(0.1, deterministic=True), parameters=only(RELATED))
     assert evaluator.evaluate(found).values == (0,)
-    assert {(3, 3, 1), (4, 4, 1)} <= set(found.entries())  # who is no mate is never exchanged
+    assert {(3, 3, 1), (4, 4, 1)} <= set(found.entries())  # pods that are not related are never exchanged
 
 
-def test_mates_are_looked_for_where_there_are_any() -> None:
+def test_related_pods_are_drawn_where_there_are_any() -> None:
     problem = _three_apart()
     room, apart = problem.rules
     assert isinstance(apart, AtMost)
@@ -87,7 +88,7 @@ def test_mates_are_looked_for_where_there_are_any() -> None:
     ):
         changed = replace(problem, rules=rules)
         state = build_state(Evaluator(changed), changed.start)
-        share = np.diff(annealing._mix(changed.tiers[0], state), prepend=0)
+        share = np.diff(annealing._mix(changed.tiers[0], state, AnnealingParameters()), prepend=0)
         assert bool(share[RELATED]) == some
 
 
@@ -107,15 +108,16 @@ def _one_for_two() -> Problem:
 
 
 @pytest.mark.parametrize(("kind", "end"), [(SHIFT, 3), (SWAP, 3), (EJECTION, 3), (TRADE, 0)])
-def test_a_pod_is_traded_for_several(kind: int, end: int) -> None:
+def test_a_pod_is_exchanged_for_several(kind: int, end: int) -> None:
     problem = _one_for_two()
     state = build_state(Evaluator(problem), problem.start)
-    mix = _only(problem.tiers[0], state, kind=kind)
-    run_chain(state, annealing._chain(state, start_of(1), mix), 1000, 0, 0.0, 0.0, Penalties(0.0, 0.0, 0))
+    mix = annealing._mix(problem.tiers[0], state, only(kind))
+    run_chain(state, annealing._chain(state, start_of(1), mix, 100), 1000, 0, 0.0, 0.0, Penalties(0.0, 0.0, 0))
     assert state.value[0] == end
 
 
-def test_nobody_trades_where_no_loads_count() -> None:
+def test_no_exchange_for_several_where_no_loads_count() -> None:
     for problem, some in ((_three_apart(), False), (_one_for_two(), True)):
-        share = np.diff(annealing._mix(problem.tiers[0], build_state(Evaluator(problem), problem.start)), prepend=0)
+        state = build_state(Evaluator(problem), problem.start)
+        share = np.diff(annealing._mix(problem.tiers[0], state, AnnealingParameters()), prepend=0)
         assert bool(share[TRADE]) == some

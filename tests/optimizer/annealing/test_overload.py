@@ -1,4 +1,4 @@
-"""Capacities that are exceeded on the way: what the search books of them, and where it gets by that."""
+"""Capacities that are overloaded on the way: what the search state counts of them, and what annealing gains."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import pytest
 
 from stowplan.models.arrays import Ints
 from stowplan.models.problem import Capacity, Origin, Placement, Prefer, Problem, Tier, Weighted
-from stowplan.optimizer.annealing import anneal as annealing
 from stowplan.optimizer.annealing.anneal import anneal
 from stowplan.optimizer.annealing.kernel import layout as at
 from stowplan.optimizer.annealing.kernel.moves import evaluate_delta, shift
-from stowplan.optimizer.annealing.schedule import CLOSING, overload_penalty
+from stowplan.optimizer.annealing.parameters import AnnealingParameters
+from stowplan.optimizer.annealing.schedule import overload_penalty
 from stowplan.optimizer.annealing.state_builder import OVERLOAD, build_state, placement_of
 from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.evaluate import Evaluator
@@ -33,7 +33,7 @@ def _load(rule: Capacity, problem: Problem, placement: Placement) -> Ints:
 
 
 @pytest.mark.parametrize("seed", range(120))
-def test_overfill_follows_every_move_and_is_foretold(seed: int) -> None:
+def test_overload_follows_every_move_and_is_predicted(seed: int) -> None:
     problem = random_problem(seed, broken=seed % 8 == 3) if seed % 2 else random_affinity(seed)
     rules = [rule for rule in problem.rules if isinstance(rule, Capacity)]
     if not rules:
@@ -51,7 +51,7 @@ def test_overfill_follows_every_move_and_is_foretold(seed: int) -> None:
             continue
         before = int(state.value[tiers + at.OVERLOAD])
         strict = evaluate_delta(state, p, -1, source, target, change, 0)
-        at_a_price = evaluate_delta(state, p, -1, source, target, change, 1000 * OVERLOAD)
+        for_a_penalty = evaluate_delta(state, p, -1, source, target, change, 1000 * OVERLOAD)
         shift(state, p, target)
         over = [
             np.where(fine, np.maximum(0, _load(rule, problem, placement_of(state)) - np.maximum(0, rule.free)), 0)
@@ -59,15 +59,15 @@ def test_overfill_follows_every_move_and_is_foretold(seed: int) -> None:
         ]
         assert state.value[tiers + at.OVERLOAD] == sum(int(o @ penalty[:, r]) for r, o in enumerate(over))
         assert state.value[tiers + at.OVERLOADED] == sum(np.count_nonzero(o) for o in over)
-        assert at_a_price or not strict
-        if at_a_price:
+        assert for_a_penalty or not strict
+        if for_a_penalty:
             assert change[tiers + 1] == state.value[tiers + at.OVERLOAD] - before
 
 
-def _two_full_nodes() -> Problem:
+def two_full_nodes() -> Problem:
     """Build a problem where two pods of each node should change places, and no pod nor any two can do so alone."""
     demand = ints([10, 10, 9, 11, 0])
-    prefer = Prefer(WHERE, np.arange(5), ints([[5, 0], [5, 0], [0, 5], [0, 5], [0, 5]]))
+    prefer = Prefer(WHERE, np.arange(5), np.array([[5, 0], [5, 0], [0, 5], [0, 5], [0, 5]]))
     start = Placement.of([(0, 0, 1), (1, 0, 1), (2, 1, 1), (3, 1, 1), (4, 0, 1)])
     rules = (Capacity(WHERE, demand, np.full(2, 20), np.full(2, 1)),)
     ones = np.ones(5, dtype=np.int64)
@@ -75,17 +75,18 @@ def _two_full_nodes() -> Problem:
     return Problem(("a", "b"), ("c", "d", "e", "f", "g"), ones, 0 * ones, start, rules, tiers)
 
 
-def test_a_walk_that_overfills_crosses_what_is_illegal(monkeypatch: pytest.MonkeyPatch) -> None:
-    problem = _two_full_nodes()
+def test_a_chain_that_overloads_nodes_crosses_illegal_placements() -> None:
+    problem = two_full_nodes()
     evaluator = Evaluator(problem)
     found = evaluator.evaluate(anneal(evaluator, problem.start, Deadline(0.2, deterministic=True)))
     assert found.legal
     assert found.values == (0,)
-    monkeypatch.setattr(annealing, "TIGHT", 2.0)
-    kept_legal = anneal(evaluator, problem.start, Deadline(0.2, deterministic=True))
+    never = AnnealingParameters(tight=2.0)
+    kept_legal = anneal(evaluator, problem.start, Deadline(0.2, deterministic=True), parameters=never)
     assert evaluator.evaluate(kept_legal).values == (20,)
 
 
-def test_overfill_gets_dearer_in_the_end() -> None:
-    assert overload_penalty(0) == overload_penalty(CLOSING) > 0
-    assert overload_penalty(0.9) > overload_penalty(0.6) > overload_penalty(CLOSING)
+def test_the_penalty_of_overload_rises_in_the_end() -> None:
+    chosen = AnnealingParameters()
+    early, closing, later, last = (overload_penalty(spent, chosen) for spent in (0, chosen.closing, 0.6, 0.9))
+    assert 0 < early == closing < later < last

@@ -9,11 +9,11 @@ import pytest
 
 from stowplan.models.objective import PRESETS, Objective, TierSettings
 from stowplan.models.problem import Problem
-from stowplan.optimizer.bounds import components as module
 from stowplan.optimizer.bounds.components import Component, components, jointly, separately
 from stowplan.optimizer.bounds.interior_point import Dual, linear_dual
 from stowplan.optimizer.bounds.lagrangian import LagrangianDual, lagrangian_bound
 from stowplan.optimizer.bounds.node_programs import Programs, node_programs
+from stowplan.optimizer.bounds.parameters import BoundParameters
 from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.domains import upper_bounds
 from stowplan.optimizer.evaluate import Evaluator
@@ -45,7 +45,7 @@ def test_a_component_costs_what_its_best_placement_costs(seed: int) -> None:
         penalized = programs.penalized(rng.integers(0, 3, len(programs.limits.most)) * programs.scale)
         multipliers = rng.integers(-5, 25, len(programs.size)) * programs.scale
         for each in components(penalized):
-            least, found = least_cost(penalized, each), jointly(penalized, each, WORK)
+            least, found = least_cost(penalized, each), jointly(penalized, each, WORK, 20_000)
             assert found == least
             bounds = np.array([least_of_node(penalized, m, multipliers) for m in range(len(penalized.times))])
             assert separately(penalized, each, multipliers, bounds) <= least
@@ -64,7 +64,7 @@ def node_cost(programs: Programs, m: int, pods: list[int]) -> int:
     """What a node costs, by the plain reading of the tables that the search of one node is tested with."""
     tables = programs.tables
     one = tables._replace(
-        **{part: getattr(tables, part)[m : m + 1] for part in ("base", "wall", "start", "linear")},
+        **{part: getattr(tables, part)[m : m + 1] for part in ("base", "capacity", "start", "linear")},
         first=tables.first[tables.curve[m]],
         slope=tables.slope[tables.curve[m]],
         value=tables.value[tables.curve[m]],
@@ -113,7 +113,7 @@ def test_few_pods_on_few_nodes_of_their_own_are_proven_level() -> None:
     lagrangian = LagrangianDual(programs, linear_dual(programs, WORK))
     lagrangian.search(10_000, WORK)
     assert lagrangian.bound < values[last], "multipliers alone let a pod stand on two nodes by halves"
-    lagrangian.join(WORK)
+    lagrangian.solve_components(WORK, BoundParameters(), 20_000)
     assert lagrangian.bound == values[last]
 
 
@@ -123,7 +123,7 @@ def test_what_is_gained_is_not_counted_twice_when_nodes_are_searched_later() -> 
     programs = programs_of(problem, len(values) - 1, values[:-1])
     nothing = Dual(np.zeros(len(programs.size)), np.zeros(programs.tables.base.shape), np.zeros(0))
     lagrangian = LagrangianDual(programs, nothing)
-    lagrangian.join(WORK)
+    lagrangian.solve_components(WORK, BoundParameters(), 20_000)
     lagrangian.search(10_000, WORK)
     assert lagrangian.bound == values[-1]
 
@@ -136,8 +136,7 @@ def test_where_moves_are_free_it_does_not_matter_who_stands_there() -> None:
     assert programs_of(priced, len(priced.tiers) - 1, (0,)).times.tolist() == [1, 1]
 
 
-def test_a_large_component_is_left_to_multipliers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_component_is_left_to_multipliers() -> None:
     problem = two_kinds_of_nodes()
     programs = programs_of(problem, len(problem.tiers) - 1, (0,))
-    monkeypatch.setattr(module, "LARGEST", 3)
-    assert [jointly(programs, each, WORK) for each in components(programs)] == [None, None]
+    assert [jointly(programs, each, WORK, 3) for each in components(programs)] == [None, None]

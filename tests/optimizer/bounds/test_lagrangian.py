@@ -16,6 +16,7 @@ from stowplan.optimizer.bounds.lagrangian import LagrangianDual, fitted, lagrang
 from stowplan.optimizer.bounds.linear import linear_bound
 from stowplan.optimizer.bounds.node_programs import Programs, Tables, node_programs
 from stowplan.optimizer.bounds.node_search import INFINITE, search_node
+from stowplan.optimizer.bounds.parameters import BoundParameters
 from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.domains import upper_bounds
 from stowplan.optimizer.evaluate import Evaluator
@@ -84,23 +85,23 @@ def never_above(problem: Problem, seed: int) -> None:
         assert programs is not None
         scale = programs.scale * rng.choice([0.1, 10.0, 1e4])
         multipliers = rng.normal(size=len(programs.size)) * scale
-        penalties = rng.normal(size=programs.tables.base.shape) * scale
+        load_duals = rng.normal(size=programs.tables.base.shape) * scale
         lagrangian = LagrangianDual(
-            programs, Dual(multipliers, penalties, rng.exponential(size=len(programs.limits.most)) * scale)
+            programs, Dual(multipliers, load_duals, rng.exponential(size=len(programs.limits.most)) * scale)
         )
         assert lagrangian.bound <= value, problem.tiers[tier].name
         lagrangian.search(1_000, WORK)
         assert lagrangian.bound <= value, problem.tiers[tier].name
-        lagrangian.join(WORK)
+        lagrangian.solve_components(WORK, BoundParameters(), 20_000)
         assert lagrangian.bound <= value, problem.tiers[tier].name
 
 
 @pytest.mark.parametrize("seed", range(60))
 @pytest.mark.parametrize("budget", [0, 1, 5, 10**6])
 def test_the_search_of_one_node_finds_its_least_cost(seed: int, budget: int) -> None:
-    tables, multipliers, penalties = random_node(seed)
+    tables, multipliers, load_duals = random_node(seed)
     answer = np.zeros(len(multipliers), dtype=np.int64)
-    found = search_node(tables, 0, multipliers, penalties, np.full(len(penalties), 3), budget, answer)
+    found = search_node(tables, 0, multipliers, load_duals, np.full(len(load_duals), 3), budget, answer)
     least = min(costs(tables, multipliers))
     assert found <= least
     if budget > 5:
@@ -209,7 +210,7 @@ def test_multipliers_and_prices_of_any_size_cannot_overflow() -> None:
     huge = Dual(np.full(len(programs.size), 1e300), np.full(programs.tables.base.shape, -np.inf), np.zeros(0))
     lagrangian = LagrangianDual(programs, huge)
     assert int(np.abs(lagrangian.multipliers).max()) < INFINITE
-    assert int(np.abs(lagrangian.penalties).max(initial=0)) < INFINITE
+    assert int(np.abs(lagrangian.load_duals).max(initial=0)) < INFINITE
     lagrangian.search(100, WORK)
     assert lagrangian.bound == 0
 
@@ -220,10 +221,10 @@ def test_grains_are_as_large_as_multipliers_prices_and_fines_ask_for(times: int)
         synthetic_snapshot(10, 60), default_profile(K36), PRESETS["balance"], max_moves=20
     ).problem
     programs = programs_of(problem)
-    multipliers, penalties, side_duals = largest(programs)
+    multipliers, load_duals, side_duals = largest(programs)
     dual = Dual(
         np.full(len(programs.size), multipliers * times / 3),
-        np.broadcast_to(penalties * times / 5, programs.tables.base.shape),
+        np.broadcast_to(load_duals * times / 5, programs.tables.base.shape),
         side_duals * times / 2.0,
     )
     kept, scaled = fitted(programs, dual)
@@ -232,7 +233,7 @@ def test_grains_are_as_large_as_multipliers_prices_and_fines_ask_for(times: int)
     assert factor == 1 if times == 1 else times / 2 <= factor <= times
     lagrangian = LagrangianDual(programs, dual)
     assert lagrangian.programs.scale == kept.scale
-    for mine, wanted in ((lagrangian.multipliers, scaled.multipliers), (lagrangian.penalties, scaled.penalties)):
+    for mine, wanted in ((lagrangian.multipliers, scaled.multipliers), (lagrangian.load_duals, scaled.load_duals)):
         assert np.allclose(mine, wanted, rtol=1e-9), "none has been cut"
     assert np.allclose(lagrangian.programs.tables.move[0] - kept.tables.move[0], scaled.side_duals[0], rtol=1e-9)
 
@@ -240,7 +241,7 @@ def test_grains_are_as_large_as_multipliers_prices_and_fines_ask_for(times: int)
 def test_coarser_grains_give_the_same_bound() -> None:
     programs = programs_of(balanced(20, 150))
     dual = linear_dual(programs, WORK)
-    coarse = Dual(dual.multipliers / 64, dual.penalties / 64, dual.side_duals / 64)
+    coarse = Dual(dual.multipliers / 64, dual.load_duals / 64, dual.side_duals / 64)
     worth = float(LagrangianDual(programs, dual).worth)
     assert float(LagrangianDual(programs.coarser(64), coarse).worth) == pytest.approx(worth, rel=1e-8)
 

@@ -2,26 +2,48 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from stowplan.instances.synthetic import synthetic_snapshot
 from stowplan.models.objective import PRESETS
-from stowplan.models.problem import Problem
+from stowplan.models.problem import (
+    Capacity,
+    Curves,
+    Devices,
+    Move,
+    MovePeak,
+    NodeCurve,
+    Open,
+    Origin,
+    Placement,
+    Prefer,
+    Problem,
+    Rule,
+    Term,
+    Tier,
+    Unplaced,
+    Violation,
+    Weighted,
+)
 from stowplan.models.result import Status
-from stowplan.optimizer.bounds import linear
-from stowplan.optimizer.bounds.linear import linear_bound
+from stowplan.optimizer.bounds.linear import groups_of, kinds_of, linear_bound, reading_of_term
+from stowplan.optimizer.bounds.parameters import BoundParameters
 from stowplan.optimizer.domains import upper_bounds
 from stowplan.optimizer.evaluate import Evaluator
 from stowplan.optimizer.portfolio import Options, solve
 from stowplan.plugins_compat.compiler.compile import compile_problem
 from stowplan.plugins_compat.profiles import default_profile
 from stowplan.plugins_compat.release import K36
+from tests.optimizer.test_each_rule import CASES
 from tests.support.brute_force import best
 from tests.support.clusters import node, pod, random_cluster, snapshot
-from tests.support.problems import random_problem
+from tests.support.problems import ints, random_problem
 
 NAMES = list(PRESETS)
 ENOUGH = 60.0
+COARSE = BoundParameters(linear_fine=0)
+"""Nodes are aggregated however few there are."""
 
 
 def problem_of(seed: int) -> Problem:
@@ -29,41 +51,37 @@ def problem_of(seed: int) -> Problem:
     return compile_problem(cluster, default_profile(K36), PRESETS[NAMES[seed % len(NAMES)]]).problem
 
 
-@pytest.mark.parametrize("surrogate", [False, True], ids=["node by node", "nodes pooled"])
+@pytest.mark.parametrize("aggregated", [False, True], ids=["node by node", "nodes aggregated"])
 @pytest.mark.parametrize("seed", range(60))
-def test_the_relaxation_is_never_above_the_optimum(seed: int, surrogate: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    if surrogate:
-        monkeypatch.setattr(linear, "FINE", 0)
-    never_above(problem_of(seed))
+def test_the_relaxation_is_never_above_the_optimum(seed: int, aggregated: bool) -> None:
+    never_above(problem_of(seed), aggregated=aggregated)
 
 
-@pytest.mark.parametrize("surrogate", [False, True], ids=["node by node", "nodes pooled"])
+@pytest.mark.parametrize("aggregated", [False, True], ids=["node by node", "nodes aggregated"])
 @pytest.mark.parametrize("seed", range(120))
-def test_nor_is_it_where_no_cluster_compiles_to(seed: int, surrogate: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    if surrogate:
-        monkeypatch.setattr(linear, "FINE", 0)
-    never_above(random_problem(seed, broken=seed % 2 == 1))
+def test_it_is_not_above_it_in_problems_that_no_cluster_compiles_to(seed: int, aggregated: bool) -> None:
+    never_above(random_problem(seed, broken=seed % 2 == 1), aggregated=aggregated)
 
 
-def never_above(problem: Problem) -> None:
+def never_above(problem: Problem, *, aggregated: bool) -> None:
     evaluator, upper, values = Evaluator(problem), upper_bounds(problem), best(problem)
     for tier, value in enumerate(values):
-        bound = linear_bound(evaluator, upper, tier, values[:tier], ENOUGH)
+        bound = linear_bound(evaluator, upper, tier, values[:tier], ENOUGH, COARSE if aggregated else None)
         assert bound is not None
         assert bound <= value, problem.tiers[tier].name
 
 
-def test_pooled_and_single_nodes_bound_alike_where_nodes_are_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_aggregated_and_single_nodes_bound_alike_where_nodes_are_alike() -> None:
     """Jensen's inequality loses nothing where the best load is the mean."""
     cluster = snapshot(nodes=[node(f"n{i}") for i in range(4)], pods=[pod(f"p{i}", "n0") for i in range(3)])
     problem = compile_problem(cluster, default_profile(K36), PRESETS["balance"]).problem
     evaluator, upper = Evaluator(problem), upper_bounds(problem)
-    single = linear_bound(evaluator, upper, len(problem.tiers) - 1, [0] * (len(problem.tiers) - 1), ENOUGH)
-    monkeypatch.setattr(linear, "FINE", 0)
-    surrogate = linear_bound(evaluator, upper, len(problem.tiers) - 1, [0] * (len(problem.tiers) - 1), ENOUGH)
+    tier = len(problem.tiers) - 1
+    single = linear_bound(evaluator, upper, tier, [0] * tier, ENOUGH)
+    aggregated = linear_bound(evaluator, upper, tier, [0] * tier, ENOUGH, COARSE)
     assert single is not None
-    assert surrogate is not None
-    assert 0 < surrogate <= single
+    assert aggregated is not None
+    assert 0 < aggregated <= single
 
 
 def test_a_problem_too_large_for_the_exact_model_is_answered_with_a_bound() -> None:
@@ -76,3 +94,59 @@ def test_a_problem_too_large_for_the_exact_model_is_answered_with_a_bound() -> N
     assert last.bound_by == "Lagrangian relaxation"
     assert last.status is Status.FEASIBLE
     assert Evaluator(compiled.problem).evaluate(outcome.placement).legal
+
+
+HERE = Origin("test")
+LINES = Curves(np.array([[0], [0]]), np.array([[1], [9]]), np.array([[0], [0]]))
+
+
+CLASSES_DIFFER: dict[str, Term | Rule] = {
+    "Unplaced": Unplaced(HERE, ints([9, 1])),
+    "Move": Move(HERE, ints([9, 1])),
+    "MovePeak": MovePeak(HERE, 1, ints([0, 1])),
+    "Prefer": Prefer(HERE, ints([0, 1]), np.array([[9, 9], [1, 1]])),
+    "NodeCurve": NodeCurve(HERE, ints([9, 1]), ints([0, 0]), ints([0, 0]), LINES),
+    "Capacity": Capacity(HERE, ints([9, 1]), ints([9, 9]), ints([1, 1])),
+    "Devices": Devices(HERE, ints([2, 1]), ints([0, 0]), 12, ints([2, 2]), ints([0, 0]), ints([]), ints([])),
+}
+"""Terms and rules that say something else about each of two classes."""
+
+NODES_DIFFER: dict[str, Term] = {
+    "Prefer": Prefer(HERE, ints([0, 0]), np.array([[9, 1]])),
+    "NodeCurve": NodeCurve(HERE, ints([1, 1]), ints([0, 0]), ints([1, 0]), LINES),
+    "Open": Open(HERE, ints([9, 1]), ints([0, 0])),
+    "Open in use": Open(HERE, ints([1, 1]), ints([1, 0])),
+}
+"""Terms that say something else about each of two nodes."""
+
+
+def of_two(part: Term | Rule, *, waits: bool) -> Problem:
+    """Return two pods on two nodes, where nothing but one term or rule tells classes or nodes apart."""
+    rules = (part,) if isinstance(part, Rule) else ()
+    terms = (Unplaced(HERE, ints([1, 1])),) if isinstance(part, Rule) else (part,)
+    tiers = (Tier("only", tuple(Weighted(1, term) for term in terms)),)
+    one, two = ints([1, 1]), ints([1, 1]) if waits else ints([0, 0])
+    start = Placement.of([] if waits else [(0, 0, 1), (1, 1, 1)])
+    return Problem(("a", "b"), ("m", "n"), one, two, start, rules, tiers)
+
+
+@pytest.mark.parametrize("kind", CLASSES_DIFFER)
+def test_classes_that_a_term_or_rule_tells_apart_are_no_kind(kind: str) -> None:
+    part = CLASSES_DIFFER[kind]
+    problem = of_two(part, waits=isinstance(part, Unplaced | Rule))
+    everywhere = np.ones((2, 2), dtype=np.int32)
+    assert kinds_of(problem, problem.tiers, everywhere).tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("kind", NODES_DIFFER)
+def test_nodes_that_a_term_tells_apart_are_no_group(kind: str) -> None:
+    problem = of_two(NODES_DIFFER[kind], waits=False)
+    everywhere = np.ones((2, 2), dtype=np.int32)
+    assert len(set(groups_of(problem.tiers, everywhere, ints([0, 1]), 0).tolist())) == 2
+
+
+def test_every_kind_of_term_that_has_a_cost_is_told_apart() -> None:
+    """A kind that is new in the relaxation needs a case above, or kinds and groups might mix what differs in it."""
+    terms = [*(term for case in CASES for term in case.terms), Unplaced(HERE, ints([1])), Violation(HERE)]
+    read = {type(term).__name__ for term in terms if reading_of_term(term) is not None}
+    assert read == {kind.split()[0] for kind in (*CLASSES_DIFFER, *NODES_DIFFER)} - {"Capacity", "Devices"}

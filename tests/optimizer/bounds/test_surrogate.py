@@ -105,6 +105,6 @@ def test_what_a_free_total_is_worth() -> None:
     problem = Problem(("a", "b"), ("c",), 7 * one, 7 * one, Placement.of([]), (), ())
     surrogate = convolve(problem, term)
     assert surrogate.least == 6
-    assert not surrogate.price.any()
+    assert not surrogate.dual.any()
     load = np.array([1, 3])
     assert surrogate.reduced(np.arange(2), curves.at(term.curve, load), load).tolist() == [1, 3]

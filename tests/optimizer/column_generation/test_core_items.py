@@ -12,7 +12,7 @@ from stowplan.optimizer.column_generation import PatternEngine
 from stowplan.optimizer.column_generation.budget import Budget
 from stowplan.optimizer.column_generation.master.core_items import refuted
 from stowplan.optimizer.column_generation.master.generation import Generation
-from stowplan.optimizer.column_generation.master.restricted import Pool
+from stowplan.optimizer.column_generation.master.restricted import PatternPool
 from stowplan.optimizer.column_generation.pricing.pricer import Pricer
 from stowplan.optimizer.column_generation.structure import structure_of
 from stowplan.optimizer.deadline import Deadline
@@ -50,7 +50,7 @@ def generation(problem: Problem, tier: int, reached: tuple[int, ...]) -> Generat
     structure = structure_of(Evaluator(problem))
     assert structure is not None
     pricers = [Pricer(structure, g) for g in range(structure.groups)]
-    return Generation(structure, tier, reached, Pool(structure), pricers)
+    return Generation(structure, tier, reached, PatternPool(structure), pricers)
 
 
 @pytest.mark.parametrize("seed", range(40))

@@ -145,7 +145,7 @@ def test_on_no_device_do_weights_add_up_to_more_than_their_limit(seed: int) -> N
     size = rng.choice([7, 20, 100, 10**9])
     parts = ints(sorted({rng.randint(max(1, size // 6), size) for _ in range(rng.randint(1, 6))}))
     number = ints([rng.randint(1, 9) for _ in parts])
-    limit, weight = demanded_weights(parts, number, size)
+    limit, weight = demanded_weights(parts, number, size, 4096, 200)
     assert (weight >= 0).all()
     ways = itertools.product(*(range(size // part + 1) for part in parts.tolist()))
     assert max(int(ints(x) @ weight) for x in ways if ints(x) @ parts <= size) == limit
@@ -160,7 +160,7 @@ def test_weights_made_to_measure_say_more_than_those_for_all() -> None:
     nobody = np.zeros(0, dtype=np.int64)
     parts, number = ints([3, 7, 10]), ints([6, 5, 5])
     assert pack(tuple(sorted(np.repeat(parts, number).tolist(), reverse=True)), SIZE)[0] == 11
-    limit, weight = demanded_weights(parts, number, SIZE)
+    limit, weight = demanded_weights(parts, number, SIZE, 4096, 200)
     assert int(number @ weight) > 10 * limit
     rule = Devices(ORIGIN, 0 * parts, parts, SIZE, ints([10]), ints([0]), nobody, nobody)
     assert all(int(number @ demand) <= 10 * most for most, demand, _ in rule.sums)

@@ -1,4 +1,4 @@
-"""Large neighbourhood search never breaks a rule, never makes anything worse, and does not depend on who computes."""
+"""Large neighborhood search never breaks a rule, never makes anything worse, and does not depend on who computes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ from stowplan.optimizer.evaluate import Evaluator
 from stowplan.optimizer.lns.features import Features, Shared
 from stowplan.optimizer.lns.lns import OperatorState, _Proposal, _Search, improve
 from stowplan.optimizer.lns.operators import ABOUT_MOVES, OPERATORS, Neighborhood, cheaper_moves, exchange
-from stowplan.optimizer.lns.selection import LEAST_WORK, OperatorSelection
+from stowplan.optimizer.lns.parameters import LnsParameters
+from stowplan.optimizer.lns.selection import OperatorSelection
 from stowplan.optimizer.lns.subproblem import Busy, extract
 from stowplan.optimizer.subproblem.index import Index
 from stowplan.optimizer.subproblem.scope import Free
@@ -56,7 +57,7 @@ def synthetic(objective: str = "balance") -> tuple[Evaluator, Placement]:
 
 @pytest.mark.parametrize("seed", range(24))
 def test_tier_after_tier_it_finds_what_enumeration_finds(seed: int) -> None:
-    """On three nodes a neighbourhood may hold everything, so nothing may be missed."""
+    """On three nodes a neighborhood may hold everything, so nothing may be missed."""
     problem = compiled(seed) if seed % 2 else random_problem(seed, broken=seed % 4 == 0)
     evaluator, incumbent = Evaluator(problem), problem.start
     with SerialBackend(Stop()) as backend:
@@ -108,7 +109,7 @@ def test_a_pool_finds_what_one_process_finds() -> None:
         with backend:
             found.append(improve(evaluator, incumbent, 1, Deadline(2, deterministic=True), backend, seed=3))
     assert found[0].placement.same_as(found[1].placement)
-    assert found[0].kinds == found[1].kinds
+    assert found[0].operators == found[1].operators
     assert found[0].values < evaluator.evaluate(incumbent).values
 
 
@@ -288,7 +289,7 @@ def test_where_no_load_costs_too_much_there_is_no_exchange_but_moves_are_followe
         search = _Search(
             OperatorState(evaluator), turned, 0, Deadline(1e6), backend, 1, lambda placement: None, True, None
         )
-        kinds = [proposal.kind for _ in range(60) if (proposal := alone(search)) is not None]
+        kinds = [proposal.operator for _ in range(60) if (proposal := alone(search)) is not None]
     assert sum(kind in ABOUT_MOVES for kind in kinds) > 0.6 * len(kinds)
     assert set(kinds) - ABOUT_MOVES
 
@@ -368,7 +369,7 @@ def test_kinds_that_help_are_chosen_more_often_and_sizes_follow_the_work() -> No
 
 def test_small_gains_do_not_stand_in_the_way_of_large_ones() -> None:
     selection, rng = OperatorSelection(["large", "small"]), np.random.default_rng(1)
-    selection.work = before = 4 * LEAST_WORK
+    selection.work = before = 4 * LnsParameters().least_work
     for _ in range(30):
         for kind, gain in (("large", 5000), ("small", 1)):
             selection.learn(kind, gain=gain, optimal=True, work=selection.work / 4, granted=selection.work)
