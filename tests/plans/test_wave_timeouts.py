@@ -8,6 +8,7 @@ import pytest
 
 from stowplan.answers.assessment import Assessor
 from stowplan.answers.solve import today
+from stowplan.models.limits import LimitsDocument
 from stowplan.models.settings import Settings
 from stowplan.planning.plan import planning_problem, sequence_placement
 from stowplan.settings.terms import Terms
@@ -35,7 +36,8 @@ def test_a_wave_lasts_as_long_as_its_slowest_pod(
     # One that stays has no say, however long it takes.
     pods.append(pod("idle", "a", owner="ReplicaSet/idle", terminationGracePeriodSeconds=9000))
     cluster = snapshot(nodes=[node("a"), node("b")], pods=pods)
-    terms = Terms() if wanted is None else Terms(wave_timeout=wanted)
+    free = LimitsDocument()
+    terms = Terms(limits=free) if wanted is None else Terms(limits=free, wave_timeout=wanted)
     compiled = planning_problem(cluster, Settings(), terms)
     target = today(compiled) | {"default/web-0": "b", "default/web-1": "b"}
     made = sequence_placement(Assessor(compiled), target, (), Settings(), terms, keep=True).plan
