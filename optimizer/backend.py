@@ -1,6 +1,6 @@
 """Where sub-problems are worked on: here, in other processes, or wherever else plain data can travel to.
 
-A `Task` and its `Answer` are arrays and numbers. Whoever implements `Backend` decides who computes; what comes back
+A `Task` and its `TaskResult` are arrays and numbers. Whoever implements `Backend` decides who computes; what comes back
 does not depend on it, as long as the task's limits are of work and not of time.
 """
 
@@ -15,7 +15,7 @@ from typing import Protocol, Self
 
 from stowplan.models.errors import InternalError
 from stowplan.models.stop import Stop
-from stowplan.optimizer.cpsat.task import POLL, Answer, Task, answer
+from stowplan.optimizer.cpsat.task import POLL, Task, TaskResult, solve_task
 from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.processes import GRACE, WorkerDiedError, WorkerNotBegunError, Workers
 
@@ -28,7 +28,7 @@ RETRIES = 2
 AHEAD = 1
 """Tasks that wait beside those worked on, so that no process idles while the next one is built."""
 
-NOTHING = Answer(None, None, False, 0.0)
+NOTHING = TaskResult(None, None, False, 0.0)
 """What comes of a task that was not worked on."""
 
 
@@ -43,7 +43,7 @@ class Backend(Protocol):
 
     notes: list[str]
 
-    def stream(self, tasks: Iterable[Task], deadline: Deadline | None = None) -> Iterator[Answer]:
+    def stream(self, tasks: Iterable[Task], deadline: Deadline | None = None) -> Iterator[TaskResult]:
         """Yield the answer to each task, in their order.
 
         Tasks are taken from the iterable when there is room for them, so it may make the next one out of answers
@@ -66,17 +66,17 @@ class SerialBackend:
         self.stop = stop
         self.notes: list[str] = []
 
-    def stream(self, tasks: Iterable[Task], deadline: Deadline | None = None) -> Iterator[Answer]:
+    def stream(self, tasks: Iterable[Task], deadline: Deadline | None = None) -> Iterator[TaskResult]:
         """Yield the answer to each task."""
         for task in tasks:
             yield NOTHING if deadline is not None and deadline.over else self.work(task)
 
-    def work(self, task: Task) -> Answer:
+    def work(self, task: Task) -> TaskResult:
         """Answer one task."""
         if self.stop.is_set():
             return NOTHING
         try:
-            return answer(task, self.stop.is_set)
+            return solve_task(task, self.stop.is_set)
         except InternalError as error:
             self.notes.append(f"a sub-problem was left out: {error}")
             return NOTHING
@@ -99,7 +99,7 @@ class _Sent:
     """
 
     task: Task
-    future: Future[Answer] | None
+    future: Future[TaskResult] | None
     deaths: int = 0
 
 
@@ -126,7 +126,7 @@ class ProcessBackend:
         self._deaths = 0
         self._given_up = False
 
-    def stream(self, tasks: Iterable[Task], deadline: Deadline | None = None) -> Iterator[Answer]:
+    def stream(self, tasks: Iterable[Task], deadline: Deadline | None = None) -> Iterator[TaskResult]:
         """Yield the answer to each task."""
         source = iter(tasks)
         pending: deque[_Sent] = deque()
@@ -185,7 +185,7 @@ class ProcessBackend:
         else:
             self.notes.append("a process for sub-problems died and was replaced")
 
-    def _await(self, future: Future[Answer], deadline: Deadline | None) -> Answer:
+    def _await(self, future: Future[TaskResult], deadline: Deadline | None) -> TaskResult:
         """Wait for an answer, and hand the stop signal on."""
         ending: float | None = None
         while not wait([future], POLL).done:
@@ -202,6 +202,6 @@ class ProcessBackend:
         return future.result()
 
 
-def _work(stop: Stop, task: Task) -> Answer:
+def _work(stop: Stop, task: Task) -> TaskResult:
     """Answer a task, in another process."""
-    return NOTHING if stop.is_set() else answer(task, stop.is_set)
+    return NOTHING if stop.is_set() else solve_task(task, stop.is_set)

@@ -19,7 +19,7 @@ from stowplan.optimizer.bounds.node_programs import Programs
 from stowplan.optimizer.bounds.node_search import costs_of
 from stowplan.optimizer.cpsat.builder import Builder, Linear, Model
 from stowplan.optimizer.cpsat.parameters import CpSatParameters
-from stowplan.optimizer.cpsat.task import SolverLimits, Task, answer
+from stowplan.optimizer.cpsat.task import SolverLimits, Task, solve_task
 from stowplan.optimizer.deadline import Deadline
 
 LARGEST_NUMBER = 1 << 46
@@ -89,7 +89,7 @@ def jointly(
     work = deadline.seconds if deadline.deterministic else None
     limits = SolverLimits(seconds, work, symmetry_variables=symmetry_variables)
     try:
-        found = answer(Task(_model(programs, component, patterns, extra, unit), limits), deadline.stop.is_set)
+        found = solve_task(Task(_model(programs, component, patterns, extra, unit), limits), deadline.stop.is_set)
     except InternalError:
         return None
     if found.bound is None:

@@ -10,7 +10,7 @@ from stowplan.models.problem import CURVES, Placement
 from stowplan.optimizer.cpsat.builder import Builder, Linear, Model
 from stowplan.optimizer.cpsat.parameters import CpSatParameters
 from stowplan.optimizer.cpsat.rules import post
-from stowplan.optimizer.cpsat.task import SolverLimits, Task, answer
+from stowplan.optimizer.cpsat.task import SolverLimits, Task, solve_task
 from stowplan.optimizer.cpsat.terms import Terms
 from stowplan.optimizer.cpsat.variables import Variables
 from stowplan.optimizer.cpsat.violations import Places
@@ -74,7 +74,7 @@ def solve_tier(
     else:
         limits = SolverLimits(max(0.1, deadline.remaining), workers=workers, seed=seed, gap=gap)
     limits = replace(limits, symmetry_variables=(parameters or CpSatParameters()).symmetry_variables)
-    found = answer(Task(tier_model.model, limits), deadline.stop.is_set)
+    found = solve_task(Task(tier_model.model, limits), deadline.stop.is_set)
     placement = None if found.values is None else tier_model.variables.placement(found.values)
     return TierResult(placement, found.bound, found.optimal)
 

@@ -53,7 +53,7 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Answer:
+class TaskResult:
     """The result of a task.
 
     Parameters
@@ -74,7 +74,7 @@ class Answer:
     work: float
 
 
-def answer(task: Task, stopped: Callable[[], bool] = lambda: False) -> Answer:
+def solve_task(task: Task, stopped: Callable[[], bool] = lambda: False) -> TaskResult:
     """Solve a task.
 
     Raises
@@ -104,9 +104,9 @@ def answer(task: Task, stopped: Callable[[], bool] = lambda: False) -> Answer:
         raise InternalError("CP-SAT calls a model infeasible that holds a legal placement")
     bound, work = lower_bound(task.model, solver, status), solver.deterministic_time
     if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
-        return Answer(None, bound, False, work)
+        return TaskResult(None, bound, False, work)
     values = np.asarray(solver.response_proto.solution, dtype=np.int64)
-    return Answer(values, bound, task.model.value(values) <= bound, work)
+    return TaskResult(values, bound, task.model.value(values) <= bound, work)
 
 
 def lower_bound(model: Model, solver: cp_model.CpSolver, status: int) -> int:

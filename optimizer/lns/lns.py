@@ -17,7 +17,7 @@ from stowplan.models.problem import Placement
 from stowplan.optimizer.backend import Backend
 from stowplan.optimizer.cpsat.parameters import CpSatParameters
 from stowplan.optimizer.cpsat.solve import TierModel, build
-from stowplan.optimizer.cpsat.task import Answer, SolverLimits, Task
+from stowplan.optimizer.cpsat.task import SolverLimits, Task, TaskResult
 from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.evaluate.evaluation import Evaluator
 from stowplan.optimizer.lns.features import Features, Shared
@@ -286,7 +286,7 @@ class _Search:
             symmetry_variables=self.cpsat.symmetry_variables,
         )
 
-    def _digest(self, proposal: _Proposal, result: Answer) -> None:
+    def _digest(self, proposal: _Proposal, result: TaskResult) -> None:
         counts = self.counts
         counts.solved += 1
         counts.work += self.parameters.overhead + result.work
@@ -317,7 +317,7 @@ class _Search:
         there = np.union1d(self.placement.cls, np.flatnonzero(self.features.missing))
         return len(free.nodes) == len(problem.nodes) and bool(elastic) and len(np.setdiff1d(there, free.classes)) == 0
 
-    def _put_in_place(self, proposal: _Proposal, result: Answer) -> None:
+    def _put_in_place(self, proposal: _Proposal, result: TaskResult) -> None:
         assert result.values is not None
         scope = proposal.tier_model.variables.scope
         table = proposal.tier_model.variables.table(result.values)

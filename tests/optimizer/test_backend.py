@@ -15,7 +15,7 @@ import pytest
 from stowplan.models.stop import Stop
 from stowplan.optimizer.backend import RESTARTS, RETRIES, ProcessBackend, SerialBackend
 from stowplan.optimizer.cpsat.builder import Builder, Linear, Model
-from stowplan.optimizer.cpsat.task import Answer, SolverLimits, Task
+from stowplan.optimizer.cpsat.task import SolverLimits, Task, TaskResult
 from stowplan.optimizer.deadline import Deadline
 from tests.support.processes import workers_of
 
@@ -35,7 +35,7 @@ def tasks(number: int, items: int = 12, limits: SolverLimits | None = None) -> l
     return [Task(knapsack(seed, items), limits or SolverLimits(work=5.0)) for seed in range(number)]
 
 
-def found(answers: Iterator[Answer]) -> list[tuple[list[int], int | None, bool]]:
+def found(answers: Iterator[TaskResult]) -> list[tuple[list[int], int | None, bool]]:
     return [(a.values.tolist() if a.values is not None else [], a.bound, a.optimal) for a in answers]
 
 

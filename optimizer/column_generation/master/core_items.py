@@ -16,7 +16,7 @@ from stowplan.models.arrays import Ints
 from stowplan.optimizer.column_generation.budget import Budget
 from stowplan.optimizer.column_generation.master.enumeration import waste_of
 from stowplan.optimizer.column_generation.master.generation import Generation
-from stowplan.optimizer.column_generation.pricing.pricer import Priced
+from stowplan.optimizer.column_generation.pricing.pricer import PricingResult
 from stowplan.optimizer.column_generation.primal.integer import run
 from stowplan.optimizer.column_generation.structure import Structure
 from stowplan.optimizer.cpsat.builder import Builder, Linear
@@ -45,7 +45,7 @@ def refuted(generation: Generation, value: int, budget: Budget, threads: int = 1
     for meet_in_the_middle in searches:
         budget.spend(meet_in_the_middle.prepare(budget.work) if meet_in_the_middle else 0)
 
-    def listed(rank: int) -> list[tuple[int, Priced]]:
+    def listed(rank: int) -> list[tuple[int, PricingResult]]:
         """Find all patterns with this core item and none of those before it."""
         upper, core_item = s.upper.copy(), core_items[rank]
         upper[:, core_items[:rank]] = 0

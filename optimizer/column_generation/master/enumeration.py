@@ -51,8 +51,8 @@ def candidates(generation: Generation, value: int, work: int, cap: int, budget: 
     certificate, s = generation.certificate, generation.structure
     if certificate is None:
         return None
-    prices, a, b = certificate.prices, certificate.share.numerator, certificate.share.denominator
-    gap = (value - certificate.value) * b * prices.scale
+    rounded, a, b = certificate.rounded, certificate.share.numerator, certificate.share.denominator
+    gap = (value - certificate.value) * b * rounded.scale
     if gap < 0:
         return Candidates(np.zeros(0, dtype=np.int64), np.zeros(s.kinds, dtype=np.int64))
     slack = gap.numerator // gap.denominator
@@ -63,10 +63,10 @@ def candidates(generation: Generation, value: int, work: int, cap: int, budget: 
     listed: list[NDArray[np.int16]] = []
     total = 0
     for g, pricer in enumerate(generation.pricers):
-        cost = b * prices.opening[g] + a * prices.opening_price[g]
+        cost = b * rounded.opening[g] + a * rounded.opening_dual[g]
         lowest = min(0, cost - a * certificate.best[g])
         least = -(-(cost - lowest - slack) // a)
-        found = pricer.above(prices.cover, max(0, min(least, 1 << 60)), min(work, budget.work), cap - total, waste)
+        found = pricer.above(rounded.cover, max(0, min(least, 1 << 60)), min(work, budget.work), cap - total, waste)
         budget.spend(found.work)
         if not found.complete:
             return None
@@ -78,7 +78,7 @@ def candidates(generation: Generation, value: int, work: int, cap: int, budget: 
     chosen = [generation.pool.indices(g, patterns) for g, patterns in enumerate(listed)]
     missing = s.optional.copy()
     for k in range(s.kinds):
-        reduced = b * prices.missing[k] + a * prices.missing_price[k]
+        reduced = b * rounded.missing[k] + a * rounded.missing_dual[k]
         if reduced > 0:
             missing[k] = min(int(missing[k]), slack // reduced)
     return Candidates(np.concatenate(chosen), missing)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from stowplan.models.arrays import Floats, Ints
 from stowplan.optimizer.column_generation.budget import Budget
-from stowplan.optimizer.column_generation.master.lagrangian import RoundedDuals, rounded
+from stowplan.optimizer.column_generation.master.lagrangian import RoundedDuals, round_duals
 from stowplan.optimizer.column_generation.master.restricted import Duals, MasterSolution, PatternPool, RestrictedMaster
 from stowplan.optimizer.column_generation.parameters import ColumnGenerationParameters
 from stowplan.optimizer.column_generation.pricing.pricer import Pricer
@@ -29,14 +29,14 @@ class Certificate:
     ----------
     value
         The bound, exactly.
-    prices, share
+    rounded, share
         It is the Lagrangian bound at this share of the duals.
     best
         ``[g]`` proven upper bound of the value of any pattern of each group.
     """
 
     value: Fraction
-    prices: RoundedDuals
+    rounded: RoundedDuals
     share: Fraction
     best: list[int]
     duals: Duals
@@ -116,10 +116,10 @@ class Generation:
 
     def _greedy(self, at: Duals, solution: MasterSolution, budget: Budget) -> int:
         """Add greedy patterns of negative reduced cost; return how many."""
-        prices = rounded(self.structure, self.tier, self.master.limits, at)
+        rounded = round_duals(self.structure, self.tier, self.master.limits, at)
         added = 0
         for g, pricer in enumerate(self.pricers):
-            patterns, _ = pricer.greedy(prices.cover)
+            patterns, _ = pricer.greedy(rounded.cover)
             budget.spend(len(patterns) ** 2)
             added += self.want(g, patterns, solution)
         return added
@@ -147,16 +147,16 @@ class Generation:
         Return how many new patterns there are, whether the bound improved, and whether nothing was cut off.
         """
         s = self.structure
-        prices = rounded(s, self.tier, self.master.limits, at)
-        known = self.pool.pattern.astype(np.int64) @ prices.cover
+        rounded = round_duals(s, self.tier, self.master.limits, at)
+        known = self.pool.pattern.astype(np.int64) @ rounded.cover
         best: list[int] = []
         new, complete = 0, True
         granted = budget.part(self.parameters.certified_share)
         for g, pricer in enumerate(self.pricers):
-            least = max(min(prices.opening[g] + prices.opening_price[g], 1 << 50), 0)
+            least = max(min(rounded.opening[g] + rounded.opening_dual[g], 1 << 50), 0)
             least = max(least, int(known[: len(known)][self.pool.group[: len(known)] == g].max(initial=0)))
             most = granted.work // (s.groups - g) if work > self.parameters.short_pricing else budget.work
-            priced = pricer.best(prices.cover, least, min(work, most))
+            priced = pricer.best(rounded.cover, least, min(work, most))
             granted.spend(priced.work)
             best.append(priced.bound)
             complete &= priced.complete
@@ -166,11 +166,11 @@ class Generation:
             new += self.pool.add(g, patterns)
             if budget.stopped:
                 return new, False, False
-        value, share = max((prices.total(s, best, share), share) for share in prices.shares(best))
+        value, share = max((rounded.total(s, best, share), share) for share in rounded.shares(best))
         raised = self.certificate is None or value > self.certificate.value
         if raised:
             scaled = Duals(at.cover * float(share), at.tier * float(share))
-            self.certificate = Certificate(value, prices, share, best, scaled)
+            self.certificate = Certificate(value, rounded, share, best, scaled)
         return new, raised, complete
 
 

@@ -36,9 +36,9 @@ class RoundedDuals:
     ----------
     cover
         ``[k]`` dual of a pod.
-    missing, missing_price
+    missing, missing_dual
         ``[k]`` cost of an unplaced pod in the tier; and its cost in earlier tiers at their duals, less its own dual.
-    opening, opening_price
+    opening, opening_dual
         ``[g]`` cost of opening a node in the tier; and its cost in earlier tiers at their duals.
     constant, fixed
         The parts of the bound that depend on neither duals nor patterns, and on duals only.
@@ -47,9 +47,9 @@ class RoundedDuals:
     scale: int
     cover: Ints
     missing: list[int]
-    missing_price: list[int]
+    missing_dual: list[int]
     opening: list[int]
-    opening_price: list[int]
+    opening_dual: list[int]
     constant: int
     fixed: int
 
@@ -57,12 +57,12 @@ class RoundedDuals:
         """Return the bound at a share of the duals, if no pattern of group ``g`` has a value above ``best[g]``."""
         a, b = share.numerator, share.denominator
         value = b * self.constant + a * self.fixed
-        for optional, cost, price in zip(structure.optional.tolist(), self.missing, self.missing_price, strict=True):
-            value += optional * min(0, b * cost + a * price)
-        for nodes, cost, price, worth in zip(
-            structure.nodes.tolist(), self.opening, self.opening_price, best, strict=True
+        for optional, cost, dual in zip(structure.optional.tolist(), self.missing, self.missing_dual, strict=True):
+            value += optional * min(0, b * cost + a * dual)
+        for nodes, cost, dual, worth in zip(
+            structure.nodes.tolist(), self.opening, self.opening_dual, best, strict=True
         ):
-            value += nodes * min(0, b * cost + a * (price - worth))
+            value += nodes * min(0, b * cost + a * (dual - worth))
         return Fraction(value, b * self.scale)
 
     def shares(self, best: list[int]) -> list[Fraction]:
@@ -70,9 +70,9 @@ class RoundedDuals:
 
         The bound is concave and piecewise linear in the share; its breakpoints are where a term begins to count.
         """
-        corners = [(cost, -price) for cost, price in zip(self.missing, self.missing_price, strict=True)]
+        corners = [(cost, -dual) for cost, dual in zip(self.missing, self.missing_dual, strict=True)]
         corners += [
-            (cost, worth - price) for cost, price, worth in zip(self.opening, self.opening_price, best, strict=True)
+            (cost, worth - dual) for cost, dual, worth in zip(self.opening, self.opening_dual, best, strict=True)
         ]
         found = {Fraction(1)}
         for cost, slope in corners:
@@ -81,7 +81,7 @@ class RoundedDuals:
         return sorted(found)
 
 
-def rounded(structure: Structure, tier: int, limits: Ints, duals: Duals) -> RoundedDuals:
+def round_duals(structure: Structure, tier: int, limits: Ints, duals: Duals) -> RoundedDuals:
     """Round duals to integers.
 
     Parameters
@@ -95,20 +95,20 @@ def rounded(structure: Structure, tier: int, limits: Ints, duals: Duals) -> Roun
     cover = np.rint(np.maximum(0.0, duals.cover) * scale).astype(np.int64)
     paid = [max(0, round(float(p) * scale)) for p in duals.tier]
     # Python's own integers from here on: costs times duals must not overflow.
-    missing_price = [
+    missing_dual = [
         sum(p * int(structure.missing[s, k]) for s, p in enumerate(paid)) - int(cover[k])
         for k in range(structure.kinds)
     ]
-    opening_price = [sum(p * int(structure.opening[s, g]) for s, p in enumerate(paid)) for g in range(structure.groups)]
-    fixed = sum(int(price) * int(size) for price, size in zip(cover, structure.size, strict=True))
+    opening_dual = [sum(p * int(structure.opening[s, g]) for s, p in enumerate(paid)) for g in range(structure.groups)]
+    fixed = sum(int(dual) * int(size) for dual, size in zip(cover, structure.size, strict=True))
     fixed -= sum(p * int(limit) for p, limit in zip(paid, limits, strict=True))
     return RoundedDuals(
         scale,
         cover,
         [scale * cost for cost in structure.missing[tier].tolist()],
-        missing_price,
+        missing_dual,
         [scale * cost for cost in structure.opening[tier].tolist()],
-        opening_price,
+        opening_dual,
         scale * int(structure.constant[tier]),
         fixed,
     )

@@ -97,7 +97,7 @@ class MasterSolution:
 
 
 class RestrictedMaster:
-    """Minimises one tier over the patterns of a pool, earlier tiers being kept at what they reached.
+    """Minimizes one tier over the patterns of a pool, with earlier tiers held at their values.
 
     Rows are the kinds (every pod has a node or is without one), the groups (no more patterns than nodes) and the
     earlier tiers. Columns are the pods without a node, then the patterns.

@@ -19,12 +19,12 @@ def surrogate_duals(structure: Structure, tier: int, reached: tuple[int, ...]) -
     lp = highspy.Highs()
     lp.setOptionValue("output_flag", False)
     lp.setOptionValue("threads", 1)
-    residuals = s.demand.shape[1]
-    first_tier = s.kinds + s.groups * residuals
+    rows_of_node = s.demand.shape[1]
+    first_tier = s.kinds + s.groups * rows_of_node
     rows = first_tier + tier
     lower = np.concatenate([s.size * 1.0, np.full(rows - s.kinds, -INFINITE)])
     limits = np.array(reached, dtype=np.int64) - s.constant[:tier]
-    upper = np.concatenate([np.full(s.kinds, INFINITE), np.zeros(s.groups * residuals), limits * 1.0])
+    upper = np.concatenate([np.full(s.kinds, INFINITE), np.zeros(s.groups * rows_of_node), limits * 1.0])
     empty = np.zeros(0, dtype=np.int32)
     lp.addRows(rows, lower, upper, 0, empty, empty, np.zeros(0))
 
@@ -36,13 +36,13 @@ def surrogate_duals(structure: Structure, tier: int, reached: tuple[int, ...]) -
         tiers = [(first_tier + t, float(s.missing[t, k])) for t in range(tier) if s.missing[t, k]]
         column(float(s.missing[tier, k]), float(s.optional[k]), [(k, 1.0), *tiers])
     for g in range(s.groups):
-        space = [(s.kinds + g * residuals + r, -1.0) for r in range(residuals)]
+        space = [(s.kinds + g * rows_of_node + r, -1.0) for r in range(rows_of_node)]
         tiers = [(first_tier + t, float(s.opening[t, g])) for t in range(tier) if s.opening[t, g]]
         column(float(s.opening[tier, g]), float(s.nodes[g]), space + tiers)
         # Rows are divided by the capacity, so that bytes and cores have the same scale.
         share = s.demand / np.maximum(s.residual[g], 1)
         for k in np.flatnonzero(s.upper[g]).tolist():
-            used = [(s.kinds + g * residuals + r, float(share[k, r])) for r in np.flatnonzero(s.demand[k]).tolist()]
+            used = [(s.kinds + g * rows_of_node + r, float(share[k, r])) for r in np.flatnonzero(s.demand[k]).tolist()]
             column(0.0, float(s.upper[g, k] * s.nodes[g]), [(k, 1.0), *used])
     lp.run()
     row_duals = np.asarray(lp.getSolution().row_dual)

@@ -22,7 +22,7 @@ UNLIMITED = 1 << 62
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Priced:
+class PricingResult:
     """The result of pricing.
 
     Parameters
@@ -60,7 +60,7 @@ class Pricer:
         self._on_devices = structure.shares[group]
         self._relaxed = _Knapsack(self._demand, self._residual, upper) if len(self.kinds) and binding.any() else None
 
-    def best(self, value: Ints, least: int, work: int, upper: Ints | None = None) -> Priced:
+    def best(self, value: Ints, least: int, work: int, upper: Ints | None = None) -> PricingResult:
         """Find the most valuable pattern.
 
         Parameters
@@ -74,7 +74,7 @@ class Pricer:
         """
         ordered = self._ordered(value, upper, positive=True)
         if ordered is None:
-            return Priced(least, np.zeros((0, self._all), dtype=np.int16), True, 1)
+            return PricingResult(least, np.zeros((0, self._all), dtype=np.int16), True, 1)
         order, weight, surrogate, makers = ordered
         found = np.zeros((self.parameters.kept_patterns, len(order)), dtype=np.int16)
         number, _, bound, looked, complete = search(
@@ -92,9 +92,9 @@ class Pricer:
             work,
             found,
         )
-        return Priced(bound, self._patterns(found[: min(number, len(found))], order), complete, looked)
+        return PricingResult(bound, self._patterns(found[: min(number, len(found))], order), complete, looked)
 
-    def above(self, value: Ints, least: int, work: int, cap: int, waste: Ints | None = None) -> Priced:
+    def above(self, value: Ints, least: int, work: int, cap: int, waste: Ints | None = None) -> PricingResult:
         """Find all maximal patterns of value at least ``least``.
 
         Not complete if there are more than ``cap`` or it takes more ``work``.
@@ -111,7 +111,7 @@ class Pricer:
             return replace(nearly_full, patterns=nearly_full.patterns[nearly_full.patterns @ value >= least])
         ordered = self._ordered(value, None, positive=False)
         if ordered is None:
-            return Priced(0, np.zeros((1 if least <= 0 else 0, self._all), dtype=np.int16), True, 1)
+            return PricingResult(0, np.zeros((1 if least <= 0 else 0, self._all), dtype=np.int16), True, 1)
         order, weight, surrogate, makers = ordered
         found = np.zeros((cap, len(order)), dtype=np.int16)
         number, _, bound, looked, complete = search(
@@ -129,7 +129,7 @@ class Pricer:
             work,
             found,
         )
-        return Priced(bound, self._patterns(found[:number], order), complete, looked)
+        return PricingResult(bound, self._patterns(found[:number], order), complete, looked)
 
     def meet_in_the_middle(self, waste: Ints, longest: int | None = None) -> MeetInTheMiddle | None:
         """Return the enumeration of patterns that leave at most ``waste``; ``None`` if that is not little in any row.
@@ -147,7 +147,7 @@ class Pricer:
 
     def nearly_full(
         self, meet_in_the_middle: MeetInTheMiddle, upper: Ints | None, core_item: int | None, work: int, cap: int
-    ) -> Priced:
+    ) -> PricingResult:
         """Find all patterns that leave little room, whatever their value.
 
         Parameters
@@ -161,7 +161,7 @@ class Pricer:
         patterns, looked, complete = meet_in_the_middle.find(self._limit(upper), held, work, cap)
         shares = self._shares(np.arange(len(self.kinds)))
         fit = [fits_devices(x, *shares) for x in patterns.astype(np.int64)]
-        return Priced(UNLIMITED, self._patterns(patterns[fit], np.arange(len(self.kinds))), complete, looked)
+        return PricingResult(UNLIMITED, self._patterns(patterns[fit], np.arange(len(self.kinds))), complete, looked)
 
     def greedy(self, value: Ints, upper: Ints | None = None) -> tuple[NDArray[np.int16], Ints]:
         """Complete one pod of each kind greedily; return ``[p, k]`` patterns and ``[p]`` their values."""

@@ -7,7 +7,7 @@ import numpy as np
 from stowplan.models.arrays import Floats, Ints
 from stowplan.optimizer.column_generation.budget import Budget
 from stowplan.optimizer.column_generation.master.generation import Generation
-from stowplan.optimizer.column_generation.master.lagrangian import rounded
+from stowplan.optimizer.column_generation.master.lagrangian import round_duals
 
 WHOLE = 1e-6
 """Integrality tolerance of counts."""
@@ -81,18 +81,18 @@ def _refill(generation: Generation, left: Ints, budget: Budget) -> None:
         solution = generation.master.solve(budget)
         if solution is None:
             return
-        prices = rounded(generation.structure, generation.tier, generation.master.limits, solution.duals)
+        rounded = round_duals(generation.structure, generation.tier, generation.master.limits, solution.duals)
         new = 0
         for g, pricer in enumerate(generation.pricers):
-            patterns, _ = pricer.greedy(prices.cover, left)
+            patterns, _ = pricer.greedy(rounded.cover, left)
             budget.spend(len(patterns) ** 2)
             new += generation.want(g, patterns, solution)
         if not new:
             for g, pricer in enumerate(generation.pricers):
-                least = max(0, min(prices.opening[g] + prices.opening_price[g], 1 << 50))
-                least += int(solution.node[g] * prices.scale)
+                least = max(0, min(rounded.opening[g] + rounded.opening_dual[g], 1 << 50))
+                least += int(solution.node[g] * rounded.scale)
                 priced = pricer.best(
-                    prices.cover, least, min(generation.parameters.short_pricing // 4, budget.work), left
+                    rounded.cover, least, min(generation.parameters.short_pricing // 4, budget.work), left
                 )
                 budget.spend(priced.work)
                 new += generation.want(g, priced.patterns, solution)

@@ -31,7 +31,7 @@ from stowplan.models.problem import (
     Weighted,
 )
 from stowplan.optimizer.cpsat.solve import build, solve_tier
-from stowplan.optimizer.cpsat.task import SolverLimits, Task, answer
+from stowplan.optimizer.cpsat.task import SolverLimits, Task, solve_task
 from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.evaluate import Evaluator
 from stowplan.optimizer.evaluate.cost import cost
@@ -149,7 +149,7 @@ def test_a_part_with_curves_held_keeps_to_each_and_is_best_in_the_rest(seed: int
     expected = min(worth(placement) for placement in agreeing(problem, incumbent, free) if admits(placement))
     options = {"lexicographic": lexicographic, "curves_held": True}
     restricted = build(Index(evaluator), tier, values[:tier], incumbent, values, free, **options)
-    found = answer(Task(restricted.model, SolverLimits(work=20)))
+    found = solve_task(Task(restricted.model, SolverLimits(work=20)))
     assert found.optimal
     assert found.values is not None
     placement = restricted.variables.placement(found.values)
