@@ -112,13 +112,13 @@ def test_pods_of_one_signature_are_judged_without_themselves_alone() -> None:
 
 def test_pods_that_pass_need_no_cycle_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     judged: list[str] = []
-    slow = admission.judge
+    slow = admission.status_on
 
     def counted(framework: Framework, one: Any, at: int) -> Status | None:
         judged.append(one.name)
         return slow(framework, one, at)
 
-    monkeypatch.setattr(admission, "judge", counted)
+    monkeypatch.setattr(admission, "status_on", counted)
     cluster = snapshot(
         nodes=[node(f"n{i}", cpu="2") for i in range(3)],
         pods=[alike(f"fits{i}", f"n{i}") for i in range(2)] + [pod("large", "n2", cpu="3")],

@@ -80,7 +80,7 @@ def test_where_no_move_helps() -> None:
     cluster = snapshot(nodes=[node("n1"), node("n2")], pods=[owned("a-x", "n1"), owned("b-x", "n2")])
     found = climbed(cluster)
     assert {point.share for point in found.points} == {None}
-    assert headline(found) == "No move helps."
+    assert headline(found) == "No move improves anything."
 
 
 def test_the_ladder() -> None:
@@ -100,7 +100,7 @@ def test_a_stop_leaves_what_is_known() -> None:
 
 
 def test_bars_are_as_long_as_shares() -> None:
-    assert [len(bar(share)) for share in (-1.0, 0.0, 0.5, 1.0, 2.0)] == [0, 0, 12, 24, 24]
+    assert [len(bar(share)) for share in (-1.0, 0.0, 0.5, 1.0, 2.0)] == [0, 0, 8, 16, 16]
     assert bar(1 / 24 / 8) == "▏"
 
 
@@ -121,7 +121,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert run([*common, "--svg", str(svg)]) == 0
     printed = capsys.readouterr()
     assert "1 move gives all of the improvement." in printed.out
-    assert printed.err.splitlines()[0].startswith("stowplan: at most 0 moves: balance ")
+    assert printed.err.splitlines()[0].startswith("stowplan: at most 0 moves: imbalance ")
     assert svg.read_text().startswith("<svg")
     assert run([*common, "-q", "-o", "json"]) == 0
     document = json.loads(capsys.readouterr().out)
