@@ -81,6 +81,8 @@ class MoveDocument(Document):
         Names of the PodDisruptionBudgets, in the pod's namespace, that the eviction draws on.
     why
         What the move is for, in a few words: the pod's own gain, whom it makes room for, or that it is parked.
+    loses
+        What is lost for good by the eviction: data on the pod's node, and the work of a Job's pod.
     """
 
     id: Text
@@ -96,6 +98,7 @@ class MoveDocument(Document):
     requests: Annotated[dict[str, str], Field(default_factory=dict)]
     budgets: tuple[str, ...] = ()
     why: str = ""
+    loses: tuple[str, ...] = ()
 
     @model_validator(mode="after")
     def _goes_somewhere(self) -> Self:

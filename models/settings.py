@@ -98,9 +98,10 @@ class Settings(Arguments):
     preemption
         Overrides the objective's own word on whether a pod may lose its node.
     executor
-        Who evicts; pods that it cannot move stay where they are. Without one, whoever is not tied to its node may move.
+        Who evicts; pods that it cannot move stay where they are. Without one, whoever is not tied to its node may move,
+        but for pods with data on their node, of Jobs, and of controllers that nobody knows.
     may_move
-        Kinds of reasons for staying that shall not count.
+        Kinds of reasons for staying that shall not count, and ``owner:KIND`` for the pods of unknown controllers.
     move_costs
         Annotations decide what a pod's move costs, beside the moves of others.
     sample_nodes
@@ -168,7 +169,7 @@ class Settings(Arguments):
     may_move: Annotated[
         tuple[str, ...],
         ProblemOption(
-            "Ignore this eviction restriction, such as local-storage; repeatable.",
+            "Ignore this restriction, such as local-storage, jobs or owner:KIND; repeatable.",
             metavar="REASON",
             concerns=Concerns.SEARCH,
             of_solution=False,

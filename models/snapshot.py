@@ -15,6 +15,7 @@ from stowplan.models.kubernetes import (
     CSIDriver,
     CSINode,
     CSIStorageCapacity,
+    Job,
     LabelSelector,
     Namespace,
     Node,
@@ -58,6 +59,7 @@ class Snapshot:
     stateful_sets: tuple[Workload, ...] = ()
     deployments: tuple[Workload, ...] = ()
     replication_controllers: tuple[ReplicationController, ...] = ()
+    jobs: tuple[Job, ...] = ()
     persistent_volumes: tuple[PersistentVolume, ...] = ()
     persistent_volume_claims: tuple[PersistentVolumeClaim, ...] = ()
     storage_classes: tuple[StorageClass, ...] = ()

@@ -15,7 +15,8 @@ DELETION_TIMEOUT = timedelta(minutes=2)
 """How long an eviction that was granted counts before the pod's deletion is seen."""
 
 _PERCENT = re.compile(r"[+-]?\d+%", re.ASCII)
-_GROUPS = {"ReplicationController": ("",), "ReplicaSet": ("apps", "extensions"), "StatefulSet": ("apps",)}
+GROUPS = {"ReplicationController": ("",), "ReplicaSet": ("apps", "extensions"), "StatefulSet": ("apps",)}
+"""Kinds whose controllers make a pod again once one is gone, with their API groups."""
 _WITHOUT_SCALE = {"Job", "DaemonSet", "Node", "CronJob"}
 
 
@@ -94,7 +95,7 @@ class Scales:
 
     def _scale(self, controller: OwnerReference, pod: Pod) -> tuple[tuple[str, str, str], int]:
         kind, group = controller.kind, controller.api_version.rpartition("/")[0]
-        if kind not in _GROUPS or (controller.api_version and group not in _GROUPS[kind]):
+        if kind not in GROUPS or (controller.api_version and group not in GROUPS[kind]):
             if kind in _WITHOUT_SCALE:
                 raise SyncFailed(f"{kind} {controller.name} has no scale")
             raise NotInSnapshot(f"the scale of {kind} {controller.name} is not in the snapshot")

@@ -62,6 +62,8 @@ class PlanInputs:
         How long a wave may take; one whose pods may take long to end has more.
     immovable
         Why the executor cannot move a pod, by pod key.
+    losses
+        Returns what is lost for good when a pod is evicted.
     """
 
     snapshot: Snapshot
@@ -81,6 +83,7 @@ class PlanInputs:
     values: Values
     reasons: Mapping[str, str]
     immovable: Mapping[str, str]
+    losses: Callable[[Pod], tuple[str, ...]]
     given_up: Sequence[str]
     notes: Sequence[str]
 
@@ -174,6 +177,7 @@ def _move(inputs: PlanInputs, move: Move, ids: Mapping[int, str]) -> MoveDocumen
         requests=quantities(pod, inputs.profile.release),
         budgets=tuple(inputs.budgets.all[i].name for i in asked),
         why=move.why or inputs.reasons.get(pod.key, ""),
+        loses=inputs.losses(pod) if move.source and not move.follows else (),
     )
 
 

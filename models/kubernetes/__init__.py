@@ -15,6 +15,7 @@ from stowplan.models.kubernetes.storage import (
 )
 from stowplan.models.kubernetes.taints import Taint, Toleration
 from stowplan.models.kubernetes.workload import (
+    Job,
     Namespace,
     PodDisruptionBudget,
     PriorityClass,
@@ -29,6 +30,7 @@ __all__ = [
     "CSINode",
     "CSIStorageCapacity",
     "Container",
+    "Job",
     "LabelSelector",
     "LabelSelectorRequirement",
     "Namespace",

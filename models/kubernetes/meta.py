@@ -14,6 +14,7 @@ READ_ANNOTATIONS = (
     "alibabacloud.com/gpu-card-model",
     "alibabacloud.com/gpu-count",
     "alibabacloud.com/gpu-milli",
+    "batch.kubernetes.io/job-index-failure-count",
     "cluster-autoscaler.kubernetes.io/",
     "controller.kubernetes.io/pod-deletion-cost",
     "descheduler.alpha.kubernetes.io/",

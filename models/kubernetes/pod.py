@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from stowplan.models.kubernetes.base import EMPTY, Many, Name, Names, ResourceList, StringMap, kube
 from stowplan.models.kubernetes.meta import ObjectMeta
@@ -188,6 +188,24 @@ class AnySource:
 
 
 @kube
+class EmptyDir:
+    """Scratch space that ends with the pod; in memory if ``medium`` is ``Memory``."""
+
+    medium: Name = ""
+
+
+@kube
+class HostPath:
+    """A directory or file of the node.
+
+    ``read_only`` is no field of the API: `PodSpec` works it out from the containers' mounts, which are not kept, since
+    the names of token volumes make the mounts of every pod differ.
+    """
+
+    read_only: Annotated[bool, Field(exclude=True)] = False
+
+
+@kube
 class ImageSource:
     """The contents of an image as a volume."""
 
@@ -201,8 +219,8 @@ class Volume:
     name: Name = ""
     persistent_volume_claim: ClaimSource | None = None
     ephemeral: AnySource | None = None
-    empty_dir: AnySource | None = None
-    host_path: AnySource | None = None
+    empty_dir: EmptyDir | None = None
+    host_path: HostPath | None = None
     gce_persistent_disk: GCEPersistentDisk | None = None
     aws_elastic_block_store: AWSElasticBlockStore | None = None
     azure_disk: AzureDisk | None = None
@@ -241,6 +259,36 @@ class PodSpec:
     scheduling_gates: Many[NamedReference] = ()
     resource_claims: Many[NamedReference] = ()
     termination_grace_period_seconds: int | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_mounts(cls, data: Any) -> Any:
+        """Mark the host paths that every mount reads only."""
+        if not isinstance(data, dict) or not isinstance(volumes := data.get("volumes"), list):
+            return data
+        if not any(isinstance(volume, dict) and isinstance(volume.get("hostPath"), dict) for volume in volumes):
+            return data
+        read_only = _mounted_read_only(data)
+        marked = [
+            {**volume, "hostPath": {**volume["hostPath"], "readOnly": True}}
+            if isinstance(volume, dict) and isinstance(volume.get("hostPath"), dict) and volume.get("name") in read_only
+            else volume
+            for volume in volumes
+        ]
+        return {**data, "volumes": marked}
+
+
+def _mounted_read_only(spec: dict[str, Any]) -> set[str]:
+    """Return the names of the volumes that are mounted, and nowhere for writing."""
+    written: dict[str, bool] = {}
+    for key in ("containers", "initContainers", "ephemeralContainers"):
+        containers = spec.get(key)
+        for container in containers if isinstance(containers, list) else ():
+            mounts = container.get("volumeMounts") if isinstance(container, dict) else None
+            for mount in mounts if isinstance(mounts, list) else ():
+                if isinstance(mount, dict) and isinstance(name := mount.get("name"), str):
+                    written[name] = written.get(name, False) or mount.get("readOnly") is not True
+    return {name for name, writes in written.items() if not writes}
 
 
 @kube

@@ -5,6 +5,7 @@ from __future__ import annotations
 from stowplan.models.kubernetes.base import EMPTY, Many, Name, Names, Quantity, StorageList, kube
 from stowplan.models.kubernetes.meta import ObjectMeta
 from stowplan.models.kubernetes.pod import (
+    AnySource,
     AWSElasticBlockStore,
     AzureDisk,
     Cinder,
@@ -58,6 +59,8 @@ class PersistentVolumeSpec:
     volume_mode: Name | None = None
     volume_attributes_class_name: Name | None = None
     csi: CSISource | None = None
+    local: AnySource | None = None
+    host_path: AnySource | None = None
     gce_persistent_disk: GCEPersistentDisk | None = None
     aws_elastic_block_store: AWSElasticBlockStore | None = None
     azure_disk: AzureDisk | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stowplan.models.kubernetes.base import EMPTY, Name, StringMap, kube
+from stowplan.models.kubernetes.base import EMPTY, Many, Name, StringMap, kube
 from stowplan.models.kubernetes.meta import ObjectMeta
 from stowplan.models.kubernetes.selectors import LabelSelector
 
@@ -75,6 +75,60 @@ class ReplicationController:
 
     metadata: ObjectMeta
     spec: ReplicationControllerSpec | None = None
+
+
+@kube
+class ExitCodes:
+    """Exit codes of which only the presence matters."""
+
+
+@kube
+class PodConditionPattern:
+    """A condition of a failed pod."""
+
+    type: Name = ""
+    status: Name = "True"
+
+
+@kube
+class PodFailurePolicyRule:
+    """What the Job controller does with a pod that failed in a certain way."""
+
+    action: Name = "Count"
+    on_exit_codes: ExitCodes | None = None
+    on_pod_conditions: Many[PodConditionPattern] = ()
+
+
+@kube
+class PodFailurePolicy:
+    """Rules of which the first that matches decides."""
+
+    rules: Many[PodFailurePolicyRule] = ()
+
+
+@kube
+class JobSpec:
+    """How many failures of pods a Job survives."""
+
+    backoff_limit: int | None = None
+    backoff_limit_per_index: int | None = None
+    pod_failure_policy: PodFailurePolicy | None = None
+
+
+@kube
+class JobStatus:
+    """How many pods of a Job have failed."""
+
+    failed: int | None = None
+
+
+@kube
+class Job:
+    """Work that ends."""
+
+    metadata: ObjectMeta
+    spec: JobSpec | None = None
+    status: JobStatus | None = None
 
 
 @kube

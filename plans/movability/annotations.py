@@ -12,6 +12,7 @@ from stowplan.models.moments import parse_time
 EVICT = "descheduler.alpha.kubernetes.io/evict"
 PREFER_NO_EVICTION = "descheduler.alpha.kubernetes.io/prefer-no-eviction"
 SAFE_TO_EVICT = "cluster-autoscaler.kubernetes.io/safe-to-evict"
+SAFE_TO_EVICT_VOLUMES = "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes"
 DO_NOT_DISRUPT = "karpenter.sh/do-not-disrupt"
 DISRUPTION_COST = "karpenter.sh/disruption-cost"
 EVICTION_COST = "scheduling.koordinator.sh/eviction-cost"

@@ -17,12 +17,18 @@ class Cause(StrEnum):
     """The API server refuses to evict a pod that several budgets select."""
     BUDGET = "budget"
     """A budget allows no disruption, and never will while the workload is of this size."""
+    OWNER = "owner"
+    """Nobody knows what the controller does when its pod goes: it is none of Kubernetes' own that replicate pods."""
+    JOBS = "jobs"
+    """Work under way: what a Job's pod has done until now is lost with the pod."""
+    JOB_FAILS = "job-fails"
+    """The eviction would make the Job fail, or nothing says that it would not."""
     NOT_RUNNING = "not-running"
     """Bound and not running yet; the descheduler is asked for running pods."""
     SCHEDULER = "scheduler"
     """koordinator's reservations are heeded by koordinator's scheduler only."""
     LOCAL_STORAGE = "local-storage"
-    """An ``emptyDir`` or ``hostPath`` volume, which the descheduler and koordinator protect by default."""
+    """Data on the node that the pod would lose, or a volume that the descheduler and koordinator protect by default."""
     CRITICAL = "critical"
     """A priority of 2,000,000,000 or more, which the descheduler and koordinator protect by default."""
     REPLICAS = "replicas"
@@ -37,8 +43,18 @@ class Cause(StrEnum):
     """``descheduler.alpha.kubernetes.io/prefer-no-eviction`` is set."""
 
 
-WAIVABLE = frozenset(Cause) - {Cause.TIED, Cause.BARE, Cause.TWO_BUDGETS, Cause.BUDGET}
-"""Causes that somebody can waive: an owner's word, or a default of an executor that its settings can change."""
+WAIVABLE = frozenset(Cause) - {
+    Cause.TIED,
+    Cause.BARE,
+    Cause.TWO_BUDGETS,
+    Cause.BUDGET,
+    Cause.OWNER,
+    Cause.JOB_FAILS,
+}
+"""Causes that can be waived by name: an owner's word, a loss, or a default of an executor."""
+
+BY_ANY_EXECUTOR = frozenset({Cause.TIED, Cause.OWNER, Cause.JOBS, Cause.JOB_FAILS, Cause.LOCAL_STORAGE})
+"""Causes that keep a pod whatever evicts it, also where no executor is named."""
 
 
 @dataclass(frozen=True, slots=True)

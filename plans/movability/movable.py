@@ -22,8 +22,10 @@ from stowplan.plans.movability.annotations import (
     undisturbed,
 )
 from stowplan.plans.movability.budgets import PermanentBlockers
-from stowplan.plans.movability.causes import Blocker, Cause
-from stowplan.plans.movability.workloads import Workloads, may_migrate
+from stowplan.plans.movability.causes import BY_ANY_EXECUTOR, Blocker, Cause
+from stowplan.plans.movability.jobs import JobRuns, running_time
+from stowplan.plans.movability.local_data import local_data, protected_data
+from stowplan.plans.movability.workloads import Workloads, may_migrate, replicates
 
 CRITICAL = 2_000_000_000
 """The lowest priority that the descheduler takes for critical."""
@@ -41,8 +43,13 @@ class Movability:
 
     Parameters
     ----------
+    executor
+        ``None`` if nobody is named who evicts; then only the causes count that hold for every executor and are about
+        what would be lost: `BY_ANY_EXECUTOR`.
     waived
         Causes that shall not count.
+    owners
+        Kinds of controllers whose pods may move although stowplan does not know what these controllers do.
     budgets
         The disruption budgets of the snapshot, if somebody has worked them out already.
     now
@@ -53,18 +60,21 @@ class Movability:
     def __init__(
         self,
         snapshot: Snapshot,
-        executor: Executor,
+        executor: Executor | None,
         *,
         waived: Collection[Cause] = (),
+        owners: Collection[str] = (),
         budgets: Budgets | None = None,
         now: datetime | None = None,
     ) -> None:
         self.snapshot = snapshot
         self.executor = executor
         self.waived = frozenset(waived)
+        self.owners = frozenset(owners)
         self._permanent = PermanentBlockers(budgets or Budgets(snapshot)) if snapshot.pod_disruption_budgets else None
         self._now = now
         self._workloads = Workloads(snapshot)
+        self._jobs = JobRuns(snapshot)
 
     @cached_property
     def now(self) -> datetime | None:
@@ -80,20 +90,43 @@ class Movability:
         """Return what keeps a bound pod where it is, or ``None`` if the executor can move it."""
         return next((blocker for blocker in self._blockers(pod) if blocker.cause not in self.waived), None)
 
+    def losses(self, pod: Pod) -> tuple[str, ...]:
+        """Return what is lost for good when a pod goes: data on its node, and the work of a Job's pod."""
+        lost = [f"data in {data}" for data in local_data(self.snapshot, pod)]
+        controller = pod.metadata.controller
+        if controller is not None and controller.kind == "Job":
+            lost.append(f"{running_time(pod, self.now)} of Job {controller.name}")
+        return tuple(lost)
+
     def _blockers(self, pod: Pod) -> Iterator[Blocker]:
+        found = self._all_blockers(pod)
+        if self.executor is None:
+            return (blocker for blocker in found if blocker.cause in BY_ANY_EXECUTOR)
+        return found
+
+    def _all_blockers(self, pod: Pod) -> Iterator[Blocker]:
         annotations = pod.metadata.annotations
         if reason := tied(pod):
             yield Blocker(Cause.TIED, reason)
         if any(owner.kind == "DaemonSet" for owner in pod.metadata.owner_references):
             yield Blocker(Cause.TIED, "DaemonSet")
-        if pod.metadata.controller is None:
+        controller = pod.metadata.controller
+        if controller is None:
             yield Blocker(Cause.BARE, "no controller")
         if self._permanent is not None and (blocker := self._permanent.blocker(pod)):
             yield blocker
+        if controller is not None and controller.kind == "Job":
+            yield Blocker(Cause.JOBS, "Job under way", controller.name)
+            if why := self._jobs.why_it_fails(pod):
+                yield Blocker(Cause.JOB_FAILS, "Job might not survive an eviction", why)
+        elif controller is not None and not replicates(controller) and controller.kind not in self.owners:
+            yield Blocker(Cause.OWNER, "controller of unknown behavior", f"{controller.kind} {controller.name}")
         if self.executor == "koordinator" and pod.spec.scheduler_name != KOORD_SCHEDULER:
             yield Blocker(Cause.SCHEDULER, f"scheduler is not {KOORD_SCHEDULER}", pod.spec.scheduler_name)
         if self.executor == "descheduler" and pod.phase == "Pending":
             yield Blocker(Cause.NOT_RUNNING, "not running yet")
+        if kept := next(protected_data(self.snapshot, pod), None):
+            yield Blocker(Cause.LOCAL_STORAGE, "local storage", kept)
         if EVICT not in annotations:
             if self.executor != "eviction-api":
                 yield from _protected_by_default(pod)
@@ -119,9 +152,10 @@ class Movability:
 
 def immovable(
     snapshot: Snapshot,
-    executor: Executor,
+    executor: Executor | None,
     *,
     waived: Collection[Cause] = (),
+    owners: Collection[str] = (),
     budgets: Budgets | None = None,
     now: datetime | None = None,
 ) -> Mapping[str, str]:
@@ -129,10 +163,10 @@ def immovable(
 
     Parameters
     ----------
-    waived, budgets, now
+    executor, waived, owners, budgets, now
         As for `Movability`.
     """
-    movability = Movability(snapshot, executor, waived=waived, budgets=budgets, now=now)
+    movability = Movability(snapshot, executor, waived=waived, owners=owners, budgets=budgets, now=now)
     return {
         pod.key: str(blocker)
         for pod in snapshot.pods
@@ -142,9 +176,13 @@ def immovable(
 
 def _protected_by_default(pod: Pod) -> Iterator[Blocker]:
     """Yield what the DefaultEvictor of the descheduler protects; koordinator's descheduler asks the same plugin."""
-    local = [volume.name for volume in pod.spec.volumes if volume.empty_dir or volume.host_path]
-    if local:
-        yield Blocker(Cause.LOCAL_STORAGE, "local storage", local[0])
+    local = (
+        f"{'emptyDir' if volume.empty_dir else 'hostPath'} {volume.name}"
+        for volume in pod.spec.volumes
+        if volume.empty_dir or volume.host_path
+    )
+    if first := next(local, None):
+        yield Blocker(Cause.LOCAL_STORAGE, "local storage", first)
     if pod.priority >= CRITICAL:
         yield Blocker(Cause.CRITICAL, "critical priority")
 

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from stowplan.models.kubernetes import Pod
 from stowplan.models.snapshot import Snapshot
+from stowplan.plans.disruption import GROUPS
 
 SMALL, MEDIUM = 4, 10
 """Workloads below, and up to, this many replicas have a fixed number that may migrate at once."""
@@ -53,6 +54,25 @@ class HasKind(Protocol):
     @property
     def kind(self) -> str:
         """The kind of the controller."""
+
+
+class HasGroup(HasKind, Protocol):
+    """A reference to a controller with the version of its API."""
+
+    @property
+    def api_version(self) -> str:
+        """``group/version``, or ``v1`` for the core group; empty if it is not said."""
+
+
+def replicates(controller: HasGroup) -> bool:
+    """Whether a controller is one of Kubernetes' own that replaces a pod once it is gone.
+
+    Kinds of the same name in other groups, such as Kruise's StatefulSet, are not; no group at all is not held against
+    one.
+    """
+    group, slash, _ = controller.api_version.partition("/")
+    groups = GROUPS.get(controller.kind, ())
+    return bool(groups) and (not controller.api_version or (group if slash else "") in groups)
 
 
 def keeps_name(controller: HasKind | None) -> bool:

@@ -24,6 +24,7 @@ KINDS = (
     "replicasets.apps",
     "statefulsets.apps",
     "deployments.apps",
+    "jobs.batch",
     "persistentvolumes",
     "persistentvolumeclaims",
     "storageclasses.storage.k8s.io",

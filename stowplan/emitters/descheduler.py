@@ -73,7 +73,7 @@ def _protected(plan: Plan, choices: EmitOptions) -> list[str]:
     if choices.snapshot is None:
         return []
     pods = {pod.key: pod for pod in choices.snapshot.pods}
-    movability = Movability(choices.snapshot, "descheduler")
+    movability = Movability(choices.snapshot, "descheduler", waived=frozenset(Cause) - set(PROTECTED))
     bonds = {
         move.id: movability.blocker(pods[move.pod.key])
         for move in plan.moves

@@ -27,7 +27,7 @@ from stowplan.plans.move import Move
 from stowplan.plans.reasons import reasons
 from stowplan.plans.sequencing import SequencingProblem, WaveSequence, sequence
 from stowplan.plugins_compat.compiler.compile import Compiled
-from stowplan.settings.freeze import who_stays
+from stowplan.settings.freeze import make_movability, who_stays
 from stowplan.settings.problem import make_problem, settings_document
 from stowplan.settings.terms import Terms
 
@@ -287,6 +287,7 @@ class _Planning:
             values=self._shown,
             reasons=reasons(compiled.snapshot, compiled.profile, compiled.signatures, self.start, self.assignment),
             immovable=self.immovable,
+            losses=make_movability(compiled.snapshot, self.settings).losses,
             given_up=[line for key, line in self.given_up.items() if key not in moved],
             notes=[*compiled.snapshot.notes, *compiled.notes, *notes, *self.budgets.remarks],
         )

@@ -145,6 +145,8 @@ def _move(plan: Plan, move: MoveDocument) -> Text:
     line = Text(f"  {sign} ", style=style)
     line.append(move.pod.key)
     line.append(f"  {move.source or '(pending)'} → {move.target or '(none)'}", style="default")
+    if move.loses:
+        line.append(f"  loses {', '.join(move.loses)}", style="bold red")
     about = [move.why] if move.why else []
     about += [f"PodDisruptionBudget {name}" for name in move.budgets]
     about += ["replacement starts after the old pod is gone"] if move.same_name or move.waits else []

@@ -9,8 +9,11 @@ from stowplan.models.kubernetes import Pod
 from stowplan.models.kubernetes.selectors import LabelSelector, parse_selector
 from stowplan.models.settings import Settings
 from stowplan.models.snapshot import Snapshot
-from stowplan.plans.movability.causes import WAIVABLE, Cause
+from stowplan.plans.movability.causes import BY_ANY_EXECUTOR, WAIVABLE, Cause
 from stowplan.plans.movability.movable import Movability
+
+OWNER = "owner:"
+"""What ``--may-move`` says before the kind of a controller."""
 
 Stays = Callable[[Pod], str | None]
 """Returns why a pod stays on its node, or ``None`` if it may leave."""
@@ -30,11 +33,7 @@ def who_stays(snapshot: Snapshot, settings: Settings, *, detailed: bool = False)
         If a freeze, or a kind of reason to waive, is none.
     """
     frozen = Freeze(settings.freeze, settings.freeze_bare)
-    if settings.executor is None:
-        if settings.may_move:
-            raise InputError("waives a restriction of an executor; give --executor too", field="--may-move")
-        return frozen
-    movability = Movability(snapshot, settings.executor, waived=[parse_cause(word) for word in settings.may_move])
+    movability = make_movability(snapshot, settings)
 
     def stays(pod: Pod) -> str | None:
         if reason := frozen(pod):
@@ -43,6 +42,23 @@ def who_stays(snapshot: Snapshot, settings: Settings, *, detailed: bool = False)
         return None if blocker is None else str(blocker) if detailed else blocker.phrase
 
     return stays
+
+
+def make_movability(snapshot: Snapshot, settings: Settings) -> Movability:
+    """Return who can be moved by the settings' executor, with what ``--may-move`` waives.
+
+    Raises
+    ------
+    InputError
+        If a word of ``--may-move`` names nothing that can be waived, or a restriction of an executor and there is none.
+    """
+    owners = [word.removeprefix(OWNER) for word in settings.may_move if word.startswith(OWNER)]
+    if "" in owners:
+        raise InputError("must name the kind of a controller, such as owner:CloneSet", field="--may-move")
+    causes = [parse_cause(word) for word in settings.may_move if not word.startswith(OWNER)]
+    if settings.executor is None and not BY_ANY_EXECUTOR.issuperset(causes):
+        raise InputError("waives a restriction of an executor; give --executor too", field="--may-move")
+    return Movability(snapshot, settings.executor, waived=causes, owners=owners)
 
 
 def parse_cause(word: str) -> Cause:
@@ -54,7 +70,7 @@ def parse_cause(word: str) -> Cause:
         If there is none of that name.
     """
     if word not in WAIVABLE:
-        names = ", ".join(cause.value for cause in Cause if cause in WAIVABLE)
+        names = ", ".join([*(cause.value for cause in Cause if cause in WAIVABLE), f"{OWNER}KIND"])
         raise InputError(f"{word!r} is not a reason that can be waived; must be one of {names}", field="--may-move")
     return Cause(word)
 

@@ -24,6 +24,7 @@ EVICT = {"descheduler.alpha.kubernetes.io/evict": "false"}
 PREFER_NOT = {"descheduler.alpha.kubernetes.io/prefer-no-eviction": "true"}
 EMPTY_DIR = [{"name": "cache", "emptyDir": {}}]
 HOST_PATH = [{"name": "data", "hostPath": {"path": "/data"}}]
+IN_MEMORY = [{"name": "cache", "emptyDir": {"medium": "Memory"}}]
 CLAIM = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
 COST = "scheduling.koordinator.sh/eviction-cost"
 DISRUPT = "karpenter.sh/do-not-disrupt"
@@ -61,16 +62,24 @@ CASES: dict[str, tuple[dict[str, Any], str | None, str | None, str | None]] = {
     "a terminating pod": ({"deletionTimestamp": "2026-01-01T00:00:00Z"}, "tied", "tied", "tied"),
     "a bare pod": ({"owner": None}, "bare", "bare", "bare"),
     "a bare pod that says evict": ({"owner": None, "annotations": EVICT}, "bare", "bare", "bare"),
-    "emptyDir": ({"volumes": EMPTY_DIR}, None, "local-storage", "local-storage"),
-    "hostPath": ({"volumes": HOST_PATH}, None, "local-storage", "local-storage"),
+    "emptyDir": ({"volumes": EMPTY_DIR}, *["local-storage"] * 3),
+    "hostPath": ({"volumes": HOST_PATH}, *["local-storage"] * 3),
     "emptyDir, says evict": ({"volumes": EMPTY_DIR, "annotations": EVICT}, None, None, None),
+    "emptyDir in memory": ({"volumes": IN_MEMORY}, None, "local-storage", "local-storage"),
+    "emptyDir, safe to evict": (
+        {"volumes": EMPTY_DIR, "annotations": {SAFE: "true"}},
+        None,
+        "local-storage",
+        "local-storage",
+    ),
     "a claim": ({"volumes": CLAIM}, None, None, None),
     "priority just below critical": ({"priority": 1_999_999_999}, None, None, None),
     "critical": ({"priority": 2_000_000_000}, None, "critical", "critical"),
     "critical, says evict": ({"priority": 2_000_001_000, "annotations": EVICT}, None, None, None),
     "bound, not running": ({"phase": "Pending"}, None, "not-running", None),
     "another scheduler": ({"schedulerName": "default-scheduler"}, None, None, "scheduler"),
-    "a Job": ({"owner": "Job/import"}, None, None, "replicas"),
+    "a Job": ({"owner": "Job/import"}, *["jobs"] * 3),
+    "a controller of unknown behavior": ({"owner": "InstanceManager/im"}, *["owner"] * 3),
     "a missing ReplicaSet": ({"owner": "ReplicaSet/gone"}, None, None, "replicas"),
     "prefer no eviction": ({"annotations": PREFER_NOT}, *["prefer-no-eviction"] * 3),
     "prefer no eviction, says evict": ({"annotations": {**PREFER_NOT, **EVICT}}, None, None, None),

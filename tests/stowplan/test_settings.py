@@ -294,7 +294,7 @@ def test_who_stays_beside_the_settings() -> None:
 
     compiled = make_problem(CLUSTER, Settings(freeze=("tools",)), frozen)
     stays = {p.metadata.name for p in compiled.participants.fixed()}
-    assert stays == {"a", "c"}
+    assert stays == {"a", "c", "e"}  # e has data on its node
     planned = planning_problem(CLUSTER, Settings(), Terms(frozen={"default/a": "said so"}))
     assert "default/a" in {p.key for p in planned.participants.fixed()}
 
