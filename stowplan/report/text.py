@@ -145,11 +145,11 @@ def _counts_table(
     console: Console, first: str, others: Sequence[str], rows: Sequence[FileCounts] | Sequence[PluginCounts]
 ) -> None:
     table = plain_table()
-    label_column(table, first, [astuple(counts)[0] for counts in rows])
+    label_column(table, first, [astuple(row)[0] for row in rows])
     for title in others:
         table.add_column(title, justify="right", no_wrap=True)
-    for counts in rows:
-        name, *counts = astuple(counts)
+    for row in rows:
+        name, *counts = astuple(row)
         table.add_row(escape(name), *(f"{count:,}" for count in counts), style="red" if counts[-1] else "")
     console.print(table)
 

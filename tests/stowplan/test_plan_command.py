@@ -106,7 +106,9 @@ def test_the_text_says_what_each_wave_brings(dump: str, capsys: pytest.CaptureFi
     text = out(capsys, "plan", dump, *QUICK)
     assert "Plan: 4 moves in 2 waves: imbalance" in text
     assert "Wave 1 of 2, 2 moves: imbalance" in text
-    assert re.search(r"^  ~ default/web-\d  a → b  # cpu 80% on a, 0% on b; budget pdb$", text, re.MULTILINE)
+    assert re.search(
+        r"^  ~ default/web-\d  a → b  # cpu 80% on a, 0% on b; PodDisruptionBudget pdb$", text, re.MULTILINE
+    )
     assert "minimum number of waves (proven)" in text
 
 

@@ -49,7 +49,9 @@ def out(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> s
 
 def test_the_table(packing: str, dump: str, capsys: pytest.CaptureFixture[str]) -> None:
     lines = out(capsys, packing, dump).splitlines()
-    assert lines[0].startswith("Without steering: 0 of 1 pod lands as planned, 1 need steering; 0% of the improvement is kept.")
+    assert lines[0].startswith(
+        "Without steering: 0 of 1 pod lands as planned, 1 need steering; 0% of the improvement is kept."
+    )
     assert any(line.split() == ["1", "default/web-a", "n1", "n2", "n1", "needs", "steering"] for line in lines)
     assert "note: the snapshot is not the one the plan was made for" in lines
     steered = out(capsys, packing, dump, "--steer", "extender")
