@@ -13,6 +13,7 @@ from stowplan.models.errors import InputError
 from stowplan.optimizer.annealing.parameters import AnnealingParameters
 from stowplan.optimizer.bounds.parameters import BoundParameters
 from stowplan.optimizer.column_generation.parameters import ColumnGenerationParameters
+from stowplan.optimizer.constructive.parameters import ConstructiveParameters
 from stowplan.optimizer.cpsat.parameters import CpSatParameters
 from stowplan.optimizer.lns.parameters import LnsParameters
 
@@ -34,6 +35,10 @@ class PortfolioParameters:
         Memory that a process for LNS holds before it has done much, in bytes.
     pool_worth
         Seconds of LNS from which on processes of its own, which take seconds to start, are worth it.
+    constructive_share
+        Share of constructive heuristics, at the beginning.
+    constructive_seconds
+        The most seconds of them where nothing limits moves, since annealing then gains more.
     counting_share
         Share of annealing where nothing counts but tiers that column generation knows best.
     leading_share
@@ -63,6 +68,8 @@ class PortfolioParameters:
     bytes_per_variable: int = 6_000
     bytes_per_process: int = 120 << 20
     pool_worth: float = 8.0
+    constructive_share: float = 0.15
+    constructive_seconds: float = 1.0
     counting_share: float = 0.12
     leading_share: float = 0.06
     column_share: float = 0.8
@@ -88,6 +95,7 @@ class Parameters:
     lns: LnsParameters = field(default_factory=LnsParameters)
     bounds: BoundParameters = field(default_factory=BoundParameters)
     column_generation: ColumnGenerationParameters = field(default_factory=ColumnGenerationParameters)
+    constructive: ConstructiveParameters = field(default_factory=ConstructiveParameters)
     cpsat: CpSatParameters = field(default_factory=CpSatParameters)
     portfolio: PortfolioParameters = field(default_factory=PortfolioParameters)
 

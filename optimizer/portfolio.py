@@ -10,7 +10,7 @@ from itertools import takewhile
 
 from stowplan.models.errors import InputError, InternalError
 from stowplan.models.options import Options
-from stowplan.models.problem import NodeCurve, Open, Placement, Problem, Unplaced
+from stowplan.models.problem import MoveBudget, NodeCurve, Open, Placement, Problem, Unplaced, Violation
 from stowplan.models.result import Outcome
 from stowplan.models.stop import Stop
 from stowplan.optimizer.annealing.anneal import anneal
@@ -18,6 +18,7 @@ from stowplan.optimizer.annealing.schedule import Calibration
 from stowplan.optimizer.backend import Backend, ProcessBackend, SerialBackend
 from stowplan.optimizer.bounds import best_bound
 from stowplan.optimizer.column_generation.engine import PatternEngine
+from stowplan.optimizer.constructive import warm_start
 from stowplan.optimizer.cpsat.solve import solve_tier
 from stowplan.optimizer.evaluate import Evaluator
 from stowplan.optimizer.lns.lns import OperatorState, improve
@@ -75,6 +76,7 @@ class _Portfolio:
         self.tiers = range(len(run.values))
         self.exact = run.variables <= options.largest_model
         self.rounds = 0
+        self.constructed: tuple[int, ...] | None = None
         self.calibrations: dict[int, Calibration] = {}
 
     @cached_property
@@ -88,6 +90,7 @@ class _Portfolio:
         leading = self._leading()
         only = leading == len(self.tiers)
         engine = None
+        self._construct(self._repairing())
         if leading:
             # Long annealing is for later tiers: what it could gain here is unknown before there is a bound.
             self.anneal(chosen.counting_share if only else chosen.leading_share, leading)
@@ -100,6 +103,8 @@ class _Portfolio:
         if not only:
             self.anneal(chosen.exact_annealing_share if self.exact else chosen.annealing_share)
             engine = engine or self._column_generation()
+        if self.constructed != run.values[: len(self.tiers) - 1]:
+            self._construct(len(self.tiers))
         if not self.exact:
             run.note("too large for the exact model: solved by local search, with bounds from relaxations")
         for tier in self.tiers:
@@ -123,6 +128,39 @@ class _Portfolio:
         tiers = self.run.evaluator.problem.tiers
         counts = [all(isinstance(weighted.term, Open | Unplaced) for weighted in tier.terms) for tier in tiers]
         return len(list(takewhile(lambda tier: counts[tier] or not self.run.is_open(tier), self.tiers)))
+
+    def _repairing(self) -> int:
+        """Return the number of tiers up to the first one that counts violations or unplaced pods and has some.
+
+        Tiers after it must not spend moves before it is known how many it takes.
+        """
+        tiers = self.run.evaluator.problem.tiers
+        for tier in self.tiers:
+            repairs = any(isinstance(weighted.term, Violation | Unplaced) for weighted in tiers[tier].terms)
+            if repairs and self.run.is_open(tier):
+                return tier + 1
+        return len(tiers)
+
+    def _construct(self, tiers: int) -> None:
+        """Run the constructive heuristics on the first tiers, from the incumbent."""
+        run, chosen = self.run, self.parameters
+        if run.over or run.closed:
+            return
+        limited = any(isinstance(rule, MoveBudget) for rule in run.evaluator.problem.rules)
+        share = chosen.constructive_share
+        if not limited:
+            share = min(share, chosen.constructive_seconds / max(run.left, chosen.constructive_seconds))
+        with run.stage("constructive heuristics", share) as deadline:
+            warm_start(
+                run.evaluator,
+                run.best,
+                deadline,
+                lambda placement: run.offer(placement, "constructive heuristics"),
+                tiers=tiers,
+                parameters=self.all_parameters.constructive,
+            )
+        if tiers == len(self.tiers):
+            self.constructed = run.values[:-1]
 
     def anneal(self, share: float, tiers: int | None = None) -> None:
         """Anneal the open tiers, or those of the first ``tiers``, from the incumbent."""

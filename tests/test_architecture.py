@@ -29,7 +29,7 @@ FLOORS = {
     ),
     "optimizer": (
         "compiled deadline memory processes evaluate domains subproblem cpsat backend "
-        "annealing bounds column_generation lns parameters run portfolio warm"
+        "annealing bounds column_generation constructive lns parameters run portfolio warm"
     ),
     "plans": (
         "preconditions cordons disruption budgets movability move tokens dry_run sequencing document "

@@ -1,0 +1,35 @@
+"""Parameters of constructive heuristics."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ConstructiveParameters:
+    """How much constructive heuristics look at.
+
+    Parameters
+    ----------
+    steps
+        Pods that each heuristic tries to move or to place at most, so that the work is limited where no clock is read.
+    emptying_steps
+        The same for emptying nodes, where each step costs less.
+    largest
+        Pods or nodes above which no heuristic runs, since each step looks at all of them.
+    table
+        Entries of the largest table of marginal costs; where there are more classes and nodes, only the nodes that are
+        cheapest to add to can receive pods.
+    sample
+        Classes by which it is told which nodes are cheap.
+    emptying_trials, insertion_trials
+        Nodes that are tried for a pod before it stays where it is.
+    """
+
+    steps: int = 400
+    emptying_steps: int = 4_000
+    largest: int = 100_000
+    table: int = 2_000_000
+    sample: int = 200
+    emptying_trials: int = 12
+    insertion_trials: int = 24

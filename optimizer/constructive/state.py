@@ -1,0 +1,174 @@
+"""The placement that constructive heuristics change one pod at a time, and which changes are legal."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+import numpy as np
+
+from stowplan.models.arrays import Bools, Ints
+from stowplan.models.problem import (
+    Allow,
+    AtMost,
+    Attract,
+    Capacity,
+    Devices,
+    Distinct,
+    MoveBudget,
+    Occupy,
+    Placement,
+    Repel,
+    Rule,
+    Spread,
+)
+from stowplan.optimizer.evaluate import Evaluator
+from stowplan.optimizer.evaluate.violations import arrivals, violation
+
+NOWHERE = -1
+"""The node of a pod that is unplaced."""
+
+UNLIMITED = 1 << 40
+"""Moves that are left where no rule limits them."""
+
+
+class State:
+    """A placement, the loads of its nodes, and the moves that are left.
+
+    Two rules are read from tables that `shift` updates: capacities and allowed nodes. They are read on the safe side: a
+    node that is overloaded at the start receives no pod that adds to the load. The others are evaluated, as far as
+    they name the class that moves.
+    """
+
+    def __init__(self, evaluator: Evaluator, placement: Placement) -> None:
+        self.evaluator, self.problem = evaluator, evaluator.problem
+        problem = self.problem
+        self.nodes = len(problem.nodes)
+        self.placement = placement
+        self.pods = placement.per_node(self.nodes)
+        self.moved = int(problem.start.beyond(placement, self.nodes).count.sum())
+        self.limit = min((rule.limit for rule in problem.rules if isinstance(rule, MoveBudget)), default=UNLIMITED)
+        self._allow = [rule for rule in problem.rules if isinstance(rule, Allow)]
+        self._capacities = [rule for rule in problem.rules if isinstance(rule, Capacity)]
+        self._room = np.array(
+            [np.maximum(0, rule.free) - placement.per_node(self.nodes, rule.demand) for rule in self._capacities]
+        ).reshape(len(self._capacities), self.nodes)
+        self._demand = np.array([rule.demand for rule in self._capacities]).reshape(
+            len(self._capacities), len(problem.classes)
+        )
+        self._naming: list[list[int]] = [[] for _ in problem.classes]
+        for i, rule in enumerate(problem.rules):
+            for c in _named(rule).tolist():
+                self._naming[c].append(i)
+
+    @property
+    def left(self) -> int:
+        """How many more pods may leave the node they started on."""
+        return self.limit - self.moved
+
+    def room(self) -> Ints:
+        """``[n]`` free capacity of each node, summed over resources in millionths of the largest node's."""
+        scale = np.maximum(1, np.array([np.maximum(0, rule.free).max(initial=1) for rule in self._capacities]))
+        total: Ints = (self._room * 1_000_000 // scale.reshape(-1, 1)).sum(axis=0)
+        return total
+
+    def size(self, c: int) -> int:
+        """Return the largest share of a node that a pod of a class takes, in millionths."""
+        scale = [max(1, int(rule.free.max(initial=1))) for rule in self._capacities]
+        return max(
+            (int(rule.demand[c]) * 1_000_000 // s for rule, s in zip(self._capacities, scale, strict=True)), default=0
+        )
+
+    def fits(self, cls: Ints, node: Ints) -> Bools:
+        """``[c, n]`` whether one more pod of a class may come to a node, as far as tables tell."""
+        fit = np.ones((len(cls), len(node)), dtype=np.bool_)
+        for rule in self._allow:
+            fit &= rule.mask[np.ix_(rule.row[cls], node)]
+        for demand, room in zip(self._demand, self._room, strict=True):
+            fit &= (demand[cls][:, None] <= np.maximum(0, room[node])) | (demand[cls][:, None] <= 0)
+        return fit
+
+    def count(self, c: int, n: int) -> int:
+        """Return how many pods of a class are on a node."""
+        return count_at(self.placement, self.nodes, c, n)
+
+    def arrived(self, c: int, n: int) -> int:
+        """Return how many pods of a class are on a node beyond those that were there at the start."""
+        return max(0, self.count(c, n) - count_at(self.problem.start, self.nodes, c, n))
+
+    def costs_a_move(self, c: int, source: int, target: int) -> int:
+        """Return by how much the number of moved pods rises, 1, 0 or -1."""
+        start = self.problem.start
+        leaves = source != NOWHERE and self.count(c, source) <= count_at(start, self.nodes, c, source)
+        returns = target != NOWHERE and self.count(c, target) < count_at(start, self.nodes, c, target)
+        return int(leaves) - int(returns)
+
+    def legal(self, c: int, source: int, target: int) -> bool:
+        """Whether a legal placement stays legal if a pod of the class comes from one node to another."""
+        if self.costs_a_move(c, source, target) > max(0, self.left):
+            return False
+        if not self._naming[c]:
+            return True
+        after = with_pod_moved(self.placement, self.nodes, c, source, target)
+        for i in self._naming[c]:
+            rule = self.problem.rules[i]
+            now = violation(rule, self.problem, after)
+            if now.any():
+                if (now > self.evaluator.start_violations[i]).any():
+                    return False
+                if (arrivals(rule, self.problem, after)[now > 0] > 0).any():
+                    return False
+        return True
+
+    def shift(self, c: int, source: int, target: int) -> None:
+        """Let a pod of a class come from one node to another."""
+        self.moved += self.costs_a_move(c, source, target)
+        self.placement = with_pod_moved(self.placement, self.nodes, c, source, target)
+        for n, pods in ((source, -1), (target, 1)):
+            if n != NOWHERE:
+                self.pods[n] += pods
+                self._room[:, n] -= pods * self._demand[:, c]
+
+
+def _named(rule: Rule) -> Ints:
+    """Return the classes whose changes can violate a rule in a way that tables do not show."""
+    match rule:
+        case Allow() | MoveBudget():
+            return np.zeros(0, dtype=np.int64)
+        case Capacity():
+            return np.flatnonzero(rule.demand != 0 if rule.held_on_source else rule.demand < 0)
+        case AtMost() | Occupy():
+            return rule.group
+        case Repel() | Attract():
+            return np.union1d(rule.seekers, rule.targets)
+        case Spread():
+            return np.union1d(rule.seekers, rule.counted)
+        case Distinct():
+            return np.flatnonzero((rule.own > 0) | (rule.bundle >= 0))
+        case Devices():
+            return rule.asking
+        case _:
+            assert_never(rule)
+
+
+def count_at(placement: Placement, nodes: int, c: int, n: int) -> int:
+    """Return how many pods of a class a placement has on a node."""
+    first, last = np.searchsorted(placement.cls, (c, c + 1))
+    at = int(first) + int(np.searchsorted(placement.node[first:last], n))
+    return int(placement.count[at]) if at < last and placement.node[at] == n else 0
+
+
+def with_pod_moved(placement: Placement, nodes: int, c: int, source: int, target: int) -> Placement:
+    """Return a placement with one pod of a class moved; `NOWHERE` stands for no node."""
+    cls, node, count = placement.cls, placement.node, placement.count.copy()
+    for n, pods in ((source, -1), (target, 1)):
+        if n == NOWHERE:
+            continue
+        first, last = np.searchsorted(cls, (c, c + 1))
+        at = int(first) + int(np.searchsorted(node[first:last], n))
+        if at < last and node[at] == n:
+            count[at] += pods
+            if not count[at]:
+                cls, node, count = np.delete(cls, at), np.delete(node, at), np.delete(count, at)
+        else:
+            cls, node, count = np.insert(cls, at, c), np.insert(node, at, n), np.insert(count, at, pods)
+    return Placement(cls, node, count)

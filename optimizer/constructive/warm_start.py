@@ -1,0 +1,53 @@
+"""All constructive heuristics one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from stowplan.models.problem import Placement
+from stowplan.optimizer.constructive.descent import Descent
+from stowplan.optimizer.constructive.emptying import costs_of_nodes, empty_nodes
+from stowplan.optimizer.constructive.insertion import insert
+from stowplan.optimizer.constructive.parameters import ConstructiveParameters
+from stowplan.optimizer.constructive.state import State
+from stowplan.optimizer.deadline import Deadline
+from stowplan.optimizer.evaluate import Evaluator
+
+
+def warm_start(
+    evaluator: Evaluator,
+    placement: Placement,
+    deadline: Deadline,
+    found: Callable[[Placement], object],
+    *,
+    tiers: int | None = None,
+    parameters: ConstructiveParameters | None = None,
+) -> None:
+    """Improve a legal placement by insertion, by emptying nodes, and by steepest descent in one tier after the other.
+
+    Parameters
+    ----------
+    found
+        Called with the placement that each heuristic comes to. It is legal, and no worse than the one before in the
+        tiers that the heuristic improves; tiers after these may be worse.
+    tiers
+        How many of the first tiers to improve; all if not given. Moves that later tiers would spend are then left.
+    """
+    problem, parameters = evaluator.problem, parameters or ConstructiveParameters()
+    improved = range(len(problem.tiers) if tiers is None else tiers)
+    if max(problem.pods, len(problem.nodes)) > parameters.largest or not problem.nodes:
+        return
+    state = State(evaluator, placement)
+    if insert(state, deadline, parameters):
+        found(state.placement)
+    for tier in improved:
+        if deadline.over:
+            return
+        counts_nodes = bool(costs_of_nodes(problem.tiers[tier], state.nodes).any())
+        if counts_nodes and empty_nodes(state, tier, deadline, parameters):
+            found(state.placement)
+    for tier in improved:
+        if deadline.over:
+            return
+        if Descent.suits(problem.tiers[tier]) and Descent(state, tier, parameters).run(deadline):
+            found(state.placement)
