@@ -5,9 +5,11 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, TypeAlias
 
+from stowplan.instances.completeness import Listing, gaps, listing
 from stowplan.instances.documents import Document, decoded, nothing_to_read, read_documents
 from stowplan.instances.manifests import read_snapshot
 from stowplan.instances.openb import is_openb, read_openb
@@ -45,7 +47,21 @@ def load(*sources: Source | Iterable[Source], skip_unknown_nodes: bool = False) 
         if not any(is_openb(table) for table in tables):
             raise nothing_to_read(str(Path(first.name).parent))
         return read_openb(tables)
-    return read_snapshot(itertools.chain([first], documents), skip_unknown_nodes=skip_unknown_nodes)
+    listings: list[Listing] = []
+    snapshot = read_snapshot(
+        _noting(itertools.chain([first], documents), listings), skip_unknown_nodes=skip_unknown_nodes
+    )
+    found = gaps(snapshot, tuple(listings))
+    fatal = tuple(gap.what for gap in found if gap.fatal)
+    words = tuple(gap.what for gap in found)
+    return replace(snapshot, notes=(*words, *snapshot.notes), gaps=words, fatal_gaps=fatal)
+
+
+def _noting(documents: Iterator[Document], listings: list[Listing]) -> Iterator[Document]:
+    """Pass documents on, and note what lists say of themselves."""
+    for document in documents:
+        listings.append(listing(document))
+        yield document
 
 
 def _one_by_one(sources: Iterable[Source | Iterable[Source]]) -> Iterator[Source]:

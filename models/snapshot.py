@@ -47,6 +47,10 @@ class Snapshot:
         How many objects of each kind were passed over because placement does not read them.
     notes
         What a reader of any answer has to know about how this snapshot came to be.
+    gaps
+        What it lacks although the cluster has it, and what therefore cannot be known; the notes say it too.
+    fatal_gaps
+        Those of the gaps with which no plan can be trusted.
     metrics
         Measured load, for the plugins that read it.
     """
@@ -71,6 +75,8 @@ class Snapshot:
     priority_classes: tuple[PriorityClass, ...] = ()
     skipped: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    gaps: tuple[str, ...] = ()
+    fatal_gaps: tuple[str, ...] = ()
     metrics: LoadMetrics | None = None
 
     def __repr__(self) -> str:

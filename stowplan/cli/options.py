@@ -48,6 +48,10 @@ SkipUnknownNodes = Annotated[
         "--skip-unknown-nodes", help="Ignore pods on nodes that are missing from the snapshot.", rich_help_panel=PROBLEM
     ),
 ]
+Partial = Annotated[
+    bool,
+    typer.Option("--partial", help="Plan although pods of the cluster are missing.", rich_help_panel=PROBLEM),
+]
 OtherRelease = Annotated[
     str | None,
     typer.Option(

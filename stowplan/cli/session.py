@@ -31,11 +31,27 @@ PIPE_WIDTH = 10_000
 """Columns that a table may take where nobody's terminal limits it."""
 
 
-def load_snapshot(paths: Sequence[str], skip_unknown_nodes: bool = False) -> Snapshot:
-    """Load a snapshot, and keep the garbage collector off it for good: it lives as long as the process."""
+def load_snapshot(paths: Sequence[str], skip_unknown_nodes: bool = False, *, partial: bool = True) -> Snapshot:
+    """Load a snapshot, and keep the garbage collector off it for good: it lives as long as the process.
+
+    Parameters
+    ----------
+    partial
+        Whether a snapshot will do that lacks pods, or what is known about nodes.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, or is not whole and has to be.
+    """
     from stowplan.instances.load import load
+    from stowplan.models.errors import InputError
 
     snapshot = load(paths, skip_unknown_nodes=skip_unknown_nodes)
+    if snapshot.fatal_gaps and not partial:
+        raise InputError(f"the dump is incomplete: {snapshot.fatal_gaps[0]}; --partial plans nevertheless")
+    for gap in snapshot.gaps:
+        warn(gap)
     gc.freeze()
     return snapshot
 

@@ -9,10 +9,12 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from stowplan.cluster.kubectl import ClusterError, Kubectl
+from stowplan.instances.completeness import ASKED
 from stowplan.models.errors import InputError
 
 KINDS = (
@@ -94,7 +96,16 @@ def take(kubectl: Kubectl, kinds: Sequence[str], *, needed: Sequence[str] = NEED
         items = msgspec.json.decode(listing.data, type=_List).items
     except msgspec.DecodeError as error:
         raise ClusterError(f"kubectl printed no list: {error}") from None
-    return Taken(listing.data, Counter(item.kind for item in items), tuple(notes))
+    got = [kind for kind in kinds if not any(message.startswith(kind) for message in listing.forbidden)]
+    return Taken(_stating(listing.data, got), Counter(item.kind for item in items), tuple(notes))
+
+
+def _stating(data: bytes, got: Sequence[str]) -> bytes:
+    """Write into a list which kinds were read to their end, so that a kind without objects is known to have none."""
+    parts = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
+    meta = msgspec.json.decode(parts["metadata"], type=dict[str, Any]) if "metadata" in parts else {}
+    stated = {**meta, "annotations": {ASKED: ",".join(got)}}
+    return msgspec.json.encode({**parts, "metadata": msgspec.Raw(msgspec.json.encode(stated))})
 
 
 def save(data: bytes, path: Path) -> None:

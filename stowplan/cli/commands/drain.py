@@ -35,6 +35,7 @@ def drain(
     *,
     settings: Annotated[Settings, but("freeze_bare", "preemption", suits=concerns_search)],
     skip_unknown_nodes: opt.SkipUnknownNodes = False,
+    incomplete: opt.Partial = False,
     terms: Annotated[Terms, but("wave_timeout")],
     options: Options,
     output: opt.Output = Format.TABLE,
@@ -47,7 +48,7 @@ def drain(
     from stowplan.report.drain_and_fit import show_drain
     from stowplan.report.rows import plan_rows
 
-    snapshot = load_snapshot(paths, skip_unknown_nodes)
+    snapshot = load_snapshot(paths, skip_unknown_nodes, partial=incomplete)
     warn_of_idle_freezes(settings.freeze, snapshot)
     drained = found(partial(drain, nodes=nodes), snapshot, draining(settings, nodes), options, terms, quiet)
     emit(

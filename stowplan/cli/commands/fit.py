@@ -43,6 +43,7 @@ def fit(
     pods: PendingPods = None,
     settings: Annotated[Settings, but("preemption", suits=concerns_search)],
     skip_unknown_nodes: opt.SkipUnknownNodes = False,
+    partial: opt.Partial = False,
     terms: Annotated[Terms, but("wave_timeout")],
     options: Options,
     output: opt.Output = Format.TABLE,
@@ -57,7 +58,7 @@ def fit(
 
     files = files or []
     keys = [*(key for file in files for key in pods_of(file)), *(pods or ())]
-    snapshot = load_snapshot([*paths, *files], skip_unknown_nodes)
+    snapshot = load_snapshot([*paths, *files], skip_unknown_nodes, partial=partial)
     warn_of_idle_freezes(settings.freeze, snapshot)
     fitted = found(fit, snapshot, admitting(settings, snapshot, keys), options, terms, quiet)
     emit(

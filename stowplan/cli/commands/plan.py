@@ -50,6 +50,7 @@ def plan(
     solution: SolutionFile = None,
     settings: Annotated[Settings, but(suits=concerns_search)],
     skip_unknown_nodes: opt.SkipUnknownNodes = False,
+    partial: opt.Partial = False,
     terms: Terms,
     steer: Steer = SteeringMode.EXTENDER,
     no_cordons: NoCordons = False,
@@ -69,7 +70,7 @@ def plan(
         _refuse_settings_of_solution(context)
     if no_cordons and steer is not SteeringMode.NONE:
         raise InputError("needs --steer none", field="--no-cordons")
-    snapshot = load_snapshot(paths, skip_unknown_nodes)
+    snapshot = load_snapshot(paths, skip_unknown_nodes, partial=partial)
     warn_of_idle_freezes(settings.freeze, snapshot)
     if solution is not None:
         planned = _sequenced(snapshot, solution, settings, terms)
