@@ -13,7 +13,7 @@ from stowplan.models.kubernetes import Pod
 from stowplan.models.snapshot import Snapshot
 from stowplan.models.words import plural
 
-ASKED = "stowplan/asked"
+ASKED = "stowplan-asked"
 """Annotation of a ``List`` that `stowplan.cluster.snapshot` writes: the kinds that were read to the end, by comma."""
 
 _UID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
