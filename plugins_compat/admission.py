@@ -11,6 +11,7 @@ import numpy as np
 from stowplan.models.assignment import Assignment
 from stowplan.models.kubernetes import Pod
 from stowplan.models.snapshot import Snapshot
+from stowplan.plugins_compat.framework.cycle_state import CycleState
 from stowplan.plugins_compat.framework.framework import Framework
 from stowplan.plugins_compat.framework.profile import Profile
 from stowplan.plugins_compat.framework.signatures import Signatures
@@ -128,7 +129,7 @@ def rejections(framework: Framework, assignment: Assignment) -> list[Rejection]:
 
 def status_on(framework: Framework, pod: Pod, node: int) -> Status | None:
     """Take one pod off its node, and return why the filters would not admit it there again; ``None`` if they would."""
-    cycle = framework.cycle(pod)
+    cycle = CycleState(pod, framework.state.signatures.of(pod))  # as it stands there, not as it would be created anew
     framework.state.forget(cycle.signature, node)
     try:
         diagnosis = framework.run_filters(cycle, np.array([node]))

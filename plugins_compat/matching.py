@@ -37,22 +37,28 @@ def with_keys(state: ClusterState, keys: set[str]) -> Bools:
     return mask
 
 
-def selected(state: ClusterState, selector: NodeSelector) -> Bools:
-    """Return the nodes that some term of the selector selects."""
+def selected(state: ClusterState, selector: NodeSelector, *, fields: bool = True) -> Bools:
+    """Return the nodes that some term of the selector selects; without ``fields``, by their labels alone."""
     mask = np.zeros(state.size, dtype=np.bool_)
     for term in selector.node_selector_terms:
-        mask |= matching(state, term)
+        mask |= matching(state, term, fields=fields)
     return mask
 
 
-def matching(state: ClusterState, term: NodeSelectorTerm) -> Bools:
-    """Return the nodes that a term selects; an empty or unusable term selects none."""
+def matching(state: ClusterState, term: NodeSelectorTerm, *, fields: bool = True) -> Bools:
+    """Return the nodes that a term selects; an empty or unusable term selects none.
+
+    Parameters
+    ----------
+    fields
+        ``False`` lets every node meet the term's requirements on fields.
+    """
     if term.empty or not term.valid:
         return np.zeros(state.size, dtype=np.bool_)
     mask = everywhere(state)
     for requirement in term.match_expressions:
         mask &= _labeled(state, requirement)
-    for requirement in term.match_fields:
+    for requirement in term.match_fields if fields else ():
         mask &= np.array([requirement.matches(node.name) for node in state.nodes], dtype=np.bool_)
     return mask
 

@@ -48,12 +48,14 @@ EXTENSION_POINTS = {
 
 # Known to upstream and part of its default profiles, but not built yet: naming one is no mistake.
 NOT_BUILT = {
-    "NodeDeclaredFeatures",
     "SelectorSpread",
 }
 
 OLD_WEIGHTS = {"PodTopologySpread": 2}
 """Score weights of v1beta2 other than 1."""
+
+OLD_UNSCORED = frozenset({"VolumeBinding"})
+"""Plugins that score by default from v1beta3 on, and in v1beta2 only where the configuration says so."""
 
 
 Percentage = Annotated[int, Field(ge=0, le=100)] | None
@@ -188,14 +190,16 @@ def make_profiles(content: object, release: Release, tie_break: TieBreak | None 
     except ValidationError as error:
         raise refusal(error) from None
     weights = dict(release.plugins)
+    unscored: frozenset[str] = frozenset()
     if version == "v1beta2":
+        unscored = OLD_UNSCORED
         weights = {name: OLD_WEIGHTS.get(name, min(weight, 1)) for name, weight in weights.items()}
     profiles: dict[str, Profile] = {}
     for i, profile in enumerate(config.profiles):
         if profile.scheduler_name in profiles:
             raise InputError(f"{profile.scheduler_name!r} appears twice", field=f"profiles[{i}].schedulerName")
         try:
-            built = _build(release, profile, weights, tie_break or release.tie_break)
+            built = _build(release, profile, weights, tie_break or release.tie_break, unscored)
             if profile.percentage_of_nodes_to_score is not None and not release.percentage_per_profile:
                 raise InputError("is unknown to this release; set it for all profiles", field=PERCENTAGE)
         except InputError as error:
@@ -225,7 +229,14 @@ def _leaving_to_extenders(profile: Profile) -> Profile:
     return replace(profile, arguments={**profile.arguments, FIT: args})
 
 
-def _build(release: Release, config: ProfileConfig, defaults: Mapping[str, int], tie_break: TieBreak) -> Profile:
+def _build(
+    release: Release,
+    config: ProfileConfig,
+    defaults: Mapping[str, int],
+    tie_break: TieBreak,
+    unscored: frozenset[str] = frozenset(),
+) -> Profile:
+    """Build a profile; ``unscored`` names the default plugins that do not score unless the configuration names them."""
     known = registry()
     weights: dict[str, int] = {}
     order: dict[str, tuple[str, ...]] = {}
@@ -233,6 +244,7 @@ def _build(release: Release, config: ProfileConfig, defaults: Mapping[str, int],
         [PluginEntry(name=name, weight=weight) for name, weight in defaults.items()], config.plugins.multi_point
     )
     names = _known_names(multi_point, "plugins.multiPoint")
+    unscored -= {entry.name for entry in config.plugins.multi_point.on}
     for camel, method in EXTENSION_POINTS.items():
         chosen: PluginSet = getattr(config.plugins, _snake(camel))
         explicit = {entry.name: entry for entry in chosen.on}
@@ -242,6 +254,7 @@ def _build(release: Release, config: ProfileConfig, defaults: Mapping[str, int],
             entry
             for entry in multi_point
             if entry.name in names
+            and not (method == "score" and entry.name in unscored)
             and implements(known[entry.name], method)
             and entry.name not in chosen.off
             and EVERY not in chosen.off

@@ -21,6 +21,8 @@ class Release:
         Container requests are added as quantities and rounded once; otherwise each is rounded first.
     sidecars, pod_level_resources
         Restartable init containers, and requests of the pod as a whole, count towards its requests.
+    in_place_resize
+        A pod on a node counts for what it holds there while it is resized, and not for what its spec requests.
     cpu_overhead_in_cores
         In scores, CPU overhead counts as whole cores rounded up, read as millicores (an upstream bug).
     fit_skips_zero, fit_unresolvable
@@ -53,6 +55,8 @@ class Release:
         Reason for a bound volume that a node cannot reach.
     csi_limit_from_allocatable
         A node's allocatable resources may state the attach limit of a CSI driver.
+    csi_limit_counts_inline
+        Inline in-tree volumes that a CSI driver has taken over count towards its limit.
     counts_left_attached
         Volumes of CSI drivers that are attached to a node though no pod there uses them count towards its limit.
     always_migrated
@@ -81,6 +85,10 @@ class Release:
         A PreFilter rejection that preemption may resolve does not end PreFilter, and is said once, not for each node.
     preemption_waits_for_any
         A pod waits for any terminating pod of lower priority on its nominated node, not only for its own victims.
+    preemption_clears_nomination
+        A pod that preemption finds no node for loses the nomination that it had.
+    preemption_sorts_in_two_passes
+        The release was built with a Go library that sorts short lists of victims in two passes.
     preemption_sorts_victims
         Victims are ordered by importance, also where a disruption budget split them.
     tie_break
@@ -93,6 +101,7 @@ class Release:
     quantity_sum: bool
     sidecars: bool
     pod_level_resources: bool
+    in_place_resize: bool
     cpu_overhead_in_cores: bool
     fit_skips_zero: bool
     fit_unresolvable: bool
@@ -112,6 +121,7 @@ class Release:
     generic_taint_reason: bool
     volume_reason: str
     csi_limit_from_allocatable: bool
+    csi_limit_counts_inline: bool
     counts_left_attached: bool
     always_migrated: frozenset[str]
     missing_claim_is_unresolvable: bool
@@ -126,6 +136,8 @@ class Release:
     percentage_per_profile: bool
     pre_filter_continues: bool
     preemption_waits_for_any: bool
+    preemption_clears_nomination: bool
+    preemption_sorts_in_two_passes: bool
     preemption_sorts_victims: bool
     tie_break: TieBreak
     config_versions: tuple[str, ...]
@@ -138,6 +150,7 @@ K24 = Release(
     quantity_sum=False,
     sidecars=False,
     pod_level_resources=False,
+    in_place_resize=False,
     cpu_overhead_in_cores=True,
     fit_skips_zero=False,
     fit_unresolvable=False,
@@ -157,6 +170,7 @@ K24 = Release(
     generic_taint_reason=False,
     volume_reason="node(s) had volume node affinity conflict",
     csi_limit_from_allocatable=True,
+    csi_limit_counts_inline=False,
     counts_left_attached=False,
     always_migrated=frozenset({"kubernetes.io/cinder"}),
     missing_claim_is_unresolvable=False,
@@ -171,6 +185,8 @@ K24 = Release(
     percentage_per_profile=False,
     pre_filter_continues=False,
     preemption_waits_for_any=True,
+    preemption_clears_nomination=True,
+    preemption_sorts_in_two_passes=True,
     preemption_sorts_victims=False,
     tie_break="uniform",
     config_versions=("v1beta2", "v1beta3"),
@@ -204,6 +220,7 @@ K36 = replace(
     quantity_sum=True,
     sidecars=True,
     pod_level_resources=True,
+    in_place_resize=True,
     cpu_overhead_in_cores=False,
     fit_skips_zero=True,
     fit_unresolvable=True,
@@ -223,6 +240,7 @@ K36 = replace(
     generic_taint_reason=True,
     volume_reason="node(s) didn't match PersistentVolume's node affinity",
     csi_limit_from_allocatable=False,
+    csi_limit_counts_inline=True,
     counts_left_attached=True,
     always_migrated=frozenset(
         {"kubernetes.io/aws-ebs", "kubernetes.io/gce-pd", "kubernetes.io/azure-disk", "kubernetes.io/cinder"}
@@ -239,6 +257,8 @@ K36 = replace(
     percentage_per_profile=True,
     pre_filter_continues=True,
     preemption_waits_for_any=False,
+    preemption_clears_nomination=False,
+    preemption_sorts_in_two_passes=False,
     preemption_sorts_victims=True,
     tie_break="heap",
     config_versions=("v1",),
@@ -247,6 +267,7 @@ K36 = replace(
         *(use for use in K24.plugins[:-4] if use[0] not in ("EBSLimits", "GCEPDLimits", "AzureDiskLimits")),
         ("DynamicResources", 2),
         *K24.plugins[-4:],
+        ("NodeDeclaredFeatures", 0),
     ),
 )
 

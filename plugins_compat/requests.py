@@ -10,9 +10,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from stowplan.models.errors import InputError
-from stowplan.models.kubernetes import Container, Node, Pod
+from stowplan.models.kubernetes import Node, Pod
 from stowplan.models.quantity import NANO, milli, whole
 from stowplan.plugins_compat.release import Release
+from stowplan.plugins_compat.resize import Held
 
 CPU, MEMORY, EPHEMERAL, PODS = "cpu", "memory", "ephemeral-storage", "pods"
 NATIVE = (CPU, MEMORY, EPHEMERAL)
@@ -46,7 +47,9 @@ def units(name: str, nanos: int) -> int:
     return milli(nanos) if name == CPU else whole(nanos)
 
 
-def requests(pod: Pod, release: Release, *, nonzero: bool = False, pod_level: bool = True) -> dict[str, int]:
+def requests(
+    pod: Pod, release: Release, *, nonzero: bool = False, pod_level: bool = True, held: bool = False
+) -> dict[str, int]:
     """Return the pod's effective requests in scheduler units, by resource.
 
     Parameters
@@ -55,16 +58,21 @@ def requests(pod: Pod, release: Release, *, nonzero: bool = False, pod_level: bo
         Let each container that names no CPU or memory request the default that scores use.
     pod_level
         Honour requests of the pod as a whole, where the release knows them.
+    held
+        Return what the pod holds on its node while it is resized in place, where the release knows of that.
     """
     spec = pod.spec
     own = spec.resources.requests if pod_level and release.pod_level_resources and spec.resources else {}
     own = {name: nanos for name, nanos in own.items() if name in (CPU, MEMORY) or name.startswith("hugepages-")}
+    resized = Held(pod) if held and release.in_place_resize else None
+    if resized is not None:
+        own = dict(resized.pod_level(own))
     defaults = {}
     if nonzero:
-        # With requests of its own, only what the pod does not request at all is defaulted.
-        asked = _containers(pod, release, {}) | own if own else {}
+        # With requests of its own, only what the pod does not request at all, overhead included, is defaulted.
+        asked = {*_containers(pod, release, {}, resized), *own, *spec.overhead} if own else set()
         defaults = {name: nanos for name, nanos in NONZERO_NANOS.items() if name not in asked}
-    total = _containers(pod, release, defaults)
+    total = _containers(pod, release, defaults, resized)
     if release.quantity_sum:
         total |= own
         for name, nanos in spec.overhead.items():
@@ -81,7 +89,7 @@ def score_request(pod: Pod, release: Release, *, nonzero: bool) -> dict[str, int
     This differs from `requests` where upstream's does: the CPU overhead slip of old releases, and the requests of
     the pod as a whole that NodeResourcesFit (which scores with non-zero requests) leaves out.
     """
-    amounts = requests(pod, release, nonzero=nonzero, pod_level=not nonzero)
+    amounts = requests(pod, release, nonzero=nonzero, pod_level=not nonzero, held=not nonzero)
     if release.cpu_overhead_in_cores and CPU in pod.spec.overhead:
         overhead = pod.spec.overhead[CPU]
         amounts[CPU] += whole(overhead) - milli(overhead)
@@ -111,14 +119,18 @@ def _counts(name: str) -> bool:
     return name in NATIVE or is_scalar(name)
 
 
-def _containers(pod: Pod, release: Release, defaults: Mapping[str, int]) -> dict[str, int]:
+def _containers(pod: Pod, release: Release, defaults: Mapping[str, int], resized: Held | None = None) -> dict[str, int]:
     """Sum up containers and init containers: in nanos, or in scheduler units where the release rounds early."""
-    total = _sum((_wanted(c, release, defaults) for c in pod.spec.containers), {})
+    containers = pod.spec.containers
+    amounts = [resized.container(c) for c in containers] if resized else [c.requests for c in containers]
+    total = _sum((_wanted(amount, release, defaults) for amount in amounts), {})
     running: dict[str, int] = {}  # sidecars started so far
     highest: dict[str, int] = {}
     for container in pod.spec.init_containers:
-        wanted = _wanted(container, release, defaults)
-        if release.sidecars and container.restart_policy == "Always":
+        sidecar = release.sidecars and container.restart_policy == "Always"
+        amount = resized.sidecar(container) if resized and sidecar else container.requests
+        wanted = _wanted(amount, release, defaults)
+        if sidecar:
             total = _sum((wanted,), total)
             running = _sum((wanted,), running)
             step = running
@@ -128,8 +140,8 @@ def _containers(pod: Pod, release: Release, defaults: Mapping[str, int]) -> dict
     return _max(total, highest)
 
 
-def _wanted(container: Container, release: Release, defaults: Mapping[str, int]) -> dict[str, int]:
-    wanted = {**defaults, **container.requests}
+def _wanted(amounts: Mapping[str, int], release: Release, defaults: Mapping[str, int]) -> dict[str, int]:
+    wanted = {**defaults, **amounts}
     return wanted if release.quantity_sum else {name: units(name, nanos) for name, nanos in wanted.items()}
 
 

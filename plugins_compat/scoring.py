@@ -10,6 +10,7 @@ import numpy as np
 
 from stowplan.models.assignment import Assignment
 from stowplan.models.kubernetes import Pod
+from stowplan.plugins_compat.framework.cycle_state import CycleState
 from stowplan.plugins_compat.framework.framework import Framework
 
 SAMPLE = 500
@@ -68,7 +69,7 @@ def final_scores(
 
 
 def _score(framework: Framework, pod: Pod, node: int) -> dict[str, int] | None:
-    cycle = framework.cycle(pod)
+    cycle = CycleState(pod, framework.state.signatures.of(pod))  # as it stands there, not as it would be created anew
     framework.state.forget(cycle.signature, node)
     try:
         feasible = framework.run_filters(cycle).feasible

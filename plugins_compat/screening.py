@@ -57,7 +57,7 @@ class _Screen:
 
     def __init__(self, framework: Framework, pod: Pod) -> None:
         self.state = framework.state
-        self.cycle = framework.cycle(pod)
+        self.cycle = CycleState(pod, framework.state.signatures.of(pod))
         self.pre_filters, self.filters = framework.pre_filters, framework.filters
         involved = dict.fromkeys([*framework.pre_filters, *framework.filters])
         idle = {plugin for plugin in involved if plugin.reads != "nothing" and plugin.idle(self.cycle)}

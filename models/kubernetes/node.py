@@ -47,6 +47,7 @@ class NodeStatus:
     addresses: Many[NodeAddress] = ()
     images: Many[ContainerImage] = ()
     conditions: Many[NodeCondition] = ()
+    declared_features: Names = ()
 
 
 @kube

@@ -34,6 +34,13 @@ class ResourceRequirements:
 
 
 @kube
+class ContainerRestartRule:
+    """What the kubelet does when a container exits in a certain way; only the action is read."""
+
+    action: Name = ""
+
+
+@kube
 class Container:
     """A container or init container; ``restart_policy == "Always"`` makes an init container a sidecar."""
 
@@ -42,6 +49,7 @@ class Container:
     resources: ResourceRequirements | None = None
     ports: Many[ContainerPort] = ()
     restart_policy: Name | None = None
+    restart_policy_rules: Many[ContainerRestartRule] = ()
 
     @property
     def requests(self) -> ResourceList:
@@ -256,6 +264,7 @@ class PodSpec:
     overhead: ResourceList = EMPTY
     resources: ResourceRequirements | None = None
     host_network: bool | None = None
+    host_users: bool | None = None
     scheduling_gates: Many[NamedReference] = ()
     resource_claims: Many[NamedReference] = ()
     termination_grace_period_seconds: int | None = None
@@ -301,6 +310,15 @@ class PodCondition:
 
 
 @kube
+class ContainerStatus:
+    """What a container runs with: ``resources`` as actuated, ``allocated_resources`` as the kubelet admitted them."""
+
+    name: Name = ""
+    resources: ResourceRequirements | None = None
+    allocated_resources: ResourceList = EMPTY
+
+
+@kube
 class PodStatus:
     """The part of a pod's ``status`` that placement reads."""
 
@@ -308,6 +326,10 @@ class PodStatus:
     start_time: Name | None = None
     nominated_node_name: Name | None = None
     conditions: Many[PodCondition] = ()
+    container_statuses: Many[ContainerStatus] = ()
+    init_container_statuses: Many[ContainerStatus] = ()
+    resources: ResourceRequirements | None = None
+    allocated_resources: ResourceList = EMPTY
 
 
 @kube

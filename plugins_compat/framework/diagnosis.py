@@ -37,6 +37,14 @@ class Rejecting(Protocol):
         """Count the reasons over nodes where the filter gave the codes."""
 
 
+def refusal(plugin: Rejecting, cycle: CycleState, node: int, code: Code) -> Status:
+    """Return why a filter turned a node down; upstream says of an error which filter it came from."""
+    reasons = tuple(plugin.reasons(cycle, node))
+    if code == Code.ERROR:
+        reasons = tuple(f'running "{plugin.name}" filter plugin: {reason}' for reason in reasons)
+    return Status(code, reasons, plugin.name)
+
+
 @dataclass(slots=True, eq=False)
 class Diagnosis:
     """What the filters said about every node.
@@ -84,7 +92,15 @@ class Diagnosis:
         if self.failed_by[position] == EXTENDED:
             return Status(code, (self.extended[int(self.nodes[position])],))
         plugin = self.plugins[int(self.failed_by[position])]
-        return Status(code, plugin.reasons(self.cycle, int(self.nodes[position])), plugin.name)
+        return refusal(plugin, self.cycle, int(self.nodes[position]), code)
+
+    @property
+    def error(self) -> Status | None:
+        """The first error, in list order: it ends the cycle, whatever the other nodes say."""
+        if self.rejected is not None:
+            return self.rejected if self.rejected.code == Code.ERROR else None
+        failed = np.flatnonzero(self.codes == Code.ERROR)
+        return self.why(int(failed[0])) if len(failed) else None
 
     def summary(self) -> list[str]:
         """Say how many nodes failed for which reason, as the FailedScheduling event does."""

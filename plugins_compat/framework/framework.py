@@ -14,14 +14,14 @@ from stowplan.models.kubernetes import Pod
 from stowplan.models.problem import POINTS
 from stowplan.plugins_compat.extenders.answers import ExtenderError
 from stowplan.plugins_compat.framework.cycle_state import CycleState
-from stowplan.plugins_compat.framework.diagnosis import LEFT_OUT, Diagnosis
+from stowplan.plugins_compat.framework.diagnosis import LEFT_OUT, Diagnosis, refusal
 from stowplan.plugins_compat.framework.extension import Extenders
 from stowplan.plugins_compat.framework.plugin import Plugin, implements
 from stowplan.plugins_compat.framework.profile import Profile
 from stowplan.plugins_compat.framework.sampling import Sampler
 from stowplan.plugins_compat.framework.signatures import Signature
 from stowplan.plugins_compat.framework.state import ClusterState
-from stowplan.plugins_compat.framework.status import Code, NodeSet, PostFilterResult, Status
+from stowplan.plugins_compat.framework.status import Code, NodeSet, PostFilterResult, ScoreError, Status
 
 
 class Framework:
@@ -70,8 +70,8 @@ class Framework:
     # -- filters ----------------------------------------------------------------------------------------------
 
     def cycle(self, pod: Pod) -> CycleState:
-        """Begin a pod's cycle."""
-        return CycleState(pod, self.state.signatures.of(pod))
+        """Begin the cycle of a pod that looks for a node."""
+        return CycleState(pod, self.state.signatures.replacement(pod))
 
     def run_filters(self, cycle: CycleState, nodes: Ints | None = None, *, narrow: bool = True) -> Diagnosis:
         """Run PreFilter and Filter on the given nodes, by default on all, in list order.
@@ -171,7 +171,7 @@ class Framework:
             if plugin.name not in cycle.skipped:
                 code = int(plugin.filter(cycle, here)[0])
                 if code != Code.SUCCESS:
-                    return Status(Code(code), tuple(plugin.reasons(cycle, node)), plugin.name)
+                    return refusal(plugin, cycle, node, Code(code))
         return None
 
     # -- preemption -------------------------------------------------------------------------------------------
@@ -225,12 +225,21 @@ class Framework:
     # -- scores -----------------------------------------------------------------------------------------------
 
     def run_scores(self, cycle: CycleState, feasible: Ints) -> dict[str, Ints]:
-        """Return the weighted, normalized scores of the feasible nodes by plugin; idle plugins are absent."""
+        """Return the weighted, normalized scores of the feasible nodes by plugin; idle plugins are absent.
+
+        Raises
+        ------
+        ScoreError
+            If a plugin cannot score.
+        """
         scores: dict[str, Ints] = {}
         for plugin, weight in self.scores:
             if not plugin.pre_score(cycle, feasible):
                 continue
-            normal = plugin.normalize(cycle, feasible, plugin.score(cycle, feasible))
+            try:
+                normal = plugin.normalize(cycle, feasible, plugin.score(cycle, feasible))
+            except ScoreError as error:
+                raise ScoreError(f'running Score plugins: plugin "{plugin.name}" failed with: {error}') from None
             if normal.min(initial=0) < 0 or normal.max(initial=0) > POINTS:
                 raise InternalError(f"plugin {plugin.name} returned a score outside 0 to {POINTS}")
             scores[plugin.name] = normal * weight

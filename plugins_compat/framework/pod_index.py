@@ -34,6 +34,11 @@ class Occupant:
     arrival: int = 0
 
     @property
+    def has_started(self) -> bool:
+        """Whether it is known when the pod started."""
+        return self.arrival > 0 or self.started != NOW
+
+    @property
     def started(self) -> int:
         """When the pod started, in nanoseconds. A pod placed by the simulation has only just started."""
         if self.arrival:

@@ -13,7 +13,7 @@ from stowplan.models.arrays import Ints
 from stowplan.models.kubernetes import Pod
 from stowplan.plugins_compat.framework.diagnosis import Diagnosis
 from stowplan.plugins_compat.framework.framework import Framework
-from stowplan.plugins_compat.framework.status import Code
+from stowplan.plugins_compat.framework.status import Code, ScoreError, Status
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,12 +54,15 @@ class Scored:
         Their sum.
     node
         Index of the node to take, or ``None`` if none is feasible.
+    error
+        What a score plugin failed with.
     """
 
     diagnosis: Diagnosis
     scores: dict[str, Ints]
     total: Ints
     node: int | None
+    error: Status | None = None
 
 
 def examine(framework: Framework, pod: Pod, *, score_single: bool = False) -> Scored:
@@ -89,7 +92,10 @@ def examine(framework: Framework, pod: Pod, *, score_single: bool = False) -> Sc
         return Scored(diagnosis, {}, none, None)
     if len(feasible) == 1 and not score_single:
         return Scored(diagnosis, {}, none, int(feasible[0]))
-    scores = framework.run_scores(cycle, feasible)
+    try:
+        scores = framework.run_scores(cycle, feasible)
+    except ScoreError as error:
+        return Scored(diagnosis, {}, none, None, Status(Code.ERROR, (str(error),)))
     unscored = not scores and not framework.scores and not extenders.prioritizing
     total = np.full(len(feasible), int(unscored), dtype=np.int64)
     total += np.sum(list(scores.values()), axis=0, dtype=np.int64)
@@ -105,10 +111,10 @@ def schedule_one(framework: Framework, pod: Pod) -> Decision:
     upstream may try other pods, takes no time here.
     """
     found = examine(framework, pod)
+    if error := found.error or found.diagnosis.error:
+        return Decision(pod, None, "; ".join(error.reasons), is_error=True)
     if found.node is not None:
         return _place(framework, found)
-    if found.diagnosis.rejected is not None and found.diagnosis.rejected.code == Code.ERROR:
-        return Decision(pod, None, failure(found.diagnosis), is_error=True)
     result = framework.run_post_filters(found.diagnosis.cycle, found.diagnosis)
     message = failure(found.diagnosis, ", ".join(result.status.reasons))
     framework.nominate(pod, result)

@@ -1,8 +1,8 @@
 """Pods that no plugin can tell apart share one signature, and with it all the work of matching.
 
 Pods of one signature are equal in everything that a plugin may read: namespace, labels, the scheduling part of the
-spec, the controller, whether the pod is terminating, and the annotations that ask for devices. Name, uid, node, status
-and all other annotations are not part of it.
+spec, the controller, whether the pod is terminating, what it holds while it is resized in place, and the annotations
+that ask for devices. Name, uid, node, the rest of the status and all other annotations are not part of it.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 from stowplan.models.kubernetes import LabelSelector, Pod
 from stowplan.models.kubernetes.devices import GPU_COUNT, GPU_MILLI, GPU_MODEL
 from stowplan.models.kubernetes.pod import Volume
+from stowplan.plugins_compat.resize import not_resized, resize
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,17 +27,20 @@ class Signature:
     index
         Position in the list of signatures; signatures are compared by identity.
     pod
-        Any pod of the signature. Its name, uid, node and status must not be read.
+        Any pod of the signature. Its name, uid, node and status must not be read, but for what a resized pod holds.
     claims
         Key of the claim behind each volume that has one, in the order of the volumes.
     ephemeral
         Those of them that are made for the pod alone, from an ephemeral volume.
+    resized
+        The pod is resized in place: it holds something else on its node than its spec requests.
     """
 
     index: int
     pod: Pod
     claims: tuple[str, ...]
     ephemeral: frozenset[str] = frozenset()
+    resized: bool = False
 
 
 class Signatures:
@@ -55,6 +59,7 @@ class Signatures:
         self._by_key: dict[Hashable, Signature] = {}
         self._tokens = _Tokens()
         self._of_pod: dict[int, tuple[Pod, Signature]] = {}
+        self._replacements: dict[int, Signature] = {}
         for pod in pods:
             self.of(pod)
 
@@ -66,6 +71,16 @@ class Signatures:
             known = self._of_pod[id(pod)] = pod, self._find(pod)
         return known[1]
 
+    def replacement(self, pod: Pod) -> Signature:
+        """Return the signature of ``pod`` where it is created anew: what it held while it was resized is gone."""
+        signature = self.of(pod)
+        if not signature.resized:
+            return signature
+        found = self._replacements.get(signature.index)
+        if found is None:
+            found = self._replacements[signature.index] = self._find(not_resized(pod))
+        return found
+
     def _find(self, pod: Pod) -> Signature:
         spec, meta, token = pod.spec, pod.metadata, self._tokens
         volumes = token.volumes(spec.volumes)
@@ -74,6 +89,7 @@ class Signatures:
             ""
         }
         controller = meta.controller
+        held = resize(pod)
         key = (
             pod.namespace,
             token(meta.labels),
@@ -95,11 +111,13 @@ class Signatures:
             pod.priority,
             pod.gated,
             token.devices(meta.annotations),
+            spec.host_network is True and spec.host_users is False,
+            held,
             self._apart and self._apart(pod),
         )
         signature = self._by_key.get(key)
         if signature is None:
-            signature = self._by_key[key] = Signature(len(self.all), pod, claims, ephemeral)
+            signature = self._by_key[key] = Signature(len(self.all), pod, claims, ephemeral, held is not None)
             self.all.append(signature)
             for label in meta.labels.items():
                 self._by_label[label].append(signature)

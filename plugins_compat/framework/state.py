@@ -90,11 +90,11 @@ class ClusterState:
     # -- requests ---------------------------------------------------------------------------------------------
 
     def vector(self, signature: Signature) -> Ints:
-        """``[r]`` what a pod of this signature requests, itself counted in row 0."""
+        """``[r]`` what a pod of this signature requests (holds, if it is being resized), itself counted in row 0."""
 
         def make() -> Ints:
             vector = np.zeros(len(self.resources), dtype=np.int64)
-            for name, amount in requests(signature.pod, self.release).items():
+            for name, amount in requests(signature.pod, self.release, held=signature.resized).items():
                 vector[self.resources[name]] = amount
             vector[self.resources[PODS]] = 1
             return vector
@@ -105,7 +105,7 @@ class ClusterState:
         """``[2]`` CPU and memory that a pod of this signature counts for in scores."""
 
         def make() -> Ints:
-            amounts = requests(signature.pod, self.release, nonzero=True)
+            amounts = requests(signature.pod, self.release, nonzero=True, held=signature.resized)
             return np.array([amounts.get(CPU, 0), amounts.get(MEMORY, 0)], dtype=np.int64)
 
         return self.memo(("nonzero", signature), make)
@@ -163,7 +163,7 @@ class ClusterState:
 
     def put(self, pod: Pod, node: int, *, new: bool = False) -> None:
         """Put one pod on a node and into the index; ``new`` says that it has only just been placed there."""
-        signature = self.signatures.of(pod)
+        signature = self.signatures.replacement(pod) if new else self.signatures.of(pod)
         self.pod_index.add(pod, signature, node, new=new)
         self.assume(signature, node)
 
@@ -261,7 +261,7 @@ class ClusterState:
 def _resource_rows(nodes: Iterable[Node], signatures: Signatures, release: Release) -> dict[str, int]:
     names = [PODS, CPU, MEMORY, EPHEMERAL]
     offered = {name for node in nodes for name in node.allocatable if is_scalar(name)}
-    asked = {name for signature in signatures.all for name in requests(signature.pod, release)}
+    asked = {name for signature in signatures.all for name in requests(signature.pod, release, held=signature.resized)}
     names += sorted((offered | asked) - set(names))
     return {name: row for row, name in enumerate(names)}
 

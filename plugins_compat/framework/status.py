@@ -33,6 +33,10 @@ class Status:
     plugin: str = ""
 
 
+class ScoreError(Exception):
+    """A score plugin cannot answer; the cycle ends with this message."""
+
+
 @dataclass(frozen=True, slots=True)
 class NodeSet:
     """A PreFilter answer that leaves only the named nodes."""

@@ -15,6 +15,9 @@ from stowplan.plugins_compat.framework.status import Code, Status
 from stowplan.plugins_compat.profiles import default_profile, make_profiles
 from stowplan.plugins_compat.release import RELEASES
 
+SCORE_ERROR = "SCORE-ERROR: "
+"""What a record writes before the message, in place of the chosen node, where a score plugin fails."""
+
 
 def recorded_profile(trace: Trace) -> Profile:
     """Return the profile that a case was recorded with; ties go to the first node, as they do in records.
@@ -67,7 +70,8 @@ def replay(case: Case, profile: Profile, follow: tuple[Expectation, ...] | None 
         leader = ours if follow is None else follow[i]
         if case.mode != "independent" and leader.chosen in snapshot.node_index:
             node = snapshot.node_index[leader.chosen]
-            state.put(pod, node, new=True)
+            state.put(pod, node)  # as in records, it has no start time yet
+            state.nominator.remove(pod)
             for plugin in framework.reserves:
                 plugin.reserve(scored.diagnosis.cycle, node)
     return decided
@@ -84,9 +88,16 @@ def _expectation(pod: str, scored: Scored, names: list[str]) -> Expectation:
         filter={names[diagnosis.nodes[i]]: _record(diagnosis.why(i)) for i in failed} or None,
         feasible=tuple(feasible),
         scores={p: dict(zip(feasible, values.tolist(), strict=True)) for p, values in scored.scores.items()} or None,
-        total=dict(zip(feasible, scored.total.tolist(), strict=True)) or None,
-        chosen=None if scored.node is None else names[scored.node],
+        # A nominated node that is feasible is taken without scores.
+        total=dict(zip(feasible, scored.total.tolist(), strict=True)) if len(scored.total) else None,
+        chosen=_chosen(scored, names),
     )
+
+
+def _chosen(scored: Scored, names: list[str]) -> str | None:
+    if scored.error is not None:
+        return SCORE_ERROR + "; ".join(scored.error.reasons)
+    return None if scored.node is None else names[scored.node]
 
 
 def _record(status: Status) -> StatusRecord:

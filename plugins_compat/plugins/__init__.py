@@ -12,6 +12,7 @@ from stowplan.plugins_compat.plugins.gpu_share import GpuShare
 from stowplan.plugins_compat.plugins.image_locality import ImageLocality
 from stowplan.plugins_compat.plugins.inter_pod_affinity import InterPodAffinity
 from stowplan.plugins_compat.plugins.node_affinity import NodeAffinity
+from stowplan.plugins_compat.plugins.node_declared_features import NodeDeclaredFeatures
 from stowplan.plugins_compat.plugins.node_name import NodeName
 from stowplan.plugins_compat.plugins.node_ports import NodePorts
 from stowplan.plugins_compat.plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocation
@@ -51,4 +52,5 @@ IN_TREE: tuple[type[Plugin], ...] = (
     NodeResourcesBalancedAllocation,
     ImageLocality,
     DefaultBinder,
+    NodeDeclaredFeatures,
 )

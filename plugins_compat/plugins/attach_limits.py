@@ -17,7 +17,7 @@ from stowplan.plugins_compat.framework.plugin import Plugin
 from stowplan.plugins_compat.framework.signatures import Signature
 from stowplan.plugins_compat.framework.status import Code
 from stowplan.plugins_compat.framework.view import View
-from stowplan.plugins_compat.plugins.volumes import claims_of, not_found
+from stowplan.plugins_compat.plugins.volumes import claims_of, not_found, not_owned
 
 Attachment = tuple[str, str]
 """What limits the volume (a CSI driver, or a cloud), and what names it there."""
@@ -52,13 +52,16 @@ class AttachLimits(Plugin):
     def idle(self, cycle: CycleState) -> bool:
         """Whether the pod attaches nothing to any sort of node, and every claim of it is there."""
         signature = cycle.signature
-        return not self._missing(signature) and not any(self._attachments(signature, sort) for sort in self._members)
+        return not self._unusable(signature) and not any(self._attachments(signature, sort) for sort in self._members)
 
     def filter(self, cycle: CycleState, nodes: Ints) -> Ints:
         """Reject nodes where the pod's volumes do not fit; a volume that is there already is free."""
         codes = np.zeros(len(nodes), dtype=np.int64)
         if self._missing(cycle.signature):
             codes[:] = Code.UNRESOLVABLE if self.release.missing_claim_is_unresolvable else Code.ERROR
+            return codes
+        if self._unusable(cycle.signature):
+            codes[:] = Code.ERROR
             return codes
         for sort, members in self._members.items():
             wanted = self._attachments(cycle.signature, sort)
@@ -67,6 +70,10 @@ class AttachLimits(Plugin):
             mine = np.flatnonzero(members[nodes])
             for limited in {limited for limited, _ in wanted}:
                 codes[mine[self._over(limited, wanted, nodes[mine])]] = Code.UNSCHEDULABLE
+            if usurped := self._foreign_multiset().holders:
+                # Upstream counts the volumes of all pods there, and fails on a claim that is not its pod's own.
+                failing = np.isin(nodes[mine], [node for there in usurped.values() for node in there])
+                codes[mine[failing & self._counts(nodes[mine])]] = Code.ERROR
         return codes
 
     def _over(self, limited: str, wanted: Sequence[Attachment], nodes: Ints) -> Bools:
@@ -82,8 +89,37 @@ class AttachLimits(Plugin):
 
     def reasons(self, cycle: CycleState, node: int) -> Sequence[str]:
         """Return upstream's reason."""
-        key = self._missing(cycle.signature)
-        return (f"looking up PVC {key}: {not_found(key)}",) if key else (TOO_MANY,)
+        if reason := self._unusable(cycle.signature):
+            return (reason,)
+        here = np.array([node], dtype=np.int64)
+        if self.filter(cycle, here)[0] != Code.ERROR:
+            return (TOO_MANY,)
+        neighbors = (occupant.signature for occupant in self.state.pod_index.on(node))
+        return next(((reason,) for signature in neighbors if (reason := self._foreign(signature))), (TOO_MANY,))
+
+    def _unusable(self, signature: Signature) -> str:
+        """Say which of the pod's own claims cannot be used; empty if all can."""
+        key = self._missing(signature)
+        return f"looking up PVC {key}: {not_found(key)}" if key else self._foreign(signature)
+
+    def _foreign(self, signature: Signature) -> str:
+        return (
+            self.state.memo(("claim of another pod", signature), lambda: not_owned(self.state.snapshot, signature))
+            if signature.ephemeral
+            else ""
+        )
+
+    def _foreign_multiset(self) -> Multiset[str]:
+        """Return what pods bring to nodes in claims that are not their own."""
+        return self.state.multiset(
+            "claims of other pods",
+            lambda signature, node: (reason,) if (reason := self._foreign(signature)) else (),
+            lambda reason: None,
+        )
+
+    def _counts(self, nodes: Ints) -> Bools:
+        """``[nodes]`` where upstream looks at the volumes of the pods that are there."""
+        return np.ones(len(nodes), dtype=np.bool_)
 
     def _missing(self, signature: Signature) -> str:
         return next((key for key, claim in claims_of(self.state.snapshot, signature) if claim is None), "")

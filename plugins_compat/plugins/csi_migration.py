@@ -25,6 +25,7 @@ Disk = AWSElasticBlockStore | GCEPersistentDisk | AzureDisk | Cinder
 
 UNSPECIFIED = "UNSPECIFIED"
 ZONE_DELIMITER = "__"
+GCE_DASHES = 2
 BETA_ZONE, ZONE = ZONE_LABELS
 BETA_REGION, REGION = REGION_LABELS
 
@@ -53,6 +54,8 @@ class InTreePlugin:
         What the driver calls a disk, given the labels of its persistent volume; ``None`` if it cannot be told.
     topology_key
         The node label that takes the place of the zone label; empty if the volume's node affinity stays as it is.
+    problem
+        Why the driver cannot be told which disk is meant, as upstream says it; empty if it can.
     """
 
     name: str
@@ -60,6 +63,7 @@ class InTreePlugin:
     source: Callable[[Volume | PersistentVolumeSpec], Disk | None]
     handle: Callable[[Disk, FrozenMap[str]], str | None]
     topology_key: str = ""
+    problem: Callable[[Disk, FrozenMap[str]], str] = lambda disk, labels: ""
 
 
 def _aws_handle(disk: Disk, labels: FrozenMap[str]) -> str | None:
@@ -72,13 +76,30 @@ def _aws_handle(disk: Disk, labels: FrozenMap[str]) -> str | None:
 
 def _gce_handle(disk: Disk, labels: FrozenMap[str]) -> str | None:
     assert isinstance(disk, GCEPersistentDisk)
-    zones = (labels.get(BETA_ZONE) or labels.get(ZONE, "")).split(ZONE_DELIMITER)
+    zones = _gce_zones(labels)
     if len(zones) == 1:
         return f"projects/{UNSPECIFIED}/zones/{zones[0] or UNSPECIFIED}/disks/{disk.pd_name}"
-    regions = {zone.rpartition("-")[0] for zone in zones}
-    if len(regions) > 1 or "" in regions:
+    if _gce_problem(disk, labels):
         return None
-    return f"projects/{UNSPECIFIED}/regions/{regions.pop()}/disks/{disk.pd_name}"
+    return f"projects/{UNSPECIFIED}/regions/{zones[0].rpartition('-')[0]}/disks/{disk.pd_name}"
+
+
+def _gce_zones(labels: FrozenMap[str]) -> list[str]:
+    return (labels.get(BETA_ZONE) or labels.get(ZONE, "")).split(ZONE_DELIMITER)
+
+
+def _gce_problem(disk: Disk, labels: FrozenMap[str]) -> str:
+    """Say what is wrong with the zones of a regional disk: each must be of the form a-b-c, and all of one a-b."""
+    zones = _gce_zones(labels)
+    if len(zones) == 1:
+        return ""
+    said = "failed to get region from zones"
+    if (odd := next((zone for zone in zones if zone.count("-") != GCE_DASHES), None)) is not None:
+        return f"{said}: zone in unexpected format, expected: {{locale}}-{{region}}-{{zone}}, got: {odd}"
+    regions = sorted({zone.rpartition("-")[0] for zone in zones})
+    if len(regions) == 1:
+        return ""
+    return f"{said}: multiple or no regions gotten from zones, got: map[{' '.join(f'{r}:{{}}' for r in regions)}]"
 
 
 def _azure_handle(disk: Disk, labels: FrozenMap[str]) -> str | None:
@@ -104,6 +125,7 @@ GCE_PD = InTreePlugin(
     lambda volume: volume.gce_persistent_disk,
     _gce_handle,
     "topology.gke.io/zone",
+    _gce_problem,
 )
 AZURE_DISK = InTreePlugin(
     "kubernetes.io/azure-disk", "disk.csi.azure.com", lambda volume: volume.azure_disk, _azure_handle

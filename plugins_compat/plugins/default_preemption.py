@@ -20,6 +20,7 @@ from stowplan.plugins_compat.framework.plugin import Args, Handle, Plugin
 from stowplan.plugins_compat.framework.pod_index import Occupant
 from stowplan.plugins_compat.framework.signatures import Signature
 from stowplan.plugins_compat.framework.status import Code, PostFilterResult, Status
+from stowplan.plugins_compat.plugins.victim_order import by_importance
 
 PRIORITY_OFFSET = 2**31
 """Added to every priority in sums, so that more victims never look better for being negative."""
@@ -108,7 +109,8 @@ class DefaultPreemption(Plugin):
         if best is None:
             counts = sorted(f"{count} {reason}" for reason, count in reasons.items() if count)
             said = f"preemption: 0/{len(diagnosis.nodes)} nodes are available: {', '.join(counts)}."
-            return PostFilterResult(Status(Code.UNSCHEDULABLE, (said,), self.name), clears=True)
+            status = Status(Code.UNSCHEDULABLE, (said,), self.name)
+            return PostFilterResult(status, clears=self.release.preemption_clears_nomination)
         victims = [victim.pod for victim in best.victims]
         return PostFilterResult(Status(Code.SUCCESS, (), self.name), best.node, victims)
 
@@ -176,7 +178,7 @@ class DefaultPreemption(Plugin):
 
     def protected(self, occupants: Sequence[Occupant]) -> Protected:
         """Sort possible victims by importance, and part those whose disruption budget is used up."""
-        ordered = sorted(occupants, key=_importance)
+        ordered = self._by_importance(occupants)
         budgets = self.state.snapshot.pod_disruption_budgets
         if not budgets:
             return Protected((), ordered)
@@ -196,8 +198,11 @@ class DefaultPreemption(Plugin):
         """Return a node with its victims as a candidate."""
         violations = len({id(occupant) for occupant in protected.violating} & {id(victim) for victim in victims})
         if self.release.preemption_sorts_victims and protected.violating and protected.others:
-            victims = sorted(victims, key=_importance)
+            victims = self._by_importance(victims)
         return Candidate(node, victims, violations)
+
+    def _by_importance(self, occupants: Sequence[Occupant]) -> list[Occupant]:
+        return by_importance(occupants, first_pass=self.release.preemption_sorts_in_two_passes)
 
     def _budgets(self, signature: Signature) -> Sequence[int]:
         """Return the disruption budgets that select a signature; an empty or missing selector selects nothing."""
@@ -323,11 +328,6 @@ class _DryRun:
 
     def _fit(self, node: int) -> Status | None:
         return self.handle.fits(self.cycle, node, self.checks, self.rivals.get(node, ()))
-
-
-def _importance(occupant: Occupant) -> tuple[int, int]:
-    """Return a key that sorts the more important pod first: by priority, then who started earlier."""
-    return -occupant.signature.pod.priority, occupant.started
 
 
 def _preempted(pod: Pod) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator
 
 import numpy as np
@@ -47,23 +46,26 @@ class ImageLocality(Plugin):
         def make() -> Ints:
             total = np.zeros(self.state.size, dtype=np.int64)
             for image in images:
-                holders = self._holders().get(image, {})
-                for n, size in holders.items():
+                size, holders = self._holders().get(image, (0, ()))
+                for n in holders:
                     total[n] += int(float(size) * (float(len(holders)) / float(self.state.size)))
             highest = MOST * max(1, len(containers))
             return (np.clip(total, LEAST, highest) - LEAST) * POINTS // (highest - LEAST)
 
         return self.state.memo((self.name, len(containers), tuple(images)), make)
 
-    def _holders(self) -> dict[str, dict[int, int]]:
-        """Return, for each image name, the nodes that hold it and its size there."""
+    def _holders(self) -> dict[str, tuple[int, set[int]]]:
+        """Return, for each image name, its size and the nodes that hold it.
 
-        def make() -> dict[str, dict[int, int]]:
-            holders: defaultdict[str, dict[int, int]] = defaultdict(dict)
+        The scheduler's cache keeps one size a name, the one that it met first; the nodes come in the snapshot's order.
+        """
+
+        def make() -> dict[str, tuple[int, set[int]]]:
+            holders: dict[str, tuple[int, set[int]]] = {}
             for n, node in enumerate(self.state.nodes):
                 for image in node.status.images if node.status else ():
                     for name in image.names:
-                        holders[name][n] = image.size_bytes
-            return dict(holders)
+                        holders.setdefault(name, (image.size_bytes, set()))[1].add(n)
+            return holders
 
         return self.state.memo((self.name, "holders"), make)

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from stowplan.models.arrays import Ints
+from stowplan.models.arrays import Bools, Ints
 from stowplan.models.kubernetes import Node, PersistentVolumeClaim
 from stowplan.models.problem import NO_LIMIT
 from stowplan.models.quantity import whole
@@ -60,6 +60,11 @@ class InTreeLimits(AttachLimits):
     def _may_fill(self, claim: PersistentVolumeClaim) -> bool:
         storage_class = self.state.snapshot.classes.get(claim.spec.storage_class_name or "")
         return storage_class is not None and storage_class.provisioner == self.plugin.name
+
+    def _counts(self, nodes: Ints) -> Bools:
+        """``[nodes]`` where the disks are not left to the CSI driver."""
+        counted: Bools = ~migrated(self.state, self.plugin, self.release.always_migrated)[nodes]
+        return counted
 
     def limits(self, limited: str) -> Ints:
         """``[n]`` the node's word, else what its kind of machine attaches."""

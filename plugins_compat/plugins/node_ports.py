@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -46,6 +46,12 @@ class NodePorts(Plugin):
         """Whether the pod wants no host port."""
         return not self._ports(cycle.signature)
 
+    def count_pod(self, cycle: CycleState, signature: Signature, node: int, count: int) -> None:
+        """Note which ports come and go: as upstream keeps a set, the first holder that leaves takes the port along."""
+        if self._ports(cycle.signature):
+            changes: dict[int, dict[HostPort, bool]] = cycle.data.setdefault(self.name, {})
+            changes.setdefault(node, {}).update(dict.fromkeys(self._ports(signature), count > 0))
+
     def filter(self, cycle: CycleState, nodes: Ints) -> Ints:
         """Reject nodes with a port in conflict."""
         taken = np.zeros(len(nodes), dtype=np.bool_)
@@ -53,6 +59,8 @@ class NodePorts(Plugin):
             rivals = (None,) if ip == ANY_IP else (ip, ANY_IP)
             for rival in rivals:
                 taken |= self._users(protocol, port, rival).per_node[nodes] > 0
+        for node, changes in cycle.data.get(self.name, {}).items():
+            taken[nodes == node] = self._conflict(cycle.signature, node, changes)
         return np.where(taken, Code.UNSCHEDULABLE, Code.SUCCESS)
 
     def reasons(self, cycle: CycleState, node: int) -> Sequence[str]:
@@ -76,6 +84,16 @@ class NodePorts(Plugin):
             group = view.select(rivals)
             if len(group):
                 yield AtMost(Origin(self.name, f"{protocol} {port}"), group, view.by_node, 1, view.held(rivals))
+
+    def _conflict(self, signature: Signature, node: int, changes: Mapping[HostPort, bool]) -> bool:
+        """Whether a wanted port is taken on a node, given which ports came and went within the cycle."""
+        held = {port for occupant in self.state.pod_index.on(node) for port in self._ports(occupant.signature)}
+        held = {port for port in held | changes.keys() if changes.get(port, True)}
+        return any(
+            wanted[:2] == other[:2] and (wanted[2] == other[2] or ANY_IP in (wanted[2], other[2]))
+            for wanted in self._ports(signature)
+            for other in held
+        )
 
     def _ports(self, signature: Signature) -> frozenset[HostPort]:
         return self.state.memo((self.name, signature), lambda: host_ports(signature.pod, self.release))

@@ -12,6 +12,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from stowplan.models.arrays import Ints
+from stowplan.models.kubernetes import Pod
 from stowplan.models.problem import PENALTY_WEIGHT, POINTS, Capacity, NodeScore, Origin, Rule, Weighted
 from stowplan.plugins_compat.framework.cycle_state import CycleState
 from stowplan.plugins_compat.framework.plugin import Args, Plugin
@@ -77,7 +78,13 @@ class NodeResourcesFit(Plugin):
     name = "NodeResourcesFit"
     surrogate = "each pod as its node is used in the end; none with extended resources in the strategy"
     reads = "requests"
+    refusal = "pods that are being resized in place (1.36)"
     Args = NodeResourcesFitArgs
+
+    def refuses(self, pod: Pod) -> str | None:
+        """Refuse pods that would request something else on another node than they hold now."""
+        resized = self.release.in_place_resize and self.state.signatures.of(pod).resized
+        return "in-place resize under way: its requests here and on another node differ" if resized else None
 
     def filter(self, cycle: CycleState, nodes: Ints) -> Ints:
         """Reject nodes where some request exceeds what is free."""
@@ -181,9 +188,9 @@ class NodeResourcesFit(Plugin):
     def _asked(self, signature: Signature) -> set[str]:
         """Return what a pod requests; a scalar that it names counts even when it names 0 of it.
 
-        CPU, memory and ephemeral storage are compared forevery pod that requests anything.
+        CPU, memory and ephemeral storage are compared for every pod that requests anything.
         """
-        amounts = requests(signature.pod, self.release)
+        amounts = requests(signature.pod, self.release, held=signature.resized)
         return {name for name, amount in amounts.items() if amount or name not in NATIVE}
 
     @property

@@ -7,8 +7,8 @@ from collections.abc import Hashable, Iterable, Sequence
 
 import numpy as np
 
-from stowplan.models.arrays import Ints
-from stowplan.models.kubernetes import PersistentVolume
+from stowplan.models.arrays import Bools, Ints
+from stowplan.models.kubernetes import Node, PersistentVolume
 from stowplan.models.kubernetes.base import EMPTY
 from stowplan.models.problem import NO_LIMIT
 from stowplan.models.quantity import whole
@@ -47,7 +47,7 @@ class NodeVolumeLimits(AttachLimits):
         """Yield the volumes of drivers: behind claims, to be made for claims, and inline ones taken over."""
         assert isinstance(sort, frozenset)
         snapshot = self.state.snapshot
-        for volume in signature.pod.spec.volumes:
+        for volume in signature.pod.spec.volumes if self.release.csi_limit_counts_inline else ():
             found = plugin_of(volume)
             if found and found[0].name in sort:
                 plugin, disk = found
@@ -85,6 +85,21 @@ class NodeVolumeLimits(AttachLimits):
                 if limits[n] < NO_LIMIT:
                     limits[n] -= 1
         return limits
+
+    def _counts(self, nodes: Ints) -> Bools:
+        """``[nodes]`` whose limit is stated for some driver; on others, upstream has nothing to compare."""
+
+        def make() -> Bools:
+            stated = {csi.metadata.name for csi in self.state.snapshot.csi_nodes if csi.limits()}
+            return np.array([node.name in stated or self._offers(node) for node in self.state.nodes], dtype=np.bool_)
+
+        counted: Bools = self.state.memo((self.name, "counts"), make)[nodes]
+        return counted
+
+    def _offers(self, node: Node) -> bool:
+        return self.release.csi_limit_from_allocatable and any(
+            name.startswith(ALLOCATABLE) for name in node.allocatable
+        )
 
     def _left_attached(self) -> dict[str, list[int]]:
         """Return, for each driver, the node of each volume that is attached there, but not by a pod of the snapshot.

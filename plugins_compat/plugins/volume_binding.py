@@ -23,7 +23,7 @@ from stowplan.plugins_compat.framework.view import ScoreView, View
 from stowplan.plugins_compat.matching import everywhere, selected
 from stowplan.plugins_compat.plugins.csi_migration import driver_affinity, migrated, plugin_of
 from stowplan.plugins_compat.plugins.volume_matching import candidates
-from stowplan.plugins_compat.plugins.volumes import claims_of, name_of, not_found, volume_of, waits
+from stowplan.plugins_compat.plugins.volumes import claims_of, foreign, name_of, not_found, owned, volume_of, waits
 
 NO_PROVISIONER = "kubernetes.io/no-provisioner"
 NONE = -1
@@ -48,6 +48,10 @@ class Bindings:
         For each claim that looks for an existing volume, ``[n]`` the position of the one it takes, or `NONE`.
     made
         For each claim that may have a volume made, ``[n]`` the nodes where it would.
+    failed
+        ``[n]`` the position in ``problems`` of what upstream fails with on a node, or `NONE`.
+    problems
+        Messages.
     rejected
         ``[n]`` nodes where the pod cannot run, for any of these reasons.
     """
@@ -58,6 +62,8 @@ class Bindings:
     too_small: Bools
     taken: Sequence[tuple[str, Ints]]
     made: Sequence[tuple[str, Bools]]
+    failed: Ints
+    problems: Sequence[str]
     rejected: Bools
 
 
@@ -91,7 +97,11 @@ class VolumeBinding(Plugin):
 
     def pre_filter(self, cycle: CycleState) -> Status | NodeSet | None:
         """Reject a pod with a claim that is not there, is going away, or that nothing can bind now."""
-        reason = self._unusable(cycle.signature, cycle.pod) or (IMMEDIATE if self._immediate(cycle.signature) else "")
+        reason = self._unusable(cycle.signature, cycle.pod)
+        if not reason and (name := self._without_mode(cycle.signature)):
+            said = f'running PreFilter plugin "{self.name}": VolumeBindingMode not set for StorageClass "{name}"'
+            return Status(Code.ERROR, (said,))
+        reason = reason or (IMMEDIATE if self._immediate(cycle.signature) else "")
         return Status(Code.UNRESOLVABLE, (reason,)) if reason else None
 
     def idle(self, cycle: CycleState) -> bool:
@@ -102,11 +112,15 @@ class VolumeBinding(Plugin):
         """Reject, for good, the nodes where some claim cannot be served."""
         if not cycle.signature.claims:
             return np.zeros(len(nodes), dtype=np.int64)
-        return np.where(self._find(cycle.signature).rejected[nodes], Code.UNRESOLVABLE, Code.SUCCESS)
+        found = self._find(cycle.signature)
+        codes = np.where(found.rejected[nodes], Code.UNRESOLVABLE, Code.SUCCESS)
+        return np.where(found.failed[nodes] != NONE, Code.ERROR, codes)
 
     def reasons(self, cycle: CycleState, node: int) -> Sequence[str]:
         """Return upstream's reasons, in its order."""
         found = self._find(cycle.signature)
+        if found.failed[node] != NONE:
+            return (found.problems[found.failed[node]],)
         reasons = (
             (found.unreachable, self.release.volume_reason),
             (found.unbindable, NOTHING_TO_BIND),
@@ -120,7 +134,7 @@ class VolumeBinding(Plugin):
         return not self.release.skips_idle_scores
 
     def score(self, cycle: CycleState, nodes: Ints) -> Ints:
-        """Return 0 forevery node."""
+        """Return 0 for every node."""
         return np.zeros(len(nodes), dtype=np.int64)
 
     def reserve(self, cycle: CycleState, node: int) -> Status | None:
@@ -212,9 +226,8 @@ class VolumeBinding(Plugin):
                 return f'persistentvolumeclaim "{name}" bound to non-existent persistentvolume "{volume}"'
             if claim.metadata.deletion_timestamp is not None:
                 return f'persistentvolumeclaim "{name}" is being deleted'
-            owner = claim.metadata.controller
-            if ephemeral and (owner is None or owner.uid != pod.metadata.uid):
-                return f"PVC {key} was not created for pod {pod.key} (pod is not owner)"
+            if ephemeral and not owned(claim, pod):
+                return foreign(key, pod)
         return ""
 
     def _immediate(self, signature: Signature) -> bool:
@@ -225,6 +238,14 @@ class VolumeBinding(Plugin):
             for _, claim in claims_of(snapshot, signature)
         )
 
+    def _without_mode(self, signature: Signature) -> str:
+        """Return the class of an unbound claim that does not say when it binds, which no API server stores."""
+        for _, claim in claims_of(self.state.snapshot, signature):
+            found = self.state.snapshot.classes.get(claim.class_name) if claim and not claim.bound else None
+            if found is not None and found.volume_binding_mode is None:
+                return found.metadata.name
+        return ""
+
     # -- volumes ----------------------------------------------------------------------------------------------
 
     def _find(self, signature: Signature) -> Bindings:
@@ -232,7 +253,7 @@ class VolumeBinding(Plugin):
         found = self._bindings.get(signature.index)
         if found is None:
             claims = [(key, claim) for key, claim in claims_of(self.state.snapshot, signature) if claim is not None]
-            unreachable, missing = self._check_bound([claim for _, claim in claims if claim.bound])
+            unreachable, missing, failed, problems = self._check_bound([claim for _, claim in claims if claim.bound])
             unbindable, too_small, taken, made = self._bind([item for item in claims if not item[1].bound])
             found = self._bindings[signature.index] = Bindings(
                 self._shared(unreachable),
@@ -241,7 +262,9 @@ class VolumeBinding(Plugin):
                 self._shared(too_small),
                 taken,
                 made,
-                self._shared(unreachable | missing | unbindable | too_small),
+                failed,
+                problems,
+                self._shared(unreachable | missing | unbindable | too_small | (failed != NONE)),
             )
         return found
 
@@ -249,17 +272,31 @@ class VolumeBinding(Plugin):
         """Return the one array for this set of nodes: most pods with claims have the same few."""
         return self.state.memo((self.name, mask.tobytes()), lambda: mask)
 
-    def _check_bound(self, claims: Sequence[PersistentVolumeClaim]) -> tuple[Bools, Bools]:
-        """``[n]`` where a bound volume cannot be reached, and where it does not exist."""
-        unreachable = np.zeros(self.state.size, dtype=np.bool_)
-        reached = everywhere(self.state)
+    def _check_bound(self, claims: Sequence[PersistentVolumeClaim]) -> tuple[Bools, Bools, Ints, Sequence[str]]:
+        """``[n]`` where a bound volume cannot be reached, where it does not exist, and where asking fails, with why."""
+        unreachable, nowhere = (np.zeros(self.state.size, dtype=np.bool_) for _ in range(2))
+        failed = np.full(self.state.size, NONE, dtype=np.int64)
+        problems: list[str] = []
+        left = everywhere(self.state)  # nodes on which all claims so far were reached
         for claim in claims:
             volume = volume_of(self.state.snapshot, claim)
             if volume is None:
-                return unreachable, reached
-            reached &= self._reachable(volume)
-            unreachable = ~reached
-        return unreachable, np.zeros(self.state.size, dtype=np.bool_)
+                return unreachable, left, failed, problems
+            if problem := self._untranslatable(volume):
+                failed[left & problem[1]] = len(problems)
+                problems.append(f"could not translate pv: {problem[0]}")
+                left &= ~problem[1]
+            reached = self._reachable(volume)
+            unreachable |= left & ~reached
+            left &= reached
+        return unreachable, nowhere, failed, problems
+
+    def _untranslatable(self, volume: PersistentVolume) -> tuple[str, Bools] | None:
+        """Return why a volume's CSI driver cannot be told what it is, and the nodes where it has to be."""
+        found = plugin_of(volume.spec) if volume.spec.csi is None else None
+        if found is None or not (problem := found[0].problem(found[1], volume.metadata.labels)):
+            return None
+        return problem, migrated(self.state, found[0])
 
     def _bind(
         self, claims: Sequence[tuple[str, PersistentVolumeClaim]]
@@ -333,9 +370,10 @@ class VolumeBinding(Plugin):
         return np.where(migrated(self.state, found[0]), by_driver, self._in_affinity(volume))
 
     def _selected(self, required: NodeSelector | None) -> Bools:
+        """``[n]`` the nodes that a volume's node affinity admits; it is compared with labels, and fields pass."""
         if required is None:
             return everywhere(self.state)
-        return self.state.memo((self.name, required), lambda: selected(self.state, required))
+        return self.state.memo((self.name, required), lambda: selected(self.state, required, fields=False))
 
     def _provisionable(self, claim: PersistentVolumeClaim) -> Bools:
         """``[n]`` the nodes for which the claim's class can make a volume."""

@@ -56,13 +56,20 @@ class VolumeRestrictions(Plugin):
         for key, claim in claims_of(self.state.snapshot, cycle.signature):
             if claim is None and key not in cycle.signature.ephemeral:
                 return Status(Code.UNRESOLVABLE, (not_found(key),))
+        cycle.data[self.name] = self._claims_in_use(cycle.signature)
         return None
+
+    def count_pod(self, cycle: CycleState, signature: Signature, node: int, count: int) -> None:
+        """Change the number of conflicts by one for each volume, though a claim of several pods was counted once."""
+        exclusive = self._exclusive(cycle.signature)
+        if exclusive and self.name in cycle.data:
+            references = sum(key in exclusive and key not in signature.ephemeral for key in signature.claims)
+            cycle.data[self.name] += references * count
 
     def filter(self, cycle: CycleState, nodes: Ints) -> Ints:
         """Reject nodes with a conflicting disk or a pod that uses an exclusive claim."""
         rejected = self._conflicting(cycle.signature)[nodes]
-        for claim in self._exclusive(cycle.signature):
-            rejected |= self._in_use(claim)
+        rejected |= cycle.data.get(self.name, self._claims_in_use(cycle.signature)) > 0
         return np.where(rejected, Code.UNSCHEDULABLE, Code.SUCCESS)
 
     def reasons(self, cycle: CycleState, node: int) -> Sequence[str]:
@@ -123,6 +130,10 @@ class VolumeRestrictions(Plugin):
             for key, claim in claims_of(self.state.snapshot, signature)
             if claim is not None and EXCLUSIVE_MODE in claim.spec.access_modes and key not in signature.ephemeral
         )
+
+    def _claims_in_use(self, signature: Signature) -> int:
+        """Return how many of the exclusive claims of a signature some pod uses."""
+        return sum(map(self._in_use, self._exclusive(signature)))
 
     def _in_use(self, claim: str) -> bool:
         domain_counts = self.state.domain_counts(

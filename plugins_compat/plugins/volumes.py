@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from stowplan.models.kubernetes import PersistentVolume, PersistentVolumeClaim
+from stowplan.models.kubernetes import PersistentVolume, PersistentVolumeClaim, Pod
 from stowplan.models.snapshot import Snapshot
 from stowplan.plugins_compat.framework.signatures import Signature
 
@@ -24,6 +24,25 @@ def waits(snapshot: Snapshot, claim: PersistentVolumeClaim) -> bool:
     """Whether an unbound claim waits for its first consumer."""
     storage_class = snapshot.classes.get(claim.class_name)
     return storage_class is not None and storage_class.waits_for_consumer
+
+
+def not_owned(snapshot: Snapshot, signature: Signature) -> str:
+    """Say which claim of an ephemeral volume was not made for the pod; empty if there is none such."""
+    for key, claim in claims_of(snapshot, signature):
+        if claim is not None and key in signature.ephemeral and not owned(claim, signature.pod):
+            return foreign(key, signature.pod)
+    return ""
+
+
+def owned(claim: PersistentVolumeClaim, pod: Pod) -> bool:
+    """Whether a claim of an ephemeral volume was made for this pod, and not for one of the same name before it."""
+    owner = claim.metadata.controller
+    return owner is not None and owner.uid == pod.metadata.uid
+
+
+def foreign(key: str, pod: Pod) -> str:
+    """Say, as upstream does, that a claim was not made for a pod."""
+    return f"PVC {key} was not created for pod {pod.key} (pod is not owner)"
 
 
 def name_of(key: str) -> str:

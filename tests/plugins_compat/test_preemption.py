@@ -11,16 +11,19 @@ import pytest
 
 from stowplan.models.errors import InputError
 from stowplan.models.kubernetes import Pod
+from stowplan.models.kubernetes.pod import PodStatus
 from stowplan.models.snapshot import Snapshot
 from stowplan.plugins_compat.framework.framework import Framework
 from stowplan.plugins_compat.framework.scheduler import examine, failure, schedule_one
 from stowplan.plugins_compat.framework.state import ClusterState
 from stowplan.plugins_compat.framework.status import Code, PostFilterResult
+from stowplan.plugins_compat.plugins.node_ports import host_ports
 from stowplan.plugins_compat.plugins.node_resources_fit import NodeResourcesFit
+from stowplan.plugins_compat.plugins.victim_order import by_importance
 from stowplan.plugins_compat.profiles import default_profile, make_profiles
 from stowplan.plugins_compat.release import K24, K36, Release
 from stowplan.plugins_compat.simulate import Simulation, simulate
-from tests.support.clusters import HOSTNAME, ZONE, Manifest, labels, node, pod, random_cluster, snapshot
+from tests.support.clusters import BOUND, HOSTNAME, ZONE, Manifest, labels, node, pod, random_cluster, snapshot
 
 BOTH = pytest.mark.parametrize("release", [K24, K36], ids=lambda release: release.name)
 
@@ -506,17 +509,45 @@ def _victims(cluster: Snapshot, release: Release, incoming: Pod, at: int) -> lis
     return victims
 
 
+def _miscounted(one: Pod, others: list[Pod], cluster: Snapshot, release: Release) -> bool:
+    """Whether a pod holds a port or a claim for one pod that another, on its node or anywhere, holds already."""
+    ports = {port[:2] for port in host_ports(one, release)}
+    here = [p for p in others if p.node_name == one.node_name]
+    return any(port[:2] in ports for p in here for port in host_ports(p, release)) or any(
+        _exclusive(one, cluster) & _exclusive(p, cluster) for p in others
+    )
+
+
+def _exclusive(one: Pod, cluster: Snapshot) -> set[str]:
+    claims = (volume.persistent_volume_claim for volume in one.spec.volumes)
+    keys = {f"{one.namespace}/{claim.claim_name}" for claim in claims if claim is not None}
+    return {key for key in keys & cluster.claims.keys() if "ReadWriteOncePod" in cluster.claims[key].spec.access_modes}
+
+
 @pytest.mark.parametrize("seed", range(60))
 @BOTH
 def test_taking_pods_off_and_back_is_the_same_as_asking_afresh(seed: int, release: Release) -> None:
-    """Every rule of the small clusters takes part; only terminating pods are left out, whom upstream miscounts."""
+    """Every rule of the small clusters takes part; only what upstream miscounts is left out:
+    terminating pods, and pods that hold a port or an exclusive claim together."""
     rng = random.Random(seed)
     cluster = random_cluster(seed, nodes=4, pods=12, broken=True)
     bound = [
-        replace(p, spec=replace(p.spec, priority=rng.choice([1, 5, 9]))) for p in cluster.pods if not p.terminating
+        replace(
+            p,
+            spec=replace(p.spec, priority=rng.choice([1, 5, 9])),
+            status=PodStatus(phase="Running", start_time=f"2026-01-01T00:{i:02}:00Z"),
+        )
+        for i, p in enumerate(cluster.pods)
+        if not p.terminating
     ]
+    bound = [p for i, p in enumerate(bound) if not _miscounted(p, bound[:i], cluster, release)]
     waiting = [
-        replace(p, metadata=replace(p.metadata, name=f"new-{p.name}"), spec=replace(p.spec, node_name=None, priority=7))
+        replace(
+            p,
+            metadata=replace(p.metadata, name=f"new-{p.name}"),
+            spec=replace(p.spec, node_name=None, priority=7),
+            status=PodStatus(phase="Pending"),
+        )
         for p in bound
     ]
     cluster = replace(cluster, pods=(*bound, *waiting))
@@ -532,3 +563,57 @@ def test_taking_pods_off_and_back_is_the_same_as_asking_afresh(seed: int, releas
             assert not expected
         else:
             assert sorted(v.key for v in result.victims) == sorted(v.key for v in expected[result.nominated])
+
+
+@pytest.mark.parametrize(
+    ("release", "starts", "order"),
+    [
+        (K36, [3, 1, 2], "bca"),
+        (K36, [None, None, None], "cba"),  # each comparison says that the later of the list is the more important
+        (K36, [None, 5, None], "bca"),
+        (K36, [1, 1, 1], "abc"),
+        (K24, [None] * 8, "bafedchg"),  # the first of two passes compares elements six apart
+        (K36, [None] * 8, "hgfedcba"),
+        (K36, [None] * 13, "abcdefghijklm"),  # longer lists: the order of the input
+    ],
+)
+def test_pods_without_a_start_time_are_ordered_as_the_sort_of_upstream_leaves_them(
+    release: Release, starts: list[int | None], order: str
+) -> None:
+    bound = [pod(name, "a", cpu="100m", priority=0) for name in "abcdefghijklm"[: len(starts)]]
+    bound = [manifest if at is None else started(manifest, at) for manifest, at in zip(bound, starts, strict=True)]
+    framework = made(snapshot(nodes=[node("a")], pods=bound), release)
+    ordered = by_importance(framework.state.pod_index.on(0), first_pass=release.preemption_sorts_in_two_passes)
+    assert "".join(occupant.pod.name for occupant in ordered) == order
+
+
+def test_a_port_that_two_pods_hold_is_free_for_upstream_once_one_of_them_left() -> None:
+    port = [{"containerPort": 80, "hostPort": 80}]
+    bound = [pod("low", "a", priority=0, ports=port), pod("high", "a", priority=200, ports=port)]
+    cluster = snapshot(nodes=[node("a")], pods=[*bound, pod("new", priority=100, ports=port)])
+    assert names(preempt(cluster)) == ["low"]
+
+
+def test_a_claim_for_one_pod_that_two_use_is_free_for_upstream_once_one_of_them_left() -> None:
+    volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]
+    claim = {"metadata": {"name": "c", "annotations": BOUND}, "spec": {"accessModes": ["ReadWriteOncePod"]}}
+    claim["spec"] |= {"volumeName": "v", "storageClassName": ""}
+    bound = [pod("low", "a", priority=0, volumes=volumes), pod("high", "b", priority=200, volumes=volumes)]
+    cluster = snapshot(
+        nodes=[node("a"), node("b")],
+        pods=[*bound, pod("new", priority=100, volumes=volumes)],
+        persistent_volumes=[{"metadata": {"name": "v"}, "spec": {"storageClassName": ""}}],
+        persistent_volume_claims=[claim],
+    )
+    assert names(preempt(cluster)) == ["low"]
+
+
+def test_a_nomination_outlives_a_preemption_that_finds_nothing_in_new_releases_only() -> None:
+    for release, kept in ((K24, False), (K36, True)):
+        waiting = pod("new", cpu="6", priority=100)
+        waiting["status"]["nominatedNodeName"] = "a"
+        cluster = snapshot(nodes=[node("a", cpu="8")], pods=[pod("x", "a", cpu="4", priority=200), waiting])
+        framework = made(cluster, release)
+        framework.state.nominator.nominate_pending(cluster.pods[1:], cluster.node_index)
+        schedule_one(framework, cluster.pods[1])
+        assert (framework.state.nominator.node_of(cluster.pods[1]) is not None) is kept

@@ -160,3 +160,16 @@ def test_nothing_is_written_over_when_a_line_cannot_be_read(tmp_path: Path) -> N
     bad.write_text(json.dumps(lines(TAINTS)[0]) + "\n{\n")
     assert run(["validate", str(bad), "-q", "--record", str(target)]) == 1
     assert target.read_text() == "precious\n"
+
+
+def test_a_pod_that_is_taken_to_its_nominated_node_unscored_is_recorded_and_validated(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recorded = tmp_path / "record.jsonl.gz"
+    nominated = str(GOLDEN / "cases" / "A-snapshot.json")
+    assert run(["simulate", nominated, "--record", str(recorded), "-q"]) == 0
+    capsys.readouterr()
+    assert validation(capsys, str(recorded), code=0)["holds"]
+    (expect,) = lines(recorded)[0]["expect"]
+    assert expect["chosen"] == "n1"
+    assert "scores" not in expect
