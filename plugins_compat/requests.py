@@ -83,13 +83,13 @@ def requests(
     return {name: amount for name, amount in total.items() if _counts(name)}
 
 
-def score_request(pod: Pod, release: Release, *, nonzero: bool) -> dict[str, int]:
+def score_request(pod: Pod, release: Release, *, nonzero: bool, held: bool = False) -> dict[str, int]:
     """Return what the pod counts for in its own resource scores.
 
     This differs from `requests` where upstream's does: the CPU overhead slip of old releases, and the requests of
     the pod as a whole that NodeResourcesFit (which scores with non-zero requests) leaves out.
     """
-    amounts = requests(pod, release, nonzero=nonzero, pod_level=not nonzero, held=not nonzero)
+    amounts = requests(pod, release, nonzero=nonzero, pod_level=not nonzero, held=held and not nonzero)
     if release.cpu_overhead_in_cores and CPU in pod.spec.overhead:
         overhead = pod.spec.overhead[CPU]
         amounts[CPU] += whole(overhead) - milli(overhead)

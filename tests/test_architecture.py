@@ -24,7 +24,7 @@ MAY_IMPORT = {
 }
 FLOORS = {
     "plugins_compat": (
-        "curves release requests extenders framework matching plugins registry profiles "
+        "curves release resize requests extenders framework matching plugins registry profiles "
         "screening admission simulate scoring compiler coverage parity"
     ),
     "optimizer": (

@@ -48,7 +48,7 @@ class Scored:
         """Return what the incoming pod counts for."""
         return self.state.memo(
             ("score request", self.nonzero, signature),
-            lambda: score_request(signature.pod, self.state.release, nonzero=self.nonzero),
+            lambda: score_request(signature.pod, self.state.release, nonzero=self.nonzero, held=signature.resized),
         )
 
     def usage(self, signature: Signature, nodes: Ints, *, with_pod: bool = True) -> tuple[Ints, Ints, Ints]:

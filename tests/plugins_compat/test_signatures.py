@@ -64,6 +64,8 @@ READABLE: dict[str, Manifest] = {
     },
     "spec.overhead": {"spec": {"overhead": {"cpu": "1"}}},
     "spec.resources": {"spec": {"resources": {"requests": {"cpu": "3"}}}},
+    "spec.host_network": {"spec": {"hostNetwork": True, "hostUsers": False}},
+    "spec.host_users": {"spec": {"hostNetwork": True, "hostUsers": False}},
     "spec.resource_claims": {"spec": {"resourceClaims": [{"name": "c"}]}},
     "spec.scheduler_name": {"spec": {"schedulerName": "another"}},
     "spec.volumes.persistent_volume_claim.claim_name": {
@@ -137,6 +139,7 @@ SELDOM = {
     "gated",
     "per_node",
     "metadata.controller.api_version",
+    "spec.host_users",
     "spec.resource_claims",
     "spec.scheduler_name",
     "spec.volumes.ephemeral",
@@ -152,8 +155,8 @@ def test_plugins_read_nothing_of_a_signature_that_is_not_in_its_key(
 ) -> None:
     read: set[str] = set()
 
-    def guarded(index: int, pod: Pod, claims: tuple[str, ...], ephemeral: frozenset[str]) -> Signature:
-        return Signature(index, Guarded(pod, "", read), claims, ephemeral)  # type: ignore[arg-type]
+    def guarded(index: int, pod: Pod, *more: Any) -> Signature:
+        return Signature(index, Guarded(pod, "", read), *more)  # type: ignore[arg-type]
 
     monkeypatch.setattr(module, "Signature", guarded)
     for cluster in CLUSTERS:
@@ -197,6 +200,17 @@ def test_each_readable_field_is_in_the_key(field: str) -> None:
     assert signatures.of(first) is not signatures.of(other)
 
 
+def test_a_resized_pod_has_a_signature_of_its_own_and_its_successor_has_not() -> None:
+    def with_cpu(cpu: str) -> Manifest:
+        return {"status": {"containerStatuses": [{"name": "main", "resources": {"requests": {"cpu": cpu}}}]}}
+
+    plain, same, grown = snapshot(pods=[changed(pod("p"), c) for c in ({}, with_cpu("1"), with_cpu("2"))]).pods
+    signatures = Signatures()
+    assert signatures.of(plain) is signatures.of(same)
+    assert signatures.of(grown) is not signatures.of(plain)
+    assert signatures.replacement(grown) is signatures.of(plain)
+
+
 def test_what_tells_pods_of_one_controller_apart_is_not_in_the_key() -> None:
     before = pod("p", owner="ReplicaSet/r")
     own = [
@@ -217,7 +231,7 @@ def test_a_field_that_is_not_in_the_key_is_caught() -> None:
     (one,) = snapshot(pods=[pod("p")]).pods
     guarded: Any = Guarded(one, "", set())
     assert guarded.spec.tolerations == ()
-    for path in ("name", "spec.host_network", "status", "metadata.uid", "spec.preemption_policy"):
+    for path in ("name", "spec.node_name", "status", "metadata.uid", "spec.preemption_policy"):
         with pytest.raises(AssertionError, match=f"{path} is read of a signature"):
             attrgetter(path)(guarded)
     with pytest.raises(AssertionError, match="annotation note"):

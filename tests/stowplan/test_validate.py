@@ -167,7 +167,7 @@ def test_a_pod_that_is_taken_to_its_nominated_node_unscored_is_recorded_and_vali
 ) -> None:
     recorded = tmp_path / "record.jsonl.gz"
     nominated = str(GOLDEN / "cases" / "A-snapshot.json")
-    assert run(["simulate", nominated, "--record", str(recorded), "-q"]) == 0
+    assert run(["simulate", nominated, "--record", str(recorded)]) == 0
     capsys.readouterr()
     assert validation(capsys, str(recorded), code=0)["holds"]
     (expect,) = lines(recorded)[0]["expect"]
