@@ -1,0 +1,81 @@
+"""Water-filling bound: each group of pods spread over its domains as evenly as these allow, by itself."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stowplan.models.arrays import Ints
+from stowplan.models.problem import DomainCurve, Problem
+from stowplan.optimizer.bounds.bound import BoundRequest, CostClass
+
+
+class WaterFillingBound:
+    """The water-filling bound as one of `stowplan.optimizer.bounds.BOUNDS`."""
+
+    name = "water-filling bound"
+    cost = CostClass.CHEAP
+
+    def supports(self, problem: Problem, tier: int) -> bool:
+        """Whether the number of pods in domains costs something."""
+        return any(isinstance(weighted.term, DomainCurve) for weighted in problem.tiers[tier].terms)
+
+    def dominates(self, problem: Problem, tier: int) -> bool:
+        """Never: it reads one group at a time."""
+        return False
+
+    def __call__(self, request: BoundRequest) -> int:
+        """Return the bound."""
+        return water_filling_bound(request.evaluator.problem, request.upper, request.tier)
+
+
+def water_filling_bound(problem: Problem, upper: NDArray[np.int32], tier: int) -> int:
+    """Return a lower bound of a tier: the sum of the least costs of its `DomainCurve` terms, each by itself.
+
+    Parameters
+    ----------
+    upper
+        ``[c, n]`` the most pods of each class that a node can hold.
+    """
+    return sum(
+        weighted.weight * _least(problem, upper, weighted.term)
+        for weighted in problem.tiers[tier].terms
+        if isinstance(weighted.term, DomainCurve) and weighted.weight > 0
+    )
+
+
+def _least(problem: Problem, upper: NDArray[np.int32], term: DomainCurve) -> int:
+    """Return the least cost of a term; 0 where its curve is not convex or falls anywhere."""
+    if not len(term.held) or not term.curves.convex or _at(term, np.array([1])) < _at(term, np.array([0])):
+        return 0
+    outside = term.topology.domain < 0
+    required = 0
+    limit = np.zeros(len(term.held), dtype=np.int64)
+    for c in term.group.tolist():
+        limit += np.minimum(problem.size[c], term.topology.total(upper[c].astype(np.int64)))
+        if not upper[c, outside].any():
+            required += int(problem.size[c] - problem.optional[c])
+    level = _level(term.held, limit, required)
+    filled = np.clip(level - term.held, 0, limit)
+    # What is left over fills some of the domains by one more, at the same cost for each.
+    over = required - int(filled.sum())
+    open_domains = bool(((filled < limit) & (term.held <= level)).any())
+    step = _at(term, np.array([level + 1])) - _at(term, np.array([level])) if open_domains else 0
+    return _at(term, term.held + filled) + max(0, over) * step
+
+
+def _level(held: Ints, limit: Ints, pods: int) -> int:
+    """Return the highest level up to which domains can be filled with so many pods."""
+    low, high = 0, int((held + limit).max()) + 1
+    while low < high:
+        middle = (low + high + 1) // 2
+        if int(np.clip(middle - held, 0, limit).sum()) <= pods:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _at(term: DomainCurve, count: Ints) -> int:
+    """Return the sum of the curve's values at numbers of pods."""
+    return int(term.curves.at(np.zeros(len(count), dtype=np.int64), count).sum())
