@@ -1,8 +1,8 @@
 """Emptying bound: how many nodes a limit on moves allows to empty.
 
-A node is empty in the end only if all its pods left it, and each of them is a move. So the nodes that are emptied have no
-more pods at the start than there are moves: a 0-1 knapsack, whose linear relaxation has a greedy optimum (G. Dantzig,
-"Discrete-variable extremum problems", 1957); where all nodes cost the same, the greedy choice itself is best.
+A node is empty in the end only if all its pods left it, and each of them is a move. So the nodes that are emptied have
+no more pods at the start than there are moves: a 0-1 knapsack, whose linear relaxation has a greedy optimum
+(G. Dantzig, "Discrete-variable extremum problems", 1957); where all nodes cost the same, the greedy choice is best.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def _most_saved(saved: Ints, pods: Ints, moves: int) -> int:
     total, left = 0, moves
     for i in order:
         if pods[i] > left:
-            # Among nodes of equal savings the smallest are chosen first; none that is left fits, and a part saves nothing.
+            # Among nodes of equal savings the smallest are chosen first; no other fits, and a part saves nothing.
             alike = len(np.unique(saved[saved > 0])) <= 1
             return total if alike else total + left * int(saved[i]) // int(pods[i])
         total += int(saved[i])

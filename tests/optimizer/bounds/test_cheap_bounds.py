@@ -1,4 +1,4 @@
-"""Emptying and water-filling bounds: no legal placement of a tiny problem is below them, and they say what they should."""
+"""Emptying and water-filling bounds: no legal placement of a tiny problem is below them, and they are often met."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_no_placement_of_a_made_problem_is_below(seed: int) -> None:
 def test_they_are_often_met() -> None:
     """Also: without the limit on moves and with room for all, water filling is exact for a group by itself."""
     emptied = spread = 0
-    for seed in range(1, 60):
+    for seed in range(1, 25):
         problem = made(seed)
         evaluator = Evaluator(problem)
         emptied += emptying_bound(problem, 0) == min(value[0] for value in legal_values(problem))
@@ -98,5 +98,5 @@ def test_they_are_often_met() -> None:
         spread += water_filling_bound(roomy, upper_bounds(roomy), 1) == best
         if seed % 3:
             assert water_filling_bound(roomy, upper_bounds(roomy), 1) == best
-    assert emptied >= 15
-    assert spread >= 40
+    assert emptied >= 6
+    assert spread >= 16
