@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import threading
 import time
 from dataclasses import replace
@@ -35,6 +33,7 @@ from stowplan.plugins_compat.release import K24, K36
 from tests.support.brute_force import best
 from tests.support.clusters import random_cluster
 from tests.support.problems import random_problem
+from tests.support.processes import workers_of
 
 NAMES = list(PRESETS)
 
@@ -129,10 +128,9 @@ def test_a_killed_process_costs_nothing_but_time() -> None:
         killed: list[int] = []
 
         def kill(_: Placement) -> None:
-            if not killed and pool._pool is not None:
-                killed.extend(process.pid or 0 for process in pool._pool._processes.values())
-                for pid in killed:
-                    os.kill(pid, signal.SIGKILL)
+            if not killed and (workers := workers_of()):
+                workers[0].kill()
+                killed.append(workers[0].pid)
 
         done = improve(evaluator, incumbent, 1, Deadline(1.5, deterministic=True), pool, seed=3, offer=kill)
     assert killed
