@@ -373,10 +373,10 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> str:
     ("stage", "options"),
     [
         ("start", ("-t", "300")),
-        ("search", ("-t", "60")),
+        ("annealing", ("-t", "60")),
         # CP-SAT at work. Where work is counted, seconds of it are left then on any machine; so little that annealing
         # leaves something to find.
-        ("neighbourhoods", ("-t", "0.3", "--deterministic")),
+        ("large neighborhood search", ("-t", "0.3", "--deterministic")),
     ],
 )
 def test_a_signal_gives_the_best_answer_so_far(
@@ -395,7 +395,7 @@ def test_a_signal_gives_the_best_answer_so_far(
         ) as process,
     ):
         assert process.stderr is not None
-        assert any(line.split()[1] == stage for line in process.stderr)
+        assert any(stage in line for line in process.stderr)
         sent = time.monotonic()
         process.send_signal(number)
         assert process.wait(60) == 0
@@ -420,7 +420,7 @@ def test_a_second_signal_ends_the_process(large: str) -> None:
 def test_a_gap_ends_the_solve_when_it_is_proven(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A solve that may end with a gap does so as soon as bounds show it, and says no more than they do."""
     cluster = tmp_path / "cluster.json"
-    cluster.write_text(out(capsys, "generate", "--nodes", "12", "--pods", "90"))
+    cluster.write_text(out(capsys, "generate", "--nodes", "24", "--pods", "200", "--seed", "1"))
     command = ["solve", str(cluster), "--deterministic", "-t", "1", "-q", "-o", "json"]
     whole, early = (json.loads(out(capsys, *command, *more)) for more in ([], ["--gap", "0.2"]))
     last = early["tiers"][-1]
