@@ -374,9 +374,8 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> str:
     [
         ("start", ("-t", "300")),
         ("annealing", ("-t", "60")),
-        # CP-SAT at work. Where work is counted, seconds of it are left then on any machine; so little that annealing
-        # leaves something to find.
-        ("large neighborhood search", ("-t", "0.3", "--deterministic")),
+        # After the bound, CP-SAT works on sub-problems; work is counted, so that some is left on any machine.
+        ("Lagrangian relaxation", ("-t", "0.5", "--deterministic")),
     ],
 )
 def test_a_signal_gives_the_best_answer_so_far(
