@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import stowplan
-from stowplan.optimizer.cpsat.task import Answer, Task
+from stowplan.optimizer.cpsat.task import Task, TaskResult
 from stowplan.optimizer.deadline import Deadline
 from tests.support.clusters import node, pod
 from tests.support.malformed import listed
@@ -113,7 +113,7 @@ class Counting(stowplan.SerialBackend):
         super().__init__(stowplan.Stop())
         self.asked = 0
 
-    def stream(self, tasks: Iterable[Task], deadline: Deadline | None = None) -> Iterator[Answer]:
+    def stream(self, tasks: Iterable[Task], deadline: Deadline | None = None) -> Iterator[TaskResult]:
         self.asked += 1
         return super().stream(tasks, deadline)
 

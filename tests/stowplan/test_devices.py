@@ -90,5 +90,5 @@ def test_a_cluster_that_asks_by_annotations_shows_what_of_its_gpus_is_taken(
     assert document["placements"]["stowplan"]["usage"][GPU_MILLI]["mean"] == 0.6
     assert run(("compare", str(dump), *QUICK)) == 0
     shown = capsys.readouterr().out
-    assert "alibabacloud.com/gpu-milli requested" in shown
+    assert "gpu-milli" in shown
     assert "60.0%" in shown

@@ -170,7 +170,7 @@ def test_a_solution_of_another_cluster_is_refused(
     ("options", "problem"),
     [
         (("--expires-in", "soon"), "--expires-in: 'soon' is not a duration"),
-        (("--expires-in", "0s"), "--expires-in: '0s' is not a length of time"),
+        (("--expires-in", "0s"), "--expires-in: '0s' is not a duration"),
         (("--max-per-owner", "110%"), "--max-per-owner: '110%' is neither a number"),
         (("--max-per-owner", "0"), "--max-per-owner: '0' is neither a number"),
     ],
@@ -210,7 +210,7 @@ def test_an_interrupt_yields_a_plan_of_the_best_so_far() -> None:
         env=os.environ,
     )
     assert started.stderr is not None
-    assert any(line.split()[1] == "search" for line in started.stderr)
+    assert any("annealing" in line for line in started.stderr)
     started.send_signal(signal.SIGINT)
     text, _ = started.communicate(timeout=60)
     assert started.returncode == 0

@@ -45,6 +45,6 @@ def test_from_snapshot_to_nothing_to_do(home: Path) -> None:
         assert {move["stage"] for move in json.loads(done.stdout)["moves"]} == {"landed"}
         assert shop.command("snapshot", "-o", "dump.json.gz").returncode == 0
         verified = shop.command("verify", "plan.json", "dump.json.gz")
-        assert "nothing is left to do" in verified.stdout, verified.stderr
+        assert "nothing is left" in verified.stdout, verified.stderr
         again = shop.command("plan", "dump.json.gz", *SEARCH, "-o", "json")
         assert json.loads(again.stdout)["waves"] == []

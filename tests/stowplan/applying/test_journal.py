@@ -89,7 +89,7 @@ def test_two_cannot_write_it(tmp_path: Path) -> None:
     path = tmp_path / "j"
     with ApplyJournal(path), pytest.raises(InputError, match="is in use: another apply is carrying out this plan"):
         ApplyJournal(path)
-    code = "from pathlib import Path\nfrom stowplan.applying.journal import Journal\nJournal(Path(sys.argv[1]))"
+    code = "from pathlib import Path\nfrom stowplan.applying.journal import ApplyJournal as J\nJ(Path(sys.argv[1]))"
     with ApplyJournal(path):
         done = subprocess.run(
             [sys.executable, "-c", f"import sys\n{code}", str(path)],
