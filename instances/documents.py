@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import sys
 import zlib
 from collections.abc import Iterator, Sequence
@@ -17,6 +18,9 @@ GZIP = b"\x1f\x8b"
 SUFFIXES = (".json", ".yaml", ".yml")
 TABLES = (".csv",)
 """Read from a directory that holds nothing else to read."""
+
+GATHERED = frozenset({"cluster-scoped-resources", "namespaces"})
+"""Folders of a must-gather."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +43,11 @@ class Document:
     def is_yaml(self) -> bool:
         """Whether the name says YAML."""
         return self.name.removesuffix(".gz").endswith((".yaml", ".yml"))
+
+    @property
+    def is_gathered(self) -> bool:
+        """Whether this is of a folder that ``oc adm must-gather`` wrote, which holds some objects twice."""
+        return not self.chosen and not GATHERED.isdisjoint(Path(self.name).parts[:-1])
 
     @property
     def is_met_table(self) -> bool:
@@ -69,12 +78,31 @@ def nothing_to_read(folder: str) -> InputError:
 
 
 def _walk(folder: Path) -> Iterator[Document]:
-    files = sorted(file for file in folder.rglob("*") if file.is_file() and not file.name.startswith("."))
+    files = sorted(_files(folder))
     found = _ending(files, SUFFIXES) or _ending(files, TABLES)
     if not found:
         raise nothing_to_read(str(folder))
     for file in found:
         yield Document(str(file), read_file(file), chosen=False)
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    """Yield the files below a folder, those behind symbolic links too; hidden ones are left out, and repetitions."""
+    entered = {folder.resolve()}
+    for name, folders, files in os.walk(folder, followlinks=True):
+        here = Path(name)
+        folders[:] = sorted(inner for inner in folders if not inner.startswith(".") and _is_new(here / inner, entered))
+        for file in sorted(files):
+            if not file.startswith(".") and (here / file).is_file() and _is_new(here / file, entered):
+                yield here / file
+
+
+def _is_new(path: Path, known: set[Path]) -> bool:
+    """Whether what a path leads to has not been met under another name; it has been then."""
+    real = path.resolve()
+    new = real not in known
+    known.add(real)
+    return new
 
 
 def _ending(files: Sequence[Path], suffixes: tuple[str, ...]) -> list[Path]:

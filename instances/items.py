@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -37,7 +38,8 @@ _array = msgspec.json.Decoder(list[msgspec.Raw])
 
 _LOG_START = re.compile(r"^==== START logs for container ", re.MULTILINE)
 _LOG_END = re.compile(r"^==== END logs for container .*$", re.MULTILINE)
-_OBJECT = re.compile(r"^\{", re.MULTILINE)
+_OBJECT = re.compile(r"^[ \t]*\{", re.MULTILINE)
+_NEXT = re.compile(r"\s*\{")
 _SURELY_OBJECT = re.compile(r'\{\s*(\n|"(kind|apiVersion)")')
 
 
@@ -102,31 +104,46 @@ def _split_stream(document: Document) -> Iterator[Item]:
     text = document.data.decode("utf-8", "replace")
     decoder = json.JSONDecoder()
     position = 0
-    while (start := _OBJECT.search(text, position)) is not None:
+    # What follows a document directly is the next one, on the same line too.
+    while (start := _NEXT.match(text, position) or _OBJECT.search(text, position)) is not None:
         log = _LOG_START.search(text, position, start.start())
         if log is not None:
             end = _LOG_END.search(text, log.end())
             position = end.end() if end else len(text)
             continue
+        first = start.end() - 1
         try:
-            _, position = decoder.raw_decode(text, start.start())
+            _, position = decoder.raw_decode(text, first)
         except json.JSONDecodeError as error:
-            if _SURELY_OBJECT.match(text, start.start()):
+            if _SURELY_OBJECT.match(text, first):
                 raise InputError(f"line {error.lineno}: is not JSON: {error.msg}", file=document.name) from None
             position = start.end()
             continue
-        raw = msgspec.Raw(text[start.start() : position].encode())
+        raw = msgspec.Raw(text[first:position].encode())
         yield from _split_json(raw, Document(document.name, b"", chosen=False))
 
 
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    """YAML as Kubernetes reads it: a timestamp is a string."""
+    """YAML as Kubernetes reads it: a timestamp is a string, and ``1e+09`` is a number, which JSON allows as well."""
 
 
 _Loader.yaml_implicit_resolvers = {
     first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
     for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
 }
+
+
+def _number(loader: Any, node: Any) -> int | float | str:
+    """Read a number with an exponent, as Go writes large ones; one too large for a float is a word, such as a hash."""
+    value = float(node.value)
+    if not math.isfinite(value):
+        return str(node.value)
+    return int(value) if value.is_integer() else value
+
+
+_EXPONENT = "tag:stowplan,exponent"
+_Loader.add_constructor(_EXPONENT, _number)
+_Loader.add_implicit_resolver(_EXPONENT, re.compile(r"[-+]?[0-9]+(?:\.[0-9]*)?[eE][-+]?[0-9]+$"), list("-+0123456789"))
 
 
 def _split_yaml(document: Document) -> Iterator[Item]:

@@ -9,12 +9,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO, TypeAlias
 
-from stowplan.instances.completeness import Listing, gaps, listing
+from stowplan.instances.completeness import Gap, Listing, gaps, listing
 from stowplan.instances.documents import Document, decoded, nothing_to_read, read_documents
 from stowplan.instances.manifests import read_snapshot
 from stowplan.instances.openb import is_openb, read_openb
 from stowplan.models.errors import InputError
 from stowplan.models.snapshot import Snapshot
+
+_SOME_NAMESPACES = Gap(
+    "a must-gather holds some namespaces only, as a rule those of the platform: pods are missing, so nobody knows what "
+    "is free on the nodes",
+    fatal=True,
+)
 
 Source: TypeAlias = str | os.PathLike[str] | IO[bytes] | IO[str]
 """A path, ``-`` for standard input, or an open file."""
@@ -48,19 +54,23 @@ def load(*sources: Source | Iterable[Source], skip_unknown_nodes: bool = False) 
             raise nothing_to_read(str(Path(first.name).parent))
         return read_openb(tables)
     listings: list[Listing] = []
+    gathered: list[bool] = []
     snapshot = read_snapshot(
-        _noting(itertools.chain([first], documents), listings), skip_unknown_nodes=skip_unknown_nodes
+        _noting(itertools.chain([first], documents), listings, gathered), skip_unknown_nodes=skip_unknown_nodes
     )
     found = gaps(snapshot, tuple(listings))
+    if any(gathered):
+        found = (_SOME_NAMESPACES, *found)
     fatal = tuple(gap.what for gap in found if gap.fatal)
     words = tuple(gap.what for gap in found)
     return replace(snapshot, notes=(*words, *snapshot.notes), gaps=words, fatal_gaps=fatal)
 
 
-def _noting(documents: Iterator[Document], listings: list[Listing]) -> Iterator[Document]:
-    """Pass documents on, and note what lists say of themselves."""
+def _noting(documents: Iterator[Document], listings: list[Listing], gathered: list[bool]) -> Iterator[Document]:
+    """Pass documents on, and note what lists say of themselves, and which are of a must-gather."""
     for document in documents:
         listings.append(listing(document))
+        gathered.append(document.is_gathered)
         yield document
 
 

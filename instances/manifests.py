@@ -36,6 +36,7 @@ from stowplan.models.kubernetes import (
 )
 from stowplan.models.snapshot import Snapshot
 from stowplan.models.validation import explain
+from stowplan.models.words import plural
 
 # Kinds are known by API group too: Longhorn has Nodes and Knative has Services of its own.
 CORE, APPS, STORAGE = ("",), ("apps", "extensions"), ("storage.k8s.io",)
@@ -74,7 +75,7 @@ def read_snapshot(documents: Iterator[Document], *, skip_unknown_nodes: bool = F
     with _no_collection(), interning():
         for document in documents:
             for item in split(document):
-                reader.add(item, document.name)
+                reader.add(item, document.name, gathered=document.is_gathered)
             del document
         return reader.snapshot(skip_unknown_nodes, check)
 
@@ -86,9 +87,18 @@ class _Reader:
         self.objects: dict[str, list[Any]] = {field: [] for _, field, _ in READ.values()}
         self.origin: dict[str, str] = {}
         self.skipped: Counter[str] = Counter()
+        self.again = 0
+        self.uids: dict[str, str] = {}
         self.parsers: dict[str, Callable[[Item], Any]] = {}
 
-    def add(self, item: Item, file: str) -> None:
+    def add(self, item: Item, file: str, *, gathered: bool = False) -> None:
+        """Parse an object and keep it.
+
+        Parameters
+        ----------
+        gathered
+            The file is of a must-gather: of an object that it holds twice, the list that is read first counts.
+        """
         groups, field, model = READ.get(item.kind, ((), "", None))
         if model is None or (item.group is not None and item.group not in groups):
             self.skipped[item.kind] += 1
@@ -98,6 +108,11 @@ class _Reader:
         except ValidationError as error:
             raise explain(error, item.kind, item.content).in_file(file) from None
         obj = f"{item.kind} {_key(parsed)}"
+        if gathered and obj in self.uids and self.uids[obj] == parsed.metadata.uid:
+            self.again += 1
+            return
+        if gathered and parsed.metadata.uid:
+            self.uids[obj] = parsed.metadata.uid
         if obj in self.origin:
             also = "" if self.origin[obj] == file else f", first in {self.origin[obj]}"
             raise InputError(f"appears twice{also}; names must be unique", file, obj, "metadata.name")
@@ -120,6 +135,10 @@ class _Reader:
         names = {node.name for node in self.objects["nodes"]}
         pods: list[Pod] = self.objects["pods"]
         notes = [] if pods else ["the snapshot holds no pod; dump pods too: kubectl get nodes,pods,… -A -o json"]
+        if self.again:
+            one = self.again == 1
+            told = f"{plural(self.again, 'object')} of the must-gather {'is in it' if one else 'are in it'} twice"
+            notes.append(f"{told}; what was read first counts")
         if skip_unknown_nodes:
             known = [pod for pod in pods if pod.finished or not pod.node_name or pod.node_name in names]
             if left_out := len(pods) - len(known):

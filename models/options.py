@@ -58,6 +58,9 @@ class Options:
         Processes that work on neighborhoods; as many as there are cores, but two, if not given.
     gap
         How far each tier's value may be above its bound, as a share of the value, for the solve to end.
+    kernels
+        Whether to use compiled kernels. Without them, annealing, column generation and the Lagrangian bound are left
+        out: nothing has to be compiled, and the constructive heuristics, CP-SAT and large neighborhood search answer.
     parameters
         Parameters of the algorithms, a `stowplan.optimizer.parameters.Parameters`; the defaults if not given.
 
@@ -102,6 +105,7 @@ class Options:
         Field(ge=0.0, le=0.99),
         Option("Stop when the relative optimality gap of every tier is at most this (0.01 = 1%).", SEARCH),
     ] = 0.0
+    kernels: bool = True
     parameters: object = None
 
     def __post_init__(self) -> None:

@@ -12,6 +12,10 @@ TRIVIAL = "trivial bound 0"
 """What proves a bound of 0: no cost is negative. As long as a bound is this one, nothing is known of the tier."""
 
 
+BOUNDING = "bounds"
+"""The stage of a solve that proves and does not search."""
+
+
 class Status(StrEnum):
     """How much is known about a value."""
 
@@ -114,3 +118,8 @@ class Outcome:
     def values(self) -> tuple[int, ...]:
         """Value of each tier."""
         return tuple(tier.value for tier in self.tiers)
+
+    @property
+    def searched(self) -> bool:
+        """Whether any engine has looked for a placement."""
+        return any(name != BOUNDING for name, _ in self.stages)

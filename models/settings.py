@@ -5,7 +5,8 @@ A setting is one field here. Its annotation says what values it takes, and how i
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Flag, auto
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_args
@@ -62,9 +63,33 @@ def concerns_scheduler(option: Option) -> bool:
     return not isinstance(option, ProblemOption) or Concerns.SCHEDULER in option.concerns
 
 
+_VERSION = re.compile(r"v?1\.(\d+)")
+
+
+def nearest_release(version: str, releases: Sequence[str] = RELEASES) -> str | None:
+    """Return the release that is nearest to a version of Kubernetes, the newer one of two; ``None`` if it is none.
+
+    Parameters
+    ----------
+    version
+        Such as ``1.30`` or ``v1.30.4+k3s1``.
+    releases
+        To choose from.
+    """
+    minor = _minor(version)
+    return None if minor is None else min(reversed(releases), key=lambda release: abs((_minor(release) or 0) - minor))
+
+
+def _minor(version: str) -> int | None:
+    found = _VERSION.match(version)
+    return int(found[1]) if found else None
+
+
 def _known(release: str) -> str:
     if release not in RELEASES:
-        raise ValueError(f"is {release!r}; must be one of {', '.join(RELEASES)}")
+        nearest = nearest_release(release)
+        advice = f"; {nearest} is nearest to {release}" if nearest else ""
+        raise ValueError(f"is {release!r}; must be {' or '.join(RELEASES)}{advice}")
     return release
 
 
@@ -82,7 +107,8 @@ class Settings(Arguments):
     objective
         Name of a preset, path of a file, or the objective itself.
     release
-        Which kube-scheduler.
+        Which kube-scheduler; by default the release that is nearest to the version of the nodes' kubelets, or the
+        latest one where nodes do not say theirs.
     scheduler
         Which profile of ``config``; by default the first.
     config
@@ -127,8 +153,12 @@ class Settings(Arguments):
         ),
     ] = "balance"
     release: Annotated[
-        Release, ProblemOption(f"kube-scheduler release: {' or '.join(RELEASES)}.", flags=("--profile",))
-    ] = LATEST
+        Release | None,
+        ProblemOption(
+            f"kube-scheduler release: {' or '.join(RELEASES)}. Default: the nearest to the nodes' kubelets.",
+            flags=("--profile",),
+        ),
+    ] = None
     scheduler: Annotated[str | None, ProblemOption("Profile of --config, by schedulerName. Default: the first.")] = None
     config: Annotated[
         str | None, ProblemOption("A KubeSchedulerConfiguration file.", show_default=False, of_solution=False)

@@ -236,6 +236,8 @@ class Participation(StrEnum):
 
 MIRROR = "kubernetes.io/config.mirror"
 SOURCE = "kubernetes.io/config.source"
+STATIC = "static pod"
+"""What `tied` says of a pod that a kubelet runs by itself; the scheduler is never asked about it."""
 
 
 def tied(pod: Pod) -> str | None:
@@ -245,9 +247,9 @@ def tied(pod: Pod) -> str | None:
     """
     controller = pod.metadata.controller
     if MIRROR in pod.metadata.annotations or pod.metadata.annotations.get(SOURCE, "api") != "api":
-        return "static pod"
+        return STATIC
     if pod.per_node and controller is not None:
-        return "static pod" if controller.kind == "Node" else controller.kind
+        return STATIC if controller.kind == "Node" else controller.kind
     if pod.terminating:
         return "terminating"
     return None

@@ -11,12 +11,12 @@ from itertools import takewhile
 from stowplan.models.errors import InputError, InternalError
 from stowplan.models.options import Options
 from stowplan.models.problem import MoveBudget, NodeCurve, Open, Placement, Problem, Unplaced, Violation
-from stowplan.models.result import Outcome
+from stowplan.models.result import BOUNDING, Outcome
 from stowplan.models.stop import Stop
 from stowplan.optimizer.annealing.anneal import anneal
 from stowplan.optimizer.annealing.schedule import Calibration
 from stowplan.optimizer.backend import Backend, ProcessBackend, SerialBackend
-from stowplan.optimizer.bounds import best_bound
+from stowplan.optimizer.bounds import BOUNDS, WITHOUT_KERNELS, best_bound
 from stowplan.optimizer.column_generation.engine import PatternEngine
 from stowplan.optimizer.constructive import warm_start
 from stowplan.optimizer.cpsat.solve import solve_tier
@@ -118,6 +118,8 @@ class _Portfolio:
             for tier in self.tiers:
                 if not run.has_bound(tier):
                     self._bound(tier)  # the dropped bound may have been for worse values of the earlier tiers
+        if not self.options.kernels and not run.closed:
+            run.note("annealing, column generation and the Lagrangian bound were left out: they need compiled kernels")
         if run.closed and any(value > bound for value, bound in zip(run.values, run.bounds, strict=True)):
             run.note(
                 f"ended before the time limit: every tier is within the gap of {self.options.gap:g} that was allowed"
@@ -165,7 +167,7 @@ class _Portfolio:
     def anneal(self, share: float, tiers: int | None = None) -> None:
         """Anneal the open tiers, or those of the first ``tiers``, from the incumbent."""
         run = self.run
-        if run.over or run.closed:
+        if run.over or run.closed or not self.options.kernels:
             return
         with run.stage("annealing", share) as deadline:
             # The incumbent of every round is offered as it is found, that of the last one too.
@@ -187,7 +189,8 @@ class _Portfolio:
         run = self.run
         tiers = [run.evaluator.problem.tiers[tier] for tier in self.tiers if run.is_open(tier)]
         terms = [weighted.term for tier in tiers for weighted in tier.terms]
-        if run.over or not any(isinstance(term, Open | Unplaced) for term in terms):
+        counts = any(isinstance(term, Open | Unplaced) for term in terms)
+        if run.over or not counts or not self.options.kernels:
             return None
         threads = 1 if self.options.deterministic else self._processes
         engine = PatternEngine(run.evaluator, threads, self.all_parameters.column_generation)
@@ -211,14 +214,14 @@ class _Portfolio:
 
     def _bound(self, tier: int) -> None:
         run, chosen = self.run, self.parameters
-        if run.is_open(tier) and not run.stop.is_set() and run.affords("bounds"):
+        if run.is_open(tier) and not run.stop.is_set() and run.affords(BOUNDING):
             # The first bound is computed in any case, so that there is one. Cut off, it is far from its final value.
             last = not any(run.is_open(later) for later in self.tiers[tier + 1 :])
             share = chosen.bound_share
             if last:
                 worth = chosen.bound_worth / max(run.left, chosen.bound_worth)
                 share = max(share, min(chosen.last_bound_share, worth))
-            with run.stage("bounds", share, tier) as deadline:
+            with run.stage(BOUNDING, share, tier) as deadline:
                 found = best_bound(
                     run.evaluator,
                     run.upper,
@@ -228,6 +231,7 @@ class _Portfolio:
                     deadline,
                     self.all_parameters.bounds,
                     self.all_parameters.cpsat,
+                    BOUNDS if self.options.kernels else WITHOUT_KERNELS,
                 )
             run.raise_bound(tier, *found)
 
@@ -285,6 +289,8 @@ class _Portfolio:
                 "annealing": self.anneal,
                 "large neighborhood search": lambda share: self._lns(backend, share),
             }
+            if not self.options.kernels:
+                del turns["annealing"]
             first = "large neighborhood search" if self.exact else "annealing"
             gains: dict[str, tuple[int, ...]] = {}
             failed = 0

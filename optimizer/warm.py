@@ -39,10 +39,15 @@ POLL = 0.1
 """Seconds between looks at whether to stop."""
 
 
-def warm_ahead(stop: Stop) -> Sequence[str]:
+def warm_ahead(stop: Stop, progress: Callable[[int], None] = lambda kept: None) -> Sequence[str]:
     """Compile what has not been compiled, in processes of their own: no solve pays for it with its time limit.
 
     If a stop comes first, what is under way is given up: a solve that begins with it set needs no kernel.
+
+    Parameters
+    ----------
+    progress
+        Called several times a second with the number of kernels that are kept by then.
 
     Returns
     -------
@@ -61,6 +66,7 @@ def warm_ahead(stop: Stop) -> Sequence[str]:
             if stop.is_set():
                 return ["compiling was stopped"]
             done, running = wait(running, POLL)
+            progress(kept.kernels)
             for future in done:
                 try:
                     problems += future.result()

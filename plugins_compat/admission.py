@@ -10,7 +10,7 @@ import numpy as np
 
 from stowplan.models.assignment import Assignment
 from stowplan.models.kubernetes import Pod
-from stowplan.models.snapshot import Snapshot
+from stowplan.models.snapshot import STATIC, Snapshot, tied
 from stowplan.plugins_compat.framework.cycle_state import CycleState
 from stowplan.plugins_compat.framework.framework import Framework
 from stowplan.plugins_compat.framework.profile import Profile
@@ -98,6 +98,8 @@ class AdmissionCheck:
 def rejections(framework: Framework, assignment: Assignment) -> list[Rejection]:
     """Take every pod off, offer it to its node again, and return those that the filters refuse.
 
+    Static pods are left out: the kubelet runs them without asking the scheduler.
+
     Pods of one signature on one node are judged once. Those that `surely_admitted` finds need no cycle of their own.
 
     Parameters
@@ -109,6 +111,8 @@ def rejections(framework: Framework, assignment: Assignment) -> list[Rejection]:
     on_node: dict[int, dict[int, Pod]] = defaultdict(dict)  # a pod by signature and node
     pods: list[tuple[Pod, int, int]] = []
     for pod, node in standing(state.snapshot, assignment):
+        if tied(pod) == STATIC:
+            continue
         signature = state.signatures.of(pod).index
         on_node[signature].setdefault(node, pod)
         pods.append((pod, signature, node))

@@ -12,11 +12,12 @@ from pydantic.alias_generators import to_camel
 
 from stowplan.models.errors import InputError
 from stowplan.models.problem import POINTS
+from stowplan.models.settings import nearest_release
 from stowplan.models.validation import refusal, without_nulls
 from stowplan.plugins_compat.extenders.config import ExtenderConfig
 from stowplan.plugins_compat.framework.plugin import Args, Plugin, implements
 from stowplan.plugins_compat.framework.profile import DEFAULT_SCHEDULER, Profile, Use
-from stowplan.plugins_compat.registry import registry
+from stowplan.plugins_compat.registry import broken_packages, registry
 from stowplan.plugins_compat.release import RELEASES, Release, TieBreak
 
 GROUP = "kubescheduler.config.k8s.io/"
@@ -177,6 +178,22 @@ def read_configuration(path: str) -> Any:
         raise InputError(f"is not YAML: {getattr(error, 'problem', error)}", file=path) from None
 
 
+def readers(path: str) -> tuple[str, ...]:
+    """Return the releases that read the version of a configuration file, in rising order; see `read_profiles`."""
+    content = read_configuration(path)
+    version = str(content.get("apiVersion", "")).removeprefix(GROUP) if isinstance(content, dict) else ""
+    return tuple(name for name, release in RELEASES.items() if version in release.config_versions)
+
+
+def led_by(content: Any, scheduler: str) -> Any:
+    """Return a parsed configuration with one profile first: a record of decisions is read by its first profile."""
+    profiles = content.get("profiles") if isinstance(content, dict) else None
+    if not isinstance(profiles, list):
+        return content
+    first = sorted(profiles, key=lambda profile: (profile or {}).get("schedulerName", DEFAULT_SCHEDULER) != scheduler)
+    return {**content, "profiles": first}
+
+
 def make_profiles(content: object, release: Release, tie_break: TieBreak | None = None) -> dict[str, Profile]:
     """Return the profiles of a parsed ``KubeSchedulerConfiguration`` by scheduler name; see `read_profiles`."""
     if not isinstance(content, dict) or content.get("kind") != "KubeSchedulerConfiguration":
@@ -305,8 +322,9 @@ def _known_names(entries: Iterable[PluginEntry], field: str) -> set[str]:
     known = registry()
     for entry in entries:
         if entry.name not in known and entry.name not in NOT_BUILT:
+            missing = "".join(f"; entry point {name}: {why}" for name, why in broken_packages().items())
             raise InputError(
-                f"plugin {entry.name!r} is unknown; must be one of {', '.join(sorted(known))}", field=field
+                f"plugin {entry.name!r} is unknown; must be one of {', '.join(sorted(known))}{missing}", field=field
             )
     return {entry.name for entry in entries if entry.name in known}
 
@@ -352,5 +370,7 @@ def choose_release(name: str) -> Release:
         If no such release is built in.
     """
     if name not in RELEASES:
-        raise InputError(f"is {name!r}; must be one of {', '.join(RELEASES)}", field="--profile")
+        nearest = nearest_release(name)
+        advice = f"; {nearest} is nearest to {name}" if nearest else ""
+        raise InputError(f"is {name!r}; must be {' or '.join(RELEASES)}{advice}", field="--profile")
     return RELEASES[name]

@@ -12,6 +12,7 @@ from stowplan.models.assignment import Assignment
 from stowplan.models.kubernetes import Pod
 from stowplan.plugins_compat.framework.cycle_state import CycleState
 from stowplan.plugins_compat.framework.framework import Framework
+from stowplan.plugins_compat.framework.status import ScoreError
 
 SAMPLE = 500
 """Pods that are scored; more are sampled, since each takes a whole scheduling cycle."""
@@ -77,5 +78,7 @@ def _score(framework: Framework, pod: Pod, node: int) -> dict[str, int] | None:
         if not len(at):
             return None
         return {plugin: int(values[at[0]]) for plugin, values in framework.run_scores(cycle, feasible).items()}
+    except ScoreError:
+        return None  # the scheduler would not schedule it either
     finally:
         framework.state.assume(cycle.signature, node)

@@ -39,6 +39,13 @@ class NodeCondition:
 
 
 @kube
+class NodeSystemInfo:
+    """The part of ``status.nodeInfo`` that is read: it tells which kube-scheduler fits the cluster."""
+
+    kubelet_version: Name = ""
+
+
+@kube
 class NodeStatus:
     """The part of a node's ``status`` that placement reads; amounts in nanos by resource name."""
 
@@ -48,6 +55,7 @@ class NodeStatus:
     images: Many[ContainerImage] = ()
     conditions: Many[NodeCondition] = ()
     declared_features: Names = ()
+    node_info: NodeSystemInfo | None = None
 
 
 @kube
@@ -72,6 +80,11 @@ class Node:
     def taints(self) -> tuple[Taint, ...]:
         """The node's taints."""
         return self.spec.taints if self.spec else ()
+
+    @property
+    def kubelet_version(self) -> str:
+        """Version of the node's kubelet, such as ``v1.31.4``; empty if the node does not say."""
+        return self.status.node_info.kubelet_version if self.status and self.status.node_info else ""
 
     @property
     def unschedulable(self) -> bool:

@@ -30,6 +30,9 @@ BOUNDS: tuple[Bound, ...] = (
 )
 """All bounds, in the order in which they are computed: cheap ones first. Add a bound here."""
 
+WITHOUT_KERNELS = tuple(bound for bound in BOUNDS if not isinstance(bound, LagrangianBound))
+"""Those that need no compiled kernels."""
+
 
 def best_bound(
     evaluator: Evaluator,

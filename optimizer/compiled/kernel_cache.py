@@ -61,6 +61,11 @@ class Folder:
         """Whether every kernel is there."""
         return (self.path / _COMPLETE).exists()
 
+    @property
+    def kernels(self) -> int:
+        """The number of kernels that are there, one for each combination of argument types."""
+        return sum(1 for _ in self.path.glob("*.nbc"))
+
 
 @cache
 def folder() -> Folder | None:

@@ -17,6 +17,8 @@ from stowplan.plans.sequencing.wave_state import NOWHERE, IndexedMove, WaveState
 MOST_TARGETS = 16
 """Targets of pods that are alike which a pod is offered in one wave."""
 
+INTERRUPTED = "interrupted before it was put in order"
+
 
 @dataclass(frozen=True, slots=True)
 class Variant:
@@ -73,15 +75,20 @@ class Construction:
         return len(self.stuck), len(self.waves), sum(map(len, self.waves))
 
     def run(self) -> Construction:
-        """Fill wave after wave, until nothing is left or nothing goes."""
+        """Fill wave after wave, until nothing is left, nothing goes, or a stop is asked for."""
         while self.left:
+            if self.problem.stopped():
+                self.stuck = [StuckMove(move.pod.key, INTERRUPTED) for move in self.left]
+                break
             wave = self._fill()
             if not wave:
                 parking = find_parking(self.problem, self.wave_state, self.allowances, self.left)
                 wave = self._park(parking)
-                if not wave:
+                if not wave and not self.problem.stopped():
                     self.stuck = list(parking.stuck)
                     break
+                if not wave:
+                    continue
             self.waves.append(wave)
             self.wave_state.end_wave()
             self.allowances.end_wave(move.pod for move in wave if move.target)
@@ -99,6 +106,8 @@ class Construction:
             alike[self.left[i].kind].append(i)
         self._closed.clear()
         for i in urgency.order:
+            if self.problem.stopped():
+                break
             move = self.left[i]
             lonely = move.pod.key in self.alone
             if lonely and wave:

@@ -77,6 +77,8 @@ class _Deadlock:
         self.graph: nx.DiGraph[int] = nx.DiGraph()
         self.graph.add_nodes_from(range(len(left)))
         for i in self._hopeful():
+            if problem.stopped():
+                break
             self.graph.add_edges_from((i, j) for j in self._blockers(i, left[i]))
 
     def solve(self) -> Parking:
@@ -97,7 +99,7 @@ class _Deadlock:
         return (move.source != NOWHERE and allowances.refusal(move.pod, move.source)) or ""
 
     def _refused(self, move: IndexedMove) -> str:
-        status, _ = self.wave_state.refusal(move)
+        status, _ = (None, False) if self.problem.stopped() else self.wave_state.refusal(move)
         if status is None:
             return ""
         target = self.wave_state.state.nodes[move.target].name if move.target != NOWHERE else "no node"
@@ -107,8 +109,12 @@ class _Deadlock:
         """Return the moves that could be made if all other pods that are to move were gone."""
         leaving = [i for i, move in enumerate(self.left) if move.source != NOWHERE]
         with self._gone(leaving):
-            alone = [self.wave_state.refusal(replace(move, source=NOWHERE))[0] is None for move in self.left]
-        return [i for i, goes in enumerate(alone) if goes and not self.barred[i]]
+            return [
+                i
+                for i, move in enumerate(self.left)
+                if not (self.barred[i] or self.problem.stopped())
+                and self.wave_state.refusal(replace(move, source=NOWHERE))[0] is None
+            ]
 
     def _blockers(self, i: int, move: IndexedMove) -> list[int]:
         """Return the moves that a move waits for: those whose pods, once they have left, let it through."""
@@ -116,7 +122,7 @@ class _Deadlock:
         here = [j for j in others if self.left[j].source == move.target]
         if here and self._goes_without(move, here):
             return here
-        single = [j for j in others[:MOST_TRIED] if self._goes_without(move, [j])]
+        single = [j for j in others[:MOST_TRIED] if not self.problem.stopped() and self._goes_without(move, [j])]
         return single or others
 
     def _goes_without(self, move: IndexedMove, gone: Iterable[int]) -> bool:
@@ -148,7 +154,7 @@ class _Deadlock:
 
         One whose leaving lets another move at once comes first; else one that does so together with others.
         """
-        open_to = [i for i in ring if self._may_park(i)]
+        open_to = [i for i in ring if self._may_park(i) and not self.problem.stopped()]
         helped = {i: [j for j in self.graph.predecessors(i) if self._goes_without(self.left[j], [i])] for i in open_to}
         for i in sorted(open_to, key=lambda i: (not helped[i], self._importance(i))):
             node = third_node(self.wave_state, self.left[i], self.left)

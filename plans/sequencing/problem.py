@@ -33,6 +33,8 @@ class SequencingProblem:
         Whether a pod may be moved a second time, over a third node, to break a cycle.
     price
         What it costs to move a pod; of a cycle the cheapest is parked, after those of lower priority.
+    stopped
+        Whether to end with the waves that are found by now; the other moves are then stuck.
     """
 
     snapshot: Snapshot
@@ -45,6 +47,7 @@ class SequencingProblem:
     alike: Callable[[Pod], Hashable] | None = None
     may_park: Callable[[Pod], bool] = lambda pod: True
     price: Callable[[Pod], float] = lambda pod: 1.0
+    stopped: Callable[[], bool] = lambda: False
 
 
 @dataclass(frozen=True, slots=True)

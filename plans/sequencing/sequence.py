@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Sequence
 
 from stowplan.plans.dry_run import DryRun
 from stowplan.plans.move import Move
-from stowplan.plans.sequencing.construction import Construction, Variant
+from stowplan.plans.sequencing.construction import INTERRUPTED, Construction, Variant
 from stowplan.plans.sequencing.lower_bound import least_waves
 from stowplan.plans.sequencing.problem import SequencingProblem, StuckMove, WaveSequence
 
@@ -15,6 +16,8 @@ ORDERS = 2
 """Random orders in which a finished sequence is played through; one, if there are many moves."""
 TRIES = 4
 """Shuffled tries, where the plain one leaves moves out."""
+DRY_RUN_SECONDS = 1.0
+"""Seconds in which the waves of an interrupted construction are played through; the rest is left out."""
 FEW = 400
 """Moves up to which further tries cost next to nothing."""
 
@@ -31,6 +34,8 @@ def sequence(problem: SequencingProblem, *, orders: int | None = None, seed: int
     alone: set[str] = set()
     while True:
         construction = _best(problem, moves, alone)
+        if problem.stopped():
+            return _interrupted(problem, construction, stuck, seed)
         if construction.stuck:
             stuck += construction.stuck
             left_out = {one.key for one in construction.stuck}
@@ -38,10 +43,33 @@ def sequence(problem: SequencingProblem, *, orders: int | None = None, seed: int
             continue
         turns = orders if orders is not None else ORDERS if len(moves) <= FEW else 1
         refused = _refused_in_random_orders(problem, construction.waves, turns, seed) - alone
+        if problem.stopped():
+            return _interrupted(problem, construction, stuck, seed)
         if not refused:
             least, because = least_waves(problem, _reached(construction.waves))
             return WaveSequence(construction.waves, stuck, least, because)
         alone |= refused
+
+
+def _interrupted(
+    problem: SequencingProblem, construction: Construction, stuck: Sequence[StuckMove], seed: int
+) -> WaveSequence:
+    """Return the first waves of an unfinished construction, as far as they stand a dry run and no pod stays parked."""
+    deadline = time.monotonic() + DRY_RUN_SECONDS
+    held = 0
+    run, rng = _dry_run(problem, construction.waves), random.Random(seed)
+    parked: set[str] = set()
+    for number, wave in enumerate(construction.waves, 1):
+        if time.monotonic() > deadline or run.carry_out(wave, rng):
+            break
+        parked = {move.pod.key for move in wave if move.parks} | parked - {move.pod.key for move in wave}
+        held = held if parked else number
+    waves = construction.waves[:held]
+    moved = {move.pod.key for wave in waves for move in wave}
+    known = {one.key for one in stuck}
+    left = [move.pod.key for move in problem.moves if move.pod.key not in moved | known]
+    kept = [*stuck, *(StuckMove(key, INTERRUPTED) for key in left)]
+    return WaveSequence(waves, kept, min(1, len(waves)), "interrupted")
 
 
 def _best(problem: SequencingProblem, moves: Sequence[Move], alone: set[str]) -> Construction:
@@ -53,10 +81,12 @@ def _best(problem: SequencingProblem, moves: Sequence[Move], alone: set[str]) ->
     best = tried(Variant())
     if best.stuck and len(moves) <= FEW:
         for seed in range(TRIES):
+            if problem.stopped():
+                break
             best = min(best, tried(Variant(seed=seed)), key=lambda construction: construction.cost)
             if not best.stuck:
                 break
-    if best.parked:
+    if best.parked and not problem.stopped():
         eager = tried(Variant(best.parked, best.variant.seed))
         best = min(best, eager, key=lambda construction: construction.cost)
     return best
@@ -68,17 +98,24 @@ def _refused_in_random_orders(
     refused: set[str] = set()
     for turn in range(orders):
         rng = random.Random(seed + turn)
-        run = DryRun(
-            problem.snapshot,
-            problem.profile,
-            start=problem.start,
-            signatures=problem.signatures,
-            budgets=problem.budgets,
-        )
-        run.expect(move.pod.key for wave in waves for move in wave if move.source)
+        run = _dry_run(problem, waves)
         for wave in waves:
+            if problem.stopped():
+                break
             refused |= {failure.key for failure in run.carry_out(wave, rng)}
     return refused
+
+
+def _dry_run(problem: SequencingProblem, waves: Sequence[Sequence[Move]]) -> DryRun:
+    run = DryRun(
+        problem.snapshot,
+        problem.profile,
+        start=problem.start,
+        signatures=problem.signatures,
+        budgets=problem.budgets,
+    )
+    run.expect(move.pod.key for wave in waves for move in wave if move.source)
+    return run
 
 
 def _reached(waves: Sequence[Sequence[Move]]) -> list[Move]:

@@ -22,6 +22,7 @@ from stowplan.plugins_compat.framework.profile import Profile
 from stowplan.plugins_compat.framework.signatures import Signatures
 from stowplan.plugins_compat.framework.state import ClusterState
 from stowplan.plugins_compat.framework.view import View
+from stowplan.plugins_compat.registry import broken_packages
 from stowplan.plugins_compat.requests import check_sums
 
 
@@ -213,6 +214,7 @@ def _unmodelled(framework: Framework, objective: Objective) -> list[str]:
             for plugin, _ in framework.scores
             if not implements(type(plugin), "terms")
         ]
+    silent += [f"entry point {name}: {why}; it takes no part" for name, why in broken_packages().items()]
     if framework.extenders.all:
         silent.append("extenders are asked when kube-scheduler is played through; they are not in the model")
     return silent

@@ -129,7 +129,7 @@ def _drain_and_admit_tiers(view: View, wanted: DrainAndAdmit, weights: Floats) -
     if wanted.drain:
         named = np.array([[node.name in wanted.drain for node in view.state.nodes]], dtype=np.int64)
         term = Prefer(Origin("drain"), np.zeros(len(view.signatures), dtype=np.int64), named)
-        yield Tier("pods left to drain", (Weighted(1, term),), 1, "pods")
+        yield Tier("movable pods left to drain", (Weighted(1, term),), 1, "pods")
     if wanted.admit:
         admitted = np.array([signature.pod.key in wanted.admit for signature in view.signatures], dtype=np.int64)
         yield Tier("pods not admitted", (Weighted(1, Unplaced(Origin("fit"), admitted)),), 1, "pods")

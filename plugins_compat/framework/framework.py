@@ -9,7 +9,6 @@ from contextlib import contextmanager
 import numpy as np
 
 from stowplan.models.arrays import Ints
-from stowplan.models.errors import InternalError
 from stowplan.models.kubernetes import Pod
 from stowplan.models.problem import POINTS
 from stowplan.plugins_compat.extenders.answers import ExtenderError
@@ -241,7 +240,11 @@ class Framework:
             except ScoreError as error:
                 raise ScoreError(f'running Score plugins: plugin "{plugin.name}" failed with: {error}') from None
             if normal.min(initial=0) < 0 or normal.max(initial=0) > POINTS:
-                raise InternalError(f"plugin {plugin.name} returned a score outside 0 to {POINTS}")
+                wrong = int(normal[(normal < 0) | (normal > POINTS)][0])
+                raise ScoreError(
+                    f'applying score defaultWeights on Score plugins: plugin "{plugin.name}" returns an invalid score '
+                    f"{wrong}, it should in the range of [0, {POINTS}] after normalizing"
+                )
             scores[plugin.name] = normal * weight
         return scores
 

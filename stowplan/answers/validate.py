@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from stowplan.instances.traces import TraceWriter, read_traces
 from stowplan.models.errors import InputError
@@ -16,7 +17,7 @@ from stowplan.plugins_compat.framework.profile import Profile
 from stowplan.plugins_compat.parity.differences import PREEMPTION, Difference, differences
 from stowplan.plugins_compat.parity.record import make_case
 from stowplan.plugins_compat.parity.replay import recorded_profile, replay
-from stowplan.plugins_compat.profiles import read_configuration
+from stowplan.plugins_compat.profiles import led_by, read_configuration
 
 
 @dataclass(slots=True)
@@ -86,6 +87,7 @@ def validate(
     files: Sequence[Path],
     *,
     profile: Profile | None = None,
+    config: dict[str, Any] | None = None,
     record: TraceWriter | None = None,
     keep: int = 20,
     stop: Stop | None = None,
@@ -97,6 +99,8 @@ def validate(
     ----------
     profile
         Decide with this profile instead of the one that was recorded.
+    config
+        The parsed configuration that ``profile`` was read from, if any: a record of our decisions carries it.
     record
         Also write what we decide.
     keep
@@ -116,7 +120,9 @@ def validate(
             if stop.is_set():
                 validation.complete = False
                 return validation
-            _run(trace, profile, record, validation, counts, keep)
+            _run(trace, profile, validation, counts, keep)
+            if record is not None:
+                _record(trace, profile, config, record)
         progress(counts)
     return validation
 
@@ -124,7 +130,6 @@ def validate(
 def _run(
     trace: Trace,
     profile: Profile | None,
-    record: TraceWriter | None,
     validation: Validation,
     counts: FileCounts,
     keep: int,
@@ -142,8 +147,13 @@ def _run(
                 validation.plugin(difference.plugin).different += 1
             if len(validation.findings) < keep:
                 validation.findings.append(Finding(trace.source, trace.case.id, recorded.pod, difference))
-    if record is not None:
-        record.write(used.release.name, trace.case, replay(trace.case, used))
+
+
+def _record(trace: Trace, profile: Profile | None, config: dict[str, Any] | None, record: TraceWriter) -> None:
+    """Write what we decide, with the configuration that we decide by: validated again, it comes out the same."""
+    used = profile or recorded_profile(trace)
+    case = trace.case if profile is None else replace(trace.case, config=config)
+    record.write(used.release.name, case, replay(case, used))
 
 
 def _count(recorded: Expectation, validation: Validation) -> None:
@@ -180,7 +190,7 @@ def record_simulation(
     """
     if compiled.snapshot.metrics is not None:
         raise InputError("decisions by measured load cannot be recorded", field="--record")
-    content = read_configuration(config) if config is not None else None
+    content = led_by(read_configuration(config), profile.scheduler_name) if config is not None else None
     case = make_case(Path(file).name, compiled.snapshot, profile, queue, standing_at, content)
     writer = TraceWriter(Path(file))
     writer.write(profile.release.name, case, replay(case, profile))

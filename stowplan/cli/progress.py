@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
+import numpy as np
 from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-from stowplan.models.problem import Tier
+from stowplan.models.options import Options
+from stowplan.models.problem import Problem, Tier
 from stowplan.models.stop import Stop
+from stowplan.models.words import plural
 from stowplan.optimizer.compiled import kernel_cache
+from stowplan.optimizer.domains import upper_bounds
 from stowplan.optimizer.run import Progress, Step, silent
 from stowplan.optimizer.warm import warm_ahead
 from stowplan.report.words import figure
@@ -20,11 +26,13 @@ from stowplan.report.words import figure
 A_SECOND = 4
 """How often the live table is drawn in a second."""
 
+TELL_EVERY = 10.0
+"""Seconds between lines about compiling."""
+
 
 @contextmanager
-def reported(tiers: Sequence[Tier], quiet: bool, stop: Stop) -> Iterator[Progress]:
-    """Yield a reporter for one solve, once all that it needs is compiled."""
-    compile_kernels(quiet, stop)
+def reported(tiers: Sequence[Tier], quiet: bool) -> Iterator[Progress]:
+    """Yield a reporter for one solve."""
     if quiet:
         yield silent
     elif sys.stderr.isatty():
@@ -35,18 +43,47 @@ def reported(tiers: Sequence[Tier], quiet: bool, stop: Stop) -> Iterator[Progres
         yield _Lines(tiers).report
 
 
+def ready(problem: Problem, options: Options, quiet: bool, stop: Stop) -> Options:
+    """Return options for a search that can begin at once.
+
+    Where kernels are not compiled yet, a problem that CP-SAT can hold is solved without them. For another one they are
+    compiled first, which is no part of the search. A deterministic answer does not depend on what was compiled before.
+    """
+    kept = kernel_cache.folder()
+    if kept is not None and kept.complete:
+        return options
+    if not options.deterministic and np.count_nonzero(upper_bounds(problem)) <= options.largest_model:
+        if not quiet:
+            _say(
+                "the search kernels are not compiled yet; this problem is small enough to be solved without them "
+                "(python -m stowplan.optimizer.warm compiles them)"
+            )
+        return replace(options, kernels=False)
+    compile_kernels(quiet, stop)
+    return options
+
+
 def compile_kernels(quiet: bool, stop: Stop) -> None:
-    """Compile the kernels, if it was not done before, and say so: it takes a few minutes."""
+    """Compile the kernels, if it was not done before, and say how far it is: it takes a few minutes."""
     kept = kernel_cache.folder()
     if kept is None and not quiet:
         _say(f"every run compiles the search kernels again: {kernel_cache.WHY_NOWHERE}")
     if kept is None or kept.complete:
         return
     if not quiet:
-        _say("compiling the search kernels, once; this takes a few minutes")
-    for problem in dict.fromkeys(warm_ahead(stop)):
+        _say("compiling the search kernels, once; this takes a few minutes and is not part of the time limit")
+    began = told = time.monotonic()
+
+    def tell(kernels: int) -> None:
+        nonlocal told
+        now = time.monotonic()
+        if not quiet and now - told >= TELL_EVERY:
+            told = now
+            _say(f"compiling the search kernels: {plural(kernels, 'kernel')} after {now - began:.0f} s")
+
+    for line in dict.fromkeys(warm_ahead(stop, tell)):
         if not quiet and not stop.is_set():
-            _say(problem)
+            _say(line)
 
 
 def _say(line: str) -> None:

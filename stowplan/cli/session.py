@@ -96,20 +96,22 @@ def found(
     search: Callable[..., T], snapshot: Snapshot, settings: Settings, options: Options, terms: Terms, quiet: bool
 ) -> T:
     """Run a search for plans, such as `stowplan.planning.plan.make_plan`, with progress and a stop signal."""
-    from stowplan.cli.progress import reported
+    from stowplan.cli.progress import ready, reported
     from stowplan.planning.plan import planning_problem
 
     compiled = planning_problem(snapshot, settings, terms)
-    with stoppable() as stop, reported(compiled.problem.tiers, quiet, stop) as progress:
-        return search(
-            snapshot=snapshot,
-            settings=settings,
-            options=options,
-            terms=terms,
-            compiled=compiled,
-            stop=stop,
-            progress=progress,
-        )
+    with stoppable() as stop:
+        prepared = ready(compiled.problem, options, quiet, stop)
+        with reported(compiled.problem.tiers, quiet) as progress:
+            return search(
+                snapshot=snapshot,
+                settings=settings,
+                options=prepared,
+                terms=terms,
+                compiled=compiled,
+                stop=stop,
+                progress=progress,
+            )
 
 
 def emit(

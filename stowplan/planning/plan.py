@@ -15,7 +15,7 @@ from stowplan.models.plan import Plan, PlanTier
 from stowplan.models.result import TRIVIAL, Status, TierOutcome, revalued
 from stowplan.models.settings import Executor, Settings
 from stowplan.models.snapshot import Snapshot, tied
-from stowplan.models.stop import Stop
+from stowplan.models.stop import Grace, Stop
 from stowplan.models.words import plural
 from stowplan.optimizer.backend import Backend
 from stowplan.optimizer.portfolio import Options
@@ -33,6 +33,8 @@ from stowplan.settings.terms import Terms
 
 LATER_SHARE = 1 / 3
 """Share of the time limit that a later round has."""
+SEQUENCING_SECONDS = 1.0
+"""Seconds after a stop in which moves are still put in order."""
 EXECUTOR: Executor = "eviction-api"
 """Who evicts where the settings name nobody."""
 
@@ -134,7 +136,7 @@ def make_plan(
     terms, stop, settings = terms or Terms(), stop or Stop(), _with_executor(settings)
     compiled = compiled or planning_problem(snapshot, settings, terms)
     solution = solve_snapshot(compiled, options, candidates=candidates, stop=stop, progress=progress, backend=backend)
-    planning = _Planning(solution.assessor, settings, terms)
+    planning = _Planning(solution.assessor, settings, terms, stop)
     planning.reach(compiled, solution.assignment)
     stays, wanted = dict(terms.frozen), dict.fromkeys(settings.admit)
     shorter = replace(options, time_limit=max(0.1, options.time_limit * LATER_SHARE))
@@ -189,8 +191,9 @@ def sequence_placement(
 class _Planning:
     """Placements that were to be reached, all measured by one problem, and the best of what they came to."""
 
-    def __init__(self, assessor: Assessor, settings: Settings, terms: Terms) -> None:
+    def __init__(self, assessor: Assessor, settings: Settings, terms: Terms, stop: Stop | None = None) -> None:
         self.assessor = assessor
+        self.stop = stop or Stop()
         self.compiled = compiled = assessor.compiled
         self.settings = settings
         self.terms = terms
@@ -242,6 +245,7 @@ class _Planning:
             signatures=compiled.signatures,
             alike=lambda pod: kinds[pod.key],
             price=move_weight if self.settings.move_costs else _equal,
+            stopped=Grace(self.stop, SEQUENCING_SECONDS),
         )
         return sequence(task)
 

@@ -40,8 +40,7 @@ def drain_headline(drained: Drained) -> str:
         return f"Drains {nodes} with {moves}." if drained.planned.plan.waves else f"Nothing to drain from {nodes}."
     pods = _pods_on(drained)
     if drained.proof:
-        have = "has" if len(drained.stays) == 1 else "have"
-        return f"Cannot drain {nodes}: {len(drained.stays)} of {pods} {have} nowhere to go (proven: {drained.proof})."
+        return f"Cannot drain {nodes}: {len(drained.stays)} of {pods} cannot leave (proven: {drained.proof})."
     return f"Does not drain {nodes}: {len(drained.stays)} of {pods} left after {moves}; not proven impossible."
 
 

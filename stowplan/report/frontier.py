@@ -71,16 +71,29 @@ def headline(frontier: Frontier) -> str:
     points = frontier.points
     if not points:
         return "Interrupted before anything was found."
+    last = points[-1]
+    if last.share is None:
+        return _nothing(frontier, last)
     cut = "" if frontier.complete else " Interrupted: higher limits are not known."
-    if points[-1].share is None:
-        return f"No move improves anything.{cut}"
+    whole = "improvement" if last.proven and frontier.complete else "improvement found"
     most = next(point for point in points if (point.share or 0) >= MOST)
-    if most.moves == points[-1].moves or most.share == 1:
-        return f"{plural(most.moves, 'move')} {_give(most.moves)} all of the improvement.{cut}"
+    if most.moves == last.moves or most.share == 1:
+        return f"{plural(most.moves, 'move')} {_give(most.moves)} all of the {whole}.{cut}"
     return (
-        f"{plural(most.moves, 'move')} {_give(most.moves)} {most.share:.0%} of the improvement; "
-        f"all {points[-1].moves:,} give 100%.{cut}"
+        f"{plural(most.moves, 'move')} {_give(most.moves)} {most.share:.0%} of the {whole}; "
+        f"all {last.moves:,} give 100%.{cut}"
     )
+
+
+def _nothing(frontier: Frontier, last: Point) -> str:
+    """Say that nothing better than today was found, and how far that goes."""
+    if frontier.complete:
+        proven = "No move improves anything."
+        return proven if last.proven else "No improvement found; it is not proven that there is none."
+    if not last.limit:
+        return "Interrupted before any move was tried: nothing is known about moves."
+    found = f"no improvement found with up to {plural(last.limit, 'move')}"
+    return f"Interrupted: {found}; higher limits are not known."
 
 
 def _give(number: int) -> str:

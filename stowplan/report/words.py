@@ -67,6 +67,9 @@ def headline(solution: Solution) -> str:
     """Say in one sentence what the best placement brings."""
     outcome = solution.outcome
     if not solution.moves:
+        if outcome.status is not Status.OPTIMAL and not outcome.searched:
+            cause = "interrupted" if outcome.interrupted else "the time limit was over"
+            return f"Not searched: {cause} before the search began. Whether today's placement is good is not known."
         unresolved = Unresolved(len(solution.evaluation.violations), len(solution.waiting))
         if unresolved:
             return f"{no_improvement(outcome.status)}: {unresolved_words(unresolved)}{_gap(outcome)}."

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import replace
 
 from stowplan.models.errors import InputError
 from stowplan.models.objective import Objective
-from stowplan.models.settings import Settings, SettingsDocument
+from stowplan.models.settings import Settings, SettingsDocument, nearest_release
 from stowplan.models.snapshot import Snapshot
 from stowplan.plans.cordons import cordon
 from stowplan.plans.movability.costs import has_costs, move_weight
@@ -14,7 +16,8 @@ from stowplan.plugins_compat.compiler.compile import Compiled, compile_problem
 from stowplan.plugins_compat.compiler.goals import DrainAndAdmit
 from stowplan.plugins_compat.framework.profile import DEFAULT_SCHEDULER, Profile
 from stowplan.plugins_compat.plugins.gpu_share import GpuShare
-from stowplan.plugins_compat.profiles import choose_release, default_profile, read_profiles
+from stowplan.plugins_compat.profiles import choose_release, default_profile, read_profiles, readers
+from stowplan.plugins_compat.release import RELEASES
 from stowplan.settings.devices import asks_for_devices, with_device_note
 from stowplan.settings.freeze import Stays, who_stays
 from stowplan.settings.metrics import with_metrics
@@ -42,7 +45,8 @@ def make_problem(snapshot: Snapshot, settings: Settings | None = None, frozen: S
     profile = make_profile(settings, snapshot)
     snapshot = with_device_note(with_metrics(snapshot, profile, settings.metrics), profile, settings.config)
     try:
-        return _compiled(snapshot, settings, objective, profile, stays)
+        compiled = _compiled(snapshot, settings, objective, profile, stays)
+        return replace(compiled, notes=(*_release_note(settings, snapshot), *compiled.notes))
     except InputError as error:
         named = error.obj == "objective" and isinstance(settings.objective, str)
         raise error.in_file(str(settings.objective)) if named else error from None
@@ -141,8 +145,39 @@ def require_config(made_with: SettingsDocument, config: str | None, file: str | 
         raise InputError(f"was made with {made_with.config}; give it with --config", file, None, "settings.config")
 
 
+def chosen_release(snapshot: Snapshot | None, config: str | None = None) -> tuple[str, str]:
+    """Return the release that decides where nobody names one, and why.
+
+    Parameters
+    ----------
+    config
+        Path of a configuration: only releases that read its version are considered.
+
+    Returns
+    -------
+    tuple of str
+        The release, and the version of the newest kubelet; empty if nodes do not say theirs.
+    """
+    versions = {node.kubelet_version for node in snapshot.nodes if node.kubelet_version} if snapshot else set()
+    suitable = tuple(RELEASES) if config is None else readers(config) or tuple(RELEASES)
+    newest = max(versions, key=_in_order, default="")
+    return nearest_release(newest, suitable) or suitable[-1], newest
+
+
+def _in_order(version: str) -> list[int]:
+    return [int(part) for part in re.findall(r"\d+", version)]
+
+
+def _release_note(settings: Settings, snapshot: Snapshot) -> Sequence[str]:
+    """Say which release was chosen for the nodes' kubelets, if nobody named one."""
+    release, kubelet = chosen_release(snapshot, settings.config)
+    if settings.release is not None or not kubelet:
+        return ()
+    return (f"decided as kube-scheduler {release}, the nearest to the nodes' kubelets ({kubelet}); --profile chooses",)
+
+
 def _named_profile(settings: Settings, snapshot: Snapshot | None) -> Profile:
-    release = choose_release(settings.release)
+    release = choose_release(settings.release or chosen_release(snapshot, settings.config)[0])
     if settings.config is None:
         if settings.scheduler not in (None, DEFAULT_SCHEDULER):
             raise InputError(f"{settings.scheduler!r} needs a --config with that profile", field="--scheduler")

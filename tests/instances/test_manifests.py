@@ -216,3 +216,54 @@ def test_equal_parts_are_one_object(tmp_path: Path) -> None:
     snapshot = load([write(tmp_path, "d.json", {"kind": "List", "items": [ITEMS[0], *pods]})])
     assert len({id(p.spec.containers) for p in snapshot.pods}) == 1
     assert len({id(p.metadata.labels) for p in snapshot.pods}) == 1
+
+
+@pytest.mark.parametrize("between", ["\n  ", "", " ", "\n\n\t"])
+def test_documents_may_be_indented_or_follow_on_one_line(tmp_path: Path, between: str) -> None:
+    assert names(load([write(tmp_path, "d.json", between.join(json.dumps(item) for item in ITEMS))])) == EXPECTED
+
+
+def test_yaml_numbers_with_an_exponent_are_numbers(tmp_path: Path) -> None:
+    """Go writes a large integer as ``1e+09``; a word that only looks like a number too large stays a word."""
+    text = yaml.safe_dump_all(ITEMS) + (
+        "---\nkind: PriorityClass\napiVersion: scheduling.k8s.io/v1\nmetadata: {name: high}\nvalue: 1e+09\n"
+        "---\nkind: Pod\napiVersion: v1\nmetadata: {name: c, labels: {pod-template-hash: 12e4567}}\n"
+        "spec: {priorityClassName: high, containers: [{name: m, resources: {requests: {memory: 1.5e+09}}}]}\n"
+    )
+    snapshot = load([write(tmp_path, "d.yaml", text)])
+    assert snapshot.pods[-1].priority == 1_000_000_000
+    assert snapshot.pods[-1].metadata.labels == {"pod-template-hash": "12e4567"}
+    assert snapshot.pods[-1].spec.containers[0].resources.requests["memory"] == 1_500_000_000 * 10**9
+
+
+def test_folders_behind_symbolic_links_are_read_once(tmp_path: Path) -> None:
+    write(tmp_path, "elsewhere/list.json", LIST)
+    folder = tmp_path / "dump"
+    folder.mkdir()
+    (folder / "cluster").symlink_to(tmp_path / "elsewhere")
+    (folder / "again").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "elsewhere" / "round").symlink_to(folder)
+    assert names(load([str(folder)])) == EXPECTED
+
+
+def gathered(folder: Path, **second: Any) -> str:
+    """Write a must-gather: the pod is in the list of its namespace, and in a file of its own."""
+    a = obj("Pod", {**pod("a", "n1"), "metadata": {"name": "a", "namespace": "default", "uid": "1-1"}})
+    write(folder, "cluster-scoped-resources/core/nodes/n1.yaml", yaml.safe_dump(ITEMS[0]))
+    pods = {"kind": "PodList", "apiVersion": "v1", "items": [a, ITEMS[2]]}
+    write(folder, "namespaces/default/core/pods.yaml", yaml.safe_dump(pods))
+    again = {**a, "metadata": {**a["metadata"], **second}}
+    write(folder, "namespaces/default/pods/a/a.yaml", yaml.safe_dump(again))
+    return str(folder)
+
+
+def test_a_must_gather_holds_pods_twice_and_not_all_of_them(tmp_path: Path) -> None:
+    snapshot = load([gathered(tmp_path)])
+    assert names(snapshot) == EXPECTED
+    assert "1 object of the must-gather is in it twice; what was read first counts" in snapshot.notes
+    assert any("must-gather holds some namespaces only" in gap for gap in snapshot.fatal_gaps)
+
+
+def test_two_pods_of_one_name_in_a_must_gather_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="appears twice"):
+        load([gathered(tmp_path, uid="2-2")])

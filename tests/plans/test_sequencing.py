@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from stowplan.models.kubernetes import Pod
 from stowplan.models.limits import LimitsDocument
 from stowplan.models.snapshot import Snapshot
 from stowplan.plans.budgets import Budgets
+from stowplan.plans.dry_run import DryRun
 from stowplan.plans.move import Move
 from stowplan.plans.sequencing import SequencingProblem, WaveSequence, sequence
 from stowplan.plugins_compat.profiles import default_profile
@@ -299,3 +301,40 @@ def test_pods_that_are_alike_exchange_targets_where_that_helps() -> None:
 def test_nothing_to_move_is_no_wave() -> None:
     found = ordered(swap())
     assert (list(found.waves), list(found.stuck), found.least_waves) == ([], [], 0)
+
+
+# -- a stop ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("looks", [0, 3, 10, 20, 40, 10_000])
+def test_a_stop_leaves_the_waves_that_hold(looks: int) -> None:
+    """However early the stop comes: what is in waves can be carried out, nobody stays parked, the rest is named."""
+    pods = [running(f"{app}-{i}", "n1", cpu="500m") for app in "ab" for i in range(4)]
+    pods += [running("x-1", "n2", cpu="3"), running("y-1", "n3", cpu="3")]
+    cluster = snapshot(nodes=[node(f"n{i}") for i in range(1, 6)], pods=pods)
+    targets = {"x-1": "n3", "y-1": "n2"} | {f"{app}-{i}": f"n{4 + i % 2}" for app in "ab" for i in range(4)}
+    by_name = {p.name: p for p in cluster.pods}
+    moves = [Move(by_name[name], by_name[name].node_name, target) for name, target in targets.items()]
+    seen = 0
+
+    def stopped() -> bool:
+        nonlocal seen
+        seen += 1
+        return seen > looks
+
+    limits = LimitsDocument(per_owner=1)
+    budgets = Budgets(cluster)
+    problem = SequencingProblem(cluster, PROFILE, cluster.assignment, moves, budgets, limits, stopped=stopped)
+    found = sequence(problem)
+    run = DryRun(cluster, PROFILE, budgets=budgets)
+    for wave in found.waves:
+        assert run.carry_out(wave, random.Random(1)) == []
+    ended = {p.name: run.node_of[p.key] for p in cluster.pods}
+    moved = {step.pod.name for wave in found.waves for step in wave}
+    assert {name: ended[name] for name in moved} == {name: targets[name] for name in moved}
+    assert {one.key for one in found.stuck} == {by_name[name].key for name in targets if name not in moved}
+    if looks == 0:
+        assert not found.waves
+        assert {one.reason for one in found.stuck} == {"interrupted before it was put in order"}
+    if looks == 10_000:
+        assert not found.stuck

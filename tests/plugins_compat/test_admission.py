@@ -214,3 +214,15 @@ def test_answers_of_pre_filter_are_heeded() -> None:
     refused = rejections(framework, cluster.assignment)
     assert [r.pod.name for r in refused] == ["narrow-2", "reject-1", "reject-2", "filter-1", "filter-2"]
     assert told(refused) == told(by_whole_cycles(framework, cluster.assignment))
+
+
+def test_static_pods_are_never_refused() -> None:
+    """Kubeadm's tolerate no NoSchedule taint, and run all the same: the kubelet asks no scheduler."""
+    taint = {"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"}
+    mirror = {"kubernetes.io/config.mirror": "0"}
+    cluster = snapshot(
+        nodes=[node("n1", taints=[taint])],
+        pods=[pod("kube-apiserver-n1", "n1", annotations=mirror), pod("web", "n1")],
+    )
+    framework = populated(cluster, default_profile(K36), cluster.assignment)
+    assert [r.pod.name for r in rejections(framework, cluster.assignment)] == ["web"]

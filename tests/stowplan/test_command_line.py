@@ -469,3 +469,21 @@ def test_the_python_interface_names_what_it_has() -> None:
     assert set(stowplan.__all__) <= set(dir(stowplan))
     with pytest.raises(AttributeError):
         _ = stowplan.nothing_of_the_kind
+
+
+@pytest.mark.parametrize("module", ["typer", "stowplan.models.errors", "stowplan.instances.load", "numpy"])
+def test_ctrl_c_while_modules_are_imported_is_one_line(module: str, dump: str) -> None:
+    code = (
+        "import sys\n"
+        "class Interrupting:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        f"        if name == {module!r}:\n"
+        "            raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Interrupting())\n"
+        "from stowplan.cli import main\n"
+        f"sys.argv = ['stowplan', 'solve', {dump!r}]\n"
+        "main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 130
+    assert done.stderr.strip() == "stowplan: interrupted"

@@ -54,7 +54,7 @@ def test_everything_leaves_and_nobody_else_moves() -> None:
     assert moved(answer) == {"web-a", "web-b"}
     assert all(move.target in {"n2", "n3"} for move in answer.planned.plan.moves)
     assert answer.planned.plan.cordon == ("n1",)
-    assert [tier.name for tier in answer.planned.plan.tiers][:2] == ["pods left to drain", "moves needed"]
+    assert [tier.name for tier in answer.planned.plan.tiers][:2] == ["movable pods left to drain", "moves needed"]
 
 
 def test_others_move_only_to_make_room() -> None:
@@ -297,7 +297,7 @@ def out(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> s
 def test_drain_command(dump: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert out(capsys, "drain", "n1", "--from", dump).startswith("Drains n1 with 1 move.")
     text = out(capsys, "drain", "n2", "--from", dump, code=3)
-    assert text.startswith("Cannot drain n2: 1 of 2 pods has nowhere to go (proven: 1 pod cannot be moved).")
+    assert text.startswith("Cannot drain n2: 1 of 2 pods cannot leave (proven: 1 pod cannot be moved).")
     assert "  default/bare on n2: no controller" in text.splitlines()
     document = json.loads(out(capsys, "drain", "n2", "--from", dump, "-o", "json", code=3))
     assert (document["kind"], document["possible"]) == ("Drain", False)
@@ -365,3 +365,16 @@ def test_files_of_pods_are_all_fitted_in(tmp_path: Path, capsys: pytest.CaptureF
     said = capsys.readouterr()
     assert not said.out
     assert "one-x" in said.err
+
+
+def test_a_drain_that_pods_forbid_does_not_say_that_nothing_is_left(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The tier counts pods that may move, and is called so: 0 of those are left while a bare pod stays."""
+    path = tmp_path / "dump.json"
+    pods = [owned("web-a", "n1"), pod("bare", "n1", cpu="500m")]
+    path.write_text(json.dumps(listed(node("n1"), node("n2"), *pods)))
+    lines = out(capsys, "drain", "n1", "--from", str(path), code=3).splitlines()
+    assert lines[0] == "Cannot drain n1: 1 of 2 pods cannot leave (proven: 1 pod cannot be moved)."
+    plan = next(line for line in lines if line.startswith("Plan: "))
+    assert "movable pods left to drain 1 → 0" in plan

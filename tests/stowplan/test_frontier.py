@@ -9,6 +9,7 @@ import json
 import random
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -96,7 +97,21 @@ def test_a_stop_leaves_what_is_known() -> None:
     found = climb(problem(crowd()), Options(time_limit=3, deterministic=True), stop=stop, tell=lambda point: stop.set())
     assert len(found.points) == 1
     assert not found.complete
-    assert "Interrupted" in headline(found)
+    assert headline(found) == "Interrupted before any move was tried: nothing is known about moves."
+
+
+def test_what_was_not_searched_is_not_called_useless() -> None:
+    """Interrupted after two moves that bring nothing, or with a search that proves nothing: more moves may help."""
+    cluster = snapshot(
+        nodes=[node("n1"), node("n2")], pods=[owned("a-x", "n1"), owned("b-x", "n2"), owned("c-x", "n1")]
+    )
+    found = climbed(cluster, limits=[0, 1])
+    cut = replace(found, points=[replace(point, share=None) for point in found.points[:2]], complete=False)
+    assert headline(cut) == "Interrupted: no improvement found with up to 1 move; higher limits are not known."
+    last = found.points[-1]
+    opened = [replace(tier, bound=0, value=tier.value + 1) for tier in last.tiers]
+    unproven = replace(found, points=[replace(last, share=None, tiers=opened)])
+    assert headline(unproven) == "No improvement found; it is not proven that there is none."
 
 
 def test_bars_are_as_long_as_shares() -> None:

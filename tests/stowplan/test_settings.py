@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import pickle
+import re
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -22,6 +23,7 @@ from stowplan.models.limits import LimitsDocument
 from stowplan.models.objective import PRESETS, Preemption
 from stowplan.models.options import Options, read_memory
 from stowplan.models.settings import EXECUTORS, RELEASES, Concerns, Settings, SettingsDocument, options_of
+from stowplan.models.snapshot import Snapshot
 from stowplan.planning.plan import planning_problem
 from stowplan.plugins_compat import release as built_in
 from stowplan.settings.durations import LONGEST, read_duration, write_duration
@@ -52,7 +54,7 @@ CLUSTER = snapshot(
         ({"executor": "kubectl"}, ["--executor", "kubectl"], "is not one of"),
         ({"max_moves": -1}, ["--max-moves", "-1"], "greater than or equal to 0"),
         ({"max_moves": "many"}, ["--max-moves", "many"], "valid integer"),
-        ({"release": "1.30"}, ["--profile", "1.30"], "is '1.30'; must be one of 1.24, 1.36"),
+        ({"release": "1.30"}, ["--profile", "1.30"], "is '1.30'; must be 1.24 or 1.36; 1.36 is nearest to 1.30"),
     ],
 )
 def test_wrong_settings_get_one_line(
@@ -304,3 +306,54 @@ def test_settings_are_short_to_read() -> None:
     assert repr(Settings(objective=PRESETS["pack"], max_moves=3)) == "Settings(objective='pack', max_moves=3)"
     assert "<td>&lt;b&gt;</td>" in Settings(config="<b>")._repr_html_()
     assert Terms(limits=LimitsDocument()).limits.per_owner is None
+
+
+# -- the release that fits the nodes --------------------------------------------------------------------------
+
+
+def of_version(*versions: str) -> Snapshot:
+    made = [node(f"n{i}") for i, _ in enumerate(versions)]
+    for one, version in zip(made, versions, strict=True):
+        one["status"]["nodeInfo"] = {"kubeletVersion": version}
+    return snapshot(nodes=made, pods=[pod("a", "n0")])
+
+
+@pytest.mark.parametrize(
+    ("versions", "release"),
+    [
+        (("v1.21.1+38b3ecc", "v1.22.3"), "1.24"),
+        (("v1.9.8",), "1.24"),
+        (("v1.29.9", "v1.9.8"), "1.24"),
+        (("v1.30.4-gke.1",), "1.36"),
+        (("v1.9.8", "v1.35.0"), "1.36"),
+        (("v1.40.0",), "1.36"),
+        (("unknown",), "1.36"),
+    ],
+)
+def test_the_release_nearest_to_the_newest_kubelet_decides(versions: tuple[str, ...], release: str) -> None:
+    cluster = of_version(*versions)
+    compiled = make_problem(cluster, Settings())
+    assert compiled.profile.release.name == release
+    assert settings_document(compiled, Settings()).release == release
+    newest = max(versions, key=lambda version: [int(part) for part in re.findall(r"\d+", version)])
+    said = f"decided as kube-scheduler {release}, the nearest to the nodes' kubelets ({newest}); --profile chooses"
+    assert said in compiled.notes
+    for named in RELEASES:
+        chosen = make_problem(cluster, Settings(release=named))
+        assert chosen.profile.release.name == named
+        assert not any("kubelets" in note for note in chosen.notes)
+
+
+def test_nodes_that_do_not_say_their_version_get_the_latest_release() -> None:
+    compiled = make_problem(CLUSTER, Settings())
+    assert compiled.profile.release.name == RELEASES[-1]
+    assert not any("kubelets" in note for note in compiled.notes)
+
+
+def test_a_configuration_is_read_by_a_release_that_knows_its_version(tmp_path: Path) -> None:
+    config = tmp_path / "config.yaml"
+    for version, release in (("v1", "1.36"), ("v1beta3", "1.24")):
+        config.write_text(f"apiVersion: kubescheduler.config.k8s.io/{version}\nkind: KubeSchedulerConfiguration\n")
+        for kubelet in ("v1.22.0", "v1.36.0"):
+            profile = make_profile(Settings(config=str(config)), of_version(kubelet))
+            assert profile.release.name == release

@@ -173,3 +173,24 @@ def test_a_pod_that_is_taken_to_its_nominated_node_unscored_is_recorded_and_vali
     (expect,) = lines(recorded)[0]["expect"]
     assert expect["chosen"] == "n1"
     assert "scores" not in expect
+
+
+@pytest.mark.parametrize("scheduler", [(), ("--scheduler", "second")])
+def test_a_record_carries_the_configuration_that_decided(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], scheduler: tuple[str, ...]
+) -> None:
+    """Recorded by one configuration, decided by another, recorded again: the second record stands by itself."""
+    config = tmp_path / "config.yaml"
+    args = "{scoringStrategy: {type: MostAllocated, resources: [{name: cpu, weight: 1}]}}"
+    fit = f"pluginConfig: [{{name: NodeResourcesFit, args: {args}}}]"
+    unscored = "plugins: {score: {disabled: [{name: '*'}]}}"
+    config.write_text(
+        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+        f"profiles: [{{{fit}}}, {{schedulerName: second, {unscored}}}]\n"
+    )
+    target, other = str(tmp_path / "own.jsonl"), str(tmp_path / "other.jsonl")
+    assert run(["simulate", dump(tmp_path), "--record", target, "-o", "csv"]) == 0
+    capsys.readouterr()
+    validation(capsys, target, "--config", str(config), *scheduler, "--record", other, code=1)
+    assert validation(capsys, other, code=0)["holds"]
+    assert ("scores" in lines(Path(other))[0]["expect"][0]) is not bool(scheduler)

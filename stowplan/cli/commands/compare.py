@@ -39,7 +39,7 @@ def compare(
 def compared(snapshot: Snapshot, settings: Settings, options: Options, output: Format, quiet: bool) -> bool:
     """Print a comparison; return whether its answer differs from today."""
     from stowplan.answers.compare import compare
-    from stowplan.cli.progress import reported
+    from stowplan.cli.progress import ready, reported
     from stowplan.cli.session import emit, stoppable, warn_of_idle_freezes
     from stowplan.documents.comparison import comparison_document
     from stowplan.report.rows import comparison_rows
@@ -48,8 +48,10 @@ def compared(snapshot: Snapshot, settings: Settings, options: Options, output: F
 
     warn_of_idle_freezes(settings.freeze, snapshot)
     compiled = make_problem(snapshot, settings)
-    with stoppable() as stop, reported(compiled.problem.tiers, quiet, stop) as progress:
-        comparison = compare(compiled, options, stop=stop, progress=progress)
+    with stoppable() as stop:
+        options = ready(compiled.problem, options, quiet, stop)
+        with reported(compiled.problem.tiers, quiet) as progress:
+            comparison = compare(compiled, options, stop=stop, progress=progress)
     emit(
         output,
         lambda console: show_comparison(console, comparison, wide=output is Format.WIDE),

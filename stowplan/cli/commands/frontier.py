@@ -45,7 +45,7 @@ def frontier(
 ) -> None:
     """Find the best placement for 0, 1, 2, 5, 10, … moves, and for any number of moves."""
     from stowplan.answers.frontier import Point, climb
-    from stowplan.cli.progress import compile_kernels
+    from stowplan.cli.progress import ready
     from stowplan.cli.session import emit, load_snapshot, stoppable, warn_of_idle_freezes
     from stowplan.documents.frontier import frontier_document
     from stowplan.report.frontier import draw, frontier_rows, point_line, show_frontier
@@ -60,7 +60,7 @@ def frontier(
             print(f"stowplan: {point_line(point)}", file=sys.stderr, flush=True)
 
     with stoppable("with the points found so far") as stop:
-        compile_kernels(quiet, stop)
+        options = ready(compiled.problem, options, quiet, stop)
         found = climb(compiled, options, limits=limits, stop=stop, tell=tell)
     if drawing is not None:
         draw(found, drawing)

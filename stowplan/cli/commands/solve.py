@@ -27,7 +27,7 @@ def solve(
 ) -> None:
     """Find the best placement, with a proof or a gap; verify reads its -o json."""
     from stowplan.answers.solve import solve_snapshot
-    from stowplan.cli.progress import reported
+    from stowplan.cli.progress import ready, reported
     from stowplan.cli.session import emit, load_snapshot, stoppable, warn_of_idle_freezes
     from stowplan.documents.solution import solution_document
     from stowplan.report.rows import solution_rows
@@ -37,8 +37,10 @@ def solve(
     snapshot = load_snapshot(paths, skip_unknown_nodes)
     warn_of_idle_freezes(settings.freeze, snapshot)
     compiled = make_problem(snapshot, settings)
-    with stoppable() as stop, reported(compiled.problem.tiers, quiet, stop) as progress:
-        solution = solve_snapshot(compiled, options, stop=stop, progress=progress)
+    with stoppable() as stop:
+        options = ready(compiled.problem, options, quiet, stop)
+        with reported(compiled.problem.tiers, quiet) as progress:
+            solution = solve_snapshot(compiled, options, stop=stop, progress=progress)
     emit(
         output,
         lambda console: show_solution(console, solution, wide=output is Format.WIDE),

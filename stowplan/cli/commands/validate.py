@@ -51,6 +51,7 @@ def validate(
     from stowplan.documents.validation import validation_document
     from stowplan.instances.traces import TraceWriter, trace_files
     from stowplan.models.errors import InputError
+    from stowplan.plugins_compat.profiles import led_by, read_configuration
     from stowplan.report.rows import validation_rows
     from stowplan.report.text import show_validation
 
@@ -60,9 +61,12 @@ def validate(
 
     files = trace_files(traces)
     profile = _other_profile(release, config, settings.scheduler)
+    content = led_by(read_configuration(config), profile.scheduler_name) if config and profile else None
     writer = TraceWriter(Path(record)) if record is not None else None
     with stoppable("with what was compared so far") as stop:
-        validation = validate(files, profile=profile, record=writer, keep=show, stop=stop, progress=tell)
+        validation = validate(
+            files, profile=profile, config=content, record=writer, keep=show, stop=stop, progress=tell
+        )
     if writer is not None and validation.complete:
         writer.close()
     if not validation.pods:
