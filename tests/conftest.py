@@ -1,4 +1,4 @@
-"""Where tests find data that the project does not ship."""
+"""Where tests find data that the project does not ship, and how random cases are drawn."""
 
 from __future__ import annotations
 
@@ -7,8 +7,15 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from tests.docs.blocks import summary
+
+# The same cases at every run; how long one takes depends on what else the machine does.
+settings.register_profile("same", derandomize=True, deadline=None, database=None)
+# Other ones at each run, of which those that failed are tried first the next time: --hypothesis-profile=new.
+settings.register_profile("new", deadline=None)
+settings.load_profile("new" if "STOWPLAN_SEEDS" in os.environ else "same")
 
 
 @pytest.fixture(scope="session")

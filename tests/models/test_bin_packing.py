@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import random
-
-import pytest
+from hypothesis import assume
+from hypothesis import strategies as st
 
 from stowplan.models.bin_packing import dual_weights, fewest_bins, pack
+from tests.support.cases import cases, count
+from tests.support.choices import Choices, drawn
 
 
 def enumerated(parts: tuple[int, ...], size: int) -> int:
@@ -24,19 +25,30 @@ def enumerated(parts: tuple[int, ...], size: int) -> int:
     return fewest(0, ())
 
 
-def random_parts(rng: random.Random, most: int, size: int) -> tuple[int, ...]:
-    kinds = [rng.randint(1, size) for _ in range(rng.randint(1, 5))]
-    loose = rng.random() < 0.5
-    parts = [rng.randint(1, size) if loose else rng.choice(kinds) for _ in range(rng.randint(0, most))]
+def random_parts(choices: Choices, most: int, size: int) -> tuple[int, ...]:
+    """Return up to so many parts in decreasing order, of a few kinds or of any."""
+    kinds = [choices.integer(1, size) for _ in range(choices.integer(1, 5))]
+    loose = choices.chance(0.5)
+    parts = [choices.integer(1, size) if loose else choices.one(kinds) for _ in range(choices.integer(0, most))]
     return tuple(sorted(parts, reverse=True))
 
 
-@pytest.mark.parametrize("seed", range(300))
-def test_as_few_as_enumeration_finds(seed: int) -> None:
-    rng = random.Random(seed)
-    size = rng.choice([5, 10, 20])
-    parts = random_parts(rng, 7, size)
-    assert pack(parts, size)[0] == enumerated(parts, size)
+def parts_of(*sizes: int, most: int) -> st.SearchStrategy[tuple[int, tuple[int, ...]]]:
+    """Return the strategy of devices of one of these sizes, and of parts for them."""
+
+    def made(choices: Choices) -> tuple[int, tuple[int, ...]]:
+        size = choices.one(sizes)
+        return size, random_parts(choices, most, size)
+
+    return drawn(made)
+
+
+@cases(300, at_least={"several devices": 80}, packing=parts_of(5, 10, 20, most=7))
+def test_as_few_devices_as_enumeration_finds(packing: tuple[int, tuple[int, ...]]) -> None:
+    size, parts = packing
+    bins = pack(parts, size)[0]
+    assert bins == enumerated(parts, size)
+    count("several devices", bins > 1)
 
 
 def test_where_first_fit_is_wasteful() -> None:
@@ -47,25 +59,26 @@ def test_where_first_fit_is_wasteful() -> None:
     assert pack((), 10) == (0, ())
 
 
-@pytest.mark.parametrize("seed", range(100))
-def test_the_packing_is_one(seed: int) -> None:
-    rng = random.Random(seed)
-    parts = random_parts(rng, 60, 1000)
-    bins, where = pack(parts, 1000)
+@cases(100, at_least={"several devices": 40}, packing=parts_of(1000, most=60))
+def test_no_device_of_a_packing_is_overfull_or_empty(packing: tuple[int, tuple[int, ...]]) -> None:
+    size, parts = packing
+    bins, where = pack(parts, size)
     load = [0] * bins
     for part, k in zip(parts, where, strict=True):
         load[k] += part
-    assert all(0 < used <= 1000 for used in load)
-    assert bins >= -(-sum(parts) // 1000)
+    assert all(0 < used <= size for used in load)
+    assert bins >= -(-sum(parts) // size)
+    count("several devices", bins > 1)
 
 
-@pytest.mark.parametrize("seed", range(200))
-def test_weights_of_parts_on_a_device_stay_within_the_limit(seed: int) -> None:
-    rng = random.Random(seed)
-    size = rng.choice([4, 6, 10, 12, 60, 100])
-    parts = tuple(sorted({rng.randint(1, size) for _ in range(rng.randint(1, 6))}))
-    first, *_ = found = dual_weights(parts, size)
+@cases(200, at_least={"weights beside the sizes": 60}, packing=parts_of(4, 6, 10, 12, 60, 100, most=6))
+def test_weights_of_parts_on_a_device_stay_within_the_limit(packing: tuple[int, tuple[int, ...]]) -> None:
+    size, given = packing
+    assume(given)
+    parts = tuple(sorted(set(given)))
+    first, *others = found = dual_weights(parts, size)
     assert first == (size, parts)
+    count("weights beside the sizes", len(others) > 0)
     for limit, weights in found:
         most = [0] * (size + 1)  # the greatest weight that goes into so much room
         for room in range(size + 1):
@@ -95,10 +108,10 @@ def test_a_search_that_gives_up_answers_with_first_fit_decreasing_and_says_so() 
     assert where[0] == 0  # proven by the sum
 
 
-@pytest.mark.parametrize("seed", range(100))
-def test_more_than_at_most_is_said_as_soon_as_it_is_known(seed: int) -> None:
-    rng = random.Random(seed)
-    parts = random_parts(rng, 30, 100)
-    bins = pack(parts, 100)[0]
+@cases(100, at_least={"several devices": 40}, packing=parts_of(100, most=30))
+def test_more_than_at_most_is_said_as_soon_as_it_is_known(packing: tuple[int, tuple[int, ...]]) -> None:
+    size, parts = packing
+    bins = pack(parts, size)[0]
     for at_most in range(bins + 2):
-        assert fewest_bins(parts, len(parts), 100, at_most, [0] * len(parts)) == min(bins, at_most + 1)
+        assert fewest_bins(parts, len(parts), size, at_most, [0] * len(parts)) == min(bins, at_most + 1)
+    count("several devices", bins > 1)

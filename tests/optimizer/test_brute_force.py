@@ -1,66 +1,60 @@
 """CP-SAT, the portfolio and brute force agree, tier by tier, on random tiny clusters that mix every kind of rule,
 and on random problems of the kinds that clusters do not compile to.
 
-``STOWPLAN_SEEDS`` sets how many clusters are tried.
+``STOWPLAN_SEEDS=500`` tries at least so many of each.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
 from dataclasses import replace
 
-import pytest
+from hypothesis import strategies as st
 
-from stowplan.models.objective import PRESETS
 from stowplan.models.problem import Problem
 from stowplan.models.result import Status
+from stowplan.models.snapshot import Snapshot
 from stowplan.optimizer.cpsat.solve import solve_tier
 from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.evaluate import Evaluator
 from stowplan.optimizer.portfolio import Options, solve
-from stowplan.plugins_compat.admission import populated, rejections
-from stowplan.plugins_compat.compiler.compile import Compiled, compile_problem
-from stowplan.plugins_compat.profiles import default_profile
-from stowplan.plugins_compat.release import K24, K36
+from stowplan.plugins_compat.admission import Rejection, populated, rejections
+from stowplan.plugins_compat.compiler.compile import Compiled
 from tests.support.brute_force import best
-from tests.support.clusters import random_cluster, random_devices
-from tests.support.problems import random_problem
+from tests.support.cases import cases, count
+from tests.support.problems import problems
+from tests.support.random_clusters import Setup, clusters, device_clusters, setups
 
-SEEDS = range(int(os.environ.get("STOWPLAN_SEEDS", "80")))
-NAMES = list(PRESETS)
-
-
-def compiled(seed: int) -> Compiled:
-    """Compile a random cluster; the seed decides objective, release, preemption, move budget, and a broken start."""
-    preemption = "by-priority" if seed % 7 == 0 else "never"
-    objective = PRESETS[NAMES[seed % len(NAMES)]].model_copy(update={"preemption": preemption})
-    profile = default_profile(K24 if seed % 3 == 0 else K36)
-    snapshot = random_cluster(seed, broken=seed % 2 == 1)
-    return compile_problem(snapshot, profile, objective, max_moves=2 if seed % 11 == 0 else None)
+SHARING = setups("pack", "balance", "repair", more=("GpuShare",))
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_cp_sat_alone_finds_and_proves_the_optimum(seed: int) -> None:
+@cases(90, at_least={"more than nothing to pay": 45}, cluster=clusters(), setup=setups())
+def test_cp_sat_alone_finds_and_proves_the_optimum_of_clusters_with_every_kind_of_rule(
+    cluster: Snapshot, setup: Setup
+) -> None:
     """From the start as it is, without any search: every tier is proven, and worth what brute force finds."""
-    prove_with_cp_sat(compiled(seed).problem)
+    prove_with_cp_sat(setup.compile(cluster).problem)
 
 
-@pytest.mark.parametrize("seed", SEEDS[: len(SEEDS) // 2])
-def test_cp_sat_alone_does_so_where_pods_share_devices(seed: int) -> None:
-    prove_with_cp_sat(sharing(seed).problem)
+@cases(45, at_least={"more than nothing to pay": 25}, cluster=device_clusters(), setup=SHARING)
+def test_cp_sat_alone_finds_and_proves_the_optimum_where_pods_share_devices(cluster: Snapshot, setup: Setup) -> None:
+    prove_with_cp_sat(setup.compile(cluster).problem)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_cp_sat_alone_does_so_where_no_cluster_does(seed: int) -> None:
-    prove_with_cp_sat(random_problem(seed, broken=seed % 2 == 1))
+@cases(80, at_least={"more than nothing to pay": 60}, problem=problems())
+def test_cp_sat_alone_finds_and_proves_the_optimum_of_problems_that_no_cluster_compiles_to(problem: Problem) -> None:
+    prove_with_cp_sat(problem)
 
 
-@pytest.mark.parametrize("seed", range(60_000, 60_060))
-def test_cp_sat_alone_does_so_where_costs_have_more_digits_than_real_numbers_tell_apart(seed: int) -> None:
-    problem = random_problem(seed, broken=seed % 2 == 1)
+@cases(
+    60,
+    at_least={"more than nothing to pay": 45},
+    problem=problems(),
+    factor=st.sampled_from([10**12 + 39, 3 * 10**12 + 7, 10**13 + 37]),
+)
+def test_cp_sat_alone_is_exact_where_costs_have_more_digits_than_real_numbers_tell_apart(
+    problem: Problem, factor: int
+) -> None:
     *earlier, last = problem.tiers
-    factor = (10**12 + 39, 3 * 10**12 + 7, 10**13 + 37)[seed % 3]
     expensive = replace(last, terms=tuple(replace(term, weight=factor * term.weight) for term in last.terms))
     prove_with_cp_sat(replace(problem, tiers=(*earlier, expensive)))
 
@@ -78,19 +72,22 @@ def prove_with_cp_sat(problem: Problem) -> None:
         reached.append(evaluation.values[tier])
         incumbent = attempt.placement
     assert tuple(reached) == best(problem)
+    count("more than nothing to pay", any(reached))
 
 
-def sharing(seed: int) -> Compiled:
-    """Compile a random cluster whose pods share devices."""
-    objective = PRESETS[("pack", "balance", "repair")[seed % 3]]
-    profile = default_profile(K24 if seed % 5 == 0 else K36, more=("GpuShare",))
-    return compile_problem(random_devices(seed, broken=seed % 2 == 1), profile, objective)
+@cases(40, at_least={"better than the start": 15}, cluster=clusters(), setup=setups())
+def test_the_portfolio_proves_the_optimum_of_clusters_and_the_filters_admit_it(cluster: Snapshot, setup: Setup) -> None:
+    portfolio_proves(setup.compile(cluster))
 
 
-@pytest.mark.parametrize("compiled", [compiled, sharing], ids=["every rule", "devices"])
-@pytest.mark.parametrize("seed", SEEDS[: len(SEEDS) // 2])
-def test_the_portfolio_proves_the_same_and_the_filters_admit_it(compiled: Callable[[int], Compiled], seed: int) -> None:
-    found = compiled(seed)
+@cases(40, at_least={"better than the start": 15}, cluster=device_clusters(), setup=SHARING)
+def test_the_portfolio_proves_the_optimum_where_pods_share_devices_and_the_filters_admit_it(
+    cluster: Snapshot, setup: Setup
+) -> None:
+    portfolio_proves(setup.compile(cluster))
+
+
+def portfolio_proves(found: Compiled) -> None:
     outcome = solve(found.problem, Options(time_limit=20, deterministic=True))
     assert outcome.status is Status.OPTIMAL
     assert outcome.values == best(found.problem)
@@ -99,16 +96,17 @@ def test_the_portfolio_proves_the_same_and_the_filters_admit_it(compiled: Callab
     before = {(r.pod.key, r.node) for r in refused(found, start)}
     after = {(r.pod.key, r.node) for r in refused(found, found.assign(outcome.placement))}
     assert after <= before
+    count("better than the start", outcome.values < Evaluator(found.problem).evaluate(found.problem.start).values)
 
 
-@pytest.mark.parametrize("seed", SEEDS[: len(SEEDS) // 2])
-def test_the_portfolio_proves_the_same_where_no_cluster_does(seed: int) -> None:
-    problem = random_problem(seed, broken=seed % 2 == 1)
+@cases(40, at_least={"better than the start": 25}, problem=problems())
+def test_the_portfolio_proves_the_optimum_of_problems_that_no_cluster_compiles_to(problem: Problem) -> None:
     outcome = solve(problem, Options(time_limit=20, deterministic=True))
     assert outcome.status is Status.OPTIMAL
     assert outcome.values == best(problem)
     assert not outcome.notes
+    count("better than the start", outcome.values < Evaluator(problem).evaluate(problem.start).values)
 
 
-def refused(found: Compiled, where: dict[str, str]) -> list:  # type: ignore[type-arg]
+def refused(found: Compiled, where: dict[str, str]) -> list[Rejection]:
     return rejections(populated(found.snapshot, found.profile, where, found.signatures), where)

@@ -18,14 +18,15 @@ from stowplan.optimizer.portfolio import Options, solve
 from stowplan.plugins_compat.compiler.compile import compile_problem
 from stowplan.plugins_compat.profiles import default_profile
 from stowplan.plugins_compat.release import K36
-from tests.support.clusters import random_cluster
+from tests.support.choices import Seeded
+from tests.support.random_clusters import random_cluster
 
 MIB = 2**20
 
 
 def test_a_limit_that_is_passed_ends_every_stage_with_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "used", lambda: 2**30)
-    problem = compile_problem(random_cluster(4), default_profile(K36), PRESETS["balance"]).problem
+    problem = compile_problem(random_cluster(Seeded(4)), default_profile(K36), PRESETS["balance"]).problem
     outcome = solve(problem, Options(time_limit=20, memory=2**29))
     assert Evaluator(problem).evaluate(outcome.placement).legal
     assert not outcome.interrupted

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import strategies as st
 
 from stowplan.models.errors import InputError
 from stowplan.models.objective import PRESETS, Objective, TierSettings
@@ -22,8 +23,11 @@ from stowplan.plugins_compat.compiler.compile import compile_problem
 from stowplan.plugins_compat.profiles import default_profile
 from stowplan.plugins_compat.release import K24, K36, Release
 from stowplan.plugins_compat.simulate import simulate
-from tests.support.clusters import Manifest, node, pod, random_cluster, snapshot
+from tests.support.cases import cases, count
+from tests.support.choices import Choices, drawn
+from tests.support.clusters import Manifest, node, pod, snapshot
 from tests.support.plans import move, plan, uid
+from tests.support.random_clusters import clusters
 
 PROFILE = default_profile(K36)
 PLANNED, AS_GOOD, STEER = MoveVerdict.PLANNED, MoveVerdict.AS_GOOD, MoveVerdict.NEEDS_STEERING
@@ -253,9 +257,8 @@ def test_plans_of_another_cluster_are_refused(wrong: MoveDocument, said: str) ->
 # -- held against others --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(12))
-def test_without_moves_it_is_the_scheduler_alone(seed: int) -> None:
-    cluster = random_cluster(seed, nodes=5, pods=9)
+@cases(20, at_least={"placed": 20}, cluster=clusters(nodes=5, pods=9, broken=False), seed=st.integers(0, 99))
+def test_without_moves_it_is_the_scheduler_alone(cluster: Snapshot, seed: int) -> None:
     moving = SimulatedCluster(cluster, PROFILE, seed=seed)
     queue = [pod for pod in cluster.pods if not pod.node_name]
     once = simulate(cluster, PROFILE, queue, {}, seed=seed, preempts=False)
@@ -263,23 +266,37 @@ def test_without_moves_it_is_the_scheduler_alone(seed: int) -> None:
     moving.settle()
     # What is tried again may find company or room that was not there the first time.
     assert once.assignment.items() <= moving.node_of.items()
+    count("placed", len(once.assignment))
 
 
-@pytest.mark.parametrize("seed", range(12))
-def test_the_books_are_right_at_the_end(seed: int) -> None:
+@dataclass(frozen=True)
+class Rounds:
+    """A cluster of owned pods, and rounds in which one node is cordoned and three pods are evicted."""
+
+    cluster: Snapshot
+    rounds: list[tuple[str, list[int]]]
+
+
+def random_rounds(choices: Choices) -> Rounds:
+    names = [f"n{i}" for i in range(choices.integer(2, 4))]
+    pods = []
+    for i in range(choices.integer(3, 10)):
+        kind = choices.one(["ReplicaSet", "StatefulSet"])
+        pods.append(owned(f"{choices.one('abc')}-{i}", choices.one(names), kind, cpu="700m"))
+    rounds = [(choices.one(names), choices.some(range(len(pods)), 3)) for _ in range(choices.integer(1, 4))]
+    return Rounds(snapshot(nodes=[node(name) for name in names], pods=pods), rounds)
+
+
+@cases(25, at_least={"evicted": 80}, rounds=drawn(random_rounds), seed=st.integers(0, 99))
+def test_the_books_are_right_at_the_end(rounds: Rounds, seed: int) -> None:
     """Whatever happened, the state says what a fresh one says of where everybody stands."""
-    rng = random.Random(seed)
-    names = [f"n{i}" for i in range(4)]
-    pods = [
-        owned(f"{rng.choice('abc')}-{i}", rng.choice(names), rng.choice(["ReplicaSet", "StatefulSet"]), cpu="700m")
-        for i in range(10)
-    ]
-    cluster = snapshot(nodes=[node(name) for name in names], pods=pods)
+    cluster = rounds.cluster
     moving = SimulatedCluster(cluster, PROFILE, seed=seed)
-    for _ in range(4):
-        chosen = rng.sample(sorted(moving.node_of), 3)
+    for name, which in rounds.rounds:
+        standing = sorted(moving.node_of)
+        chosen = sorted({standing[i % len(standing)] for i in which}) if standing else []
         kept = [p.key for p in cluster.pods if p.key in chosen and p.metadata.controller.kind == "StatefulSet"]  # type: ignore[union-attr]
-        moving.cordon(rng.sample(names, 1))
+        moving.cordon([name])
         for key in chosen:
             moving.evict(key, same_name=key in kept)
         moving.settle()
@@ -289,7 +306,8 @@ def test_the_books_are_right_at_the_end(seed: int) -> None:
         fresh = populated(cluster, PROFILE, moving.node_of).state
         assert np.array_equal(moving.state.requested, fresh.requested)
         assert np.array_equal(moving.state.nonzero, fresh.nonzero)
-        assert sum(len(moving.state.pod_index.on(n)) for n in range(4)) == len(moving.node_of)
+        assert sum(len(moving.state.pod_index.on(n)) for n in range(len(cluster.nodes))) == len(moving.node_of)
+        count("evicted", len(chosen))
 
 
 def test_chance_is_by_seed() -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import random
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pytest
 
@@ -15,6 +14,8 @@ from stowplan.plugins_compat.profiles import default_profile
 from stowplan.plugins_compat.release import K24, K36, Release
 from stowplan.serving.ledger import Asker, TokenLedger
 from tests.plans.test_replay import owned
+from tests.support.cases import cases, count
+from tests.support.choices import Choices, drawn
 from tests.support.clusters import node, pod, snapshot
 from tests.support.plans import move, plan, uid
 
@@ -23,39 +24,50 @@ CLUSTER = snapshot(nodes=[node(name) for name in NAMES])
 FRAMEWORK = populated(CLUSTER, default_profile(K36), {})
 
 
-def random_token(rng: random.Random) -> TokenDocument:
-    owner = rng.choice(["web", "db"])
+@dataclass(frozen=True)
+class Queue:
+    """Tokens of a plan, and the pods that ask for nodes one after the other, each with the nodes it fits on."""
+
+    tokens: tuple[TokenDocument, ...]
+    asking: list[tuple[Pod, list[str]]]
+
+
+def random_token(choices: Choices) -> TokenDocument:
+    owner = choices.one(["web", "db"])
     return TokenDocument(
-        wave=rng.randint(1, 2),
+        wave=choices.integer(1, 2),
         namespace="default",
         owner_uid=uid(owner),
-        template_hash=rng.choice(["h1", "h1", "h2"]),
-        pod=f"{owner}-{rng.randint(0, 7)}" if rng.random() < 0.3 else None,
-        target=rng.choice(NAMES),
-        count=rng.randint(1, 2),
+        template_hash=choices.one(["h1", "h1", "h2"]),
+        pod=f"{owner}-{choices.integer(0, 7)}" if choices.chance(0.3) else None,
+        target=choices.one(NAMES),
+        count=choices.integer(1, 2),
     )
 
 
-def random_pod(rng: random.Random, i: int) -> Pod:
-    owner = rng.choice(["web", "db"])
-    manifest = owned(f"{owner}-{i}", labels={"pod-template-hash": rng.choice(["h1", "h2"])})
+def random_pod(choices: Choices, i: int) -> Pod:
+    owner = choices.one(["web", "db"])
+    manifest = owned(f"{owner}-{i}", labels={"pod-template-hash": choices.one(["h1", "h2"])})
     manifest["metadata"]["uid"] = f"pod-{i}"
     return snapshot(pods=[manifest]).pods[0]
 
 
-@pytest.mark.parametrize("seed", range(30))
-def test_the_server_says_the_same(seed: int) -> None:
-    rng = random.Random(seed)
-    tokens = tuple(random_token(rng) for _ in range(5))
-    extender = TokenExtender(plan([move("web-a", "n0", "n1")]).model_copy(update={"tokens": tokens}), FRAMEWORK)
-    ledger = TokenLedger(tokens, expires=1e9)
+def random_queue(choices: Choices) -> Queue:
+    tokens = tuple(random_token(choices) for _ in range(choices.integer(1, 8)))
+    pods = [random_pod(choices, i) for i in range(8)]
+    asking = [(choices.one(pods), choices.some(NAMES, choices.integer(1, 4))) for _ in range(choices.integer(1, 30))]
+    return Queue(tokens, asking)
+
+
+@cases(60, at_least={"steered": 150, "free to choose": 150}, queue=drawn(random_queue))
+def test_the_server_and_the_replay_give_the_same_tokens(queue: Queue) -> None:
+    extender = TokenExtender(plan([move("web-a", "n0", "n1")]).model_copy(update={"tokens": queue.tokens}), FRAMEWORK)
+    ledger = TokenLedger(queue.tokens, expires=1e9)
     extender.wave = 2
     ledger.open_wave(2, 0)
-    pods = [random_pod(rng, i) for i in range(8)]
-    for _ in range(20):
-        asked = rng.choice(pods)
-        feasible = rng.sample(CLUSTER.nodes, rng.randint(1, 4))
-        scores = extender.prioritize(asked, feasible)
+    nodes = {n.name: n for n in CLUSTER.nodes}
+    for asked, feasible in queue.asking:
+        scores = extender.prioritize(asked, [nodes[name] for name in feasible])
         controller = asked.metadata.controller
         asker = Asker(
             asked.metadata.uid,
@@ -64,9 +76,11 @@ def test_the_server_says_the_same(seed: int) -> None:
             controller.uid if controller else "",
             frozenset({asked.template_hash}),
         )
-        wanted, _ = ledger.ask(asker, [n.name for n in feasible], 0)
-        assert {name for name, score in scores.items() if score} == ({wanted} & {n.name for n in feasible})
+        wanted, _ = ledger.ask(asker, feasible, 0)
+        steered = {name for name, score in scores.items() if score}
+        assert steered == ({wanted} & {*feasible})
         assert set(scores.values()) <= {0, 10}
+        count("steered" if steered else "free to choose")
 
 
 @pytest.mark.parametrize("release", [K36, K24])

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import random
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -22,17 +23,32 @@ from stowplan.plugins_compat.framework.signatures import Signatures
 from stowplan.plugins_compat.framework.status import Code, NodeSet, Status
 from stowplan.plugins_compat.profiles import default_profile
 from stowplan.plugins_compat.release import K24, K36, Release
-from tests.support.clusters import node, pod, random_cluster, random_devices, random_disks, snapshot
+from tests.support.cases import cases, count
+from tests.support.choices import Choices, drawn
+from tests.support.clusters import node, pod, snapshot
+from tests.support.random_clusters import random_cluster, random_devices, random_disks
 
-STATES = 4
-"""Assignments that are judged of each cluster: today's, and random ones."""
 
-SEEDS = 25
+@dataclass(frozen=True)
+class Judged:
+    """A cluster, and assignments to judge: today's, and random ones."""
 
-CLUSTERS: dict[str, Callable[[int], Snapshot]] = {
-    "mixed": lambda seed: random_cluster(seed, nodes=4, pods=12, broken=bool(seed % 2)),
+    cluster: Snapshot
+    assignments: list[Assignment]
+
+
+def random_states(choices: Choices, make: Callable[[Choices], Snapshot]) -> Judged:
+    """Draw a cluster and assignments: most of them break something, and some pods have no node."""
+    cluster = make(choices)
+    names = [*(one.name for one in cluster.nodes), ""]
+    found = [Assignment({one.key: choices.one(names) for one in cluster.pods}) for _ in range(choices.integer(1, 5))]
+    return Judged(cluster, [cluster.assignment, *found])
+
+
+CLUSTERS: dict[str, Callable[[Choices], Snapshot]] = {
+    "mixed": partial(random_cluster, nodes=4, pods=12, broken=None),
     "disks": random_disks,
-    "devices": lambda seed: random_devices(seed, broken=bool(seed % 2)),
+    "devices": partial(random_devices, broken=None),
 }
 
 
@@ -65,35 +81,30 @@ def picture(framework: Framework) -> tuple[Any, ...]:
     return placed, occupants, state.requested.tolist(), state.nonzero.tolist()
 
 
-def states(cluster: Snapshot, seed: int) -> list[Assignment]:
-    """Return today's assignment, and random ones: most of them break something, and some pods have no node."""
-    rng = random.Random(seed)
-    names = [one.name for one in cluster.nodes]
-    pods = [one.key for one in cluster.pods]
-    drawn = ({key: rng.choice([*names, ""]) for key in pods} for _ in range(STATES - 1))
-    return [cluster.assignment, *map(Assignment, drawn)]
-
-
 @pytest.mark.parametrize("release", [K24, K36], ids=lambda r: r.name)
 @pytest.mark.parametrize("kind", CLUSTERS)
-def test_it_says_what_whole_cycles_say(kind: str, release: Release) -> None:
+def test_pods_are_refused_for_what_whole_cycles_refuse_them_for(kind: str, release: Release) -> None:
     seen: Counter[str] = Counter()
-    for seed in range(SEEDS):
-        cluster = CLUSTERS[kind](seed)
+
+    @cases(25, at_least={"admitted": 25, "refused": 20}, judged=drawn(random_states, CLUSTERS[kind]))
+    def check_each(judged: Judged) -> None:
+        cluster = judged.cluster
         profile = default_profile(release, more=("GpuShare",))
         signatures = Signatures(cluster.pods)
         check = AdmissionCheck(cluster, profile, signatures)
-        for assignment in states(cluster, seed):
+        for assignment in judged.assignments:
             framework = populated(cluster, profile, assignment, signatures)
             before = picture(framework)
             expected = told(by_whole_cycles(populated(cluster, profile, assignment, signatures), assignment))
-            assert told(rejections(framework, assignment)) == expected, (seed, assignment)
-            assert picture(framework) == before, (seed, assignment)
-            assert told(check.refused(assignment)) == expected, (seed, assignment)
+            assert told(rejections(framework, assignment)) == expected
+            assert picture(framework) == before
+            assert told(check.refused(assignment)) == expected
             seen.update(plugin for *_, plugin in expected)
-            seen["admitted"] += len(list(standing(cluster, assignment))) - len(expected)
-    assert seen["admitted"] > SEEDS, "hardly any pod was admitted: the fast way was not tried"
-    assert len(seen) > 2, f"only {sorted(seen)} had a say"
+            count("refused", len(expected))
+            count("admitted", len(list(standing(cluster, assignment))) - len(expected))
+
+    check_each()
+    assert len(seen) > 1, f"only {sorted(seen)} had a say"
 
 
 def alike(name: str, at: str, **more: Any) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from dataclasses import replace
 from typing import Any
 
@@ -23,7 +22,10 @@ from stowplan.plugins_compat.plugins.victim_order import by_importance
 from stowplan.plugins_compat.profiles import default_profile, make_profiles
 from stowplan.plugins_compat.release import K24, K36, Release
 from stowplan.plugins_compat.simulate import Simulation, simulate
-from tests.support.clusters import BOUND, HOSTNAME, ZONE, Manifest, labels, node, pod, random_cluster, snapshot
+from tests.support.cases import cases, count
+from tests.support.choices import Choices, drawn
+from tests.support.clusters import BOUND, HOSTNAME, ZONE, Manifest, labels, node, pod, snapshot
+from tests.support.random_clusters import random_cluster
 
 BOTH = pytest.mark.parametrize("release", [K24, K36], ids=lambda release: release.name)
 
@@ -352,34 +354,32 @@ def test_a_terminating_pod_is_not_counted_but_its_leaving_is() -> None:
         assert names(preempt(cluster, release)) == ["a2"]
 
 
-def crowded(seed: int) -> tuple[Snapshot, random.Random]:
-    """Return a random cluster with pods of many priorities, some of them protected, and pods that want in."""
-    rng = random.Random(seed)
-    bound = [
-        started(
-            pod(
-                f"p{n}-{i}",
-                f"n{n}",
-                cpu=f"{rng.randint(1, 6) * 250}m",
-                memory=f"{rng.randint(1, 4) * 512}Mi",
-                priority=rng.choice([-5, 0, 5, 10]),
-                labels={"app": rng.choice("abc")},
-            ),
-            rng.randint(0, 59),
-        )
-        for n in range(8)
-        for i in range(rng.randint(2, 6))
+def random_crowd(choices: Choices) -> Snapshot:
+    """Build a cluster with pods of many priorities, some of them owned or protected, and pods that want in."""
+    number = choices.integer(2, 8)
+    bound = []
+    for n in range(number):
+        for i in range(choices.integer(2, 6)):
+            spec = {
+                "cpu": f"{choices.integer(1, 6) * 250}m",
+                "memory": f"{choices.integer(1, 4) * 512}Mi",
+                "priority": choices.one([0, -5, 5, 10]),
+                "labels": {"app": choices.one("abc")},
+            }
+            owner = {"owner": "ReplicaSet/r"} if choices.chance(0.7) else {}
+            bound.append(started(pod(f"p{n}-{i}", f"n{n}", **spec, **owner), choices.integer(0, 59)))
+    waiting = [
+        pod(f"w{i}", cpu=f"{choices.integer(6, 16) * 250}m", priority=choices.one([0, 6, 20]))
+        for i in range(choices.integer(1, 6))
     ]
-    waiting = [pod(f"w{i}", cpu=f"{rng.randint(6, 16) * 250}m", priority=rng.choice([0, 6, 20])) for i in range(6)]
-    budgets = [budget(rng.randint(0, 2), labels(app=app)) for app in "ab"]
-    nodes = [node(f"n{n}", cpu=str(rng.randint(3, 5))) for n in range(8)]
-    return snapshot(nodes=nodes, pods=bound + waiting, pod_disruption_budgets=budgets), rng
+    budgets = [budget(choices.integer(0, 2), labels(app=app)) for app in "ab"]
+    nodes = [node(f"n{n}", cpu=str(choices.integer(3, 5))) for n in range(number)]
+    return snapshot(nodes=nodes, pods=bound + waiting, pod_disruption_budgets=budgets)
 
 
-@pytest.mark.parametrize("seed", range(15))
 @BOTH
-def test_all_at_once_is_the_same_as_one_by_one(seed: int, release: Release, monkeypatch: pytest.MonkeyPatch) -> None:
-    cluster, _ = crowded(seed)
+@cases(20, at_least={"victims": 25}, cluster=drawn(random_crowd))
+def test_all_at_once_is_the_same_as_one_by_one(cluster: Snapshot, release: Release) -> None:
     waiting = [p for p in cluster.pods if not p.node_name]
 
     def run() -> list[Any]:
@@ -391,18 +391,22 @@ def test_all_at_once_is_the_same_as_one_by_one(seed: int, release: Release, monk
         return found
 
     together = run()
-    monkeypatch.setattr(NodeResourcesFit, "reads", "pods")
-    assert run() == together
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(NodeResourcesFit, "reads", "pods")
+        assert run() == together
+    count("victims", sum(len(victims) for *_, victims in together))
 
 
-@pytest.mark.parametrize("seed", range(25))
+def with_priorities(choices: Choices, priorities: list[int], *, pods: int) -> Snapshot:
+    """Build a random cluster of bound pods with any of these priorities."""
+    cluster = random_cluster(choices, nodes=4, pods=pods, broken=True)
+    chosen = (replace(p, spec=replace(p.spec, priority=choices.one(priorities))) for p in cluster.pods)
+    return replace(cluster, pods=tuple(chosen))
+
+
 @BOTH
-def test_a_dry_run_leaves_the_cluster_as_it_was(seed: int, release: Release) -> None:
-    cluster = random_cluster(seed, nodes=4, pods=9, broken=True)
-    rng = random.Random(seed)
-    cluster = replace(
-        cluster, pods=tuple(replace(p, spec=replace(p.spec, priority=rng.choice([1, 1000]))) for p in cluster.pods)
-    )
+@cases(25, at_least={"refused first": 25}, cluster=drawn(with_priorities, [1, 1000], pods=9))
+def test_a_dry_run_leaves_the_cluster_as_it_was(cluster: Snapshot, release: Release) -> None:
     framework = made(cluster, release)
     state = framework.state
     for p in cluster.pods:
@@ -412,6 +416,7 @@ def test_a_dry_run_leaves_the_cluster_as_it_was(seed: int, release: Release) -> 
         assert np.array_equal(state.requested, before[0])
         assert np.array_equal(state.nonzero, before[1])
         assert {s: dict(n) for s, n in state.placed.items() if n} == before[2]
+        count("refused first", scored.node is None)
 
 
 # -- simulation ---------------------------------------------------------------------------------------------------
@@ -464,18 +469,9 @@ def test_without_preemption_nobody_leaves() -> None:
         assert decision.message == "0/1 nodes are available: 1 Insufficient cpu."
 
 
-@pytest.mark.parametrize("seed", range(10))
 @BOTH
-def test_no_pod_is_lost_from_the_books(seed: int, release: Release) -> None:
-    cluster, rng = crowded(seed)
-    owners = snapshot(pods=[pod("x", owner="ReplicaSet/r")]).pods[0].metadata.owner_references
-    cluster = replace(
-        cluster,
-        pods=tuple(
-            replace(p, metadata=replace(p.metadata, owner_references=owners)) if rng.random() < 0.7 else p
-            for p in cluster.pods
-        ),
-    )
+@cases(15, at_least={"preempted": 20}, cluster=drawn(random_crowd))
+def test_no_pod_is_lost_from_the_books(cluster: Snapshot, release: Release) -> None:
     result = run(cluster, release)
     decided = set(result.outcomes)
     victims = {preemption.victim.key for preemption in result.preemptions}
@@ -484,6 +480,7 @@ def test_no_pod_is_lost_from_the_books(seed: int, release: Release) -> None:
     assert set(result.assignment) == (participation - victims) | {
         k for k, d in result.outcomes.items() if d.node is not None
     }
+    count("preempted", len(victims))
 
 
 def _fits(cluster: Snapshot, release: Release, participation: list[Pod], incoming: Pod, at: int) -> bool:
@@ -524,19 +521,13 @@ def _exclusive(one: Pod, cluster: Snapshot) -> set[str]:
     return {key for key in keys & cluster.claims.keys() if "ReadWriteOncePod" in cluster.claims[key].spec.access_modes}
 
 
-@pytest.mark.parametrize("seed", range(60))
 @BOTH
-def test_taking_pods_off_and_back_is_the_same_as_asking_afresh(seed: int, release: Release) -> None:
+@cases(60, at_least={"victims": 15, "nobody": 60}, cluster=drawn(with_priorities, [1, 5, 9], pods=12))
+def test_taking_pods_off_and_back_is_the_same_as_asking_afresh(cluster: Snapshot, release: Release) -> None:
     """Every rule of the small clusters takes part; only what upstream miscounts is left out:
     terminating pods, and pods that hold a port or an exclusive claim together."""
-    rng = random.Random(seed)
-    cluster = random_cluster(seed, nodes=4, pods=12, broken=True)
     bound = [
-        replace(
-            p,
-            spec=replace(p.spec, priority=rng.choice([1, 5, 9])),
-            status=PodStatus(phase="Running", start_time=f"2026-01-01T00:{i:02}:00Z"),
-        )
+        replace(p, status=PodStatus(phase="Running", start_time=f"2026-01-01T00:{i:02}:00Z"))
         for i, p in enumerate(cluster.pods)
         if not p.terminating
     ]
@@ -561,8 +552,10 @@ def test_taking_pods_off_and_back_is_the_same_as_asking_afresh(seed: int, releas
         expected = {n: victims for n in hopeful if (victims := _victims(cluster, release, incoming, n))}
         if result.nominated is None:
             assert not expected
+            count("nobody")
         else:
             assert sorted(v.key for v in result.victims) == sorted(v.key for v in expected[result.nominated])
+            count("victims", len(result.victims))
 
 
 @pytest.mark.parametrize(

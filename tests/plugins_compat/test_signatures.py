@@ -30,7 +30,9 @@ from stowplan.plugins_compat.plugins import IN_TREE
 from stowplan.plugins_compat.plugins.trimaran import TRIMARAN
 from stowplan.plugins_compat.profiles import default_profile
 from stowplan.plugins_compat.release import K24, K36, Release
-from tests.support.clusters import Manifest, labels, pod, random_cluster, random_devices, random_disks, snapshot
+from tests.support.choices import Seeded
+from tests.support.clusters import Manifest, labels, pod, snapshot
+from tests.support.random_clusters import random_cluster, random_devices, random_disks
 
 PORTS = [{"containerPort": 80, "hostPort": 80}]
 CONSTRAINT = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}
@@ -129,9 +131,9 @@ class Devices(dict[str, str]):
 
 
 CLUSTERS = [
-    *(random_cluster(seed, nodes=4, pods=12) for seed in range(8)),
-    *(random_disks(seed) for seed in range(6)),
-    *(random_devices(seed) for seed in range(4)),
+    *(random_cluster(Seeded(seed), nodes=4, pods=12) for seed in range(8)),
+    *(random_disks(Seeded(seed)) for seed in range(6)),
+    *(random_devices(Seeded(seed)) for seed in range(4)),
 ]
 
 SELDOM = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import random
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -16,6 +16,8 @@ from stowplan.optimizer.portfolio import Options, solve
 from stowplan.plugins_compat.compiler.compile import Compiled, compile_problem
 from stowplan.plugins_compat.profiles import default_profile
 from stowplan.plugins_compat.release import K36
+from tests.support.cases import cases
+from tests.support.choices import Choices, drawn
 from tests.support.clusters import node, pod, snapshot
 
 
@@ -38,23 +40,36 @@ def by_hand(loads: list[tuple[float, float]], sizes: list[tuple[float, float]]) 
     return total
 
 
+@dataclass(frozen=True)
+class Hall:
+    """Nodes by what they offer, and pods by their node and what they ask for: cores and GiB."""
+
+    nodes: list[tuple[int, int]]
+    pods: list[tuple[int, int, int]]
+
+
+def random_hall(choices: Choices) -> Hall:
+    nodes = [(choices.one((4, 8, 16)), choices.one((8, 16, 64))) for _ in range(choices.integer(2, 5))]
+    pods = [
+        (choices.integer(0, len(nodes) - 1), choices.integer(1, 2), choices.one((1, 3)))
+        for _ in range(choices.integer(1, 16))
+    ]
+    return Hall(nodes, pods)
+
+
 @pytest.mark.parametrize("crowding", [1, 8], ids=["with room", "overcommitted"])
-@pytest.mark.parametrize("seed", range(10))
-def test_the_value_is_that_of_the_formula(seed: int, crowding: int) -> None:
-    rng = random.Random(seed)
-    sizes = [(rng.choice((4, 8, 16)), rng.choice((8, 16, 64))) for _ in range(5)]
-    nodes = [node(f"n{i}", cpu=str(cpu), memory=f"{gib}Gi") for i, (cpu, gib) in enumerate(sizes)]
-    loads = [[0.0, 0.0] for _ in sizes]
+@cases(20, hall=drawn(random_hall))
+def test_the_value_is_that_of_the_formula(hall: Hall, crowding: int) -> None:
+    nodes = [node(f"n{i}", cpu=str(cpu), memory=f"{gib}Gi") for i, (cpu, gib) in enumerate(hall.nodes)]
+    loads = [[0.0, 0.0] for _ in nodes]
     pods = []
-    for i in range(12):
-        at, cpu, gib = rng.randrange(5), rng.choice((1, 2)) * crowding, rng.choice((1, 3)) * crowding
-        pods.append(pod(f"p{i}", f"n{at}", cpu=str(cpu), memory=f"{gib}Gi"))
-        loads[at][0] += cpu
-        loads[at][1] += gib
-    expected = by_hand([(load[0], load[1]) for load in loads], [(float(c), float(m)) for c, m in sizes])
-    assert value_today(snapshot(nodes=nodes, pods=pods)) == pytest.approx(
-        expected, rel=0.02
-    )  # between its corners the curve is a chord
+    for i, (at, cpu, gib) in enumerate(hall.pods):
+        pods.append(pod(f"p{i}", f"n{at}", cpu=str(cpu * crowding), memory=f"{gib * crowding}Gi"))
+        loads[at][0] += cpu * crowding
+        loads[at][1] += gib * crowding
+    expected = by_hand([(load[0], load[1]) for load in loads], [(float(c), float(m)) for c, m in hall.nodes])
+    # Between its corners the curve is a chord.
+    assert value_today(snapshot(nodes=nodes, pods=pods)) == pytest.approx(expected, rel=0.02, abs=1)
 
 
 def crowded(*waiting: Any) -> Snapshot:

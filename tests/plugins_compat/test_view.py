@@ -16,12 +16,13 @@ from stowplan.plugins_compat.framework.state import ClusterState
 from stowplan.plugins_compat.framework.view import View
 from stowplan.plugins_compat.profiles import default_profile
 from stowplan.plugins_compat.release import K36
-from tests.support.clusters import random_cluster
+from tests.support.choices import Seeded
+from tests.support.random_clusters import random_cluster
 
 
 def view_and_framework(seed: int) -> tuple[View, Framework]:
     """Return every pod of a random cluster as one to place."""
-    snapshot = random_cluster(seed)
+    snapshot = random_cluster(Seeded(seed))
     profile = default_profile(K36)
     state = ClusterState(snapshot, K36)
     signatures = state.signatures.all

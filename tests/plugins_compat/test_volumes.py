@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from typing import Any
 
 import numpy as np
@@ -30,6 +29,8 @@ from stowplan.plugins_compat.plugins.volume_binding import NONE, NOTHING_TO_BIND
 from stowplan.plugins_compat.profiles import default_profile
 from stowplan.plugins_compat.release import K24, K36, Release
 from stowplan.plugins_compat.simulate import simulate
+from tests.support.cases import cases, count
+from tests.support.choices import Choices, drawn
 from tests.support.clusters import (
     ZONE,
     Manifest,
@@ -218,29 +219,29 @@ def node_by_node(state: Snapshot, names: list[str], index: int, promised: dict[s
     return chosen
 
 
-@pytest.mark.parametrize("seed", range(60))
-def test_all_nodes_at_once_bind_as_one_by_one(seed: int) -> None:
-    rng = random.Random(seed)
-    hosts = [f"n{i}" for i in range(4)]
+HOSTS = [f"n{i}" for i in range(4)]
+
+
+def random_claims(choices: Choices) -> Snapshot:
+    """Build pods with three claims each, some of them shared, and volumes that some of the nodes reach."""
     owners = [f"c{i}" for i in range(6)]
-    volumes = [
-        volume(
-            f"v{i}",
-            f"{rng.randint(1, 4)}Gi",
-            rng.choice(["local", "local", "other"]),
-            at=tuple(rng.sample(hosts, rng.randint(0, 3))),
-            phase=rng.choice(["Available", "Available", "Released"]),
-            **({"claimRef": {"namespace": "default", "name": rng.choice(owners)}} if rng.random() < 0.2 else {}),
-        )
-        for i in range(9)
-    ]
-    pods = [pod(f"p{i}", volumes=using(*rng.sample(owners, 3))) for i in range(3)]
-    state = cluster(
+    volumes = []
+    for i in range(choices.integer(1, 9)):
+        promise = {"claimRef": {"namespace": "default", "name": choices.one(owners)}} if choices.chance(0.2) else {}
+        cls, phase = choices.one(["local", "local", "other"]), choices.one(["Available", "Available", "Released"])
+        at = tuple(choices.some(HOSTS, choices.integer(0, 3)))
+        volumes.append(volume(f"v{i}", f"{choices.integer(1, 4)}Gi", cls, at=at, phase=phase, **promise))
+    pods = [pod(f"p{i}", volumes=using(*choices.some(owners, 3))) for i in range(3)]
+    return cluster(
         *pods,
-        nodes=[node(name) for name in hosts],
+        nodes=[node(name) for name in HOSTS],
         persistent_volumes=volumes,
-        persistent_volume_claims=[claim(name, f"{rng.randint(1, 4)}Gi") for name in owners],
+        persistent_volume_claims=[claim(name, f"{choices.integer(1, 4)}Gi") for name in owners],
     )
+
+
+@cases(80, at_least={"claims bound": 300, "claims left": 300}, state=drawn(random_claims))
+def test_all_nodes_at_once_bind_as_one_by_one(state: Snapshot) -> None:
     framework = framework_on(state)
     plugin = framework.plugins["VolumeBinding"]
     assert isinstance(plugin, VolumeBinding)
@@ -248,19 +249,22 @@ def test_all_nodes_at_once_bind_as_one_by_one(seed: int) -> None:
     for asking in state.pods:
         cycle = framework.cycle(asking)
         names = [key.partition("/")[2] for key in cycle.signature.claims]
-        expected = [node_by_node(state, names, n, promised) for n in range(len(hosts))]
+        expected = [node_by_node(state, names, n, promised) for n in range(len(HOSTS))]
         bound = {key: volumes.tolist() for key, volumes in plugin._find(cycle.signature).taken}
         ours = [
             {
                 key.partition("/")[2]: None if row[n] == NONE else state.persistent_volumes[row[n]].metadata.name
                 for key, row in bound.items()
             }
-            for n in range(len(hosts))
+            for n in range(len(HOSTS))
         ]
         assert ours == expected
+        found = [name for node in expected for name in node.values()]
+        count("claims bound", sum(name is not None for name in found))
+        count("claims left", sum(name is None for name in found))
         codes = framework.run_filters(cycle).codes.tolist()
         assert [code != Code.SUCCESS for code in codes] == [None in taken.values() for taken in expected]
-        free = [n for n in range(len(hosts)) if codes[n] == Code.SUCCESS]
+        free = [n for n in range(len(HOSTS)) if codes[n] == Code.SUCCESS]
         if free:
             assert framework.place(cycle, free[0]) is None
             promised |= {v: name for name, v in expected[free[0]].items() if v}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import random
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -25,6 +24,8 @@ from stowplan.report.drain_and_fit import drain_headline
 from stowplan.settings.problem import make_problem
 from stowplan.settings.terms import Terms
 from tests.plans.test_replay import owned
+from tests.support.cases import cases, count
+from tests.support.choices import Choices, drawn
 from tests.support.clusters import node, pod, snapshot
 from tests.support.malformed import listed
 
@@ -42,6 +43,21 @@ def fitted(cluster: Snapshot, *keys: str, settings: Settings = SETTINGS) -> Fitt
 
 def moved(answer: Drained | Fitted) -> set[str]:
     return {move.pod.name for move in answer.planned.plan.moves if move.kind == "evict"}
+
+
+def random_tiny(choices: Choices, *, wanted: int = 0) -> Snapshot:
+    """Build three nodes with up to five pods where there is room, and so many more that wait."""
+    nodes = [node(f"n{i}", cpu=choices.one(["2", "3"])) for i in range(3)]
+    room = {n["metadata"]["name"]: int(n["status"]["allocatable"]["cpu"]) * 1000 for n in nodes}
+    pods = []
+    for i in range(choices.integer(1, 5)):
+        cpu = choices.one([500, 1000, 1500])
+        if fits := [name for name, left in room.items() if left >= cpu]:
+            at = choices.one(fits)
+            room[at] -= cpu
+            pods.append(owned(f"{choices.one('ab')}{i}-x", at, cpu=f"{cpu}m", memory="1Mi"))
+    pods += [owned(f"new{i}-x", cpu=choices.one(["1", "1500m", "2500m"]), memory="1Mi") for i in range(wanted)]
+    return snapshot(nodes=nodes, pods=pods)
 
 
 # -- drain ----------------------------------------------------------------------------------------------------
@@ -126,10 +142,9 @@ def test_a_pod_that_waits_is_placed_if_a_budget_asks_for_it() -> None:
     assert moved(without) == {"web-a"}
 
 
-@pytest.mark.parametrize("seed", range(8))
-def test_no_drain_is_cheaper(seed: int) -> None:
+@cases(10, at_least={"drained": 4}, cluster=drawn(random_tiny))
+def test_no_drain_is_cheaper(cluster: Snapshot) -> None:
     """Held against every placement of a tiny cluster: none leaves fewer pods there, or as many with fewer moves."""
-    cluster = tiny(seed)
     answer = drained(cluster, "n0")
     closed = cordon(cluster, ["n0"])
     best = min(
@@ -141,6 +156,7 @@ def test_no_drain_is_cheaper(seed: int) -> None:
     assert (len(answer.stays), len(moved(answer))) == best
     assert answer.possible == (best[0] == 0)
     assert answer.possible or answer.proof
+    count("drained", answer.possible and best[1] > 0)
 
 
 # -- fit ------------------------------------------------------------------------------------------------------
@@ -209,9 +225,8 @@ def test_only_pods_that_wait_can_be_fitted_in(key: str) -> None:
         fitted(fragmented(), key)
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_no_fit_is_cheaper(seed: int) -> None:
-    cluster = tiny(seed, wanted=2)
+@cases(6, at_least={"moves make room": 1, "as cheap as enumeration": 4}, cluster=drawn(random_tiny, wanted=2))
+def test_no_fit_is_cheaper(cluster: Snapshot) -> None:
     wanted = [p.key for p in cluster.pods if not p.node_name]
     answer = fitted(cluster, *wanted)
     best = min(
@@ -224,15 +239,17 @@ def test_no_fit_is_cheaper(seed: int) -> None:
     tiers = answer.planned.plan.tiers
     assert (tiers[0].bound, tiers[0].after) == (best[0], best[0]) or answer.planned.plan.given_up
     assert (len(answer.unscheduled), len(moved(answer))) == best or answer.planned.plan.given_up
+    count("moves make room", best[1] > 0)
+    count("as cheap as enumeration", (len(answer.unscheduled), len(moved(answer))) == best)
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_the_first_guess_is_a_placement(seed: int) -> None:
+@cases(20, at_least={"room was made": 1}, cluster=drawn(random_tiny, wanted=2))
+def test_the_first_guess_is_a_placement(cluster: Snapshot) -> None:
     """Whatever it finds, the filters admit everybody, nobody has lost a node, and what was tried is undone."""
-    cluster = tiny(seed, wanted=2)
     compiled = make_problem(cluster, Settings(admit=[p.key for p in cluster.pods if not p.node_name]))
     guess = make_room(compiled, [p for p in cluster.pods if not p.node_name])
     assert guess in [{key: at for key, at in where.items() if at} for where in placements(cluster)]
+    count("room was made", any(guess[p.key] != p.node_name for p in cluster.pods if p.node_name))
 
 
 def test_the_first_guess_clears_the_cheapest_node() -> None:
@@ -244,22 +261,6 @@ def test_the_first_guess_clears_the_cheapest_node() -> None:
     guess = make_room(compiled, [cluster.pods[-1]])
     assert guess["default/gpu-x"] in {"n2", "n3"}
     assert sum(guess[p.key] != p.node_name for p in cluster.pods) == 2
-
-
-def tiny(seed: int, wanted: int = 0) -> Snapshot:
-    rng = random.Random(seed)
-    nodes = [node(f"n{i}", cpu=rng.choice(["2", "3"])) for i in range(3)]
-    room = {n["metadata"]["name"]: int(n["status"]["allocatable"]["cpu"]) * 1000 for n in nodes}
-    pods = []
-    for i in range(5):
-        cpu = rng.choice([500, 1000, 1500])
-        fits = [name for name, left in room.items() if left >= cpu]
-        if fits:
-            at = rng.choice(fits)
-            room[at] -= cpu
-            pods.append(owned(f"{rng.choice('ab')}{i}-x", at, cpu=f"{cpu}m", memory="1Mi"))
-    pods += [owned(f"new{i}-x", cpu=rng.choice(["1", "1500m", "2500m"]), memory="1Mi") for i in range(wanted)]
-    return snapshot(nodes=nodes, pods=pods)
 
 
 def placements(cluster: Snapshot) -> Iterator[Mapping[str, str]]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
+from hypothesis import strategies as st
 
 from stowplan.answers.solve import solve_snapshot
 from stowplan.cli import run
@@ -16,6 +17,8 @@ from stowplan.optimizer.portfolio import Options
 from stowplan.plans.movability.causes import WAIVABLE
 from stowplan.plans.movability.movable import immovable
 from stowplan.settings.problem import make_problem
+from tests.support.cases import cases, count
+from tests.support.choices import Choices, drawn
 from tests.support.clusters import node, pod, snapshot
 from tests.support.malformed import listed
 
@@ -120,39 +123,62 @@ def test_bad_words_are_refused(dump: str, options: list[str], said: str, capsys:
     assert not printed.out
 
 
-def random_snapshot(seed: int) -> Snapshot:
-    """Pods with every reason to stay, and every combination, on one crowded node of three."""
-    import random
+ANNOTATIONS = {
+    "karpenter.sh/do-not-disrupt": "true",
+    "cluster-autoscaler.kubernetes.io/safe-to-evict": "false",
+    "scheduling.koordinator.sh/eviction-cost": "2147483647",
+    "descheduler.alpha.kubernetes.io/evict": "",
+}
 
-    rng = random.Random(seed)
-    annotations = {
-        "karpenter.sh/do-not-disrupt": "true",
-        "cluster-autoscaler.kubernetes.io/safe-to-evict": "false",
-        "scheduling.koordinator.sh/eviction-cost": "2147483647",
-        "descheduler.alpha.kubernetes.io/evict": "",
-    }
+
+def random_reasons(choices: Choices) -> Snapshot:
+    """Build pods with every reason to stay, and every combination, on one crowded node of three."""
     pods = []
-    for i in range(12):
-        owner = rng.choice(["ReplicaSet/a", "ReplicaSet/b", "StatefulSet/c", "Job/d", None])
-        spec: dict[str, Any] = {"volumes": [{"name": "x", "emptyDir": {}}]} if rng.random() < 0.3 else {}
-        spec["annotations"] = {key: value for key, value in annotations.items() if rng.random() < 0.15}
-        spec["priority"] = rng.choice([0, 0, 2_000_000_000])
-        spec["schedulerName"] = rng.choice(["koord-scheduler", "koord-scheduler", "default-scheduler"])
+    for i in range(choices.integer(4, 12)):
+        owner = choices.one(
+            ["ReplicaSet/a", "ReplicaSet/a", "ReplicaSet/b", "ReplicaSet/b", "StatefulSet/c", "Job/d", None]
+        )
+        spec: dict[str, Any] = {"volumes": [{"name": "x", "emptyDir": {}}]} if choices.chance(0.15) else {}
+        spec["annotations"] = {key: value for key, value in ANNOTATIONS.items() if choices.chance(0.08)}
+        spec["priority"] = choices.one([0, 0, 0, 0, 2_000_000_000])
+        spec["schedulerName"] = choices.one(["koord-scheduler", "koord-scheduler", "default-scheduler"])
         pods.append(pod(f"p{i}", "n1", cpu="500m", memory="100Mi", owner=owner, **spec))
-    return snapshot(nodes=[node(f"n{i}", cpu="6") for i in (1, 2, 3)], pods=pods)
+    sets = [
+        {
+            "metadata": {"name": name, "namespace": "default", "uid": f"uid-{name}"},
+            "spec": {"replicas": 6, "selector": {"matchLabels": {"app": name}}},
+        }
+        for name in "ab"
+    ]
+    return snapshot(nodes=[node(f"n{i}", cpu="6") for i in (1, 2, 3)], pods=pods, replica_sets=sets)
 
 
-@pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("executor", get_args(Executor))
-def test_nobody_moves_who_cannot(seed: int, executor: Executor) -> None:
-    cluster = random_snapshot(seed)
-    waived = [cause.value for cause in sorted(WAIVABLE)[: seed % 3]]
-    compiled = make_problem(cluster, Settings(executor=executor, may_move=tuple(waived)))
-    solution = solve_snapshot(compiled, Options(time_limit=1, deterministic=True))
-    stuck = immovable(cluster, executor, waived=[c for c in WAIVABLE if c.value in waived])
-    assert not {move.pod.key for move in solution.moves} & set(stuck)
-    assert {pod.key for pod in compiled.pods} == {
-        pod.key
-        for pod in cluster.pods
-        if pod.key not in stuck and pod.spec.scheduler_name == compiled.profile.scheduler_name
-    }
+def test_no_pod_moves_that_the_executor_cannot_evict(executor: Executor, tmp_path: Path) -> None:
+    """Under a scheduler of the name that koordinator asks for, so that there are pods that it can evict."""
+    config = tmp_path / "scheduler.yaml"
+    config.write_text(
+        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+        "profiles: [{schedulerName: koord-scheduler}]\n"
+    )
+
+    @cases(
+        8,
+        at_least={"moves": 3, "immovable": 15},
+        cluster=drawn(random_reasons),
+        waived=st.sampled_from([[cause.value for cause in sorted(WAIVABLE)[:number]] for number in range(3)]),
+    )
+    def check(cluster: Snapshot, waived: list[str]) -> None:
+        compiled = make_problem(cluster, Settings(executor=executor, may_move=tuple(waived), config=str(config)))
+        solution = solve_snapshot(compiled, Options(time_limit=1, deterministic=True))
+        stuck = immovable(cluster, executor, waived=[c for c in WAIVABLE if c.value in waived])
+        assert not {move.pod.key for move in solution.moves} & set(stuck)
+        assert {pod.key for pod in compiled.pods} == {
+            pod.key
+            for pod in cluster.pods
+            if pod.key not in stuck and pod.spec.scheduler_name == compiled.profile.scheduler_name
+        }
+        count("moves", len(solution.moves))
+        count("immovable", len(stuck))
+
+    check()

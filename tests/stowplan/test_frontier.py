@@ -6,7 +6,6 @@ import csv
 import io
 import itertools
 import json
-import random
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Mapping
 from dataclasses import replace
@@ -28,6 +27,8 @@ from stowplan.plugins_compat.compiler.compile import Compiled
 from stowplan.report.frontier import bar, drawing, headline
 from stowplan.settings.problem import make_problem
 from tests.plans.test_replay import owned
+from tests.support.cases import cases
+from tests.support.choices import Choices, Seeded, drawn
 from tests.support.clusters import node, snapshot
 from tests.support.malformed import listed
 
@@ -41,15 +42,19 @@ def climbed(cluster: Snapshot, objective: str = "balance", limits: list[int] | N
     return climb(compiled, Options(time_limit=1, deterministic=True), limits=limits)
 
 
-def crowd(seed: int = 0, pods: int = 6, nodes: int = 3) -> Snapshot:
-    rng = random.Random(seed)
-    made = [owned(f"{rng.choice('abc')}{i}-x", "n0", cpu=f"{rng.randint(1, 6)}00m") for i in range(pods)]
+def random_crowd(choices: Choices, *, pods: int = 6, nodes: int = 3) -> Snapshot:
+    """Build a cluster with all pods on one node."""
+    made = [owned(f"{choices.one('abc')}{i}-x", "n0", cpu=f"{choices.integer(1, 6)}00m") for i in range(pods)]
     return snapshot(nodes=[node(f"n{i}") for i in range(nodes)], pods=made)
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_every_point_is_the_best_there_is(seed: int) -> None:
-    cluster = crowd(seed)
+def crowd(seed: int = 0, pods: int = 6) -> Snapshot:
+    """Return one such cluster, always the same."""
+    return random_crowd(Seeded(seed), pods=pods)
+
+
+@cases(2, cluster=drawn(random_crowd))
+def test_every_point_is_the_best_there_is(cluster: Snapshot) -> None:
     found = climbed(cluster, limits=[0, 1, 2, 3])
     evaluator = Evaluator(found.compiled.problem)
     names = [n.name for n in cluster.nodes]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import strategies as st
 
-from stowplan.models.objective import PRESETS
 from stowplan.models.problem import Problem
 from stowplan.models.stop import Stop
 from stowplan.optimizer.annealing.anneal import _ChainResult, _Incumbent, _Replica, anneal
@@ -12,36 +12,31 @@ from stowplan.optimizer.annealing.parameters import AnnealingParameters
 from stowplan.optimizer.annealing.schedule import Calibration, Schedule
 from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.evaluate import Evaluator
-from stowplan.plugins_compat.compiler.compile import compile_problem
-from stowplan.plugins_compat.profiles import default_profile
-from stowplan.plugins_compat.release import K24, K36
+from tests.optimizer.annealing.test_kernel import compiled_problem
 from tests.support.brute_force import best
-from tests.support.clusters import random_cluster
-from tests.support.problems import random_problem
-
-NAMES = list(PRESETS)
-
-
-def problem_of(seed: int) -> Problem:
-    if seed % 4 == 3:
-        return random_problem(seed, broken=seed % 8 == 3)
-    snapshot = random_cluster(seed, broken=seed % 2 == 1)
-    profile = default_profile(K24 if seed % 3 == 0 else K36)
-    return compile_problem(snapshot, profile, PRESETS[NAMES[seed % 5]], max_moves=3 if seed % 11 == 0 else None).problem
+from tests.support.cases import cases, count
+from tests.support.choices import Seeded, drawn
+from tests.support.random_clusters import Setup, random_cluster
 
 
-@pytest.mark.parametrize("seed", range(40))
-def test_annealing_is_legal_and_no_worse(seed: int) -> None:
-    problem = problem_of(seed)
+@cases(50, at_least={"better": 30}, problem=drawn(compiled_problem))
+def test_annealing_is_legal_and_no_worse(problem: Problem) -> None:
     evaluator = Evaluator(problem)
     found = evaluator.evaluate(anneal(evaluator, problem.start, Deadline(1, deterministic=True)))
+    before = evaluator.evaluate(problem.start).values
     assert found.legal
-    assert found.values <= evaluator.evaluate(problem.start).values
+    assert found.values <= before
+    count("better", found.values < before)
+
+
+def full_problem(seed: int = 4, pods: int = 9) -> Problem:
+    """Return a problem with pods that wait; the first one has five tiers, of which the second to the last are open."""
+    return Setup("balance").compile(random_cluster(Seeded(seed), nodes=4, pods=pods)).problem
 
 
 @pytest.mark.parametrize("tiers", range(5))
 def test_only_the_first_tiers_are_improved_if_that_is_asked_for(tiers: int) -> None:
-    problem = problem_of(0)  # five tiers, of which the second to the last are open
+    problem = full_problem(pods=7)
     evaluator, start = Evaluator(problem), problem.start
     calibrations: dict[int, Calibration] = {}
     found = evaluator.evaluate(
@@ -55,7 +50,7 @@ def test_only_the_first_tiers_are_improved_if_that_is_asked_for(tiers: int) -> N
 
 def test_annealing_mostly_finds_the_optimum_of_tiny_problems() -> None:
     """Brute force says what there is to find; a search that only goes downhill misses more of it."""
-    problems = [problem_of(seed) for seed in range(15)]
+    problems = [compiled_problem(Seeded(seed)) for seed in range(15)]
     found = [
         Evaluator(problem).evaluate(anneal(Evaluator(problem), problem.start, Deadline(1, deterministic=True))).values
         for problem in problems
@@ -64,15 +59,14 @@ def test_annealing_mostly_finds_the_optimum_of_tiny_problems() -> None:
     assert hits >= 0.8 * len(problems), f"{hits} of {len(problems)}"
 
 
-@pytest.mark.parametrize("seed", range(0, 40, 7))
-def test_equal_seeds_find_equal_placements(seed: int) -> None:
-    problem = problem_of(seed)
+@cases(6, problem=drawn(compiled_problem), seed=st.integers(0, 99))
+def test_equal_seeds_find_equal_placements(problem: Problem, seed: int) -> None:
     once, again = (anneal(Evaluator(problem), problem.start, Deadline(1, deterministic=True), seed) for _ in range(2))
     assert once.same_as(again)
 
 
 def test_a_stop_signal_ends_the_search_at_once() -> None:
-    problem = problem_of(4)
+    problem = full_problem(pods=7)
     stop = Stop()
     stop.set()
     assert anneal(Evaluator(problem), problem.start, Deadline(60, stop=stop)).same_as(problem.start)
@@ -93,8 +87,8 @@ def test_the_first_calibration_of_the_temperature_begins_where_the_tier_did(monk
     monkeypatch.setattr(_Replica, "run", noted)
     tight = AnnealingParameters(tight=0.0)  # so that overload is calibrated before that
     told_apart = False
-    for seed in range(12):
-        problem = problem_of(seed)
+    for seed in range(8):
+        problem = full_problem(seed)
         begun.clear()
         calibrations.clear()
         anneal(

@@ -1,50 +1,44 @@
-"""The kernels against the judge: after every move, legal or not, both say the same."""
+"""The kernels against the evaluator: after every move, legal or not, both say the same."""
 
 from __future__ import annotations
 
-import random
-
 import numpy as np
-import pytest
+from hypothesis import assume
 
-from stowplan.models.objective import PRESETS
 from stowplan.models.problem import Capacity, Move, Origin, Placement, Problem, Tier, Weighted
 from stowplan.optimizer.annealing.kernel import layout as at
 from stowplan.optimizer.annealing.kernel.moves import evaluate_delta, legal, place_all, shift
 from stowplan.optimizer.annealing.kernel.screen import forbidden
 from stowplan.optimizer.annealing.state_builder import build_state, placement_of
 from stowplan.optimizer.evaluate import Evaluator
-from stowplan.plugins_compat.compiler.compile import compile_problem
-from stowplan.plugins_compat.profiles import default_profile
-from stowplan.plugins_compat.release import K24, K36
-from tests.support.clusters import random_cluster
+from tests.support.cases import cases, count
+from tests.support.choices import Choices, drawn, steps
 from tests.support.problems import random_problem
-
-NAMES = list(PRESETS)
-
-
-def problem_of(seed: int) -> Problem:
-    if seed % 4 == 3:
-        return random_problem(seed, broken=seed % 8 == 3)
-    preemption = "by-priority" if seed % 7 == 0 else "never"
-    objective = PRESETS[NAMES[seed % len(NAMES)]].model_copy(update={"preemption": preemption})
-    profile = default_profile(K24 if seed % 3 == 0 else K36)
-    snapshot = random_cluster(seed, broken=seed % 2 == 1)
-    return compile_problem(snapshot, profile, objective, max_moves=2 if seed % 11 == 0 else None).problem
+from tests.support.random_clusters import random_cluster, random_setup
 
 
-@pytest.mark.parametrize("seed", range(200))
-def test_values_and_legality_follow_every_move(seed: int) -> None:
-    problem = problem_of(seed)
-    if not problem.pods:
-        return
+def compiled_problem(choices: Choices) -> Problem:
+    """Return a random problem: three of four are compiled from a cluster."""
+    if choices.chance(0.25):
+        return random_problem(choices, broken=None)
+    setup = random_setup(choices)
+    return setup.compile(random_cluster(choices, broken=None)).problem
+
+
+@cases(
+    200,
+    at_least={"legal moves": 350, "illegal moves": 600, "costs foretold": 200},
+    problem=drawn(compiled_problem),
+    walk=steps(80, 3),
+)
+def test_values_and_legality_follow_every_move(problem: Problem, walk: list[tuple[int, ...]]) -> None:
+    assume(problem.pods)
     evaluator = Evaluator(problem)
     state = build_state(evaluator, problem.start)
-    rng = random.Random(seed)
     nodes, tiers = len(problem.nodes), len(problem.tiers)
     change = np.zeros(tiers + 2, dtype=np.int64)
-    for _ in range(60):
-        p, target = rng.randrange(problem.pods), rng.randrange(nodes + 1)
+    for which, where, back in walk:
+        p, target = which % problem.pods, where % (nodes + 1)
         source = int(state.pod[p, at.P_NODE])
         if source == target:
             continue
@@ -63,6 +57,7 @@ def test_values_and_legality_follow_every_move(seed: int) -> None:
         assert legal(state) == evaluation.legal
         assert state.value[tiers + at.MOVED] == evaluation.moves
         assert state.value[tiers + at.UNPLACED] == evaluation.unplaced
+        count("legal moves" if evaluation.legal else "illegal moves")
         if was_legal and evaluation.legal:
             assert possible
             if not state.cls[c, at.C_COSTED] and not np.any(
@@ -71,7 +66,8 @@ def test_values_and_legality_follow_every_move(seed: int) -> None:
                 expected = state.value[:tiers] - before
                 different = expected != change[:tiers]
                 assert np.array_equal(change[:tiers][different], expected[different])
-        if not evaluation.legal and rng.random() < 0.7:
+                count("costs foretold", bool(expected.any()))
+        if not evaluation.legal and back % 20 < 19:
             shift(state, p, source)
             assert tuple(state.value[:tiers]) == tuple(before)
             assert legal(state) == was_legal

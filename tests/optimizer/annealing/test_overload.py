@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import random
-
 import numpy as np
-import pytest
 
 from stowplan.models.arrays import Ints
 from stowplan.models.problem import Capacity, Origin, Placement, Prefer, Problem, Tier, Weighted
@@ -17,7 +14,9 @@ from stowplan.optimizer.annealing.schedule import overload_penalty
 from stowplan.optimizer.annealing.state_builder import OVERLOAD, build_state, placement_of
 from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.evaluate import Evaluator
-from tests.support.problems import ints, random_affinity, random_problem
+from tests.support.cases import cases, count
+from tests.support.choices import steps
+from tests.support.problems import ints, problems_with_room
 
 WHERE = Origin("test")
 
@@ -32,20 +31,16 @@ def _load(rule: Capacity, problem: Problem, placement: Placement) -> Ints:
     return load
 
 
-@pytest.mark.parametrize("seed", range(120))
-def test_overload_follows_every_move_and_is_predicted(seed: int) -> None:
-    problem = random_problem(seed, broken=seed % 8 == 3) if seed % 2 else random_affinity(seed)
+@cases(80, at_least={"overloads": 60, "for a penalty only": 30}, problem=problems_with_room(), walk=steps(80, 2))
+def test_overload_follows_every_move_and_is_predicted(problem: Problem, walk: list[tuple[int, ...]]) -> None:
     rules = [rule for rule in problem.rules if isinstance(rule, Capacity)]
-    if not rules:
-        return
     state = build_state(Evaluator(problem), problem.start)
     sound = [_load(rule, problem, problem.start) <= np.maximum(0, rule.free) for rule in rules]
     penalty = state.fix[: len(problem.nodes), state.head[at.H_F_PENALTY] :][:, : len(rules)]
     nodes, tiers = len(problem.nodes), len(problem.tiers)
     change = np.zeros(tiers + 2, dtype=np.int64)
-    rng = random.Random(seed)
-    for _ in range(60):
-        p, target = rng.randrange(problem.pods), rng.randrange(nodes + 1)
+    for which, where in walk:
+        p, target = which % problem.pods, where % (nodes + 1)
         source = int(state.pod[p, at.P_NODE])
         if source == target:
             continue
@@ -62,6 +57,8 @@ def test_overload_follows_every_move_and_is_predicted(seed: int) -> None:
         assert for_a_penalty or not strict
         if for_a_penalty:
             assert change[tiers + 1] == state.value[tiers + at.OVERLOAD] - before
+            count("for a penalty only", not strict)
+        count("overloads", bool(state.value[tiers + at.OVERLOADED]))
 
 
 def two_full_nodes() -> Problem:

@@ -2,34 +2,43 @@
 
 from __future__ import annotations
 
-import random
-
 import numpy as np
-import pytest
+from hypothesis import assume
 
+from stowplan.models.problem import Problem
 from stowplan.optimizer.annealing.kernel import layout as at
 from stowplan.optimizer.annealing.kernel.moves import evaluate_delta, legal, shift
 from stowplan.optimizer.annealing.kernel.screen import forbidden, relation_costs
 from stowplan.optimizer.annealing.state_builder import build_state
 from stowplan.optimizer.evaluate import Evaluator
-from tests.optimizer.annealing.test_kernel import problem_of
+from tests.optimizer.annealing.test_kernel import compiled_problem
+from tests.support.cases import cases, count
+from tests.support.choices import Choices, drawn, steps
 from tests.support.problems import random_affinity
 
 
-@pytest.mark.parametrize("seed", range(150))
-def test_what_relations_say_of_moves_and_exchanges_comes_true(seed: int) -> None:
-    """Whatever is barred is illegal, and prices are exact; walks go on to where placements are illegal too."""
-    problem = random_affinity(seed) if seed % 3 == 0 else problem_of(seed)
-    if not problem.pods:
-        return
+def any_problem(choices: Choices) -> Problem:
+    return random_affinity(choices) if choices.chance(0.33) else compiled_problem(choices)
+
+
+@cases(
+    150,
+    at_least={"moves": 150, "exchanges": 100, "costs foretold": 150, "refused": 300},
+    problem=drawn(any_problem),
+    walk=steps(110, 3),
+)
+def test_what_the_screen_forbids_is_illegal_and_its_costs_are_exact(
+    problem: Problem, walk: list[tuple[int, ...]]
+) -> None:
+    """Now and then a walk goes on from where the placement is illegal."""
+    assume(problem.pods)
     state = build_state(Evaluator(problem), problem.start)
-    rng = random.Random(seed)
     nodes, tiers = len(problem.nodes), len(problem.tiers)
     change = np.zeros(tiers + 2, dtype=np.int64)
-    for _ in range(80):
-        p, q = rng.randrange(problem.pods), rng.randrange(-1, problem.pods)
+    for which, other, back in walk:
+        p, q = which % problem.pods, other % (problem.pods + 1) - 1
         source = int(state.pod[p, at.P_NODE])
-        target = int(state.pod[q, at.P_NODE]) if q >= 0 else rng.randrange(nodes + 1)
+        target = int(state.pod[q, at.P_NODE]) if q >= 0 else back // 20 % (nodes + 1)
         c, e = (int(state.pod[i, at.P_CLASS]) if i >= 0 else -1 for i in (p, q))
         if source == target or c == e:
             continue
@@ -39,13 +48,16 @@ def test_what_relations_say_of_moves_and_exchanges_comes_true(seed: int) -> None
         shift(state, p, target)
         if q >= 0:
             shift(state, q, source)
+        count("refused", not possible)
         if was_legal and legal(state):
             assert possible
+            count("moves" if q < 0 else "exchanges")
             violated = np.any(state.violation_weight[:tiers] * (state.value[:tiers] - before))
             scores = q >= 0 and state.head[at.H_SCORES]
             if complete and not violated and not scores:
                 assert np.array_equal(state.value[:tiers] - before, change[:tiers])
-        if not legal(state) and rng.random() < 0.8:
+                count("costs foretold", bool(change[:tiers].any()))
+        if not legal(state) and back % 20 < 19:
             if q >= 0:
                 shift(state, q, target)
             shift(state, p, source)

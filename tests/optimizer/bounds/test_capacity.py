@@ -1,46 +1,67 @@
-"""The bound from pooled room is never above the optimum, and meets it where nothing but room matters."""
+"""The bound from capacities is never above the optimum, and meets it where nothing but room matters."""
 
 from __future__ import annotations
 
-import numpy as np
-import pytest
+from dataclasses import replace
 
-from stowplan.models.objective import PRESETS
+import numpy as np
+
+from stowplan.models.arrays import Ints
 from stowplan.models.problem import Capacity, Open, Origin, Placement, Problem, Tier, Unplaced, Weighted
+from stowplan.models.snapshot import Snapshot
 from stowplan.optimizer.bounds.capacity import capacity_bound
 from stowplan.optimizer.evaluate import Evaluator
-from stowplan.plugins_compat.compiler.compile import compile_problem
-from stowplan.plugins_compat.profiles import default_profile
-from stowplan.plugins_compat.release import K36
 from tests.support.brute_force import best
-from tests.support.clusters import random_cluster
-from tests.support.problems import random_affinity, random_problem
+from tests.support.cases import cases, count
+from tests.support.choices import Choices, drawn
+from tests.support.problems import affinity_problems, problems
+from tests.support.random_clusters import Setup, clusters, setups
 
 HERE = Origin("test")
 
 
-@pytest.mark.parametrize("seed", range(150))
-def test_it_is_never_above_the_optimum(seed: int) -> None:
-    if seed % 3 == 0:
-        problem = random_problem(seed, broken=seed % 2 == 1)
-    elif seed % 3 == 1:
-        problem = random_affinity(seed, broken=seed % 2 == 1)
-    else:
-        snapshot = random_cluster(seed, broken=seed % 2 == 0)
-        problem = compile_problem(snapshot, default_profile(K36), PRESETS["pack"]).problem
+def with_hardly_any_room(problem: Problem, room: Ints) -> Problem:
+    """Add a capacity that leaves pods waiting: each takes a unit, of which there are fewer than pods."""
+    classes, nodes = problem.shape
+    one = np.ones(nodes, dtype=np.int64)
+    return replace(problem, rules=(*problem.rules, Capacity(HERE, one[:1].repeat(classes), room[:nodes], one)))
+
+
+ROOM = drawn(Choices.array, 4, 0, 1)
+"""Units on each node."""
+
+
+@cases(40, at_least={"above nothing": 20}, problem=problems(), room=ROOM)
+def test_the_bound_of_a_problem_of_devices_is_never_above_the_optimum(problem: Problem, room: Ints) -> None:
+    never_above(with_hardly_any_room(problem, room))
+
+
+@cases(30, at_least={"above nothing": 15}, problem=affinity_problems(), room=ROOM)
+def test_the_bound_of_a_problem_of_affinity_is_never_above_the_optimum(problem: Problem, room: Ints) -> None:
+    never_above(with_hardly_any_room(problem, room))
+
+
+@cases(40, at_least={"above nothing": 20}, cluster=clusters(), setup=setups("pack"))
+def test_the_bound_of_a_cluster_is_never_above_the_optimum(cluster: Snapshot, setup: Setup) -> None:
+    never_above(setup.compile(cluster).problem)
+
+
+def never_above(problem: Problem) -> None:
     values = best(problem)
     for tier, value in enumerate(values):
-        assert capacity_bound(Evaluator(problem), tier, values[:tier]) <= value
+        bound = capacity_bound(Evaluator(problem), tier, values[:tier])
+        assert bound <= value
+        count("above nothing", bound > 0)
 
 
-def test_it_says_how_many_bins_are_needed() -> None:
+def test_the_bound_says_how_many_bins_are_needed() -> None:
     problem = packing([6, 5, 5, 4], bins=5)
     assert capacity_bound(Evaluator(problem), 0, ()) == 0
     assert capacity_bound(Evaluator(problem), 1, (0,)) == 2
     assert capacity_bound(Evaluator(problem), 1, (2,)) == 1  # without the largest two, half of a bin is enough
 
 
-def test_it_says_how_many_must_wait() -> None:
+def test_the_bound_says_how_many_items_have_to_wait() -> None:
     problem = packing([6, 5, 5, 4], bins=1)
     assert capacity_bound(Evaluator(problem), 0, ()) == 2
 

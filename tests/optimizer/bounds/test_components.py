@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
-import pytest
 
+from stowplan.models.arrays import Ints
 from stowplan.models.objective import PRESETS, Objective, TierSettings
 from stowplan.models.problem import Problem
 from stowplan.optimizer.bounds.components import Component, components, jointly, separately
@@ -22,8 +22,10 @@ from stowplan.plugins_compat.profiles import default_profile
 from stowplan.plugins_compat.release import K36
 from tests.optimizer.bounds.test_lagrangian import cost
 from tests.support.brute_force import best
+from tests.support.cases import cases, count
+from tests.support.choices import Choices, drawn
 from tests.support.clusters import node, pod, snapshot
-from tests.support.problems import random_problem
+from tests.support.problems import problems
 
 WORK = Deadline(60, deterministic=True)
 LEVEL = Objective(tiers=(TierSettings(name="balance", variance={"cpu": 1, "memory": 1}),))
@@ -35,28 +37,27 @@ def programs_of(problem: Problem, tier: int, reached: tuple[int, ...]) -> Progra
     return programs
 
 
-@pytest.mark.parametrize("seed", range(40))
-def test_a_component_costs_what_its_best_placement_costs(seed: int) -> None:
-    problem = random_problem(seed, broken=seed % 2 == 1)
+@cases(50, at_least={"pods of several kinds": 50}, problem=problems(), multipliers=drawn(Choices.array, 8, -5, 24))
+def test_a_component_costs_what_its_best_placement_costs(problem: Problem, multipliers: Ints) -> None:
     values = best(problem)
-    rng = np.random.default_rng(seed)
     for tier in range(len(values)):
         programs = programs_of(problem, tier, values[:tier])
-        penalized = programs.penalized(rng.integers(0, 3, len(programs.limits.most)) * programs.scale)
-        multipliers = rng.integers(-5, 25, len(programs.size)) * programs.scale
+        penalized = programs.penalized(np.resize(np.abs(multipliers) % 3, len(programs.limits.most)) * programs.scale)
+        wanted = np.resize(multipliers, len(programs.size)) * programs.scale
         for each in components(penalized):
             least, found = least_cost(penalized, each), jointly(penalized, each, WORK, 20_000)
             assert found == least
-            bounds = np.array([least_of_node(penalized, m, multipliers) for m in range(len(penalized.times))])
-            assert separately(penalized, each, multipliers, bounds) <= least
+            bounds = np.array([least_of_node(penalized, m, wanted) for m in range(len(penalized.times))])
+            assert separately(penalized, each, wanted, bounds) <= least
+            count("pods of several kinds", len(each.kinds) > 1)
 
 
-def least_of_node(programs: Programs, m: int, multipliers: np.ndarray) -> int:  # type: ignore[type-arg]
+def least_of_node(programs: Programs, m: int, multipliers: Ints) -> int:
     tables = programs.tables
     return min(node_cost(programs, m, list(y)) - int(multipliers @ y) for y in held(tables.upper[m]))
 
 
-def held(upper: np.ndarray) -> list[tuple[int, ...]]:  # type: ignore[type-arg]
+def held(upper: Ints) -> list[tuple[int, ...]]:
     return list(itertools.product(*(range(int(each) + 1) for each in upper)))
 
 

@@ -1,16 +1,19 @@
-"""Bounds by node are below what is best for any multipliers, exact for one node, and as good as the relaxation."""
+"""Bounds by node are never above the optimum for any multipliers, exact for one node, as good as the relaxation."""
 
 from __future__ import annotations
 
 import itertools
-import random
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 
 from stowplan.instances.synthetic import synthetic_snapshot
+from stowplan.models.arrays import Floats, Ints
 from stowplan.models.objective import PRESETS
 from stowplan.models.problem import FAR, Problem
+from stowplan.models.snapshot import Snapshot
 from stowplan.optimizer.bounds.interior_point import Dual, linear_dual
 from stowplan.optimizer.bounds.lagrangian import LagrangianDual, fitted, lagrangian_bound, largest, reads_all
 from stowplan.optimizer.bounds.linear import linear_bound
@@ -23,72 +26,97 @@ from stowplan.optimizer.evaluate import Evaluator
 from stowplan.plugins_compat.compiler.compile import compile_problem
 from stowplan.plugins_compat.profiles import default_profile
 from stowplan.plugins_compat.release import K36
-from tests.optimizer.test_brute_force import sharing
+from tests.optimizer.test_brute_force import SHARING
 from tests.support.brute_force import best
-from tests.support.clusters import node, pod, random_cluster, snapshot
-from tests.support.problems import random_problem
+from tests.support.cases import cases, count
+from tests.support.choices import Choices, Seeded, drawn
+from tests.support.clusters import node, pod, snapshot
+from tests.support.problems import problems
+from tests.support.random_clusters import Setup, clusters, device_clusters, random_cluster, setups
 
-NAMES = list(PRESETS)
 WORK = Deadline(60, deterministic=True)
 
 
-def problem_of(seed: int) -> Problem:
-    preemption = "by-priority" if seed % 7 == 0 else "never"
-    objective = PRESETS[NAMES[seed % len(NAMES)]].model_copy(update={"preemption": preemption})
-    cluster = random_cluster(seed, broken=seed % 2 == 1)
-    return compile_problem(cluster, default_profile(K36), objective).problem
+@dataclass(frozen=True)
+class Multipliers:
+    """Multipliers that are not the best ones, to be taken in turn; each is a thousandth of what it is to be."""
+
+    factor: float
+    thousandths: Ints
+
+    def some(self, shape: int | tuple[int, ...], scale: float) -> Floats:
+        return np.resize(self.thousandths / 1000 * self.factor * scale, shape)
 
 
-@pytest.mark.parametrize("seed", range(50))
-def test_the_bound_is_never_above_the_optimum(seed: int) -> None:
-    never_above(problem_of(seed), seed)
+def random_multipliers(choices: Choices) -> Multipliers:
+    return Multipliers(choices.one([0.1, 10.0, 1e4]), choices.array(choices.integer(1, 8), -3000, 3000))
 
 
-@pytest.mark.parametrize("seed", range(50))
-def test_nor_is_it_where_no_cluster_compiles_to(seed: int) -> None:
-    never_above(random_problem(seed, broken=seed % 2 == 1), seed)
+ANY = drawn(random_multipliers)
 
 
-@pytest.mark.parametrize("seed", [*range(20), 50_068])
-def test_nor_is_it_where_pods_share_devices(seed: int) -> None:
-    """The last one has a component whose costs, in grains, have more digits than real numbers tell apart."""
-    never_above(sharing(seed).problem, seed)
+@cases(50, at_least={"above nothing": 60}, cluster=clusters(), setup=setups(), multipliers=ANY)
+def test_the_bound_of_a_cluster_is_never_above_the_optimum(
+    cluster: Snapshot, setup: Setup, multipliers: Multipliers
+) -> None:
+    never_above(setup.compile(cluster).problem, multipliers)
 
 
-@pytest.mark.parametrize("seed", range(40))
-def test_it_is_as_good_as_the_relaxation(seed: int) -> None:
+@cases(50, at_least={"above nothing": 50}, problem=problems(), multipliers=ANY)
+def test_the_bound_of_a_problem_that_no_cluster_compiles_to_is_never_above_the_optimum(
+    problem: Problem, multipliers: Multipliers
+) -> None:
+    never_above(problem, multipliers)
+
+
+@cases(25, at_least={"above nothing": 5}, cluster=device_clusters(), setup=SHARING, multipliers=ANY)
+def test_the_bound_of_pods_that_share_devices_is_never_above_the_optimum(
+    cluster: Snapshot, setup: Setup, multipliers: Multipliers
+) -> None:
+    never_above(setup.compile(cluster).problem, multipliers)
+
+
+@cases(25, at_least={"above nothing": 40}, problem=problems(), multipliers=ANY)
+def test_the_bound_is_sound_where_costs_have_more_digits_than_real_numbers_tell_apart(
+    problem: Problem, multipliers: Multipliers
+) -> None:
+    *earlier, last = problem.tiers
+    expensive = replace(last, terms=tuple(replace(term, weight=(10**13 + 37) * term.weight) for term in last.terms))
+    never_above(replace(problem, tiers=(*earlier, expensive)), multipliers)
+
+
+@cases(50, at_least={"every term read": 40}, cluster=clusters(nodes=6, pods=12), setup=setups())
+def test_where_it_reads_every_term_the_bound_is_as_good_as_the_linear_relaxation(
+    cluster: Snapshot, setup: Setup
+) -> None:
     """Given the same values of the earlier tiers: here those of the start."""
-    cluster = random_cluster(seed, nodes=6, pods=12, broken=seed % 4 != 0)
-    objective = PRESETS[NAMES[seed % len(NAMES)]]
-    problem = compile_problem(cluster, default_profile(K36), objective, max_moves=seed % 5 or None).problem
+    problem = setup.compile(cluster).problem
     evaluator, upper = Evaluator(problem), upper_bounds(problem)
     values = evaluator.evaluate(problem.start).values
     for tier in range(len(values)):
-        if not reads_all(problem, tier):
-            continue
-        linear = linear_bound(evaluator, upper, tier, values[:tier], 60.0)
-        mine = lagrangian_bound(evaluator, upper, tier, values[:tier], WORK)
-        assert linear is not None
-        assert mine is not None
-        assert mine >= linear * (1 - 1e-4) - 1e-4, problem.tiers[tier].name
+        if reads_all(problem, tier):
+            linear = linear_bound(evaluator, upper, tier, values[:tier], 60.0)
+            mine = lagrangian_bound(evaluator, upper, tier, values[:tier], WORK)
+            assert linear is not None
+            assert mine is not None
+            assert mine >= linear * (1 - 1e-4) - 1e-4, problem.tiers[tier].name
+            count("every term read", linear > 0)
 
 
-def never_above(problem: Problem, seed: int) -> None:
+def never_above(problem: Problem, any_multipliers: Multipliers) -> None:
     """Try the multipliers that are best for the relaxation, and some that are not."""
     evaluator, upper, values = Evaluator(problem), upper_bounds(problem), best(problem)
-    rng = np.random.default_rng(seed)
     for tier, value in enumerate(values):
         bound = lagrangian_bound(evaluator, upper, tier, values[:tier], WORK)
         assert bound is not None
         assert bound <= value, problem.tiers[tier].name
+        count("above nothing", bound > 0)
         programs = node_programs(evaluator, upper, tier, values[:tier], 10**6, 10**3)
         assert programs is not None
-        scale = programs.scale * rng.choice([0.1, 10.0, 1e4])
-        multipliers = rng.normal(size=len(programs.size)) * scale
-        load_duals = rng.normal(size=programs.tables.base.shape) * scale
-        lagrangian = LagrangianDual(
-            programs, Dual(multipliers, load_duals, rng.exponential(size=len(programs.limits.most)) * scale)
-        )
+        multipliers = any_multipliers.some(len(programs.size), programs.scale)
+        load_duals = any_multipliers.some(programs.tables.base.shape, programs.scale)
+        side_duals = np.abs(any_multipliers.some(len(programs.limits.most), programs.scale))
+        lagrangian = LagrangianDual(programs, Dual(multipliers, load_duals, side_duals))
         assert lagrangian.bound <= value, problem.tiers[tier].name
         lagrangian.search(1_000, WORK)
         assert lagrangian.bound <= value, problem.tiers[tier].name
@@ -96,26 +124,17 @@ def never_above(problem: Problem, seed: int) -> None:
         assert lagrangian.bound <= value, problem.tiers[tier].name
 
 
-@pytest.mark.parametrize("seed", range(60))
-@pytest.mark.parametrize("budget", [0, 1, 5, 10**6])
-def test_the_search_of_one_node_finds_its_least_cost(seed: int, budget: int) -> None:
-    tables, multipliers, load_duals = random_node(seed)
-    answer = np.zeros(len(multipliers), dtype=np.int64)
-    found = search_node(tables, 0, multipliers, load_duals, np.full(len(load_duals), 3), budget, answer)
-    least = min(costs(tables, multipliers))
-    assert found <= least
-    if budget > 5:
-        assert found == least
-        assert cost(tables, multipliers, answer.tolist()) == least
+class NodeProgram(NamedTuple):
+    """The program of one node, a multiplier of each kind and a penalty of each row."""
+
+    tables: Tables
+    multipliers: Ints
+    load_duals: Ints
 
 
-def random_node(seed: int) -> tuple[Tables, np.ndarray, np.ndarray]:  # type: ignore[type-arg]
-    rng = random.Random(seed)
-    rows, kinds, corners = rng.randint(1, 3), rng.randint(1, 4), rng.randint(1, 4)
-
-    def ints(shape: tuple[int, ...], low: int, high: int) -> np.ndarray:  # type: ignore[type-arg]
-        return np.array([rng.randint(low, high) for _ in range(int(np.prod(shape)))], dtype=np.int64).reshape(shape)
-
+def random_node(choices: Choices) -> NodeProgram:
+    rows, kinds, corners = choices.integer(1, 3), choices.integer(1, 4), choices.integer(1, 4)
+    ints = choices.array
     demand, base = ints((rows, kinds), -1, 5), ints((1, rows), 0, 3)
     upper = ints((1, kinds), 0, 3)
     start = np.minimum(upper, ints((1, kinds), 0, 2))
@@ -142,15 +161,29 @@ def random_node(seed: int) -> tuple[Tables, np.ndarray, np.ndarray]:  # type: ig
         value=value,
         pieces=(first < FAR).sum(axis=1),
     )
-    return tables, ints((kinds,), -5, 25), ints((1, rows), -4, 6)[0]
+    return NodeProgram(tables, ints(kinds, -5, 25), ints(rows, -4, 6))
 
 
-def costs(tables: Tables, multipliers: np.ndarray) -> list[int]:  # type: ignore[type-arg]
+@pytest.mark.parametrize("budget", [0, 1, 5, 10**6])
+@cases(80, at_least={"pods worth their cost": 30}, node_program=drawn(random_node))
+def test_the_search_of_one_node_finds_its_least_cost(node_program: NodeProgram, budget: int) -> None:
+    tables, multipliers, load_duals = node_program
+    answer = np.zeros(len(multipliers), dtype=np.int64)
+    found = search_node(tables, 0, multipliers, load_duals, np.full(len(load_duals), 3), budget, answer)
+    least = min(costs(tables, multipliers))
+    assert found <= least
+    count("pods worth their cost", least < cost(tables, multipliers, [0] * len(multipliers)))
+    if budget > 5:
+        assert found == least
+        assert cost(tables, multipliers, answer.tolist()) == least
+
+
+def costs(tables: Tables, multipliers: Ints) -> list[int]:
     ways = itertools.product(*(range(int(most_pods) + 1) for most_pods in tables.upper[0]))
     return [cost(tables, multipliers, list(way)) for way in ways]
 
 
-def cost(tables: Tables, multipliers: np.ndarray, pods: list[int]) -> int:  # type: ignore[type-arg]
+def cost(tables: Tables, multipliers: Ints, pods: list[int]) -> int:
     y = np.array(pods, dtype=np.int64)
     load = tables.base[0] + tables.demand @ y
     if (load > tables.capacity[0]).any():
@@ -248,7 +281,7 @@ def test_coarser_grains_give_the_same_bound() -> None:
 
 def test_too_many_kinds_of_pods_are_left_alone() -> None:
     """Equations over kinds are dense: 40,000 of them would take all the memory there is."""
-    problem = problem_of(1)
+    problem = Setup().compile(random_cluster(Seeded(1), broken=True)).problem
     last = len(problem.tiers) - 1
     programs = node_programs(Evaluator(problem), upper_bounds(problem), last, [0] * last, 10**6, 10**3)
     assert programs is not None

@@ -27,6 +27,7 @@ from stowplan.models.problem import (
     Weighted,
 )
 from stowplan.models.result import Status
+from stowplan.models.snapshot import Snapshot
 from stowplan.optimizer.bounds.linear import groups_of, kinds_of, linear_bound, reading_of_term
 from stowplan.optimizer.bounds.parameters import BoundParameters
 from stowplan.optimizer.domains import upper_bounds
@@ -37,38 +38,36 @@ from stowplan.plugins_compat.profiles import default_profile
 from stowplan.plugins_compat.release import K36
 from tests.optimizer.test_each_rule import CASES
 from tests.support.brute_force import best
-from tests.support.clusters import node, pod, random_cluster, snapshot
-from tests.support.problems import ints, random_problem
+from tests.support.cases import cases, count
+from tests.support.clusters import node, pod, snapshot
+from tests.support.problems import ints, problems
+from tests.support.random_clusters import Setup, clusters, setups
 
-NAMES = list(PRESETS)
 ENOUGH = 60.0
 COARSE = BoundParameters(linear_fine=0)
 """Nodes are aggregated however few there are."""
+MEANINGFUL = {"above nothing": 60, "above nothing with nodes aggregated": 40}
 
 
-def problem_of(seed: int) -> Problem:
-    cluster = random_cluster(seed, broken=seed % 2 == 1)
-    return compile_problem(cluster, default_profile(K36), PRESETS[NAMES[seed % len(NAMES)]]).problem
+@cases(60, at_least=MEANINGFUL, cluster=clusters(), setup=setups())
+def test_the_relaxation_of_a_cluster_is_never_above_the_optimum(cluster: Snapshot, setup: Setup) -> None:
+    never_above(setup.compile(cluster).problem)
 
 
-@pytest.mark.parametrize("aggregated", [False, True], ids=["node by node", "nodes aggregated"])
-@pytest.mark.parametrize("seed", range(60))
-def test_the_relaxation_is_never_above_the_optimum(seed: int, aggregated: bool) -> None:
-    never_above(problem_of(seed), aggregated=aggregated)
+@cases(120, at_least=MEANINGFUL, problem=problems())
+def test_the_relaxation_of_a_problem_that_no_cluster_compiles_to_is_never_above_the_optimum(problem: Problem) -> None:
+    never_above(problem)
 
 
-@pytest.mark.parametrize("aggregated", [False, True], ids=["node by node", "nodes aggregated"])
-@pytest.mark.parametrize("seed", range(120))
-def test_it_is_not_above_it_in_problems_that_no_cluster_compiles_to(seed: int, aggregated: bool) -> None:
-    never_above(random_problem(seed, broken=seed % 2 == 1), aggregated=aggregated)
-
-
-def never_above(problem: Problem, *, aggregated: bool) -> None:
+def never_above(problem: Problem) -> None:
+    """Ask node by node, and with the nodes aggregated, as it is done where there are too many."""
     evaluator, upper, values = Evaluator(problem), upper_bounds(problem), best(problem)
-    for tier, value in enumerate(values):
-        bound = linear_bound(evaluator, upper, tier, values[:tier], ENOUGH, COARSE if aggregated else None)
-        assert bound is not None
-        assert bound <= value, problem.tiers[tier].name
+    for parameters, said in ((None, "above nothing"), (COARSE, "above nothing with nodes aggregated")):
+        for tier, value in enumerate(values):
+            bound = linear_bound(evaluator, upper, tier, values[:tier], ENOUGH, parameters)
+            assert bound is not None
+            assert bound <= value, problem.tiers[tier].name
+            count(said, bound > 0)
 
 
 def test_aggregated_and_single_nodes_bound_alike_where_nodes_are_alike() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import pytest
 
@@ -19,31 +21,47 @@ from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.evaluate import Evaluator
 from tests.optimizer.column_generation.test_engine import opened, packing, unplaced
 from tests.support.brute_force import best
+from tests.support.cases import cases, count
+from tests.support.choices import Choices, drawn
 
 
-def tight(seed: int) -> Problem:
-    """Return a cluster that is all but full; every other one can be packed, by construction."""
-    random = np.random.default_rng(seed)
-    nodes, rows = int(random.integers(2, 4)), int(random.integers(1, 3))
-    pods = int(random.integers(5, 7))
-    where, sizes = random.integers(0, nodes, pods), random.integers(100_000, 900_000, (pods, rows))
-    size = np.ones(pods, dtype=np.int64)
-    if seed % 3 == 0:
+class Full(NamedTuple):
+    """A cluster that is all but full, and whether next to no room is left on each of its nodes."""
+
+    problem: Problem
+    tight: bool
+
+
+def random_full(choices: Choices, *, placing: bool | None = None) -> Full:
+    """Build a cluster that is all but full; every other one can be packed, by construction.
+
+    Parameters
+    ----------
+    placing
+        The first tier weighs the pods that wait; otherwise it counts nodes. None leaves it to chance.
+    """
+    placing = choices.chance(0.5) if placing is None else placing
+    nodes, rows, pods = choices.integer(2, 3), choices.integer(1, 2), choices.integer(5, 6)
+    where, sizes = choices.array(pods, 0, nodes - 1), choices.array((pods, rows), 100_000, 899_999)
+    if choices.chance(0.33):
         sizes[1] = sizes[0]  # two of a kind
     residual = np.array([sizes[where == n].sum(axis=0) for n in range(nodes)])
-    if seed % 5 == 0:
+    alike = choices.chance(0.2)
+    if alike:
         residual[:] = residual.max(axis=0)  # alike, but too roomy for a proof
-    waste = random.integers(0, 4, rows)
-    if seed % 2:
+    waste = choices.array(rows, 0, 3)
+    if choices.chance(0.5):
         # As much room in all, but not where it was.
-        residual[0] += (shift := random.integers(1, 50_000, rows))
+        residual[0] += (shift := choices.array(rows, 1, 49_999))
         residual[1] -= shift
     residual[0] += waste
     demands: list[Ints] = [np.ascontiguousarray(sizes[:, r]) for r in range(rows)]
     residuals: list[Ints] = [np.ascontiguousarray(residual[:, r]) for r in range(rows)]
-    tier = unplaced(random.integers(1, 3, pods)) if seed % 4 < 2 else opened(np.ones(nodes, dtype=np.int64))
-    tiers = [tier] if seed % 4 < 2 else [unplaced(np.ones(pods, dtype=np.int64)), tier]
-    return packing(demands, residuals, size, tiers, start=Placement.of([]))
+    one = np.ones(pods, dtype=np.int64)
+    tiers = (
+        [unplaced(choices.array(pods, 1, 2))] if placing else [unplaced(one), opened(np.ones(nodes, dtype=np.int64))]
+    )
+    return Full(packing(demands, residuals, one, tiers, start=Placement.of([])), not alike)
 
 
 def generation(problem: Problem, tier: int, reached: tuple[int, ...]) -> Generation:
@@ -53,26 +71,23 @@ def generation(problem: Problem, tier: int, reached: tuple[int, ...]) -> Generat
     return Generation(structure, tier, reached, PatternPool(structure), pricers)
 
 
-@pytest.mark.parametrize("seed", range(40))
-def test_only_what_is_out_of_reach_is_refuted(seed: int) -> None:
-    problem = tight(seed)
-    values = best(problem)
+@cases(60, at_least={"refuted": 20}, full=drawn(random_full))
+def test_only_what_is_out_of_reach_is_refuted(full: Full) -> None:
+    values = best(full.problem)
     for tier, value in enumerate(values):
-        looked = generation(problem, tier, values[:tier])
+        looked = generation(full.problem, tier, values[:tier])
         for claim in range(value + 1):
             answers = {refuted(looked, claim, Budget(Deadline(5.0)), threads) for threads in (1, 3)}
             assert len(answers) == 1
             assert claim < value or answers == {False}
+            count("refuted", answers == {True})
 
 
-def test_next_to_no_room_is_enough_for_a_proof() -> None:
-    proofs = 0
-    for seed in range(40):
-        problem = tight(seed)
-        if best(problem)[0] > 0 and seed % 5:
-            assert refuted(generation(problem, 0, ()), 0, Budget(Deadline(5.0, deterministic=True)))
-            proofs += 1
-    assert proofs > 10
+@cases(60, at_least={"proofs": 15}, full=drawn(random_full))
+def test_next_to_no_room_is_enough_for_a_proof(full: Full) -> None:
+    if full.tight and best(full.problem)[0] > 0:
+        assert refuted(generation(full.problem, 0, ()), 0, Budget(Deadline(5.0, deterministic=True)))
+        count("proofs")
 
 
 @pytest.mark.parametrize("seed", range(3))

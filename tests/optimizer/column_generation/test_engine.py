@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from hypothesis import assume
 
 from stowplan.models.arrays import Ints
 from stowplan.models.problem import (
@@ -25,6 +27,7 @@ from stowplan.models.problem import (
     Unplaced,
     Weighted,
 )
+from stowplan.models.snapshot import Snapshot
 from stowplan.models.stop import Stop
 from stowplan.optimizer.column_generation import PatternEngine
 from stowplan.optimizer.column_generation.pricing.meet_in_the_middle import MeetInTheMiddle, key_of
@@ -32,8 +35,10 @@ from stowplan.optimizer.column_generation.pricing.pricer import Pricer
 from stowplan.optimizer.column_generation.structure import Structure, structure_of
 from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.evaluate import Evaluator
-from tests.optimizer.test_brute_force import compiled
 from tests.support.brute_force import best, legal_values
+from tests.support.cases import cases, count
+from tests.support.choices import Choices, Seeded, drawn
+from tests.support.random_clusters import Setup, clusters, setups
 
 ORIGIN = Origin("test")
 
@@ -75,50 +80,55 @@ def opened(cost: Ints, held: Ints | None = None) -> Tier:
     return Tier("nodes", (Weighted(1, Open(ORIGIN, cost, np.zeros_like(cost) if held is None else held)),))
 
 
-def random_packing(seed: int) -> Problem:
-    """Return a tiny random packing with two groups of nodes and every rule that patterns read, perhaps broken."""
-    random = np.random.default_rng(seed)
-    classes, nodes, rows = int(random.integers(2, 5)), int(random.integers(2, 4)), int(random.integers(1, 4))
-    size = random.integers(1, 3, classes)
+def random_packing(choices: Choices, *, plain: bool = False) -> Problem:
+    """Build a tiny random packing with two groups of nodes and every rule that patterns read, perhaps broken.
+
+    Parameters
+    ----------
+    plain
+        With no rules but capacities and limits by node, and with all pods waiting.
+    """
+    classes, nodes, rows = choices.integer(2, 4), choices.integer(2, 3), choices.integer(1, 3)
+    size = choices.array(classes, 1, 2)
     # Now and then a pod makes room for others.
-    demands = [random.integers(-2 if seed % 4 == 1 else 0, 7, classes) for _ in range(rows)]
-    wide = random.integers(0, 2, nodes)
-    residual = [ints(random.integers(4, 9) + wide * int(random.integers(0, 4))) for _ in range(rows)]
+    least = -2 if choices.chance(0.25) else 0
+    demands = [choices.array(classes, least, 6) for _ in range(rows)]
+    wide = choices.array(nodes, 0, 1)
+    residual = [choices.integer(4, 8) + wide * choices.integer(0, 3) for _ in range(rows)]
     hostname = Topology("hostname", np.arange(nodes), tuple(f"n{i}" for i in range(nodes)))
     zone = Topology("zone", np.arange(nodes) // 2, tuple(f"z{i}" for i in range((nodes + 1) // 2)))
-    topology = zone if seed % 3 == 0 else hostname
-    domains = topology.size
+    topology = hostname if plain or not choices.chance(0.33) else zone
     rules: list[Rule] = []
-    if random.random() < 0.4:
-        rules.append(Allow(ORIGIN, random.integers(0, 2, classes), random.random((2, nodes)) < 0.7))
-    if random.random() < 0.4:
-        group = np.flatnonzero(random.random(classes) < 0.6)
-        rules.append(AtMost(ORIGIN, group, topology, int(random.integers(1, 3)), random.integers(0, 2, domains)))
-    if random.random() < 0.4:
-        seekers, targets = (np.flatnonzero(random.random(classes) < 0.5) for _ in range(2))
-        held = Held(*(random.integers(0, 5, nodes) // 4 for _ in range(3)))
-        rules.append(Repel(ORIGIN, seekers, targets, topology, held))
-    if random.random() < 0.4:
-        rules.append(
-            Distinct(
-                ORIGIN,
-                random.integers(0, 2, classes),
-                random.integers(-1, 2, classes),
-                (ints([0]), ints([0, 1])),
-                random.integers(1, 4, nodes),
-                random.random((2, nodes)) < 0.2,
-            )
-        )
-    entries = [(c, int(random.integers(0, nodes)), 1) for c in range(classes) if random.random() < 0.35]
+    if choices.chance(0.4):
+        group = ints(choices.subset(range(classes), 0.6))
+        held = choices.array(topology.size, 0, 1)
+        rules.append(AtMost(ORIGIN, group, topology, choices.integer(1, 2), held))
+    if not plain:
+        rules += _other_rules(choices, classes, nodes, topology)
+    start = [] if plain else [(c, choices.integer(0, nodes - 1), 1) for c in range(classes) if choices.chance(0.35)]
+    cost = choices.array(nodes, 1, 2) if choices.chance(0.5) else np.ones(nodes, dtype=np.int64)
+    in_use = choices.array(nodes, 0, 4) // 4
     tiers = [
-        unplaced(random.integers(0, 2, classes)),
-        unplaced(random.integers(1, 4, classes)),
-        opened(
-            random.integers(1, 3, nodes) if seed % 2 else np.ones(nodes, dtype=np.int64),
-            random.integers(0, 5, nodes) // 4,
-        ),
+        unplaced(choices.array(classes, 0, 1)),
+        unplaced(choices.array(classes, 1, 3)),
+        opened(cost, in_use),
     ]
-    return packing(demands, residual, size, tiers, tuple(rules), Placement.of(entries))
+    return packing(demands, residual, size, tiers, tuple(rules), Placement.of(start))
+
+
+def _other_rules(choices: Choices, classes: int, nodes: int, topology: Topology) -> list[Rule]:
+    rules: list[Rule] = []
+    if choices.chance(0.4):
+        rules.append(Allow(ORIGIN, choices.array(classes, 0, 1), choices.array((2, nodes), 0, 9) < 7))
+    if choices.chance(0.4):
+        seekers, targets = (ints(choices.subset(range(classes))) for _ in range(2))
+        held = Held(*(choices.array(nodes, 0, 4) // 4 for _ in range(3)))
+        rules.append(Repel(ORIGIN, seekers, targets, topology, held))
+    if choices.chance(0.4):
+        use, limit = choices.array((2, classes), -1, 1), choices.array(nodes, 1, 3)
+        there = choices.array((2, nodes), 0, 9) >= 8
+        rules.append(Distinct(ORIGIN, use[0] % 2, use[1], (ints([0]), ints([0, 1])), limit, there))
+    return rules
 
 
 def closed(problem: Problem, seconds: float = 0.5) -> tuple[tuple[int, ...], list[int | None]]:
@@ -151,51 +161,37 @@ class Everything:
         return min(v[len(reached)] for v in kept)
 
 
-@pytest.mark.parametrize("seed", range(40))
-def test_no_bound_is_above_what_can_be_had(seed: int) -> None:
-    problem = random_packing(seed)
+@cases(50, at_least={"above nothing": 40}, problem=drawn(random_packing))
+def test_no_bound_is_above_what_can_be_had(problem: Problem) -> None:
     values, bounds = closed(problem)
     everything = Everything(problem)
     for tier, bound in enumerate(bounds):
         if bound is not None:
             assert bound <= everything.lowest(values[:tier]) <= values[tier]
+            count("above nothing", bound > 0)
 
 
-@pytest.mark.parametrize("seed", range(100, 130))
-def test_packings_with_capacities_only_are_solved_and_proven(seed: int) -> None:
-    problem = random_packing(seed)
-    rules = tuple(rule for rule in problem.rules if isinstance(rule, Capacity | AtMost) and _by_node(rule))
-    problem = Problem(
-        problem.nodes, problem.classes, problem.size, problem.size, Placement.of([]), rules, problem.tiers
-    )
+@cases(30, at_least={"above nothing": 20}, problem=drawn(random_packing, plain=True))
+def test_packings_with_capacities_and_limits_by_node_are_solved_and_proven(problem: Problem) -> None:
     values, bounds = closed(problem)
     assert values == best(problem)
     assert tuple(bound or 0 for bound in bounds) == values
+    count("above nothing", any(values))
 
 
-def _by_node(rule: Rule) -> bool:
-    return isinstance(rule, Capacity) or (isinstance(rule, AtMost) and rule.topology.key == "hostname")
-
-
-@pytest.mark.parametrize("seed", range(40))
-def test_bounds_hold_on_random_clusters(seed: int) -> None:
-    problem = compiled(seed).problem
+@cases(60, at_least={"above nothing": 20}, cluster=clusters(), setup=setups())
+def test_bounds_of_clusters_are_never_above_the_optimum(cluster: Snapshot, setup: Setup) -> None:
+    problem = setup.compile(cluster).problem
     evaluator = Evaluator(problem)
     engine = PatternEngine(evaluator)
     everything = Everything(problem)
     for tier in range(len(problem.tiers)):
         reached = evaluator.evaluate(problem.start).values[:tier]
         outcome = engine.close_tier(tier, reached, problem.start, Deadline(0.3, deterministic=True))
-        if outcome is None:
-            continue
-        assert outcome.bound is not None
-        assert outcome.bound <= everything.lowest(reached)
-
-
-def structure(seed: int) -> Structure:
-    found = structure_of(Evaluator(random_packing(seed)))
-    assert found is not None
-    return found
+        if outcome is not None:
+            assert outcome.bound is not None
+            assert outcome.bound <= everything.lowest(reached)
+            count("above nothing", outcome.bound > 0)
 
 
 def patterns_of(s: Structure, g: int) -> list[tuple[int, ...]]:
@@ -204,12 +200,35 @@ def patterns_of(s: Structure, g: int) -> list[tuple[int, ...]]:
     return [x for x in ways if (ints(x) @ s.demand <= s.residual[g]).all()]
 
 
-@pytest.mark.parametrize("seed", range(60))
-def test_pricing_finds_the_best_pattern_and_all_above_a_value(seed: int) -> None:
-    s = structure(seed)
-    random = np.random.default_rng(seed)
+@dataclass(frozen=True)
+class Prices:
+    """What kinds are worth, from which worth on patterns are wanted, and how much room they may leave."""
+
+    value: Ints
+    share: int
+    waste: Ints | None
+
+    def of(self, kinds: int) -> Ints:
+        return np.resize(self.value, kinds)
+
+    def least(self, top: int) -> int:
+        return top * self.share // 10
+
+    def may_waste(self, rows: int, endless: int) -> Ints:
+        return np.full(rows, endless) if self.waste is None else np.resize(self.waste, rows)
+
+
+def random_prices(choices: Choices) -> Prices:
+    waste = choices.array(3, 0, 11) if choices.chance(0.5) else None
+    return Prices(choices.array(6, 0, 49), choices.integer(0, 10), waste)
+
+
+@cases(60, at_least={"patterns wanted": 100}, problem=drawn(random_packing), prices=drawn(random_prices))
+def test_pricing_finds_the_best_pattern_and_all_above_a_value(problem: Problem, prices: Prices) -> None:
+    s = structure_of(Evaluator(problem))
+    assert s is not None
+    value = prices.of(s.kinds)
     for g in range(s.groups):
-        value = random.integers(0, 50, s.kinds)
         known = {x: int(ints(x) @ value) for x in patterns_of(s, g)}
         top = max(known.values())
         pricer = Pricer(s, g)
@@ -223,8 +242,7 @@ def test_pricing_finds_the_best_pattern_and_all_above_a_value(seed: int) -> None
         # Cut off at once, the bound is still one.
         assert pricer.best(value, 0, 1).bound >= top
         # All patterns above a value that leave little room, as long as nothing can be added to them.
-        least = int(random.integers(0, top + 1))
-        waste = random.integers(0, 12, s.demand.shape[1]) if seed % 2 else np.full(s.demand.shape[1], 1000)
+        least, waste = prices.least(top), prices.may_waste(s.demand.shape[1], 1000)
         left = {x: s.residual[g] - ints(x) @ s.demand for x in known}
         found = pricer.above(value, least, 10**6, 10_000, waste)
         assert found.complete
@@ -232,30 +250,51 @@ def test_pricing_finds_the_best_pattern_and_all_above_a_value(seed: int) -> None
         assert len(got) == len(found.patterns)
         tight = {x for x, worth in known.items() if worth >= least and (left[x] <= waste).all()}
         more = {x: [(*x[:k], x[k] + 1, *x[k + 1 :]) for k in range(s.kinds)] for x in tight}
-        assert {x for x in tight if not any(y in tight for y in more[x])} <= got
+        wanted = {x for x in tight if not any(y in tight for y in more[x])}
+        assert wanted <= got
         # Rows that cannot be full are not looked at.
         assert got <= {x for x, worth in known.items() if worth >= least}
+        count("patterns wanted", len(wanted))
 
 
-@pytest.mark.parametrize("seed", range(40))
-def test_meeting_in_the_middle_misses_no_pattern_that_fills_a_node(seed: int) -> None:
-    random = np.random.default_rng(seed)
-    kinds, rows = int(random.integers(2, 7)), int(random.integers(1, 4))
-    demand = random.integers(-3 if seed % 3 == 0 else 1, 40, (kinds, rows))
-    residual, upper = random.integers(80, 150, rows), random.integers(1, 4, kinds)
+@dataclass(frozen=True)
+class Filling:
+    """A node, kinds of pods to fill it with, and how much of each row may be left."""
+
+    demand: Ints
+    residual: Ints
+    upper: Ints
+    waste: Ints
+
+
+def random_filling(choices: Choices) -> Filling:
+    """Build a node that one way at least fills: its room is what that takes, and some of what may be left."""
+    kinds, rows = choices.integer(2, 6), choices.integer(1, 3)
+    demand = choices.array((kinds, rows), -3 if choices.chance(0.33) else 1, 39)
+    upper = choices.array(kinds, 1, 3)
     # Nothing may be left of some rows, little of others.
-    waste = np.where(random.random(rows) < 0.5, 0, random.integers(1, 30, rows))
+    waste = choices.array(rows, 1, 29) * choices.array(rows, 0, 1)
+    way = np.array([choices.integer(0, int(most)) for most in upper])
+    residual = np.maximum(1, way @ demand) + np.array([choices.integer(0, int(most)) for most in waste])
+    return Filling(demand, residual, upper, waste)
+
+
+@cases(60, at_least={"patterns wanted": 300}, filling=drawn(random_filling))
+def test_meeting_in_the_middle_misses_no_pattern_that_fills_a_node(filling: Filling) -> None:
+    demand, residual, upper, waste = filling.demand, filling.residual, filling.upper, filling.waste
     key = key_of(demand, residual, waste, rare=0)
+    assume(key is not None)
     assert key is not None
     meet_in_the_middle = MeetInTheMiddle(key, demand, residual, waste, longest=400_000)
     ways = itertools.product(*(range(int(most) + 1) for most in upper))
     left = {x: residual - ints(x) @ demand for x in ways}
     full = {x for x, free in left.items() if any(x) and ((free >= 0) & (free <= waste)).all()}
-    for held in (0 * upper, *np.eye(kinds, dtype=np.int64)):
+    for held in (0 * upper, *np.eye(len(upper), dtype=np.int64)):
         found, _, complete = meet_in_the_middle.find(upper, held, 10**8, 20_000)
         assert complete
         wanted = sorted(x for x in full if (ints(x) >= held).all())
         assert sorted(tuple(row.tolist()) for row in found) == wanted
+        count("patterns wanted", len(wanted))
 
 
 def triplets(bins: int, rows: int, seed: int) -> Problem:
@@ -285,7 +324,7 @@ def test_triplets_are_packed_perfectly_and_proven(bins: int, rows: int) -> None:
 
 
 def test_the_same_answer_on_every_run() -> None:
-    problem = random_packing(7)
+    problem = random_packing(Seeded(7))
     assert closed(problem) == closed(problem)
     big = triplets(15, 1, seed=3)
     evaluator = Evaluator(big)

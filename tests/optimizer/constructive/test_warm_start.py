@@ -20,28 +20,29 @@ from stowplan.optimizer.constructive.state import NOWHERE, State, with_pod_moved
 from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.evaluate import Evaluator
 from stowplan.optimizer.portfolio import solve
-from stowplan.plugins_compat.compiler.compile import compile_problem
-from stowplan.plugins_compat.profiles import default_profile
-from stowplan.plugins_compat.release import K36
 from stowplan.settings.problem import make_problem
 from tests.support.brute_force import best
-from tests.support.clusters import random_cluster
+from tests.support.cases import cases, count
+from tests.support.choices import Choices, Seeded, drawn
 from tests.support.problems import WHERE, random_affinity, random_problem
+from tests.support.random_clusters import Setup, random_cluster
 
-NAMES = list(PRESETS)
-SEEDS = range(20)
 FOREVER = Deadline(1e6)
 
 
-def cluster(seed: int, objective: str, *, broken: bool = False) -> Problem:
-    return compile_problem(random_cluster(seed, broken=broken), default_profile(K36), PRESETS[objective]).problem
+def any_problem(choices: Choices) -> Problem:
+    """Return a tiny problem: a cluster with any of the presets, or one that is made of arrays."""
+    match choices.integer(0, 2):
+        case 0:
+            return random_problem(choices, broken=True)
+        case 1:
+            return random_affinity(choices, broken=None)
+        case _:
+            cluster = random_cluster(choices, broken=None)
+            return Setup(choices.one(tuple(PRESETS))).compile(cluster).problem
 
 
-def problems(seed: int) -> list[Problem]:
-    """Return tiny problems: a cluster with each preset, and two that are made of arrays."""
-    broken = seed % 2 == 1
-    made = [cluster(seed, NAMES[seed % len(NAMES)], broken=broken), random_problem(seed, broken=True)]
-    return [*made, random_affinity(seed, broken=broken)]
+ANY = drawn(any_problem)
 
 
 def suited(problem: Problem) -> list[int]:
@@ -55,100 +56,88 @@ def found_by(problem: Problem, **more: object) -> list[Placement]:
     return found
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_what_is_found_is_legal_and_no_better_than_the_optimum(seed: int) -> None:
-    for problem in problems(seed):
-        evaluator, optimum = Evaluator(problem), best(problem)
-        for placement in found_by(problem):
-            evaluation = evaluator.evaluate(placement)
-            assert evaluation.legal, evaluation.violations
-            assert evaluation.values >= optimum
+@cases(60, at_least={"placements": 40}, problem=ANY)
+def test_what_is_found_is_legal_and_no_better_than_the_optimum(problem: Problem) -> None:
+    evaluator, optimum = Evaluator(problem), best(problem)
+    for placement in found_by(problem):
+        evaluation = evaluator.evaluate(placement)
+        assert evaluation.legal, evaluation.violations
+        assert evaluation.values >= optimum
+        count("placements")
 
 
-@pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("limit", [0, 1, 2, 3])
-def test_no_more_pods_move_than_may(seed: int, limit: int) -> None:
-    for problem in problems(seed):
-        limited = replace(problem, rules=(*problem.rules, MoveBudget(WHERE, limit)))
-        evaluator = Evaluator(limited)
-        for placement in found_by(limited):
-            evaluation = evaluator.evaluate(placement)
-            assert evaluation.legal, evaluation.violations
-            assert evaluation.moves <= limit
+@cases(20, problem=ANY)
+def test_no_more_pods_move_than_may(problem: Problem, limit: int) -> None:
+    limited = replace(problem, rules=(*problem.rules, MoveBudget(WHERE, limit)))
+    evaluator = Evaluator(limited)
+    for placement in found_by(limited):
+        evaluation = evaluator.evaluate(placement)
+        assert evaluation.legal, evaluation.violations
+        assert evaluation.moves <= limit
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_descent_improves_its_tier_and_none_before_it_gets_worse(seed: int) -> None:
-    for problem in problems(seed):
-        evaluator = Evaluator(problem)
-        for tier in suited(problem):
-            state = State(evaluator, problem.start)
-            made = Descent(state, tier).run(FOREVER)
-            before, after = (evaluator.evaluate(p).values[: tier + 1] for p in (problem.start, state.placement))
-            assert after < before if made else after == before
-
-
-def test_descent_does_move_pods() -> None:
-    made = [
-        Descent(State(Evaluator(problem), problem.start), tier).run(FOREVER)
-        for seed in SEEDS
-        for problem in problems(seed)
-        for tier in suited(problem)
-    ]
-    assert sum(count > 0 for count in made) >= len(made) // 5
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_the_change_of_each_move_is_what_the_evaluator_says(seed: int) -> None:
-    """For all moves of one pod, except for terms that no table holds: violations and the greatest number of leavers."""
-    for problem in problems(seed):
-        evaluator, nodes = Evaluator(problem), len(problem.nodes)
-        before = evaluator.evaluate(problem.start).values
-        for tier in range(1, len(problem.tiers)):
-            kinds = {type(weighted.term).__name__ for weighted in problem.tiers[tier].terms}
-            if kinds & {"Violation", "MovePeak"}:
-                continue
-            terms = _Terms(State(evaluator, problem.start), (tier,))
-            for c, source, _ in problem.start.entries():
-                for target in set(range(nodes)) - {source}:
-                    after = with_pod_moved(problem.start, nodes, c, source, target)
-                    change = evaluator.evaluate(after).values[tier] - before[tier]
-                    assert terms.changes(c, source, target) == [change], (kinds, c, source, target)
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_tables_that_are_updated_equal_tables_that_are_made_anew(seed: int) -> None:
-    for problem in problems(seed):
-        for tier in suited(problem):
-            state = State(Evaluator(problem), problem.start)
-            descent = Descent(state, tier)
-            descent.run(FOREVER)
-            fresh = Descent(State(state.evaluator, state.placement), tier)
-            assert np.array_equal(descent._own.costs, fresh._own.costs)
-            assert np.array_equal(descent._own.saved, fresh._own.saved)
-            assert np.array_equal(descent._earlier.costs, fresh._earlier.costs)
-            assert np.array_equal(descent._fits, fresh._fits)
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_the_evaluator_agrees_on_which_changes_are_legal(seed: int) -> None:
-    """A change that passes the tables and the rules that name its class is legal."""
-    for problem in problems(seed):
-        evaluator, nodes = Evaluator(problem), len(problem.nodes)
+@cases(60, at_least={"moves": 12}, problem=ANY)
+def test_descent_improves_its_tier_and_none_before_it_gets_worse(problem: Problem) -> None:
+    evaluator = Evaluator(problem)
+    for tier in suited(problem):
         state = State(evaluator, problem.start)
-        missing = problem.size - problem.start.placed(len(problem.classes))
-        pods = [(c, source) for c, source, _ in problem.start.entries()]
-        pods += [(c, NOWHERE) for c in np.flatnonzero(missing).tolist()]
-        for c, source in pods:
-            fits = state.fits(np.array([c]), np.arange(nodes))[0]
-            for target in np.flatnonzero(fits).tolist():
-                if target != source and state.legal(c, source, target):
-                    after = with_pod_moved(problem.start, nodes, c, source, target)
-                    assert evaluator.evaluate(after).legal
+        made = Descent(state, tier).run(FOREVER)
+        before, after = (evaluator.evaluate(p).values[: tier + 1] for p in (problem.start, state.placement))
+        assert after < before if made else after == before
+        count("moves", made > 0)
+
+
+@cases(60, at_least={"changes": 60}, problem=ANY)
+def test_the_change_of_each_move_is_what_the_evaluator_says(problem: Problem) -> None:
+    """For all moves of one pod, except for terms that no table holds: violations and the greatest number of leavers."""
+    evaluator, nodes = Evaluator(problem), len(problem.nodes)
+    before = evaluator.evaluate(problem.start).values
+    for tier in range(1, len(problem.tiers)):
+        kinds = {type(weighted.term).__name__ for weighted in problem.tiers[tier].terms}
+        if kinds & {"Violation", "MovePeak"}:
+            continue
+        terms = _Terms(State(evaluator, problem.start), (tier,))
+        for c, source, _ in problem.start.entries():
+            for target in set(range(nodes)) - {source}:
+                after = with_pod_moved(problem.start, nodes, c, source, target)
+                change = evaluator.evaluate(after).values[tier] - before[tier]
+                assert terms.changes(c, source, target) == [change], (kinds, c, source, target)
+                count("changes", change != 0)
+
+
+@cases(60, at_least={"moves": 12}, problem=ANY)
+def test_tables_that_are_updated_equal_tables_that_are_made_anew(problem: Problem) -> None:
+    for tier in suited(problem):
+        state = State(Evaluator(problem), problem.start)
+        descent = Descent(state, tier)
+        count("moves", descent.run(FOREVER) > 0)
+        fresh = Descent(State(state.evaluator, state.placement), tier)
+        assert np.array_equal(descent._own.costs, fresh._own.costs)
+        assert np.array_equal(descent._own.saved, fresh._own.saved)
+        assert np.array_equal(descent._earlier.costs, fresh._earlier.costs)
+        assert np.array_equal(descent._fits, fresh._fits)
+
+
+@cases(60, at_least={"legal changes": 60}, problem=ANY)
+def test_the_evaluator_agrees_on_which_changes_are_legal(problem: Problem) -> None:
+    """A change that passes the tables and the rules that name its class is legal."""
+    evaluator, nodes = Evaluator(problem), len(problem.nodes)
+    state = State(evaluator, problem.start)
+    missing = problem.size - problem.start.placed(len(problem.classes))
+    pods = [(c, source) for c, source, _ in problem.start.entries()]
+    pods += [(c, NOWHERE) for c in np.flatnonzero(missing).tolist()]
+    for c, source in pods:
+        fits = state.fits(np.array([c]), np.arange(nodes))[0]
+        for target in np.flatnonzero(fits).tolist():
+            if target != source and state.legal(c, source, target):
+                after = with_pod_moved(problem.start, nodes, c, source, target)
+                assert evaluator.evaluate(after).legal
+                count("legal changes")
 
 
 def test_a_stop_ends_it_and_a_large_placement_is_left_alone() -> None:
-    problem = cluster(3, "balance")
+    problem = Setup("balance").compile(random_cluster(Seeded(3))).problem
     stop = Stop()
     stop.set()
     found: list[Placement] = []

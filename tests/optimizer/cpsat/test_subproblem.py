@@ -1,18 +1,12 @@
-"""A model of a part of a placement finds what enumeration finds among the placements that agree in the rest.
-
-``STOWPLAN_SEEDS`` sets how many clusters are tried.
-"""
+"""A model of a part of a placement finds what enumeration finds among the placements that agree in the rest."""
 
 from __future__ import annotations
 
-import os
-import random
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
 
-from stowplan.models.objective import PRESETS
 from stowplan.models.problem import (
     CURVES,
     AtMost,
@@ -37,41 +31,66 @@ from stowplan.optimizer.evaluate import Evaluator
 from stowplan.optimizer.evaluate.cost import cost
 from stowplan.optimizer.subproblem.index import Index
 from stowplan.optimizer.subproblem.scope import Free
-from stowplan.plugins_compat.compiler.compile import compile_problem
-from stowplan.plugins_compat.profiles import default_profile
-from stowplan.plugins_compat.release import K24, K36
 from tests.optimizer.test_each_rule import CASES, Case
 from tests.support.brute_force import agreeing
-from tests.support.clusters import random_cluster
-from tests.support.problems import ints, random_affinity, random_problem, random_start
+from tests.support.cases import cases, count
+from tests.support.choices import Choices, drawn
+from tests.support.problems import ints, random_affinity, random_legal_move, random_problem
+from tests.support.random_clusters import random_cluster, random_setup
 
-SEEDS = range(int(os.environ.get("STOWPLAN_SEEDS", "80")))
-NAMES = list(PRESETS)
-TRIED = 60
-"""Placements that are looked at for a legal one to start from."""
+MEANINGFUL = {"better": 12, "frozen": 20}
+"""How often a part has to be worth solving, and to leave pods where they are."""
 
 
-def random_part(problem: Problem, incumbent: Placement, rng: random.Random) -> Free:
-    """Free some nodes, and some of the classes that stand there or wait."""
-    nodes = sorted(rng.sample(range(len(problem.nodes)), rng.randint(1, len(problem.nodes))))
+@dataclass(frozen=True)
+class Part:
+    """A problem, a legal placement of it, and what of that is free."""
+
+    problem: Problem
+    incumbent: Placement
+    free: Free
+
+
+def random_part(choices: Choices, problem: Problem, moved: float = 0.7) -> Part:
+    """Move some pods, and free some nodes and some of the classes that are there or wait.
+
+    Parameters
+    ----------
+    moved
+        In such a share of the cases; otherwise, and where moves lead to nothing legal, the start is the incumbent.
+    """
+    incumbent = problem.start
+    if choices.chance(moved):
+        incumbent = random_legal_move(choices, problem)
+    nodes = sorted(choices.some(range(len(problem.nodes)), choices.integer(1, len(problem.nodes))))
     missing = problem.size - incumbent.placed(len(problem.classes))
     here = {c for c, n, _ in incumbent.entries() if n in nodes} | set(np.flatnonzero(missing).tolist())
-    classes = sorted(c for c in here if rng.random() < 0.8)
-    waiting = sorted(c for c in classes if rng.random() < 0.7)
-    return Free(*(np.array(part, dtype=np.int64) for part in (nodes, classes, waiting)))
+    classes = choices.subset(sorted(here), 0.8)
+    waiting = choices.subset(classes, 0.7)
+    return Part(problem, incumbent, Free(*(np.array(part, dtype=np.int64) for part in (nodes, classes, waiting))))
 
 
-def random_legal(evaluator: Evaluator, rng: random.Random) -> Placement:
-    """Return a legal placement found by chance; the start is always one."""
-    tried = (random_start(evaluator.problem, rng) for _ in range(TRIED))
-    return next((placement for placement in tried if evaluator.evaluate(placement).legal), evaluator.problem.start)
+def part_of_a_cluster(choices: Choices) -> Part:
+    setup = random_setup(choices)
+    return random_part(choices, setup.compile(random_cluster(choices, broken=None)).problem)
 
 
-def check(problem: Problem, seed: int) -> None:
-    """Solve a random part tier by tier, and compare with enumeration."""
-    evaluator, rng = Evaluator(problem), random.Random(seed)
-    incumbent = random_legal(evaluator, rng) if rng.random() < 0.7 else problem.start
-    free = random_part(problem, incumbent, rng)
+def part_of_a_problem(choices: Choices) -> Part:
+    return random_part(choices, random_problem(choices, broken=None))
+
+
+def part_with_affinity(choices: Choices) -> Part:
+    return random_part(choices, random_affinity(choices, broken=None))
+
+
+def part_of_a_case(choices: Choices, case: Case) -> Part:
+    return random_part(choices, case.problem())
+
+
+def check(part: Part) -> None:
+    """Solve a part tier by tier, and compare with enumeration."""
+    problem, incumbent, free = part.problem, part.incumbent, part.free
+    evaluator = Evaluator(problem)
     around = [evaluator.evaluate(placement) for placement in agreeing(problem, incumbent, free)]
     expected = min(evaluation.values for evaluation in around if evaluation.legal)
     reached: list[int] = []
@@ -87,6 +106,9 @@ def check(problem: Problem, seed: int) -> None:
         reached.append(evaluation.values[tier])
         incumbent = attempt.placement
     assert tuple(reached) == expected
+    before = evaluator.evaluate(part.incumbent)
+    count("better", tuple(reached) < before.values)
+    count("frozen", len(outside(part.incumbent, free).cls) > 0)
 
 
 def outside(placement: Placement, free: Free) -> Placement:
@@ -94,43 +116,49 @@ def outside(placement: Placement, free: Free) -> Placement:
     return Placement.of((c, n, k) for c, n, k in entries if c not in free.classes or n not in free.nodes)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_a_part_of_a_random_cluster(seed: int) -> None:
-    objective = PRESETS[NAMES[seed % len(NAMES)]]
-    if seed % 7 == 0:
-        objective = objective.model_copy(update={"preemption": "by-priority"})
-    profile = default_profile(K24 if seed % 3 == 0 else K36)
-    snapshot = random_cluster(seed, broken=seed % 2 == 1)
-    check(compile_problem(snapshot, profile, objective, max_moves=2 if seed % 11 == 0 else None).problem, seed)
+@cases(90, at_least=MEANINGFUL, part=drawn(part_of_a_cluster))
+def test_a_part_of_a_cluster_is_solved_to_the_optimum(part: Part) -> None:
+    check(part)
 
 
-@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_a_part_of_each_case(case: Case, seed: int) -> None:
-    check(case.problem(), seed)
+def test_a_part_of_each_case_is_solved_to_the_optimum(case: Case) -> None:
+    @cases(3, part=drawn(part_of_a_case, case))
+    def solved(part: Part) -> None:
+        check(part)
+
+    solved()
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_a_part_of_a_random_problem(seed: int) -> None:
-    check(random_problem(seed, broken=seed % 2 == 1), seed)
+@cases(80, at_least=MEANINGFUL, part=drawn(part_of_a_problem))
+def test_a_part_of_a_problem_that_no_cluster_compiles_to_is_solved_to_the_optimum(part: Part) -> None:
+    check(part)
 
 
-@pytest.mark.parametrize("seed", range(3 * len(SEEDS)))
-def test_a_part_of_random_company(seed: int) -> None:
+@cases(240, at_least=MEANINGFUL, part=drawn(part_with_affinity))
+def test_a_part_of_pods_with_affinity_is_solved_to_the_optimum(part: Part) -> None:
     """What others may do depends on frozen pods, and what frozen pods may depends on others."""
-    check(random_affinity(seed, broken=seed % 2 == 1), seed)
+    check(part)
 
 
-@pytest.mark.parametrize("lexicographic", [False, True])
-@pytest.mark.parametrize("seed", range(2 * len(SEEDS)))
-def test_a_part_with_curves_held_keeps_to_each_and_is_best_in_the_rest(seed: int, lexicographic: bool) -> None:
-    problem, rng = random_problem(seed, broken=seed % 2 == 1), random.Random(seed)
+def part_with_curves(choices: Choices) -> Part:
+    """Return a part of a problem with two curves in a tier, and with a later tier."""
+    problem = random_problem(choices, broken=None)
     *first, curve, rest = problem.tiers
-    terms = (*curve.terms, *rest.terms, Weighted(3, evenness(problem, rng)))
-    problem = replace(problem, tiers=(*first, Tier("curves", terms), Tier("later", (wishes(problem, rng),))))
+    # Pods that no curve counts are free to go where it costs less.
+    counted = choices.array(len(problem.classes), 0, 1)
+    loads = [replace(w, term=replace(w.term, demand=w.term.demand * counted)) for w in curve.terms[:1]]
+    terms = (*loads, *curve.terms[1:], *rest.terms, Weighted(3, evenness(choices, problem)))
+    tiers = (*first, Tier("curves", terms), Tier("later", (wishes(choices, problem),)))
+    return random_part(choices, replace(problem, tiers=tiers), moved=1.0)
+
+
+@cases(120, at_least=MEANINGFUL, part=drawn(part_with_curves))
+def test_a_part_with_curves_held_keeps_to_each_and_is_best_in_the_rest(part: Part) -> None:
+    problem, incumbent, free = part.problem, part.incumbent, part.free
+    *first, curves, _ = problem.tiers
+    terms = curves.terms
     evaluator, tier = Evaluator(problem), len(first)
-    incumbent = random_legal(evaluator, rng)
-    free = random_part(problem, incumbent, rng)
     values = evaluator.evaluate(incumbent).values
 
     def held(placement: Placement) -> list[int]:
@@ -138,7 +166,7 @@ def test_a_part_with_curves_held_keeps_to_each_and_is_best_in_the_rest(seed: int
 
     def worth(placement: Placement) -> list[int]:
         others = sum(w.weight * cost(w.term, problem, placement, 0) for w in terms if not isinstance(w.term, CURVES))
-        return [others, evaluator.evaluate(placement).values[-1]][: 1 + lexicographic]
+        return [others, evaluator.evaluate(placement).values[-1]]
 
     def admits(placement: Placement) -> bool:
         evaluation = evaluator.evaluate(placement)
@@ -147,29 +175,31 @@ def test_a_part_with_curves_held_keeps_to_each_and_is_best_in_the_rest(seed: int
 
     assert len(held(incumbent)) == 2
     expected = min(worth(placement) for placement in agreeing(problem, incumbent, free) if admits(placement))
-    options = {"lexicographic": lexicographic, "curves_held": True}
-    restricted = build(Index(evaluator), tier, values[:tier], incumbent, values, free, **options)
-    found = solve_task(Task(restricted.model, SolverLimits(work=20)))
-    assert found.optimal
-    assert found.values is not None
-    placement = restricted.variables.placement(found.values)
-    assert admits(placement)
-    assert worth(placement) == expected
-    assert outside(placement, free).same_as(outside(incumbent, free))
+    for lexicographic in (False, True):
+        options = {"lexicographic": lexicographic, "curves_held": True}
+        restricted = build(Index(evaluator), tier, values[:tier], incumbent, values, free, **options)
+        found = solve_task(Task(restricted.model, SolverLimits(work=20)))
+        assert found.optimal
+        assert found.values is not None
+        placement = restricted.variables.placement(found.values)
+        assert admits(placement)
+        assert worth(placement)[: 1 + lexicographic] == expected[: 1 + lexicographic]
+        assert outside(placement, free).same_as(outside(incumbent, free))
+    count("better", expected < worth(incumbent))
+    count("frozen", len(outside(incumbent, free).cls) > 0)
 
 
-def evenness(problem: Problem, rng: random.Random) -> DomainCurve:
-    """Return a cost of how many pods of the first two classes there are on each node."""
+def evenness(choices: Choices, problem: Problem) -> DomainCurve:
+    """Return a cost of how many pods of some of the first two classes there are on each node."""
     nodes = len(problem.nodes)
     topology = Topology("host", np.arange(nodes), problem.nodes)
-    curves = Curves(ints([0, 1, 2])[None], ints([0, rng.randint(1, 3), 5])[None], ints([0, 0, 4])[None])
-    return DomainCurve(HERE, ints([0, 1]), topology, np.zeros(nodes, dtype=np.int64), curves)
+    curves = Curves(ints([0, 1, 2])[None], ints([0, choices.integer(1, 3), 5])[None], ints([0, 0, 4])[None])
+    return DomainCurve(HERE, ints(choices.subset([0, 1])), topology, np.zeros(nodes, dtype=np.int64), curves)
 
 
-def wishes(problem: Problem, rng: random.Random) -> Weighted:
-    classes, nodes = problem.shape
-    table = ints([rng.randint(0, 9) for _ in range(classes * nodes)]).reshape(classes, nodes)
-    return Weighted(1, Prefer(HERE, np.arange(classes), table))
+def wishes(choices: Choices, problem: Problem) -> Weighted:
+    classes = len(problem.classes)
+    return Weighted(1, Prefer(HERE, np.arange(classes), choices.array(problem.shape, 0, 9)))
 
 
 # -- what frozen pods forbid, each case alone -------------------------------------------------------------------

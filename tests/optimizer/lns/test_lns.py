@@ -10,6 +10,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from hypothesis import strategies as st
 
 from stowplan.instances.synthetic import synthetic_snapshot
 from stowplan.models.objective import PRESETS
@@ -29,19 +30,12 @@ from stowplan.optimizer.subproblem.index import Index
 from stowplan.optimizer.subproblem.scope import Free
 from stowplan.plugins_compat.compiler.compile import compile_problem
 from stowplan.plugins_compat.profiles import default_profile
-from stowplan.plugins_compat.release import K24, K36
+from stowplan.plugins_compat.release import K36
+from tests.optimizer.annealing.test_kernel import compiled_problem
 from tests.support.brute_force import best
-from tests.support.clusters import random_cluster
-from tests.support.problems import random_problem
+from tests.support.cases import cases, count
+from tests.support.choices import drawn
 from tests.support.processes import workers_of
-
-NAMES = list(PRESETS)
-
-
-def compiled(seed: int, nodes: int = 3, pods: int = 5) -> Problem:
-    profile = default_profile(K24 if seed % 3 == 0 else K36)
-    snapshot = random_cluster(seed, broken=seed % 2 == 1, nodes=nodes, pods=pods)
-    return compile_problem(snapshot, profile, PRESETS[NAMES[seed % 5]], max_moves=3 if seed % 11 == 0 else None).problem
 
 
 @cache
@@ -54,10 +48,9 @@ def synthetic(objective: str = "balance") -> tuple[Evaluator, Placement]:
 # -- the search -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(24))
-def test_tier_after_tier_it_finds_what_enumeration_finds(seed: int) -> None:
+@cases(24, at_least={"better": 15}, problem=drawn(compiled_problem), seed=st.integers(0, 99))
+def test_tier_after_tier_it_finds_what_enumeration_finds(problem: Problem, seed: int) -> None:
     """On three nodes a neighborhood may hold everything, so nothing may be missed."""
-    problem = compiled(seed) if seed % 2 else random_problem(seed, broken=seed % 4 == 0)
     evaluator, incumbent = Evaluator(problem), problem.start
     with SerialBackend(Stop()) as backend:
         for tier in range(len(problem.tiers)):
@@ -69,7 +62,9 @@ def test_tier_after_tier_it_finds_what_enumeration_finds(seed: int) -> None:
             assert done.values[: tier + 1] <= before[: tier + 1]
             assert not done.notes
             incumbent = done.placement
-    assert evaluator.evaluate(incumbent).values == best(problem)
+    reached = evaluator.evaluate(incumbent).values
+    assert reached == best(problem)
+    count("better", reached < evaluator.evaluate(problem.start).values)
 
 
 @pytest.mark.parametrize("objective", ["balance", "pack", "spread"])
@@ -137,7 +132,7 @@ def test_a_killed_process_costs_nothing_but_time() -> None:
     with SerialBackend(Stop()) as backend:
         undisturbed = improve(evaluator, incumbent, 1, Deadline(1.5, deterministic=True), backend, seed=3)
     assert done.placement.same_as(undisturbed.placement)
-    assert done.notes == ("a process for sub-problems died and was replaced",)
+    assert set(done.notes) == {"a process for sub-problems died and was replaced"}
 
 
 def test_time_and_the_stop_signal_are_kept_to() -> None:
@@ -193,11 +188,11 @@ def scattered(evaluator: Evaluator, rng: np.random.Generator, share: float = 0.3
     """Return the start with some of its pods elsewhere; rules are nobody's concern here."""
     start, nodes = evaluator.problem.start, len(evaluator.problem.nodes)
     entries: dict[tuple[int, int], int] = {}
-    for c, n, count in start.entries():
-        for _ in range(count):
+    for c, n, pods in start.entries():
+        for _ in range(pods):
             place = (c, int(rng.integers(nodes)) if rng.random() < share else n)
             entries[place] = entries.get(place, 0) + 1
-    return Placement.of((c, n, count) for (c, n), count in entries.items())
+    return Placement.of((c, n, pods) for (c, n), pods in entries.items())
 
 
 def test_cheaper_moves_are_looked_for_where_pods_have_moved() -> None:

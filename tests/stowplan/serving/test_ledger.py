@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import random
 from collections import Counter
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import pytest
 
 from stowplan.models.plan import TokenDocument
 from stowplan.serving.ledger import Asker, LedgerRecord, TokenLedger, replayed
+from tests.support.cases import cases, count
+from tests.support.choices import Choices, drawn
 
 NODES = ("n1", "n2", "n3", "n4")
 
@@ -142,32 +145,68 @@ def test_nothing_is_handed_out_when_the_plan_has_expired() -> None:
     assert books.ask(asker("a"), NODES, 1e6) == (None, [])
 
 
-@pytest.mark.parametrize("patience", [None, 40.0])
-@pytest.mark.parametrize("seed", range(20))
-def test_what_always_holds(seed: int, patience: float | None) -> None:
-    """No token is held twice; equal pods get equal answers; what was written down says all of it."""
-    rng = random.Random(seed)
+class Ask(NamedTuple):
+    """One question: after how many seconds, by which pod, for which nodes; and what is done before."""
+
+    seconds: float
+    number: int
+    new: bool
+    owner: str
+    hashes: tuple[str, ...]
+    nodes: list[str]
+    open_wave: int
+    sweep: bool
+
+
+@dataclass(frozen=True)
+class Queue:
+    """Tokens of a plan, and the questions of many pods in turn."""
+
+    tokens: list[TokenDocument]
+    asks: list[Ask]
+
+
+def random_ask(choices: Choices) -> Ask:
+    return Ask(
+        choices.one([0.0, 1.0, 5.0, 60.0]),
+        choices.integer(0, 59),
+        choices.chance(0.3),
+        choices.one(["web", "api", "db", "none"]),
+        () if choices.chance(0.1) else ("h",),
+        choices.some(NODES, choices.integer(1, 4)),
+        choices.integer(1, 3) if choices.chance(0.02) else 0,
+        choices.chance(0.05),
+    )
+
+
+def random_queue(choices: Choices) -> Queue:
     tokens = [
-        token(rng.choice(NODES), rng.randint(1, 2), rng.randint(1, 3), rng.choice(["web", "api"]))
-        for _ in range(rng.randint(1, 6))
-    ] + [token(rng.choice(NODES), wave=rng.randint(1, 3), owner="db", pod="db-0")]
+        token(choices.one(NODES), choices.integer(1, 2), choices.integer(1, 3), choices.one(["web", "api"]))
+        for _ in range(choices.integer(1, 6))
+    ]
+    named = token(choices.one(NODES), wave=choices.integer(1, 3), owner="db", pod="db-0")
+    return Queue([*tokens, named], [random_ask(choices) for _ in range(choices.integer(1, 100))])
+
+
+@pytest.mark.parametrize("patience", [None, 40.0])
+@cases(60, at_least={"granted": 150, "granted again": 150, "refused": 300}, queue=drawn(random_queue))
+def test_no_token_is_held_twice_and_the_journal_says_all(queue: Queue, patience: float | None) -> None:
+    """Equal pods get equal answers, and what was written down says all of it."""
+    tokens = queue.tokens
     books = ledger(*tokens, lease=50.0, patience=patience)
     written: list[LedgerRecord] = []
-    now, alive = 0.0, dict[str, Asker]()
-    for step in range(300):
-        now += rng.choice([0.0, 1.0, 5.0, 60.0])
-        if not alive or rng.random() < 0.3:
-            owner = rng.choice(["web", "api", "db", "none"])
-            made = asker(f"pod-{step}", owner, "db-0" if owner == "db" else "", ("h",) if rng.random() < 0.9 else ())
-            alive[made.uid] = made
-        if rng.random() < 0.02:
-            written += books.open_wave(rng.randint(1, 3), now)
-        if rng.random() < 0.05:
+    now, alive = 0.0, list[Asker]()
+    for step, ask in enumerate(queue.asks):
+        now += ask.seconds
+        if not alive or ask.new:
+            alive.append(asker(f"pod-{step}", ask.owner, "db-0" if ask.owner == "db" else "", ask.hashes))
+        if ask.open_wave:
+            written += books.open_wave(ask.open_wave, now)
+        if ask.sweep:
             written += books.sweep(now)
-        one = rng.choice(list(alive.values()))
+        one = alive[ask.number % len(alive)]
         held = books.leases.get(one.uid)
-        nodes = rng.sample(NODES, rng.randint(1, 4))
-        target, records = books.ask(one, nodes, now)
+        target, records = books.ask(one, ask.nodes, now)
         written += records
         if target is not None:
             lease = books.leases[one.uid]
@@ -182,6 +221,7 @@ def test_what_always_holds(seed: int, patience: float | None) -> None:
         holders = Counter(lease.token for lease in books.leases.values())
         assert all(holders[i] <= t.count for i, t in enumerate(tokens))
         assert sum(books.counts(now).values()) == sum(t.count for t in tokens)
+        count("refused" if target is None else "granted" if held is None else "granted again")
     again = replayed(ledger(*tokens, lease=50.0, patience=patience), written)
     assert again.open == books.open
     assert {u: (x.token, x.offered) for u, x in again.leases.items()} == {

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import pairwise
 
 import pytest
 
 from stowplan.models.objective import PRESETS
-from stowplan.models.plan import Plan
+from stowplan.models.plan import MoveDocument, Plan
 from stowplan.models.snapshot import Snapshot
 from stowplan.planning.replay import CompiledObjective
 from stowplan.plans.replay.execution import replay
@@ -19,6 +19,8 @@ from stowplan.plugins_compat.compiler.compile import compile_problem
 from stowplan.plugins_compat.profiles import default_profile
 from stowplan.plugins_compat.release import K36
 from tests.plans.test_replay import owned
+from tests.support.cases import cases, count
+from tests.support.choices import Choices, drawn
 from tests.support.clusters import node, snapshot
 from tests.support.plans import move, plan
 
@@ -101,19 +103,36 @@ def test_the_plan_aims_at_where_pods_land() -> None:
     assert sum(token.count for token in found.plan.tokens) == len(found.plan.moves)
 
 
-@pytest.mark.parametrize("seed", range(8))
-@pytest.mark.parametrize("may_cordon", [True, False])
-def test_whatever_is_left_comes_true(seed: int, may_cordon: bool) -> None:
-    rng = random.Random(seed)
+@dataclass(frozen=True)
+class Wish:
+    """A cluster of owned pods, and up to four moves to other nodes, in two waves."""
+
+    cluster: Snapshot
+    moves: list[MoveDocument]
+
+
+def random_wish(choices: Choices) -> Wish:
     names = [f"n{i}" for i in range(4)]
-    pods = [owned(f"{rng.choice('abc')}-{i}", rng.choice(names), cpu=f"{rng.randint(3, 12)}00m") for i in range(8)]
+    pods = [
+        owned(f"{choices.one('abc')}-{i}", choices.one(names), cpu=f"{choices.integer(3, 12)}00m")
+        for i in range(choices.integer(2, 8))
+    ]
     cluster = snapshot(nodes=[node(name) for name in names], pods=pods)
     moves = [
-        move(p.name, p.node_name, rng.choice([name for name in names if name != p.node_name]))
-        for p in rng.sample(cluster.pods, 4)
+        move(p.name, p.node_name, choices.one([name for name in names if name != p.node_name]))
+        for p in choices.some(cluster.pods, min(len(pods), choices.integer(1, 4)))
     ]
-    given = plan(moves[:2], moves[2:])
+    return Wish(cluster, moves)
+
+
+@pytest.mark.parametrize("may_cordon", [True, False])
+@cases(12, at_least={"moves kept": 10, "moves given up": 3}, wish=drawn(random_wish))
+def test_whatever_is_left_comes_true(wish: Wish, may_cordon: bool) -> None:
+    cluster, moves = wish.cluster, wish.moves
+    given = plan(*(wave for wave in (moves[:2], moves[2:]) if wave))
     found = alone(cluster, given, "balance", may_cordon)
+    count("moves kept", len(found.plan.moves))
+    count("moves given up", len(found.given_up))
     assert found.outcome.by_itself
     assert not found.outcome.halted
     assert found.outcome.actual.legal
