@@ -137,30 +137,33 @@ class _Stage:
         if self.done:
             return
         generation, random, chosen = self.generation, np.random.default_rng(self.tier), self.parameters
-        self._fill(self.budget.part(0.1), random, chosen.first_fills)
+        self._fill(self.budget.part(chosen.first_fill_share), random, chosen.first_fills)
         generation.run(surrogate_duals(self.structure, self.tier, self.reached), 0, self.budget)
         self._raise(generation.bound)
-        self._refute(self.budget.part(0.9))
-        self._prove(self.budget.work // 3, chosen.few_patterns, self.budget.part(0.4))
+        self._refute(self.budget.part(chosen.refutation_share))
+        self._prove(self.budget.work // 3, chosen.few_patterns, self.budget.part(chosen.first_proof_share))
         if self.done or generation.certificate is None:
             return
-        generation.run(generation.certificate.duals, self.value, self.budget.part(0.5), self.bound)
+        generation.run(generation.certificate.duals, self.value, self.budget.part(chosen.generation_share), self.bound)
         if generation.solution is not None and not generation.converged:
             # Cut short: the master's own duals may be better than the smoothed ones.
             generation.certify(
-                generation.solution.duals, chosen.long_pricing, self.budget.part(0.2), generation.solution
+                generation.solution.duals,
+                chosen.long_pricing,
+                self.budget.part(chosen.short_share),
+                generation.solution,
             )
         self._raise(generation.bound)
-        self._prove(chosen.quick_enumeration, chosen.few_patterns, self.budget.part(0.2))
+        self._prove(chosen.quick_enumeration, chosen.few_patterns, self.budget.part(chosen.short_share))
         work, few, idle = chosen.quick_enumeration, chosen.few_patterns, 0
         for attempt in range(chosen.attempts):
             before = (self.value, self.bound, self.pool.size)
-            self._fill(self.budget.part(0.2), random, chosen.fills)
+            self._fill(self.budget.part(chosen.short_share), random, chosen.fills)
             for again in range(chosen.dives):
-                self._dive(self.budget.part(0.3), random if attempt or again else None)
+                self._dive(self.budget.part(chosen.step_share), random if attempt or again else None)
             work, few = min(2 * work, chosen.longest_enumeration), min(2 * few, chosen.many_patterns)
-            self._prove(work, few, self.budget.part(0.3))
-            self._restricted(self.budget.part(0.3))
+            self._prove(work, few, self.budget.part(chosen.step_share))
+            self._restricted(self.budget.part(chosen.step_share))
             idle = idle + 1 if before == (self.value, self.bound, self.pool.size) else 0
             if self.done or idle == chosen.idle:
                 return

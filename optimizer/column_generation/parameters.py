@@ -13,6 +13,13 @@ class ColumnGenerationParameters:
     ----------
     work_per_second
         Candidates that pricing examines in about a second.
+    first_fill_share, refutation_share, first_proof_share, generation_share
+        Shares of the remaining time for what comes once, in this order: filling nodes, refuting the bound, proving it
+        while there are few patterns, and generating columns.
+    short_share
+        Share of the remaining time of a certificate, of the quick enumeration, and of the fillings of a round.
+    step_share
+        Share of the remaining time of each dive, enumeration and integer program of a round.
     rows
         Inequalities that patterns obey at most; capacities come first, and further rules are left out.
     largest_structure
@@ -84,6 +91,12 @@ class ColumnGenerationParameters:
     """
 
     work_per_second: int = 40_000_000
+    first_fill_share: float = 0.1
+    refutation_share: float = 0.9
+    first_proof_share: float = 0.4
+    generation_share: float = 0.5
+    short_share: float = 0.2
+    step_share: float = 0.3
     rows: int = 48
     largest_structure: int = 24_000
     quick_enumeration: int = 3_000_000

@@ -20,11 +20,11 @@ from stowplan.optimizer.cpsat.solve import TierModel, build
 from stowplan.optimizer.cpsat.task import SolverLimits, Task, TaskResult
 from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.evaluate.evaluation import Evaluator
+from stowplan.optimizer.lns.extraction import Busy, extract
 from stowplan.optimizer.lns.features import Features, Shared
 from stowplan.optimizer.lns.operators import ABOUT_MOVES, OPERATORS
 from stowplan.optimizer.lns.parameters import LnsParameters
 from stowplan.optimizer.lns.selection import OperatorSelection
-from stowplan.optimizer.lns.subproblem import Busy, extract
 from stowplan.optimizer.subproblem.index import Index
 from stowplan.optimizer.subproblem.scope import Free, replaced
 

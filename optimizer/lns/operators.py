@@ -1,6 +1,6 @@
 """Destroy operators: each names nodes whose pods could be placed better together, the most promising first.
 
-`stowplan.optimizer.lns.subproblem` decides how many of them are freed. Every order is randomized, so that the same
+`stowplan.optimizer.lns.extraction` decides how many of them are freed. Every order is randomized, so that the same
 incumbent gives different neighborhoods.
 """
 

@@ -1,1 +1,1 @@
-"""From a plan to what other tools carry out: one file an executor; they are listed in ``registry.py``."""
+"""From a plan to what other tools carry out: names in ``target.py``, emitters in ``registry.py``, one file an executor."""

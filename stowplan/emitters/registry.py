@@ -10,14 +10,15 @@ from stowplan.emitters.extender import emit_extender
 from stowplan.emitters.koordinator import emit_koordinator
 from stowplan.emitters.kubectl import emit_kubectl
 from stowplan.emitters.pin import emit_pin
+from stowplan.emitters.target import Target
 from stowplan.models.plan import Plan
 
 Emitter = Callable[[Plan, EmitOptions], Emission]
 
-EMITTERS: Mapping[str, Emitter] = {
-    "kubectl": emit_kubectl,
-    "descheduler": emit_descheduler,
-    "koordinator": emit_koordinator,
-    "extender": emit_extender,
-    "pin": emit_pin,
+EMITTERS: Mapping[Target, Emitter] = {
+    Target.KUBECTL: emit_kubectl,
+    Target.DESCHEDULER: emit_descheduler,
+    Target.KOORDINATOR: emit_koordinator,
+    Target.EXTENDER: emit_extender,
+    Target.PIN: emit_pin,
 }

@@ -10,7 +10,6 @@ import sys
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from aiohttp import ClientPayloadError, web
 from aiohttp.http_exceptions import HttpProcessingError
@@ -22,9 +21,9 @@ from stowplan.serving.connection import Connection
 from stowplan.serving.journal import LeaseJournal
 from stowplan.serving.ledger import LedgerRecord, TokenLedger
 from stowplan.serving.metrics import Metrics
+from stowplan.serving.mode import Mode
 from stowplan.serving.protocol import BadRequest, Question, all_pass, only, read_question, scores
 
-Mode = Literal["prioritize", "filter"]
 JSON = "application/json"
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -52,7 +51,7 @@ class Serving:
         Bytes of the largest question. Nodes that are sent as objects take some 10 kB each.
     """
 
-    mode: Mode = "prioritize"
+    mode: Mode = Mode.PRIORITIZE
     lease: float = 360.0
     patience: float = 300.0
     max_body: int = 64 * 2**20
@@ -71,7 +70,7 @@ class Server:
         self.plan, self.journal, self.clock = plan, journal, clock
         self.serving = serving = serving or Serving()
         expires = require_time(plan.expires_at, "expiresAt").timestamp()
-        firm = range(len(plan.tokens)) if serving.mode == "filter" else waiting_tokens(plan)
+        firm = range(len(plan.tokens)) if serving.mode is Mode.FILTER else waiting_tokens(plan)
         self.ledger = TokenLedger(plan.tokens, expires, serving.lease, firm, serving.patience)
         self.metrics = Metrics(plan, self.ledger, clock)
         self.why = f"plan {plan.id} has another node for this pod"

@@ -3,23 +3,12 @@
 from __future__ import annotations
 
 import sys
-from enum import StrEnum
 from typing import Annotated
 
 import typer
 
 from stowplan.cli.options import OUTPUT, PlanPath
-
-
-class Target(StrEnum):
-    """What a plan is written for."""
-
-    KUBECTL = "kubectl"
-    DESCHEDULER = "descheduler"
-    KOORDINATOR = "koordinator"
-    EXTENDER = "extender"
-    PIN = "pin"
-
+from stowplan.emitters.target import Target
 
 To = Annotated[Target, typer.Option("--to", help="Tool that carries out the plan.", show_default=False)]
 Folder = Annotated[
@@ -96,7 +85,7 @@ def emit(
     given = {name: value for name, value in chosen.items() if value is not None}
     choices = EmitOptions(snapshot=load(snapshot) if snapshot else None, **given)
     try:
-        emission = EMITTERS[to.value](document, choices)
+        emission = EMITTERS[to](document, choices)
     except InputError as error:
         raise error.in_file(path) from None
     if folder is None:

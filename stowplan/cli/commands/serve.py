@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Annotated
 
 import typer
 
 from stowplan.cli.options import PlanPath
-
-
-class Steering(StrEnum):
-    """How firmly a pod is steered to its node."""
-
-    PRIORITIZE = "prioritize"
-    FILTER = "filter"
-
+from stowplan.serving.mode import Mode
 
 Bind = Annotated[str, typer.Option("--bind", metavar="HOST:PORT", help="Address to listen on; port 0 is any free one.")]
 ServingMode = Annotated[
-    Steering,
+    Mode,
     typer.Option("--mode", help="prioritize: prefer the planned node. filter: allow no other node."),
 ]
 State = Annotated[
@@ -71,7 +63,7 @@ MaxBody = Annotated[
 def serve(
     plan: PlanPath,
     bind: Bind = "127.0.0.1:8888",
-    mode: ServingMode = Steering.PRIORITIZE,
+    mode: ServingMode = Mode.PRIORITIZE,
     state: State = None,
     certificate: TLSCertificate = None,
     key: TLSKey = None,
@@ -87,5 +79,5 @@ def serve(
 
     document = read_plan(plan)
     largest = byte_count(max_body, "--max-body")
-    serving = Serving("filter" if mode is Steering.FILTER else "prioritize", lease, patience, largest)
+    serving = Serving(mode, lease, patience, largest)
     run_server(document, bind, serving, state, certificate, key, client_ca)

@@ -20,12 +20,12 @@ from stowplan.optimizer.backend import ProcessBackend, SerialBackend
 from stowplan.optimizer.cpsat.solve import build
 from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.evaluate import Evaluator
+from stowplan.optimizer.lns.extraction import Busy, extract
 from stowplan.optimizer.lns.features import Features, Shared
 from stowplan.optimizer.lns.lns import OperatorState, _Proposal, _Search, improve
 from stowplan.optimizer.lns.operators import ABOUT_MOVES, OPERATORS, Neighborhood, cheaper_moves, exchange
 from stowplan.optimizer.lns.parameters import LnsParameters
 from stowplan.optimizer.lns.selection import OperatorSelection
-from stowplan.optimizer.lns.subproblem import Busy, extract
 from stowplan.optimizer.subproblem.index import Index
 from stowplan.optimizer.subproblem.scope import Free
 from stowplan.plugins_compat.compiler.compile import compile_problem
