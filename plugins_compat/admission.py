@@ -17,7 +17,7 @@ from stowplan.plugins_compat.framework.profile import Profile
 from stowplan.plugins_compat.framework.signatures import Signatures
 from stowplan.plugins_compat.framework.state import ClusterState
 from stowplan.plugins_compat.framework.status import Code, Status
-from stowplan.plugins_compat.screening import surely_admitted
+from stowplan.plugins_compat.screening import Screen
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +98,8 @@ class AdmissionCheck:
 def rejections(framework: Framework, assignment: Assignment) -> list[Rejection]:
     """Take every pod off, offer it to its node again, and return those that the filters refuse.
 
-    Static pods are left out: the kubelet runs them without asking the scheduler.
-
-    Pods of one signature on one node are judged once. Those that `surely_admitted` finds need no cycle of their own.
+    Static pods are left out: the kubelet runs them without asking the scheduler. Pods of one signature on one node are
+    judged once. Those that `Screen.surely_admitted` finds need no cycle of their own.
 
     Parameters
     ----------
@@ -117,9 +116,10 @@ def rejections(framework: Framework, assignment: Assignment) -> list[Rejection]:
         on_node[signature].setdefault(node, pod)
         pods.append((pod, signature, node))
     judged: dict[tuple[int, int], Status] = {}
+    screen = Screen(framework)
     for signature, alike in on_node.items():
         nodes = np.fromiter(alike, dtype=np.int64, count=len(alike))
-        admitted = surely_admitted(framework, next(iter(alike.values())), nodes)
+        admitted = screen.surely_admitted(next(iter(alike.values())), nodes)
         for node in nodes[~admitted].tolist():
             status = status_on(framework, alike[node], node)
             if status is not None:

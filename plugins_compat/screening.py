@@ -17,35 +17,48 @@ from stowplan.models.kubernetes import Pod
 from stowplan.plugins_compat.framework.cycle_state import CycleState
 from stowplan.plugins_compat.framework.framework import Framework
 from stowplan.plugins_compat.framework.plugin import Plugin, implements
-from stowplan.plugins_compat.framework.status import Code, NodeSet, Status
-
-SUCCESS = int(Code.SUCCESS)
+from stowplan.plugins_compat.framework.status import SUCCESS, Code, NodeSet, Status
 
 
-def surely_admitted(framework: Framework, pod: Pod, nodes: Ints) -> Bools:
-    """``[nodes]`` where the filters admit a pod that is there already, once it is taken off.
-
-    What is true is certain; what is false may be admitted all the same.
+class Screen:
+    """The plugins of a profile by what has to be done to ask them about pods that are there already.
 
     Parameters
     ----------
-    pod
-        Any pod of the signature.
-    nodes
-        Different nodes, each with a pod of the signature on it. The cluster is left as it was.
+    framework
+        Its cluster may change between two questions.
     """
-    if framework.state.nominator:
-        return np.zeros(len(nodes), dtype=np.bool_)
-    screen = _Screen(framework, pod)
-    passed = screen.ask_together(nodes)
-    if screen.apart:
-        for position in np.flatnonzero(passed).tolist():
-            passed[position] = screen.ask_alone(int(nodes[position]))
-    return passed
+
+    def __init__(self, framework: Framework) -> None:
+        self.framework = framework
+        involved = dict.fromkeys([*framework.pre_filters, *framework.filters])
+        self.counting = [plugin for plugin in involved if _counts_pods(plugin)]
+        self.plain = [plugin for plugin in framework.filters if not _counts_pods(plugin)]
+
+    def surely_admitted(self, pod: Pod, nodes: Ints) -> Bools:
+        """``[nodes]`` where the filters admit a pod that is there already, once it is taken off.
+
+        What is true is certain; what is false may be admitted all the same.
+
+        Parameters
+        ----------
+        pod
+            Any pod of the signature.
+        nodes
+            Different nodes, each with a pod of the signature on it. The cluster is left as it was.
+        """
+        if self.framework.state.nominator:
+            return np.zeros(len(nodes), dtype=np.bool_)
+        question = _Question(self, pod)
+        passed = question.ask_together(nodes)
+        if question.apart:
+            for position in np.flatnonzero(passed).tolist():
+                passed[position] = question.ask_alone(int(nodes[position]))
+        return passed
 
 
-class _Screen:
-    """The plugins of a profile, as the pods of one signature meet them.
+class _Question:
+    """The plugins of a screen, as the pods of one signature meet them.
 
     Attributes
     ----------
@@ -55,14 +68,13 @@ class _Screen:
         Filters that may be asked about all nodes at once.
     """
 
-    def __init__(self, framework: Framework, pod: Pod) -> None:
+    def __init__(self, screen: Screen, pod: Pod) -> None:
+        framework = screen.framework
         self.state = framework.state
-        self.cycle = CycleState(pod, framework.state.signatures.of(pod))
+        self.cycle = cycle = CycleState(pod, framework.state.signatures.of(pod))
         self.pre_filters, self.filters = framework.pre_filters, framework.filters
-        involved = dict.fromkeys([*framework.pre_filters, *framework.filters])
-        idle = {plugin for plugin in involved if plugin.reads != "nothing" and plugin.idle(self.cycle)}
-        self.apart = {plugin for plugin in involved if _counts_pods(plugin)} - idle
-        self.together = [plugin for plugin in framework.filters if plugin not in self.apart and plugin not in idle]
+        self.apart = [plugin for plugin in screen.counting if not plugin.idle(cycle)]
+        self.together = [plugin for plugin in screen.plain if plugin.reads == "nothing" or not plugin.idle(cycle)]
 
     def ask_together(self, nodes: Ints) -> Bools:
         """``[nodes]`` where every plugin that may be asked at once admits the pod."""

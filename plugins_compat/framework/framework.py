@@ -20,7 +20,7 @@ from stowplan.plugins_compat.framework.profile import Profile
 from stowplan.plugins_compat.framework.sampling import Sampler
 from stowplan.plugins_compat.framework.signatures import Signature
 from stowplan.plugins_compat.framework.state import ClusterState
-from stowplan.plugins_compat.framework.status import Code, NodeSet, PostFilterResult, ScoreError, Status
+from stowplan.plugins_compat.framework.status import SUCCESS, Code, NodeSet, PostFilterResult, ScoreError, Status
 
 
 class Framework:
@@ -93,12 +93,12 @@ class Framework:
         if self.state.nominator:
             self._filter_with_nominated(diagnosis)
         filters = [(i, plugin) for i, plugin in enumerate(self.filters) if plugin.name not in cycle.skipped]
-        alive = np.flatnonzero(codes == Code.SUCCESS)
+        alive = np.flatnonzero(codes == SUCCESS)
         for position, plugin in filters:
             if not len(alive):
                 break
             answers = plugin.filter(cycle, listed[alive])
-            failed = answers != Code.SUCCESS
+            failed = answers != SUCCESS
             if failed.any():
                 codes[alive[failed]] = answers[failed]
                 failed_by[alive[failed]] = position

@@ -68,6 +68,8 @@ class ClusterState:
         self.placed: defaultdict[int, dict[int, int]] = defaultdict(dict)
         self.pod_index = PodIndex(len(self.nodes))
         self.nominator = Nominator()
+        self._vectors: dict[int, Ints] = {}
+        self._nonzero_vectors: dict[int, Ints] = {}
         self._below: dict[int, Ints] = {}
         self._memo: dict[Hashable, Any] = {}
         self._tallies: dict[Hashable, tuple[DomainCounts, Callable[[Signature], int]]] = {}
@@ -91,24 +93,22 @@ class ClusterState:
 
     def vector(self, signature: Signature) -> Ints:
         """``[r]`` what a pod of this signature requests (holds, if it is being resized), itself counted in row 0."""
-
-        def make() -> Ints:
-            vector = np.zeros(len(self.resources), dtype=np.int64)
+        found = self._vectors.get(signature.index)
+        if found is None:
+            found = self._vectors[signature.index] = np.zeros(len(self.resources), dtype=np.int64)
             for name, amount in requests(signature.pod, self.release, held=signature.resized).items():
-                vector[self.resources[name]] = amount
-            vector[self.resources[PODS]] = 1
-            return vector
-
-        return self.memo(("vector", signature), make)
+                found[self.resources[name]] = amount
+            found[self.resources[PODS]] = 1
+        return found
 
     def nonzero_vector(self, signature: Signature) -> Ints:
         """``[2]`` CPU and memory that a pod of this signature counts for in scores."""
-
-        def make() -> Ints:
+        found = self._nonzero_vectors.get(signature.index)
+        if found is None:
             amounts = requests(signature.pod, self.release, nonzero=True, held=signature.resized)
-            return np.array([amounts.get(CPU, 0), amounts.get(MEMORY, 0)], dtype=np.int64)
-
-        return self.memo(("nonzero", signature), make)
+            found = np.array([amounts.get(CPU, 0), amounts.get(MEMORY, 0)], dtype=np.int64)
+            self._nonzero_vectors[signature.index] = found
+        return found
 
     # -- topology ---------------------------------------------------------------------------------------------
 
@@ -140,17 +140,20 @@ class ClusterState:
 
     def assume(self, signature: Signature, node: int, count: int = 1) -> None:
         """Put ``count`` pods of a signature on a node; a negative count takes them away."""
-        vector = self.vector(signature) * count
+        vector, nonzero = self.vector(signature), self.nonzero_vector(signature)
+        if count != 1:
+            vector, nonzero = vector * count, nonzero * count
         self.requested[:, node] += vector
+        self.nonzero[:, node] += nonzero
         for priority, below in self._below.items():
             if signature.pod.priority < priority:
                 below[:, node] += vector
-        self.nonzero[:, node] += self.nonzero_vector(signature) * count
         here = self.placed[signature.index]
         here[node] = here.get(node, 0) + count
         if not here[node]:
             del here[node]
-        self._weigh_new_signatures()
+        if len(self._tallies_of) < len(self.signatures.all):
+            self._weigh_new_signatures()
         for domain_counts, weight in self._tallies_of[signature.index]:
             domain_counts.add(node, weight * count)
         for multiset, things in self._multisets.values():

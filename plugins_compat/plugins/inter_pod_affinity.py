@@ -18,7 +18,7 @@ from stowplan.plugins_compat.framework.counts import DomainCounts
 from stowplan.plugins_compat.framework.cycle_state import CycleState
 from stowplan.plugins_compat.framework.plugin import Args, Plugin
 from stowplan.plugins_compat.framework.signatures import Signature
-from stowplan.plugins_compat.framework.status import SKIP, Code, Status
+from stowplan.plugins_compat.framework.status import SKIP, UNRESOLVABLE, UNSCHEDULABLE, Status
 from stowplan.plugins_compat.framework.view import ScoreView, View
 from stowplan.plugins_compat.matching import with_keys
 
@@ -116,8 +116,8 @@ class InterPodAffinity(Plugin):
         """Check required affinity, then own and existing pods' anti-affinity."""
         codes = np.zeros(len(nodes), dtype=np.int64)
         repelled = self._repelled_by_own(cycle.signature, nodes) | self._repelled_by_existing(cycle.signature, nodes)
-        codes[repelled] = Code.UNSCHEDULABLE
-        codes[~self._attracted(cycle.signature, nodes)] = Code.UNRESOLVABLE
+        codes[repelled] = UNSCHEDULABLE
+        codes[~self._attracted(cycle.signature, nodes)] = UNRESOLVABLE
         return codes
 
     def reasons(self, cycle: CycleState, node: int) -> Sequence[str]:
@@ -127,7 +127,7 @@ class InterPodAffinity(Plugin):
 
     def count_reasons(self, cycle: CycleState, nodes: Ints, codes: Ints) -> Counter[str]:
         """Count the nodes by the first check that fails."""
-        repelled = nodes[codes != Code.UNRESOLVABLE]
+        repelled = nodes[codes != UNRESOLVABLE]
         own = int(self._repelled_by_own(cycle.signature, repelled).sum())
         counts = {
             "node(s) didn't match pod affinity rules": len(nodes) - len(repelled),

@@ -13,7 +13,7 @@ from stowplan.plugins_compat.framework.counts import DomainCounts
 from stowplan.plugins_compat.framework.cycle_state import CycleState
 from stowplan.plugins_compat.framework.plugin import Plugin
 from stowplan.plugins_compat.framework.signatures import Signature
-from stowplan.plugins_compat.framework.status import Code
+from stowplan.plugins_compat.framework.status import SUCCESS, UNSCHEDULABLE
 from stowplan.plugins_compat.framework.view import View
 from stowplan.plugins_compat.release import Release
 
@@ -61,7 +61,7 @@ class NodePorts(Plugin):
                 taken |= self._users(protocol, port, rival).per_node[nodes] > 0
         for node, changes in cycle.data.get(self.name, {}).items():
             taken[nodes == node] = self._conflict(cycle.signature, node, changes)
-        return np.where(taken, Code.UNSCHEDULABLE, Code.SUCCESS)
+        return np.where(taken, UNSCHEDULABLE, SUCCESS)
 
     def reasons(self, cycle: CycleState, node: int) -> Sequence[str]:
         """Return upstream's reason."""

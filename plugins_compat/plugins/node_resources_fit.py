@@ -17,7 +17,7 @@ from stowplan.models.problem import PENALTY_WEIGHT, POINTS, Capacity, NodeScore,
 from stowplan.plugins_compat.framework.cycle_state import CycleState
 from stowplan.plugins_compat.framework.plugin import Args, Plugin
 from stowplan.plugins_compat.framework.signatures import Signature
-from stowplan.plugins_compat.framework.status import Code
+from stowplan.plugins_compat.framework.status import SUCCESS, UNRESOLVABLE, UNSCHEDULABLE
 from stowplan.plugins_compat.framework.view import ScoreView, View
 from stowplan.plugins_compat.plugins.resource_scores import ResourceSpec, Scored, default_resources, score_loads
 from stowplan.plugins_compat.requests import CPU, EPHEMERAL, MEMORY, NATIVE, PODS, is_extended, requests
@@ -91,10 +91,10 @@ class NodeResourcesFit(Plugin):
         rows, amounts = self._compared(cycle.signature)
         capacity = self.state.allocatable[np.ix_(rows, nodes)]
         lacking = amounts[:, None] > capacity - self.state.requested[np.ix_(rows, nodes)]
-        codes = np.where(lacking.any(axis=0), Code.UNSCHEDULABLE, Code.SUCCESS)
+        codes = np.where(lacking.any(axis=0), UNSCHEDULABLE, SUCCESS)
         if self.release.fit_unresolvable:
             hopeless = lacking[1:] & (amounts[1:, None] > capacity[1:])
-            codes[hopeless.any(axis=0)] = Code.UNRESOLVABLE
+            codes[hopeless.any(axis=0)] = UNRESOLVABLE
         return codes
 
     def reasons(self, cycle: CycleState, node: int) -> Sequence[str]:

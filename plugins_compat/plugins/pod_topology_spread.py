@@ -20,7 +20,7 @@ from stowplan.plugins_compat.framework.counts import DomainCounts, Eligible
 from stowplan.plugins_compat.framework.cycle_state import CycleState
 from stowplan.plugins_compat.framework.plugin import Args, Plugin
 from stowplan.plugins_compat.framework.signatures import Signature
-from stowplan.plugins_compat.framework.status import Code
+from stowplan.plugins_compat.framework.status import SUCCESS, UNRESOLVABLE, UNSCHEDULABLE
 from stowplan.plugins_compat.framework.view import ScoreView, View
 from stowplan.plugins_compat.matching import required_nodes, with_keys
 from stowplan.plugins_compat.plugins.default_selector import default_selector
@@ -113,9 +113,9 @@ class PodTopologySpread(Plugin):
         """Reject nodes without a topology key for good, nodes with too much skew for now."""
         codes = np.zeros(len(nodes), dtype=np.int64)
         for constraint in self._constraints(cycle.signature, HARD):
-            undecided = codes == Code.SUCCESS
+            undecided = codes == SUCCESS
             domain = constraint.topology.domain[nodes]
-            codes[undecided & (domain < 0)] = Code.UNRESOLVABLE
+            codes[undecided & (domain < 0)] = UNRESOLVABLE
             undecided &= domain >= 0
             totals = self._changed(cycle, constraint, self._totals(cycle.signature, constraint))
             known = self._domains(constraint)
@@ -123,13 +123,13 @@ class PodTopologySpread(Plugin):
                 continue
             least = 0 if len(known) < constraint.min_domains else int(totals[known].min())
             skew = totals[domain] + constraint.counts_self - least
-            codes[undecided & (skew > constraint.max_skew)] = Code.UNSCHEDULABLE
+            codes[undecided & (skew > constraint.max_skew)] = UNSCHEDULABLE
         return codes
 
     def reasons(self, cycle: CycleState, node: int) -> Sequence[str]:
         """Return upstream's reason."""
         reason = "node(s) didn't match pod topology spread constraints"
-        if self.filter(cycle, np.array([node]))[0] == Code.UNRESOLVABLE:
+        if self.filter(cycle, np.array([node]))[0] == UNRESOLVABLE:
             reason += " (missing required label)"
         return (reason,)
 

@@ -11,7 +11,7 @@ from stowplan.models.problem import Rule
 from stowplan.plugins_compat.framework.cycle_state import CycleState
 from stowplan.plugins_compat.framework.plugin import Plugin
 from stowplan.plugins_compat.framework.signatures import Signature
-from stowplan.plugins_compat.framework.status import Code
+from stowplan.plugins_compat.framework.status import SUCCESS, UNRESOLVABLE
 from stowplan.plugins_compat.framework.view import View
 
 
@@ -30,7 +30,7 @@ class StaticFilter(Plugin):
 
     def filter(self, cycle: CycleState, nodes: Ints) -> Ints:
         """Reject, for good, the nodes outside the mask."""
-        return np.where(self.mask(cycle.signature)[nodes], Code.SUCCESS, Code.UNRESOLVABLE)
+        return np.where(self.mask(cycle.signature)[nodes], SUCCESS, UNRESOLVABLE)
 
     def rules(self, view: View) -> Iterable[Rule]:
         """Return the masks as one `Allow`."""

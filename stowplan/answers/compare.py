@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from stowplan.answers.assessment import Assessor
 from stowplan.answers.figures import Figure, figures
 from stowplan.answers.measures import Measures, measured
 from stowplan.answers.solve import Solution, fixed, solve_snapshot, today
@@ -105,10 +106,18 @@ def compare(
             # A placement that takes the node from pods which must keep one is no start; what comes before that may be.
             mild = _schedule(compiled, queue, start, options, stop, preempts=False)
             candidates += [mild.assignment] if mild.complete else []
-    solution = solve_snapshot(compiled, options, candidates=candidates, stop=stop, progress=progress, backend=backend)
-    assessor = solution.assessor
-    best = measured(solution.assessment, scores=scores)  # first, while the filters are at this assignment
+    assessor = Assessor(compiled)
     columns = [Column(TODAY, measured(assessor.today, scores=scores))]
+    solution = solve_snapshot(
+        compiled,
+        options,
+        candidates=candidates,
+        assessor=assessor,
+        stop=stop,
+        progress=progress,
+        backend=backend,
+    )
+    best = measured(solution.assessment, scores=scores)  # at once, while the filters are at this assignment
     columns += [Column(name, measured(assessor.assess(run.assignment), scores=scores)) for name, run in finished]
     columns.append(Column(BEST, best))
     notes = list(solution.notes)
