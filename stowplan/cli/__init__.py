@@ -14,7 +14,7 @@ def main() -> None:
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run the command line, on ``sys.argv`` by default; whatever goes wrong on purpose is one line on stderr."""
     try:
-        from stowplan.cli.run import run_app
+        from stowplan.cli.entry import run_app
     except KeyboardInterrupt:
         print("stowplan: interrupted", file=sys.stderr)
         return 130

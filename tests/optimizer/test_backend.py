@@ -55,12 +55,15 @@ def test_a_pool_answers_as_one_process_does_in_the_order_of_the_tasks(expected: 
 
 
 def test_a_killed_process_is_replaced_and_no_answer_is_lost(expected: list[object]) -> None:
+    (slow,) = tasks(1, 400, SolverLimits(seconds=2))  # under way when the first answer comes
+    quick = tasks(6)
     with ProcessBackend(2, Stop()) as pool:
         answers = []
-        for answer in pool.stream(tasks(6)):
+        for answer in pool.stream([quick[0], slow, *quick[1:]]):
             if not answers:
                 kill_workers()
             answers.append(answer)
+        assert answers.pop(1).values is not None
         assert found(iter(answers)) == expected
         assert set(pool.notes) == {REPLACED}
 
