@@ -103,13 +103,7 @@ def bench_document(bench: Bench) -> BenchmarkDocument:
     return BenchmarkDocument(
         suite=bench.suite.name,
         format=bench.suite.kind,
-        machine=MachineDocument(
-            processors=os.cpu_count() or 1,
-            system=platform.platform(),
-            python=platform.python_version(),
-            stowplan=version("stowplan"),
-            ortools=version("ortools"),
-        ),
+        machine=machine_document(),
         settings=BenchSettingsDocument(
             time_limit=options.time_limit,
             deterministic=options.deterministic,
@@ -122,6 +116,17 @@ def bench_document(bench: Bench) -> BenchmarkDocument:
         asked=bench.asked,
         instances=tuple(_instance(row) for row in bench.rows),
         totals=tuple(TotalDocument(group=total.group, figures=dict(total.figures)) for total in bench.totals),
+    )
+
+
+def machine_document() -> MachineDocument:
+    """Describe this machine."""
+    return MachineDocument(
+        processors=os.cpu_count() or 1,
+        system=platform.platform(),
+        python=platform.python_version(),
+        stowplan=version("stowplan"),
+        ortools=version("ortools"),
     )
 
 

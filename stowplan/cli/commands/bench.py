@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,9 +15,11 @@ from stowplan.cli.exit_codes import INTERRUPTED
 from stowplan.cli.groups import but, given, grouped
 from stowplan.cli.options import OUTPUT, Format
 from stowplan.models.command_line import PROBLEM, SEARCH
+from stowplan.models.errors import InputError
 from stowplan.models.options import Options
 
 if TYPE_CHECKING:
+    from stowplan.bench.baselines.comparison import BaselineRow
     from stowplan.bench.row import Row
 
 SuiteName = Annotated[
@@ -24,7 +27,8 @@ SuiteName = Annotated[
     typer.Argument(
         metavar="SUITE",
         help="A folder, file, or tar.gz of ROADEF/EURO 2012, vector bin packing (.vbp), Priority-Matters (.jsonl), or "
-        "openb instances; or generated ones: triplets[:60_3], priority-matters[:nodes4_pods16_prio4_util100].",
+        "openb instances; or generated ones: triplets[:60_3], priority-matters[:nodes4_pods16_prio4_util100]; "
+        "or baselines: simple methods on generated clusters.",
         show_default=False,
     ),
 ]
@@ -62,6 +66,35 @@ Solutions = Annotated[
     ),
 ]
 
+Clusters = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--cluster",
+        metavar="NODESxPODS[:seedS][:fillF]",
+        help="baselines: a cluster to generate; repeatable. Default: three of 20 to 100 nodes.",
+        show_default=False,
+        rich_help_panel=PROBLEM,
+    ),
+]
+Presets = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--preset",
+        help="baselines: a preset to ask about; repeatable. Default: balance, pack, spread, kube.",
+        show_default=False,
+        rich_help_panel=PROBLEM,
+    ),
+]
+Limits = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--moves",
+        help="baselines: a limit on moves, or 'any'; repeatable. Default: 1, 5, 20, 50, 200, any.",
+        show_default=False,
+        rich_help_panel=PROBLEM,
+    ),
+]
+
 ParametersFile = Annotated[
     Path | None,
     typer.Option(
@@ -74,6 +107,13 @@ ParametersFile = Annotated[
 ]
 
 
+BASELINES = "baselines"
+"""The suite of generated clusters on which simple methods compete."""
+_OF_BASELINES = ("clusters", "presets", "limits")
+_OF_SUITES = ("instances", "first", "count", "jobs", "solutions")
+_FLAGS = {"clusters": "--cluster", "presets": "--preset", "limits": "--moves"}
+
+
 @grouped
 def bench(
     context: typer.Context,
@@ -81,6 +121,9 @@ def bench(
     *,
     instances: Instances = None,
     first: First = None,
+    clusters: Clusters = None,
+    presets: Presets = None,
+    limits: Limits = None,
     solutions: Solutions = None,
     jobs: Jobs = 1,
     count: Count = 10,
@@ -89,7 +132,10 @@ def bench(
     output: opt.Output = Format.TABLE,
     quiet: opt.Quiet = False,
 ) -> None:
-    """Solve a public benchmark and verify every written solution; exit 1 if one is rejected."""
+    """Solve a public benchmark and verify every written solution; exit 1 if one is rejected.
+
+    The suite 'baselines' compares with simple methods on generated clusters instead; exit 1 if one of them is ahead.
+    """
     from stowplan.bench.bench import choose, run
     from stowplan.bench.jobs import shared
     from stowplan.cli.progress import compile_kernels
@@ -101,6 +147,13 @@ def bench(
 
     if parameters is not None:
         options = replace(options, parameters=Parameters.from_toml(parameters))
+    wrong = given(context, _OF_SUITES if suite == BASELINES else _OF_BASELINES)
+    if wrong:
+        of = "public benchmarks" if suite == BASELINES else f"the suite {BASELINES}"
+        raise InputError(f"is an option of {of} alone", field=_FLAGS.get(wrong[0], f"--{wrong[0]}"))
+    if suite == BASELINES:
+        _baselines(clusters or (), presets or (), limits or (), options, output, quiet)
+        return
     opened = open_suite(suite, count=count, seed=options.seed)
     chosen = choose(opened, instances or (), first)
     workers = options.workers if given(context, ["workers"]) else None
@@ -130,4 +183,41 @@ def bench(
     if not result.accepted:
         raise typer.Exit(1)
     if not result.complete:
+        raise typer.Exit(INTERRUPTED)
+
+
+def _baselines(
+    clusters: Sequence[str],
+    presets: Sequence[str],
+    limits: Sequence[str],
+    options: Options,
+    output: Format,
+    quiet: bool,
+) -> None:
+    """Compare with simple methods; exit 1 if one of them is ahead."""
+    from stowplan.bench.baselines.clusters import clusters_of, limits_of, objectives_of
+    from stowplan.bench.baselines.comparison import run_baselines
+    from stowplan.cli.progress import compile_kernels
+    from stowplan.cli.session import emit, stoppable
+    from stowplan.documents.baselines import baselines_document
+    from stowplan.report.baselines import baseline_line, baseline_rows, show_baselines
+
+    asked = clusters_of(clusters), objectives_of(presets), limits_of(limits)
+
+    def tell(number: int, of: int, row: BaselineRow) -> None:
+        if not quiet:
+            print(f"stowplan: {baseline_line(number, of, row)}", file=sys.stderr, flush=True)
+
+    with stoppable("with what was answered so far") as stop:
+        compile_kernels(quiet, stop)
+        found = run_baselines(*asked, options, stop=stop, progress=tell)
+    emit(
+        output,
+        lambda console: show_baselines(console, found),
+        lambda: baselines_document(found),
+        lambda: baseline_rows(found),
+    )
+    if found.behind:
+        raise typer.Exit(1)
+    if not found.complete:
         raise typer.Exit(INTERRUPTED)
