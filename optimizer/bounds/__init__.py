@@ -10,12 +10,14 @@ from numpy.typing import NDArray
 from stowplan.models.result import TRIVIAL
 from stowplan.optimizer.bounds.bound import Bound, BoundRequest, CostClass
 from stowplan.optimizer.bounds.capacity import CapacityBound
-from stowplan.optimizer.bounds.emptying import EmptyingBound
+from stowplan.optimizer.bounds.emptying import EmptyingBound, EmptyingMovesBound
+from stowplan.optimizer.bounds.evictions import EvictionBound
 from stowplan.optimizer.bounds.lagrangian import LagrangianBound
 from stowplan.optimizer.bounds.linear import LinearBound
 from stowplan.optimizer.bounds.parameters import BoundParameters
 from stowplan.optimizer.bounds.surrogate import SurrogateBound
 from stowplan.optimizer.bounds.water_filling import WaterFillingBound
+from stowplan.optimizer.bounds.workload_spread import WorkloadSpreadBound
 from stowplan.optimizer.cpsat.parameters import CpSatParameters
 from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.evaluate.evaluation import Evaluator
@@ -23,7 +25,10 @@ from stowplan.optimizer.evaluate.evaluation import Evaluator
 BOUNDS: tuple[Bound, ...] = (
     CapacityBound(),
     EmptyingBound(),
+    EmptyingMovesBound(),
+    EvictionBound(),
     WaterFillingBound(),
+    WorkloadSpreadBound(),
     SurrogateBound(),
     LagrangianBound(),
     LinearBound(),

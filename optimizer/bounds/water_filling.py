@@ -38,14 +38,14 @@ def water_filling_bound(problem: Problem, upper: NDArray[np.int32], tier: int) -
         ``[c, n]`` the most pods of each class that a node can hold.
     """
     return sum(
-        weighted.weight * _least(problem, upper, weighted.term)
+        weighted.weight * least_cost(problem, upper, weighted.term)
         for weighted in problem.tiers[tier].terms
         if isinstance(weighted.term, DomainCurve) and weighted.weight > 0
     )
 
 
-def _least(problem: Problem, upper: NDArray[np.int32], term: DomainCurve) -> int:
-    """Return the least cost of a term; 0 where its curve is not convex or falls anywhere."""
+def least_cost(problem: Problem, upper: NDArray[np.int32], term: DomainCurve) -> int:
+    """Return a lower bound of a term, however many pods move; 0 where its curve is not convex or falls anywhere."""
     if not len(term.held) or not term.curves.convex or _at(term, np.array([1])) < _at(term, np.array([0])):
         return 0
     outside = term.topology.domain < 0

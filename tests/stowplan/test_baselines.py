@@ -28,45 +28,40 @@ from stowplan.cli import run as command
 from stowplan.documents.baselines import BaselinesDocument
 from stowplan.instances.synthetic import synthetic_snapshot
 from stowplan.models.errors import InputError
-from stowplan.models.objective import PRESETS
 from stowplan.models.options import Options
 from stowplan.models.problem import MovePeak, Pair, Placement, Problem, Tier, Unplaced, Violation
 from stowplan.models.settings import Settings
+from stowplan.models.snapshot import Snapshot
 from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.evaluate import Evaluator
 from stowplan.optimizer.evaluate.cost import cost
-from stowplan.plugins_compat.compiler.compile import compile_problem
-from stowplan.plugins_compat.profiles import default_profile
-from stowplan.plugins_compat.release import K36
 from stowplan.settings.problem import make_problem
 from tests.support.brute_force import legal_values
-from tests.support.clusters import random_cluster
+from tests.support.cases import cases, count
+from tests.support.choices import Seeded
 from tests.support.problems import random_problem
+from tests.support.random_clusters import Setup, clusters, random_cluster, setups
 
 FOREVER = Deadline(1e6)
 SMALL = ClusterSpec(8, 40, 3)
 
 
-def tiny(seed: int, objective: str) -> Problem:
-    limit = (None, 1, 2, 3)[seed % 4]
-    snapshot = random_cluster(seed, broken=seed % 2 == 1)
-    return compile_problem(snapshot, default_profile(K36), PRESETS[objective], max_moves=limit).problem
-
-
-@pytest.mark.parametrize("seed", range(16))
-@pytest.mark.parametrize("objective", OBJECTIVES)
-def test_no_method_is_better_and_no_bound_higher_than_the_optimum(seed: int, objective: str) -> None:
-    problem = tiny(seed, objective)
+@cases(60, at_least={"improved": 10, "bounds above nothing": 10}, cluster=clusters(), setup=setups(*OBJECTIVES))
+def test_no_method_is_better_and_no_bound_higher_than_the_optimum(cluster: Snapshot, setup: Setup) -> None:
+    problem = setup.compile(cluster).problem
     evaluator, legal = Evaluator(problem), legal_values(problem)
+    start = evaluator.evaluate(problem.start).values
     for name in METHODS:
         placement = run_method(name, evaluator, FOREVER)
         if placement is not None:
             evaluation = evaluator.evaluate(placement)
             assert evaluation.legal
             assert evaluation.values in legal
-            assert evaluation.values <= evaluator.evaluate(problem.start).values
+            assert evaluation.values <= start
+            count("improved", evaluation.values < start)
     for t, (bound, _) in one_line_bounds(problem).items():
         assert bound <= min(values[t] for values in legal)
+        count("bounds above nothing")
 
 
 def readable(tier: Tier) -> Tier:
@@ -82,15 +77,16 @@ def value(problem: Problem, tier: Tier, y: np.ndarray) -> int:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_tables_say_what_the_evaluator_says(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    for problem in (tiny(seed, OBJECTIVES[seed % 4]), random_problem(seed)):
+    choices = Seeded(seed)
+    cluster = Setup(choices.one(OBJECTIVES)).compile(random_cluster(choices, broken=None)).problem
+    for problem in (cluster, random_problem(choices)):
         classes, nodes = (np.arange(size) for size in problem.shape)
         y = problem.start.table(*problem.shape)
         for tier in map(readable, problem.tiers):
             before = value(problem, tier, y)
             tables = {pods: marginal_costs(problem, tier, y, classes, nodes, pods) for pods in (1, -1)}
             for _ in range(10):
-                c, n = int(rng.integers(len(classes))), int(rng.integers(len(nodes)))
+                c, n = choices.integer(0, len(classes) - 1), choices.integer(0, len(nodes) - 1)
                 for pods, table in tables.items():
                     if y[c, n] + pods >= 0:
                         changed = y.copy()
