@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from stowplan.answers.assessment import Assessor
-from stowplan.answers.figures import Figure, figures
+from stowplan.answers.figures import Figure, figures, node_figures
 from stowplan.answers.measures import Measures, measured
+from stowplan.answers.ranking import FEW_EVALUATIONS, RankedMove, Worth, rank, recommended, worth
 from stowplan.answers.solve import Solution, fixed, solve_snapshot, today
 from stowplan.models.assignment import Assignment
 from stowplan.models.html import html_table, number
@@ -16,8 +17,10 @@ from stowplan.models.kubernetes import Pod
 from stowplan.models.stop import Stop
 from stowplan.models.words import plural
 from stowplan.optimizer.backend import Backend
+from stowplan.optimizer.evaluate import ConstraintViolation
 from stowplan.optimizer.portfolio import Options
 from stowplan.optimizer.run import Progress, silent
+from stowplan.plans.reasons import reasons
 from stowplan.plugins_compat.compiler.compile import Compiled
 from stowplan.plugins_compat.simulate import Simulation, simulate
 
@@ -26,10 +29,11 @@ TODAY, PENDING_ONLY, GREEDY, BEST = "today", "kube-scheduler, pending only", "ku
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One placement of the comparison."""
+    """One placement of the comparison; ``assignment`` is of every pod that has a node in it."""
 
     name: str
     measures: Measures
+    assignment: Assignment
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +60,41 @@ class Comparison:
     def figures(self) -> Sequence[Figure]:
         """What is compared, in the order in which it is shown."""
         return figures(self.solution.outcome.tiers, [column.measures for column in self.columns])
+
+    @cached_property
+    def node_figures(self) -> Sequence[Figure]:
+        """What is compared of each node."""
+        return node_figures([column.measures for column in self.columns])
+
+    @cached_property
+    def moves(self) -> Sequence[RankedMove]:
+        """The moves of the best placement, those that bring most first."""
+        interrupted = self.solution.outcome.interrupted
+        return rank(self.solution.assessment, evaluations=FEW_EVALUATIONS if interrupted else None)
+
+    @cached_property
+    def worth(self) -> Sequence[Worth]:
+        """How many of these moves bring most of what each tier improves by."""
+        return worth(self.compiled.problem, self.solution.before.values, self.moves)
+
+    @property
+    def recommended_moves(self) -> int | None:
+        """The number of moves that bring most of every improvement; ``None`` if that takes all of them."""
+        return recommended(self.worth, self.solution.evaluation.moves)
+
+    @cached_property
+    def why(self) -> Mapping[str, str]:
+        """What each move is for, by pod key."""
+        compiled = self.compiled
+        return reasons(
+            compiled.snapshot, compiled.profile, compiled.signatures, today(compiled), self.solution.assignment
+        )
+
+    @property
+    def resolved(self) -> Sequence[ConstraintViolation]:
+        """Constraint violations of today that the best placement does not have."""
+        left = {(str(one.origin), one.place) for one in self.solution.evaluation.violations}
+        return [one for one in self.solution.before.violations if (str(one.origin), one.place) not in left]
 
     def __repr__(self) -> str:
         return f"<Comparison of {len(self.columns)} placements: {self.solution!r}>"
@@ -107,7 +146,7 @@ def compare(
             mild = _schedule(compiled, queue, start, options, stop, preempts=False)
             candidates += [mild.assignment] if mild.complete else []
     assessor = Assessor(compiled)
-    columns = [Column(TODAY, measured(assessor.today, scores=scores))]
+    columns = [Column(TODAY, measured(assessor.today, scores=scores), now)]
     solution = solve_snapshot(
         compiled,
         options,
@@ -118,8 +157,10 @@ def compare(
         backend=backend,
     )
     best = measured(solution.assessment, scores=scores)  # at once, while the filters are at this assignment
-    columns += [Column(name, measured(assessor.assess(run.assignment), scores=scores)) for name, run in finished]
-    columns.append(Column(BEST, best))
+    for name, run in finished:
+        measures = measured(assessor.assess(run.assignment), scores=scores)
+        columns.append(Column(name, measures, run.assignment))
+    columns.append(Column(BEST, best, solution.assignment))
     notes = list(solution.notes)
     if len(finished) < len(runs):
         notes.append("kube-scheduler's placement was interrupted and is left out")

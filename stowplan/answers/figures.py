@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from stowplan.answers.measures import Measures, Usage
+from stowplan.answers.measures import Measures, NodeUsage, Usage
 from stowplan.models.result import TierOutcome
 from stowplan.plugins_compat.requests import CPU, EPHEMERAL, MEMORY
 
@@ -79,6 +79,24 @@ def figures(tiers: Sequence[TierOutcome], columns: Sequence[Measures]) -> list[F
     return found
 
 
+def node_figures(columns: Sequence[Measures]) -> list[Figure]:
+    """Return the figures of every node: its pods, and what they request of each resource."""
+    found = []
+    for n, node in enumerate(columns[0].nodes):
+        found.append(_of_node(node.name, ("pods",), "pods", n, lambda one: one.pods))
+        for resource in node.requested:
+            found.append(_requested(node.name, resource, n))
+    return found
+
+
+def _requested(node: str, resource: str, n: int) -> Figure:
+    return _of_node(node, ("requested", resource), _unit(resource), n, lambda one: one.requested[resource])
+
+
+def _of_node(node: str, key: tuple[str, ...], unit: str, n: int, value: Callable[[NodeUsage], Value]) -> Figure:
+    return Figure(("nodes", node, *key), f"{node} {' '.join(key)}", unit, lambda m: value(m.nodes[n]), detail=True)
+
+
 def values(found: Sequence[Figure], measures: Measures) -> dict[str, Any]:
     """Return the figures of one placement as a tree, by the parts of their keys."""
     tree: dict[str, Any] = {}
@@ -97,8 +115,13 @@ def _tier(t: int, outcome: TierOutcome) -> Figure:
     )
 
 
+def _unit(resource: str) -> str:
+    """Return what amounts of a resource are counted in."""
+    return {CPU: "millicores", MEMORY: "bytes", EPHEMERAL: "bytes"}.get(resource, "")
+
+
 def _usage(r: int, resource: str) -> list[Figure]:
-    unit = {CPU: "millicores", MEMORY: "bytes", EPHEMERAL: "bytes"}.get(resource, "")
+    unit = _unit(resource)
     name = resource.rpartition("/")[2]
 
     def one(key: str, title: str, unit: str, value: Callable[[Usage], Value], *, detail: bool = False) -> Figure:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,6 +43,27 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
+class NodeUsage:
+    """What the unfinished pods of one node come to.
+
+    Parameters
+    ----------
+    requested, allocatable
+        Amounts in scheduler units, by resource; those that `Measures.usage` has.
+    """
+
+    name: str
+    pods: int
+    requested: Mapping[str, int]
+    allocatable: Mapping[str, int]
+
+    def share(self, resource: str) -> float | None:
+        """Return what is requested of what the node offers, as a fraction; ``None`` if it offers nothing."""
+        offered = self.allocatable[resource]
+        return self.requested[resource] / offered if offered else None
+
+
+@dataclass(frozen=True, slots=True)
 class Measures:
     """Figures of one placement.
 
@@ -60,6 +81,8 @@ class Measures:
         Pods that the filters would not admit to the nodes that they are on.
     nodes_in_use
         Nodes that hold a pod other than of a DaemonSet or a static pod.
+    nodes
+        The usage of each node, in the snapshot's order.
     scores
         Mean final-state scores of the scheduler's plugins, if they were asked for.
     """
@@ -72,6 +95,7 @@ class Measures:
     refused: Sequence[Rejection]
     usage: Sequence[Usage]
     nodes_in_use: int
+    nodes: Sequence[NodeUsage]
     scores: FinalScores | None
 
 
@@ -95,6 +119,7 @@ def measured(assessment: Assessment, *, scores: bool = True) -> Measures:
     unfinished = sum(
         1 for participation in compiled.participants.participation if participation is not Participation.FINISHED
     )
+    amounts = _amounts(framework)
     return Measures(
         scheduled=len(assignment),
         unscheduled=unfinished - len(assignment),
@@ -102,14 +127,18 @@ def measured(assessment: Assessment, *, scores: bool = True) -> Measures:
         values=evaluation.values,
         violations=evaluation.violations,
         refused=refused,
-        usage=_usage(framework),
+        usage=[_usage_of(name, requested, allocatable) for name, (requested, allocatable) in amounts.items()],
         nodes_in_use=_nodes_in_use(compiled, assignment),
+        nodes=_nodes(compiled, assignment, amounts),
         scores=final_scores(framework, compiled.pods, assignment) if scores else None,
     )
 
 
-def _usage(framework: Framework) -> list[Usage]:
-    """Return the usage of the resources that pods ask for; what a plugin accounts for goes by its own figures."""
+def _amounts(framework: Framework) -> Mapping[str, tuple[Ints, Ints]]:
+    """Return ``[n]`` requested and ``[n]`` allocatable amounts of each resource that pods ask for.
+
+    What a plugin accounts for goes by its own figures.
+    """
     state = framework.state
     shown = [name for name in state.resources if name in (CPU, MEMORY) or _is_asked_for(state, name)]
     amounts = {
@@ -117,7 +146,21 @@ def _usage(framework: Framework) -> list[Usage]:
     }
     for plugin in framework.plugins.values():
         amounts |= plugin.accounts()
-    return [_usage_of(name, requested, allocatable) for name, (requested, allocatable) in amounts.items()]
+    return {name: (requested.copy(), allocatable.copy()) for name, (requested, allocatable) in amounts.items()}
+
+
+def _nodes(compiled: Compiled, assignment: Assignment, amounts: Mapping[str, tuple[Ints, Ints]]) -> list[NodeUsage]:
+    pods = assignment.count()
+    columns = {name: (requested.tolist(), offered.tolist()) for name, (requested, offered) in amounts.items()}
+    return [
+        NodeUsage(
+            node.name,
+            pods[node.name],
+            {name: requested[n] for name, (requested, _) in columns.items()},
+            {name: offered[n] for name, (_, offered) in columns.items()},
+        )
+        for n, node in enumerate(compiled.snapshot.nodes)
+    ]
 
 
 def _is_asked_for(state: ClusterState, name: str) -> bool:

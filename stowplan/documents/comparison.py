@@ -6,10 +6,42 @@ from typing import Any, Literal
 
 from stowplan.answers.compare import Comparison
 from stowplan.answers.figures import values
-from stowplan.documents.solution import solution_document
+from stowplan.answers.ranking import RankedMove
+from stowplan.documents.solution import solution_document, violation_document
 from stowplan.models.document import API_VERSION, Document
 from stowplan.models.settings import Settings
-from stowplan.models.solution import SolutionDocument
+from stowplan.models.solution import SolutionDocument, ViolationDocument
+
+
+class RankedMoveDocument(Document):
+    """A move of the best placement.
+
+    Parameters
+    ----------
+    why
+        What it is for.
+    moves
+        How many pods have left their node once this move and all before it are made.
+    tiers
+        Value of each tier by then; null where the moves so far make no legal placement by themselves.
+    """
+
+    namespace: str
+    name: str
+    uid: str
+    source: str | None
+    target: str | None
+    why: str
+    moves: int
+    tiers: dict[str, float] | None
+
+
+class WorthDocument(Document):
+    """How many of the first moves bring most of what a tier improves by, and which share of it."""
+
+    tier: str
+    moves: int
+    share: float
 
 
 class ComparisonDocument(Document):
@@ -19,19 +51,49 @@ class ComparisonDocument(Document):
     ----------
     placements
         By placement, its figures: those of `stowplan.answers.figures`, as a tree by the parts of their keys.
+    moves
+        The moves of the best placement, those that bring most first.
+    recommended_moves
+        The number of moves that bring most of every improvement; null if that takes all of them.
+    resolved
+        Constraint violations of today that the best placement does not have.
     """
 
     api_version: Literal["stowplan/v1"] = API_VERSION
     kind: Literal["Comparison"] = "Comparison"
     placements: dict[str, dict[str, Any]]
+    moves: tuple[RankedMoveDocument, ...]
+    worth: tuple[WorthDocument, ...]
+    recommended_moves: int | None
+    resolved: tuple[ViolationDocument, ...]
     solution: SolutionDocument
     notes: tuple[str, ...]
 
 
 def comparison_document(comparison: Comparison, settings: Settings) -> ComparisonDocument:
     """Describe a comparison."""
+    found = (*comparison.figures, *comparison.node_figures)
     return ComparisonDocument(
-        placements={column.name: values(comparison.figures, column.measures) for column in comparison.columns},
+        placements={column.name: values(found, column.measures) for column in comparison.columns},
+        moves=tuple(_move(one, comparison) for one in comparison.moves),
+        worth=tuple(WorthDocument(tier=one.tier, moves=one.moves, share=one.share) for one in comparison.worth),
+        recommended_moves=comparison.recommended_moves,
+        resolved=tuple(violation_document(one) for one in comparison.resolved),
         solution=solution_document(comparison.solution, settings),
         notes=(*comparison.compiled.notes, *comparison.notes),
+    )
+
+
+def _move(one: RankedMove, comparison: Comparison) -> RankedMoveDocument:
+    tiers = comparison.compiled.problem.tiers
+    pod = one.move.pod
+    return RankedMoveDocument(
+        namespace=pod.namespace,
+        name=pod.name,
+        uid=pod.metadata.uid,
+        source=one.move.source or None,
+        target=one.move.target or None,
+        why=comparison.why[pod.key],
+        moves=one.moves,
+        tiers=one.values and {tier.name: tier.shown(value) for tier, value in zip(tiers, one.values, strict=True)},
     )

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from stowplan.answers.assessment import Assessor
+from stowplan.answers.ranking import Worth, rank, worth, worth_words
 from stowplan.answers.solve import Solution, solve_snapshot, today
 from stowplan.models.assignment import Assignment
 from stowplan.models.html import html_table, number
@@ -71,6 +72,19 @@ class Planned:
     def compiled(self) -> Compiled:
         """The problem whose tiers the plan is measured by."""
         return self.assessor.compiled
+
+    @cached_property
+    def worth(self) -> Sequence[Worth]:
+        """How many of the pods that move bring most of what each tier improves by."""
+        compiled = self.compiled
+        before = self.assessor.today.evaluation.values
+        return worth(compiled.problem, before, rank(self.assessor.assess(self.assignment)))
+
+    @property
+    def worth_words(self) -> str:
+        """The same in words, with the number of moves that is recommended; empty where it takes all of them."""
+        moves = self.assessor.assess(self.assignment).evaluation.moves
+        return worth_words(self.worth, moves)
 
     @property
     def unresolved(self) -> Unresolved:
@@ -186,6 +200,11 @@ def sequence_placement(
     planning = _Planning(assessor, _with_executor(settings), terms or Terms())
     planning.reach(assessor.compiled, assignment, keep=keep)
     return planning.planned(tiers, notes)
+
+
+def with_note(plan: Plan, note: str) -> Plan:
+    """Return a plan with one more note, the first; an empty one adds nothing."""
+    return plan.model_copy(update={"notes": (note, *plan.notes)}) if note else plan
 
 
 class _Planning:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rich.console import Console
-from rich.text import Text
 
 from stowplan.models.words import plural
 from stowplan.planning.drain import Drained
 from stowplan.planning.fit import Fitted
 from stowplan.report.plan import show_plan
+from stowplan.report.tables import say
 
 SHOWN = 20
 """Pods that are shown; ``-o wide`` shows all."""
@@ -18,14 +18,14 @@ SHOWN = 20
 
 def show_drain(console: Console, drained: Drained, *, wide: bool = False) -> None:
     """Print what came of draining."""
-    console.print(Text(drain_headline(drained), style="bold"))
+    say(console, drain_headline(drained), style="bold")
     _list(console, [f"{s.pod.key} on {s.pod.node_name}: {s.reason}" for s in drained.stays], wide)
     if drained.ignored:
         kinds = ", ".join(_pods(kind, count) for kind, count in drained.ignored.items())
-        console.print(f"Ignored: {kinds}.", markup=False)
+        say(console, f"Ignored: {kinds}.")
     cordon = drained.planned.plan.cordon
     if cordon:
-        console.print(f"Cordon first: {', '.join(cordon)}.", markup=False)
+        say(console, f"Cordon first: {', '.join(cordon)}.")
     console.print()
     show_plan(
         console, drained.planned.plan, drained.planned.compiled.participants, drained.planned.unresolved, wide=wide
@@ -57,7 +57,7 @@ def _pods(kind: str, count: int) -> str:
 
 def show_fit(console: Console, fitted: Fitted, *, wide: bool = False) -> None:
     """Print what came of making room for pods."""
-    console.print(Text(fit_headline(fitted), style="bold"))
+    say(console, fit_headline(fitted), style="bold")
     _list(console, [f"{unscheduled.pod.key}: {unscheduled.reason}" for unscheduled in fitted.unscheduled], wide)
     console.print()
     show_plan(console, fitted.planned.plan, fitted.planned.compiled.participants, fitted.planned.unresolved, wide=wide)
@@ -78,6 +78,6 @@ def fit_headline(fitted: Fitted) -> str:
 def _list(console: Console, lines: Sequence[str], wide: bool) -> None:
     shown = lines if wide else lines[:SHOWN]
     for line in shown:
-        console.print(f"  {line}", markup=False)
+        say(console, f"  {line}")
     if len(shown) < len(lines):
         console.print(f"  … and {len(lines) - len(shown)} more; -o wide shows all", style="dim")

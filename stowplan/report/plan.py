@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from rich.console import Console
-from rich.markup import escape
 from rich.text import Text
 
 from stowplan.answers.verify_plan import PlanVerification
@@ -14,6 +13,7 @@ from stowplan.models.plan import MoveDocument, Plan, PlanTier, WaveDocument
 from stowplan.models.words import plural
 from stowplan.planning.plan import Unresolved
 from stowplan.plugins_compat.compiler.participants import Participants
+from stowplan.report.tables import say
 from stowplan.report.words import (
     change,
     figure,
@@ -42,13 +42,24 @@ def show_plan(
     unresolved: Unresolved | None = None,
     *,
     wide: bool = False,
+    worth: str = "",
 ) -> None:
-    """Print a plan; ``unresolved`` are those that are left when it is done."""
+    """Print a plan.
+
+    Parameters
+    ----------
+    unresolved
+        Those that are left when it is done.
+    worth
+        How many of its moves bring most.
+    """
     _lines(console, participant_lines(participants, plan.snapshot.nodes))
     console.print()
-    console.print(Text(headline(plan, unresolved), style="bold"))
+    say(console, headline(plan, unresolved), style="bold")
+    if worth:
+        say(console, worth)
     if plan.waves:
-        console.print(Text(_subtitle(plan), style="dim"))
+        say(console, _subtitle(plan), style="dim")
     before: Sequence[float] = [tier.before for tier in plan.tiers]
     waves = plan.waves if wide else plan.waves[:SHOWN_WAVES]
     for wave in waves:
@@ -128,14 +139,14 @@ def _wave(console: Console, plan: Plan, wave: WaveDocument, before: Sequence[flo
         if then != now
     ]
     brings = f": {', '.join(changed)}" if changed else ""
-    console.print(Text(f"Wave {wave.number} of {len(plan.waves)}, {plural(len(wave.moves), 'move')}{brings}", "bold"))
+    say(console, f"Wave {wave.number} of {len(plan.waves)}, {plural(len(wave.moves), 'move')}{brings}", style="bold")
     if wave.cordon:
         named = wave.cordon if wide else wave.cordon[:SHOWN_MOVES]
         more = f" and {len(wave.cordon) - len(named)} more" if len(named) < len(wave.cordon) else ""
-        console.print(f"  cordoned during the wave: {', '.join(named)}{more}", style="dim", markup=False)
+        say(console, f"  cordoned during the wave: {', '.join(named)}{more}", style="dim")
     shown = wave.moves if wide else wave.moves[:SHOWN_MOVES]
     for move in shown:
-        console.print(_move(plan, move), soft_wrap=True)
+        say(console, _move(plan, move))
     if len(shown) < len(wave.moves):
         console.print(f"  … and {len(wave.moves) - len(shown)} more", style="dim")
 
@@ -168,7 +179,7 @@ def _immovable(console: Console, plan: Plan, *, wide: bool) -> None:
     if not plan.immovable:
         return
     words = reason_counts(Counter(entry.reason for entry in plan.immovable), SHOWN_LINES)
-    console.print(f"{plan.executor} cannot evict {plural(len(plan.immovable), 'pod')}: {words}", markup=False)
+    say(console, f"{plan.executor} cannot evict {plural(len(plan.immovable), 'pod')}: {words}")
     if not wide:
         console.print("  -o wide gives the reason of each pod", style="dim")
     else:
@@ -186,4 +197,4 @@ def _listed(console: Console, title: str, lines: Sequence[str], *, wide: bool) -
 
 def _lines(console: Console, lines: Sequence[str] | Iterator[str]) -> None:
     for line in lines:
-        console.print(escape(line), soft_wrap=True)
+        say(console, line)

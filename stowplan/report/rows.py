@@ -26,11 +26,18 @@ def write_csv(rows: Iterator[Row]) -> str:
 
 
 def comparison_rows(comparison: Comparison) -> Iterator[Row]:
-    """Yield one row for each figure, with one column for each placement."""
+    """Yield one row for each figure, with one column for each placement.
+
+    Figures of the placements come first, then those of each node, and then the node of each pod that moves, in the
+    order in which their moves bring most.
+    """
     yield ["figure", "unit", *(column.name for column in comparison.columns), "bound"]
-    for figure in comparison.figures:
+    for figure in (*comparison.figures, *comparison.node_figures):
         cells = [figure.value(column.measures) for column in comparison.columns]
         yield [figure.name, figure.unit, *("" if cell is None else cell for cell in (*cells, figure.bound))]
+    for one in comparison.moves:
+        nodes = [column.assignment.get(one.move.pod.key, "") for column in comparison.columns]
+        yield [f"pods.{one.move.pod.key}", "node", *nodes, ""]
 
 
 def solution_rows(solution: Solution) -> Iterator[Row]:

@@ -13,6 +13,12 @@ from rich.text import Text
 ARROW = "→"
 
 
+def say(console: Console, line: str | Text, *, style: str | None = None) -> None:
+    """Print a line that wraps at spaces alone: a name that is wider than the terminal gets a line of its own."""
+    text = Text(line) if isinstance(line, str) else line
+    console.print(text, style=style, overflow="ignore", crop=False)
+
+
 def plain_table(*, tight: bool = False) -> Table:
     """Return a table without lines."""
     return Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1 if tight else 2, 0, 0))
@@ -45,5 +51,5 @@ def show_names(
     for row in rows:
         names = [cell for title, cell in zip(titles, row, strict=True) if cell and title not in right]
         numbers = [cell for title, cell in zip(titles, row, strict=True) if cell and title in right]
-        console.print(Text(" ".join([*numbers, names[0]])), soft_wrap=True)
-        console.print(Text("    " + "  ".join(names[1:])), soft_wrap=True)
+        say(console, " ".join([*numbers, names[0]]))
+        say(console, "    " + "  ".join(names[1:]))

@@ -12,25 +12,32 @@ from rich.text import Text
 
 from stowplan.answers.compare import Comparison
 from stowplan.answers.figures import FRACTION, Figure, Value
+from stowplan.answers.ranking import worth_words
 from stowplan.answers.solve import Solution
 from stowplan.answers.validate import FileCounts, PluginCounts, Validation
 from stowplan.answers.verify_solution import Verification
 from stowplan.models.words import plural
+from stowplan.optimizer.evaluate import ConstraintViolation
 from stowplan.plans.move import Move
 from stowplan.plugins_compat.admission import Rejection
 from stowplan.plugins_compat.compiler.participants import Participants
 from stowplan.plugins_compat.simulate import Simulation
 from stowplan.report.limits import SHOWN
-from stowplan.report.tables import ARROW, label_column, plain_table, show_names
+from stowplan.report.moves_and_nodes import show_nodes, show_ranked_moves
+from stowplan.report.tables import ARROW, label_column, plain_table, say, show_names
 from stowplan.report.words import (
     figure,
     headline,
     known,
     participant_lines,
+    resolved_lines,
     tier_label,
     unit_notes,
     violation_lines,
 )
+
+SHOWN_RESOLVED = 5
+"""Constraint violations that are resolved and named; ``-o wide`` names all."""
 
 MANY_COLUMNS = 3
 """Placements above which the columns of a comparison stand closer together."""
@@ -41,14 +48,16 @@ def show_comparison(console: Console, comparison: Comparison, *, wide: bool = Fa
     compiled, solution = comparison.compiled, comparison.solution
     _lines(console, participant_lines(compiled.participants, len(compiled.snapshot.nodes)))
     console.print()
-    console.print(Text(headline(solution), style="bold"))
+    say(console, headline(solution), style="bold")
+    if line := worth_words(comparison.worth, solution.evaluation.moves):
+        say(console, line)
     console.print()
     show_figures(console, comparison, wide=wide)
     console.print()
     _tier_lines(console, solution)
-    if wide:
-        _move_table(console, solution.moves)
-    _violation_lines(console, solution)
+    show_ranked_moves(console, comparison, wide=wide)
+    show_nodes(console, comparison, wide=wide)
+    _violation_lines(console, solution, comparison.resolved, wide=wide)
     _refused_lines(console, solution.refused)
     _waiting_lines(console, solution)
     _score_note(console, comparison)
@@ -60,7 +69,7 @@ def show_solution(console: Console, solution: Solution, *, wide: bool = False) -
     compiled = solution.compiled
     _lines(console, participant_lines(compiled.participants, len(compiled.snapshot.nodes)))
     console.print()
-    console.print(Text(headline(solution), style="bold"))
+    say(console, headline(solution), style="bold")
     console.print()
     _tier_lines(console, solution)
     _lines(console, unit_notes(tier.tier.unit for tier in solution.outcome.tiers if tier.value))
@@ -189,7 +198,7 @@ def _tier_lines(console: Console, solution: Solution) -> None:
             tier = outcome.tier
             value, bound = tier.shown(outcome.value), tier.shown(outcome.bound)
             line = f"{tier_label(tier)}: {figure(value)}, {known(value, bound, outcome.bound_by)}"
-            console.print(line, markup=False)
+            say(console, line)
 
 
 def _move_table(console: Console, moves: Sequence[Move]) -> None:
@@ -198,12 +207,17 @@ def _move_table(console: Console, moves: Sequence[Move]) -> None:
         show_names(console, ("POD", "FROM", "", "TO"), rows)
 
 
-def _violation_lines(console: Console, solution: Solution) -> None:
+def _violation_lines(
+    console: Console, solution: Solution, resolved: Sequence[ConstraintViolation] = (), *, wide: bool = False
+) -> None:
     today, left = solution.before.violations, solution.evaluation.violations
     if today:
-        resolved = len(today) - len(left)
         counted = plural(len(today), "constraint violation")
-        console.print(f"{counted} today: {resolved} resolved, {len(left)} remaining, none worse.")
+        console.print(f"{counted} today: {len(today) - len(left)} resolved, {len(left)} remaining, none worse.")
+        shown = resolved if wide else resolved[:SHOWN_RESOLVED]
+        _lines(console, [f"resolved: {line}" for line in resolved_lines(shown)], "  ")
+        if len(shown) < len(resolved):
+            console.print(f"  … and {len(resolved) - len(shown)} more resolved; -o wide shows all", style="dim")
         _lines(console, violation_lines(left), "  ")
 
 
@@ -255,9 +269,9 @@ def _score_note(console: Console, comparison: Comparison) -> None:
 
 def _notes(console: Console, notes: Sequence[str]) -> None:
     for note in dict.fromkeys(notes):
-        console.print(f"note: {note}", style="dim", markup=False)
+        say(console, f"note: {note}", style="dim")
 
 
 def _lines(console: Console, lines: Sequence[str], indent: str = "") -> None:
     for line in lines:
-        console.print(indent + line, markup=False, highlight=False)
+        say(console, indent + line)

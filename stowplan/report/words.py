@@ -154,6 +154,11 @@ def unit_notes(units: Iterable[str]) -> list[str]:
     return [note for word, note in (("pp²", variance), ("pair", pairs)) if word in told]
 
 
+def resolved_lines(violations: Sequence[ConstraintViolation]) -> list[str]:
+    """Say where rules are violated today and will not be, and by how much they are."""
+    return [f"{one.origin} at {one.place}: {amount(one.origin.what, one.before)} too much today" for one in violations]
+
+
 def violation_lines(violations: Sequence[ConstraintViolation], most: int = 10) -> list[str]:
     """Say where rules are violated, and by how much."""
     lines = []

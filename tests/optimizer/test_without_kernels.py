@@ -15,7 +15,8 @@ from stowplan.plugins_compat.compiler.compile import compile_problem
 from stowplan.plugins_compat.profiles import default_profile
 from stowplan.plugins_compat.release import K36
 from tests.support.brute_force import best
-from tests.support.clusters import random_cluster
+from tests.support.choices import Seeded
+from tests.support.random_clusters import random_cluster
 
 LEFT_OUT = "annealing, column generation and the Lagrangian bound were left out: they need compiled kernels"
 
@@ -35,7 +36,7 @@ def forbidden(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_small_problems_are_solved_and_proven(seed: int) -> None:
     names = list(PRESETS)
     objective = PRESETS[names[seed % len(names)]]
-    cluster = random_cluster(seed, broken=seed % 2 == 1)
+    cluster = random_cluster(Seeded(seed), broken=seed % 2 == 1)
     problem = compile_problem(cluster, default_profile(K36), objective).problem
     outcome = solve(problem, Options(time_limit=5, deterministic=True, kernels=False))
     assert outcome.values == best(problem)
@@ -45,7 +46,7 @@ def test_small_problems_are_solved_and_proven(seed: int) -> None:
 
 @pytest.mark.usefixtures("forbidden")
 def test_an_open_answer_says_what_was_left_out() -> None:
-    cluster = random_cluster(3, nodes=6, pods=40)
+    cluster = random_cluster(Seeded(3), nodes=6, pods=40)
     problem = compile_problem(cluster, default_profile(K36), PRESETS["balance"]).problem
     outcome = solve(problem, Options(time_limit=0.1, deterministic=True, kernels=False, largest_model=0))
     assert outcome.status is Status.FEASIBLE

@@ -83,7 +83,9 @@ def test_json_has_nothing_that_is_no_figure(comparison: Comparison) -> None:
         return sum(map(leaves, tree.values())) if isinstance(tree, dict) else 1
 
     document = comparison_document(comparison, Settings())
-    assert {leaves(tree) for tree in document.placements.values()} == {len(comparison.figures)}
+    assert {leaves(tree) for tree in document.placements.values()} == {
+        len(comparison.figures) + len(comparison.node_figures)
+    }
 
 
 def test_a_comparison_fits_a_terminal(comparison: Comparison) -> None:

@@ -22,6 +22,7 @@ from stowplan.documents.schemas import FOLDER, schemas
 from stowplan.models.plan import Plan
 from tests.plans.test_drift import owned
 from tests.support.clusters import labels, node, pod
+from tests.support.malformed import listed
 from tests.support.restless import READY
 
 QUICK = ("-q", "-t", "1", "--deterministic")
@@ -289,3 +290,15 @@ def test_what_was_made_with_a_configuration_needs_it(
         assert run(asked) == 1
         said = f"stowplan: {document}: settings.config: was made with mine.yaml; give it with --config\n"
         assert capsys.readouterr().err == said
+
+
+def test_a_plan_says_how_many_of_its_moves_bring_most(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One large pod and several small ones on one node: the first moves bring nearly all, in table and JSON."""
+    pods = [owned(f"web{i}-x", "a", cpu=f"{100 + 10 * i}m") for i in range(8)]
+    path = tmp_path / "crowd.json"
+    path.write_text(json.dumps(listed(node("a"), node("b"), node("c"), owned("big-x", "a", cpu="1500m"), *pods)))
+    lines = out(capsys, "plan", str(path), *QUICK).splitlines()
+    told = lines[lines.index(next(line for line in lines if line.startswith("Plan: "))) + 1]
+    assert " of the improvement in imbalance. Recommended: --max-moves " in told
+    document = json.loads(out(capsys, "plan", str(path), *QUICK, "-o", "json"))
+    assert document["notes"][0] == told

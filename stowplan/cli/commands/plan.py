@@ -62,7 +62,7 @@ def plan(
     """Find the best reachable placement, and plan its moves in waves; -o json is for executors."""
     from stowplan.cli.session import emit, found, load_snapshot, warn_of_idle_freezes
     from stowplan.models.errors import InputError
-    from stowplan.planning.plan import make_plan
+    from stowplan.planning.plan import make_plan, with_note
     from stowplan.report.plan import show_plan
     from stowplan.report.rows import plan_rows
 
@@ -82,9 +82,14 @@ def plan(
     emit(
         output,
         lambda console: show_plan(
-            console, document, planned.compiled.participants, planned.unresolved, wide=output is Format.WIDE
+            console,
+            document,
+            planned.compiled.participants,
+            planned.unresolved,
+            wide=output is Format.WIDE,
+            worth=planned.worth_words,
         ),
-        lambda: document,
+        lambda: with_note(document, planned.worth_words),
         lambda: plan_rows(document),
     )
     if detailed_exitcode and document.waves:
