@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import msgspec
 
 from stowplan.instances.documents import Document
+from stowplan.models.errors import InputError
 from stowplan.models.kubernetes import Pod
 from stowplan.models.snapshot import Snapshot
 from stowplan.models.words import plural
@@ -168,3 +169,20 @@ def _fields(snapshot: Snapshot) -> Iterator[Gap]:
 
 def _mirror(pod: Pod) -> bool:
     return "kubernetes.io/config.mirror" in pod.metadata.annotations
+
+
+def require_whole(snapshot: Snapshot, waiver: str) -> None:
+    """Refuse a snapshot that lacks pods, or what is known about nodes.
+
+    Parameters
+    ----------
+    waiver
+        How a caller plans all the same, for the error.
+
+    Raises
+    ------
+    InputError
+        With the first thing that is missing.
+    """
+    if snapshot.fatal_gaps:
+        raise InputError(f"the dump is incomplete: {snapshot.fatal_gaps[0]}; {waiver} plans nevertheless")

@@ -11,9 +11,9 @@ import gzip
 import json
 import random
 from collections import defaultdict
+from pathlib import Path
 from typing import Any
 
-from stowplan.instances.catalog import demo_path
 from stowplan.instances.documents import Document
 from stowplan.instances.manifests import read_snapshot
 from stowplan.instances.synthetic import HOSTNAME, Manifest, generate
@@ -22,6 +22,11 @@ from stowplan.models.snapshot import Snapshot
 NODES, PODS, SEED, FILL = 24, 240, 5, 0.62
 CROWDED = "general-0003"
 WAITING, WAITING_CPU, WAITING_MEMORY = 3, "9", "24Gi"
+
+
+def demo_path() -> Path:
+    """Return the path of the demonstration cluster's file."""
+    return Path(__file__).parent / "data" / "demo.json.gz"
 
 
 def demo_manifest() -> Manifest:

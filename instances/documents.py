@@ -64,6 +64,10 @@ def read_documents(paths: Sequence[str]) -> Iterator[Document]:
         If a path cannot be read, or a directory holds nothing to read.
     """
     for path in paths:
+        if not path:
+            raise InputError("a path is empty; must name a file or a directory, or be - for standard input")
+        if "\0" in path or path.lstrip().startswith("{"):
+            raise InputError(f"{path[:20]!r}… is no path; content is read from an open file, such as io.StringIO(text)")
         if path == STDIN:
             yield Document("standard input", decoded("standard input", sys.stdin.buffer.read()))
         elif Path(path).is_dir():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, TypeAlias
@@ -29,7 +29,7 @@ Source: TypeAlias = str | os.PathLike[str] | IO[bytes] | IO[str]
 def load(*sources: Source | Iterable[Source], skip_unknown_nodes: bool = False) -> Snapshot:
     """Read a snapshot from files, directories or standard input (``-``).
 
-    The format is recognised by content: what ``kubectl`` prints (JSON or YAML, plain or gzip), or an openb trace: two
+    The format is recognized by content: what ``kubectl`` prints (JSON or YAML, plain or gzip), or an openb trace: two
     files, or a directory that holds them.
 
     Parameters
@@ -79,7 +79,7 @@ def _one_by_one(sources: Iterable[Source | Iterable[Source]]) -> Iterator[Source
         # Files are iterable too, line by line.
         if isinstance(source, str | os.PathLike) or hasattr(source, "read"):
             yield source  # type: ignore[misc]
-        elif isinstance(source, Iterable):
+        elif isinstance(source, Iterable) and not isinstance(source, bytes | bytearray | Mapping):
             yield from source
         else:
             raise InputError(f"{source!r} is neither a path nor an open file")
@@ -91,5 +91,8 @@ def _documents(source: Source) -> Iterator[Document]:
     if not hasattr(source, "read"):
         raise InputError(f"{source!r} is neither a path nor an open file")
     name = str(getattr(source, "name", "open file"))
-    data = source.read()
+    try:
+        data = source.read()
+    except (OSError, ValueError) as error:  # closed, or open for writing
+        raise InputError(f"cannot be read: {error}", file=name) from None
     return iter([Document(name, decoded(name, data.encode() if isinstance(data, str) else data))])

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Callable, Collection, ItemsView, Iterable, Iterator, Mapping
 from typing import TypeVar, overload
 
+from stowplan.models.html import html_table
+from stowplan.models.words import plural
+
 T = TypeVar("T")
+ROWS = 20
+"""Pods that a notebook shows."""
 
 
 class Assignment(Mapping[str, str]):
@@ -47,7 +53,13 @@ class Assignment(Mapping[str, str]):
     __hash__ = None  # type: ignore[assignment] # as of every mapping
 
     def __repr__(self) -> str:
-        return f"Assignment({self._nodes!r})"
+        nodes = len(set(self._nodes.values()))
+        return f"<Assignment of {plural(len(self), 'pod')} to {plural(nodes, 'node')}>"
+
+    def _repr_html_(self) -> str:
+        rows = list(itertools.islice(self._nodes.items(), ROWS))
+        more = [(f"and {len(self) - ROWS} more", "")] if len(self) > ROWS else []
+        return html_table(repr(self).strip("<>"), [*rows, *more], ("pod", "node"))
 
     @overload
     def get(self, key: str, default: None = None, /) -> str | None: ...

@@ -72,7 +72,7 @@ class Options:
 
     time_limit: Annotated[
         float,
-        Field(ge=0.1),
+        Field(ge=0.1, allow_inf_nan=False),
         Option(
             "Seconds for search and proof; reading, simulating kube-scheduler, and checking take additional time.",
             SEARCH,

@@ -8,8 +8,10 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
 
 from stowplan.models.document import API_VERSION, Document
+from stowplan.models.html import html_table
 from stowplan.models.limits import LimitsDocument, Positive
 from stowplan.models.settings import Executor, SettingsDocument
+from stowplan.models.words import plural
 
 Number = Annotated[int, Field(ge=0)]
 Text = Annotated[str, Field(min_length=1)]
@@ -218,6 +220,19 @@ class Plan(Document):
     cordon: tuple[str, ...] = ()
     steered: bool = True
     notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return (
+            f"<Plan {self.id}: {plural(len(self.moves), 'move')} in {plural(len(self.waves), 'wave')}, {self.status}>"
+        )
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (wave.number, f"{move.pod.namespace}/{move.pod.name}", move.source or "", move.target or "")
+            for wave in self.waves
+            for move in wave.moves
+        ]
+        return html_table(repr(self).strip("<>"), rows, ("wave", "pod", "from", "to"))
 
     @property
     def moves(self) -> tuple[MoveDocument, ...]:

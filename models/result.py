@@ -108,6 +108,10 @@ class Outcome:
     interrupted: bool
     notes: Sequence[str]
 
+    def __repr__(self) -> str:
+        tiers = ", ".join(f"{t.tier.name} {t.tier.shown(t.value):g}" for t in self.tiers)
+        return f"<Outcome {self.status}: {tiers}>"
+
     @property
     def status(self) -> Status:
         """`Status.OPTIMAL` only if every tier is."""

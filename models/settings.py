@@ -5,13 +5,14 @@ A setting is one field here. Its annotation says what values it takes, and how i
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Flag, auto
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_args
 
-from pydantic import AfterValidator, ConfigDict, Field, field_validator, model_validator
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 from pydantic.json_schema import SkipJsonSchema
 
 from stowplan.models.arguments import Arguments
@@ -93,6 +94,10 @@ def _known(release: str) -> str:
     return release
 
 
+def _path(value: Any) -> Any:
+    return os.fspath(value) if isinstance(value, os.PathLike) else value
+
+
 Release = Annotated[str, AfterValidator(_known)]
 T = TypeVar("T")
 Unwritten = Annotated[T, Field(exclude=True), SkipJsonSchema()]
@@ -161,10 +166,13 @@ class Settings(Arguments):
     ] = None
     scheduler: Annotated[str | None, ProblemOption("Profile of --config, by schedulerName. Default: the first.")] = None
     config: Annotated[
-        str | None, ProblemOption("A KubeSchedulerConfiguration file.", show_default=False, of_solution=False)
+        str | None,
+        BeforeValidator(_path),
+        ProblemOption("A KubeSchedulerConfiguration file.", show_default=False, of_solution=False),
     ] = None
     metrics: Annotated[
         Unwritten[str | None],
+        BeforeValidator(_path),
         ProblemOption(
             "Measured load for load-aware plugins: a file, or the URL of a load-watcher or Prometheus server.",
             show_default=False,
@@ -176,7 +184,7 @@ class Settings(Arguments):
     freeze_bare: Annotated[bool, ProblemOption("Keep pods without a controller on their node.")] = False
     max_moves: Annotated[
         int | None,
-        Field(ge=0),
+        Field(ge=0, strict=True),
         ProblemOption("Maximum number of pods to move.", concerns=Concerns.SEARCH),
     ] = None
     preemption: Annotated[
@@ -227,6 +235,7 @@ class Settings(Arguments):
     @field_validator("objective", mode="before")
     @classmethod
     def _is_objective(cls, value: Any) -> Any:
+        value = _path(value)
         if not isinstance(value, (str, Objective, dict)):
             raise ValueError(f"is {value!r}; must be the name of a preset, a file, or an Objective")
         return value

@@ -62,8 +62,8 @@ class Backend(Protocol):
 class SerialBackend:
     """Works on one task after the other, here."""
 
-    def __init__(self, stop: Stop) -> None:
-        self.stop = stop
+    def __init__(self, stop: Stop | None = None) -> None:
+        self.stop = stop or Stop()
         self.notes: list[str] = []
 
     def stream(self, tasks: Iterable[Task], deadline: Deadline | None = None) -> Iterator[TaskResult]:

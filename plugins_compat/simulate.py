@@ -9,6 +9,7 @@ from functools import cached_property
 from stowplan.models.assignment import Assignment
 from stowplan.models.kubernetes import Pod
 from stowplan.models.snapshot import Snapshot
+from stowplan.models.words import plural
 from stowplan.plugins_compat.admission import standing
 from stowplan.plugins_compat.framework.framework import Framework
 from stowplan.plugins_compat.framework.profile import Profile
@@ -46,6 +47,10 @@ class Simulation:
     assignment: Assignment
     complete: bool
     preemptions: Sequence[Preemption] = ()
+
+    def __repr__(self) -> str:
+        state = "" if self.complete else ", interrupted"
+        return f"<Simulation: {self.scheduled:,} of {plural(len(self.outcomes), 'pod')} scheduled{state}>"
 
     @cached_property
     def outcomes(self) -> Mapping[str, Decision]:

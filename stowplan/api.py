@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from stowplan.answers.compare import Comparison
 from stowplan.answers.compare import compare as compare_problem
 from stowplan.answers.frontier import Frontier, Point, climb
 from stowplan.answers.solve import Solution, solve_snapshot
+from stowplan.instances.completeness import require_whole
 from stowplan.models.assignment import Assignment
+from stowplan.models.errors import InputError
 from stowplan.models.options import Options
 from stowplan.models.settings import Settings
 from stowplan.models.snapshot import Snapshot
@@ -27,7 +29,7 @@ def solve(
     settings: Settings | None = None,
     options: Options | None = None,
     *,
-    candidates: Sequence[Assignment] = (),
+    candidates: Sequence[Mapping[str, str]] = (),
     stop: Stop | None = None,
     progress: Progress = silent,
     backend: Backend | None = None,
@@ -39,7 +41,7 @@ def solve(
     settings, options
         What the problem is, and how it is solved; by default those of the command line.
     candidates
-        Further assignments to start from.
+        Further assignments to start from, as node name by pod key.
     stop
         Set it from anywhere to get the best answer so far.
     progress
@@ -50,12 +52,12 @@ def solve(
     Raises
     ------
     InputError
-        With the setting that cannot be used.
+        With the argument or the setting that cannot be used.
     """
+    settings, options = _checked(snapshot, settings, options, backend)
+    starts = _assignments(snapshot, candidates)
     compiled = make_problem(snapshot, settings)
-    return solve_snapshot(
-        compiled, options or Options(), candidates=candidates, stop=stop, progress=progress, backend=backend
-    )
+    return solve_snapshot(compiled, options, candidates=starts, stop=stop, progress=progress, backend=backend)
 
 
 def compare(
@@ -80,10 +82,11 @@ def compare(
     Raises
     ------
     InputError
-        With the setting that cannot be used.
+        With the argument or the setting that cannot be used.
     """
+    settings, options = _checked(snapshot, settings, options, backend)
     compiled = make_problem(snapshot, settings)
-    return compare_problem(compiled, options or Options(), scores=scores, stop=stop, progress=progress, backend=backend)
+    return compare_problem(compiled, options, scores=scores, stop=stop, progress=progress, backend=backend)
 
 
 def frontier(
@@ -110,11 +113,13 @@ def frontier(
     Raises
     ------
     InputError
-        With the setting that cannot be used, or the limit that is negative.
+        With the argument or the setting that cannot be used, or the limit that is negative.
     """
-    settings = (settings or Settings()).model_copy(update={"max_moves": None})
+    settings, options = _checked(snapshot, settings, options, backend)
+    if settings.max_moves is not None:
+        raise InputError(f"is {settings.max_moves}; must be None: give limits instead", field="max_moves")
     compiled = make_problem(snapshot, settings)
-    return climb(compiled, options or Options(), limits=limits, stop=stop, tell=tell, backend=backend)
+    return climb(compiled, options, limits=limits, stop=stop, tell=tell, backend=backend)
 
 
 def plan(
@@ -123,7 +128,8 @@ def plan(
     options: Options | None = None,
     terms: Terms | None = None,
     *,
-    candidates: Sequence[Assignment] = (),
+    candidates: Sequence[Mapping[str, str]] = (),
+    partial: bool = False,
     stop: Stop | None = None,
     progress: Progress = silent,
     backend: Backend | None = None,
@@ -136,20 +142,23 @@ def plan(
         Its executor decides who can be moved at all; without one, evictions go through the Eviction API.
     terms
         On what terms the plan is made; by default those of the command line.
+    partial
+        Plan although the snapshot lacks pods, or what is known about nodes.
     options, candidates, stop, progress, backend
         As `solve` takes them.
 
     Raises
     ------
     InputError
-        With the setting that cannot be used.
+        With the argument or the setting that cannot be used, or with what the snapshot lacks.
     """
+    settings, options = _checked(snapshot, settings, options, backend, partial=partial)
     return make_plan(
         snapshot,
-        settings or Settings(),
-        options or Options(),
+        settings,
+        options,
         terms,
-        candidates=candidates,
+        candidates=_assignments(snapshot, candidates),
         stop=stop,
         progress=progress,
         backend=backend,
@@ -158,11 +167,12 @@ def plan(
 
 def drain(
     snapshot: Snapshot,
-    nodes: Sequence[str],
+    nodes: str | Sequence[str],
     settings: Settings | None = None,
     options: Options | None = None,
     terms: Terms | None = None,
     *,
+    partial: bool = False,
     stop: Stop | None = None,
     progress: Progress = silent,
     backend: Backend | None = None,
@@ -171,19 +181,22 @@ def drain(
 
     Parameters
     ----------
-    settings, options, terms, stop, progress, backend
+    nodes
+        The name of a node, or several.
+    settings, options, terms, partial, stop, progress, backend
         As `plan` takes them.
 
     Raises
     ------
     InputError
-        With the node or the setting that cannot be used.
+        With the node, the argument or the setting that cannot be used, or with what the snapshot lacks.
     """
+    settings, options = _checked(snapshot, settings, options, backend, partial=partial)
     return draining.drain(
         snapshot,
-        nodes,
-        settings or Settings(),
-        options or Options(),
+        _names("nodes", nodes),
+        settings,
+        options,
         terms,
         stop=stop,
         progress=progress,
@@ -193,11 +206,12 @@ def drain(
 
 def fit(
     snapshot: Snapshot,
-    pods: Sequence[str],
+    pods: str | Sequence[str],
     settings: Settings | None = None,
     options: Options | None = None,
     terms: Terms | None = None,
     *,
+    partial: bool = False,
     stop: Stop | None = None,
     progress: Progress = silent,
     backend: Backend | None = None,
@@ -207,21 +221,73 @@ def fit(
     Parameters
     ----------
     pods
-        As ``namespace/name``.
-    settings, options, terms, stop, progress, backend
+        One or several, as ``namespace/name``.
+    settings, options, terms, partial, stop, progress, backend
         As `plan` takes them.
 
     Raises
     ------
     InputError
-        With the pod or the setting that cannot be used.
+        With the pod, the argument or the setting that cannot be used, or with what the snapshot lacks.
     """
+    settings, options = _checked(snapshot, settings, options, backend, partial=partial)
     return fitting.fit(
         snapshot,
-        fitting.admitting(settings or Settings(), snapshot, pods),
-        options or Options(),
+        fitting.admitting(settings, snapshot, _names("pods", pods)),
+        options,
         terms,
         stop=stop,
         progress=progress,
         backend=backend,
     )
+
+
+def _checked(
+    snapshot: object,
+    settings: object,
+    options: object,
+    backend: object,
+    *,
+    partial: bool = True,
+) -> tuple[Settings, Options]:
+    """Return settings and options, the defaults where none are given; refuse arguments that are something else."""
+    if not isinstance(snapshot, Snapshot):
+        raise _mistaken("snapshot", snapshot, "a Snapshot, as load returns")
+    if not isinstance(settings, Settings | None):
+        raise _mistaken("settings", settings, "a Settings")
+    if not isinstance(options, Options | None):
+        raise _mistaken("options", options, "an Options")
+    if backend is not None and not callable(getattr(backend, "stream", None)):
+        raise _mistaken("backend", backend, "a Backend, such as SerialBackend()")
+    if not partial:
+        require_whole(snapshot, "partial=True")
+    return settings or Settings(), options or Options()
+
+
+def _names(field: str, given: object) -> tuple[str, ...]:
+    """Return one name or several as several."""
+    names = (given,) if isinstance(given, str) else tuple(given) if isinstance(given, Iterable) else (None,)
+    if not all(isinstance(name, str) for name in names):
+        raise _mistaken(field, given, "a name, or a list of names")
+    return names
+
+
+def _assignments(snapshot: Snapshot, candidates: object) -> list[Assignment]:
+    """Return assignments to start from, of pods and nodes that the snapshot has."""
+    if isinstance(candidates, Mapping | str) or not isinstance(candidates, Iterable):
+        raise _mistaken("candidates", candidates, "a list of assignments")
+    pods = {pod.key for pod in snapshot.pods}
+    found = []
+    for i, candidate in enumerate(candidates):
+        if not isinstance(candidate, Mapping):
+            raise _mistaken(f"candidates[{i}]", candidate, "an Assignment, or node names by pod key")
+        for key, node in candidate.items():
+            if key not in pods or node not in snapshot.node_index:
+                missing = f"node {node!r}" if key in pods else f"pod {key!r}"
+                raise InputError(f"has {missing}, which is not in the snapshot", field=f"candidates[{i}]")
+        found.append(Assignment(candidate))
+    return found
+
+
+def _mistaken(field: str, given: object, wanted: str) -> InputError:
+    return InputError(f"is of type {type(given).__name__}; must be {wanted}", field=field)

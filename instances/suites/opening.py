@@ -11,17 +11,17 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from stowplan.instances.catalog import (
-    packing_references,
-    plain,
-    reassignment_references,
-)
 from stowplan.instances.documents import GZIP, read_file
 from stowplan.instances.openb import NODE_COLUMNS, POD_COLUMNS
 from stowplan.instances.suites.openb import DeviceInstance
 from stowplan.instances.suites.packing import PackingInstance
 from stowplan.instances.suites.priority_matters import generate_clusters, read_clusters
 from stowplan.instances.suites.priority_matters.instance import ClusterInstance, cell
+from stowplan.instances.suites.published import (
+    packing_references,
+    plain,
+    reassignment_references,
+)
 from stowplan.instances.suites.roadef.instance import ASSIGNMENT, MODEL, reassignment_instance
 from stowplan.instances.suites.suite import Instance, Kind, Reference, Suite, natural
 from stowplan.instances.suites.triplets import TripletInstance

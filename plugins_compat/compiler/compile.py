@@ -14,6 +14,7 @@ from stowplan.models.kubernetes import Pod
 from stowplan.models.objective import Objective
 from stowplan.models.problem import MoveBudget, Origin, Placement, Problem, Rule, Tier, Weighted, project, refine
 from stowplan.models.snapshot import Snapshot
+from stowplan.models.words import plural
 from stowplan.plugins_compat.compiler.goals import DrainAndAdmit, Weigh, make_tiers
 from stowplan.plugins_compat.compiler.participants import Freeze, Participants, classify
 from stowplan.plugins_compat.framework.framework import Framework
@@ -51,6 +52,11 @@ class Compiled:
     class_of: Ints
     participants: Participants
     notes: Sequence[str]
+
+    def __repr__(self) -> str:
+        classes, nodes = self.problem.shape
+        size = f"{plural(len(self.pods), 'pod')} of {plural(classes, 'class', 'classes')}, {plural(nodes, 'node')}"
+        return f"<Compiled {self.objective.name}: {size}, {plural(len(self.problem.rules), 'rule')}>"
 
     def placement(self, assignment: Assignment) -> Placement:
         """Return an assignment as a placement of the problem.

@@ -9,9 +9,11 @@ from stowplan.answers.assessment import Assessor
 from stowplan.answers.solve import Solution, solve_snapshot
 from stowplan.models.assignment import Assignment
 from stowplan.models.errors import InputError
+from stowplan.models.html import html_table, number
 from stowplan.models.problem import MoveBudget, Origin
 from stowplan.models.result import Status, TierOutcome, revalued
 from stowplan.models.stop import Stop
+from stowplan.models.words import plural
 from stowplan.optimizer.backend import Backend
 from stowplan.optimizer.portfolio import Options
 from stowplan.optimizer.run import Progress, silent
@@ -69,6 +71,18 @@ class Frontier:
     before: tuple[int, ...]
     points: Sequence[Point]
     complete: bool
+
+    def __repr__(self) -> str:
+        limits = ", ".join("any" if point.limit is None else str(point.limit) for point in self.points)
+        return f"<Frontier of {plural(len(self.points), 'point')}: at most {limits} moves>"
+
+    def _repr_html_(self) -> str:
+        tiers = [outcome.tier for outcome in self.points[0].tiers] if self.points else []
+        rows = []
+        for point in self.points:
+            values = [number(tier.shown(value)) for tier, value in zip(tiers, point.values, strict=True)]
+            rows.append(("any" if point.limit is None else point.limit, point.moves, *values))
+        return html_table("Frontier", rows, ("at most", "moves", *(tier.name for tier in tiers)))
 
 
 def ladder(compiled: Compiled, limits: Sequence[int] | None = None) -> list[int | None]:

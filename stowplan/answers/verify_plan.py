@@ -36,6 +36,9 @@ class PlanVerification:
     plan: Plan
     drift: Drift
 
+    def __repr__(self) -> str:
+        return f"<PlanVerification {self.plan.id}: {'holds' if self.holds else 'does not hold'}>"
+
     @property
     def holds(self) -> bool:
         """Whether what is left of the plan can be carried out as it stands."""

@@ -11,6 +11,7 @@ from stowplan.models.assignment import Assignment
 from stowplan.models.result import Status
 from stowplan.models.snapshot import Snapshot
 from stowplan.models.solution import PlacementDocument, SolutionDocument
+from stowplan.models.words import plural
 from stowplan.optimizer.evaluate import Evaluation
 from stowplan.plugins_compat.admission import Rejection
 from stowplan.plugins_compat.compiler.compile import Compiled
@@ -36,6 +37,9 @@ class Verification:
     assessment: Assessment
     problems: Sequence[str]
     remarks: Sequence[str]
+
+    def __repr__(self) -> str:
+        return f"<Verification: {plural(len(self.problems), 'problem')}, {plural(len(self.remarks), 'remark')}>"
 
     @property
     def compiled(self) -> Compiled:

@@ -11,7 +11,7 @@ from pathlib import Path
 from stowplan.bench.jobs import answers
 from stowplan.bench.row import Row
 from stowplan.bench.totals import Total, totals
-from stowplan.instances.catalog import final_run
+from stowplan.instances.suites.published import final_run
 from stowplan.instances.suites.suite import Instance, Suite
 from stowplan.models.errors import InputError
 from stowplan.models.stop import Stop

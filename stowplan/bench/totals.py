@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from stowplan.bench.row import Row
-from stowplan.instances.catalog import FINAL_RUN, GREEDY, OPENB_BOUNDS, plain, published_proofs
 from stowplan.instances.suites.openb.instance import ALLOCATED
 from stowplan.instances.suites.priority_matters.instance import cell
+from stowplan.instances.suites.published import FINAL_RUN, GREEDY, OPENB_BOUNDS, plain, published_proofs
 from stowplan.instances.suites.suite import Kind
 
 Figure = float | int | str | None

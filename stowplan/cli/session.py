@@ -44,12 +44,12 @@ def load_snapshot(paths: Sequence[str], skip_unknown_nodes: bool = False, *, par
     InputError
         If it cannot be read, or is not whole and has to be.
     """
+    from stowplan.instances.completeness import require_whole
     from stowplan.instances.load import load
-    from stowplan.models.errors import InputError
 
     snapshot = load(paths, skip_unknown_nodes=skip_unknown_nodes)
-    if snapshot.fatal_gaps and not partial:
-        raise InputError(f"the dump is incomplete: {snapshot.fatal_gaps[0]}; --partial plans nevertheless")
+    if not partial:
+        require_whole(snapshot, "--partial")
     for gap in snapshot.gaps:
         warn(gap)
     gc.freeze()

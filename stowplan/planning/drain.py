@@ -60,6 +60,13 @@ class Drained:
     stays: Sequence[RemainingPod]
     ignored: Mapping[str, int]
 
+    def __repr__(self) -> str:
+        stay = plural(len(self.stays), "pod")
+        return f"<Drained {', '.join(self.nodes)}: {stay} left, {self.planned.plan!r}>"
+
+    def _repr_html_(self) -> str:
+        return self.planned._repr_html_()
+
     @property
     def possible(self) -> bool:
         """Whether the nodes are empty when the plan is done."""

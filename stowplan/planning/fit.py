@@ -13,6 +13,7 @@ from stowplan.models.kubernetes import Pod
 from stowplan.models.settings import Settings
 from stowplan.models.snapshot import Participation, Snapshot
 from stowplan.models.stop import Stop
+from stowplan.models.words import plural
 from stowplan.optimizer.backend import Backend
 from stowplan.optimizer.portfolio import Options
 from stowplan.optimizer.run import Progress, silent
@@ -50,6 +51,13 @@ class Fitted:
     planned: Planned
     wanted: Sequence[Pod]
     unscheduled: Sequence[UnscheduledPod]
+
+    def __repr__(self) -> str:
+        left = plural(len(self.unscheduled), "pod")
+        return f"<Fitted {plural(len(self.wanted), 'pod')}: {left} unscheduled, {self.planned.plan!r}>"
+
+    def _repr_html_(self) -> str:
+        return self.planned._repr_html_()
 
     @property
     def possible(self) -> bool:

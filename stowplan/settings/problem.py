@@ -40,6 +40,8 @@ def make_problem(snapshot: Snapshot, settings: Settings | None = None, frozen: S
         With the setting that cannot be used.
     """
     settings = settings or Settings()
+    for key in set(settings.admit) - {pod.key for pod in snapshot.pods}:
+        raise InputError("is not in the snapshot", obj=f"Pod {key}", field="admit")
     objective = chosen_objective(settings)
     stays = _either(who_stays(snapshot, settings), frozen)
     profile = make_profile(settings, snapshot)

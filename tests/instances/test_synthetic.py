@@ -4,8 +4,7 @@ import json
 
 import pytest
 
-from stowplan.instances.catalog import demo_path
-from stowplan.instances.demo import demo_cluster
+from stowplan.instances.demo import demo_cluster, demo_path
 from stowplan.instances.load import load
 from stowplan.instances.synthetic import generate, synthetic_snapshot
 from stowplan.models.objective import PRESETS

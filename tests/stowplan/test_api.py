@@ -6,7 +6,9 @@ import ast
 import gzip
 import io
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from functools import partial
 from html.parser import HTMLParser
 from importlib import import_module
 from pathlib import Path
@@ -89,10 +91,29 @@ def test_a_string_is_one_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         stowplan.load("/no-such-file.json")
 
 
-@pytest.mark.parametrize("source", [3, None, [3], [["dump.json"]]])
+@pytest.mark.parametrize("source", [3, None, [3], [["dump.json"]], b"dump.json", {"kind": "List"}])
 def test_what_names_nothing_is_refused(source: Any) -> None:
     with pytest.raises(stowplan.InputError, match=r"is neither a path nor an open file$"):
         stowplan.load(source)
+
+
+@pytest.mark.parametrize("source", ["", ["dump.json", ""]])
+def test_an_empty_path_is_not_the_working_directory(source: Any, dump: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(dump.parent)
+    with pytest.raises(stowplan.InputError, match="a path is empty; must name a file or a directory"):
+        stowplan.load(source)
+
+
+def test_the_content_of_a_dump_is_no_path() -> None:
+    with pytest.raises(stowplan.InputError, match="is no path; content is read from an open file"):
+        stowplan.load(CONTENT)
+
+
+def test_a_closed_file_is_refused_by_name(dump: Path) -> None:
+    file = dump.open()
+    file.close()
+    with pytest.raises(stowplan.InputError, match=rf"^{dump}: cannot be read: I/O operation on closed file"):
+        stowplan.load(file)
 
 
 def test_an_open_file_is_named_in_errors(tmp_path: Path) -> None:
@@ -101,6 +122,50 @@ def test_an_open_file_is_named_in_errors(tmp_path: Path) -> None:
     with path.open() as file, pytest.raises(stowplan.InputError) as refused:
         stowplan.load(file)
     assert str(refused.value).startswith(f"{path}: ")
+
+
+# -- wrong arguments ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda s: stowplan.solve("dump.json"), "snapshot: is of type str; must be a Snapshot, as load returns"),
+        (lambda s: stowplan.solve(s, {"max_moves": 3}), "settings: is of type dict; must be a Settings"),
+        (lambda s: stowplan.compare(s, stowplan.Options()), "settings: is of type Options; must be a Settings"),
+        (lambda s: stowplan.plan(s, options=3), "options: is of type int; must be an Options"),
+        (lambda s: stowplan.solve(s, backend="threads"), "backend: is of type str; must be a Backend"),
+        (lambda s: stowplan.solve(s, candidates={"a": "b"}), "candidates: is of type dict; must be a list of assign"),
+        (lambda s: stowplan.solve(s, candidates=[{"x/y": "n1"}]), "candidates[0]: has pod 'x/y', which is not in the"),
+        (lambda s: stowplan.solve(s, candidates=["n1"]), "candidates[0]: is of type str; must be an Assignment"),
+        (lambda s: stowplan.frontier(s, stowplan.Settings(max_moves=1)), "max_moves: is 1; must be None: give limits"),
+        (lambda s: stowplan.solve(s, stowplan.Settings(admit=("nope",))), "Pod nope: admit: is not in the snapshot"),
+        (lambda s: stowplan.drain(s, "nowhere"), "node 'nowhere' is not in the snapshot"),
+        (lambda s: stowplan.drain(s, 3), "nodes: is of type int; must be a name, or a list of names"),
+        (lambda s: stowplan.fit(s, "default/nobody"), "Pod default/nobody: is not in the snapshot"),
+        (lambda s: stowplan.Settings(max_moves=True), "max_moves: is true"),
+        (lambda s: stowplan.Settings(max_moves="5"), "max_moves: is '5'"),
+        (lambda s: stowplan.Options(time_limit=float("inf")), "time_limit: is"),
+    ],
+)
+def test_a_wrong_argument_gets_one_line(dump: Path, call: Callable[[Any], object], message: str) -> None:
+    with pytest.raises(stowplan.InputError) as refused:
+        call(stowplan.load(dump))
+    assert message in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_one_name_will_do(dump: Path) -> None:
+    snapshot = stowplan.load(dump)
+    assert stowplan.drain(snapshot, "n1", options=QUICK).nodes == ("n1",)
+
+
+def test_an_incomplete_dump_is_planned_on_demand_only() -> None:
+    snapshot = replace(stowplan.load(io.StringIO(CONTENT)), fatal_gaps=("pods are missing",))
+    for call in (stowplan.plan, partial(stowplan.drain, nodes="n1"), partial(stowplan.fit, pods="default/new")):
+        with pytest.raises(stowplan.InputError, match="the dump is incomplete: pods are missing; partial=True plans"):
+            call(snapshot, options=QUICK)  # type: ignore[operator]
+    assert stowplan.plan(snapshot, options=QUICK, partial=True).plan.status
 
 
 # -- who computes ---------------------------------------------------------------------------------------------
@@ -204,7 +269,13 @@ def test_results_are_short_to_read_and_are_tables_in_notebooks(dump: Path) -> No
         (comparison.solution, ["tier", "bound", "imbalance", "OPTIMAL"]),
         (comparison, ["today", "stowplan", "moves", "imbalance"]),
         (planned, ["tier", "plan", "wave 1"]),
+        (planned.plan, ["wave", "pod", "from"]),
+        (stowplan.frontier(snapshot, options=QUICK), ["at most", "any", "imbalance"]),
+        (stowplan.drain(snapshot, "n1", options=QUICK), ["tier", "plan"]),
+        (comparison.solution.assignment, ["pod", "node", "n1"]),
     ]
+    for value in (comparison.compiled, comparison.solution.outcome):
+        assert len(repr(value)) < 200
     assert repr(snapshot) == "<Snapshot: 2 nodes, 6 pods>"
     for value, words in shown:
         assert len(repr(value)) < 200

@@ -199,7 +199,7 @@ def test_a_printed_plan_can_be_read(dump: str, tmp_path: Path, capsys: pytest.Ca
 
 def test_an_interrupt_yields_a_plan_of_the_best_so_far() -> None:
     """The demonstration has minutes of search left in it; what is found first becomes the plan."""
-    from stowplan.instances.catalog import demo_path
+    from stowplan.instances.demo import demo_path
 
     code = "from stowplan.cli import main; main()"
     arguments = ["plan", str(demo_path()), "-t", "300", "-o", "json"]

@@ -21,7 +21,7 @@ def demo(
 ) -> None:
     """Compare placements of a bundled cluster."""
     from stowplan.cli.session import load_snapshot
-    from stowplan.instances.catalog import demo_path
+    from stowplan.instances.demo import demo_path
 
     if not quiet:
         print(f"stowplan: stowplan compare {demo_path()}", file=sys.stderr)

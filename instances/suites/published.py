@@ -1,4 +1,4 @@
-"""Instances that come with the package, and what is known of the public ones."""
+"""What has been published about public instances: best values, bounds and proofs."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from pathlib import Path
 from stowplan.instances.documents import read_file
 from stowplan.instances.suites.suite import Reference
 from stowplan.models.errors import InputError
-
-DATA = Path(__file__).parent / "data"
 
 FINAL_RUN = "final run"
 """Best value of the 27 teams in the official run of the challenge's final, 300 s on two cores of 2012."""
@@ -34,7 +32,7 @@ PUBLISHED_PROOFS: Mapping[tuple[int, int, int], tuple[int, int, int, int]] = {
 }
 """Percent of clusters proved optimal within 10 s by CP-SAT in Priority-Matters (arXiv 2511.08373, tables of its
 repository), for 4, 8, 16 and 32 nodes, by load in percent, pods a node, and priorities. There a second stage also
-minimises moves from a running placement, so the claims are not quite the same."""
+minimizes moves from a running placement, so the claims are not quite the same."""
 
 OPENB_BOUNDS = {"openb_pod_list_default": 96.58}
 """Percent of GPUs that can be allocated at most when the list is placed once on the nodes with GPUs: a linear program
@@ -51,11 +49,6 @@ OPENB_POLICIES: Mapping[str, float] = {
 """Percent of GPUs allocated by published policies (FGD, USENIX ATC 2023; mean of ten seeds) when the default list,
 topped up to 130 % of the GPUs, arrives one by one. Another list than the one placed once: not to be compared digit by
 digit."""
-
-
-def demo_path() -> Path:
-    """Return the path of the demonstration cluster: 24 nodes in three zones that have seen better days."""
-    return DATA / "demo.json.gz"
 
 
 def published_proofs(nodes: int, pods: int, priorities: int, load: int) -> int | None:
