@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import re
+import tokenize
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -15,10 +17,21 @@ from stowplan.cli.app import app
 from tests.docs.blocks import PAGES, ROOT
 
 FOLDERS = "models|plugins_compat|optimizer|instances|plans|stowplan|tests|benchmarks|examples|docs"
+CODE_PAGES = ("architecture", "contributing")
 OF_OTHERS = {"--dry-run", "--evict-taint", "--feature-gates", "--for", "--output-directory"}
 """Options of kubectl and of control planes."""
 ENTRY_POINTS = {"stowplan.plugins"}
 """Groups of entry points, which look like modules."""
+ABOUT_CODE = [*sorted((ROOT / "docs" / "how-to").glob("*.md")), *(ROOT / "docs" / f"{name}.md" for name in CODE_PAGES)]
+"""Pages whose names between backticks are those of the code, unless they look like something else."""
+NOT_OURS = {
+    "models.py": "a module of a user's, which ours must not hide",
+    "multiPoint": "a field of KubeSchedulerConfiguration",
+    "STOWPLAN_DATA": "a variable of the environment",
+    "STOWPLAN_SEEDS": "a variable of the environment",
+    "mypy": "the type checker",
+}
+"""Words between backticks on these pages that look like names of the code."""
 
 
 def prose(page: Path) -> str:
@@ -68,6 +81,54 @@ def test_modules_and_their_members_exist(page: Path) -> None:
     for text in code(page):
         if re.fullmatch(r"stowplan(\.\w+)+", text) and text not in ENTRY_POINTS:
             assert exists(text), text
+
+
+@functools.cache
+def identifiers_of(file: Path) -> frozenset[str]:
+    """Return the names in a Python file."""
+    with tokenize.open(file) as stream:
+        return frozenset(
+            token.string for token in tokenize.generate_tokens(stream.readline) if token.type == tokenize.NAME
+        )
+
+
+@functools.cache
+def identifiers() -> frozenset[str]:
+    """Return the names in the source, the tests, and the examples, and the names of files and folders."""
+    folders = [ROOT / folder for folder in FOLDERS.split("|")]
+    files = [file for folder in folders for file in folder.rglob("*.py")]
+    parts = {part.removesuffix(".py") for file in files for part in file.relative_to(ROOT).parts}
+    words = {
+        word
+        for file in (ROOT / "examples").rglob("*.diff")
+        for word in re.findall(r"\w+", file.read_text(encoding="utf-8"))
+    }
+    return frozenset(parts | words).union(*map(identifiers_of, files))
+
+
+@pytest.mark.parametrize("page", ABOUT_CODE, ids=names)
+def test_names_of_the_code_exist(page: Path) -> None:
+    """A name, dotted or not, called or not, is one of the code; a file without a folder is somewhere."""
+    files = {file.name for folder in FOLDERS.split("|") for file in (ROOT / folder).rglob("*.py")}
+    named = [re.fullmatch(r"((?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*)(?:\(.*\))?", text) for text in code(page)]
+    texts = {found[1] for found in named if found and not re.search(r"\.(py|sh|toml|json|yaml|yml|md)$", found[1])}
+    assert texts
+    unknown = {text for text in texts if not identifiers().issuperset(text.split("."))}
+    unknown |= {text for text in code(page) if re.fullmatch(r"\w+\.py", text) and text not in files}
+    assert not unknown - NOT_OURS.keys()
+
+
+@pytest.mark.parametrize("page", ABOUT_CODE, ids=names)
+def test_names_are_in_the_file_that_the_page_says(page: Path) -> None:
+    """What a page finds "in" or "of" a Python file occurs in it: `` `a`, `b`, and `c` in `models/x.py` ``."""
+    name = r"`[\w.]+(?:\(\))?`"
+    file = rf"`((?:{FOLDERS})/[\w/-]+\.py)`"
+    listed = re.finditer(rf"({name}(?:,? (?:and |or )?{name})*) (?:in|of) {file}", re.sub(r"\s+", " ", prose(page)))
+    for found in listed:
+        path = ROOT / found[2]
+        said = re.findall(r"`([\w.]+?)(?:\(\))?`", found[1])
+        known = identifiers_of(path) if path.exists() else identifiers()  # files of examples are not in the checkout
+        assert not [text for text in said if not known.issuperset(text.split("."))], found[0]
 
 
 def exists(dotted: str) -> bool:
