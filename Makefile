@@ -50,6 +50,8 @@ try-dist: dist
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .coverage.* site dist
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+	find models plugins_compat optimizer instances plans stowplan tests benchmarks -type d -empty -delete
 
 $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \

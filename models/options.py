@@ -15,10 +15,10 @@ LARGEST_MODEL = 20_000
 """(class, node) variables up to which the exact model is built; beyond, it would spend its time in presolve."""
 
 MANY_WORKERS = 8
-"""Threads of CP-SAT, each with its own strategy; more than there are processors still help each other."""
+"""Threads of CP-SAT, each with its own strategy; more threads than processors still help."""
 
 LEAST_MEMORY = 256 * 2**20
-"""Bytes below which not even the solver fits."""
+"""Bytes; the solver libraries alone need about as much."""
 
 
 def read_memory(word: str) -> int:
@@ -47,20 +47,22 @@ class Options:
     time_limit
         Seconds. In deterministic mode, units of work that take from half a second to several seconds each.
     deterministic
-        Give the same answer for the same input and seed, whatever the machine.
+        Give the same answer for the same input and seed on any machine.
+    seed
+        Seed of all random numbers, 0 to 2^31 - 1.
     workers
         Threads of CP-SAT.
     largest_model
         (class, node) variables up to which the exact model is tried.
     memory
-        Bytes that may be held; most of what is free at the start if not given.
+        Maximum memory in bytes; by default 80% of the memory that is free at the start.
     processes
-        Processes that work on neighborhoods; as many as there are cores, but two, if not given.
+        Number of processes that solve neighborhoods; by default the number of cores, at least 2.
     gap
         How far each tier's value may be above its bound, as a share of the value, for the solve to end.
     kernels
-        Whether to use compiled kernels. Without them, annealing, column generation and the Lagrangian bound are left
-        out: nothing has to be compiled, and the constructive heuristics, CP-SAT and large neighborhood search answer.
+        Whether to use compiled kernels. Without them, nothing has to be compiled, and annealing, column generation,
+        and the Lagrangian bound are left out; the constructive heuristics, CP-SAT, and large neighborhood search remain.
     parameters
         Parameters of the algorithms, a `stowplan.optimizer.parameters.Parameters`; the defaults if not given.
 

@@ -38,24 +38,32 @@ def replay(
     signatures: Signatures | None = None,
     stopped: Callable[[], bool] = lambda: False,
 ) -> ReplayOutcome:
-    """Carry a plan out on a cluster whose scheduler is ours.
+    """Carry out a plan in a simulated cluster.
 
-    Before the first wave, kube-scheduler has its turn with the pods that wait. In a wave, all evictions are asked for,
-    in order; those that a budget refuses are asked for again when others have come back. Replacements are placed
-    greedily while the old pods still hold their room, and again when they are gone. A wave whose replacements do not
-    all find a node is the last one.
+    Before the first wave, the simulated kube-scheduler tries to schedule all pending pods. In a wave, all evictions are
+    requested in order; those that a budget refuses are requested again once other replacements are ready. Replacements
+    are placed greedily while the old pods still hold their resources, and again when these are gone. The replay ends
+    with the first wave that leaves a replacement unscheduled.
 
     Parameters
     ----------
-    evaluator
-        Says how good a placement is.
+    plan, snapshot, profile
+        The plan, the cluster before it, and the scheduler's plugins.
+    objective
+        Computes the value of a placement.
     steered
         Whether an extender prefers the nodes of the plan's tokens.
+    seed
+        Seed of random choices, such as ties between nodes.
+    signatures
+        Signatures of the snapshot's pods, if known already.
+    stopped
+        Returns true to end the replay early.
 
     Raises
     ------
     InputError
-        If the snapshot is not one that the plan can begin in.
+        If a pod of the plan is not in the snapshot, or is on another node than the plan says.
     """
     check(plan, snapshot)
     return _Replay(plan, snapshot, profile, objective, steered, seed, signatures, stopped).run()

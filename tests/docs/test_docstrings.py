@@ -27,7 +27,7 @@ def documented(package: str) -> Iterator[tuple[str, Documented, list[str]]]:
 
 def _section(docstring: str) -> list[str]:
     """Return the lines of a section of parameters that are not indented."""
-    found = re.search(r"^Parameters\n-+\n(.*?)(?=^\w.*\n-{3,}$|\Z)", docstring, flags=re.M | re.S)
+    found = re.search(r"^Parameters\n-+\n(.*?)(?=^\w[^\n]*\n-{3,}$|\Z)", docstring, flags=re.M | re.S)
     return [line.partition(" :")[0] for line in found[1].splitlines() if line[:1].strip()] if found else []
 
 
