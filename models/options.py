@@ -61,8 +61,8 @@ class Options:
     gap
         How far each tier's value may be above its bound, as a share of the value, for the solve to end.
     kernels
-        Whether to use compiled kernels. Without them, nothing has to be compiled, and annealing, column generation,
-        and the Lagrangian bound are left out; the constructive heuristics, CP-SAT, and large neighborhood search remain.
+        Whether to use compiled kernels. Without them, nothing has to be compiled; annealing, column generation, and
+        the Lagrangian bound are left out, and constructive heuristics, CP-SAT, and large neighborhood search remain.
     parameters
         Parameters of the algorithms, a `stowplan.optimizer.parameters.Parameters`; the defaults if not given.
 
