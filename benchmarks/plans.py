@@ -1,4 +1,4 @@
-"""Plans for random clusters, carried out in random orders before an independent judge: ``python -m benchmarks.plans``.
+"""Plans for random clusters, carried out in random orders and checked independently: ``python -m benchmarks.plans``.
 
 For each seed there is a cluster; a plan to the best placement found, and, which is harder, the way to a placement drawn
 at random. Every plan is carried out in several random orders of all events in a wave. The end state of the best is

@@ -178,7 +178,7 @@ class Client:
 
 
 async def drive(port: int, plan: Plan, nodes: Sequence[str], mode: str, clients: int, seconds: float) -> Observed:
-    """Let clients ask for some time, and judge what they saw together."""
+    """Let clients ask for some time, and check all answers together."""
     observed = Observed()
     until = time.perf_counter() + seconds
     await asyncio.gather(*(Client(port, plan, nodes, mode, observed, seed).run(until) for seed in range(clients)))

@@ -1,7 +1,7 @@
 """How many pods a second the framework schedules, by size of the cluster, with every node scored.
 
 ``python -m benchmarks.throughput [NODES ...]``: 2,000 pods of 200 workloads, each with a soft spread over zones, onto
-an empty cluster; then the same with 10 pods standing on every node.
+an empty cluster; then the same with 10 pods on every node.
 """
 
 from __future__ import annotations

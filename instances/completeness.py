@@ -129,7 +129,7 @@ def _without_agents(snapshot: Snapshot, asked: frozenset[str]) -> Iterator[Gap]:
         only = f"; all pods are in namespace {next(iter(spaces))}" if len(spaces) == 1 else ""
         nodes = "1 node has" if len(bare) == 1 else f"{len(bare)} nodes have"
         yield Gap(
-            f"{nodes} neither a DaemonSet pod nor a static pod{only}: pods are missing, so nobody knows what is free "
+            f"{nodes} neither a DaemonSet pod nor a static pod{only}: pods are missing, so it is unknown what is free "
             "on the nodes; dump all namespaces (-A)",
             fatal=True,
         )

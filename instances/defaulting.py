@@ -2,7 +2,7 @@
 
 An object that an API server stored has a uid and is complete. A manifest written by hand is not: a container with
 a limit and no request requests its limit, a pod on the host's network holds its container ports there, and a
-priority class stands for its number. A claim that names its volume is bound to it.
+priority class is replaced by its number. A claim that names its volume is bound to it.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ class Defaults:
 def complete_claim(claim: PersistentVolumeClaim) -> PersistentVolumeClaim:
     """Return the claim as the controllers would have left it.
 
-    A claim in phase ``Bound`` has been completed; where the annotation that says so is gone, somebody has stripped it.
+    A claim in phase ``Bound`` has been completed; if the annotation that says so is missing, the dump was stripped of
+    it.
     """
     is_bound = not claim.metadata.uid or (claim.status is not None and claim.status.phase == "Bound")
     if not is_bound or not claim.spec.volume_name or claim.bound:

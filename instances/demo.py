@@ -1,8 +1,8 @@
 """The demonstration cluster, a synthetic one with faults; ``python -m stowplan.instances.demo`` writes its file.
 
-Three things have happened to it. Somebody labelled a node away from under its pods and crammed others onto one node;
-two replicas of a database share a node they must not share; and a new workload waits for room that exists, though on
-no single node.
+Three things have happened to it. An operator has changed the label of a node whose pods need it, and put too many pods
+on another node; two replicas of a database share a node they must not share; and a new workload waits for room that
+exists, though on no single node.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _crowd(pods: list[Manifest]) -> None:
 
 
 def _share_a_node(pods: list[Manifest]) -> None:
-    """Let the second replica of a database stand beside the first, where their volumes allow it."""
+    """Put the second replica of a database on the node of the first, if their volumes allow it."""
     replicas: defaultdict[str, list[Manifest]] = defaultdict(list)
     for pod in pods:
         if _workload(pod) == "StatefulSet" and "topologySpreadConstraints" not in pod["spec"]:

@@ -17,8 +17,8 @@ from stowplan.models.errors import InputError
 from stowplan.models.snapshot import Snapshot
 
 _SOME_NAMESPACES = Gap(
-    "a must-gather holds some namespaces only, as a rule those of the platform: pods are missing, so nobody knows what "
-    "is free on the nodes",
+    "a must-gather holds some namespaces only, as a rule those of the platform: pods are missing, so it is unknown "
+    "what is free on the nodes",
     fatal=True,
 )
 

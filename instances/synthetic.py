@@ -1,7 +1,7 @@
 """Synthetic clusters: seeded, of any size, with the mix of rules that real ones have.
 
 A cluster is made as the manifests that ``kubectl get … -o json`` would print, so it takes the same way in as a real
-one. It looks like a cluster that has been running for a while: pods stand where an uneven history left them, and all
+one. It looks like a cluster that has been running for a while: pods are where an uneven history left them, and all
 rules are kept. Pods that found no room wait.
 """
 

@@ -1,6 +1,6 @@
 """How a field is asked for on the command line, said beside the field itself.
 
-A field of a model or a dataclass becomes an option when an `Option` stands in its ``Annotated``. Its name, type, limits
+A field of a model or a dataclass becomes an option if its ``Annotated`` holds an `Option`. Its name, type, limits
 and default are read from the field, so nothing about an option is written down twice.
 """
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 PROBLEM, SEARCH, WAVES = "Problem", "Search", "Waves"
-"""Headings that options stand under in the help of a command."""
+"""Headings of options in the help of a command."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,13 +23,13 @@ class Option:
     help
         What the help of a command says.
     panel
-        The heading that the option stands under.
+        Heading of the option in the help.
     flags
         What the user writes; by default ``--name-of-the-field``.
     negated
         The option says the opposite of the field.
     metavar
-        Stands for the value in the help.
+        Placeholder of the value in the help.
     show_default
         Whether the help shows the default.
     read

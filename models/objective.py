@@ -1,4 +1,4 @@
-"""What "better" means: presets, and the file format for an objective of one's own."""
+"""Objectives: presets, and the format of objective files."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 Preemption = Literal["never", "by-priority"]
-"""Whether a pod may lose its node."""
+"""Whether a pod may lose its node to others."""
 
 Weight = Annotated[float, Field(ge=0, le=1_000_000, strict=True)]
 
 
 FEASIBILITY = "constraint violations"
-"""Name of the tier that repairs broken rules, which every problem has."""
+"""Name of the tier of constraint violations, which every problem has."""
 
 
 class _Settings(BaseModel):
@@ -21,12 +21,12 @@ class _Settings(BaseModel):
 
 
 class TierSettings(_Settings):
-    """One tier: a weighted sum, minimised before all later tiers.
+    """One tier: a weighted sum of costs, minimized before all later tiers.
 
     Parameters
     ----------
     variance
-        Weight of each resource's capacity-weighted variance of utilisation. One unit is one percentage point
+        Weight of each resource's capacity-weighted variance of utilization. One unit is one percentage point
         squared, for one node of average size.
     moves
         Cost of each pod that leaves its node.
@@ -55,13 +55,13 @@ class TierSettings(_Settings):
 
 
 class Objective(_Settings):
-    """An objective: what is minimised once broken rules are repaired and pending pods are placed.
+    """An objective: what is minimized once constraint violations are repaired and pending pods are scheduled.
 
     Parameters
     ----------
     preemption
-        ``never``: a pod that has a node keeps having one. ``by-priority``: it may lose it if that places more pods
-        of its own priority, or a pod of a higher one.
+        ``never``: a pod that has a node is not unscheduled. ``by-priority``: it may lose its node if that schedules
+        more pods of its own priority, or a pod of a higher one.
     """
 
     name: str = "custom"

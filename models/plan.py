@@ -62,8 +62,8 @@ class MoveDocument(Document):
         Unique in the plan, ``m0001`` and so on, in the order in which the moves are best made.
     kind
         ``evict``: the pod is evicted and its replacement comes up on ``target``. ``place``: the pod waits for a node,
-        and its room on ``target`` is free from this wave on; nobody is evicted. ``remove``: the pod is evicted and its
-        replacement finds no node (only where the objective lets pods lose theirs).
+        and its resources on ``target`` are free from this wave on; no pod is evicted. ``remove``: the pod is evicted
+        and its replacement finds no node (only where the objective lets pods lose theirs).
     pod
         The pod as the snapshot knows it, also for a move that ``follows`` another.
     follows
@@ -74,15 +74,15 @@ class MoveDocument(Document):
         room on both nodes at once.
     waits
         Whether pod and replacement exclude each other (a volume, a port, anti-affinity in one zone): until the pod is
-        gone, the filters refuse its replacement on ``target``, which is pending for so long.
+        gone, the filters reject its replacement on ``target``, and the replacement is pending.
     template_hash
         ``pod-template-hash`` or ``controller-revision-hash`` of the pod, empty if it has neither.
     requests
-        What the pod takes, as quantities by resource name.
+        Requests of the pod, as quantities by resource name.
     budgets
         Names of the PodDisruptionBudgets, in the pod's namespace, that the eviction draws on.
     why
-        What the move is for, in a few words: the pod's own gain, whom it makes room for, or that it is parked.
+        Purpose of the move in a few words: the pod's own gain, the pod that it makes room for, or parking.
     loses
         What is lost for good by the eviction: data on the pod's node, and the work of a Job's pod.
     """
@@ -105,7 +105,7 @@ class MoveDocument(Document):
     @model_validator(mode="after")
     def _goes_somewhere(self) -> Self:
         if self.kind == "evict" and self.target == self.source and self.target is not None:
-            raise ValueError(f"target {self.target!r} is where the pod stands; must be another node")
+            raise ValueError(f"target {self.target!r} is the pod's own node; must be another node")
         return self
 
 
@@ -140,10 +140,11 @@ class WaveDocument(Document):
 
 
 class TokenDocument(Document):
-    """So many replacements of an owner's pods belong on a node.
+    """Number of replacements of an owner's pods that are to be placed on a node.
 
     Pods of one owner and template are interchangeable, so a replacement, whatever its name, takes any token of its
-    owner. ``pod`` is set where the name is kept or nobody owns the pod; then the token is for that pod alone.
+    owner. ``pod`` is set if the replacement keeps the name, or if the pod has no owner; then the token is for that pod
+    alone.
     """
 
     wave: Positive
@@ -192,13 +193,13 @@ class Plan(Document):
     created_at, expires_at
         RFC 3339, UTC. Nothing may be begun after ``expires_at``.
     least_waves
-        No plan for the same placement has fewer waves.
+        Lower bound on the number of waves of any plan for the same placement.
     given_up
-        Moves of the best placement that no order reaches, one line each; the plan does without them.
+        Moves of the best placement that are impossible in any order, one line each; the plan omits them.
     cordon
-        Nodes to cordon before the first wave, and to leave so.
+        Nodes to cordon before the first wave; they stay cordoned.
     steered
-        Whether the plan counts on somebody who steers replacements to their nodes.
+        Whether the plan needs an extender that steers replacements to their nodes.
     """
 
     api_version: Literal["stowplan/v1"] = API_VERSION

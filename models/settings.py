@@ -1,6 +1,6 @@
-"""What decides what the problem is: argument of the Python interface, options of the command line, part of documents.
+"""Settings, which define the problem: argument of the Python interface, options of the command line, part of documents.
 
-A setting is one field here. Its annotation says what values it takes, and how it is asked for on the command line.
+A setting is one field here. Its annotation declares its values and its option on the command line.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from stowplan.models.document import Document
 from stowplan.models.objective import PRESETS, Objective, Preemption
 
 Executor = Literal["eviction-api", "descheduler", "koordinator"]
-"""Who evicts; decides which pods can be moved at all."""
+"""Tools that evict pods; the executor determines which pods can be moved."""
 EXECUTORS: tuple[Executor, ...] = get_args(Executor)
 
 RELEASES = ("1.24", "1.36")
@@ -30,7 +30,7 @@ LATEST = RELEASES[-1]
 
 
 class Concerns(Flag):
-    """Whose decisions a setting changes."""
+    """What a setting affects."""
 
     SEARCH = auto()
     SCHEDULER = auto()
@@ -39,14 +39,14 @@ class Concerns(Flag):
 
 @dataclass(frozen=True, slots=True)
 class ProblemOption(Option):
-    """An option that decides what the problem is.
+    """An option of a setting.
 
     Parameters
     ----------
     concerns
-        A command offers it if it makes such decisions.
+        What the setting affects; a command offers the option if it does that.
     of_solution
-        Whether a solution that was written down has the last word on it, once a plan is made from the solution.
+        Whether a plan for a given solution uses the value that the solution was found with.
     """
 
     panel: str = PROBLEM
@@ -75,7 +75,7 @@ def nearest_release(version: str, releases: Sequence[str] = RELEASES) -> str | N
     version
         Such as ``1.30`` or ``v1.30.4+k3s1``.
     releases
-        To choose from.
+        Releases to choose from.
     """
     minor = _minor(version)
     return None if minor is None else min(reversed(releases), key=lambda release: abs((_minor(release) or 0) - minor))
@@ -101,23 +101,23 @@ def _path(value: Any) -> Any:
 Release = Annotated[str, AfterValidator(_known)]
 T = TypeVar("T")
 Unwritten = Annotated[T, Field(exclude=True), SkipJsonSchema()]
-"""A setting that documents do not carry, because they carry what came of it."""
+"""A setting that is not part of documents, because they hold what it resulted in."""
 
 
 class Settings(Arguments):
-    """Everything that decides what the problem is, beside the snapshot.
+    """The settings, which with the snapshot define the problem.
 
     Parameters
     ----------
     objective
         Name of a preset, path of a file, or the objective itself.
     release
-        Which kube-scheduler; by default the release that is nearest to the version of the nodes' kubelets, or the
-        latest one where nodes do not say theirs.
+        Release of kube-scheduler; by default the one nearest to the version of the nodes' kubelets, or the latest if
+        the nodes do not report a version.
     scheduler
-        Which profile of ``config``; by default the first.
+        Profile of ``config``, by its ``schedulerName``; by default the first.
     config
-        Path of a ``KubeSchedulerConfiguration``, if not the release's default.
+        Path of a ``KubeSchedulerConfiguration``; by default the release's own.
     metrics
         Measured load, for load-aware plugins: a file, or the address of a load-watcher or Prometheus server.
     freeze
@@ -127,20 +127,20 @@ class Settings(Arguments):
     max_moves
         Maximum number of pods to move.
     preemption
-        Overrides the objective's own word on whether a pod may lose its node.
+        Overrides ``preemption`` of the objective: whether a pod may lose its node.
     executor
-        Who evicts; pods that it cannot move stay where they are. Without one, whoever is not tied to its node may move,
-        but for pods with data on their node, of Jobs, and of controllers that nobody knows.
+        Tool that evicts; pods that it cannot evict stay on their node. Without one, all pods may move except DaemonSet
+        and static pods, pods with local data, pods of Jobs, and pods of unknown controllers.
     may_move
-        Kinds of reasons for staying that shall not count, and ``owner:KIND`` for the pods of unknown controllers.
+        Eviction restrictions to ignore, such as ``local-storage``, and ``owner:KIND`` for pods of unknown controllers.
     move_costs
-        Annotations decide what a pod's move costs, beside the moves of others.
+        Whether annotations of pods change the cost of their moves.
     sample_nodes
-        The scheduler looks for as many feasible nodes as ``percentageOfNodesToScore`` says, not for all.
+        Whether kube-scheduler scores only as many feasible nodes as ``percentageOfNodesToScore`` says, not all.
     drain
-        Nodes to cordon, and to get pods off before all else.
+        Nodes to cordon and to empty, with priority over the objective.
     admit
-        Waiting pods that are to get a node before all else, as ``namespace/name``.
+        Pending pods to schedule with priority over the objective, as ``namespace/name``.
 
     Raises
     ------
@@ -245,47 +245,51 @@ class Settings(Arguments):
             yield name, value.name if isinstance(value, Objective) else value
 
     def resolved(self, objective: Objective, release: str, scheduler: str) -> SettingsDocument:
-        """Return the settings as documents carry them.
+        """Return the settings as documents hold them.
 
         Parameters
         ----------
         objective, release, scheduler
-            What the settings name.
+            What the names in the settings refer to.
         """
         found = {"objective": objective, "release": release, "scheduler": scheduler}
         return SettingsDocument.model_validate({name: getattr(self, name) for name in _written()} | found)
 
     def of_solution(self, made_with: SettingsDocument) -> Settings:
-        """Return settings for a plan to a solution: the solution's, but for what has to be said anew.
+        """Return settings for a plan that leads to a given solution.
+
+        They are those of the solution, except for settings that every plan needs anew, such as the executor.
 
         Parameters
         ----------
         made_with
-            The solution's settings.
+            Settings that the solution was found with.
         """
         anew = {name for name, option in options_of(Settings).items() if not option.of_solution}
         return Settings(**{name: getattr(self if name in anew else made_with, name) for name in Settings.model_fields})
 
 
 class SettingsDocument(Settings):
-    """What decided what the problem was: settings with all that they name looked up.
+    """Settings as part of a document: names are replaced by what they refer to.
 
     Parameters
     ----------
     objective
-        With the word of ``preemption`` in it.
+        The objective itself, with ``preemption`` applied.
+    release
+        Release of kube-scheduler.
     scheduler
         Name of the profile.
     executor
-        Whose rules decided who can be moved; with none, whoever is not tied to its node.
+        Tool that evicts, if one was given.
     may_move
-        Kinds of reasons that were waived.
+        Eviction restrictions that were ignored.
     move_costs
-        Whether annotations decided what a pod's move costs, beside others.
+        Whether annotations of pods changed the cost of their moves.
     drain
-        Nodes that were cordoned, and that pods were to leave before all else.
+        Nodes that were cordoned and were to be emptied.
     admit
-        Pods that waited and were to get a node before all else, as ``namespace/name``.
+        Pending pods that were to be scheduled with priority, as ``namespace/name``.
     """
 
     model_config = ConfigDict(loc_by_alias=True)
@@ -295,7 +299,7 @@ class SettingsDocument(Settings):
     scheduler: str
 
     if not TYPE_CHECKING:
-        # Whoever reads a document says where in it a wrong value stands; see `Arguments.__init__`.
+        # Readers of documents report the place of a wrong value themselves; see `Arguments.__init__`.
         __init__ = Document.__init__
 
     @model_validator(mode="before")
@@ -304,7 +308,7 @@ class SettingsDocument(Settings):
         if isinstance(data, dict):
             for name, field in cls.model_fields.items():
                 if field.exclude and not {name, field.alias}.isdisjoint(data):
-                    raise ValueError(f"has {name}, which documents do not carry")
+                    raise ValueError(f"has {name}, which documents do not have")
         return data
 
 

@@ -39,18 +39,18 @@ from stowplan.models.words import plural
 class Snapshot:
     """Immutable contents of a cluster.
 
-    Objects keep the order they were read in, which is the order the scheduler's cache would have met them.
+    Objects keep the order in which they were read; the scheduler's cache would have the same order.
 
     Parameters
     ----------
     skipped
-        How many objects of each kind were passed over because placement does not read them.
+        Number of objects of each kind that were ignored because placement does not depend on them.
     notes
-        What a reader of any answer has to know about how this snapshot came to be.
+        Limits of the snapshot that readers of every answer have to know.
     gaps
-        What it lacks although the cluster has it, and what therefore cannot be known; the notes say it too.
+        What the snapshot lacks although the cluster has it, and what is unknown for that reason; also among the notes.
     fatal_gaps
-        Those of the gaps with which no plan can be trusted.
+        Gaps with which a plan would be unsafe.
     metrics
         Measured load, for the plugins that read it.
     """
@@ -163,7 +163,7 @@ class Snapshot:
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 of which nodes there are and which pod stands where, of cordons, and of pods that terminate."""
+        """SHA-256 of the names of nodes, of pods with their nodes, of cordons, and of terminating pods."""
         lines = [f"node {node.name}" for node in self.nodes]
         lines += [f"pod {pod.key} {pod.metadata.uid} {pod.node_name} {pod.finished}" for pod in self.pods]
         lines += [f"cordon {node.name}" for node in self.nodes if node.unschedulable]
@@ -222,14 +222,14 @@ def _refuse_twins(kind: str, names: Iterable[str]) -> None:
 
 
 class Participation(StrEnum):
-    """What a pod of a snapshot is to the placer. Every pod has exactly one standing."""
+    """How a pod of a snapshot takes part in the problem. Every pod has exactly one participation."""
 
     PLACED = "placed"
     """Bound to a node, and free to move."""
     PENDING = "pending"
-    """Waiting for a node."""
+    """Without a node."""
     FIXED = "fixed"
-    """Bound to a node, and bound to stay there."""
+    """Bound to a node, and not free to move."""
     FINISHED = "finished"
     """Succeeded or failed: it holds nothing any more."""
 
@@ -241,9 +241,9 @@ STATIC = "static pod"
 
 
 def tied(pod: Pod) -> str | None:
-    """Return why a bound pod can never stand on another node, or ``None`` if it can.
+    """Return why a bound pod can never be on another node, or ``None`` if it can.
 
-    This is about what the pod *is*; who may evict it, and at what price, is a question for a plan.
+    Only the kind of the pod counts here; which executor may evict it, and at what cost, is decided for plans.
     """
     controller = pod.metadata.controller
     if MIRROR in pod.metadata.annotations or pod.metadata.annotations.get(SOURCE, "api") != "api":

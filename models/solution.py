@@ -1,4 +1,4 @@
-"""The solution document: for every pod that is free to move, where it goes, and how good that is known to be."""
+"""The solution document: the node of every pod that is free to move, with values and bounds."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class TierDocument(Document):
 
 
 class PodsDocument(Document):
-    """How many pods have which standing, and why; ``placed + pending + fixed + finished = total``."""
+    """Number of pods of each participation, and why; ``placed + pending + fixed + finished = total``."""
 
     total: int
     placed: int
@@ -42,7 +42,7 @@ class SnapshotDocument(Document):
 
 
 class PlacementDocument(Document):
-    """Where one pod goes: ``source`` is where it stands today; ``why_not`` is what keeps it from having a node."""
+    """Node of one pod in the solution; ``source`` is its node today, ``why_not`` the reason if it is unscheduled."""
 
     namespace: str
     name: str
@@ -53,7 +53,7 @@ class PlacementDocument(Document):
 
 
 class ViolationDocument(Document):
-    """A place where a rule is exceeded."""
+    """A place where a rule is violated, now and in the snapshot (``before``)."""
 
     rule: str
     place: str
@@ -62,7 +62,7 @@ class ViolationDocument(Document):
 
 
 class RefusalDocument(Document):
-    """A pod that the filters would not admit where it stands."""
+    """A pod that the filters would not admit to its node."""
 
     namespace: str
     name: str

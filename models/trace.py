@@ -91,7 +91,7 @@ class Expectation(_Record):
     feasible
         The other nodes, in node order.
     scores
-        Weighted, normalised score by plugin and node.
+        Weighted, normalized score by plugin and node.
     total
         Their sum by node.
     chosen

@@ -38,7 +38,7 @@ def refusal(error: ValidationError, file: str | None = None, under: tuple[int | 
     Parameters
     ----------
     under
-        Where in the file the document stands.
+        Place of the document inside the file.
     """
     first = error.errors(include_url=False)[0]
     return InputError(say(first), file=file, field=field_path((*under, *first["loc"])) or None)

@@ -1,6 +1,6 @@
 """Where sub-problems are worked on: here, in other processes, or wherever else plain data can travel to.
 
-A `Task` and its `TaskResult` are arrays and numbers. Whoever implements `Backend` decides who computes; what comes back
+A `Task` and its `TaskResult` are arrays and numbers. A `Backend` decides where they are computed; what comes back
 does not depend on it, as long as the task's limits are of work and not of time.
 """
 

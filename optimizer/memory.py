@@ -20,7 +20,7 @@ PERIOD = 0.2
 """Seconds between two looks."""
 
 SHARE = 0.8
-"""Share of the memory that is free at the start which may be used if nobody says how much."""
+"""Share of the memory that is free at the start which may be used without an explicit limit."""
 
 SELF = Path("/proc/self")
 """Where the system tells of the control groups of this process: see ``cgroups(7)``."""

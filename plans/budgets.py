@@ -2,7 +2,7 @@
 
 Two components of Kubernetes decide whether a pod may be evicted. The disruption controller counts, for every
 PodDisruptionBudget, how many pods there should be and how many are healthy
-(``pkg/controller/disruption/disruption.go``); the API server looks at that count when somebody asks for an eviction
+(``pkg/controller/disruption/disruption.go``); the API server looks at that count when an eviction is requested
 (``pkg/registry/core/pod/storage/eviction.go``). Both are followed here to the letter, on a snapshot.
 """
 
@@ -241,7 +241,7 @@ class BudgetLedger:
         return response
 
     def lose(self, pod: Pod) -> None:
-        """Note that a pod terminates, whoever wanted it."""
+        """Note that a pod terminates, for whatever reason."""
         for i in self.budgets.covering(pod):
             self.healthy[i] -= self._counts(pod)
         self._ready[pod.key] = False

@@ -57,7 +57,7 @@ class PlanInputs:
     values
         Says what a wave is worth.
     reasons
-        What a move is for, by pod key, where it makes room for nobody.
+        Purpose of each move that makes room for no other pod, by pod key.
     wave_timeout
         How long a wave may take; one whose pods may take long to end has more.
     immovable

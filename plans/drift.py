@@ -33,7 +33,7 @@ class Drift:
     Parameters
     ----------
     done
-        Ids of the moves that are made: the pod, or its replacement, stands where it should.
+        Ids of the moves that are done: the pod, or its replacement, is on the target.
     open
         Ids of the moves that are still to be made.
     problems
@@ -203,7 +203,7 @@ class _Whereabouts:
         return next((pod for pod in self._candidates(move) if node is None or pod.node_name == node), None)
 
     def _take(self, move: MoveDocument, node: str | None) -> Pod | None:
-        """Return a replacement on a node; each stands for one move."""
+        """Return a replacement on a node; each completes one move."""
         found = self._peek(move, node)
         if found is not None:
             self._candidates(move).remove(found)

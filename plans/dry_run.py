@@ -44,8 +44,8 @@ class DryRun:
     Attributes
     ----------
     framework
-        The profile's plugins on the cluster as it is now, terminating pods included. For whoever wants to know where
-        the scheduler would put a pod: ``examine(run.framework, pod)``.
+        The profile's plugins on the cluster as it is now, terminating pods included. For callers that need to know
+        where the scheduler would put a pod: ``examine(run.framework, pod)``.
     ledger
         The budgets as they are now.
     node_of

@@ -1,4 +1,4 @@
-"""A move: one pod from one node to another, from the first idea of it to its wave."""
+"""A move: one pod from one node to another, as the plan is made."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def _owner_problems(move: MoveDocument, pod: Pod) -> Iterator[str]:
 
 
 def node_problem(name: str, node: Node | None) -> str:
-    """Say what keeps pods from coming to a node; empty if nothing does. Cordons are the caller's to judge."""
+    """Return what keeps pods from coming to a node; empty if nothing does. Callers check cordons."""
     if node is None:
         return f"node {name} is gone"
     return f"node {name} is not ready" if node.not_ready else ""

@@ -3,7 +3,7 @@
 Where a replacement lands depends on what the scheduler finds at that moment. So the moves of a wave are put in another
 order, a wave is split, moves are left out, and nodes are cordoned for as long as a wave lasts. All of that is safe: the
 moves of a wave may be under way in any order, hence also one part after the other, and a cordon only keeps pods away.
-Every arrangement is judged by a replay. The best one is written down with the nodes on which its pods land: that is
+Every arrangement is evaluated by a replay. The best one is written down with the nodes on which its pods land: that is
 then what it plans.
 """
 
@@ -228,7 +228,7 @@ class _Search:
             self.replay_arrangement(_but(self.best.arrangement, {move}))
 
     def strike_idle(self, nothing: _Replayed) -> None:
-        """Leave out moves that come to nothing, even where others profit from them: nobody is evicted for that.
+        """Leave out moves that come to nothing, even where others profit from them: no pod is evicted for that.
 
         Parameters
         ----------

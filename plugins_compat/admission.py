@@ -1,4 +1,4 @@
-"""Judges final states: would the filters of the scheduler admit every pod to the node that it is on?"""
+"""Checks final states: would the filters of the scheduler admit every pod to its node?"""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def rejections(framework: Framework, assignment: Assignment) -> list[Rejection]:
     """Take every pod off, offer it to its node again, and return those that the filters refuse.
 
     Static pods are left out: the kubelet runs them without asking the scheduler. Pods of one signature on one node are
-    judged once. Those that `Screen.surely_admitted` finds need no cycle of their own.
+    checked once. Those that `Screen.surely_admitted` finds need no cycle of their own.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ def rejections(framework: Framework, assignment: Assignment) -> list[Rejection]:
 
 def status_on(framework: Framework, pod: Pod, node: int) -> Status | None:
     """Take one pod off its node, and return why the filters would not admit it there again; ``None`` if they would."""
-    cycle = CycleState(pod, framework.state.signatures.of(pod))  # as it stands there, not as it would be created anew
+    cycle = CycleState(pod, framework.state.signatures.of(pod))  # as it is on its node, not as it would be created
     framework.state.forget(cycle.signature, node)
     try:
         diagnosis = framework.run_filters(cycle, np.array([node]))

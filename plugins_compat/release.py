@@ -1,6 +1,6 @@
 """What differs between releases of kube-scheduler, as plain switches.
 
-A plugin never asks which release it is; it asks for one behaviour. A release is a set of answers.
+A plugin never asks for the release; it asks for one behavior. A release is a set of such behaviors.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ TieBreak = Literal["uniform", "heap", "first"]
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """One release's behaviour.
+    """Behavior of one release.
 
     Parameters
     ----------
     quantity_sum
         Container requests are added as quantities and rounded once; otherwise each is rounded first.
     sidecars, pod_level_resources
-        Restartable init containers, and requests of the pod as a whole, count towards its requests.
+        Restartable init containers, and requests of the pod as a whole, count toward its requests.
     in_place_resize
         A pod on a node counts for what it holds there while it is resized, and not for what its spec requests.
     cpu_overhead_in_cores
@@ -56,9 +56,9 @@ class Release:
     csi_limit_from_allocatable
         A node's allocatable resources may state the attach limit of a CSI driver.
     csi_limit_counts_inline
-        Inline in-tree volumes that a CSI driver has taken over count towards its limit.
+        Inline in-tree volumes that a CSI driver has taken over count toward its limit.
     counts_left_attached
-        Volumes of CSI drivers that are attached to a node though no pod there uses them count towards its limit.
+        Volumes of CSI drivers that are attached to a node though no pod there uses them count toward its limit.
     always_migrated
         In-tree volume plugins that count as taken over by CSI drivers wherever there is a CSINode object.
     missing_claim_is_unresolvable

@@ -57,7 +57,7 @@ def requests(
     nonzero
         Let each container that names no CPU or memory request the default that scores use.
     pod_level
-        Honour requests of the pod as a whole, where the release knows them.
+        Apply pod-level requests, if the release has them.
     held
         Return what the pod holds on its node while it is resized in place, where the release knows of that.
     """

@@ -44,7 +44,7 @@ class Held:
         return self._of(container, self._init_statuses)
 
     def pod_level(self, own: Mapping[str, int]) -> Mapping[str, int]:
-        """Return what stands for the requests of the pod as a whole, for the resources that its spec names."""
+        """Return the pod-level requests, for the resources that its spec names."""
         status = self._pod.status
         if status is None or status.resources is None:
             return own

@@ -27,7 +27,7 @@ class FinalScores:
     by_plugin
         Mean weighted score of each plugin.
     scored, pods
-        Pods that were scored, of how many. Pods that the filters would refuse where they stand have no score.
+        Number of scored pods, and of all. Pods that the filters would not admit to their node have no score.
     """
 
     by_plugin: Mapping[str, float]
@@ -70,7 +70,7 @@ def final_scores(
 
 
 def _score(framework: Framework, pod: Pod, node: int) -> dict[str, int] | None:
-    cycle = CycleState(pod, framework.state.signatures.of(pod))  # as it stands there, not as it would be created anew
+    cycle = CycleState(pod, framework.state.signatures.of(pod))  # as it is on its node, not as it would be created
     framework.state.forget(cycle.signature, node)
     try:
         feasible = framework.run_filters(cycle).feasible

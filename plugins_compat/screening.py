@@ -1,6 +1,6 @@
 """Finds pods that the filters certainly admit where they are, many nodes at a time.
 
-To judge a placement, every pod is taken off its node and offered to it again. Most pods pass, and most filters answer
+To check a placement, every pod is taken off its node and offered to it again. Most pods pass, and most filters answer
 for a node without regard to the pods of other nodes. Those filters are asked about all nodes with pods of a signature
 at once; only the others need each pod to be taken off in turn. Whatever is not certain here is left to the full cycle,
 which alone says why a pod is refused.

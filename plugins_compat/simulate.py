@@ -111,7 +111,7 @@ def simulate(
 
 
 def _all_decided(decisions: Sequence[Decision], queue: Sequence[Pod]) -> bool:
-    """Whether an interruption came when nothing was left to do: nobody waits, and nobody was driven off since."""
+    """Whether an interruption came when nothing was left to do: no pod is pending, and none was preempted since."""
     last = {decision.pod.key: i for i, decision in enumerate(decisions)}
     waiting = any(pod.key not in last for pod in queue)
     driven = any(last.get(victim.key, -1) < i for i, decision in enumerate(decisions) for victim in decision.victims)

@@ -70,7 +70,7 @@ def compare(
     progress: Progress = silent,
     backend: Backend | None = None,
 ) -> Comparison:
-    """Compare where pods stand today, where kube-scheduler would put them, and the best placement.
+    """Compare today's placement, kube-scheduler's, and the best one.
 
     Parameters
     ----------

@@ -102,7 +102,7 @@ def read_prometheus(address: str, nodes: tuple[Node, ...], access: Access) -> Lo
     address
         ``http://host:port``, with ``?window=15m&time=…`` for another window or an earlier moment.
     nodes
-        An ``instance`` label stands for the node of that name or address, with or without a port.
+        An ``instance`` label names a node by name or address, with or without a port.
 
     Raises
     ------

@@ -29,7 +29,7 @@ from stowplan.models.errors import InputError
 
 TRIPLETS, PRIORITIES = "triplets", "priority-matters"
 GENERATED = {TRIPLETS: "triplets:60_3", PRIORITIES: "priority-matters:nodes4_pods16_prio4_util100"}
-"""Suites that are generated, and what their names stand for."""
+"""Suites that are generated, and the full name of each."""
 
 KNOWN = (
     "ROADEF/EURO 2012 (model_*.txt and assignment_*.txt), vector bin packing (*.vbp, also in a tar.gz), "
@@ -59,7 +59,7 @@ def open_suite(name: str, *, count: int = 10, seed: int = 0) -> Suite:
     Parameters
     ----------
     name
-        A folder, a file or an archive, recognised by what it holds; or the name of a suite that is generated:
+        A folder, a file or an archive, recognized by its contents; or the name of a suite that is generated:
         ``triplets:<items>_<dimensions>`` or ``priority-matters:nodes<n>_pods<p>_prio<k>_util<percent>``.
     count, seed
         How many instances of a generated suite there are, and what makes them different.
@@ -135,7 +135,7 @@ def _members(archive: Path) -> Iterator[_Source]:
 
 
 def _kind(source: _Source) -> Kind | None:
-    """Recognise a format; files of numbers by their names, since all look alike, others by how they begin."""
+    """Recognize a format; files of numbers by their names, since all look alike, others by their beginning."""
     name = (source.member or source.path.name).removesuffix(".gz")
     if name.endswith(".vbp"):
         return Kind.PACKING
@@ -153,7 +153,7 @@ def _head(path: Path) -> bytes:
     Raises
     ------
     InputError
-        If it is packed and damaged: nobody knows what it was.
+        If it is a damaged archive: its contents are unknown.
     """
     try:
         with path.open("rb") as file:

@@ -170,7 +170,7 @@ def _that_fit(room: Ints, size: Ints, copies: int) -> Ints:
 
 
 def check_packing(packing: Packing, name: str, data: bytes) -> tuple[int, list[str]]:
-    """Judge a written solution.
+    """Check a written solution.
 
     Returns
     -------

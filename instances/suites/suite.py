@@ -1,4 +1,4 @@
-"""What every benchmark offers: instances that can be stated, answered, written down and judged."""
+"""What every benchmark offers: instances, problems made of them, written solutions, and their checks."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class Instance(ABC):
 
     @abstractmethod
     def check(self, file: str, data: bytes) -> Verdict:
-        """Judge a written solution by the format's own rules, without the problem.
+        """Check a written solution by the format's own rules, without the problem.
 
         Raises
         ------

@@ -54,7 +54,7 @@ class LabelSelectorRequirement:
 class LabelSelector:
     """An AND of equalities and expressions; the empty selector matches everything.
 
-    A *missing* selector, ``None`` where one may stand, matches nothing; that is for the caller to handle.
+    A *missing* selector (``None``) matches nothing; the caller handles that.
     """
 
     match_labels: StringMap = EMPTY

@@ -1,4 +1,4 @@
-"""A placement: how many pods of each class stand on each node."""
+"""A placement: the number of pods of each class on each node."""
 
 from __future__ import annotations
 

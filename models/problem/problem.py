@@ -1,4 +1,4 @@
-"""The problem: classes, nodes, rules, tiers, and where everything stands now."""
+"""The problem: classes, nodes, rules, tiers, and the placement at the start."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ class Weighted:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tier:
-    """A weighted sum of terms, minimised before all later tiers.
+    """A weighted sum of terms, minimized before all later tiers.
 
     Parameters
     ----------
     scale
         Whole units per displayed unit.
     unit
-        What the displayed value is measured in.
+        Unit of the displayed value.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Tier:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Problem:
-    """Everything a solver has to know; nothing in it speaks of Kubernetes.
+    """A problem for the optimizer; nothing in it depends on Kubernetes.
 
     Parameters
     ----------
@@ -53,11 +53,11 @@ class Problem:
     size
         ``[c]`` number of pods of each class.
     optional
-        ``[c]`` how many pods of the class may stay without a node.
+        ``[c]`` number of pods of the class that may be unscheduled.
     start
-        Where the pods stand now.
+        Placement at the start.
     rules, tiers
-        What has to hold, and what is minimised, tier after tier.
+        Hard constraints, and costs to minimize, tier after tier.
     """
 
     nodes: tuple[str, ...]

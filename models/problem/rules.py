@@ -1,13 +1,12 @@
-"""The closed vocabulary of hard rules.
+"""The kinds of hard rules; no others exist.
 
-A placement is a table of whole numbers ``y[c, n]``: how many pods of class ``c`` stand on node ``n``. Each rule
-below says something about ``y`` that has to hold, and carries nothing but arrays. Engines interpret rules; plugins
-produce them. The inequalities are written out in ``docs/model.md``.
+A placement is a table of whole numbers ``y[c, n]``: the number of pods of class ``c`` on node ``n``. Each rule below
+constrains ``y`` and holds arrays only. Plugins produce rules, engines interpret them. The inequalities are in
+``docs/model.md``.
 
-Every rule speaks of *places*: a node, or a domain of a topology. What exceeds the rule at a place is its *excess*
-there, a whole number that is 0 where the rule holds. A rule that is already exceeded at the start does not make a
-problem infeasible: the place may stay exceeded, never more than at the start, and receives nobody new until it is
-mended.
+Every rule is checked at *places*: nodes, or domains of a topology. Its *constraint violation* at a place is a whole
+number, 0 where the rule holds. A rule that is violated at the start does not make the problem infeasible: the place may
+keep its violation, but the violation must not grow, and no pod may come to the place until it is repaired.
 """
 
 from __future__ import annotations
@@ -25,19 +24,19 @@ NO_LIMIT = 1 << 40
 """A limit that never binds."""
 
 PENALTY_WEIGHT = 1_000_000
-"""What one unit of excess costs in the repair tier: a pod in the wrong place, or a node overcommitted by 100 %."""
+"""Cost of one unit of violation in the feasibility tier: a pod in a wrong place, or a node overcommitted by 100%."""
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a rule or term comes from, in words for a report.
+    """What a rule or term comes from, as reports print it.
 
     Parameters
     ----------
     plugin
         Name of the scheduler plugin, or of the setting, that produced it.
     what
-        What it is about, such as ``memory`` or ``app=web over topology.kubernetes.io/zone``.
+        What is constrained or counted, such as ``memory`` or ``app=web over topology.kubernetes.io/zone``.
     """
 
     plugin: str
@@ -114,7 +113,7 @@ class Capacity:
     free
         ``[n]`` units left by the pods outside the problem; negative where those alone overcommit the node.
     penalty_weight
-        ``[n]`` repair cost of one unit of excess.
+        ``[n]`` cost of one unit of violation in the feasibility tier.
     unit
         What one unit is, in the resource's own units, for a report.
     held_on_source
@@ -142,7 +141,7 @@ class AtMost:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Repel:
-    """No seeker stands in a domain that holds a target other than itself."""
+    """No seeker is in a domain that holds a target other than itself."""
 
     origin: Origin
     seekers: ClassSet
@@ -153,10 +152,10 @@ class Repel:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Attract:
-    """Every seeker stands, for each topology, in a domain that holds a target other than itself.
+    """Every seeker is, for each topology, in a domain that holds a target other than itself.
 
-    A seeker that is a target too may stand alone, as long as no other target stands on any node that belongs to
-    one of the topologies: somebody has to be the first.
+    A seeker that is a target itself may be alone as long as no other target is on a node that belongs to one of the
+    topologies; otherwise no first pod could ever be placed.
     """
 
     origin: Origin
@@ -175,7 +174,7 @@ class Spread:
     Parameters
     ----------
     seekers, counted
-        Classes bound by the rule, and classes that count towards it.
+        Classes bound by the rule, and classes that count toward it.
     topology
         Domains of the nodes that are eligible for the seekers.
     held_seekers, held_counted
@@ -199,7 +198,7 @@ class Spread:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Occupy:
-    """The group, with the pods of ``held``, stands in at least ``at_least`` domains."""
+    """The group, with the pods of ``held``, is in at least ``at_least`` domains."""
 
     origin: Origin
     group: ClassSet
@@ -215,7 +214,7 @@ class Distinct:
     Parameters
     ----------
     own
-        ``[c]`` things each pod of the class brings that nobody else uses.
+        ``[c]`` things that each pod of the class brings and no other pod uses.
     bundle
         ``[c]`` index into ``bundles``, or -1.
     bundles
@@ -274,7 +273,7 @@ class Devices:
 
     @property
     def sums(self) -> Iterator[tuple[int, Ints, Ints]]:
-        """Yield sums that follow from the rule: ``Σ_c demand[c]·y[c,n] ≤ free[n] + limit·(excess at n)``.
+        """Yield sums that follow from the rule: ``Σ_c demand[c]·y[c,n] ≤ free[n] + limit·(violation at n)``.
 
         ``limit`` is what a device counts for, ``demand`` has an entry for each class, and ``free``, which may be
         negative, one for each node. The first is the volume.

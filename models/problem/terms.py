@@ -1,7 +1,7 @@
-"""The closed vocabulary of soft terms.
+"""The kinds of terms, which are costs; no others exist.
 
-A term is a cost, a whole number that is never negative. A tier is a weighted sum of terms; tiers are minimised one
-after the other. The formulas are written out in ``docs/model.md``.
+The value of a term is a whole number, never negative. A tier is a weighted sum of terms; tiers are minimized one after
+the other. The formulas are in ``docs/model.md``.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FAR = 1 << 50
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Violation:
-    """What exceeds the rules, each unit at the severity of its rule. This is what repairing means."""
+    """All constraint violations, each unit at the penalty weight of its rule."""
 
     origin: Origin
 
@@ -157,7 +157,7 @@ class Load:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NodeScore:
-    """``cost · Σ_n k_n · (100 − score_n)``, where ``k_n`` pods stand on ``n`` and ``score_n`` reads its usage.
+    """``cost · Σ_n k_n · (100 − score_n)``, where ``k_n`` pods are on ``n`` and ``score_n`` depends on its usage.
 
     With ``u_r`` the usage and ``a_r`` the capacity of resource ``r``:
 
@@ -175,14 +175,14 @@ class NodeScore:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pair:
-    """``cost`` for every pair (seeker, other target) that stands apart, or together, in the topology's domains.
+    """``cost`` for every pair (seeker, other target) in one domain of the topology, or not in one.
 
-    ``together`` says which of the two costs. A pod without a node stands together with nobody.
+    ``together`` says whether pairs in one domain cost, or all others. An unscheduled pod is in no domain.
 
     Parameters
     ----------
     pairs
-        Number of pairs there can be at most, so that the cost of standing apart is never negative.
+        Maximum number of pairs, so that the cost of pairs in different domains is never negative.
     """
 
     origin: Origin
@@ -197,7 +197,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Open:
-    """``Σ_n cost[n] · [some pod stands on n]``, where ``held[n]`` pods outside the problem count too."""
+    """``Σ_n cost[n] · [some pod is on n]``, where ``held[n]`` pods outside the problem count too."""
 
     origin: Origin
     cost: Ints

@@ -139,7 +139,7 @@ class Relations:
         return np.concatenate([np.zeros(1, dtype=np.int64), *self._counters])
 
     def domains(self) -> Ints:
-        """``[topology, N + 1]`` the domain of each node, -1 for none; the last column stands for no node."""
+        """``[topology, N + 1]`` the domain of each node, -1 for none; the last column means no node."""
         table = np.full((max(1, len(self._topologies)), len(self.problem.nodes) + 1), -1, dtype=np.int64)
         for i, topology in enumerate(self._topologies):
             table[i, :-1] = topology.domain
@@ -322,7 +322,7 @@ class Relations:
 
 
 def _is_one_sided(rule: Attract) -> bool:
-    """Whether nobody is seeker and target at once, and no pod outside the problem takes part."""
+    """Whether no pod is seeker and target at once, and no pod outside the problem takes part."""
     held = (rule.held.both, rule.held.seekers, rule.held.targets)
     return not any(part.any() for part in held) and not len(np.intersect1d(rule.seekers, rule.targets))
 

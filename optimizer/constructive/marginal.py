@@ -156,7 +156,7 @@ class _Open:
 
 
 class _Move:
-    """Only where pods of a class stood at the start does it matter whether they do now."""
+    """Only on nodes where pods of a class were at the start does it matter whether they still are."""
 
     classes: Ints | None = None
 

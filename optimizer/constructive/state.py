@@ -158,7 +158,7 @@ def count_at(placement: Placement, nodes: int, c: int, n: int) -> int:
 
 
 def with_pod_moved(placement: Placement, nodes: int, c: int, source: int, target: int) -> Placement:
-    """Return a placement with one pod of a class moved; `NOWHERE` stands for no node."""
+    """Return a placement with one pod of a class moved; `NOWHERE` means no node."""
     cls, node, count = placement.cls, placement.node, placement.count.copy()
     for n, pods in ((source, -1), (target, 1)):
         if n == NOWHERE:

@@ -18,7 +18,7 @@ class Cause(StrEnum):
     BUDGET = "budget"
     """A budget allows no disruption, and never will while the workload is of this size."""
     OWNER = "owner"
-    """Nobody knows what the controller does when its pod goes: it is none of Kubernetes' own that replicate pods."""
+    """The controller is none of Kubernetes' own that replicate pods, so what it does after an eviction is unknown."""
     JOBS = "jobs"
     """Work under way: what a Job's pod has done until now is lost with the pod."""
     JOB_FAILS = "job-fails"

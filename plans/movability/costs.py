@@ -32,7 +32,7 @@ BITS = 31
 
 
 def move_weight(pod: Pod) -> float:
-    """Return what a pod's move weighs: 0.1 to 10, in hundredths, and 1 where nobody has said anything."""
+    """Return the cost of a pod's move: 0.1 to 10, in hundredths, and 1 without annotations."""
     annotations = pod.metadata.annotations
     if not annotations:
         return 1.0

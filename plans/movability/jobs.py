@@ -36,7 +36,7 @@ class JobRuns:
         )
 
     def why_it_fails(self, pod: Pod) -> str:
-        """Return why nobody can be sure that the Job of a pod survives an eviction; empty if it does."""
+        """Return why the Job of a pod may not survive an eviction; empty if it does."""
         owner = pod.metadata.controller
         assert owner is not None, "asked about pods of Jobs only"
         job = self._jobs.get((pod.namespace, owner.name))

@@ -44,14 +44,14 @@ class Movability:
     Parameters
     ----------
     executor
-        ``None`` if nobody is named who evicts; then only the causes count that hold for every executor and are about
+        ``None`` if no executor is given; then only the causes count that hold for every executor and are about
         what would be lost: `BY_ANY_EXECUTOR`.
     waived
         Causes that shall not count.
     owners
         Kinds of controllers whose pods may move although stowplan does not know what these controllers do.
     budgets
-        The disruption budgets of the snapshot, if somebody has worked them out already.
+        The disruption budgets of the snapshot, if computed already.
     now
         The present, for protections that run out. By default the latest moment that the snapshot names, so that equal
         snapshots have equal answers; a protection is then rather taken for too long than for too short.

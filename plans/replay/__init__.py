@@ -1,1 +1,1 @@
-"""A plan played through on the scheduler framework: what becomes of it where nobody steers, or where tokens do."""
+"""Replays of plans on the scheduler framework, with replacements steered by tokens or not."""

@@ -1,4 +1,4 @@
-"""Carries a plan out on a `SimulatedCluster`, wave by wave, and judges where its pods land."""
+"""Carries a plan out on a `SimulatedCluster`, wave by wave, and classifies where its pods land."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ class _Replay:
                 return refused
             left = [move for move in left if move.pod.key in refused]
 
-    # -- verdicts ---------------------------------------------------------------------------------------------
+    # -- results ---------------------------------------------------------------------------------------------
 
     def _land(self, wave: WaveDocument, refused: Mapping[str, str]) -> list[Landing]:
         """Say where the moves of a wave land; of interchangeable replacements, each takes a token of its owner."""
@@ -209,10 +209,10 @@ class _Replay:
     def _judged(
         self, landings: Sequence[Landing], intended: Assignment, planned: ObjectiveValue, as_good: bool
     ) -> list[Landing]:
-        """Tell those apart that landed elsewhere: some are as good.
+        """Find the landings on other nodes that are as good as planned.
 
-        That is so if all that came of the plan is as good as the plan, if the plan would be as good with this move
-        alone ending where it did, and for a stop on the way.
+        A landing is as good if the final placement is as good as the plan's, if the plan with this landing alone is, or
+        if the pod moves again later.
         """
         last = {landing.move.pod.key: landing.move.id for landing in landings}
 
@@ -230,14 +230,14 @@ class _Replay:
 
 
 def _group(move: MoveDocument) -> tuple[str, ...]:
-    """Name those whose replacements cannot be told from each other."""
+    """Return the key of moves whose replacements are interchangeable."""
     if move.same_name or move.owner is None:
         return (move.pod.key,)
     return (move.pod.namespace, move.owner.kind, move.owner.name, move.owner.uid, move.template_hash, move.kind)
 
 
 def _assigned(moves: Sequence[MoveDocument], nodes: Sequence[str]) -> list[tuple[MoveDocument, str]]:
-    """Give each move one of the nodes on which replacements stand, as many as possible their own target."""
+    """Assign to each move the node of a replacement, to as many as possible their own target."""
     free = Counter(nodes)
     assigned: list[tuple[MoveDocument, str]] = []
     others: list[MoveDocument] = []

@@ -11,16 +11,16 @@ from stowplan.models.plan import MoveDocument
 from stowplan.plans.replay.simulated_cluster import PreemptedPod
 
 INTERRUPTED = "it was interrupted"
-"""Why a replay halted that somebody stopped."""
+"""Why a replay halted that was interrupted."""
 
 
 class MoveVerdict(StrEnum):
     """What became of a move."""
 
     PLANNED = "lands as planned"
-    """So many replacements of its owner and template stand on the planned node as are to."""
+    """As many replacements of its owner and template are on the planned node as planned."""
     AS_GOOD = "lands elsewhere, as good"
-    """No worse by the objective once the plan is done, and no rule exceeded anew."""
+    """On another node; the final placement is no worse by the objective and violates no further rule."""
     NEEDS_STEERING = "needs steering"
     """Elsewhere and worse, or nowhere."""
     NOT_EVICTED = "not evicted"
@@ -38,7 +38,7 @@ class ObjectiveValue:
     values
         Of each tier, lower is better, the first tier first.
     legal
-        Whether no rule is exceeded that was not before.
+        Whether no rule is violated that was not before.
     """
 
     values: tuple[int, ...]
@@ -60,9 +60,9 @@ class Landing:
     Parameters
     ----------
     node
-        Where its replacement stands after the wave; empty if nowhere.
+        Node of its replacement after the wave; empty if unscheduled.
     message
-        Why it stands nowhere, or was not evicted.
+        Why the replacement is unscheduled, or the pod was not evicted.
     """
 
     wave: int

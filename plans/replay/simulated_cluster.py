@@ -30,7 +30,7 @@ class PreemptedPod:
     Parameters
     ----------
     key
-        Of the pod of the snapshot that it is, or stands in for.
+        Key of the pod of the snapshot that it is or replaces.
     """
 
     key: str
@@ -119,7 +119,7 @@ class SimulatedCluster:
                 self._arrive(place, self._successor(pod, pod.name))
 
     def cordon(self, nodes: Collection[str]) -> None:
-        """Close these nodes to newcomers, and open all others that were closed before."""
+        """Cordon these nodes, and uncordon all others that were cordoned here before."""
         if nodes and self._cordons not in self.framework.extenders.all:
             self.framework.extenders.all.append(self._cordons)
         self._cordons.nodes = frozenset(nodes)

@@ -1,4 +1,4 @@
-"""How many waves the moves need at least, whoever puts them in order.
+"""A lower bound on the number of waves that the moves need in any order.
 
 Three arguments, each valid for every order in which only the given pods are moved, over third nodes or not:
 
@@ -9,7 +9,7 @@ suffice only if ``a + (T - 1)·b >= n``.
 *Limits.* ``n`` evictions that share a limit of ``m`` a wave need ``ceil(n / m)`` waves.
 
 *Room.* Let ``free(w)`` be the room of each node at the beginning of wave ``w`` if every pod that could have left by
-then had left and nobody had come. A pod cannot leave in wave ``w`` unless some node that it may use has room for it in
+then had left and none had come. A pod cannot leave in wave ``w`` unless some node that it may use has room for it in
 ``free(w)``, and room that it leaves counts from ``w + 1`` on. All that is to arrive at a node cannot be there at the
 end of wave ``w`` unless ``free(w)`` of that node holds it.
 """

@@ -178,7 +178,7 @@ class _Deadlock:
 
 
 def third_node(wave_state: WaveState, move: IndexedMove, left: Sequence[IndexedMove]) -> int | None:
-    """Return the node with most room among those that would take a pod, and that nobody waits for if possible.
+    """Return the node with most room among those that would take a pod, if possible one that no other move waits for.
 
     Parameters
     ----------

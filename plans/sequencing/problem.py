@@ -27,8 +27,8 @@ class SequencingProblem:
         Pods whose node is to change.
     alike
         Names the pods that may take each other's targets: equal answers mean that it makes no difference which of the
-        pods goes where. By default pods that no plugin can tell apart. Of two such pods none may stand where another
-        is to go.
+        pods goes where. By default pods that no plugin can tell apart. Of two such pods, none may be on a node where
+        another is to go.
     may_park
         Whether a pod may be moved a second time, over a third node, to break a cycle.
     price

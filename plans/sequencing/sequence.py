@@ -54,7 +54,7 @@ def sequence(problem: SequencingProblem, *, orders: int | None = None, seed: int
 def _interrupted(
     problem: SequencingProblem, construction: Construction, stuck: Sequence[StuckMove], seed: int
 ) -> WaveSequence:
-    """Return the first waves of an unfinished construction, as far as they stand a dry run and no pod stays parked."""
+    """Return the first waves of an unfinished construction that a dry run confirms and that leave no pod parked."""
     deadline = time.monotonic() + DRY_RUN_SECONDS
     held = 0
     run, rng = _dry_run(problem, construction.waves), random.Random(seed)
@@ -119,7 +119,7 @@ def _dry_run(problem: SequencingProblem, waves: Sequence[Sequence[Move]]) -> Dry
 
 
 def _reached(waves: Sequence[Sequence[Move]]) -> list[Move]:
-    """Return the moves that waves come to, parked pods from where they first stood to where they stay."""
+    """Return the moves that waves come to, parked pods from their first node to their last one."""
     first: dict[str, str] = {}
     moves: list[Move] = []
     for move in (move for wave in waves for move in wave):

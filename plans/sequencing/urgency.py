@@ -62,7 +62,7 @@ class Urgency:
         self._rank = {i: rank for rank, i in enumerate(self.order)}
 
     def why(self, i: int) -> str:
-        """Say whom a move, by its position, makes room for; empty if nobody waits for it."""
+        """Return which pod a move, by its position, makes room for; empty if none waits for it."""
         source = self._left[i].source
         if source == NOWHERE:
             return "pending"

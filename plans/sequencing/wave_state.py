@@ -28,7 +28,7 @@ from stowplan.plugins_compat.plugins.pod_topology_spread import PodTopologySprea
 
 NOWHERE = -1
 VOLUME_ON_ITS_WAY = "another pod is on its way to the node with the same volume"
-FIRST_OF_ITS_KIND = "the first of its kind is on its way, and would have to stand with it"
+FIRST_OF_ITS_KIND = "the first pod of its affinity is under way, and this one would have to be with it"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -117,7 +117,7 @@ class WaveState:
         self._by_signature[move.signature.index].append(move)
 
     def end_wave(self) -> None:
-        """Let the moves under way be over: what stood at their sources is gone."""
+        """End the moves under way: the old pods are gone from their sources."""
         for move in self.wave:
             if move.source != NOWHERE:
                 self.state.forget(move.signature, move.source)
@@ -190,7 +190,7 @@ class WaveState:
     def _refused_by_affinity(self, move: IndexedMove) -> Status | None:
         """Ask InterPodAffinity with no other move there at all: company that is only on its way is no company.
 
-        A pod that is the first of its kind may stand anywhere, but only until another is there: then both must stand
+        A pod that is the first of its kind may be anywhere, but only until another is there: then both must be
         together. So each other move that it seeks must begin and end in the domains of the target.
         """
         plugin = self._affinity
@@ -265,7 +265,7 @@ class WaveState:
 
     @contextmanager
     def _arranged(self, others: Sequence[IndexedMove], kept: set[int]) -> Iterator[None]:
-        """Let other moves under way stand once, on a node of ``kept`` if they touch one, or nowhere."""
+        """Count other moves under way once, on a node of ``kept`` if they touch one, or nowhere."""
         off = []
         for other in others:
             here = next((node for node in other.ends if node in kept), NOWHERE)

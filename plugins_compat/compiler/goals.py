@@ -283,7 +283,7 @@ def _variance(view: ScoreView, resource: str, weight: float) -> NodeCurve:
         rounded: Ints = np.rint(amount / tick).astype(np.int64)
         return rounded
 
-    # Waiting pods count towards the mean as far as some node could hold them, and as far as there is capacity at all.
+    # Pending pods count toward the mean as far as some node could hold them, and as far as there is capacity at all.
     placed = float((demand * (view.counts - view.waiting)).sum() + held[here].sum())
     joining = float((demand * view.waiting)[view.placeable].sum())
     offered = float(capacity[here].sum())

@@ -37,7 +37,7 @@ class Sampler:
     """Keeps the place in the node list where the next search begins.
 
     What one worker does is reproduced: nodes are met in list order, and the search ends at the first feasible node
-    beyond those that were looked for. Upstream's sixteen workers meet them in an order that nobody can know.
+    beyond those that were looked for. Upstream's sixteen workers meet them in an unpredictable order.
 
     Parameters
     ----------

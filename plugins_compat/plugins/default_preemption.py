@@ -227,7 +227,7 @@ class _DryRun:
     """What would become of one pod on node after node, if the pods less important than it were gone.
 
     Each node is looked at for itself: all such pods leave, and if the pod fits then, they return one by one as long
-    as it still does. Whoever cannot return is a victim.
+    as it still does. Pods that cannot return are the victims.
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ NO_STATE = "not found"
 
 
 class DynamicResources(Plugin):
-    """Device claims are not modelled: a pod that has one stays where it is. All other pods score 0 everywhere."""
+    """Device claims are not modeled: a pod that has one stays on its node. All other pods score 0 everywhere."""
 
     name = "DynamicResources"
     reads = "nothing"
@@ -27,7 +27,7 @@ class DynamicResources(Plugin):
 
     def refuses(self, pod: Pod) -> str | None:
         """Refuse pods with resource claims."""
-        return "resource claims (DynamicResources) are not modelled" if pod.spec.resource_claims else None
+        return "resource claims (DynamicResources) are not modeled" if pod.spec.resource_claims else None
 
     def pre_filter(self, cycle: CycleState) -> Status | NodeSet | None:
         """Reject pods with resource claims, loudly: nothing here could say where their devices are."""

@@ -1,4 +1,4 @@
-"""TaintToleration: taints keep pods away, or make nodes less welcome."""
+"""TaintToleration: taints keep pods off nodes, or lower the score of nodes."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def holds(volume: PersistentVolume, claim: PersistentVolumeClaim, release: Relea
 
 
 def open_to(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
-    """Whether a volume that nobody has reserved may be given to the claim."""
+    """Whether a volume that no claim has reserved may be bound to the claim."""
     selector = claim.spec.selector
     return (
         volume.available

@@ -122,7 +122,7 @@ def compare(
     scores: bool = True,
     backend: Backend | None = None,
 ) -> Comparison:
-    """Compare where pods stand, where kube-scheduler would put them, and the best placement.
+    """Compare today's placement, kube-scheduler's, and the best one.
 
     Parameters
     ----------

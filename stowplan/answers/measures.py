@@ -1,4 +1,4 @@
-"""What a report says of an assignment, measured independently of the engine that found it."""
+"""Figures of an assignment, computed independently of the engine that found it."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Measures:
     values
         Value of each tier of the objective.
     violations
-        Constraint violations: places where a rule of the model is exceeded.
+        Places where a rule of the model is violated.
     refused
         Pods that the filters would not admit to the nodes that they are on.
     nodes_in_use

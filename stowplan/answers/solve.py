@@ -158,7 +158,7 @@ def solve_snapshot(
 
 
 def confirm(assessor: Assessor, outcome: Outcome) -> Solution:
-    """Let the real filters judge a placement pod by pod; send back the pods that they refuse.
+    """Check a placement pod by pod with the real filters; return pods that they reject to their nodes.
 
     Rules and filters are two readings of the same plugins and agree but for listed exceptions. Where they do not, the
     filters have the last word.

@@ -79,7 +79,7 @@ class Validation:
         return sum(counts.pods for counts in self.files)
 
     def plugin(self, name: str) -> PluginCounts:
-        """Return the tally of a plugin."""
+        """Return the counts of a plugin."""
         return self.plugins.setdefault(name, PluginCounts(name))
 
 

@@ -1,4 +1,4 @@
-"""Checks a plan against a snapshot: what is done, what drifted, whether the rest still goes, and what it claims."""
+"""Checks a plan against a snapshot: finished moves, drift, whether the rest is still possible, and claimed values."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class PlanVerification:
     Parameters
     ----------
     drift
-        With everything that was found, what the plan claims of itself included.
+        Everything that was found, wrong claims of the plan included.
     """
 
     plan: Plan
@@ -41,7 +41,7 @@ class PlanVerification:
 
     @property
     def holds(self) -> bool:
-        """Whether what is left of the plan can be carried out as it stands."""
+        """Whether the rest of the plan can be carried out unchanged."""
         return self.drift.holds
 
 

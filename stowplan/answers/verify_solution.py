@@ -89,7 +89,7 @@ def verify(snapshot: Snapshot, document: SolutionDocument, profile: Profile) -> 
 
 
 def resolve(compiled: Compiled, placements: Sequence[PlacementDocument]) -> tuple[Assignment, list[str]]:
-    """Match the solution's pods with the snapshot's; return where they stand, and what does not match."""
+    """Match the solution's pods with the snapshot's; return their nodes, and what does not match."""
     free = {pod.key: pod for pod in compiled.pods}
     everyone = {pod.key: pod for pod in compiled.snapshot.pods}
     node_of: dict[str, str] = {}
@@ -143,7 +143,7 @@ def _claims(document: SolutionDocument, evaluation: Evaluation, compiled: Compil
         problems.append("the solution claims to be optimal, and a tier's bound is below its value")
     homes = {pod.key: pod.node_name for pod in compiled.pods}
     moved = [
-        f"Pod {key}: the solution says it stands on {p.source or 'no node'}, it stands on {homes[key] or 'no node'}"
+        f"Pod {key}: the solution says it is on {p.source or 'no node'} today; it is on {homes[key] or 'no node'}"
         for p in document.placements
         if (key := f"{p.namespace}/{p.name}") in homes and (p.source or "") != homes[key]
     ]

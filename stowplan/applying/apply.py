@@ -1,4 +1,4 @@
-"""A plan carried out wave by wave, from the beginning or from where a journal says it stands."""
+"""A plan carried out wave by wave, from the beginning or from the state that a journal records."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Applied:
     stopped
         Why it ended before the plan did; empty if all waves are over, or those that were asked for.
     interrupted
-        Whether somebody asked to stop.
+        Whether a stop was requested.
     """
 
     ledger: ApplyLedger
@@ -57,7 +57,7 @@ def check_plan(plan: Plan) -> None:
     Raises
     ------
     InputError
-        If it evicts a pod that nobody makes again, or names something that no object can be called.
+        If it evicts a pod that no controller replaces, or contains a name that no object can have.
     """
     for field, node in _nodes(plan):
         if not NAME.fullmatch(node):

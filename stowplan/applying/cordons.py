@@ -15,12 +15,12 @@ from stowplan.models.errors import InputError
 from stowplan.models.plan import WaveDocument
 
 FOR_GOOD = 0
-"""Stands for the wave of cordons that stay."""
+"""Number in place of a wave for cordons that stay."""
 
 
 @dataclass
 class Cordons:
-    """Cordons nodes and opens them again; a node that somebody else has cordoned stays so."""
+    """Cordons nodes and opens them again; a node that was cordoned otherwise stays so."""
 
     kubectl: Kubectl
     ledger: ApplyLedger

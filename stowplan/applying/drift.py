@@ -15,7 +15,7 @@ def drift(plan: Plan, ledger: ApplyLedger, view: ClusterView, wave: int) -> list
     """Return what no longer holds for the moves from a wave on, one line each; budgets for that wave alone.
 
     Checked are, of each pod that is still to be moved, the preconditions of `stowplan.plans.preconditions`; that its
-    target is there, ready, and not cordoned by somebody else; and that the status of the wave's budgets is up to date.
+    target is there, ready, and not cordoned otherwise; and that the status of the wave's budgets is up to date.
     """
     problems: list[str] = []
     targets: set[str] = set()

@@ -60,10 +60,10 @@ class Evictor:
     _failures: dict[str, int] = field(default_factory=dict)
 
     def evict(self, move: MoveDocument) -> float | None:
-        """Take one attempt at a move; return seconds to wait before the next, or ``None`` if it is settled.
+        """Take one attempt at a move; return seconds to wait before the next, or ``None`` if its result is final.
 
         The pod is looked at first. If it has left or is leaving there is nothing to ask for: either a former attempt
-        got through and its answer was lost, or somebody else deleted it. Asking with the uid makes sure that no other
+        got through and its answer was lost, or it was deleted otherwise. Asking with the uid makes sure that no other
         pod of the same name is ever evicted.
         """
         namespace = move.pod.namespace

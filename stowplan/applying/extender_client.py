@@ -26,7 +26,7 @@ def tell_extender(url: str, plan: Plan, wave: int, tls: ssl.SSLContext | None = 
     Raises
     ------
     Halt
-        If it does not answer, or serves another plan or an expired one: nobody would steer the replacements.
+        If it does not answer, or serves another plan or an expired one: replacements would not be steered.
     """
     import httpx
 

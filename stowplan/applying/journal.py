@@ -39,7 +39,7 @@ def read_journal(path: Path) -> list[Record]:
 
 
 class ApplyJournal:
-    """A journal that is being written. Use it as a context manager: nobody else can write it meanwhile.
+    """A journal that is being written. Use it as a context manager: no other process can write it meanwhile.
 
     Every record is on the disk when `append` returns. What a killed process left is read on opening; of a last line
     that it did not finish, nothing was done that the line speaks of, so it is cut off.

@@ -1,8 +1,9 @@
-"""Which new pod replaces which old one, and whether it stands where it should.
+"""Which new pod replaces which old one, and whether it is on the planned node.
 
-Pods of one owner and template are interchangeable: a plan says how many of them belong on which node, and whoever
-steers the scheduler hands out places, not moves. So a replacement is where it should be if its node is a target of any
-move of its owner in the wave that has not got its pod yet, whether that move's own pod has left or is still to leave.
+Pods of one owner and template are interchangeable: a plan says how many of them belong on which node, and the extender
+that steers the scheduler hands out places, not moves. So a replacement is where it should be if its node is a target of
+any move of its owner in the wave that has not got its pod yet, whether that move's own pod has left or is still to
+leave.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from stowplan.models.plan import MoveDocument
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A move and the pod that stands for it now; ``None`` as long as there is none.
+    """A move and the pod that it is about now; ``None`` as long as there is none.
 
     Parameters
     ----------
@@ -56,8 +57,8 @@ def match(
     Notes
     -----
     Of an owner's moves, first those are matched that have a new pod on a target, then those for which a new pod still
-    waits for a node, and only then those whose new pod stands elsewhere. So a pod that was made for another reason, by
-    an autoscaler for instance, is held against a move only if no other pod is left for it.
+    waits for a node, and only then those whose new pod is on another node. So a pod that was made for another reason,
+    by an autoscaler for instance, is held against a move only if no other pod is left for it.
     """
     matches: list[Match] = []
     taken = {progress.landed.uid for progress in ledger.progress.values() if progress.landed is not None}

@@ -1,4 +1,4 @@
-"""Where a plan stands: the records of its journal, folded."""
+"""State of a plan that is being carried out, computed from the records of its journal."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from stowplan.applying.records import (
 from stowplan.models.plan import MoveDocument, Plan
 
 Stage = Literal["waiting", "asked", "leaving", "landed", "elsewhere", "refused"]
-"""Of a move: not begun; asked for, without an answer that settles it; the pod leaves or has left (of a pod that has
+"""Of a move: not begun; requested, without a final answer; the pod leaves or has left (of a pod that has
 no node: never); the replacement is ready on the target; it is ready on another node; refused for good."""
 
 
@@ -152,7 +152,7 @@ class ApplyLedger:
     def parked(self, move: MoveDocument) -> LandedRecord | None:
         """Return the pod that a move takes on from an earlier one, once it has landed.
 
-        If pods of one owner have exchanged their places, it is the one that stands where the move begins.
+        If pods of one owner have exchanged their places, it is the one on the source of the move.
         """
         if move.follows is None:
             return None
@@ -172,7 +172,7 @@ class ApplyLedger:
         return landed.get(found[move.id])
 
     def _interchangeable(self, name: str) -> list[str]:
-        """Return the ids of the moves of one wave whose replacements can stand for each other, this one included."""
+        """Return the ids of the moves of a wave whose replacements are interchangeable with a move's, itself included."""
         for wave in self.plan.waves:
             for move in wave.moves:
                 if move.id == name:

@@ -50,7 +50,7 @@ class ObservedCondition(_Part):
 
 
 class ObservedSpec(_Part):
-    """Where a pod stands; whether a node is cordoned; how many pods a controller wants."""
+    """Node of a pod; whether a node is cordoned; number of replicas that a controller wants."""
 
     node_name: str = ""
     unschedulable: bool | None = None

@@ -57,7 +57,7 @@ class Halt(StowplanError):
 
 
 class Interrupted(Halt):
-    """Somebody asked to stop."""
+    """A stop was requested."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Guard:
         return f"the plan expired at {self.plan.expires_at}; make a new one" if late else ""
 
     def may_go_on(self) -> None:
-        """Raise if somebody asked to stop."""
+        """Raise if a stop was requested."""
         if self.stop.is_set():
             raise Interrupted("interrupted")
 
@@ -85,5 +85,5 @@ class Guard:
             raise Halt(self.expired)
 
     def rest(self, seconds: float) -> None:
-        """Sleep, unless somebody asks to stop."""
+        """Sleep, but end at once if a stop is requested."""
         self.stop.wait(seconds)

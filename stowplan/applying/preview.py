@@ -1,4 +1,4 @@
-"""What a run would do: where the plan stands, what has changed in the cluster, what the server says to dry runs."""
+"""What a run would do: progress of the plan, changes of the cluster, and the server's answers to dry runs."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ class AnswerRecord(Document):
     ----------
     outcome
         ``evicted``: the pod leaves. ``gone``: it had left, or was leaving, when we looked: after a lost answer, or by
-        somebody else's hand. ``later``: refused for the time being. ``unknown``: no answer was seen, and the pod is
+        another cause. ``later``: refused for the time being. ``unknown``: no answer was seen, and the pod is
         still there. ``refused``: refused for good.
     """
 
@@ -101,7 +101,7 @@ class AnswerRecord(Document):
 class LandedRecord(Document):
     """A pod that a move is about has a node, and is ready there; ``pod`` is the replacement, or the pod itself.
 
-    ``planned`` is also true if it stands on the target of another move of its owner in the wave: they have exchanged
+    ``planned`` is also true if it is on the target of another move of its owner in the wave: they have exchanged
     their places.
     """
 

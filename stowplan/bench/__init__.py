@@ -1,1 +1,1 @@
-"""Benchmarks of the literature, run the way a user would run an instance of one's own, and judged independently."""
+"""Benchmarks of the literature, solved as a user would solve an instance, and checked independently."""

@@ -1,4 +1,4 @@
-"""Solve one instance, write its solution, and have the written file judged."""
+"""Solve one instance, write its solution, and check the written file."""
 
 from __future__ import annotations
 

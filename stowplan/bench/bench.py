@@ -84,7 +84,7 @@ def run(
     stop: Stop | None = None,
     progress: Callable[[int, Row], None] = lambda number, row: None,
 ) -> Bench:
-    """Answer instances and have every written solution judged.
+    """Solve instances, and check every written solution.
 
     Parameters
     ----------

@@ -34,7 +34,7 @@ def run_app(arguments: Sequence[str] | None) -> int:
     except MemoryError:
         return _fail("out of memory")
     except BrokenPipeError:
-        # The reader went away, as head does; there is nobody left to tell.
+        # The reader has closed the pipe, as head does; nothing can be printed any more.
         sys.stderr.close()
         return 1
     except OSError as error:

@@ -1,6 +1,6 @@
 """Options from fields: a command takes settings as one argument, the command line takes them one by one.
 
-A field is an option if an `Option` stands in its annotation. Its type, limits and default become those of the option.
+A field is an option if its annotation holds an `Option`. Its type, limits and default become those of the option.
 Fields annotated as parameters of commands are, with a ``typer.Option`` of their own, are taken as they are.
 """
 
@@ -48,7 +48,7 @@ class But:
 
 
 def but(*without: str, suits: Callable[[Option], bool] = lambda option: True, **defaults: Any) -> But:
-    """Leave fields of a group out, and change defaults; stands in the ``Annotated`` of a parameter."""
+    """Leave fields of a group out, and change defaults; part of the ``Annotated`` of a parameter."""
     return But(without, suits=suits, defaults=defaults)
 
 
@@ -118,7 +118,7 @@ class _Field:
         return self.option.flag(self.name) if self.option else "--" + self.name.replace("_", "-")
 
     def value(self, word: Any) -> Any:
-        """Return the value of the field that what the user gave stands for."""
+        """Return the value of the field for what the user gave."""
         if self.option is not None and self.option.read is not None and word is not None:
             try:
                 return self.option.read(word)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 PIPE_WIDTH = 10_000
-"""Columns that a table may take where nobody's terminal limits it."""
+"""Width of tables where no terminal limits it."""
 
 
 def load_snapshot(paths: Sequence[str], skip_unknown_nodes: bool = False, *, partial: bool = True) -> Snapshot:

@@ -14,7 +14,7 @@ class GrowingFile:
     Raises
     ------
     BlockingIOError
-        If somebody else has it open.
+        If another process has it open.
     OSError
         If it cannot be opened or made.
     """

@@ -16,11 +16,11 @@ class ProgressDocument(Document):
     Parameters
     ----------
     stage
-        ``waiting``: not begun. ``asked``: the eviction was asked for, and is not settled. ``leaving``: the pod leaves
-        or has left. ``landed``: the replacement is ready on the target. ``elsewhere``: it is ready on another node.
-        ``refused``: the eviction was refused for good.
+        ``waiting``: not begun. ``asked``: the eviction was requested, without a final answer. ``leaving``: the pod
+        leaves or has left. ``landed``: the replacement is ready on the target. ``elsewhere``: it is ready on another
+        node. ``refused``: the eviction was refused for good.
     replacement, node
-        The pod that stands for the moved one now, and its node; empty as long as it is not ready.
+        The replacement and its node; empty as long as it is not ready.
     message
         What the cluster said last; of a dry run, what it would say.
     """

@@ -11,7 +11,7 @@ from stowplan.plans.replay.outcome import MoveVerdict
 
 
 class LandingDocument(Document):
-    """What became of one move: ``node`` is where its replacement stands, ``message`` why nowhere."""
+    """Result of one move: ``node`` of its replacement, or the ``message`` why it is unscheduled."""
 
     id: str
     wave: int

@@ -22,7 +22,7 @@ ACCOUNT = "stowplan-descheduler"
 def emit_descheduler(plan: Plan, choices: EmitOptions) -> Emission:
     """Return a script that labels and checks, the descheduler's rights, and a policy with its Job for each wave.
 
-    Parked pods are found when they are labelled. A pod that the descheduler protects by default, for its local storage
+    Parked pods are found when they are labeled. A pod that the descheduler protects by default, for its local storage
     or its priority, is annotated; which ones these are is seen in the snapshot.
 
     Raises
@@ -69,7 +69,7 @@ def _evicted(wave: WaveDocument) -> int:
 
 
 def _protected(plan: Plan, choices: EmitOptions) -> list[str]:
-    """Return the moves of pods that the DefaultEvictor lets nobody evict, unless their annotation says so."""
+    """Return the moves of pods that the DefaultEvictor does not evict, unless their annotation says so."""
     if choices.snapshot is None:
         return []
     pods = {pod.key: pod for pod in choices.snapshot.pods}
@@ -121,7 +121,7 @@ def _wave(plan: Plan, wave: WaveDocument, choices: EmitOptions) -> list[Manifest
     job = {
         "backoffLimit": 0,
         "activeDeadlineSeconds": wave.barrier.timeout_seconds,
-        # The labels of the plan stand on the Job and not on its pod, which would be evicted with the others.
+        # The labels of the plan are on the Job and not on its pod, which would be evicted with the others.
         "template": {"metadata": {"labels": {"app.kubernetes.io/name": "descheduler"}}, "spec": pod},
     }
     return [

@@ -1,8 +1,8 @@
 """The descheduler's policy, ``descheduler/v1alpha2``: as strict as its own reader should be.
 
-The descheduler refuses unknown arguments of plugins and ignores unknown fields everywhere else, so that a misspelt
-limit is no limit. Here nothing unknown passes. Fields are those that exist since release 0.31 and that we write or that
-stand beside them.
+The descheduler refuses unknown arguments of plugins and ignores unknown fields everywhere else, so that a misspelled
+limit is no limit. Here nothing unknown passes. The models have the fields that we write and those beside them, as of
+release 0.31.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def exact_list(
     """Return the policy that evicts the running pods with some labels, and no other pod.
 
     ``nodeFit`` is off: it asks about each pod alone and today, and refuses swaps and chains. The total is a fuse; what
-    selects is the labels, which stand on the pods and not on their templates, so that replacements do not have them.
+    selects is the labels, which are on the pods and not on their templates, so that replacements do not have them.
 
     Parameters
     ----------

@@ -11,7 +11,7 @@ Manifest = dict[str, Any]
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes text of several lines as it is, and what stands in several places once for each."""
+    """Writes text of several lines as a block, and repeats shared values instead of using aliases."""
 
     def ignore_aliases(self, data: object) -> bool:
         return True

@@ -62,7 +62,7 @@ def _tokens(plan: Plan) -> Iterator[str]:
 
 
 def _policy(plan: Plan, owners: list[str]) -> list[Manifest]:
-    """Return the policy and its binding. It fails open: better a pod that nobody steers than none at all."""
+    """Return the policy and its binding. It fails open: a pod that is not steered is better than none."""
     uids = ", ".join(f"'{uid}'" for uid in owners)
     owned = f"has(object.metadata.ownerReferences) && object.metadata.ownerReferences.exists(o, o.uid in [{uids}])"
     gate = f"Object{{spec: Object.spec{{schedulingGates: [Object.spec.schedulingGates{{name: '{GATE}'}}]}}}}"

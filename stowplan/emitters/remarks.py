@@ -1,4 +1,4 @@
-"""What a user has to know before an emission is carried out, whoever does it."""
+"""What a user has to know before an emission is carried out."""
 
 from __future__ import annotations
 

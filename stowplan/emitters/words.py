@@ -1,4 +1,4 @@
-"""What may stand in a script or a manifest: names that Kubernetes itself would accept, and nothing else."""
+"""Text that scripts and manifests may contain: names that Kubernetes itself would accept, and nothing else."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _words(move: MoveDocument) -> Iterator[tuple[str, str, re.Pattern[str], str]
 
 
 def require_uids(plan: Plan) -> None:
-    """Refuse evictions that could hit another pod of the same name, or whose replacement nobody could tell.
+    """Refuse evictions that could hit another pod of the same name, or whose replacement could not be recognized.
 
     Raises
     ------

@@ -107,7 +107,7 @@ def drain(
     settings
         The objective decides between plans that cost the same moves.
     compiled
-        What `planning_problem` returned for the settings with ``drain``, if somebody has asked it already.
+        Result of `planning_problem` for the settings with ``drain``, if computed already.
     backend
         Who works on sub-problems; processes of its own if not given.
 
@@ -191,5 +191,5 @@ def _left(planned: Planned, nodes: set[str]) -> tuple[list[RemainingPod], Mappin
 
 
 def planned_reason(planned: Planned, pod: Pod) -> str:
-    """Return the plan's own word on why a pod cannot be moved, which is more exact than the roll call's."""
+    """Return why a pod cannot be moved according to the plan, which is more exact than its participation."""
     return next((entry.reason for entry in planned.plan.immovable if entry.pod.key == pod.key), "")

@@ -134,7 +134,7 @@ def fit(
     settings
         As `admitting` returns them; the objective decides between plans that cost the same moves.
     compiled
-        What `planning_problem` returned, if somebody has asked it already.
+        Result of `planning_problem`, if computed already.
     backend
         Who works on sub-problems; processes of its own if not given.
 

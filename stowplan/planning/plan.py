@@ -37,12 +37,12 @@ LATER_SHARE = 1 / 3
 SEQUENCING_SECONDS = 1.0
 """Seconds after a stop in which moves are still put in order."""
 EXECUTOR: Executor = "eviction-api"
-"""Who evicts where the settings name nobody."""
+"""Executor if the settings name none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unresolved:
-    """At how many places a placement exceeds rules, and how many pods wait in it; false if there are none."""
+    """Number of constraint violations and of unscheduled pods in a placement; false if there are none."""
 
     violations: int
     waiting: int
@@ -134,7 +134,7 @@ def make_plan(
     settings
         Its executor decides who can be moved at all; without one, evictions go through the Eviction API.
     compiled
-        What `planning_problem` returned, if somebody has asked it already.
+        Result of `planning_problem`, if computed already.
     candidates
         Further assignments to start the search from.
     stop
@@ -195,7 +195,7 @@ def sequence_placement(
     tiers
         What is known about the placement; what is left out is not known.
     keep
-        Go there even if it is worth no more than where pods stand today; otherwise the plan is empty then.
+        Plan the moves even if the assignment is no better than today's; otherwise the plan is empty then.
     """
     planning = _Planning(assessor, _with_executor(settings), terms or Terms())
     planning.reach(assessor.compiled, assignment, keep=keep)

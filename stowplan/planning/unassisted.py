@@ -1,4 +1,4 @@
-"""A plan for a cluster where nobody steers: in another arrangement, and without what does not land well."""
+"""A plan for a cluster without an extender: in another arrangement, and without moves that land badly."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from stowplan.planning.replay import CompiledObjective
 from stowplan.plans.unassisted import Unassisted, arrange
 
 REPLAYS_A_SECOND = 5
-"""Replays that stand for a second of the time limit, where nothing may depend on the clock."""
+"""Replays that count as a second of the time limit in deterministic mode."""
 
 
 def arrange_unassisted(

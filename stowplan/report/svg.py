@@ -43,7 +43,7 @@ class Axis:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One point of a curve: its values, a text above it, and a text for whoever points at it."""
+    """One point of a curve: its values, a text above it, and a tooltip."""
 
     x: float
     y: float
@@ -60,7 +60,7 @@ class Curve:
     points
         From left to right.
     name
-        Stands at its end.
+        Printed at its end.
     stepped
         Whether each point holds up to the next one.
     dashed

@@ -40,7 +40,7 @@ SHOWN_RESOLVED = 5
 """Constraint violations that are resolved and named; ``-o wide`` names all."""
 
 MANY_COLUMNS = 3
-"""Placements above which the columns of a comparison stand closer together."""
+"""Number of placements above which a comparison has narrower columns."""
 
 
 def show_comparison(console: Console, comparison: Comparison, *, wide: bool = False) -> None:

@@ -26,10 +26,10 @@ class Header(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class LeaseJournal:
-    """An open journal, which nobody else may have open.
+    """An open journal, which no other process may have open.
 
-    Writing is done by a thread of its own; whoever has something to write waits until it is on the disk, and all who
-    wait at the same time share one ``fsync``.
+    Writing is done by a thread of its own; a thread that has something to write waits until it is on the disk, and all
+    who wait at the same time share one ``fsync``.
     """
 
     def __init__(self, path: Path) -> None:

@@ -1,16 +1,16 @@
 """Who holds which token of a plan. Pure bookkeeping: no clock, no files, no network.
 
 A token says that one replacement of an owner belongs on a node. The first pod that fits takes it, and holds it under
-its uid from then on: it gets the same answer however often it asks. Nobody tells an extender what became of a pod, so
+its uid from then on: it gets the same answer however often it asks. An extender is not told what became of a pod, so
 what is known is what the scheduler asked last:
 
 - the token's node was among the nodes in question: the scheduler takes it, and if it never asks about the pod again,
   the pod has landed there, and the token is used up;
-- the node was not among them: if the pod is not asked about again for `TokenLedger.lease` seconds, it is gone or stands
+- the node was not among them: if the pod is not asked about again for `TokenLedger.lease` seconds, it is gone or is
   elsewhere, and the token goes back.
 
-Tokens of a wave are handed out once all of the waves before are held, or once somebody opens the wave. What is handed
-out is written down as `LedgerRecord` first; a ledger is made again by replaying its records.
+Tokens of a wave are handed out once all of the waves before are held, or once the wave is opened by request. What is
+handed out is written down as `LedgerRecord` first; a ledger is made again by replaying its records.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Asker:
     Parameters
     ----------
     uid
-        Its identity; where the question has none, ``namespace/name`` stands in.
+        Its identity; ``namespace/name`` if the question has none.
     owner
         Uid of its controller, or empty.
     hashes
@@ -46,7 +46,7 @@ class Asker:
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """A token in somebody's hands.
+    """A token that a pod holds.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ class TokenLedger:
     Parameters
     ----------
     lease
-        Seconds after which a pod whose node is not in sight, and that nobody asks about, loses its token.
+        Seconds without a request after which a pod whose node is not among the candidates loses its token.
     firm
         Numbers of the tokens whose pods may have no other node.
     patience
@@ -160,7 +160,7 @@ class TokenLedger:
         return [self._do(LedgerRecord("wave", now, wave=wave))] if wave > self.open else []
 
     def sweep(self, now: float) -> list[LedgerRecord]:
-        """Take tokens back from pods that nobody asks about any more."""
+        """Take back tokens of pods that no requests come for any more."""
         stale = [lease for lease in self.leases.values() if self._overdue(lease, now)]
         return [self._do(LedgerRecord("release", now, s.uid, s.pod, s.token, why="not asked about")) for s in stale]
 
@@ -239,7 +239,7 @@ class TokenLedger:
                 yield i
 
     def _reclaimable(self, asker: Asker, now: float) -> Lease | None:
-        """Return a lease that a newcomer may take over: the latest of a former pod of its name, or an overdue one."""
+        """Return a lease that a new pod may take over: the latest of a former pod of its name, or an overdue one."""
         held = [self.leases[uid] for token in self._fitting(asker) for uid in sorted(self._holders[token])]
         pod = f"{asker.namespace}/{asker.name}"
         same = [lease for lease in held if lease.pod == pod]

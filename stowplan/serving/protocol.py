@@ -1,6 +1,6 @@
 """What kube-scheduler asks an extender, and how it is answered: ``k8s.io/kube-scheduler/extender/v1``.
 
-The types of that API name no keys, so Go writes the names of the fields as they are: capitalised. Only what is read
+The types of that API name no keys, so Go writes the names of fields capitalized, as in the source. Only what is read
 here is decoded; nodes that come as whole objects go back unread.
 """
 

@@ -68,7 +68,7 @@ def _say(text: str) -> None:
 
 
 def address(bind: str) -> tuple[str, int]:
-    """Read ``host:port``; a host with colons stands in brackets, and no host is all of them."""
+    """Read ``host:port``; a host with colons is in brackets, and an empty host means all addresses."""
     host, colon, port = bind.rpartition(":")
     if not colon or not port.isascii() or not port.isdigit() or int(port) > 65535:
         raise InputError(f"{bind!r} is not an address, such as 127.0.0.1:8888", field="--bind")

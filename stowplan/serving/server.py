@@ -118,7 +118,7 @@ class Server:
     async def open_wave(self, request: web.Request) -> web.Response:
         """Let the tokens of a wave be handed out, whatever became of the waves before.
 
-        Whoever names a plan (``?plan=ID&createdAt=TIME``) is refused if it is not this one; nobody has to.
+        A request may name a plan (``?plan=ID&createdAt=TIME``), and is refused if it is not this one.
         """
         text = request.match_info["number"]
         # Python refuses to read numbers of some thousand digits, so their length comes first.

@@ -108,7 +108,7 @@ class Freeze:
         return "frozen: no controller" if self.bare and pod.metadata.controller is None else None
 
     def unmatched(self, snapshot: Snapshot) -> list[str]:
-        """Return the words that freeze nobody, which is rarely meant."""
+        """Return the values of ``--freeze`` that match no pod, which is rarely intended."""
         namespaces = {pod.namespace for pod in snapshot.pods}
         idle = sorted(self.namespaces - namespaces)
         return idle + [w for w, s in self.selectors if not any(s.matches(pod.metadata.labels) for pod in snapshot.pods)]

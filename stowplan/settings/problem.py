@@ -148,7 +148,7 @@ def require_config(made_with: SettingsDocument, config: str | None, file: str | 
 
 
 def chosen_release(snapshot: Snapshot | None, config: str | None = None) -> tuple[str, str]:
-    """Return the release that decides where nobody names one, and why.
+    """Return the release if none is given, and why it was chosen.
 
     Parameters
     ----------
@@ -171,7 +171,7 @@ def _in_order(version: str) -> list[int]:
 
 
 def _release_note(settings: Settings, snapshot: Snapshot) -> Sequence[str]:
-    """Say which release was chosen for the nodes' kubelets, if nobody named one."""
+    """Return a note on the release that was chosen by the nodes' kubelets, if none was given."""
     release, kubelet = chosen_release(snapshot, settings.config)
     if settings.release is not None or not kubelet:
         return ()

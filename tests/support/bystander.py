@@ -1,6 +1,6 @@
 """Somebody who watches a plan being carried out, and knows nothing of how it was made.
 
-The cluster is a list of pod objects. Every event changes one of them, and every judgement is made on a cluster built
+The cluster is a list of pod objects. Every event changes one of them, and every check is made on a cluster built
 anew from the list: the filters on a fresh framework, node room and budgets by arithmetic written here once more.
 """
 
@@ -37,7 +37,7 @@ class Bystander:
         self.made = 0
         self.over = {node: room for node, room in self._room().items() if room < 0}
 
-    # -- judgements -------------------------------------------------------------------------------------------
+    # -- checks -------------------------------------------------------------------------------------------
 
     def look(self, after: str) -> None:
         """Complain of a node that holds more than it has, and more than it held over at the beginning."""

@@ -123,7 +123,7 @@ def device_problem(cluster: Cluster) -> DeviceProblem:
 
 
 def check_devices(cluster: Cluster, name: str, data: bytes) -> tuple[tuple[int, int], list[str]]:
-    """Judge a written solution.
+    """Check a written solution.
 
     Returns
     -------

@@ -34,7 +34,7 @@ class ReplicaSet(_Part):
 
 
 class Cluster(_Part):
-    """Alike nodes, and the pods that want to stand on them."""
+    """Nodes that are all alike, and the pods to place on them."""
 
     seed: int
     nodes: int = Field(ge=1)

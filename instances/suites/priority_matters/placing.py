@@ -92,7 +92,7 @@ class _Solution(BaseModel):
 
 
 def check_cluster(cluster: Cluster, name: str, data: bytes) -> tuple[tuple[int, ...], list[str]]:
-    """Judge a written solution.
+    """Check a written solution.
 
     Returns
     -------

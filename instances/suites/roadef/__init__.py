@@ -1,7 +1,7 @@
 """Machine reassignment, the subject of the ROADEF/EURO challenge 2012.
 
-Processes with fixed needs stand on machines and may be moved, all at one instant, to make the machines' loads cheaper
-than the moves are dear. The names here are those of the challenge's statement.
+Processes with fixed requirements run on machines and may be moved, all at one instant, if that reduces the cost of the
+machines' loads by more than the moves cost. The names here are those of the challenge's statement.
 """
 
 from stowplan.instances.suites.roadef.checker import Account, account

@@ -35,7 +35,7 @@ class Account:
 
 
 def account(model: Model, initial: Ints, assignment: Ints) -> Account:
-    """Judge an assignment ``[p]``, given the one it starts from."""
+    """Check an assignment ``[p]`` against the initial one."""
     used = _usage(model, assignment, np.ones(model.processes, dtype=np.bool_))
     return Account(
         [
@@ -79,18 +79,18 @@ def _conflicts(model: Model, assignment: Ints) -> list[str]:
 
 
 def _narrow(model: Model, assignment: Ints) -> list[str]:
-    """Every service stands in as many locations as it has to."""
+    """Every service has processes in as many locations as it has to."""
     names, location = np.unique(model.location, return_inverse=True)
     pairs = np.unique(model.service * len(names) + location[assignment])
     reached = np.bincount(pairs // len(names), minlength=model.services)
     return [
-        f"service {s}: stands in {reached[s]} locations, must be {model.spread[s]}"
+        f"service {s}: is in {reached[s]} locations; must be in {model.spread[s]}"
         for s in np.flatnonzero(reached < model.spread).tolist()
     ]
 
 
 def _lonely(model: Model, assignment: Ints) -> list[str]:
-    """Whoever depends on a service has one of its processes in the neighbourhood."""
+    """Every process whose service depends on another has a process of that one in its neighbourhood."""
     around: list[set[int]] = [set() for _ in range(model.services)]
     for s, place in zip(model.service.tolist(), model.neighbourhood[assignment].tolist(), strict=True):
         around[s].add(place)

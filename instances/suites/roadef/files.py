@@ -48,15 +48,15 @@ class Model:
     load_weight
         ``[r]`` cost of one unit above the safety capacity.
     neighbourhood, location
-        ``[m]`` where a machine stands; numbers are names.
+        ``[m]`` location of each machine; numbers are names.
     capacity, safety
-        ``[m, r]`` what must not be exceeded, and what costs when exceeded.
+        ``[m, r]`` hard limit of each load, and the load above which each unit costs.
     machine_move
         ``[m, m]`` cost of moving a process from one machine to another.
     spread
         ``[s]`` smallest number of locations.
     depends
-        ``[s]`` the services that each service needs in every neighbourhood it stands in.
+        ``[s]`` the services that each service needs in every neighbourhood that it has processes in.
     service, need, process_move
         ``[p]``, ``[p, r]``, ``[p]`` service, needs and cost of moving of each process.
     process_weight, service_weight, machine_weight

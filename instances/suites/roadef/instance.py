@@ -39,7 +39,7 @@ class ReassignmentInstance(Instance):
         return StatedReassignment(reassignment(model, initial, file=str(self.initial)))
 
     def check(self, file: str, data: bytes) -> Verdict:
-        """Judge an assignment by the challenge's statement."""
+        """Check an assignment by the challenge's statement."""
         model, initial = self._read()
         result = account(model, initial, read_assignment(file, data, model))
         return Verdict((result.total,), tuple(result.violations))

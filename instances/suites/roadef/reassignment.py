@@ -201,7 +201,7 @@ def _service_rules(model: Model, members: list[Ints]) -> Iterator[Rule]:
         if model.spread[s] > 1:
             yield Occupy(Origin("spread", f"service {s}"), classes, locations, int(model.spread[s]), nowhere)
     if neighbourhoods.size == 1:
-        return  # everybody is in everybody's neighbourhood
+        return  # every machine is in every neighbourhood
     for s, needed in enumerate(model.depends):
         for d in np.unique(needed[needed != s]).tolist() if size[s] else ():
             origin = Origin("dependency", f"service {s} on service {d}")

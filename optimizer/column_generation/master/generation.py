@@ -1,6 +1,6 @@
 """Column generation: duals from the restricted master, patterns from pricing, until neither helps the other.
 
-Duals are smoothed towards those of the best bound so far (P. Wentges, "Weighted Dantzig-Wolfe decomposition for linear
+Duals are smoothed toward those of the best bound so far (P. Wentges, "Weighted Dantzig-Wolfe decomposition for linear
 mixed-integer programming", 1997), since those of the master oscillate.
 """
 

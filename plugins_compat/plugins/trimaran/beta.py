@@ -110,7 +110,7 @@ def _exponential(logarithm: float) -> float:
 
 
 def _continued(a: float, x: float, odd: float, odd_step: float, even: float, even_step: float) -> float:
-    """Evaluate ``1 / (1 + d₁ / (1 + d₂ / …))`` forwards, by its convergents.
+    """Evaluate ``1 / (1 + d₁ / (1 + d₂ / …))`` forward, by its convergents.
 
     ``d`` with an odd index is ``−(a + n)(odd ± n) x / ((a + 2n)(a + 2n + 1))``, the next one
     ``(n + 1)(even ∓ n) x / ((a + 2n + 1)(a + 2n + 2))``, for ``n`` from 0.

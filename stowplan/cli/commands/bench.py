@@ -1,4 +1,4 @@
-"""``stowplan bench``: a public benchmark, solved and judged."""
+"""``stowplan bench``: solves a public benchmark and checks the solutions."""
 
 from __future__ import annotations
 

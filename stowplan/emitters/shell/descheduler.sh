@@ -7,7 +7,7 @@ Carries out a wave of plan $PLAN with the descheduler. One wave after the other:
 
   label WAVE    compare the pods of the wave with the plan, and label them
   apply WAVE    create the wave's policy and Job, and wait for the Job; rbac.yaml has to be applied before
-  check WAVE    see that no labelled pod is left, and wait for the replacements
+  check WAVE    see that no labeled pod is left, and wait for the replacements
   run WAVE      all three
   unlabel WAVE  take labels and annotations off again, where pods were refused
 
@@ -68,7 +68,7 @@ mark() {
             return 0
         fi
         tries=$((tries + 1))
-        [ "$tries" -lt 5 ] || stop "$id: $space/$called cannot be labelled: $refusal"
+        [ "$tries" -lt 5 ] || stop "$id: $space/$called cannot be labeled: $refusal"
         sleep 1
     done
 }
@@ -88,7 +88,7 @@ label() {
     *" $id "*) mark "$ns" "$name" "$uid" annotate "$EVICT_ANNOTATION=plan $PLAN wave $WAVE" ;;
     esac
     note "begun $uid"
-    say "  $id: labelled $ns/$name"
+    say "  $id: labeled $ns/$name"
 }
 
 SELECTED="$PLAN_LABEL=$PLAN,$WAVE_LABEL"

@@ -58,7 +58,7 @@ def test_every_hard_constraint_is_told_by_name() -> None:
     broken = {
         (0, 0, 0): "service 0: 2 processes on machine 0",
         (2, 3, 0): "service 1: depends on service 0, which is not in neighbourhood 0",
-        (0, 1, 0): "service 0: stands in 1 locations, must be 2",
+        (0, 1, 0): "service 0: is in 1 locations; must be in 2",
         (0, 3, 3): "machine 3: 220 of resource 1 exceed its capacity 100",
         (0, 2, 2): "machine 2: 16 of resource 0 exceed its capacity 15",
     }

@@ -226,7 +226,7 @@ def test_alike_nodes_are_one_program() -> None:
     assert programs.times.tolist() == [6]
     assert len(programs.size) == 1
     last = len(problem.tiers) - 1
-    # One pod on each of six alike nodes is level, and cannot be levelled further.
+    # One pod on each of six alike nodes is level, and cannot be leveled further.
     value = Evaluator(problem).evaluate(problem.start.of((0, n, 1) for n in range(6))).values
     assert lagrangian_bound(Evaluator(problem), upper_bounds(problem), last, value[:last], WORK) == value[last]
 
