@@ -172,7 +172,7 @@ class ApplyLedger:
         return landed.get(found[move.id])
 
     def _interchangeable(self, name: str) -> list[str]:
-        """Return the ids of the moves of a wave whose replacements are interchangeable with a move's, itself included."""
+        """Return the ids of the moves of a wave whose replacements are interchangeable with a move's, it included."""
         for wave in self.plan.waves:
             for move in wave.moves:
                 if move.id == name:

@@ -329,7 +329,7 @@ def _evicted(solution: dict[str, Any]) -> None:
         (_bound_above, "is above the value"),
         (_false_proof, "claims to be optimal"),
         (_no_tiers, "the solution has tiers none"),
-        (_other_source, "the solution says it stands on n2"),
+        (_other_source, "the solution says it is on n2"),
         (_evicted, "Pod default/web-0: has a node today and none in the solution"),
     ],
 )

@@ -121,7 +121,7 @@ def test_what_is_wrong_about_a_pod_is_found(
 
 def test_a_move_to_where_the_pod_stands_is_no_move(plan: Plan) -> None:
     content = plan.moves[0].model_dump(by_alias=True)
-    with pytest.raises(ValidationError, match="is where the pod stands"):
+    with pytest.raises(ValidationError, match="is the pod's own node"):
         MoveDocument.model_validate({**content, "target": content["source"]})
 
 
