@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-PROBLEM, SEARCH, WAVES = "Problem", "Search", "Waves"
+PROBLEM, SEARCH, WAVES, CLUSTER = "Problem", "Search", "Waves", "Cluster"
 """Headings of options in the help of a command."""
 
 
@@ -23,7 +23,7 @@ class Option:
     help
         What the help of a command says.
     panel
-        Heading of the option in the help.
+        Heading of the option in the help; the general one if ``None``.
     flags
         What the user writes; by default ``--name-of-the-field``.
     negated
@@ -40,7 +40,7 @@ class Option:
     """
 
     help: str
-    panel: str
+    panel: str | None
     flags: tuple[str, ...] = ()
     negated: bool = False
     metavar: str | None = None

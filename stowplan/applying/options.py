@@ -5,11 +5,18 @@ from __future__ import annotations
 import ssl
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Annotated
 
+from pydantic import Field
+
+from stowplan.models.command_line import CLUSTER, Option
 from stowplan.models.errors import StowplanError
 from stowplan.models.moments import require_time
 from stowplan.models.plan import Plan
 from stowplan.models.stop import Stop
+
+RULES = "Stop rules"
+"""Heading of the options that say when a run stops."""
 
 
 @dataclass(frozen=True)
@@ -36,12 +43,36 @@ class ApplyOptions:
         Factor on the pauses between two attempts at one pod.
     """
 
-    timeout: float | None = None
-    pending: float = 120.0
-    elsewhere: int = 0
-    stop_after: int | None = None
-    poll: float = 2.0
-    serve: str | None = None
+    timeout: Annotated[
+        float | None,
+        Field(ge=0.1),
+        Option("Maximum seconds for each wave. Default: as the plan says.", RULES, show_default=False),
+    ] = None
+    pending: Annotated[
+        float,
+        Field(ge=0.0),
+        Option("Maximum seconds that a replacement may be unscheduled, or missing.", RULES, flags=("--pending-limit",)),
+    ] = 120.0
+    elsewhere: Annotated[
+        int,
+        Field(ge=0),
+        Option("Maximum number of replacements on another node than planned.", RULES, flags=("--allow-elsewhere",)),
+    ] = 0
+    stop_after: Annotated[
+        int | None,
+        Field(ge=1),
+        Option("Stop when this wave is over.", RULES, flags=("--stop-after-wave",), show_default=False),
+    ] = None
+    poll: Annotated[float, Field(ge=0.01), Option("Seconds between two checks of the cluster.", CLUSTER)] = 2.0
+    serve: Annotated[
+        str | None,
+        Option(
+            "URL of stowplan serve, to tell it which wave begins, such as http://127.0.0.1:8888/v1.",
+            None,
+            metavar="URL",
+            show_default=False,
+        ),
+    ] = None
     tls: ssl.SSLContext | None = None
     pause_scale: float = 1.0
 

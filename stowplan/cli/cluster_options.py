@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from stowplan.models.command_line import CLUSTER
+
 if TYPE_CHECKING:
     from stowplan.cluster.kubectl import Kubectl
 
-CLUSTER = "Cluster"
 
 Context = Annotated[
     str | None,

@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from stowplan.models.plan import TokenDocument
+from stowplan.serving.options import LEASE_SECONDS, PATIENCE_SECONDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +107,9 @@ class TokenLedger:
         self,
         tokens: Sequence[TokenDocument],
         expires: float,
-        lease: float = 360.0,
+        lease: float = LEASE_SECONDS,
         firm: Collection[int] = (),
-        patience: float = 300.0,
+        patience: float = PATIENCE_SECONDS,
     ) -> None:
         self.tokens = tuple(tokens)
         self.expires = expires

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from stowplan.models.errors import InputError
 from stowplan.models.plan import Plan
-from stowplan.models.quantity import parse_quantity
 from stowplan.models.words import plural
 from stowplan.serving.journal import LeaseJournal
-from stowplan.serving.server import Server, Serving, serve
+from stowplan.serving.options import Serving
+from stowplan.serving.server import Server, serve
 
 
 def run_server(
@@ -97,14 +97,3 @@ def context(certificate: str | None, key: str | None, client_ca: str | None) -> 
 
 def _no_password() -> str:
     raise ValueError("the key is encrypted, which is not supported")
-
-
-def byte_count(word: str, option: str) -> int:
-    """Read a positive quantity of bytes, such as ``64Mi``."""
-    try:
-        amount = parse_quantity(word) // parse_quantity("1")
-    except ValueError:
-        amount = 0
-    if amount < 1:
-        raise InputError(f"{option} {word}: must be a quantity of bytes, such as 64Mi")
-    return amount

@@ -9,7 +9,6 @@ import ssl
 import sys
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 
 from aiohttp import ClientPayloadError, web
 from aiohttp.http_exceptions import HttpProcessingError
@@ -21,7 +20,7 @@ from stowplan.serving.connection import Connection
 from stowplan.serving.journal import LeaseJournal
 from stowplan.serving.ledger import LedgerRecord, TokenLedger
 from stowplan.serving.metrics import Metrics
-from stowplan.serving.mode import Mode
+from stowplan.serving.options import Mode, Serving
 from stowplan.serving.protocol import BadRequest, Question, all_pass, only, read_question, scores
 
 JSON = "application/json"
@@ -34,27 +33,6 @@ GRACE_SECONDS = 5.0
 SWEEP_SECONDS = 5.0
 DIGITS = 9
 """Of the number of a wave."""
-
-
-@dataclass(frozen=True)
-class Serving:
-    """How a plan is served.
-
-    Parameters
-    ----------
-    mode
-        ``prioritize`` prefers a pod's node to all others, and lets it have no other only where the pod that it
-        replaces has to be gone first; ``filter`` never lets it have another.
-    lease, patience
-        See `TokenLedger`.
-    max_body
-        Bytes of the largest question. Nodes that are sent as objects take some 10 kB each.
-    """
-
-    mode: Mode = Mode.PRIORITIZE
-    lease: float = 360.0
-    patience: float = 300.0
-    max_body: int = 64 * 2**20
 
 
 class Unwritten(Exception):

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from contextlib import redirect_stdout
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,11 @@ def out(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> s
 
 
 # -- output forms ---------------------------------------------------------------------------------------------
+
+
+def test_the_package_runs_as_a_module() -> None:
+    done = subprocess.run([sys.executable, "-m", "stowplan", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == version("stowplan")
 
 
 def test_compare_answers_first_then_shows_the_table(dump: str, capsys: pytest.CaptureFixture[str]) -> None:

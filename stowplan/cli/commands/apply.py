@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from stowplan.applying.options import ApplyOptions
 from stowplan.cli import options as opt
-from stowplan.cli.cluster_options import CLUSTER, Connection
+from stowplan.cli.cluster_options import Connection
 from stowplan.cli.exit_codes import INTERRUPTED
 from stowplan.cli.groups import grouped, only
 from stowplan.cli.options import Format
@@ -17,11 +18,8 @@ from stowplan.models.settings import Settings
 
 if TYPE_CHECKING:
     from stowplan.applying.apply import Applied
-    from stowplan.applying.options import ApplyOptions
     from stowplan.applying.preview import Preview
     from stowplan.models.plan import Plan
-
-RULES = "Stop rules"
 
 Yes = Annotated[bool, typer.Option("--yes", help="Carry out the plan; without this option, nothing is changed.")]
 JournalFile = Annotated[
@@ -36,15 +34,6 @@ JournalFile = Annotated[
 ServerDryRun = Annotated[
     bool,
     typer.Option("--server-dry-run", help="Without --yes: also send the evictions of the next wave as dry runs."),
-]
-ServeURL = Annotated[
-    str | None,
-    typer.Option(
-        "--serve",
-        metavar="URL",
-        help="URL of stowplan serve, to tell it which wave begins, such as http://127.0.0.1:8888/v1.",
-        show_default=False,
-    ),
 ]
 ServeCA = Annotated[
     str | None,
@@ -64,66 +53,18 @@ ServeCertificate = Annotated[
 ServeKey = Annotated[
     str | None, typer.Option("--serve-key", metavar="FILE", help="Its key, in PEM.", show_default=False)
 ]
-Poll = Annotated[
-    float,
-    typer.Option("--poll", min=0.01, help="Seconds between two checks of the cluster.", rich_help_panel=CLUSTER),
-]
-WaveTimeout = Annotated[
-    float | None,
-    typer.Option(
-        "--timeout",
-        min=0.1,
-        help="Maximum seconds for each wave. Default: as the plan says.",
-        show_default=False,
-        rich_help_panel=RULES,
-    ),
-]
-PendingLimit = Annotated[
-    float,
-    typer.Option(
-        "--pending-limit",
-        min=0.0,
-        help="Maximum seconds that a replacement may be unscheduled, or missing.",
-        rich_help_panel=RULES,
-    ),
-]
-AllowElsewhere = Annotated[
-    int,
-    typer.Option(
-        "--allow-elsewhere",
-        min=0,
-        help="Maximum number of replacements on another node than planned.",
-        rich_help_panel=RULES,
-    ),
-]
-StopAfter = Annotated[
-    int | None,
-    typer.Option(
-        "--stop-after-wave",
-        min=1,
-        help="Stop when this wave is over.",
-        show_default=False,
-        rich_help_panel=RULES,
-    ),
-]
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
-    """How carefully the plan is carried out, and who is told."""
+class Trust:
+    """How the connection to ``stowplan serve`` is secured."""
 
-    serve: ServeURL = None
     serve_ca: ServeCA = None
     serve_cert: ServeCertificate = None
     serve_key: ServeKey = None
-    poll: Poll = 2.0
-    timeout: WaveTimeout = None
-    pending_limit: PendingLimit = 120.0
-    allow_elsewhere: AllowElsewhere = 0
-    stop_after_wave: StopAfter = None
 
-    def options(self) -> ApplyOptions:
-        """Return the options of a run.
+    def secured(self, options: ApplyOptions) -> ApplyOptions:
+        """Return options with the connection checked and secured.
 
         Raises
         ------
@@ -131,22 +72,14 @@ class Run:
             If the extender cannot be reached this way.
         """
         from stowplan.applying.extender_client import trust
-        from stowplan.applying.options import ApplyOptions
         from stowplan.models.errors import InputError
         from stowplan.serving.url import read_url
 
-        security = (self.serve_ca, self.serve_cert, self.serve_key)
-        if self.serve is None and security != (None, None, None):
+        files = (self.serve_ca, self.serve_cert, self.serve_key)
+        if options.serve is None and files != (None, None, None):
             raise InputError("is missing; --serve-ca, --serve-cert, and --serve-key need it", field="--serve")
-        return ApplyOptions(
-            timeout=self.timeout,
-            pending=self.pending_limit,
-            elsewhere=self.allow_elsewhere,
-            stop_after=self.stop_after_wave,
-            poll=self.poll,
-            serve=None if self.serve is None else read_url(self.serve, "--serve"),
-            tls=trust(*security),
-        )
+        url = None if options.serve is None else read_url(options.serve, "--serve")
+        return replace(options, serve=url, tls=trust(*files))
 
 
 @grouped
@@ -157,7 +90,8 @@ def apply(
     journal: JournalFile = None,
     server_dry_run: ServerDryRun = False,
     connection: Connection,
-    run: Run,
+    options: ApplyOptions,
+    trust: Trust,
     settings: Annotated[Settings, only("config")],
     output: opt.Output = Format.TABLE,
     quiet: opt.Quiet = False,
@@ -178,7 +112,7 @@ def apply(
 
     if yes and server_dry_run:
         raise InputError("excludes --yes", field="--server-dry-run")
-    options = run.options()
+    options = trust.secured(options)
     plan = read_plan(path)
     _require_wave(plan, path, options.stop_after)
     kubectl = connection.kubectl()

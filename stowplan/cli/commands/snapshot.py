@@ -8,8 +8,9 @@ from typing import Annotated
 import typer
 
 from stowplan.cli import options as opt
-from stowplan.cli.cluster_options import CLUSTER, Connection
+from stowplan.cli.cluster_options import Connection
 from stowplan.cli.groups import grouped
+from stowplan.models.command_line import CLUSTER
 
 SnapshotFile = Annotated[
     str,

@@ -609,7 +609,7 @@ def test_options_that_cannot_be_used(tmp_path: Path, capsys: pytest.CaptureFixtu
             (["--tls-cert", "x"], "--tls-cert: needs both --tls-cert and --tls-key"),
             (["--tls-cert", "x", "--tls-key", "y"], "x: no such file"),
             (["--tls-cert", str(path), "--tls-key", str(path)], "plan.json: cannot be used: "),
-            (["--max-body", "many"], "--max-body many: must be a quantity"),
+            (["--max-body", "many"], "--max-body: is 'many'; must be a quantity"),
             (["--state", str(tmp_path / "no" / "leases")], "leases: cannot be opened: No such file or directory"),
         ):
             assert run([*start, *options]) == 1, options

@@ -1,0 +1,5 @@
+"""``python -m stowplan``: the command line."""
+
+from stowplan.cli import main
+
+main()
