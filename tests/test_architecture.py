@@ -44,7 +44,7 @@ FLOORS = {
         "preconditions cordons disruption budgets movability move tokens dry_run sequencing document "
         "consistency drift reasons replay unassisted"
     ),
-    "stowplan": "settings cluster answers planning api applying bench emitters serving documents report cli",
+    "stowplan": "settings cluster answers planning api applying bench emitters serving documents report cli __main__",
 }
 """Rooms of each package, from the ground up: a room imports from those before it alone."""
 
