@@ -34,7 +34,8 @@ class TierSettings(_Settings):
         Cost of each node in use. DaemonSet and static pods do not keep a node in use.
     scores
         Weight of the scheduler's plugin scores (weighted as in the profile): each point that a pod misses costs
-        this much.
+        this much. By name of plugin, instead: what each point of that plugin costs, whatever its weight in the profile;
+        plugins that are not named do not count.
     spread
         Weight by topology key: how unevenly the pods of each workload are spread over the domains of that key.
         One unit is two pods of one workload in one domain.
@@ -44,14 +45,19 @@ class TierSettings(_Settings):
     variance: dict[str, Weight] = {}
     moves: Weight = 0
     nodes: Weight = 0
-    scores: Weight = 0
+    scores: Weight | dict[str, Weight] = 0.0
     spread: dict[str, Weight] = {}
 
     @model_validator(mode="after")
     def _says_something(self) -> TierSettings:
-        if not any((*self.variance.values(), self.moves, self.nodes, self.scores, *self.spread.values())):
+        if not any((*self.variance.values(), self.moves, self.nodes, self.point, *self.spread.values())):
             raise ValueError("has no positive weight; set variance, moves, nodes, scores, or spread")
         return self
+
+    @property
+    def point(self) -> float:
+        """The most that a point of the scheduler's scores costs; 0 if scores do not count."""
+        return max(self.scores.values(), default=0) if isinstance(self.scores, dict) else self.scores
 
 
 class Objective(_Settings):

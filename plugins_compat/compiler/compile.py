@@ -15,7 +15,7 @@ from stowplan.models.objective import Objective
 from stowplan.models.problem import MoveBudget, Origin, Placement, Problem, Rule, Tier, Weighted, project, refine
 from stowplan.models.snapshot import Snapshot
 from stowplan.models.words import plural
-from stowplan.plugins_compat.compiler.goals import DrainAndAdmit, Weigh, make_tiers
+from stowplan.plugins_compat.compiler.goals import DrainAndAdmit, Weigh, make_tiers, scoring_plugins
 from stowplan.plugins_compat.compiler.participants import Freeze, Participants, classify
 from stowplan.plugins_compat.framework.framework import Framework
 from stowplan.plugins_compat.framework.plugin import implements
@@ -214,12 +214,13 @@ def _unmodelled(framework: Framework, objective: Objective) -> list[str]:
         for plugin in framework.filters
         if not implements(type(plugin), "rules")
     ]
-    if any(settings.scores for settings in objective.tiers):
-        silent += [
-            f"{plugin.name} scores, but offers no terms: it is not in the objective"
-            for plugin, _ in framework.scores
-            if not implements(type(plugin), "terms")
-        ]
+    silent += [
+        f"{plugin.name} scores, but offers no terms: it is not in the objective"
+        for plugin in dict.fromkeys(
+            plugin for settings in objective.tiers for plugin, _, _ in scoring_plugins(settings, framework)
+        )
+        if not implements(type(plugin), "terms")
+    ]
     silent += [f"entry point {name}: {why}; it takes no part" for name, why in broken_packages().items()]
     if framework.extenders.all:
         silent.append("extenders are asked when kube-scheduler is played through; they are not in the model")

@@ -29,6 +29,7 @@ from stowplan.models.problem import (
 from stowplan.models.problem.rules import PENALTY_WEIGHT
 from stowplan.plugins_compat.curves import convex, stack
 from stowplan.plugins_compat.framework.framework import Framework
+from stowplan.plugins_compat.framework.plugin import Plugin
 from stowplan.plugins_compat.framework.signatures import Signature
 from stowplan.plugins_compat.framework.view import ScoreView, View
 
@@ -192,9 +193,9 @@ def _tier(view: ScoreView, settings: TierSettings, framework: Framework, weights
                 1, Open(Origin("nodes in use"), cost, view.held(s for s in view.state.signatures.all if _keeps_open(s)))
             )
         )
-    if settings.scores:
-        scoring = replace(view, point=whole(settings.scores))
-        for plugin, weight in framework.scores:
+    if settings.point:
+        for plugin, weight, point in scoring_plugins(settings, framework):
+            scoring = replace(view, point=whole(point))
             terms += [Weighted(w.weight * weight, w.term) for w in plugin.terms(scoring)]
     for key, weight in settings.spread.items():
         if weight:
@@ -202,21 +203,40 @@ def _tier(view: ScoreView, settings: TierSettings, framework: Framework, weights
     return Tier(settings.name, tuple(terms), scale, _unit(settings))
 
 
+def scoring_plugins(settings: TierSettings, framework: Framework) -> list[tuple[Plugin, int, float]]:
+    """Return the plugins whose scores count in a tier, each with its weight and with what a point costs.
+
+    Raises
+    ------
+    InputError
+        If a plugin is named that does not score in the profile.
+    """
+    if not isinstance(settings.scores, dict):
+        return [(plugin, weight, settings.scores) for plugin, weight in framework.scores if settings.scores]
+    by_name = {plugin.name: plugin for plugin, _ in framework.scores}
+    for name in settings.scores:
+        if name not in by_name:
+            known = ", ".join(sorted(by_name)) or "none"
+            raise InputError(
+                f"{name!r} does not score in this profile; must be one of {known}", None, "objective", "scores"
+            )
+    return [(by_name[name], 1, point) for name, point in settings.scores.items() if point]
+
+
 def _notes(view: View, settings: TierSettings, framework: Framework, weights: Floats) -> Iterator[str]:
     """Yield what of a tier's settings is not in the model, and what weighs otherwise than they say."""
     owners = int(view.counts[weights != 1].sum())
     if settings.moves and np.any(weights != 1):
         yield f"moves of {owners} pods cost more or less than others, as annotations of theirs say"
-    if settings.scores:
-        for plugin, _ in framework.scores:
-            yield from plugin.omissions(view)
+    for plugin, _, _ in scoring_plugins(settings, framework):
+        yield from plugin.omissions(view)
     for key, weight in settings.spread.items():
         if weight and view.state.topology(key).size < 2:
             yield f"spread over {key}: fewer than two domains, nothing to spread over"
 
 
 def _scale(settings: TierSettings, weighed: bool) -> int:
-    if settings.scores or any(settings.variance.values()):
+    if settings.point or any(settings.variance.values()):
         return FINE
     moves = settings.moves / HUNDREDTHS if weighed else settings.moves
     weights = (moves, settings.nodes, *settings.spread.values())
@@ -228,7 +248,7 @@ def _unit(settings: TierSettings) -> str:
     parts = {
         "pp²": max(settings.variance.values(), default=0),
         "node": settings.nodes,
-        "point": settings.scores,
+        "point": settings.point,
         "pair": max(settings.spread.values(), default=0),
         "move": settings.moves,
     }

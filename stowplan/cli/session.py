@@ -44,10 +44,15 @@ def load_snapshot(paths: Sequence[str], skip_unknown_nodes: bool = False, *, par
     InputError
         If it cannot be read, or is not whole and has to be.
     """
-    from stowplan.instances.completeness import require_whole
     from stowplan.instances.load import load
 
-    snapshot = load(paths, skip_unknown_nodes=skip_unknown_nodes)
+    return checked(load(paths, skip_unknown_nodes=skip_unknown_nodes), partial=partial)
+
+
+def checked(snapshot: Snapshot, *, partial: bool) -> Snapshot:
+    """Return a snapshot that is whole, or is allowed not to be; say what it lacks."""
+    from stowplan.instances.completeness import require_whole
+
     if not partial:
         require_whole(snapshot, "--partial")
     for gap in snapshot.gaps:

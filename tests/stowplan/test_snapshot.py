@@ -82,3 +82,39 @@ class TestSnapshot:
     def test_a_place_that_cannot_be_written(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert run(["snapshot", "-o", "nowhere/dump.json"]) == 1
         assert capsys.readouterr().err == "stowplan: nowhere/dump.json: cannot be written: No such file or directory\n"
+
+    @pytest.mark.parametrize("command", ["compare", "solve", "frontier", "plan"])
+    def test_commands_ask_the_cluster_themselves(self, command: str, capsys: pytest.CaptureFixture[str]) -> None:
+        """What --live reads is what a dump holds, and is known to be whole; nothing but reading is asked for."""
+        assert run(["snapshot", "-o", "dump.json", "-q"]) == 0
+        quick = ("-q", "-t", "1", "--deterministic", "-o", "json")
+        capsys.readouterr()
+        self.server.cluster.settle()
+        assert run([command, "--live", "--context", "other", *quick]) == 0
+        live = capsys.readouterr()
+        assert run([command, "dump.json", *quick]) == 0
+        dumped = capsys.readouterr()
+        assert live.err == dumped.err == ""
+        found, expected = json.loads(live.out), json.loads(dumped.out)
+        for document in (found, expected):
+            inner = document.get("solution", document)
+            del inner["snapshot"]["fingerprint"]
+        assert found["kind"] == expected["kind"]
+        assert found.get("solution", found)["snapshot"] == expected.get("solution", expected)["snapshot"]
+        assert {request.wish for request in self.server.requests} <= {"discover", "list", "get"}
+
+    def test_as_a_plugin_of_kubectl_no_file_is_needed(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert run(["compare"]) == 1
+        assert "SNAPSHOT: missing; must be files, - for standard input, or --live" in capsys.readouterr().err
+        assert run(["compare", "dump.json", "--live"]) == 1
+        assert "--live: excludes SNAPSHOT" in capsys.readouterr().err
+        monkeypatch.setattr("sys.argv", ["/usr/local/bin/kubectl-stowplan", "compare", "-q", "-t", "1"])
+        assert run(None) == 0
+        assert "3 nodes, 6 pods" in capsys.readouterr().out
+
+    def test_a_cluster_that_cannot_be_reached_is_one_line(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self.server.forbids.add("pods")
+        assert run(["compare", "--live"]) == 1
+        assert capsys.readouterr().err.startswith("stowplan: pods is forbidden: ")

@@ -9,6 +9,7 @@ import typer
 from stowplan.cli import options as opt
 from stowplan.cli.exit_codes import CHANGES
 from stowplan.cli.groups import but, grouped
+from stowplan.cli.live import OptionalPaths, Source, load_source
 from stowplan.cli.options import Format
 from stowplan.models.options import Options
 from stowplan.models.settings import Settings
@@ -19,9 +20,10 @@ if TYPE_CHECKING:
 
 @grouped
 def compare(
-    paths: opt.Paths,
+    paths: OptionalPaths = None,
     *,
     settings: Settings,
+    source: Source,
     skip_unknown_nodes: opt.SkipUnknownNodes = False,
     options: Annotated[Options, but(time_limit=15.0)],
     output: opt.Output = Format.TABLE,
@@ -29,9 +31,7 @@ def compare(
     detailed_exitcode: opt.DetailedExit = False,
 ) -> None:
     """Show today, kube-scheduler, and the best placement side by side."""
-    from stowplan.cli.session import load_snapshot
-
-    changes = compared(load_snapshot(paths, skip_unknown_nodes), settings, options, output, quiet)
+    changes = compared(load_source(paths, source, skip_unknown_nodes), settings, options, output, quiet)
     if detailed_exitcode and changes:
         raise typer.Exit(CHANGES)
 

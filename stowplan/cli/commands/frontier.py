@@ -9,6 +9,7 @@ import typer
 
 from stowplan.cli import options as opt
 from stowplan.cli.groups import but, grouped
+from stowplan.cli.live import OptionalPaths, Source, load_source
 from stowplan.cli.options import OUTPUT, Format
 from stowplan.models.command_line import PROBLEM
 from stowplan.models.options import Options
@@ -33,10 +34,11 @@ Drawing = Annotated[
 
 @grouped
 def frontier(
-    paths: opt.Paths,
+    paths: OptionalPaths = None,
     *,
     limits: Limits = None,
     settings: Annotated[Settings, but("max_moves", suits=concerns_search)],
+    source: Source,
     skip_unknown_nodes: opt.SkipUnknownNodes = False,
     options: Annotated[Options, but(time_limit=60.0)],
     drawing: Drawing = None,
@@ -46,12 +48,12 @@ def frontier(
     """Find the best placement for 0, 1, 2, 5, 10, … moves, and for any number of moves."""
     from stowplan.answers.frontier import Point, climb
     from stowplan.cli.progress import ready
-    from stowplan.cli.session import emit, load_snapshot, stoppable, warn_of_idle_freezes
+    from stowplan.cli.session import emit, stoppable, warn_of_idle_freezes
     from stowplan.documents.frontier import frontier_document
     from stowplan.report.frontier import draw, frontier_rows, point_line, show_frontier
     from stowplan.settings.problem import make_problem
 
-    snapshot = load_snapshot(paths, skip_unknown_nodes)
+    snapshot = load_source(paths, source, skip_unknown_nodes)
     warn_of_idle_freezes(settings.freeze, snapshot)
     compiled = make_problem(snapshot, settings)
 

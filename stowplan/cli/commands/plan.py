@@ -9,6 +9,7 @@ import typer
 from stowplan.cli import options as opt
 from stowplan.cli.exit_codes import CHANGES
 from stowplan.cli.groups import but, given, grouped
+from stowplan.cli.live import OptionalPaths, Source, load_source
 from stowplan.cli.options import Format, SteeringMode
 from stowplan.models.command_line import PROBLEM
 from stowplan.models.options import Options
@@ -44,11 +45,12 @@ NoCordons = Annotated[
 
 @grouped
 def plan(
-    context: typer.Context,
-    paths: opt.Paths,
+    invocation: typer.Context,
+    paths: OptionalPaths = None,
     *,
     solution: SolutionFile = None,
     settings: Annotated[Settings, but(suits=concerns_search)],
+    source: Source,
     skip_unknown_nodes: opt.SkipUnknownNodes = False,
     partial: opt.Partial = False,
     terms: Terms,
@@ -60,17 +62,17 @@ def plan(
     detailed_exitcode: opt.DetailedExit = False,
 ) -> None:
     """Find the best reachable placement, and plan its moves in waves; -o json is for executors."""
-    from stowplan.cli.session import emit, found, load_snapshot, warn_of_idle_freezes
+    from stowplan.cli.session import emit, found, warn_of_idle_freezes
     from stowplan.models.errors import InputError
     from stowplan.planning.plan import make_plan, with_note
     from stowplan.report.plan import show_plan
     from stowplan.report.rows import plan_rows
 
     if solution is not None:
-        _refuse_settings_of_solution(context)
+        _refuse_settings_of_solution(invocation)
     if no_cordons and steer is not SteeringMode.NONE:
         raise InputError("needs --steer none", field="--no-cordons")
-    snapshot = load_snapshot(paths, skip_unknown_nodes, partial=partial)
+    snapshot = load_source(paths, source, skip_unknown_nodes, partial=partial)
     warn_of_idle_freezes(settings.freeze, snapshot)
     if solution is not None:
         planned = _sequenced(snapshot, solution, settings, terms)

@@ -9,6 +9,7 @@ import typer
 from stowplan.cli import options as opt
 from stowplan.cli.exit_codes import CHANGES
 from stowplan.cli.groups import but, grouped
+from stowplan.cli.live import OptionalPaths, Source, load_source
 from stowplan.cli.options import Format
 from stowplan.models.options import Options
 from stowplan.models.settings import Settings, concerns_search
@@ -16,9 +17,10 @@ from stowplan.models.settings import Settings, concerns_search
 
 @grouped
 def solve(
-    paths: opt.Paths,
+    paths: OptionalPaths = None,
     *,
     settings: Annotated[Settings, but(suits=concerns_search)],
+    source: Source,
     skip_unknown_nodes: opt.SkipUnknownNodes = False,
     options: Options,
     output: opt.Output = Format.TABLE,
@@ -28,13 +30,13 @@ def solve(
     """Find the best placement, with a proof or a gap; verify reads its -o json."""
     from stowplan.answers.solve import solve_snapshot
     from stowplan.cli.progress import ready, reported
-    from stowplan.cli.session import emit, load_snapshot, stoppable, warn_of_idle_freezes
+    from stowplan.cli.session import emit, stoppable, warn_of_idle_freezes
     from stowplan.documents.solution import solution_document
     from stowplan.report.rows import solution_rows
     from stowplan.report.text import show_solution
     from stowplan.settings.problem import make_problem
 
-    snapshot = load_snapshot(paths, skip_unknown_nodes)
+    snapshot = load_source(paths, source, skip_unknown_nodes)
     warn_of_idle_freezes(settings.freeze, snapshot)
     compiled = make_problem(snapshot, settings)
     with stoppable() as stop:
