@@ -32,6 +32,8 @@ class TierSettings(_Settings):
         Cost of each pod that leaves its node.
     nodes
         Cost of each node in use. DaemonSet and static pods do not keep a node in use.
+    price
+        Weight of what nodes in use cost in an hour, by the prices that the settings give.
     scores
         Weight of the scheduler's plugin scores (weighted as in the profile): each point that a pod misses costs
         this much. By name of plugin, instead: what each point of that plugin costs, whatever its weight in the profile;
@@ -45,13 +47,14 @@ class TierSettings(_Settings):
     variance: dict[str, Weight] = {}
     moves: Weight = 0
     nodes: Weight = 0
+    price: Weight = 0
     scores: Weight | dict[str, Weight] = 0.0
     spread: dict[str, Weight] = {}
 
     @model_validator(mode="after")
     def _says_something(self) -> TierSettings:
-        if not any((*self.variance.values(), self.moves, self.nodes, self.point, *self.spread.values())):
-            raise ValueError("has no positive weight; set variance, moves, nodes, scores, or spread")
+        if not any((*self.variance.values(), self.moves, self.nodes, self.price, self.point, *self.spread.values())):
+            raise ValueError("has no positive weight; set variance, moves, nodes, price, scores, or spread")
         return self
 
     @property
@@ -108,3 +111,8 @@ PRESETS: dict[str, Objective] = {
         Objective(name="kube", tiers=(TierSettings(name="missed score", scores=1, moves=50),)),
     )
 }
+
+PRICED_PRESETS: dict[str, Objective] = {
+    "cost": Objective(name="cost", tiers=(TierSettings(name="price", price=1), TierSettings(name="moves", moves=1)))
+}
+"""Presets that need prices of nodes."""

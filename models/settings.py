@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Flag, auto
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_args
@@ -18,7 +18,7 @@ from pydantic.json_schema import SkipJsonSchema
 from stowplan.models.arguments import Arguments
 from stowplan.models.command_line import PROBLEM, Option
 from stowplan.models.document import Document
-from stowplan.models.objective import PRESETS, Objective, Preemption
+from stowplan.models.objective import PRESETS, PRICED_PRESETS, Objective, Preemption
 
 Executor = Literal["eviction-api", "descheduler", "koordinator"]
 """Tools that evict pods; the executor determines which pods can be moved."""
@@ -120,6 +120,9 @@ class Settings(Arguments):
         Path of a ``KubeSchedulerConfiguration``; by default the release's own.
     metrics
         Measured load, for load-aware plugins: a file, or the address of a load-watcher or Prometheus server.
+    prices
+        Path of a file that says what nodes cost in an hour, or the price of each node by name; an objective with
+        ``price`` needs it.
     freeze
         Namespaces and label selectors of pods that stay where they are.
     freeze_bare
@@ -151,7 +154,7 @@ class Settings(Arguments):
     objective: Annotated[
         Objective | str,
         ProblemOption(
-            f"{', '.join(PRESETS)}, or an objective file.",
+            f"{', '.join((*PRESETS, *PRICED_PRESETS))}, or an objective file.",
             flags=("--objective", "-O"),
             read=str,
             concerns=Concerns.SEARCH,
@@ -176,6 +179,16 @@ class Settings(Arguments):
         ProblemOption(
             "Measured load for load-aware plugins: a file, or the URL of a load-watcher or Prometheus server.",
             show_default=False,
+        ),
+    ] = None
+    prices: Annotated[
+        dict[str, Annotated[float, Field(ge=0)]] | str | None,
+        ProblemOption(
+            "What nodes cost in an hour, for -O cost and savings: a list, OpenCost prices, or Karpenter NodeOverlays.",
+            metavar="FILE",
+            show_default=False,
+            read=str,
+            concerns=Concerns.SEARCH,
         ),
     ] = None
     freeze: Annotated[
@@ -244,15 +257,22 @@ class Settings(Arguments):
         for name, value in super().__repr_args__():
             yield name, value.name if isinstance(value, Objective) else value
 
-    def resolved(self, objective: Objective, release: str, scheduler: str) -> SettingsDocument:
-        """Return the settings as documents hold them.
+    def resolved(
+        self, objective: Objective, release: str, scheduler: str, prices: Mapping[str, float] | None = None
+    ) -> SettingsDocument:
+        """Return the settings as documents carry them.
 
         Parameters
         ----------
-        objective, release, scheduler
-            What the names in the settings refer to.
+        objective, release, scheduler, prices
+            What the settings name.
         """
-        found = {"objective": objective, "release": release, "scheduler": scheduler}
+        found = {
+            "objective": objective,
+            "release": release,
+            "scheduler": scheduler,
+            "prices": dict(prices or {}) or None,
+        }
         return SettingsDocument.model_validate({name: getattr(self, name) for name in _written()} | found)
 
     def of_solution(self, made_with: SettingsDocument) -> Settings:
@@ -280,6 +300,8 @@ class SettingsDocument(Settings):
         Release of kube-scheduler.
     scheduler
         Name of the profile.
+    prices
+        What each node costs in an hour, by name, if that was given.
     executor
         Tool that evicts, if one was given.
     may_move
@@ -297,6 +319,7 @@ class SettingsDocument(Settings):
     objective: Objective
     release: str
     scheduler: str
+    prices: dict[str, Annotated[float, Field(ge=0)]] | None = None
 
     if not TYPE_CHECKING:
         # Readers of documents report the place of a wrong value themselves; see `Arguments.__init__`.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,6 +41,8 @@ class Compiled:
         The participation of every pod of the snapshot.
     notes
         What of the profile is not in the model.
+    prices
+        What each node costs in an hour, by name, if that is known.
     """
 
     snapshot: Snapshot
@@ -52,6 +54,7 @@ class Compiled:
     class_of: Ints
     participants: Participants
     notes: Sequence[str]
+    prices: Mapping[str, float] | None = None
 
     def __repr__(self) -> str:
         classes, nodes = self.problem.shape
@@ -110,6 +113,7 @@ def compile_problem(
     max_moves: int | None = None,
     weigh: Weigh | None = None,
     drain_and_admit: DrainAndAdmit | None = None,
+    prices: Mapping[str, float] | None = None,
 ) -> Compiled:
     """Compile a snapshot into a problem.
 
@@ -125,6 +129,8 @@ def compile_problem(
         Returns what a pod's move weighs, where the objective has a cost of moves; without it, each move weighs 1.
     drain_and_admit
         Nodes to drain and pods to admit before all that the objective asks for.
+    prices
+        What each node costs in an hour, by name, if that is known.
 
     Raises
     ------
@@ -155,7 +161,7 @@ def compile_problem(
         rules.append(MoveBudget(Origin("--max-moves"), max_moves))
     losing = np.ones_like(waiting) if objective.preemption == "by-priority" else waiting
     pending = [signature for signature, loses in zip(pod_signatures, losing, strict=True) if loses]
-    made = make_tiers(view, objective, framework, pending, rules, weigh, drain_and_admit)
+    made = make_tiers(view, objective, framework, pending, rules, weigh, drain_and_admit, prices)
 
     fine = refine(len(signatures), [*rules, *(weighted.term for tier in made.tiers for weighted in tier.terms)])
     _, representative = np.unique(fine, return_index=True)
@@ -171,7 +177,9 @@ def compile_problem(
         tiers=tuple(_project_tier(tier, fine, representative) for tier in made.tiers),
     )
     notes = tuple(dict.fromkeys([*made.notes, *_unmodelled(framework, objective)]))
-    return Compiled(snapshot, profile, objective, state.signatures, problem, pods, class_of, participants, notes)
+    return Compiled(
+        snapshot, profile, objective, state.signatures, problem, pods, class_of, participants, notes, prices
+    )
 
 
 def _apart(weigh: Weigh | None, wanted: DrainAndAdmit) -> Callable[[Pod], Hashable] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -99,6 +99,7 @@ def make_tiers(
     rules: Sequence[Rule],
     weigh: Weigh | None = None,
     drain_and_admit: DrainAndAdmit = DrainAndAdmit(),
+    prices: Mapping[str, float] | None = None,
 ) -> Tiers:
     """Return the tiers: drain and admit with their cost, repair, pending pods by priority, then the objective's own.
 
@@ -113,6 +114,8 @@ def make_tiers(
         Those of all plugins. They tell what pods take besides resources, and which nodes scores are normalized over.
     weigh
         Tells what moves cost beside each other; without it, all cost the same.
+    prices
+        What each node costs in an hour, by name; an objective with ``price`` needs them.
     """
     weights = np.array([weigh(signature.pod) if weigh else 1.0 for signature in view.signatures])
     first = _drain_and_admit_tiers(view, drain_and_admit, weights) if drain_and_admit else ()
@@ -120,7 +123,7 @@ def make_tiers(
     waiting = _pending_tiers(view, pending, rules)
     base = [*waiting, *repair] if objective.preemption == "by-priority" else [*repair, *waiting]
     scoring = view.scoring(rules)
-    own = [_tier(scoring, settings, framework, weights) for settings in objective.tiers]
+    own = [_tier(scoring, settings, framework, weights, prices) for settings in objective.tiers]
     notes = [note for settings in objective.tiers for note in _notes(view, settings, framework, weights)]
     return Tiers((*first, *base, *own), tuple(notes))
 
@@ -171,7 +174,13 @@ def _sizes(view: View, rules: Sequence[Rule]) -> Ints:
     return sizes
 
 
-def _tier(view: ScoreView, settings: TierSettings, framework: Framework, weights: Floats) -> Tier:
+def _tier(
+    view: ScoreView,
+    settings: TierSettings,
+    framework: Framework,
+    weights: Floats,
+    prices: Mapping[str, float] | None = None,
+) -> Tier:
     weighed = bool(np.any(weights != 1))
     scale = _scale(settings, weighed)
 
@@ -193,6 +202,8 @@ def _tier(view: ScoreView, settings: TierSettings, framework: Framework, weights
                 1, Open(Origin("nodes in use"), cost, view.held(s for s in view.state.signatures.all if _keeps_open(s)))
             )
         )
+    if settings.price:
+        terms.append(Weighted(1, _price(view, settings.price * scale, prices)))
     if settings.point:
         for plugin, weight, point in scoring_plugins(settings, framework):
             scoring = replace(view, point=whole(point))
@@ -201,6 +212,21 @@ def _tier(view: ScoreView, settings: TierSettings, framework: Framework, weights
         if weight:
             terms += _even(view, key, whole(weight))
     return Tier(settings.name, tuple(terms), scale, _unit(settings))
+
+
+def _price(view: ScoreView, weight: float, prices: Mapping[str, float] | None) -> Open:
+    """Return what nodes in use cost in an hour, times a weight.
+
+    Raises
+    ------
+    InputError
+        If prices are not known.
+    """
+    if prices is None:
+        raise InputError("needs prices of nodes; give --prices FILE", None, "objective", "price")
+    cost = np.rint(np.array([prices[node.name] for node in view.state.nodes]) * weight).astype(np.int64)
+    held = view.held(s for s in view.state.signatures.all if _keeps_open(s))
+    return Open(Origin("price"), cost, held)
 
 
 def scoring_plugins(settings: TierSettings, framework: Framework) -> list[tuple[Plugin, int, float]]:
@@ -236,7 +262,7 @@ def _notes(view: View, settings: TierSettings, framework: Framework, weights: Fl
 
 
 def _scale(settings: TierSettings, weighed: bool) -> int:
-    if settings.point or any(settings.variance.values()):
+    if settings.point or settings.price or any(settings.variance.values()):
         return FINE
     moves = settings.moves / HUNDREDTHS if weighed else settings.moves
     weights = (moves, settings.nodes, *settings.spread.values())
@@ -248,6 +274,7 @@ def _unit(settings: TierSettings) -> str:
     parts = {
         "pp²": max(settings.variance.values(), default=0),
         "node": settings.nodes,
+        "price/h": settings.price,
         "point": settings.point,
         "pair": max(settings.spread.values(), default=0),
         "move": settings.moves,
@@ -255,7 +282,7 @@ def _unit(settings: TierSettings) -> str:
     used = {unit: weight for unit, weight in parts.items() if weight}
     if len(used) == 1:
         unit = next(iter(used))
-        return unit if unit == "pp²" else f"{unit}s"
+        return unit if unit in ("pp²", "price/h") else f"{unit}s"
     return " + ".join(unit if weight == 1 else f"{weight:g}/{unit}" for unit, weight in used.items())
 
 

@@ -74,6 +74,8 @@ def figures(tiers: Sequence[TierOutcome], columns: Sequence[Measures]) -> list[F
     for r, usage in enumerate(columns[0].usage):
         found += _usage(r, usage.resource)
     found.append(Figure(("nodesInUse",), "nodes in use", "nodes", lambda m: m.nodes_in_use))
+    if columns[0].price is not None:
+        found.append(Figure(("price",), "price of nodes in use", "per hour", lambda m: m.price))
     if any(measures.scores is not None for measures in columns):
         found += _scores(columns)
     return found

@@ -81,6 +81,8 @@ class Measures:
         Pods that the filters would not admit to the nodes that they are on.
     nodes_in_use
         Nodes that hold a pod other than of a DaemonSet or a static pod.
+    price
+        What these nodes cost in an hour; ``None`` if nobody says.
     nodes
         The usage of each node, in the snapshot's order.
     scores
@@ -95,6 +97,7 @@ class Measures:
     refused: Sequence[Rejection]
     usage: Sequence[Usage]
     nodes_in_use: int
+    price: float | None
     nodes: Sequence[NodeUsage]
     scores: FinalScores | None
 
@@ -119,7 +122,7 @@ def measured(assessment: Assessment, *, scores: bool = True) -> Measures:
     unfinished = sum(
         1 for participation in compiled.participants.participation if participation is not Participation.FINISHED
     )
-    amounts = _amounts(framework)
+    amounts, in_use = _amounts(framework), _nodes_in_use(compiled, assignment)
     return Measures(
         scheduled=len(assignment),
         unscheduled=unfinished - len(assignment),
@@ -128,7 +131,8 @@ def measured(assessment: Assessment, *, scores: bool = True) -> Measures:
         violations=evaluation.violations,
         refused=refused,
         usage=[_usage_of(name, requested, allocatable) for name, (requested, allocatable) in amounts.items()],
-        nodes_in_use=_nodes_in_use(compiled, assignment),
+        nodes_in_use=len(in_use),
+        price=None if compiled.prices is None else sum(compiled.prices[name] for name in sorted(in_use)),
         nodes=_nodes(compiled, assignment, amounts),
         scores=final_scores(framework, compiled.pods, assignment) if scores else None,
     )
@@ -181,11 +185,9 @@ def _usage_of(resource: str, requested: Ints, allocatable: Ints) -> Usage:
     return Usage(resource, used, total, mean, weighted, float(share.std()), float(share.max()))
 
 
-def _nodes_in_use(compiled: Compiled, assignment: Assignment) -> int:
-    return len(
-        {
-            assignment[pod.key]
-            for pod in compiled.snapshot.pods
-            if pod.key in assignment and not pod.finished and not pod.per_node
-        }
-    )
+def _nodes_in_use(compiled: Compiled, assignment: Assignment) -> set[str]:
+    return {
+        assignment[pod.key]
+        for pod in compiled.snapshot.pods
+        if pod.key in assignment and not pod.finished and not pod.per_node
+    }

@@ -15,8 +15,26 @@ from stowplan.report.tables import ARROW, show_names
 SHOWN_MOVES = 10
 """Moves that a comparison shows; ``-o wide`` shows all."""
 
+HOURS_OF_A_MONTH = 730
+"""A twelfth of a year, as clouds bill it."""
+
 SHOWN_NODES = 10
 """Nodes that a comparison shows, those that change most; ``-o wide`` shows all."""
+
+
+def savings_line(comparison: Comparison) -> str:
+    """Say what nodes in use cost today and in the best placement; empty where nobody says what nodes cost."""
+    then, now = comparison.columns[0].measures.price, comparison.columns[-1].measures.price
+    if then is None or now is None:
+        return ""
+    if then == now:
+        return f"Nodes in use cost {then:,.2f} per hour, as today."
+    words = "saves" if now < then else "costs"
+    more = "" if now < then else " more"
+    change = abs(then - now)
+    month = change * HOURS_OF_A_MONTH
+    told = f"{words} {change:,.2f}{more} per hour, {month:,.0f} per month of {HOURS_OF_A_MONTH} hours"
+    return f"Nodes in use cost {then:,.2f} {ARROW} {now:,.2f} per hour: {told}, once empty nodes are removed."
 
 
 def show_ranked_moves(console: Console, comparison: Comparison, *, wide: bool = False) -> None:

@@ -23,7 +23,7 @@ from stowplan.plugins_compat.admission import Rejection
 from stowplan.plugins_compat.compiler.participants import Participants
 from stowplan.plugins_compat.simulate import Simulation
 from stowplan.report.limits import SHOWN
-from stowplan.report.moves_and_nodes import show_nodes, show_ranked_moves
+from stowplan.report.moves_and_nodes import savings_line, show_nodes, show_ranked_moves
 from stowplan.report.tables import ARROW, label_column, plain_table, say, show_names
 from stowplan.report.words import (
     figure,
@@ -50,6 +50,8 @@ def show_comparison(console: Console, comparison: Comparison, *, wide: bool = Fa
     console.print()
     say(console, headline(solution), style="bold")
     if line := worth_words(comparison.worth, solution.evaluation.moves):
+        say(console, line)
+    if line := savings_line(comparison):
         say(console, line)
     console.print()
     show_figures(console, comparison, wide=wide)

@@ -8,7 +8,7 @@ import yaml
 from pydantic import ValidationError
 
 from stowplan.models.errors import InputError
-from stowplan.models.objective import PRESETS, Objective
+from stowplan.models.objective import PRESETS, PRICED_PRESETS, Objective
 from stowplan.models.settings import Settings
 from stowplan.models.validation import refusal
 
@@ -37,10 +37,11 @@ def read_objective(name: str) -> Objective:
     InputError
         If it is neither, with the field of the file that cannot be used.
     """
-    if name in PRESETS:
-        return PRESETS[name]
+    presets = PRESETS | PRICED_PRESETS
+    if name in presets:
+        return presets[name]
     if not Path(name).is_file():
-        raise InputError(f"{name!r} is neither a preset ({', '.join(PRESETS)}) nor a file", field="--objective")
+        raise InputError(f"{name!r} is neither a preset ({', '.join(presets)}) nor a file", field="--objective")
     try:
         content = yaml.safe_load(Path(name).read_text(encoding="utf-8"))
         if not isinstance(content, dict):

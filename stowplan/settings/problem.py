@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from stowplan.models.errors import InputError
@@ -22,6 +22,7 @@ from stowplan.settings.devices import asks_for_devices, with_device_note
 from stowplan.settings.freeze import Stays, who_stays
 from stowplan.settings.metrics import with_metrics
 from stowplan.settings.objective import chosen_objective
+from stowplan.settings.prices import node_prices
 
 
 def make_problem(snapshot: Snapshot, settings: Settings | None = None, frozen: Stays | None = None) -> Compiled:
@@ -84,13 +85,31 @@ def _compiled(snapshot: Snapshot, settings: Settings, objective: Objective, prof
         max_moves=settings.max_moves,
         weigh=move_weight if settings.move_costs and has_costs(snapshot) else None,
         drain_and_admit=DrainAndAdmit(frozenset(settings.drain), frozenset(settings.admit)),
+        prices=_prices(settings, snapshot),
     )
 
 
 def settings_document(compiled: Compiled, settings: Settings) -> SettingsDocument:
     """Return the settings of a problem as documents carry them."""
     profile = compiled.profile
-    return settings.resolved(compiled.objective, profile.release.name, profile.scheduler_name)
+    return settings.resolved(compiled.objective, profile.release.name, profile.scheduler_name, compiled.prices)
+
+
+def _prices(settings: Settings, snapshot: Snapshot) -> Mapping[str, float] | None:
+    """Return what each node costs in an hour, or ``None`` if nobody says.
+
+    Raises
+    ------
+    InputError
+        If some node has no price.
+    """
+    if settings.prices is None:
+        return None
+    if isinstance(settings.prices, str):
+        return node_prices(settings.prices, snapshot.nodes)
+    if missing := [node.name for node in snapshot.nodes if node.name not in settings.prices]:
+        raise InputError(f"has no price for node {missing[0]}", field="prices")
+    return settings.prices
 
 
 def _either(first: Stays, second: Stays | None) -> Stays:
