@@ -156,7 +156,10 @@ def can_run(command: Command) -> bool:
     made = {"dump.json", "newer-dump.json", "dump.json.gz", "plan.json", "solution.json", "pending.yaml"}
     made |= {"scheduler.yaml", "my-scheduler.yaml", "dumps/", "load.yaml"}
     golden = {str(file.relative_to(ROOT)) for file in (ROOT / "tests" / "golden").rglob("*.gz")}
-    return name in RUN and not command.piped and set(inputs_of(tuple(rest))) <= made | golden | {rest_url(rest)}
+    live = "--live" in rest or command.words[0] == "kubectl"
+    return (
+        name in RUN and not (command.piped or live) and set(inputs_of(tuple(rest))) <= made | golden | {rest_url(rest)}
+    )
 
 
 def rest_url(arguments: list[str]) -> str:

@@ -243,7 +243,8 @@ def test_the_form_of_settings_in_documents() -> None:
     ).resolved(PRESETS["repair"], "1.36", "default-scheduler")
     assert document.model_dump_json(by_alias=True) == (
         '{"objective":{"name":"repair","preemption":"never","tiers":[{"name":"moves","variance":{},"moves":1.0,'
-        '"nodes":0.0,"scores":0.0,"spread":{}}]},"release":"1.36","scheduler":"default-scheduler","config":null,'
+        '"nodes":0.0,"price":0.0,"scores":0.0,"spread":{}}]},"release":"1.36","scheduler":"default-scheduler",'
+        '"config":null,"prices":null,'
         '"freeze":["tools","app=a"],"freezeBare":false,"maxMoves":3,"executor":"descheduler","mayMove":["critical"],'
         '"moveCosts":true,"drain":[],"admit":[]}'
     )
