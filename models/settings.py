@@ -260,12 +260,12 @@ class Settings(Arguments):
     def resolved(
         self, objective: Objective, release: str, scheduler: str, prices: Mapping[str, float] | None = None
     ) -> SettingsDocument:
-        """Return the settings as documents carry them.
+        """Return the settings as documents hold them.
 
         Parameters
         ----------
         objective, release, scheduler, prices
-            What the settings name.
+            What the names in the settings refer to.
         """
         found = {
             "objective": objective,
