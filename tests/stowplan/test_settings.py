@@ -253,7 +253,7 @@ def test_the_form_of_settings_in_documents() -> None:
 @pytest.mark.parametrize("unwritten", ["preemption", "metrics", "sampleNodes", "sample_nodes"])
 def test_documents_do_not_carry_what_came_to_something_else(unwritten: str) -> None:
     document = Settings().resolved(PRESETS["pack"], "1.36", "mine").model_dump(by_alias=True)
-    with pytest.raises(ValueError, match="documents do not carry"):
+    with pytest.raises(ValueError, match="documents do not have"):
         SettingsDocument.model_validate(document | {unwritten: None})
 
 
