@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from stowplan.cli.cluster_options import CLUSTER, Connection
+from stowplan.cli.cluster_options import Connection
+from stowplan.models.command_line import CLUSTER
 
 if TYPE_CHECKING:
     from stowplan.models.snapshot import Snapshot
