@@ -14,6 +14,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
+from stowplan.instances.completeness import ASKED, statement_of
 from stowplan.instances.documents import Document
 from stowplan.instances.manifests import read_snapshot
 from stowplan.instances.synthetic import HOSTNAME, Manifest, generate
@@ -36,6 +37,7 @@ def demo_manifest() -> Manifest:
     _crowd(pods)
     _share_a_node(pods)
     cluster["items"] += _newcomers()
+    cluster["metadata"] = {"annotations": {ASKED: statement_of(cluster["items"])}}
     return cluster
 
 

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from stowplan.instances.completeness import ASKED, statement_of
 from stowplan.instances.documents import Document
 from stowplan.instances.manifests import read_snapshot
 from stowplan.models.snapshot import Snapshot
@@ -126,7 +127,8 @@ def generate(nodes: int, pods: int, seed: int = 0, *, fill: float = 0.65) -> Man
     for app in _apps(rng, pods, mean_cpu):
         items += _workload(rng, app)
         items += _pods(rng, app, rooms, history)
-    return {"apiVersion": "v1", "kind": "List", "items": items}
+    metadata = {"annotations": {ASKED: statement_of(items)}}
+    return {"apiVersion": "v1", "kind": "List", "metadata": metadata, "items": items}
 
 
 def synthetic_snapshot(nodes: int, pods: int, seed: int = 0, *, fill: float = 0.65) -> Snapshot:
@@ -167,7 +169,8 @@ def _node(room: _Room) -> Manifest:
         allocatable[GPU] = str(room.pool.gpu)
     taints = [{"key": room.pool.taint, "value": "present", "effect": "NoSchedule"}] if room.pool.taint else []
     meta = {"name": room.name, "uid": f"node-{room.name}", "labels": labels, "creationTimestamp": TIME}
-    status = {"allocatable": allocatable, "capacity": allocatable}
+    ready = {"type": "Ready", "status": "True"}
+    status = {"allocatable": allocatable, "capacity": allocatable, "conditions": [ready]}
     return _object("v1", "Node", meta, spec={"taints": taints} if taints else {}, status=status)
 
 

@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 Preemption = Literal["never", "by-priority"]
 """Whether a pod may lose its node to others."""
+
+RepairKind = Literal[
+    "overcommit",
+    "host-ports",
+    "anti-affinity",
+    "affinity",
+    "spread",
+    "node-affinity",
+    "no-execute",
+    "taints",
+    "cordons",
+]
+"""Kinds of violations that stand today, of rules that kube-scheduler asks once; ``taints`` are NoSchedule."""
+
+REPAIRED: tuple[RepairKind, ...] = get_args(RepairKind)[:-2]
+"""What is repaired by default: all but NoSchedule taints and cordons, which keep newcomers out and evict nobody."""
 
 Weight = Annotated[float, Field(ge=0, le=1_000_000, strict=True)]
 
@@ -71,10 +87,15 @@ class Objective(_Settings):
     preemption
         ``never``: a pod that has a node is not unscheduled. ``by-priority``: it may lose its node if that schedules
         more pods of its own priority, or a pod of a higher one.
+    repair
+        Kinds of standing violations that are worth moves, before all tiers. The others stay as they are today, unless
+        a pod moves anyway. Violations of volumes, devices, and filters of one's own are always repaired, and pods
+        always leave dead nodes.
     """
 
     name: str = "custom"
     preemption: Preemption = "never"
+    repair: tuple[RepairKind, ...] = REPAIRED
     tiers: Annotated[tuple[TierSettings, ...], Field(min_length=1)]
 
     @model_validator(mode="after")

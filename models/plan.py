@@ -8,6 +8,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
 
 from stowplan.models.document import API_VERSION, Document
+from stowplan.models.errors import InputError
 from stowplan.models.html import html_table
 from stowplan.models.limits import LimitsDocument, Positive
 from stowplan.models.settings import Executor, SettingsDocument
@@ -164,6 +165,27 @@ class ImmovableDocument(Document):
     reason: Text
 
 
+class ProtectionDocument(Document):
+    """A reason for which pods stay: how many, and by how much lower a tier could be without it.
+
+    Parameters
+    ----------
+    reason
+        What ``--may-move`` takes.
+    tier, unit, gain
+        The first tier that would be better; empty and 0 if no search found a better placement.
+    proven
+        Whether no placement brings more.
+    """
+
+    reason: Text
+    pods: Number
+    tier: str = ""
+    unit: str = ""
+    gain: float = 0.0
+    proven: bool = False
+
+
 class PlanTier(Document):
     """A tier of the objective: today, when the plan is done, and the proven bound."""
 
@@ -194,6 +216,10 @@ class Plan(Document):
         RFC 3339, UTC. Nothing may be begun after ``expires_at``.
     least_waves
         Lower bound on the number of waves of any plan for the same placement.
+    gaps
+        What the dump lacks although the cluster has it, and what therefore is not known.
+    partial
+        Whether the dump lacks pods, or what is free on nodes: who carries the plan out has to know better.
     given_up
         Moves of the best placement that are impossible in any order, one line each; the plan omits them.
     cordon
@@ -204,6 +230,8 @@ class Plan(Document):
 
     api_version: Literal["stowplan/v1"] = API_VERSION
     kind: Literal["Plan"] = "Plan"
+    gaps: tuple[str, ...] = ()
+    partial: bool = False
     id: PlanId
     created_at: Text
     expires_at: Text
@@ -217,6 +245,7 @@ class Plan(Document):
     least_waves: Number
     tokens: tuple[TokenDocument, ...]
     immovable: tuple[ImmovableDocument, ...]
+    protections: tuple[ProtectionDocument, ...] = ()
     given_up: tuple[str, ...] = ()
     cordon: tuple[str, ...] = ()
     steered: bool = True
@@ -239,3 +268,20 @@ class Plan(Document):
     def moves(self) -> tuple[MoveDocument, ...]:
         """All moves, in order."""
         return tuple(move for wave in self.waves for move in wave.moves)
+
+    def require_whole(self, partial: bool) -> None:
+        """Refuse to carry out a plan of a dump that lacks pods, or what is free on nodes.
+
+        Parameters
+        ----------
+        partial
+            Whether the user wants it nevertheless.
+
+        Raises
+        ------
+        InputError
+            With the first thing that the dump lacks.
+        """
+        if self.partial and not partial:
+            lacks = self.gaps[0] if self.gaps else "it lacks pods"
+            raise InputError(f"was made from an incomplete dump: {lacks}; --partial goes on nevertheless", obj=self.id)

@@ -132,8 +132,8 @@ class Settings(Arguments):
     preemption
         Overrides ``preemption`` of the objective: whether a pod may lose its node.
     executor
-        Tool that evicts; pods that it cannot evict stay on their node. Without one, all pods may move except DaemonSet
-        and static pods, pods with local data, pods of Jobs, and pods of unknown controllers.
+        Tool that evicts; pods that it cannot evict stay on their node. With ``None``, all pods may move except
+        DaemonSet and static pods, pods with local data, pods of Jobs, and pods of unknown controllers.
     may_move
         Eviction restrictions to ignore, such as ``local-storage``, and ``owner:KIND`` for pods of unknown controllers.
     move_costs
@@ -212,17 +212,14 @@ class Settings(Arguments):
         Executor | None,
         ProblemOption(
             "Tool that evicts; pods that it cannot evict stay on their node.",
-            show_default=False,
-            concerns=Concerns.SEARCH,
             of_solution=False,
         ),
-    ] = None
+    ] = "eviction-api"
     may_move: Annotated[
         tuple[str, ...],
         ProblemOption(
             "Ignore this restriction, such as local-storage, jobs or owner:KIND; repeatable.",
             metavar="REASON",
-            concerns=Concerns.SEARCH,
             of_solution=False,
         ),
     ] = ()

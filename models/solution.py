@@ -33,8 +33,15 @@ class PodsDocument(Document):
 
 
 class SnapshotDocument(Document):
-    """Which snapshot an answer is about."""
+    """Which snapshot an answer is about.
 
+    Parameters
+    ----------
+    gaps
+        What it lacks although the cluster has it, and what therefore is not known.
+    """
+
+    gaps: tuple[str, ...] = ()
     nodes: int
     pods: PodsDocument
     fingerprint: str
@@ -42,7 +49,10 @@ class SnapshotDocument(Document):
 
 
 class PlacementDocument(Document):
-    """Node of one pod in the solution; ``source`` is its node today, ``why_not`` the reason if it is unscheduled."""
+    """Node of one pod in the solution; ``source`` is its node today, ``why_not`` the reason if it is unscheduled.
+
+    ``loses`` is what is gone for good if the pod moves: data on its node, the work of a Job's pod.
+    """
 
     namespace: str
     name: str
@@ -50,6 +60,7 @@ class PlacementDocument(Document):
     source: str | None = None
     node: str | None = None
     why_not: str | None = None
+    loses: tuple[str, ...] = ()
 
 
 class ViolationDocument(Document):

@@ -95,6 +95,8 @@ def plan_document(inputs: PlanInputs) -> Plan:
     settings = inputs.settings
     pods = {pod.key: pod for pod in snapshot.pods}
     return Plan(
+        gaps=snapshot.gaps,
+        partial=bool(snapshot.fatal_gaps),
         id=_identity(snapshot, settings, inputs.executor, inputs.limits, waves),
         created_at=stamp(inputs.created_at),
         expires_at=stamp(inputs.created_at + inputs.expires_in),

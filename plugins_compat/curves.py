@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
@@ -16,11 +15,41 @@ SLOPE_LIMIT = 1 << 40
 def convex(function: Callable[[float], float], points: Iterable[int], anchor: int) -> Curves:
     """Return the curve through a convex function at the given whole numbers.
 
-    Slopes are rounded to whole numbers, which keeps the curve convex and its values whole; it is exact at
-    ``anchor``, which should be near the function's minimum, so that rounding errors grow with the distance from it.
+    Slopes are rounded to whole numbers, which keeps the values whole; the curve is exact at ``anchor``, which should be
+    near the function's minimum, and at each other point it is off by no more than half the distance to the last one,
+    as long as the slopes before rounding differ by 2 from piece to piece.
     """
     start, slope, value = _pieces(function, sorted(set(points) | {0, anchor}), anchor)
     return Curves(start[None, :], slope[None, :], value[None, :])
+
+
+def exact(function: Callable[[float], float], points: Iterable[int]) -> Curves:
+    """Return a convex curve that has the values of a convex function, rounded to whole numbers, at the given points.
+
+    A chord whose slope is not whole is made of two pieces, of the whole slopes below and above it. Where points lie so
+    close together that this would not be convex, the one between is left out: there the curve is above the function by
+    less than half the distance of its neighbors. Slopes that differ by 1 from chord to chord prevent that.
+    """
+    xs = sorted(set(points))
+    if len(xs) == 1:
+        xs.append(xs[0] + 1)
+    values = {x: round(function(x)) for x in xs}
+    chords: list[tuple[int, int, int, int]] = []  # begin, end, whole slope, and the length that rises by one more
+    for end in xs[1:]:
+        begin = chords[-1][1] if chords else xs[0]
+        while True:
+            slope, rest = divmod(values[end] - values[begin], end - begin)
+            if not chords or slope >= chords[-1][2] + (chords[-1][3] > 0):
+                break
+            begin = chords.pop()[0]
+        chords.append((begin, end, slope, rest))
+    pieces: list[tuple[int, int, int]] = []
+    for begin, end, slope, rest in chords:
+        pieces.append((begin, slope, values[begin]))
+        if rest:
+            pieces.append((end - rest, slope + 1, values[begin] + slope * (end - rest - begin)))
+    start, slopes, value = np.array(pieces, dtype=np.int64).T
+    return Curves(start[None, :].copy(), slopes[None, :].copy(), value[None, :].copy())
 
 
 def stack(curves: Sequence[Curves]) -> Curves:
@@ -43,21 +72,26 @@ def stack(curves: Sequence[Curves]) -> Curves:
 
 
 def _pieces(function: Callable[[float], float], xs: list[int], anchor: int) -> tuple[Ints, Ints, Ints]:
-    rises = [
-        max(-SLOPE_LIMIT, min(SLOPE_LIMIT, round((function(b) - function(a)) / (b - a))))
-        for a, b in itertools.pairwise(xs)
-    ] or [0]
-    values = [0] * len(xs)
     middle = xs.index(anchor)
+    values = [0] * len(xs)
     values[middle] = round(function(anchor))
-    for i in range(middle + 1, len(xs)):
-        values[i] = values[i - 1] + rises[i - 1] * (xs[i] - xs[i - 1])
+    rises = [0] * max(1, len(xs) - 1)
+    # Each slope makes up for what was lost by rounding the last one, as far as the curve stays convex.
+    for i in range(middle, len(xs) - 1):
+        rise = _whole((function(xs[i + 1]) - values[i]) / (xs[i + 1] - xs[i]))
+        rises[i] = max(rise, rises[i - 1]) if i > middle else rise
+        values[i + 1] = values[i] + rises[i] * (xs[i + 1] - xs[i])
     for i in range(middle - 1, -1, -1):
+        rise = _whole((values[i + 1] - function(xs[i])) / (xs[i + 1] - xs[i]))
+        rises[i] = min(rise, rises[i + 1]) if i + 1 < len(xs) - 1 else rise
         values[i] = values[i + 1] - rises[i] * (xs[i + 1] - xs[i])
-    slopes = rises if len(xs) > 1 else [0]
-    kept = len(slopes)  # the last piece goes on with its slope forever
+    kept = len(rises)  # the last piece goes on with its slope forever
     return (
         np.array(xs[:kept], dtype=np.int64),
-        np.array(slopes, dtype=np.int64),
+        np.array(rises, dtype=np.int64),
         np.array(values[:kept], dtype=np.int64),
     )
+
+
+def _whole(slope: float) -> int:
+    return max(-SLOPE_LIMIT, min(SLOPE_LIMIT, round(slope)))

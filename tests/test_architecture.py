@@ -25,8 +25,8 @@ MAY_IMPORT = {
 FLOORS = {
     "models": (
         "arrays html words command_line errors interning quantity bin_packing document manifest moments metrics stop "
-        "validation limits objective assignment problem kubernetes result arguments options snapshot settings trace "
-        "plan solution"
+        "validation limits objective assignment problem kubernetes result arguments options snapshot node_health "
+        "settings trace plan solution"
     ),
     "instances": (
         "documents items defaulting metrics openb load_aware_traces traces manifests completeness load suites "

@@ -12,11 +12,11 @@ from tests.support.malformed import listed
 
 def test_markdown_is_a_table_with_one_row_a_pod(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     dump = tmp_path / "dump.json"
-    dump.write_text(json.dumps(listed(node("n1"), node("n2"), pod("a", "n1"), pod("b"))))
+    dump.write_text(json.dumps(listed(node("n1"), node("n2"), pod("a", "n1", owner="ReplicaSet/a"), pod("b"))))
     assert run(["solve", str(dump), "-q", "-t", "5", "--deterministic", "-o", "markdown"]) == 0
     header, rule, *rows = capsys.readouterr().out.splitlines()
-    assert header == "| namespace | name | uid | source | node |"
-    assert rule == "| --- | --- | --- | --- | --- |"
+    assert header == "| namespace | name | uid | source | node | loses |"
+    assert rule == "| --- | --- | --- | --- | --- | --- |"
     assert [row.split(" | ")[:2] for row in rows] == [["| default", "a"], ["| default", "b"]]
 
 

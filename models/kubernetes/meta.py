@@ -61,6 +61,7 @@ class ObjectMeta:
     name: str
     namespace: Name = ""
     uid: str = ""
+    generate_name: Name = ""
     labels: StringMap = EMPTY
     annotations: Annotations = EMPTY
     owner_references: Many[OwnerReference] = ()

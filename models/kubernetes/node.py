@@ -36,6 +36,7 @@ class NodeCondition:
 
     type: Name
     status: Name = ""
+    last_heartbeat_time: Name | None = None
 
 
 @kube

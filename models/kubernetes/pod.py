@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
@@ -247,7 +248,11 @@ class NamedReference:
 
 @kube
 class PodSpec:
-    """The part of a pod's ``spec`` that placement and plans read."""
+    """The part of a pod's ``spec`` that placement and plans read.
+
+    ``missing_volumes`` is no field of the API: containers mount volumes that the pod does not have, which no API server
+    accepts, so the volumes were left out.
+    """
 
     containers: Many[Container] = ()
     init_containers: Many[Container] = ()
@@ -268,13 +273,20 @@ class PodSpec:
     scheduling_gates: Many[NamedReference] = ()
     resource_claims: Many[NamedReference] = ()
     termination_grace_period_seconds: int | None = None
+    missing_volumes: Annotated[bool, Field(exclude=True)] = False
 
     @model_validator(mode="before")
     @classmethod
     def _read_mounts(cls, data: Any) -> Any:
-        """Mark the host paths that every mount reads only."""
-        if not isinstance(data, dict) or not isinstance(volumes := data.get("volumes"), list):
+        """Mark the host paths that every mount reads only, and pods without the volumes that they mount."""
+        if not isinstance(data, dict):
             return data
+        volumes = data.get("volumes")
+        if not isinstance(volumes, list):
+            return {**data, "missingVolumes": True} if any(_mounts(data)) else data
+        names = {volume.get("name") for volume in volumes if isinstance(volume, dict)}
+        if any(mount.get("name") not in names for mount in _mounts(data)):
+            data = {**data, "missingVolumes": True}
         if not any(isinstance(volume, dict) and isinstance(volume.get("hostPath"), dict) for volume in volumes):
             return data
         read_only = _mounted_read_only(data)
@@ -290,14 +302,21 @@ class PodSpec:
 def _mounted_read_only(spec: dict[str, Any]) -> set[str]:
     """Return the names of the volumes that are mounted, and nowhere for writing."""
     written: dict[str, bool] = {}
+    for mount in _mounts(spec):
+        if isinstance(name := mount.get("name"), str):
+            written[name] = written.get(name, False) or mount.get("readOnly") is not True
+    return {name for name, writes in written.items() if not writes}
+
+
+def _mounts(spec: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the volume mounts of all containers."""
     for key in ("containers", "initContainers", "ephemeralContainers"):
         containers = spec.get(key)
         for container in containers if isinstance(containers, list) else ():
             mounts = container.get("volumeMounts") if isinstance(container, dict) else None
             for mount in mounts if isinstance(mounts, list) else ():
-                if isinstance(mount, dict) and isinstance(name := mount.get("name"), str):
-                    written[name] = written.get(name, False) or mount.get("readOnly") is not True
-    return {name for name, writes in written.items() if not writes}
+                if isinstance(mount, dict):
+                    yield mount
 
 
 @kube
@@ -323,6 +342,8 @@ class PodStatus:
     """The part of a pod's ``status`` that placement reads."""
 
     phase: Name = ""
+    qos_class: Name = ""
+    host_ip: Annotated[Name, Field(alias="hostIP")] = ""
     start_time: Name | None = None
     nominated_node_name: Name | None = None
     conditions: Many[PodCondition] = ()

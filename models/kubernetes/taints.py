@@ -21,12 +21,16 @@ class Taint:
 
 @kube
 class Toleration:
-    """What a pod accepts. An empty key with ``Exists`` accepts everything; an empty effect accepts all effects."""
+    """What a pod accepts. An empty key with ``Exists`` accepts everything; an empty effect accepts all effects.
+
+    ``toleration_seconds`` is how long a pod stays under a NoExecute taint; without it, for good. No filter reads it.
+    """
 
     key: Name = ""
     operator: Literal["Equal", "Exists", "Gt", "Lt", ""] = "Equal"
     value: Name = ""
     effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute", ""] = ""
+    toleration_seconds: int | None = None
 
     def tolerates(self, taint: Taint) -> bool:
         """Whether this toleration covers ``taint``.

@@ -94,7 +94,10 @@ class Curves:
 
     def at(self, curve: Ints, x: Ints) -> Ints:
         """Evaluate ``curve[i]`` at ``x[i]``, for arrays of one length."""
-        piece = np.maximum(0, (x[:, None] >= self.start[curve]).sum(axis=1) - 1)
+        piece = np.empty(len(x), dtype=np.int64)
+        for k in np.unique(curve).tolist():
+            here = curve == k
+            piece[here] = np.maximum(0, np.searchsorted(self.start[k], x[here], side="right") - 1)
         values: Ints = self.value[curve, piece] + self.slope[curve, piece] * (x - self.start[curve, piece])
         return values
 

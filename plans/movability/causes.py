@@ -11,6 +11,8 @@ class Cause(StrEnum):
 
     TIED = "tied"
     """Static, of a DaemonSet, or terminating already."""
+    DEAD_NODE = "dead-node"
+    """The node does not answer, so no eviction comes to an end there, and the pod tolerates that for good."""
     BARE = "bare"
     """No controller makes the pod again: an eviction deletes it for good."""
     TWO_BUDGETS = "two-budgets"
@@ -45,6 +47,7 @@ class Cause(StrEnum):
 
 WAIVABLE = frozenset(Cause) - {
     Cause.TIED,
+    Cause.DEAD_NODE,
     Cause.BARE,
     Cause.TWO_BUDGETS,
     Cause.BUDGET,
@@ -53,8 +56,13 @@ WAIVABLE = frozenset(Cause) - {
 }
 """Causes that can be waived by name: an owner's word, a loss, or a default of an executor."""
 
-BY_ANY_EXECUTOR = frozenset({Cause.TIED, Cause.OWNER, Cause.JOBS, Cause.JOB_FAILS, Cause.LOCAL_STORAGE})
+BY_ANY_EXECUTOR = frozenset(
+    {Cause.TIED, Cause.DEAD_NODE, Cause.OWNER, Cause.JOBS, Cause.JOB_FAILS, Cause.LOCAL_STORAGE}
+)
 """Causes that keep a pod whatever evicts it, also where no executor is named."""
+
+OF_ENDANGERED = frozenset({Cause.TIED, Cause.BARE})
+"""Causes that keep a pod on a dead node from a new home; nothing else does, since it is evicted anyway."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from datetime import datetime
 from functools import cached_property
 
 from stowplan.models.kubernetes import Pod
-from stowplan.models.moments import parse_time
+from stowplan.models.node_health import dead_nodes, endangered
 from stowplan.models.settings import Executor
 from stowplan.models.snapshot import Snapshot, tied
 from stowplan.plans.budgets import Budgets
@@ -22,9 +22,10 @@ from stowplan.plans.movability.annotations import (
     undisturbed,
 )
 from stowplan.plans.movability.budgets import PermanentBlockers
-from stowplan.plans.movability.causes import BY_ANY_EXECUTOR, Blocker, Cause
-from stowplan.plans.movability.jobs import JobRuns, running_time
-from stowplan.plans.movability.local_data import local_data, protected_data
+from stowplan.plans.movability.causes import BY_ANY_EXECUTOR, OF_ENDANGERED, Blocker, Cause
+from stowplan.plans.movability.jobs import JobRuns
+from stowplan.plans.movability.local_data import protected_data
+from stowplan.plans.movability.losses import Losses, latest, losses
 from stowplan.plans.movability.workloads import Workloads, may_migrate, replicates
 
 CRITICAL = 2_000_000_000
@@ -75,11 +76,12 @@ class Movability:
         self._now = now
         self._workloads = Workloads(snapshot)
         self._jobs = JobRuns(snapshot)
+        self._dead = dead_nodes(snapshot)
 
     @cached_property
     def now(self) -> datetime | None:
         """The moment at which protections are asked whether they have run out."""
-        return self._now or _latest(self.snapshot)
+        return self._now or latest(self.snapshot)
 
     def __call__(self, pod: Pod) -> str | None:
         """Return the reason why a pod stays, in the words that pods of the same cause share, or ``None``."""
@@ -92,14 +94,16 @@ class Movability:
 
     def losses(self, pod: Pod) -> tuple[str, ...]:
         """Return what is lost for good when a pod goes: data on its node, and the work of a Job's pod."""
-        lost = [f"data in {data}" for data in local_data(self.snapshot, pod)]
-        controller = pod.metadata.controller
-        if controller is not None and controller.kind == "Job":
-            lost.append(f"{running_time(pod, self.now)} of Job {controller.name}")
-        return tuple(lost)
+        return self._losses(pod)
+
+    @cached_property
+    def _losses(self) -> Losses:
+        return losses(self.snapshot, self.now)
 
     def _blockers(self, pod: Pod) -> Iterator[Blocker]:
         found = self._all_blockers(pod)
+        if self._dead and endangered(pod, self._dead):
+            return (blocker for blocker in found if blocker.cause in OF_ENDANGERED)
         if self.executor is None:
             return (blocker for blocker in found if blocker.cause in BY_ANY_EXECUTOR)
         return found
@@ -110,6 +114,8 @@ class Movability:
             yield Blocker(Cause.TIED, reason)
         if any(owner.kind == "DaemonSet" for owner in pod.metadata.owner_references):
             yield Blocker(Cause.TIED, "DaemonSet")
+        if pod.node_name in self._dead:
+            yield Blocker(Cause.DEAD_NODE, "on a dead node that it tolerates")
         controller = pod.metadata.controller
         if controller is None:
             yield Blocker(Cause.BARE, "no controller")
@@ -185,14 +191,3 @@ def _protected_by_default(pod: Pod) -> Iterator[Blocker]:
         yield Blocker(Cause.LOCAL_STORAGE, "local storage", first)
     if pod.priority >= CRITICAL:
         yield Blocker(Cause.CRITICAL, "critical priority")
-
-
-def _latest(snapshot: Snapshot) -> datetime | None:
-    """Return the latest moment that a snapshot names: it was taken no earlier."""
-    stamps = {
-        stamp
-        for pod in snapshot.pods
-        for stamp in (pod.metadata.creation_timestamp, pod.status.start_time if pod.status else None)
-        if stamp
-    }
-    return max((read for stamp in stamps if (read := parse_time(stamp))), default=None)

@@ -11,12 +11,14 @@ import numpy as np
 from stowplan.models.arrays import Ints
 from stowplan.models.assignment import Assignment
 from stowplan.models.kubernetes import Pod
+from stowplan.models.node_health import health_notes
 from stowplan.models.objective import Objective
 from stowplan.models.problem import MoveBudget, Origin, Placement, Problem, Rule, Tier, Weighted, project, refine
 from stowplan.models.snapshot import Snapshot
 from stowplan.models.words import plural
 from stowplan.plugins_compat.compiler.goals import DrainAndAdmit, Weigh, make_tiers, scoring_plugins
 from stowplan.plugins_compat.compiler.participants import Freeze, Participants, classify
+from stowplan.plugins_compat.compiler.repair import Standing, dead_node_rule, standing_apart, tolerate
 from stowplan.plugins_compat.framework.framework import Framework
 from stowplan.plugins_compat.framework.plugin import implements
 from stowplan.plugins_compat.framework.profile import Profile
@@ -139,7 +141,7 @@ def compile_problem(
         scheduler's integers hold.
     """
     drain_and_admit = drain_and_admit or DrainAndAdmit()
-    known = Signatures(apart=_apart(weigh, drain_and_admit))
+    known = Signatures(apart=_apart(weigh, drain_and_admit, standing_apart(snapshot)))
     number = Counter(known.of(pod) for pod in snapshot.pods if not pod.finished)
     check_sums(snapshot.nodes, [(signature.pod, pods) for signature, pods in number.items()], profile.release)
     state = ClusterState(snapshot, profile.release, known)
@@ -156,7 +158,10 @@ def compile_problem(
     waiting = np.array([not pod.node_name for pod in pods], dtype=np.bool_)
     missing = np.bincount(signature_of[waiting], minlength=len(signatures)).astype(np.int64)
     view = View(state, signatures, counts, missing, loads_today(state, pods))
-    rules: list[Rule] = [rule for plugin in framework.filters for rule in plugin.rules(view)]
+    of_plugins = [rule for plugin in framework.filters for rule in plugin.rules(view)]
+    standing = _standing(snapshot, pods, signature_of, len(signatures))
+    tolerating = tolerate(of_plugins, view, standing, objective.repair, drain_and_admit.drain)
+    rules: list[Rule] = [*dead_node_rule(snapshot, len(signatures)), *tolerating.rules]
     if max_moves is not None:
         rules.append(MoveBudget(Origin("--max-moves"), max_moves))
     losing = np.ones_like(waiting) if objective.preemption == "by-priority" else waiting
@@ -176,17 +181,30 @@ def compile_problem(
         rules=tuple(project(rule, fine, representative) for rule in rules),
         tiers=tuple(_project_tier(tier, fine, representative) for tier in made.tiers),
     )
-    notes = tuple(dict.fromkeys([*made.notes, *_unmodelled(framework, objective)]))
+    told = [*health_notes(snapshot), *made.notes, *tolerating.notes, *_unmodelled(framework, objective)]
+    notes = tuple(dict.fromkeys(told))
     return Compiled(
         snapshot, profile, objective, state.signatures, problem, pods, class_of, participants, notes, prices
     )
 
 
-def _apart(weigh: Weigh | None, wanted: DrainAndAdmit) -> Callable[[Pod], Hashable] | None:
-    """Return what gives like pods signatures of their own: what their moves weigh, and whether to admit them."""
-    if not wanted.admit:
-        return weigh
-    return lambda pod: (weigh and weigh(pod), pod.key in wanted.admit)
+def _apart(
+    weigh: Weigh | None, wanted: DrainAndAdmit, standing: Callable[[Pod], Hashable]
+) -> Callable[[Pod], Hashable]:
+    """Return what gives like pods signatures of their own.
+
+    That is what their moves weigh, whether to admit them, and the node that they are on where it would refuse them.
+    """
+    return lambda pod: (weigh and weigh(pod), pod.key in wanted.admit, standing(pod))
+
+
+def _standing(snapshot: Snapshot, pods: Sequence[Pod], signature_of: Ints, signatures: int) -> Standing:
+    index = snapshot.node_index
+    counts = Counter(
+        (s, index[pod.node_name]) for pod, s in zip(pods, signature_of.tolist(), strict=True) if pod.node_name
+    )
+    found = np.array([(s, n, count) for (s, n), count in counts.items()], dtype=np.int64).reshape(-1, 3)
+    return Standing(found[:, 0], found[:, 1], found[:, 2], (signatures, len(snapshot.nodes)))
 
 
 def _project_tier(tier: Tier, fine: Ints, representative: Ints) -> Tier:

@@ -8,15 +8,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from stowplan.models.arrays import Floats, Ints
-from stowplan.models.errors import InputError
 from stowplan.models.kubernetes import Pod
 from stowplan.models.objective import FEASIBILITY, Objective, TierSettings
 from stowplan.models.problem import (
-    Curves,
     Devices,
     DomainCurve,
     Move,
-    NodeCurve,
     Open,
     Origin,
     Prefer,
@@ -27,7 +24,8 @@ from stowplan.models.problem import (
     Weighted,
 )
 from stowplan.models.problem.rules import PENALTY_WEIGHT
-from stowplan.plugins_compat.curves import convex, stack
+from stowplan.plugins_compat.compiler.variance import SCALE, variance
+from stowplan.plugins_compat.curves import convex
 from stowplan.plugins_compat.framework.framework import Framework
 from stowplan.plugins_compat.framework.plugin import Plugin
 from stowplan.plugins_compat.framework.signatures import Signature
@@ -35,28 +33,6 @@ from stowplan.plugins_compat.framework.view import ScoreView, View
 
 FINE = 10_000
 """Whole units per displayed unit, in tiers whose terms are not whole by nature."""
-
-TICKS = 10_000
-"""Units of load in a node of average size, for curves."""
-
-# Deviations from the mean utilization, in percentage points, at which a squared deviation has its corners.
-CORNERS = np.concatenate(
-    [
-        np.arange(0, 2, 0.1),
-        np.arange(2, 5, 0.25),
-        np.arange(5, 10, 0.5),
-        np.arange(10, 30, 2),
-        np.arange(30, 101, 10),
-    ]
-)
-
-
-WIDENING = 1.1
-"""Ratio of the distances of neighboring corners, for nodes overcommitted by more than their capacity."""
-
-MOST_LOAD = 1000.0
-"""Load of a node, as a fraction of what it offers, of which squares are still taken."""
-
 
 Weigh = Callable[[Pod], float]
 """Returns what a pod's move weighs, positive and in whole hundredths; where it differs, signatures do too."""
@@ -190,7 +166,7 @@ def _tier(
     terms: list[Weighted] = []
     for resource, weight in settings.variance.items():
         if weight:
-            terms.append(Weighted(1, _variance(view, resource, weight * scale)))
+            terms.append(Weighted(1, variance(view, resource, weight * scale)))
     if settings.moves:
         least = min(1, whole(settings.moves))
         cost = np.maximum(least, np.rint(weights * settings.moves * scale)).astype(np.int64)
@@ -262,7 +238,9 @@ def _notes(view: View, settings: TierSettings, framework: Framework, weights: Fl
 
 
 def _scale(settings: TierSettings, weighed: bool) -> int:
-    if settings.point or settings.price or any(settings.variance.values()):
+    if any(settings.variance.values()):
+        return SCALE
+    if settings.point or settings.price:
         return FINE
     moves = settings.moves / HUNDREDTHS if weighed else settings.moves
     weights = (moves, settings.nodes, *settings.spread.values())
@@ -308,59 +286,3 @@ def _even(view: View, key: str, weight: int) -> Iterator[Weighted]:
             origin = Origin("spread", f"{kind} {namespace}/{name} over {key}")
             curve = convex(lambda x: weight * x * (x - 1) / 2, range(size + 1), 0)
             yield Weighted(1, DomainCurve(origin, group, topology, held, curve))
-
-
-def _variance(view: ScoreView, resource: str, weight: float) -> NodeCurve:
-    """Return ``weight · Σ_n (a_n/ā)·(100·u_n/a_n − 100·μ)²`` for a resource, as curves of the node's usage.
-
-    With every pod placed this is the number of nodes times the capacity-weighted variance, in percentage points
-    squared: the mean ``μ`` is then a constant, which makes the term separable by node.
-    """
-    row = view.state.resources.get(resource)
-    if row is None:
-        raise InputError(f"no node offers {resource!r} and no pod requests it", obj="objective", field="variance")
-    capacity = view.state.allocatable[row]
-    held = view.state.requested[row]
-    demand = np.array([view.state.vector(signature)[row] for signature in view.signatures], dtype=np.int64)
-    here = capacity > 0
-    mean_capacity = float(capacity[here].mean()) if here.any() else 1.0
-    tick = mean_capacity / TICKS
-
-    def ticks(amount: Ints) -> Ints:
-        rounded: Ints = np.rint(amount / tick).astype(np.int64)
-        return rounded
-
-    # Pending pods count toward the mean as far as some node could hold them, and as far as there is capacity at all.
-    placed = float((demand * (view.counts - view.waiting)).sum() + held[here].sum())
-    joining = float((demand * view.waiting)[view.placeable].sum())
-    offered = float(capacity[here].sum())
-    mean = (placed + min(joining, max(0.0, offered - placed))) / max(1.0, offered)
-    fullness = view.today[row][here] / capacity[here]
-    highest = float(fullness.max(initial=1.0))
-    if highest > MOST_LOAD:
-        node = view.state.nodes[int(np.flatnonzero(here)[fullness.argmax()])].name
-        problem = f"its pods request {highest:,.0f} times what it offers; the variance of that is not computed"
-        raise InputError(problem, obj=f"Node {node}", field=resource)
-    sizes = np.maximum(1, ticks(capacity))
-    distinct, curve = np.unique(sizes[here], return_inverse=True)
-    which = np.full(view.state.size, -1, dtype=np.int64)
-    which[here] = curve
-    family = [_squared_deviation(int(size), mean, highest, weight * size / TICKS) for size in distinct]
-    curves = stack(family) if family else convex(lambda x: 0.0, (0,), 0)
-    return NodeCurve(Origin("variance", resource), ticks(demand), ticks(held), which, curves)
-
-
-def _squared_deviation(capacity: int, mean: float, highest: float, weight: float) -> Curves:
-    """Return ``weight · (100·x/capacity − 100·mean)²`` with corners dense near the mean.
-
-    Parameters
-    ----------
-    highest
-        The fullest that a node can get, as a fraction; corners reach as far.
-    """
-    reach = max(highest - mean, mean) * 100
-    steps = 2 + int(np.log(reach / 100) / np.log(WIDENING)) if reach > 100 else 0
-    beyond = np.geomspace(100, max(100, reach), steps)
-    corners = np.concatenate([-beyond, -CORNERS, CORNERS, beyond]) / 100 + mean
-    points = {int(x) for x in np.rint(corners * capacity) if x >= 0}
-    return convex(lambda x: weight * (100 * x / capacity - 100 * mean) ** 2, points, round(mean * capacity))

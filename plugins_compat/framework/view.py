@@ -171,13 +171,13 @@ class ScoreView(View):
 
     @property
     def placeable(self) -> Bools:
-        """``[s]`` whether some node is allowed and could hold one pod beside the fixed ones alone."""
-        free = self.state.allocatable - self.state.requested
+        """``[s]`` whether some node is allowed and could hold one pod if it were empty."""
+        offered = self.state.allocatable
         found = np.zeros(len(self.signatures), dtype=np.bool_)
         for s, signature in enumerate(self.signatures):
             vector = self.state.vector(signature)
             asked = vector > 0
-            fits = (vector[asked, None] <= free[asked]).all(axis=0)
+            fits = (vector[asked, None] <= offered[asked]).all(axis=0)
             found[s] = bool((fits & self.allowed[s]).any())
         return found
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from stowplan.models.assignment import Assignment
+from stowplan.models.problem import Move, MoveBudget
 from stowplan.optimizer.evaluate import Evaluation, Evaluator
+from stowplan.optimizer.evaluate.cost import cost
 from stowplan.plugins_compat.admission import AdmissionCheck, Rejection
 from stowplan.plugins_compat.compiler.compile import Compiled
+from stowplan.plugins_compat.compiler.repair import is_repaired
 from stowplan.plugins_compat.framework.framework import Framework
 
 
@@ -30,6 +33,15 @@ class Assessor:
         self._admission = admission
 
     @cached_property
+    def measuring(self) -> Evaluator:
+        """Evaluates placements that nobody limited: without a limit on moves, which kube-scheduler does not know."""
+        problem = self.compiled.problem
+        rules = tuple(rule for rule in problem.rules if not isinstance(rule, MoveBudget))
+        if len(rules) == len(problem.rules):
+            return self.evaluator
+        return Evaluator(replace(problem, rules=rules))
+
+    @cached_property
     def admission(self) -> AdmissionCheck:
         """The filters; they are not made before they are asked."""
         compiled = self.compiled
@@ -39,6 +51,17 @@ class Assessor:
     def today(self) -> Assessment:
         """The assignment of the snapshot."""
         return self.assess(self.compiled.snapshot.assignment)
+
+    @cached_property
+    def kept_violations(self) -> int:
+        """Number of pods that are fixed where a filter would refuse them today, for a reason worth a move."""
+        free = {pod.key for pod in self.compiled.pods}
+        repair = self.compiled.objective.repair
+        return sum(
+            1
+            for rejection in self.today.refused
+            if rejection.pod.key not in free and is_repaired(rejection.status.plugin, repair)
+        )
 
     def assess(self, assignment: Assignment) -> Assessment:
         """Return an assignment with what is known about it; what is not asked for is not computed."""
@@ -66,6 +89,24 @@ class Assessment:
     def evaluation(self) -> Evaluation:
         """Values, constraint violations and moves, as the model has them."""
         return self.assessor.evaluator.evaluate(self.assessor.compiled.placement(self.assignment))
+
+    @cached_property
+    def measured(self) -> Evaluation:
+        """The same as if the number of moves were not limited."""
+        assessor = self.assessor
+        if assessor.measuring is assessor.evaluator:
+            return self.evaluation
+        return assessor.measuring.evaluate(assessor.compiled.placement(self.assignment))
+
+    @cached_property
+    def move_costs(self) -> Sequence[int]:
+        """What moves cost in each tier."""
+        compiled = self.assessor.compiled
+        placement = compiled.placement(self.assignment)
+        return [
+            sum(w.weight * cost(w.term, compiled.problem, placement, 0) for w in tier.terms if isinstance(w.term, Move))
+            for tier in compiled.problem.tiers
+        ]
 
     @cached_property
     def refused(self) -> Sequence[Rejection]:

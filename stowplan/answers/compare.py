@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from stowplan.answers.assessment import Assessor
 from stowplan.answers.figures import Figure, figures, node_figures
 from stowplan.answers.measures import Measures, measured
+from stowplan.answers.protections import Protection
 from stowplan.answers.ranking import FEW_EVALUATIONS, RankedMove, Worth, rank, recommended, worth
 from stowplan.answers.solve import Solution, fixed, solve_snapshot, today
 from stowplan.models.assignment import Assignment
 from stowplan.models.html import html_table, number
 from stowplan.models.kubernetes import Pod
+from stowplan.models.result import Status
 from stowplan.models.stop import Stop
 from stowplan.models.words import plural
 from stowplan.optimizer.backend import Backend
@@ -25,6 +27,7 @@ from stowplan.plugins_compat.compiler.compile import Compiled
 from stowplan.plugins_compat.simulate import Simulation, simulate
 
 TODAY, PENDING_ONLY, GREEDY, BEST = "today", "kube-scheduler, pending only", "kube-scheduler", "stowplan"
+IDEAL = "ideal"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +47,15 @@ class Comparison:
     ----------
     columns
         Today; if pods are waiting, today with kube-scheduler placing only those; kube-scheduler placing every free
-        pod anew; the best placement found.
+        pod anew; the best placement found; if asked for, the best if every pod could move that is not tied to its node.
+    protections
+        What each reason for staying costs, if asked for.
     """
 
     solution: Solution
     columns: Sequence[Column]
     notes: Sequence[str]
+    protections: Sequence[Protection] = ()
 
     @property
     def compiled(self) -> Compiled:
@@ -108,6 +114,11 @@ class Comparison:
         header = ("", *(column.name for column in self.columns), "bound")
         return html_table(f"{self.solution.status}, {plural(self.solution.evaluation.moves, 'move')}", rows, header)
 
+    @property
+    def best(self) -> Column:
+        """The best placement found."""
+        return next(column for column in self.columns if column.name == BEST)
+
     def column(self, name: str) -> Measures | None:
         """Return the figures of a placement by name."""
         return next((column.measures for column in self.columns if column.name == name), None)
@@ -120,6 +131,7 @@ def compare(
     stop: Stop | None = None,
     progress: Progress = silent,
     scores: bool = True,
+    ideal: Compiled | None = None,
     backend: Backend | None = None,
 ) -> Comparison:
     """Compare today's placement, kube-scheduler's, and the best one.
@@ -128,6 +140,8 @@ def compare(
     ----------
     scores
         Also compare final-state plugin scores.
+    ideal
+        The problem in which every pod can move that is not tied to its node, to show the best placement of it, too.
     backend
         Who works on sub-problems; processes of its own if not given.
     """
@@ -162,6 +176,13 @@ def compare(
         columns.append(Column(name, measures, run.assignment))
     columns.append(Column(BEST, best, solution.assignment))
     notes = list(solution.notes)
+    if ideal is not None:
+        starts_from = [solution.assignment, *candidates]
+        best_of_all = solve_snapshot(ideal, options, candidates=starts_from, stop=stop, backend=backend)
+        measures = measured(best_of_all.assessment, scores=scores)
+        columns.append(Column(IDEAL, _in_tiers_of(compiled, ideal, measures), best_of_all.assignment))
+        known = "proven optimal" if best_of_all.status is Status.OPTIMAL else "the best that was found"
+        notes.append(f"ideal: if every pod could move that is not tied to its node, whatever that loses; {known}")
     if len(finished) < len(runs):
         notes.append("kube-scheduler's placement was interrupted and is left out")
     preempting = [_preempted(compiled, name, run) for name, run in finished if run.preemptions]
@@ -194,6 +215,17 @@ def _schedule(
         preempts=preempts,
         stopped=stop.is_set,
     )
+
+
+def _in_tiers_of(compiled: Compiled, ideal: Compiled, measures: Measures) -> Measures:
+    """Return measures of another problem of the same objective by the tiers of this one, found by their names."""
+    scales = {tier.name: (t, tier.scale) for t, tier in enumerate(ideal.problem.tiers)}
+
+    def of(found: Sequence[int]) -> list[int]:
+        there = [(tier, scales.get(tier.name)) for tier in compiled.problem.tiers]
+        return [0 if one is None else found[one[0]] * tier.scale // one[1] for tier, one in there]
+
+    return replace(measures, values=of(measures.values), move_costs=of(measures.move_costs))
 
 
 def _preempted(compiled: Compiled, name: str, run: Simulation) -> str:

@@ -5,11 +5,12 @@ A figure that is added here is in the table on the terminal, in CSV, and in JSON
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from stowplan.answers.measures import Measures, NodeUsage, Usage
+from stowplan.models.problem import Move
 from stowplan.models.result import TierOutcome
 from stowplan.plugins_compat.requests import CPU, EPHEMERAL, MEMORY
 
@@ -70,7 +71,7 @@ def figures(tiers: Sequence[TierOutcome], columns: Sequence[Measures]) -> list[F
         Figure(("refused",), "filter violations", "pods", lambda m: len(m.refused)),
         Figure(("violations",), "places in violation", "places", lambda m: len(m.violations), detail=True),
     ]
-    found += [_tier(t, outcome) for t, outcome in enumerate(tiers)]
+    found += [figure for t, outcome in enumerate(tiers) for figure in _tier(t, outcome)]
     for r, usage in enumerate(columns[0].usage):
         found += _usage(r, usage.resource)
     found.append(Figure(("nodesInUse",), "nodes in use", "nodes", lambda m: m.nodes_in_use))
@@ -110,11 +111,17 @@ def values(found: Sequence[Figure], measures: Measures) -> dict[str, Any]:
     return tree
 
 
-def _tier(t: int, outcome: TierOutcome) -> Figure:
+def _tier(t: int, outcome: TierOutcome) -> Iterator[Figure]:
+    """Yield the value of a tier and, where moves are a part of it, the two parts: a better placement can be dear."""
     tier = outcome.tier
-    return Figure(
+    yield Figure(
         ("tiers", tier.name), tier.name, tier.unit, lambda m: tier.shown(m.values[t]), tier.shown(outcome.bound)
     )
+    moves = [isinstance(weighted.term, Move) for weighted in tier.terms]
+    if any(moves) and not all(moves):
+        key = ("tierParts", tier.name)
+        yield Figure((*key, "placement"), "  placement", tier.unit, lambda m: tier.shown(m.values[t] - m.move_costs[t]))
+        yield Figure((*key, "moves"), "  cost of moves", tier.unit, lambda m: tier.shown(m.move_costs[t]))
 
 
 def _unit(resource: str) -> str:

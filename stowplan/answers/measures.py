@@ -74,7 +74,9 @@ class Measures:
     moves
         Pods that are on another node than today, or on none any more.
     values
-        Value of each tier of the objective.
+        Value of each tier of the objective; a limit on moves, which kube-scheduler does not know, does not count.
+    move_costs
+        What moves cost in each tier; part of the value.
     violations
         Places where a rule of the model is violated.
     refused
@@ -93,6 +95,7 @@ class Measures:
     unscheduled: int
     moves: int
     values: Sequence[int]
+    move_costs: Sequence[int]
     violations: Sequence[ConstraintViolation]
     refused: Sequence[Rejection]
     usage: Sequence[Usage]
@@ -117,7 +120,7 @@ def measure(compiled: Compiled, assignment: Assignment, *, scores: bool = True) 
 
 def measured(assessment: Assessment, *, scores: bool = True) -> Measures:
     """Measure an assignment, with what its assessment knows already; see `measure`."""
-    compiled, assignment, evaluation = assessment.assessor.compiled, assessment.assignment, assessment.evaluation
+    compiled, assignment, evaluation = assessment.assessor.compiled, assessment.assignment, assessment.measured
     refused, framework = assessment.refused, assessment.framework
     unfinished = sum(
         1 for participation in compiled.participants.participation if participation is not Participation.FINISHED
@@ -128,6 +131,7 @@ def measured(assessment: Assessment, *, scores: bool = True) -> Measures:
         unscheduled=unfinished - len(assignment),
         moves=evaluation.moves,
         values=evaluation.values,
+        move_costs=assessment.move_costs,
         violations=evaluation.violations,
         refused=refused,
         usage=[_usage_of(name, requested, allocatable) for name, (requested, allocatable) in amounts.items()],

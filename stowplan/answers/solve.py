@@ -18,6 +18,7 @@ from stowplan.optimizer.backend import Backend
 from stowplan.optimizer.evaluate import Evaluation
 from stowplan.optimizer.portfolio import Options, solve
 from stowplan.optimizer.run import Progress, silent
+from stowplan.plans.movability.losses import losses
 from stowplan.plans.move import Move
 from stowplan.plugins_compat.admission import Rejection
 from stowplan.plugins_compat.compiler.compile import Compiled
@@ -81,6 +82,12 @@ class Solution:
         """Every pod whose node changes, in the snapshot's order."""
         changes = self.assignment.moved_from(self.compiled.snapshot.assignment)
         return [Move(pod, *changes[pod.key]) for pod in self.compiled.pods if pod.key in changes]
+
+    @cached_property
+    def losses(self) -> dict[str, tuple[str, ...]]:
+        """What the moves of pods lose for good, by pod key; pods that lose nothing are left out."""
+        of = losses(self.compiled.snapshot)
+        return {move.pod.key: lost for move in self.moves if move.source and (lost := of(move.pod))}
 
     @property
     def status(self) -> Status:

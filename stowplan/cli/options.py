@@ -52,6 +52,10 @@ Partial = Annotated[
     bool,
     typer.Option("--partial", help="Plan although pods of the cluster are missing.", rich_help_panel=PROBLEM),
 ]
+PartialPlan = Annotated[
+    bool,
+    typer.Option("--partial", help="Go on although the plan was made from an incomplete dump."),
+]
 OtherRelease = Annotated[
     str | None,
     typer.Option(

@@ -14,30 +14,11 @@ from typing import Any
 import msgspec
 
 from stowplan.cluster.kubectl import ClusterError, Kubectl
-from stowplan.instances.completeness import ASKED
+from stowplan.instances.completeness import ASKED, RESOURCES, statement
 from stowplan.models.errors import InputError
 
-KINDS = (
-    "nodes",
-    "pods",
-    "namespaces",
-    "services",
-    "replicationcontrollers",
-    "replicasets.apps",
-    "statefulsets.apps",
-    "deployments.apps",
-    "jobs.batch",
-    "persistentvolumes",
-    "persistentvolumeclaims",
-    "storageclasses.storage.k8s.io",
-    "csinodes.storage.k8s.io",
-    "csidrivers.storage.k8s.io",
-    "csistoragecapacities.storage.k8s.io",
-    "volumeattachments.storage.k8s.io",
-    "poddisruptionbudgets.policy",
-    "priorityclasses.scheduling.k8s.io",
-)
-"""All kinds that a snapshot is read from (`stowplan.instances.manifests.READ`), as the API names them."""
+KINDS = tuple(RESOURCES)
+"""All kinds that a snapshot is read from, as the API names them."""
 NEEDED = ("nodes", "pods")
 
 
@@ -97,15 +78,17 @@ def take(kubectl: Kubectl, kinds: Sequence[str], *, needed: Sequence[str] = NEED
     except msgspec.DecodeError as error:
         raise ClusterError(f"kubectl printed no list: {error}") from None
     got = [kind for kind in kinds if not any(message.startswith(kind) for message in listing.forbidden)]
-    return Taken(_stating(listing.data, got), Counter(item.kind for item in items), tuple(notes))
+    counts = Counter(item.kind for item in items)
+    stated = statement((resource, counts[RESOURCES[resource][1]]) for resource in got)
+    return Taken(_stating(listing.data, stated), counts, tuple(notes))
 
 
-def _stating(data: bytes, got: Sequence[str]) -> bytes:
-    """Write into a list which kinds were read to their end, so that a kind without objects is known to have none."""
+def _stating(data: bytes, stated: str) -> bytes:
+    """Write into a list what was read to its end, so that it is known to be whole, and if something is lost later."""
     parts = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
     meta = msgspec.json.decode(parts["metadata"], type=dict[str, Any]) if "metadata" in parts else {}
-    stated = {**meta, "annotations": {ASKED: ",".join(got)}}
-    return msgspec.json.encode({**parts, "metadata": msgspec.Raw(msgspec.json.encode(stated))})
+    meta |= {"annotations": {ASKED: stated}}
+    return msgspec.json.encode({**parts, "metadata": msgspec.Raw(msgspec.json.encode(meta))})
 
 
 def save(data: bytes, path: Path) -> None:

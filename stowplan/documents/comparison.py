@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any, Literal
 
 from stowplan.answers.compare import Comparison
@@ -9,6 +10,7 @@ from stowplan.answers.figures import values
 from stowplan.answers.ranking import RankedMove
 from stowplan.documents.solution import solution_document, violation_document
 from stowplan.models.document import API_VERSION, Document
+from stowplan.models.plan import ProtectionDocument
 from stowplan.models.settings import Settings
 from stowplan.models.solution import SolutionDocument, ViolationDocument
 
@@ -20,6 +22,8 @@ class RankedMoveDocument(Document):
     ----------
     why
         What it is for.
+    loses
+        What is gone for good: data on the node, the work of a Job's pod.
     moves
         How many pods have left their node once this move and all before it are made.
     tiers
@@ -32,6 +36,7 @@ class RankedMoveDocument(Document):
     source: str | None
     target: str | None
     why: str
+    loses: tuple[str, ...] = ()
     moves: int
     tiers: dict[str, float] | None
 
@@ -57,6 +62,8 @@ class ComparisonDocument(Document):
         The number of moves that bring most of every improvement; null if that takes all of them.
     resolved
         Constraint violations of today that the best placement does not have.
+    protections
+        What each reason for staying costs, if asked for.
     """
 
     api_version: Literal["stowplan/v1"] = API_VERSION
@@ -67,6 +74,7 @@ class ComparisonDocument(Document):
     recommended_moves: int | None
     resolved: tuple[ViolationDocument, ...]
     solution: SolutionDocument
+    protections: tuple[ProtectionDocument, ...] = ()
     notes: tuple[str, ...]
 
 
@@ -80,6 +88,7 @@ def comparison_document(comparison: Comparison, settings: Settings) -> Compariso
         recommended_moves=comparison.recommended_moves,
         resolved=tuple(violation_document(one) for one in comparison.resolved),
         solution=solution_document(comparison.solution, settings),
+        protections=tuple(ProtectionDocument(**asdict(one)) for one in comparison.protections),
         notes=(*comparison.compiled.notes, *comparison.notes),
     )
 
@@ -94,6 +103,7 @@ def _move(one: RankedMove, comparison: Comparison) -> RankedMoveDocument:
         source=one.move.source or None,
         target=one.move.target or None,
         why=comparison.why[pod.key],
+        loses=comparison.solution.losses.get(pod.key, ()),
         moves=one.moves,
         tiers=one.values and {tier.name: tier.shown(value) for tier, value in zip(tiers, one.values, strict=True)},
     )

@@ -38,7 +38,11 @@ def snapshot_document(compiled: Compiled) -> SnapshotDocument:
     )
     snapshot = compiled.snapshot
     return SnapshotDocument(
-        nodes=len(snapshot.nodes), pods=pods, fingerprint=snapshot.fingerprint, notes=snapshot.notes
+        gaps=snapshot.gaps,
+        nodes=len(snapshot.nodes),
+        pods=pods,
+        fingerprint=snapshot.fingerprint,
+        notes=snapshot.notes,
     )
 
 
@@ -62,6 +66,7 @@ def solution_document(solution: Solution, settings: Settings) -> SolutionDocumen
                 source=pod.node_name or None,
                 node=solution.assignment.get(pod.key),
                 why_not=waiting.get(pod.key),
+                loses=solution.losses.get(pod.key, ()),
             )
             for pod in compiled.pods
         ),

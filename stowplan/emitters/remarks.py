@@ -24,6 +24,7 @@ def remarks(plan: Plan, target: str, choices: EmitOptions, now: datetime) -> Ite
     now
         The present, with its time zone.
     """
+    yield from (f"the dump of the plan is incomplete: {gap}" for gap in plan.gaps)
     if now >= require_time(plan.expires_at, "expiresAt"):
         yield f"the plan expired at {plan.expires_at}; what carries it out will stop at once: make a new one"
     if not plan.steered and target in STEERING:

@@ -42,14 +42,25 @@ EXECUTOR: Executor = "eviction-api"
 
 @dataclass(frozen=True, slots=True)
 class Unresolved:
-    """Number of constraint violations and of unscheduled pods in a placement; false if there are none."""
+    """What stays wrong with a placement; false if nothing does.
+
+    Parameters
+    ----------
+    violations
+        Places at which it exceeds rules.
+    waiting
+        Pods without a node.
+    kept
+        Pods that stay where they are today, and where a filter would refuse them.
+    """
 
     violations: int
     waiting: int
+    kept: int = 0
 
     def __bool__(self) -> bool:
-        """Whether there are any."""
-        return bool(self.violations or self.waiting)
+        """Whether anything does."""
+        return bool(self.violations or self.waiting or self.kept)
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +101,8 @@ class Planned:
     def unresolved(self) -> Unresolved:
         """What is wrong with the placement when the plan is done."""
         violations = self.assessor.assess(self.assignment).evaluation.violations
-        return Unresolved(len(violations), sum(pod.key not in self.assignment for pod in self.compiled.pods))
+        waiting = sum(pod.key not in self.assignment for pod in self.compiled.pods)
+        return Unresolved(len(violations), waiting, 0 if self.plan.waves else self.assessor.kept_violations)
 
     def __repr__(self) -> str:
         moves, waves = sum(len(wave.moves) for wave in self.plan.waves), len(self.plan.waves)

@@ -6,11 +6,13 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
+from stowplan.models.plan import Plan
 from stowplan.models.words import plural
 from stowplan.planning.drain import Drained
 from stowplan.planning.fit import Fitted
 from stowplan.report.plan import show_plan
 from stowplan.report.tables import say
+from stowplan.report.words import gap_lines
 
 SHOWN = 20
 """Pods that are shown; ``-o wide`` shows all."""
@@ -18,6 +20,7 @@ SHOWN = 20
 
 def show_drain(console: Console, drained: Drained, *, wide: bool = False) -> None:
     """Print what came of draining."""
+    _gaps(console, drained.planned.plan)
     say(console, drain_headline(drained), style="bold")
     _list(console, [f"{s.pod.key} on {s.pod.node_name}: {s.reason}" for s in drained.stays], wide)
     if drained.ignored:
@@ -27,9 +30,8 @@ def show_drain(console: Console, drained: Drained, *, wide: bool = False) -> Non
     if cordon:
         say(console, f"Cordon first: {', '.join(cordon)}.")
     console.print()
-    show_plan(
-        console, drained.planned.plan, drained.planned.compiled.participants, drained.planned.unresolved, wide=wide
-    )
+    planned = drained.planned
+    show_plan(console, planned.plan, planned.compiled.participants, planned.unresolved, wide=wide, gaps=False)
 
 
 def drain_headline(drained: Drained) -> str:
@@ -57,10 +59,12 @@ def _pods(kind: str, count: int) -> str:
 
 def show_fit(console: Console, fitted: Fitted, *, wide: bool = False) -> None:
     """Print what came of making room for pods."""
+    _gaps(console, fitted.planned.plan)
     say(console, fit_headline(fitted), style="bold")
     _list(console, [f"{unscheduled.pod.key}: {unscheduled.reason}" for unscheduled in fitted.unscheduled], wide)
     console.print()
-    show_plan(console, fitted.planned.plan, fitted.planned.compiled.participants, fitted.planned.unresolved, wide=wide)
+    planned = fitted.planned
+    show_plan(console, planned.plan, planned.compiled.participants, planned.unresolved, wide=wide, gaps=False)
 
 
 def fit_headline(fitted: Fitted) -> str:
@@ -73,6 +77,11 @@ def fit_headline(fitted: Fitted) -> str:
     if fitted.proof:
         return f"Does not fit: {stay} (proven: no rearrangement of movable pods makes room)."
     return f"Does not fit: {stay}; not proven impossible."
+
+
+def _gaps(console: Console, plan: Plan) -> None:
+    for line in gap_lines(plan.gaps):
+        console.print(line, markup=False)
 
 
 def _list(console: Console, lines: Sequence[str], wide: bool) -> None:

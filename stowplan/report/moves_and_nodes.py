@@ -45,14 +45,16 @@ def show_ranked_moves(console: Console, comparison: Comparison, *, wide: bool = 
     console.print()
     shown = moves if wide else moves[:SHOWN_MOVES]
     console.print("Moves, those that bring most first:")
-    show_names(
-        console,
-        ("POD", "FROM", "", "TO", "FOR"),
+    losses = comparison.solution.losses
+    titles = ["POD", "FROM", "", "TO", "FOR"] + (["LOSES"] if losses else [])
+    rows = [
         [
-            (one.pod.key, one.source or "(pending)", ARROW, one.target or "(none)", comparison.why[one.pod.key])
-            for one in shown
-        ],
-    )
+            *(one.pod.key, one.source or "(pending)", ARROW, one.target or "(none)", comparison.why[one.pod.key]),
+            *([", ".join(losses.get(one.pod.key, ()))] if losses else []),
+        ]
+        for one in shown
+    ]
+    show_names(console, titles, rows)
     if len(shown) < len(moves):
         console.print(f"… and {len(moves) - len(shown)} more; -o wide shows all", style="dim")
 
@@ -61,14 +63,14 @@ def show_nodes(console: Console, comparison: Comparison, *, wide: bool = False) 
     """Print what each node holds today and in the best placement: pods, and shares of CPU and memory."""
     if not comparison.moves:
         return
-    before, after = comparison.columns[0].measures.nodes, comparison.columns[-1].measures.nodes
+    before, after = comparison.columns[0].measures.nodes, comparison.best.measures.nodes
     pairs = list(zip(before, after, strict=True))
     changed = [pair for pair in pairs if pair[0] != pair[1]]
     most = sorted(changed, key=lambda pair: -_change(*pair))[:SHOWN_NODES]
     shown = pairs if wide else [pair for pair in changed if pair in most]
     resources = list(before[0].requested) if wide else [name for name in (CPU, MEMORY) if name in before[0].requested]
     console.print()
-    console.print(f"Nodes, today {ARROW} {comparison.columns[-1].name}:")
+    console.print(f"Nodes, today {ARROW} {comparison.best.name}:")
     titles = ["NODE", "PODS", *(name.rpartition("/")[2].upper() for name in resources)]
     rows = [
         [then.name, f"{then.pods} {ARROW} {now.pods}", *(_shares(then, now, name) for name in resources)]

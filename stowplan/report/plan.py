@@ -17,9 +17,11 @@ from stowplan.report.tables import say
 from stowplan.report.words import (
     change,
     figure,
+    gap_lines,
     known,
     no_improvement,
     participant_lines,
+    protection_lines,
     reason_counts,
     tier_label,
     unit_notes,
@@ -43,16 +45,21 @@ def show_plan(
     *,
     wide: bool = False,
     worth: str = "",
+    gaps: bool = True,
 ) -> None:
     """Print a plan.
 
     Parameters
     ----------
     unresolved
-        Those that are left when it is done.
+        What is left when it is done.
     worth
         How many of its moves bring most.
+    gaps
+        Whether to begin with what the dump lacks.
     """
+    if gaps:
+        _lines(console, gap_lines(plan.gaps))
     _lines(console, participant_lines(participants, plan.snapshot.nodes))
     console.print()
     say(console, headline(plan, unresolved), style="bold")
@@ -84,6 +91,7 @@ def show_plan(
         wide=wide,
     )
     _immovable(console, plan, wide=wide)
+    _lines(console, protection_lines(plan.protections))
     _lines(console, [f"note: {note}" for note in plan.notes])
 
 

@@ -42,9 +42,10 @@ def comparison_rows(comparison: Comparison) -> Iterator[Row]:
 
 def solution_rows(solution: Solution) -> Iterator[Row]:
     """Yield one row for every pod that is free to move."""
-    yield ["namespace", "name", "uid", "source", "node"]
+    yield ["namespace", "name", "uid", "source", "node", "loses"]
     for pod in solution.compiled.pods:
-        yield [pod.namespace, pod.name, pod.metadata.uid, pod.node_name, solution.assignment.get(pod.key, "")]
+        lost = "; ".join(solution.losses.get(pod.key, ()))
+        yield [pod.namespace, pod.name, pod.metadata.uid, pod.node_name, solution.assignment.get(pod.key, ""), lost]
 
 
 def simulation_rows(simulation: Simulation, nodes: Sequence[str]) -> Iterator[Row]:
@@ -78,7 +79,7 @@ def validation_rows(validation: Validation) -> Iterator[Row]:
 
 def plan_rows(plan: Plan) -> Iterator[Row]:
     """Yield one row for every move, in order."""
-    yield ["wave", "id", "kind", "namespace", "name", "uid", "source", "target", "follows", "why"]
+    yield ["wave", "id", "kind", "namespace", "name", "uid", "source", "target", "follows", "why", "loses"]
     for wave in plan.waves:
         for move in wave.moves:
             pod = move.pod
@@ -93,4 +94,5 @@ def plan_rows(plan: Plan) -> Iterator[Row]:
                 *nodes,
                 move.follows or "",
                 move.why,
+                "; ".join(move.loses),
             ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import astuple
 
 from rich.console import Console
@@ -27,9 +27,11 @@ from stowplan.report.moves_and_nodes import savings_line, show_nodes, show_ranke
 from stowplan.report.tables import ARROW, label_column, plain_table, say, show_names
 from stowplan.report.words import (
     figure,
+    gap_lines,
     headline,
     known,
     participant_lines,
+    protection_lines,
     resolved_lines,
     tier_label,
     unit_notes,
@@ -46,6 +48,7 @@ MANY_COLUMNS = 3
 def show_comparison(console: Console, comparison: Comparison, *, wide: bool = False) -> None:
     """Print a comparison; if ``wide``, with every figure and the moves."""
     compiled, solution = comparison.compiled, comparison.solution
+    _lines(console, gap_lines(compiled.snapshot.gaps))
     _lines(console, participant_lines(compiled.participants, len(compiled.snapshot.nodes)))
     console.print()
     say(console, headline(solution), style="bold")
@@ -59,6 +62,7 @@ def show_comparison(console: Console, comparison: Comparison, *, wide: bool = Fa
     _tier_lines(console, solution)
     show_ranked_moves(console, comparison, wide=wide)
     show_nodes(console, comparison, wide=wide)
+    _lines(console, protection_lines(comparison.protections))
     _violation_lines(console, solution, comparison.resolved, wide=wide)
     _refused_lines(console, solution.refused)
     _waiting_lines(console, solution)
@@ -69,13 +73,14 @@ def show_comparison(console: Console, comparison: Comparison, *, wide: bool = Fa
 def show_solution(console: Console, solution: Solution, *, wide: bool = False) -> None:
     """Print a solution and its moves."""
     compiled = solution.compiled
+    _lines(console, gap_lines(compiled.snapshot.gaps))
     _lines(console, participant_lines(compiled.participants, len(compiled.snapshot.nodes)))
     console.print()
     say(console, headline(solution), style="bold")
     console.print()
     _tier_lines(console, solution)
     _lines(console, unit_notes(tier.tier.unit for tier in solution.outcome.tiers if tier.value))
-    _move_table(console, solution.moves if wide else solution.moves[:SHOWN])
+    _move_table(console, solution.moves if wide else solution.moves[:SHOWN], solution.losses)
     if not wide and len(solution.moves) > SHOWN:
         console.print(f"… and {len(solution.moves) - SHOWN} more; -o wide shows all", style="dim")
     _violation_lines(console, solution)
@@ -203,9 +208,14 @@ def _tier_lines(console: Console, solution: Solution) -> None:
             say(console, line)
 
 
-def _move_table(console: Console, moves: Sequence[Move]) -> None:
+def _move_table(console: Console, moves: Sequence[Move], losses: Mapping[str, Sequence[str]]) -> None:
+    """Print moves; if one of them loses something for good, with a column that says what."""
     rows = [(move.pod.key, move.source or "(pending)", ARROW, move.target or "(none)") for move in moves]
-    if rows:
+    if any(move.pod.key in losses for move in moves):
+        lost = [", ".join(losses.get(move.pod.key, ())) for move in moves]
+        wider = [(*row, what) for row, what in zip(rows, lost, strict=True)]
+        show_names(console, ("POD", "FROM", "", "TO", "LOSES"), wider)
+    elif rows:
         show_names(console, ("POD", "FROM", "", "TO"), rows)
 
 
@@ -264,7 +274,7 @@ def _waiting_lines(console: Console, solution: Solution, most: int = 5) -> None:
 
 
 def _score_note(console: Console, comparison: Comparison) -> None:
-    scores = comparison.columns[-1].measures.scores
+    scores = comparison.best.measures.scores
     if scores is not None and scores.scored < scores.pods:
         console.print(f"Plugin scores are means over {scores.scored} of {scores.pods} pods.", style="dim")
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
+from stowplan.answers.protections import Protection
 from stowplan.answers.solve import Solution
-from stowplan.models.plan import PlanTier
+from stowplan.models.plan import PlanTier, ProtectionDocument
 from stowplan.models.problem import Tier
 from stowplan.models.result import TRIVIAL, Outcome, Status
 from stowplan.models.snapshot import Participation
@@ -40,6 +41,14 @@ def amount(resource: str, value: int) -> str:
     return f"{value:,}"
 
 
+def gap_lines(gaps: Sequence[str]) -> list[str]:
+    """Say first of all what a dump lacks; the notes say the rest."""
+    if not gaps:
+        return []
+    more = f" ({len(gaps) - 1} more in the notes)" if len(gaps) > 1 else ""
+    return [f"Incomplete dump: {gaps[0]}{more}."]
+
+
 def participant_lines(participants: Participants, nodes: int) -> list[str]:
     """Account for every pod."""
     counts = {participation: participants.count(participation) for participation in Participation}
@@ -47,6 +56,18 @@ def participant_lines(participants: Participants, nodes: int) -> list[str]:
     lines = [f"{plural(nodes, 'node')}, {plural(len(participants.pods), 'pod')} = {sum_up}"]
     lines += _because("fixed", participants.reasons(Participation.FIXED))
     return lines + _because("pending, outside the model", participants.reasons(Participation.PENDING))
+
+
+def protection_lines(protections: Sequence[Protection | ProtectionDocument]) -> list[str]:
+    """Say how many pods each reason keeps on their node, and by how much lower the objective could be without it."""
+    lines = []
+    for one in protections:
+        known = "proven" if one.proven else "at least, as far as was searched"
+        brings = f"{one.tier} {figure(one.gain)} lower ({known})" if one.tier else f"nothing better ({known})"
+        if not one.tier and not one.proven:
+            brings = "nothing better was found"
+        lines.append(f"{one.reason} keeps {plural(one.pods, 'pod')}; with --may-move {one.reason}: {brings}")
+    return lines
 
 
 def reason_counts(reasons: Mapping[str, int], most: int) -> str:
@@ -70,7 +91,8 @@ def headline(solution: Solution) -> str:
         if outcome.status is not Status.OPTIMAL and not outcome.searched:
             cause = "interrupted" if outcome.interrupted else "the time limit was over"
             return f"Not searched: {cause} before the search began. Whether today's placement is good is not known."
-        unresolved = Unresolved(len(solution.evaluation.violations), len(solution.waiting))
+        kept = solution.assessor.kept_violations
+        unresolved = Unresolved(len(solution.evaluation.violations), len(solution.waiting), kept)
         if unresolved:
             return f"{no_improvement(outcome.status)}: {unresolved_words(unresolved)}{_gap(outcome)}."
         if outcome.status is Status.OPTIMAL:
@@ -106,6 +128,9 @@ def unresolved_words(unresolved: Unresolved) -> str:
     if unresolved.violations:
         remain = "remains" if unresolved.violations == 1 else "remain"
         words.append(f"{plural(unresolved.violations, 'constraint violation')} {remain}")
+    if unresolved.kept:
+        violate = "violates" if unresolved.kept == 1 else "violate"
+        words.append(f"{plural(unresolved.kept, 'pod')} that cannot be moved {violate} a filter")
     return ", ".join(words)
 
 
@@ -149,7 +174,7 @@ def tier_label(tier: Tier | PlanTier) -> str:
 def unit_notes(units: Iterable[str]) -> list[str]:
     """Explain what the units of objectives mean."""
     pairs = "pair: two pods of one workload in one topology domain"
-    variance = "pp²: variance of utilization over nodes, in squared percentage points"
+    variance = "pp²: variance of utilization in squared percentage points, to within 0.01 %"
     told = " ".join(units)
     return [note for word, note in (("pp²", variance), ("pair", pairs)) if word in told]
 

@@ -15,6 +15,9 @@ from stowplan.plans.movability.movable import Movability
 OWNER = "owner:"
 """What ``--may-move`` says before the kind of a controller."""
 
+EVERYTHING = "everything"
+"""What ``may_move`` says where nothing but being tied to its node keeps a pod; no option takes it."""
+
 Stays = Callable[[Pod], str | None]
 """Returns why a pod stays on its node, or ``None`` if it may leave."""
 
@@ -52,6 +55,8 @@ def make_movability(snapshot: Snapshot, settings: Settings) -> Movability:
     InputError
         If a word of ``--may-move`` names nothing that can be waived, or a restriction of an executor and there is none.
     """
+    if EVERYTHING in settings.may_move:
+        return Movability(snapshot, None, waived=BY_ANY_EXECUTOR - {Cause.TIED})
     owners = [word.removeprefix(OWNER) for word in settings.may_move if word.startswith(OWNER)]
     if "" in owners:
         raise InputError("must name the kind of a controller, such as owner:CloneSet", field="--may-move")

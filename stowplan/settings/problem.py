@@ -19,7 +19,7 @@ from stowplan.plugins_compat.plugins.gpu_share import GpuShare
 from stowplan.plugins_compat.profiles import choose_release, default_profile, read_profiles, readers
 from stowplan.plugins_compat.release import RELEASES
 from stowplan.settings.devices import asks_for_devices, with_device_note
-from stowplan.settings.freeze import Stays, who_stays
+from stowplan.settings.freeze import EVERYTHING, Stays, who_stays
 from stowplan.settings.metrics import with_metrics
 from stowplan.settings.objective import chosen_objective
 from stowplan.settings.prices import node_prices
@@ -53,6 +53,22 @@ def make_problem(snapshot: Snapshot, settings: Settings | None = None, frozen: S
     except InputError as error:
         named = error.obj == "objective" and isinstance(settings.objective, str)
         raise error.in_file(str(settings.objective)) if named else error from None
+
+
+def make_ideal(snapshot: Snapshot, settings: Settings) -> Compiled:
+    """Compile a snapshot as if every pod could move that is not tied to its node, but for those that the user freezes.
+
+    Parameters
+    ----------
+    settings
+        The executor and what may move do not count.
+
+    Raises
+    ------
+    InputError
+        With the setting that cannot be used.
+    """
+    return make_problem(snapshot, settings.model_copy(update={"executor": None, "may_move": (EVERYTHING,)}))
 
 
 def same_problem(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from stowplan.instances.load import load
 from stowplan.models.errors import InputError
 from stowplan.models.objective import PRESETS
 from stowplan.models.result import Status
@@ -68,8 +70,14 @@ def test_the_value_is_that_of_the_formula(hall: Hall, crowding: int) -> None:
         loads[at][0] += cpu * crowding
         loads[at][1] += gib * crowding
     expected = by_hand([(load[0], load[1]) for load in loads], [(float(c), float(m)) for c, m in hall.nodes])
-    # Between its corners the curve is a chord.
-    assert value_today(snapshot(nodes=nodes, pods=pods)) == pytest.approx(expected, rel=0.02, abs=1)
+    assert value_today(snapshot(nodes=nodes, pods=pods)) == pytest.approx(expected, rel=1e-4, abs=1e-3)
+
+
+def test_what_is_proven_optimal_is_the_best_of_all_placements() -> None:
+    cluster = load(Path(__file__).parent.parent / "golden" / "cases" / "variance_199.json")
+    found = solve(compiled(cluster).problem, Options(time_limit=10, deterministic=True))
+    assert found.status is Status.OPTIMAL
+    assert round(found.tiers[-1].tier.shown(found.tiers[-1].value)) == 2571
 
 
 def crowded(*waiting: Any) -> Snapshot:

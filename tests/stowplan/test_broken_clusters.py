@@ -49,7 +49,8 @@ def skewed(zones: int, *, cordoned: bool = False) -> Snapshot:
 
 
 def solved(cluster: Snapshot) -> Comparison:
-    return compare(make_problem(cluster, Settings(objective="repair")), Options(time_limit=10, deterministic=True))
+    settings = Settings(objective="repair", executor=None)
+    return compare(make_problem(cluster, settings), Options(time_limit=10, deterministic=True))
 
 
 def text(comparison: Comparison) -> str:
@@ -115,3 +116,10 @@ def test_a_broken_place_takes_nobody_new() -> None:
     assert before <= set(comparison.solution.assignment)
     refused = {r.pod.key for r in comparison.solution.refused}
     assert refused <= before
+
+
+def test_violations_of_pods_that_cannot_be_moved_are_in_the_headline() -> None:
+    """Bare pods on a node that is too small: nothing can be done, which is not the same as nothing to do."""
+    compiled = make_problem(overcommitted(1), Settings(objective="repair"))
+    comparison = compare(compiled, Options(time_limit=10, deterministic=True))
+    assert "No improvement possible (proven): 4 pods that cannot be moved violate a filter." in text(comparison)

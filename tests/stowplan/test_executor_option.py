@@ -62,9 +62,8 @@ def test_each_executor_frees_its_own(dump: str, capsys: pytest.CaptureFixture[st
     def free(*options: str) -> set[str]:
         return {p["name"] for p in solve(capsys, dump, *options)["placements"]}
 
-    assert free() == {"p1", "p2", "p3"}
-    assert free("--may-move", "local-storage") == {"p0", "p1", "p2", "p3"}
-    assert free("--executor", "eviction-api") == {"p3"}
+    assert free() == free("--executor", "eviction-api") == {"p3"}
+    assert free("--may-move", "local-storage") == {"p0", "p3"}
     assert free("--executor", "descheduler") == {"p3"}
     assert free("--executor", "koordinator") == set()
     assert free("--executor", "descheduler", "--may-move", "local-storage", "--may-move", "do-not-disrupt") == {
@@ -111,7 +110,6 @@ def test_prices_are_in_the_value_and_verified(tmp_path: Path, capsys: pytest.Cap
     ("options", "said"),
     [
         (["--executor", "kubectl"], "'kubectl' is not one of 'eviction-api', 'descheduler', 'koordinator'"),
-        (["--may-move", "critical"], "--may-move: waives a restriction of an executor; give --executor too"),
         (["--executor", "descheduler", "--may-move", "bare"], "'bare' is not a reason that can be waived; must be "),
         (["--may-move", "owner:"], "must name the kind of a controller, such as owner:CloneSet"),
     ],

@@ -97,7 +97,7 @@ def test_settings_of_a_wrong_type_are_refused(wrong: dict[str, Any]) -> None:
     [
         ({"freeze": ["app==a==b"]}, "--freeze: 'app==a==b' is not a label selector"),
         ({"freeze": [""]}, "--freeze: must name a namespace"),
-        ({"may_move": ["critical"]}, "--may-move: "),
+        ({"executor": None, "may_move": ["critical"]}, "--may-move: "),
         ({"executor": "descheduler", "may_move": ["bare"]}, "--may-move: 'bare' is "),
         ({"objective": "tidy"}, "--objective: 'tidy' is neither a preset"),
         ({"scheduler": "mine"}, "--scheduler: 'mine' needs a --config"),
@@ -241,8 +241,10 @@ def test_the_form_of_settings_in_documents() -> None:
     document = Settings(
         objective="repair", freeze=("tools", "app=a"), max_moves=3, executor="descheduler", may_move=("critical",)
     ).resolved(PRESETS["repair"], "1.36", "default-scheduler")
+    repair = '"overcommit","host-ports","anti-affinity","affinity","spread","node-affinity","no-execute"'
     assert document.model_dump_json(by_alias=True) == (
-        '{"objective":{"name":"repair","preemption":"never","tiers":[{"name":"moves","variance":{},"moves":1.0,'
+        '{"objective":{"name":"repair","preemption":"never","repair":[' + repair + "],"
+        '"tiers":[{"name":"moves","variance":{},"moves":1.0,'
         '"nodes":0.0,"price":0.0,"scores":0.0,"spread":{}}]},"release":"1.36","scheduler":"default-scheduler",'
         '"config":null,"prices":null,'
         '"freeze":["tools","app=a"],"freezeBare":false,"maxMoves":3,"executor":"descheduler","mayMove":["critical"],'

@@ -243,7 +243,6 @@ CASES = [
     Malformed(
         "a reason that cannot be waived", "solve dump.json --executor descheduler --may-move bare", {"dump.json": GOOD}
     ),
-    Malformed("a waiver without an executor", "solve dump.json --may-move critical", {"dump.json": GOOD}),
     Malformed("a drain of an unknown node", "drain n9 --from dump.json", {"dump.json": GOOD}),
     Malformed("a fit without pods", "fit dump.json", {"dump.json": GOOD}),
     Malformed("a fit of a bound pod", "fit dump.json --pod default/web-1", {"dump.json": GOOD}),

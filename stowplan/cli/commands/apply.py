@@ -89,6 +89,7 @@ def apply(
     yes: Yes = False,
     journal: JournalFile = None,
     server_dry_run: ServerDryRun = False,
+    partial: opt.PartialPlan = False,
     connection: Connection,
     options: ApplyOptions,
     trust: Trust,
@@ -114,6 +115,10 @@ def apply(
         raise InputError("excludes --yes", field="--server-dry-run")
     options = trust.secured(options)
     plan = read_plan(path)
+    try:
+        plan.require_whole(partial)
+    except InputError as error:
+        raise error.in_file(path) from None
     _require_wave(plan, path, options.stop_after)
     kubectl = connection.kubectl()
     place = Path(journal if journal is not None else f"{plan.id}.journal")

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from stowplan.cli.options import OUTPUT, PlanPath
+from stowplan.cli.options import OUTPUT, PartialPlan, PlanPath
 from stowplan.emitters.target import Target
 
 To = Annotated[Target, typer.Option("--to", help="Tool that carries out the plan.", show_default=False)]
@@ -63,6 +63,7 @@ def emit(
     namespace: JobNamespace = None,
     url: ExtenderURL = None,
     config: AddTo = None,
+    partial: PartialPlan = False,
 ) -> None:
     """Write a plan as a script, as manifests, or as a scheduler configuration."""
     from datetime import UTC, datetime
@@ -85,6 +86,7 @@ def emit(
     given = {name: value for name, value in chosen.items() if value is not None}
     choices = EmitOptions(snapshot=load(snapshot) if snapshot else None, **given)
     try:
+        document.require_whole(partial)
         emission = EMITTERS[to](document, choices)
     except InputError as error:
         raise error.in_file(path) from None

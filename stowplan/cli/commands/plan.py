@@ -38,6 +38,14 @@ Steer = Annotated[
         rich_help_panel=PROBLEM,
     ),
 ]
+ProtectionCosts = Annotated[
+    bool,
+    typer.Option(
+        "--protection-costs/--no-protection-costs",
+        help="Search for what the pods cost that stay for a reason of --may-move; a quarter of the time limit more.",
+        rich_help_panel=PROBLEM,
+    ),
+]
 NoCordons = Annotated[
     bool, typer.Option("--no-cordons", help="With --steer none: cordon no nodes.", rich_help_panel=PROBLEM)
 ]
@@ -54,6 +62,7 @@ def plan(
     skip_unknown_nodes: opt.SkipUnknownNodes = False,
     partial: opt.Partial = False,
     terms: Terms,
+    protection_costs: ProtectionCosts = True,
     steer: Steer = SteeringMode.EXTENDER,
     no_cordons: NoCordons = False,
     options: Options,
@@ -78,6 +87,8 @@ def plan(
         planned = _sequenced(snapshot, solution, settings, terms)
     else:
         planned = found(make_plan, snapshot, settings, options, terms, quiet)
+        if protection_costs:
+            planned = _with_protections(planned, snapshot, settings, options, terms)
     if steer is SteeringMode.NONE:
         planned = _unassisted(planned, options, not no_cordons)
     document = planned.plan
@@ -113,6 +124,25 @@ def _sequenced(snapshot: Snapshot, path: str, settings: Settings, terms: Terms) 
     from stowplan.planning.from_solution import sequence_document
 
     return sequence_document(snapshot, read_solution(path), path, settings, terms)
+
+
+def _with_protections(
+    planned: Planned, snapshot: Snapshot, settings: Settings, options: Options, terms: Terms
+) -> Planned:
+    """Say in a plan what each reason costs for which pods stay."""
+    from dataclasses import asdict, replace
+
+    from stowplan.answers.protections import protections
+    from stowplan.cli.session import stoppable
+    from stowplan.models.plan import ProtectionDocument
+
+    answer = planned.assessor.assess(planned.assignment)
+    with stoppable("with the plan that was found") as stop:
+        costs = protections(
+            snapshot, settings, answer, options, frozen=lambda pod: terms.frozen.get(pod.key), stop=stop
+        )
+        told = tuple(ProtectionDocument(**asdict(one)) for one in costs)
+    return replace(planned, plan=planned.plan.model_copy(update={"protections": told}))
 
 
 def _unassisted(planned: Planned, options: Options, may_cordon: bool) -> Planned:

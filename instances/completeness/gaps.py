@@ -1,0 +1,104 @@
+"""Finds what a snapshot lacks although the cluster has it."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import chain
+
+from stowplan.instances.completeness.fields import missing_fields
+from stowplan.instances.completeness.gap import Gap
+from stowplan.instances.completeness.kinds import missing_kinds, missing_namespaces
+from stowplan.instances.completeness.listings import RESOURCES, Listing
+from stowplan.models.errors import InputError
+from stowplan.models.snapshot import MIRROR, Snapshot
+from stowplan.models.words import plural
+
+_UID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+def gaps(snapshot: Snapshot, listings: Sequence[Listing] = ()) -> tuple[Gap, ...]:
+    """Return what is missing in a snapshot, the fatal gaps first.
+
+    Only objects that an API server made, which have UUIDs, are held against what every cluster has: a cluster written
+    by hand or generated has no gaps but those that its lists name.
+    """
+    asked = frozenset[str]().union(*(one.asked for one in listings if one.asked))
+    found = [*_truncated(listings), *_lost(snapshot, listings)]
+    metas = chain((node.metadata for node in snapshot.nodes), (pod.metadata for pod in snapshot.pods))
+    if any(_UID.fullmatch(meta.uid) for meta in metas):
+        found += _without_agents(snapshot, asked)
+        found += missing_fields(snapshot)
+        found += missing_kinds(snapshot, asked)
+        found += missing_namespaces(snapshot, asked)
+    return tuple(sorted(found, key=lambda gap: not gap.fatal))
+
+
+def _truncated(listings: Sequence[Listing]) -> Iterator[Gap]:
+    for one in listings:
+        if one.rest:
+            how_many = plural(one.rest, "object") if one.rest > 0 else "objects"
+            yield Gap(f"a list was not read to its end: {how_many} are missing", fatal=True)
+        if one.version and not one.version.isdecimal():
+            yield Gap(
+                f"a list has the resourceVersion {one.version!r}, which no API server gives: it was not written by "
+                "one request, so it is not known what is missing"
+            )
+
+
+def _lost(snapshot: Snapshot, listings: Sequence[Listing]) -> Iterator[Gap]:
+    """Yield kinds of which the snapshot has fewer objects than its lists say."""
+    stated: Counter[str] = Counter()
+    for one in listings:
+        stated.update({resource: count for resource, count in (one.asked or {}).items() if count})
+    for resource, count in stated.items():
+        field, kind = RESOURCES.get(resource, ("", ""))
+        if field and (lost := count - _held(snapshot, field)) > 0:
+            objects = plural(count, f"{kind} object")
+            yield Gap(f"the dump says that it holds {objects}, and {lost} of them {_are(lost)} missing", fatal=True)
+
+
+def _held(snapshot: Snapshot, field: str) -> int:
+    """Count the objects of a kind; namespaces that are known by the names of pods alone do not count."""
+    if field == "namespaces":
+        return sum(1 for one in snapshot.namespaces if one.metadata.uid)
+    return len(getattr(snapshot, field))
+
+
+def _are(count: int) -> str:
+    return "is" if count == 1 else "are"
+
+
+def _without_agents(snapshot: Snapshot, asked: frozenset[str]) -> Iterator[Gap]:
+    """Every node of a cluster runs a pod of a DaemonSet or a static pod, such as kube-proxy or the network's agent."""
+    if "pods" in asked:
+        return
+    served = {pod.node_name for pod in snapshot.pods if pod.per_node or MIRROR in pod.metadata.annotations}
+    bare = [node.name for node in snapshot.nodes if node.name not in served]
+    if bare:
+        spaces = {pod.namespace for pod in snapshot.pods}
+        only = f"; all pods are in namespace {next(iter(spaces))}" if len(spaces) == 1 else ""
+        nodes = "1 node has" if len(bare) == 1 else f"{len(bare)} nodes have"
+        yield Gap(
+            f"{nodes} neither a DaemonSet pod nor a static pod{only}: pods are missing, so it is unknown what is free "
+            "on the nodes; dump all namespaces (-A)",
+            fatal=True,
+        )
+
+
+def require_whole(snapshot: Snapshot, waiver: str) -> None:
+    """Refuse a snapshot that lacks pods, or what is known about nodes.
+
+    Parameters
+    ----------
+    waiver
+        How a caller plans all the same, for the error.
+
+    Raises
+    ------
+    InputError
+        With the first thing that is missing.
+    """
+    if snapshot.fatal_gaps:
+        raise InputError(f"the dump is incomplete: {snapshot.fatal_gaps[0]}; {waiver} plans nevertheless")
