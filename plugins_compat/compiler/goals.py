@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from stowplan.models.arrays import Floats, Ints
+from stowplan.models.errors import InputError
 from stowplan.models.kubernetes import Pod
 from stowplan.models.objective import FEASIBILITY, Objective, TierSettings
 from stowplan.models.problem import (
