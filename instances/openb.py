@@ -1,6 +1,6 @@
 """The openb traces of Alibaba's GPU cluster (2023): one CSV of nodes and one CSV of pods.
 
-Every pod of the list is taken as waiting, whatever became of it in the trace, as the published experiments do. What it
+Every pod of the list is pending, whatever became of it in the trace, as the published experiments do. What it
 asks of GPUs is said twice: by annotations, as the simulator of these experiments has it, so that a share comes from one
 device; and as a resource in thousandths, so that a scheduler without devices counts what a node has.
 """
@@ -102,9 +102,9 @@ def _rows(document: Document, make: Callable[[dict[str, str]], T]) -> tuple[T, .
 def _number(row: dict[str, str], column: str, most: int | None = None) -> int:
     text = row[column]
     if text is None or not text.strip().isdigit():
-        raise ValueError(f"{column} is {text!r}, must be an integer of 0 or more")
+        raise ValueError(f"{column} is {text!r}; must be an integer of 0 or more")
     if most is not None and int(text) > most:
-        raise ValueError(f"{column} is {text!r}, must be at most {most}")
+        raise ValueError(f"{column} is {text!r}; must be at most {most}")
     return int(text)
 
 

@@ -87,7 +87,7 @@ def _trace(line: bytes, source: str) -> Trace:
     objects = {key: case[key] or [] for key in (*OBJECTS, "pending") if key in case}
     mode = case.get("mode", "independent")
     if mode not in get_args(Mode):
-        raise InputError(f"is {mode!r}, must be one of {', '.join(get_args(Mode))}", file=source, field="case.mode")
+        raise InputError(f"is {mode!r}; must be one of {', '.join(get_args(Mode))}", file=source, field="case.mode")
     with interning():
         read: dict[str, Any] = {
             field: _objects(model, objects.get(key, []), f"case.{key}", source)
@@ -122,7 +122,7 @@ def _objects(model: type[Any], items: Any, field: str, source: str) -> tuple[Any
     made = []
     for item in items:
         if not isinstance(item, dict):
-            raise InputError(f"contains {item!r}, must contain objects", file=source, field=field)
+            raise InputError(f"contains {item!r}; must contain objects", file=source, field=field)
         try:
             made.append(_ADAPTERS[model].validate_python(item))
         except ValidationError as error:

@@ -16,7 +16,7 @@ ROWS = 20
 
 
 class Assignment(Mapping[str, str]):
-    """Node name by pod key (``namespace/name``); a pod without a node is not in it. Immutable.
+    """Node name by pod key (``namespace/name``); unscheduled pods are not in it. Immutable.
 
     Every answer is one: where pods are today, where kube-scheduler would put them, the best placement, and what each
     wave of a plan leaves behind. Methods that change something return a new assignment.

@@ -1,4 +1,4 @@
-"""How many evictions a wave of a plan may hold."""
+"""Limits on the evictions in a wave of a plan."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from stowplan.models.document import Document
 Positive = Annotated[int, Field(ge=1)]
 Percent = Annotated[str, Field(pattern=r"^(100|[1-9][0-9]?)%$")]
 ANY = "any"
-"""What is said on the command line for no limit."""
+"""Word for no limit on the command line."""
 
 
 def read_share(word: str) -> int | str | None:
@@ -36,9 +36,18 @@ _SHARE: TypeAdapter[int | str | None] = TypeAdapter(Positive | Percent | None)
 
 
 class LimitsDocument(Document):
-    """How many evictions a wave may hold: of one owner, from one node, in one namespace, in all; ``None`` is any.
+    """Maximum number of evictions in a wave; ``None`` for no limit.
 
-    ``per_owner`` may be a share of the owner's pods, such as ``25%``, rounded up.
+    Parameters
+    ----------
+    per_owner
+        Of one owner's pods: a number, or a share of the owner's pods such as ``25%``, rounded up.
+    per_node
+        From one node.
+    per_namespace
+        In one namespace.
+    total
+        In all.
     """
 
     per_owner: Annotated[

@@ -34,7 +34,7 @@ def read_memory(word: str) -> int:
     except ValueError:
         amount = 0
     if amount < LEAST_MEMORY:
-        raise ValueError(f"is {word!r}, must be a quantity of at least 256Mi, such as 2Gi")
+        raise ValueError(f"is {word!r}; must be a quantity of at least 256Mi, such as 2Gi")
     return amount
 
 

@@ -23,7 +23,7 @@ LABEL = r"^[a-z0-9]([-a-z0-9]{0,50}[a-z0-9])?$"
 def _label(text: str) -> str:
     if not re.fullmatch(LABEL, text):
         raise ValueError(
-            f"is {text!r}, must be a name of at most 52 lower-case letters, digits and dashes that begins and ends "
+            f"is {text!r}; must be a name of at most 52 lower-case letters, digits and dashes that begins and ends "
             "with a letter or digit"
         )
     return text

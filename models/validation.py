@@ -1,10 +1,12 @@
-"""From a validation error to one line that a person can act on."""
+"""One line for each validation error: what is wrong, and what would be right."""
 
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import fields
 from functools import cache
+from math import isfinite
 from typing import TYPE_CHECKING, Any, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
@@ -66,7 +68,7 @@ def _adapters(cls: type[DataclassInstance]) -> dict[str, TypeAdapter[Any]]:
 
 
 def say(detail: ErrorDetails) -> str:
-    """Say what is wrong with a value and what would be right."""
+    """Return what is wrong with a value and what would be right."""
     value, context = detail["input"], detail.get("ctx", {})
     match detail["type"]:
         case "missing":
@@ -75,12 +77,41 @@ def say(detail: ErrorDetails) -> str:
             return f"is not JSON: {context['error']}"
         case "value_error":
             return str(context["error"])
-        case "literal_error":
-            return f"{_shown(value)} is not one of {context['expected']}"
         case "extra_forbidden":
             return "is an unknown field"
-    wanted = detail["msg"].removeprefix("Input should ").partition(",")[0]
-    return f"is {_shown(value)}, must {wanted}"
+        case "literal_error":
+            return f"is {_shown(value)}; must be one of {context['expected']}"
+    if isinstance(value, float) and not isfinite(value):
+        return f"is {_shown(value)}; must be a number"
+    return f"is {_shown(value)}; {in_plain_words(detail['msg'])}"
+
+
+_IN_PLAIN_WORDS = (
+    (r".*Input should ", "must "),
+    (r", .*", ""),
+    (r"greater than or equal to (\S+)", r"\1 or more"),
+    (r"less than or equal to (\S+)", r"at most \1"),
+    (r"greater than (\S+)", r"more than \1"),
+    (r"a (?:finite|valid) number", "a number"),
+    (r"a valid integer", "an integer"),
+    (r"a valid string", "a string"),
+    (r"a valid boolean", "true or false"),
+    (r"a valid (?:list|tuple|set|array|frozenset)", "a list"),
+    (r"(?:a valid dictionary|a valid mapping|an object)(?: or .*)?", "an object"),
+    (r"(?:a dictionary|a valid dictionary) or .*", "an object"),
+)
+"""What a message of pydantic becomes, step by step: patterns, and what replaces them."""
+
+
+def in_plain_words(message: str) -> str:
+    """Return what would be right by a message of pydantic, such as ``must be 0 or more``."""
+    for pattern, plain in _IN_PLAIN_WORDS:
+        message = re.sub(pattern, plain, message)
+    return message
+
+
+_INNER = ("function-", "constrained-", "literal[")
+"""Beginnings of the names that pydantic gives to the members of a union."""
 
 
 def field_path(loc: tuple[int | str, ...]) -> str:
@@ -89,7 +120,7 @@ def field_path(loc: tuple[int | str, ...]) -> str:
     for part in loc:
         if isinstance(part, int):
             path += f"[{part}]"
-        elif part != "[key]":
+        elif part != "[key]" and not part.startswith(_INNER):
             path += f".{part}" if path else part
     return path
 

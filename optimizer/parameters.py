@@ -133,9 +133,9 @@ class Parameters:
         for component, given in document.items():
             if component not in {part.name for part in fields(cls)}:
                 names = ", ".join(part.name for part in fields(cls))
-                raise InputError(f"unknown component of parameters; there are {names}", field=component)
+                raise InputError(f"is an unknown component; must be one of {names}", field=component)
             if not isinstance(given, Mapping):
-                raise InputError("must be a table of parameters", field=component)
+                raise InputError(f"is {given!r}; must be a table of parameters", field=component)
             made = replace(made, **{component: _changed(getattr(made, component), given, component)})
         return made
 
@@ -146,7 +146,7 @@ def _changed(component: D, given: Mapping[str, Any], name: str) -> D:
     values = {}
     for key, value in given.items():
         if key not in types:
-            raise InputError(f"unknown parameter; there are {', '.join(types)}", field=f"{name}.{key}")
+            raise InputError(f"is an unknown parameter; must be one of {', '.join(types)}", field=f"{name}.{key}")
         values[key] = _value(value, types[key], f"{name}.{key}")
     return replace(component, **values)  # type: ignore[type-var]
 
@@ -161,14 +161,14 @@ def _value(value: object, wanted: Any, path: str) -> object:
         count = None if parts[-1] is Ellipsis else len(parts)
         words = "numbers" if count is None else f"{count} numbers"
         if not isinstance(value, list) or not value or (count is not None and len(value) != count):
-            raise InputError(f"must be a list of {words}", field=path)
+            raise InputError(f"is {value!r}; must be a list of {words}", field=path)
         return tuple(_value(entry, parts[0], f"{path}[{i}]") for i, entry in enumerate(value))
     # A TOML Boolean is an integer for Python, but not for a reader.
     number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
     if wanted is int and not (number and isinstance(value, int)):
-        raise InputError(f"must be an integer, not {value!r}", field=path)
+        raise InputError(f"is {value!r}; must be an integer", field=path)
     if wanted is float and not number:
-        raise InputError(f"must be a finite number, not {value!r}", field=path)
+        raise InputError(f"is {value!r}; must be a number", field=path)
     if isinstance(value, int | float) and value <= 0:
-        raise InputError(f"must be above 0, but is {value!r}", field=path)
+        raise InputError(f"is {value!r}; must be above 0", field=path)
     return wanted(value)

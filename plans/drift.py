@@ -153,7 +153,7 @@ class _Whereabouts:
             return _Finding(problems=list(pod_problems(move, namesake)))
         if elsewhere is None:
             return _Finding(problems=["is gone, and nothing has replaced it"])
-        where = f"on {elsewhere.node_name}" if elsewhere.node_name else "without a node"
+        where = f"on {elsewhere.node_name}" if elsewhere.node_name else "unscheduled"
         return _Finding(problems=[f"is gone, and {elsewhere.name}, which may be its replacement, is {where}"])
 
     def _follow(self, move: MoveDocument) -> _Finding:

@@ -1,4 +1,4 @@
-"""The Python interface: what the commands do, as functions of a snapshot and settings."""
+"""The functions of the Python interface, one for each command."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ def solve(
     Parameters
     ----------
     settings, options
-        What the problem is, and how it is solved; by default those of the command line.
+        The settings define the problem, the options the search; by default those of the command line.
     candidates
         Further assignments to start from, as node name by pod key.
     stop
-        Set it from anywhere to get the best answer so far.
+        Set it, from any thread, to get the best answer so far.
     progress
-        Called whenever a value or a bound has improved.
+        Called whenever a value or a bound improves.
     backend
-        Who works on sub-problems; processes of its own if not given.
+        Solves sub-problems; by default processes of its own.
 
     Raises
     ------
@@ -99,14 +99,14 @@ def frontier(
     tell: Callable[[Point], None] = lambda point: None,
     backend: Backend | None = None,
 ) -> Frontier:
-    """Find the best placement for each limit on moves, and for any number of them.
+    """Find the best placement for each of several limits on the number of moves, and without a limit.
 
     Parameters
     ----------
     limits
-        Limits to try beside none; by default 0, 1, 2, 5, 10 and so on.
+        Limits to try besides no limit; by default 0, 1, 2, 5, 10, and so on.
     tell
-        Called with every point as it is found.
+        Called with each point when it is found.
     settings, options, stop, backend
         As `solve` takes them; the time limit is for all points.
 
@@ -134,14 +134,14 @@ def plan(
     progress: Progress = silent,
     backend: Backend | None = None,
 ) -> Planned:
-    """Find the best placement that can be reached, and the way there, wave by wave.
+    """Find the best reachable placement, and the moves to it in waves.
 
     Parameters
     ----------
     settings
-        Its executor decides who can be moved at all; without one, evictions go through the Eviction API.
+        Their executor determines which pods can be moved; without one, evictions go through the Eviction API.
     terms
-        On what terms the plan is made; by default those of the command line.
+        Terms of the plan; by default those of the command line.
     partial
         Plan although the snapshot lacks pods, or what is known about nodes.
     options, candidates, stop, progress, backend
@@ -182,6 +182,8 @@ def drain(
     Parameters
     ----------
     nodes
+        Names of the nodes.
+    nodes
         The name of a node, or several.
     settings, options, terms, partial, stop, progress, backend
         As `plan` takes them.
@@ -216,7 +218,7 @@ def fit(
     progress: Progress = silent,
     backend: Backend | None = None,
 ) -> fitting.Fitted:
-    """Plan the cheapest way to get waiting pods in.
+    """Plan the cheapest way to schedule pending pods.
 
     Parameters
     ----------

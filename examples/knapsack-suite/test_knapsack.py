@@ -29,7 +29,7 @@ def test_the_checker_adds_up_what_is_left_out_and_names_what_is_wrong() -> None:
     assert check_knapsacks(small, "new", b"0 2\n1\n").values == (8,)
     verdict = check_knapsacks(small, "new", b"0 1\n1\n")
     assert verdict.violations == ("knapsack 0: 6 exceeds its capacity 5", "item 1: packed 2 times")
-    with pytest.raises(InputError, match="new: knapsack 0: is item 9, must be below 4"):
+    with pytest.raises(InputError, match="new: knapsack 0: is item 9; must be below 4"):
         check_knapsacks(small, "new", b"9\n\n")
 
 

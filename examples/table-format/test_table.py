@@ -24,7 +24,7 @@ def test_a_table_is_a_cluster(tmp_path: Path) -> None:
     ("row", "said"),
     [
         ("pod,b,one,1Gi,", "line 4: 'one' is not a quantity"),
-        ("job,b,1,1Gi,", "line 4: kind is 'job', must be node or pod"),
+        ("job,b,1,1Gi,", "line 4: kind is 'job'; must be node or pod"),
         ("pod,b,1", "line 4: has too few columns"),
         ("pod,b,1,1Gi,n9", "node 'n9' is not in the snapshot"),
     ],

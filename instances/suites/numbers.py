@@ -71,7 +71,7 @@ class Numbers:
         """Return the next number, which says how many of something follow."""
         count = self.one(what)
         if count < 0:
-            raise InputError(f"{what} is {count}, must be 0 or more", file=self.name)
+            raise InputError(f"{what} is {count}; must be 0 or more", file=self.name)
         return count
 
     def table(self, rows: int, columns: int, what: str) -> Ints:

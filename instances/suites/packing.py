@@ -75,15 +75,15 @@ def read_packing(name: str, data: bytes) -> Packing:
     numbers.finish()
     packing = Packing(capacity, table[:, :-1], table[:, -1])
     if capacity.min(initial=0) < 0:
-        raise InputError(f"the bin's capacity is {capacity.min()}, must be 0 or more", file=name)
+        raise InputError(f"the bin's capacity is {capacity.min()}; must be 0 or more", file=name)
     for i in np.flatnonzero(packing.copies < 0).tolist():
-        raise InputError(f"there are {packing.copies[i]} of it, must be 0 or more", file=name, obj=f"item {i}")
+        raise InputError(f"there are {packing.copies[i]} of it; must be 0 or more", file=name, obj=f"item {i}")
     if packing.items > MOST_ITEMS:
-        raise InputError(f"contains {packing.items:,} items, must be at most {MOST_ITEMS:,}", file=name)
+        raise InputError(f"contains {packing.items:,} items; must be at most {MOST_ITEMS:,}", file=name)
     if max(packing.items, 1) * max(map(abs, table.ravel().tolist()), default=0) >= LARGEST:
         raise InputError("its sizes are too large to add up", file=name)
     for i, r in np.argwhere(packing.size > capacity).tolist():
-        what = f"is {packing.size[i, r]} in dimension {r}, must be at most the bin's {capacity[r]}"
+        what = f"is {packing.size[i, r]} in dimension {r}; must be at most the bin's {capacity[r]}"
         raise InputError(what, file=name, obj=f"item {i}")
     return packing
 
@@ -189,7 +189,7 @@ def check_packing(packing: Packing, name: str, data: bytes) -> tuple[int, list[s
     for n, line in enumerate(lines):
         kinds = Numbers(name, line).rest()
         if len(kinds) and kinds.max() >= len(packed):
-            raise InputError(f"is item {kinds.max()}, must be below {len(packed)}", file=name, obj=f"bin {n}")
+            raise InputError(f"is item {kinds.max()}; must be below {len(packed)}", file=name, obj=f"bin {n}")
         np.add.at(packed, kinds, 1)
         load = packing.size[kinds].sum(axis=0)
         violations += [
@@ -197,7 +197,7 @@ def check_packing(packing: Packing, name: str, data: bytes) -> tuple[int, list[s
             for r in np.flatnonzero(load > packing.capacity).tolist()
         ]
     violations += [
-        f"item {i}: packed {packed[i]} times, must be {packing.copies[i]}"
+        f"item {i}: packed {packed[i]} times; must be {packing.copies[i]}"
         for i in np.flatnonzero(packed != packing.copies).tolist()
     ]
     return len(lines), violations

@@ -127,4 +127,4 @@ def _number(table: Path | None, line: int, row: Mapping[str, str], column: str) 
     try:
         return int(text)
     except ValueError:
-        raise InputError(f"{column} is {text!r}, must be an integer", str(table), field=f"line {line}") from None
+        raise InputError(f"{column} is {text!r}; must be an integer", str(table), field=f"line {line}") from None

@@ -59,7 +59,7 @@ def device_models(pod: Pod) -> frozenset[str]:
 def _number(pod: Pod, key: str, text: str, most: int) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 10 and int(text) <= most):
         raise InputError(
-            f"is {text!r}, must be an integer from 0 to {most}",
+            f"is {text!r}; must be an integer from 0 to {most}",
             obj=f"Pod {pod.key}",
             field=f"metadata.annotations[{key}]",
         )

@@ -32,7 +32,7 @@ class Violation:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Unplaced:
-    """``Σ_c cost[c] · (pods of c without a node)``."""
+    """``Σ_c cost[c] · (unscheduled pods of c)``."""
 
     origin: Origin
     cost: PerClass

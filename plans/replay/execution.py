@@ -155,7 +155,7 @@ class _Replay:
             return landings, f"wave {wave.number}: a disruption budget refuses {next(iter(refused))}"
         for landing in landings:
             if not landing.node and landing.move.kind == "evict":
-                return landings, f"wave {wave.number}: {landing.move.pod.key} finds no node"
+                return landings, f"wave {wave.number}: {landing.move.pod.key} is unscheduled"
         return landings, ""
 
     def _evict_all(self, wave: WaveDocument) -> dict[str, str]:

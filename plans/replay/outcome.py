@@ -83,18 +83,18 @@ class WaveOutcome:
 
 @dataclass(frozen=True, slots=True)
 class ReplayOutcome:
-    """What became of a plan.
+    """Result of a replay.
 
     Parameters
     ----------
     before, planned, actual
-        Worth of the snapshot, of what the plan is for, and of what came of it.
+        Objective of the snapshot, of the plan's last placement, and of the placement at the end of the replay.
     halted
         Why not all waves were carried out; empty if they were.
     assignment
         Where pods are at the end; a replacement goes by the key of the pod it replaces.
     waiting
-        Pod key to the reason, of everything that has no node at the end and had one, or waits for one.
+        Unscheduled pods at the end, by key, with the reasons.
     preempted
         Pods that kube-scheduler preempted.
     """

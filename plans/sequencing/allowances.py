@@ -1,4 +1,4 @@
-"""How many evictions a wave may hold, by budget and by the user's limits."""
+"""Maximum number of evictions in a wave, by disruption budgets and by the user's limits."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Owner = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class EvictionLimit:
-    """At most so many evictions a wave, of what ``of`` names."""
+    """Maximum number of evictions in a wave, of one owner, node, or namespace (``of``), or in all."""
 
     kind: str
     of: Hashable
@@ -25,9 +25,9 @@ class EvictionLimit:
 
 
 class Allowances:
-    """What is left in the wave under way.
+    """Evictions that the current wave still allows.
 
-    Budgets are charged as if no replacement became ready before the wave is over: then any order will do.
+    Budgets are charged as if no replacement became ready before the end of the wave, so any order of moves will do.
     """
 
     def __init__(self, snapshot: Snapshot, budgets: Budgets, limits: LimitsDocument) -> None:

@@ -78,15 +78,15 @@ def make_tiers(
     drain_and_admit: DrainAndAdmit = DrainAndAdmit(),
     prices: Mapping[str, float] | None = None,
 ) -> Tiers:
-    """Return the tiers: drain and admit with their cost, repair, pending pods by priority, then the objective's own.
+    """Return the tiers: drain and admit, constraint violations, pending pods by priority, then the objective's own.
 
-    Where pods may lose their node for others, pending pods come before repair: no pod shall lose its node just to
-    repair a rule.
+    Where pods may lose their node to others, pending pods come before constraint violations: no pod shall lose its
+    node just to repair a rule.
 
     Parameters
     ----------
     pending
-        Signatures of the pods that may stay without a node.
+        Signatures of the pods that may stay unscheduled.
     rules
         Those of all plugins. They tell what pods take besides resources, and which nodes scores are normalized over.
     weigh
@@ -106,7 +106,7 @@ def make_tiers(
 
 
 def _drain_and_admit_tiers(view: View, wanted: DrainAndAdmit, weights: Floats) -> Iterator[Tier]:
-    """Yield how far nodes are from being drained and pods from being admitted, and the cost of the moves it takes."""
+    """Yield the tiers of pods left to drain, of pods not admitted, and of the cost of moves."""
     if wanted.drain:
         named = np.array([[node.name in wanted.drain for node in view.state.nodes]], dtype=np.int64)
         term = Prefer(Origin("drain"), np.zeros(len(view.signatures), dtype=np.int64), named)

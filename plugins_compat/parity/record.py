@@ -1,4 +1,4 @@
-"""Makes a case of a cluster and its waiting pods, so that our own decisions can be recorded."""
+"""Makes a case of a cluster and its pending pods, so that our own decisions can be recorded."""
 
 from __future__ import annotations
 

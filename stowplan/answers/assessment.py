@@ -1,4 +1,4 @@
-"""What is known about the assignments of one compiled snapshot: the values of the model, the word of the filters."""
+"""Assessments of assignments: values and constraint violations by the model, refused pods by the filters."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from stowplan.plugins_compat.framework.framework import Framework
 class Assessor:
     """Assesses assignments of one compiled snapshot: by the rules and tiers of its problem, and by the real filters.
 
-    What depends on the problem alone is computed once, and so is what the filters say about an assignment.
+    What depends on the problem alone is computed once, and so are the filters' decisions on an assignment.
 
     Parameters
     ----------
     admission
-        Of the same snapshot, profile and signatures, where problems that differ in their rules share one.
+        A check of the same snapshot, profile, and signatures, to be shared by problems that differ in their rules.
     """
 
     def __init__(self, compiled: Compiled, admission: AdmissionCheck | None = None) -> None:
@@ -43,7 +43,7 @@ class Assessor:
 
     @cached_property
     def admission(self) -> AdmissionCheck:
-        """The filters; they are not made before they are asked."""
+        """The filters, created on first use."""
         compiled = self.compiled
         return self._admission or AdmissionCheck(compiled.snapshot, compiled.profile, compiled.signatures)
 
@@ -64,7 +64,7 @@ class Assessor:
         )
 
     def assess(self, assignment: Assignment) -> Assessment:
-        """Return an assignment with what is known about it; what is not asked for is not computed."""
+        """Return the assessment of an assignment; each part is computed on first use."""
         return Assessment(self, assignment)
 
     def values(self, assignment: Assignment) -> tuple[int, ...]:
@@ -74,12 +74,12 @@ class Assessor:
 
 @dataclass(frozen=True, eq=False)
 class Assessment:
-    """An assignment, and what is known about it.
+    """An assignment with its values, constraint violations, and refused pods.
 
     Parameters
     ----------
     assignment
-        Of every pod that has a node, fixed pods included.
+        Node of every scheduled pod, fixed pods included.
     """
 
     assessor: Assessor
@@ -87,7 +87,7 @@ class Assessment:
 
     @cached_property
     def evaluation(self) -> Evaluation:
-        """Values, constraint violations and moves, as the model has them."""
+        """Values, constraint violations, and moves by the model."""
         return self.assessor.evaluator.evaluate(self.assessor.compiled.placement(self.assignment))
 
     @cached_property
@@ -110,16 +110,16 @@ class Assessment:
 
     @cached_property
     def refused(self) -> Sequence[Rejection]:
-        """Pods that the filters would not admit to the nodes that they are on."""
+        """Pods that the filters would not admit to their node."""
         return self.assessor.admission.refused(self.assignment)
 
     @property
     def framework(self) -> Framework:
-        """A framework on the cluster as assigned; it holds until another assessment is asked."""
+        """A framework on the cluster as assigned; valid until another assessment is used."""
         return self.assessor.admission.framework(self.assignment)
 
     @property
     def newly_refused(self) -> list[Rejection]:
-        """Pods that the filters refuse here, and do not refuse on the same node today."""
+        """Pods that the filters refuse here but not on the same node today."""
         before = {(rejection.pod.key, rejection.node) for rejection in self.assessor.today.refused}
         return [rejection for rejection in self.refused if (rejection.pod.key, rejection.node) not in before]

@@ -46,10 +46,10 @@ class Comparison:
     Parameters
     ----------
     columns
-        Today; if pods are waiting, today with kube-scheduler placing only those; kube-scheduler placing every free
-        pod anew; the best placement found; if asked for, the best if every pod could move that is not tied to its node.
+        Today; if pods are pending, kube-scheduler placing only those; kube-scheduler placing every free pod anew; the
+        best placement found; on request, the best one if every pod could move that is not tied to its node.
     protections
-        What each reason for staying costs, if asked for.
+        Cost of each eviction restriction, on request.
     """
 
     solution: Solution
@@ -141,9 +141,9 @@ def compare(
     scores
         Also compare final-state plugin scores.
     ideal
-        The problem in which every pod can move that is not tied to its node, to show the best placement of it, too.
+        The problem in which every pod can move that is not tied to its node; its best placement is shown, too.
     backend
-        Who works on sub-problems; processes of its own if not given.
+        Solves sub-problems; by default processes of its own.
     """
     stop = stop or Stop()
     now = today(compiled)
@@ -229,7 +229,7 @@ def _in_tiers_of(compiled: Compiled, ideal: Compiled, measures: Measures) -> Mea
 
 
 def _preempted(compiled: Compiled, name: str, run: Simulation) -> str:
-    """Say what preemption did to a column: victims without a node count among the pods without."""
+    """Return a note on preemption in a column: victims that were not scheduled again count as unscheduled."""
     victims = {preemption.victim.key for preemption in run.preemptions}
     lost = sum(1 for key in victims if key not in run.assignment)
     stay = len(victims & fixed(compiled).keys())

@@ -1,7 +1,4 @@
-"""The figures of a comparison: one table of them, from which every form of output is made.
-
-A figure that is added here is in the table on the terminal, in CSV, and in JSON.
-"""
+"""The figures of a comparison, from which every form of output is made: table, CSV, and JSON."""
 
 from __future__ import annotations
 
@@ -15,10 +12,10 @@ from stowplan.models.result import TierOutcome
 from stowplan.plugins_compat.requests import CPU, EPHEMERAL, MEMORY
 
 FRACTION = "fraction"
-"""Unit of shares: 1 is all."""
+"""Unit of shares, where 1 is the whole."""
 
 Value = int | float | None
-"""A figure; ``None`` where there is nothing to measure."""
+"""A figure; ``None`` if not defined."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +27,11 @@ class Figure:
     key
         Path of the figure in JSON; joined with dots, its name in CSV.
     title
-        Its name in the table on the terminal.
+        Name in tables.
     unit
-        What it is measured in; empty for scores and other plain numbers.
+        Unit; empty for scores and other plain numbers.
     value
-        Reads it from the measures of a placement.
+        Returns the figure of a placement from its measures.
     bound
         A proven lower bound, for tiers.
     detail
@@ -50,7 +47,7 @@ class Figure:
 
     @property
     def name(self) -> str:
-        """The key in one word."""
+        """The key as one string."""
         return ".".join(self.key)
 
 
@@ -60,9 +57,9 @@ def figures(tiers: Sequence[TierOutcome], columns: Sequence[Measures]) -> list[F
     Parameters
     ----------
     tiers
-        What is known of the best of them.
+        Values and bounds of the best of them.
     columns
-        They name the resources and the plugins.
+        Measures of the placements.
     """
     found = [
         Figure(("scheduled",), "pods scheduled", "pods", lambda m: m.scheduled),
@@ -160,7 +157,9 @@ def _scores(columns: Sequence[Measures]) -> list[Figure]:
         Figure(
             ("scores", "scored"), "  pods scored", "pods", lambda m: m.scores.scored if m.scores else None, detail=True
         ),
-        Figure(("scores", "pods"), "  of pods", "pods", lambda m: m.scores.pods if m.scores else None, detail=True),
+        Figure(
+            ("scores", "pods"), "  pods considered", "pods", lambda m: m.scores.pods if m.scores else None, detail=True
+        ),
     ]
 
 

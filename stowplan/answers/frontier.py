@@ -1,4 +1,4 @@
-"""Moves against gain: the best placement for each of a ladder of limits on moves."""
+"""The best placement for each of several limits on the number of moves."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from stowplan.plans.replay.outcome import ObjectiveValue, share_kept
 from stowplan.plugins_compat.compiler.compile import Compiled
 
 LADDER: tuple[int | None, ...] = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, None)
-"""Limits that are tried; ``None`` is no limit. Those of at least as many moves as there are pods say nothing new."""
+"""Limits that are tried; ``None`` is no limit. Limits of at least the number of pods are left out."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,9 +31,9 @@ class Point:
     Parameters
     ----------
     limit
-        At most so many pods leave their node; ``None`` is any number.
+        Maximum number of moves; ``None`` for no limit.
     moves
-        How many do.
+        Number of moves.
     share
         Share of the largest gain that is reached, by the first tier that improves; ``None`` if none does.
     """
@@ -64,7 +64,7 @@ class Frontier:
     before
         Value of each tier today.
     complete
-        Whether the whole ladder was climbed.
+        Whether all limits were tried.
     """
 
     compiled: Compiled
@@ -91,7 +91,7 @@ def ladder(compiled: Compiled, limits: Sequence[int] | None = None) -> list[int 
     Parameters
     ----------
     limits
-        Limits of one's own.
+        Limits to try instead of `LADDER`.
 
     Raises
     ------
@@ -117,22 +117,22 @@ def climb(
 ) -> Frontier:
     """Find the best placement for each limit on moves, each search beginning where the last one ended.
 
-    A placement within one limit is within all higher ones, so values never rise along the ladder.
+    A placement within one limit is within all higher ones, so values never rise with the limit.
 
     Parameters
     ----------
     compiled
-        Without a limit on moves.
+        The problem, without a limit on moves.
     options
-        The time limit is for the whole ladder, in equal parts.
+        The time limit is for all limits, in equal parts.
     limits
-        Limits to try beside none; by default those of `LADDER`.
+        Limits to try besides no limit; by default those of `LADDER`.
     stop
         Set it to have the points that are found by then.
     tell
         Called with every point as it is found; its share is not known yet.
     backend
-        Who works on sub-problems; processes of its own if not given.
+        Solves sub-problems; by default processes of its own.
 
     Raises
     ------
@@ -173,7 +173,7 @@ def _limited(compiled: Compiled, limit: int) -> Compiled:
 
 
 def _point(limit: int | None, solution: Solution, last: Point | None) -> Point:
-    """Return the point of a solution, or the last one's assignment, where the filters have sent back too many pods."""
+    """Return the point of a solution, or that of the last limit if it is better."""
     outcome = solution.outcome
     if last is not None and last.values < outcome.values:
         return Point(limit, last.moves, revalued(outcome.tiers, last.values), None, last.assignment)
@@ -181,7 +181,7 @@ def _point(limit: int | None, solution: Solution, last: Point | None) -> Point:
 
 
 def _shared(before: tuple[int, ...], points: Sequence[Point]) -> list[Point]:
-    """Say of each point which share of the last one's gain it has."""
+    """Return the points with their shares of the last one's gain."""
     if not points:
         return []
     start, best = ObjectiveValue(before, True), ObjectiveValue(points[-1].values, True)

@@ -1,4 +1,4 @@
-"""A solved snapshot: which node each pod should be on, how good that is known to be, and what the filters say."""
+"""A solved snapshot: the node of each pod, values with bounds, and the filters' check."""
 
 from __future__ import annotations
 
@@ -26,20 +26,19 @@ from stowplan.plugins_compat.framework.scheduler import failure
 from stowplan.plugins_compat.simulate import simulate
 
 ROUNDS = 5
-"""How often pods that the filters refuse are sent back before the whole answer is discarded."""
+"""Number of times that refused pods are returned to their nodes before the whole answer is discarded."""
 
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """What came of solving a snapshot.
+    """Result of solving a snapshot.
 
     Parameters
     ----------
     assessment
-        What is known about the assignment that was kept. The filters refuse none of its pods that they do not refuse
-        on the same node today.
+        The answer. The filters refuse none of its pods that they do not refuse on the same node today.
     waiting
-        Pods that stay without a node, with what the filters say of each node, in the words of FailedScheduling.
+        Unscheduled pods, each with the filters' reasons as in a FailedScheduling event.
     """
 
     assessment: Assessment
@@ -69,12 +68,12 @@ class Solution:
 
     @property
     def before(self) -> Evaluation:
-        """The same of today's assignment."""
+        """Values, constraint violations, and moves of today's assignment."""
         return self.assessor.today.evaluation
 
     @property
     def refused(self) -> Sequence[Rejection]:
-        """Pods that the filters would not admit to the nodes that they are on, today either."""
+        """Pods that the filters would not admit to their node, neither in the answer nor today."""
         return self.assessment.refused
 
     @cached_property
@@ -91,7 +90,7 @@ class Solution:
 
     @property
     def status(self) -> Status:
-        """How much is known about the answer."""
+        """Whether the answer is proven optimal."""
         return self.outcome.status
 
     def __repr__(self) -> str:
@@ -116,12 +115,12 @@ class Solution:
 
 
 def today(compiled: Compiled) -> Assignment:
-    """Return the node of every unfinished pod as the snapshot has it."""
+    """Return the node of every unfinished pod in the snapshot."""
     return compiled.snapshot.assignment
 
 
 def fixed(compiled: Compiled) -> Assignment:
-    """Return the nodes of the pods that stay where they are."""
+    """Return the nodes of fixed pods."""
     return Assignment((pod.key, pod.node_name) for pod in compiled.participants.fixed())
 
 
@@ -135,16 +134,16 @@ def solve_snapshot(
     progress: Progress = silent,
     backend: Backend | None = None,
 ) -> Solution:
-    """Solve a compiled snapshot, and have the real filters confirm the answer.
+    """Solve a compiled snapshot, and check the answer with the real filters.
 
     Parameters
     ----------
     candidates
         Further assignments to start from.
     assessor
-        Of ``compiled``, if there is one already.
+        Assessor of ``compiled``, if one exists already.
     backend
-        Who works on sub-problems; processes of its own if not given.
+        Solves sub-problems; by default processes of its own.
     """
     stop = stop or Stop()
     starts = [compiled.placement(assignment) for assignment in candidates]
@@ -167,8 +166,7 @@ def solve_snapshot(
 def confirm(assessor: Assessor, outcome: Outcome) -> Solution:
     """Check a placement pod by pod with the real filters; return pods that they reject to their nodes.
 
-    Rules and filters are two readings of the same plugins and agree but for listed exceptions. Where they do not, the
-    filters have the last word.
+    Rules and filters of a plugin agree, with listed exceptions. Where they differ, the filters decide.
     """
     compiled = assessor.compiled
     placement, notes = outcome.placement, list(outcome.notes)
@@ -192,7 +190,7 @@ def confirm(assessor: Assessor, outcome: Outcome) -> Solution:
 
 
 def _waiting(assessment: Assessment) -> list[tuple[Pod, str]]:
-    """Ask the filters why each pod without a node has none; pods of one signature are asked for once."""
+    """Return unscheduled pods with the reasons of the filters, which are computed once for each signature."""
     compiled, framework = assessment.assessor.compiled, assessment.framework
     said: dict[int, str] = {}
     waiting = []

@@ -1,4 +1,4 @@
-"""Runs recorded scheduler decisions through our framework and counts what comes out differently."""
+"""Decides recorded scheduler decisions again with our framework, and counts differences."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from stowplan.plugins_compat.profiles import led_by, read_configuration
 
 @dataclass(slots=True)
 class FileCounts:
-    """What a file holds: cases, pods decided about, and pods decided about differently."""
+    """Counts of a file: cases, decisions, and decisions that differ."""
 
     file: str
     cases: int = 0
@@ -32,7 +32,7 @@ class FileCounts:
 
 @dataclass(slots=True)
 class PluginCounts:
-    """What was compared of a plugin: recorded refusals (or nominations) and scores; how many of its answers differ."""
+    """Counts of a plugin: recorded refusals (or nominations) and scores, and the number of differences."""
 
     plugin: str
     refusals: int = 0
@@ -42,7 +42,7 @@ class PluginCounts:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A difference, and where it was found."""
+    """A difference with the file and case that it was found in."""
 
     source: str
     case: str
@@ -52,14 +52,14 @@ class Finding:
 
 @dataclass(slots=True)
 class Validation:
-    """What came of running traces.
+    """Result of validating traces.
 
     Parameters
     ----------
     findings
         The first differences; ``total`` counts all.
     complete
-        Whether every case was run; ``False`` after an interruption.
+        Whether every case was decided; ``False`` after an interruption.
     """
 
     files: list[FileCounts] = field(default_factory=list)
@@ -70,7 +70,7 @@ class Validation:
 
     @property
     def holds(self) -> bool:
-        """Whether every decision came out as it was recorded."""
+        """Whether every decision equals the recorded one."""
         return self.total == 0
 
     @property
@@ -98,13 +98,13 @@ def validate(
     Parameters
     ----------
     profile
-        Decide with this profile instead of the one that was recorded.
+        Profile to use instead of the recorded one.
     config
-        The parsed configuration that ``profile`` was read from, if any: a record of our decisions carries it.
+        The parsed configuration that ``profile`` was read from, if any; written to ``record``.
     record
-        Also write what we decide.
+        Also write our decisions.
     keep
-        How many differences to keep in words.
+        Maximum number of differences to describe.
 
     Raises
     ------
@@ -150,7 +150,7 @@ def _run(
 
 
 def _record(trace: Trace, profile: Profile | None, config: dict[str, Any] | None, record: TraceWriter) -> None:
-    """Write what we decide, with the configuration that we decide by: validated again, it comes out the same."""
+    """Write our decisions with the configuration, so that validating them again finds no difference."""
     used = profile or recorded_profile(trace)
     case = trace.case if profile is None else replace(trace.case, config=config)
     record.write(used.release.name, case, replay(case, used))

@@ -20,12 +20,12 @@ from stowplan.plugins_compat.framework.profile import Profile
 from stowplan.settings.problem import same_problem
 
 CLOSE = 1e-6
-"""How far a claimed value may be from the real one, relative to it: documents are printed and read again."""
+"""Relative tolerance of claimed values, which were rounded by printing."""
 
 
 @dataclass(frozen=True, eq=False)
 class PlanVerification:
-    """What a check found.
+    """Result of verifying a plan.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def verify_plan(snapshot: Snapshot, plan: Plan, profile: Profile, *, now: dateti
 
 
 def _false_claims(plan: Plan, snapshot: Snapshot, profile: Profile) -> Iterator[str]:
-    """Compare the values that the plan claims, before, after each wave and in the end, with those that it has."""
+    """Compare the values that the plan claims (today, after each wave, and in the end) with the actual ones."""
     compiled = _compiled(plan, snapshot, profile)
     assessor = Assessor(compiled)
     names = [tier.name for tier in compiled.problem.tiers]

@@ -19,19 +19,19 @@ from stowplan.plugins_compat.framework.profile import Profile
 from stowplan.settings.problem import same_problem
 
 BOUNDS = "lower bounds are not verified again"
-"""What a check leaves out."""
+"""Remark about what verification does not cover."""
 
 
 @dataclass(frozen=True, eq=False)
 class Verification:
-    """What a check found.
+    """Result of verifying a solution.
 
     Parameters
     ----------
     problems
-        Whatever makes the solution unusable on this snapshot, one line each.
+        Reasons why the solution cannot be used on this snapshot, one line each.
     remarks
-        Whatever a reader should know and nothing depends on.
+        Remarks that do not make the solution unusable.
     """
 
     assessment: Assessment
@@ -53,7 +53,7 @@ class Verification:
 
     @property
     def refused(self) -> Sequence[Rejection]:
-        """Pods that the filters would not admit to the nodes that they are on under the solution."""
+        """Pods that the filters would not admit to their node in the solution."""
         return self.assessment.refused
 
     @property
@@ -74,7 +74,7 @@ def verify(snapshot: Snapshot, document: SolutionDocument, profile: Profile) -> 
     assessment = Assessor(compiled).assess(fixed(compiled) | assignment)
     evaluation = assessment.evaluation
     problems += [
-        f"{violation.origin} is exceeded at {violation.place} by {violation.amount} (today by {violation.before})"
+        f"{violation.origin} on {violation.place}: {violation.amount} over the limit, today {violation.before}"
         for violation in evaluation.violations
         if not violation.legal
     ]
@@ -116,7 +116,7 @@ def resolve(compiled: Compiled, placements: Sequence[PlacementDocument]) -> tupl
 
 
 def _values(compiled: Compiled, document: SolutionDocument, evaluation: Evaluation) -> list[str]:
-    """Compare the values that the solution claims with those that it has."""
+    """Compare the values that the solution claims with the actual ones."""
     claimed = {tier.name: tier.value for tier in document.tiers}
     return [
         f"tier {tier.name}: the solution claims {claimed[tier.name]:g} {tier.unit}, it is {tier.shown(value):g}"
@@ -126,7 +126,7 @@ def _values(compiled: Compiled, document: SolutionDocument, evaluation: Evaluati
 
 
 def _claims(document: SolutionDocument, evaluation: Evaluation, compiled: Compiled) -> list[str]:
-    """Hold what else the solution says of itself against the placement and against itself."""
+    """Compare everything else that the solution claims with the placement, and its claims with each other."""
     problems = []
     named = [tier.name for tier in document.tiers]
     expected = [tier.name for tier in compiled.problem.tiers]

@@ -116,7 +116,7 @@ class ObservedObject(_Part):
 
     @property
     def waits_for(self) -> str:
-        """Why a pod has no node, in the scheduler's words."""
+        """Why a pod is unscheduled: the scheduler's message."""
         return next((c.message or c.reason for c in self.status.conditions or () if c.type == "PodScheduled"), "")
 
 

@@ -28,7 +28,7 @@ class ApplyOptions:
     timeout
         Seconds that each wave may take; what the plan says of its barrier if not given.
     pending
-        Seconds that a replacement may be missing or without a node.
+        Seconds that a replacement may be missing or unscheduled.
     elsewhere
         Maximum number of replacements on another node than planned.
     stop_after

@@ -147,7 +147,7 @@ class WaveRun:
             raise Halt(f"{count} came up on another node than planned, {limit}: {names}")
 
     def _wait(self, matched: Match) -> None:
-        """Stop if a pod is without a node, or missing, for too long."""
+        """Stop if a pod is unscheduled, or missing, for too long."""
         move, pod = matched.move, matched.pod
         if move.kind != "place" and self.ledger.uid(move) in self._present:
             return  # the old pod may have to be gone first, to free its name or what only one of the two can have
@@ -159,7 +159,7 @@ class WaveRun:
         for_so_long = f"for {self.options.pending:g} s"
         if pod is not None:
             because = f": {pod.waits_for}" if pod.waits_for else ""
-            raise Halt(f"pod {pod.key} is without a node {for_so_long}{because}")
+            raise Halt(f"pod {pod.key} is unscheduled {for_so_long}{because}")
         if move.kind == "place":
             raise Halt(f"pod {move.pod.key} is gone")
         raise Halt(f"no replacement of pod {move.pod.key} {for_so_long}{self._owner_says(move)}")

@@ -114,7 +114,7 @@ def _priorities(group: str, rows: Sequence[Row]) -> dict[str, Figure]:
     return {
         "proved, %": 100 * sum(row.proved for row in rows) / len(rows) if rows else None,
         "published, %": published_proofs(**numbers) if numbers else None,
-        "pods pending": sum(sum(values) for values, _ in both),
+        "pods unscheduled": sum(sum(values) for values, _ in both),
         "greedy's": sum(sum(greedy) for _, greedy in both),
         "better than greedy": sum(values < greedy for values, greedy in both),
         "as greedy": sum(values == greedy for values, greedy in both),
@@ -128,5 +128,5 @@ def _devices(group: str, rows: Sequence[Row]) -> dict[str, Figure]:
         ALLOCATED: first.measures.get(ALLOCATED) if first else None,
         "bound, %": first.bound_measures.get(ALLOCATED) if first else None,
         "published bound, %": OPENB_BOUNDS.get(group),
-        "pods pending": first.values[1] if first else None,
+        "pods unscheduled": first.values[1] if first else None,
     }

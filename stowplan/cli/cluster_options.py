@@ -1,4 +1,4 @@
-"""Options of commands that talk to a live cluster."""
+"""Options of commands that access a live cluster."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ RequestTimeout = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """How the cluster is reached."""
+    """Connection to the cluster."""
 
     context: Context = None
     kubeconfig: Kubeconfig = None

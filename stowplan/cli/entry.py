@@ -1,7 +1,8 @@
-"""Runs the application, and turns what goes wrong into a line on stderr and an exit code."""
+"""Runs the application; errors become a line on stderr and an exit code."""
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Sequence
 
@@ -10,6 +11,7 @@ import typer
 from stowplan.cli.app import app
 from stowplan.cli.exit_codes import INTERRUPTED
 from stowplan.models.errors import InternalError, StowplanError
+from stowplan.models.validation import in_plain_words
 
 
 def run_app(arguments: Sequence[str] | None) -> int:
@@ -22,7 +24,7 @@ def run_app(arguments: Sequence[str] | None) -> int:
         return _fail("interrupted", INTERRUPTED) if code == INTERRUPTED else code
     except typer.TyperException as error:
         message = error.format_message()
-        return _fail(message.replace("Value error, ", "")) if message else 0
+        return _fail(_in_plain_words(message)) if message else 0
     except InternalError as error:
         return _fail(f"internal error, please report it: {error}")
     except StowplanError as error:
@@ -39,6 +41,15 @@ def run_app(arguments: Sequence[str] | None) -> int:
         return 1
     except OSError as error:
         return _fail(f"the answer cannot be written: {error.strerror}")
+
+
+def _in_plain_words(message: str) -> str:
+    """Return a message of the command line's parser in the words of all others: what is wrong; what would be right."""
+    option, wrong, right = message.partition("Input should ")
+    if wrong:
+        return option + in_plain_words(wrong + right)
+    message = re.sub(r"'([^']*)' is not one of (.*?)\.?$", r"is '\1'; must be one of \2", message)
+    return message.replace("Value error, ", "")
 
 
 def _fail(message: str, code: int = 1) -> int:

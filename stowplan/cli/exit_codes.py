@@ -1,7 +1,7 @@
-"""Exit codes of commands, beside 0 for done and 1 for an error."""
+"""Exit codes of commands, besides 0 for success and 1 for an error."""
 
 INTERRUPTED = 130
 CHANGES = 2
-"""For an answer that differs from today, where it was asked for."""
+"""The answer differs from today; only with ``--detailed-exitcode``."""
 IMPOSSIBLE = 3
-"""For what was asked for and cannot be had, or was not found."""
+"""What was requested is impossible, or was not found."""

@@ -1,7 +1,7 @@
-"""Options from fields: a command takes settings as one argument, the command line takes them one by one.
+"""Options made of fields: a command takes settings as one argument, the command line takes them one by one.
 
 A field is an option if its annotation holds an `Option`. Its type, limits and default become those of the option.
-Fields annotated as parameters of commands are, with a ``typer.Option`` of their own, are taken as they are.
+Fields that are annotated with a ``typer.Option`` become that option.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ from stowplan.models.command_line import Option
 from stowplan.models.errors import InputError
 
 LIMITS = {"ge": "min", "le": "max"}
-"""What limits of fields are called for options."""
+"""Names of the limits of fields in Typer."""
 
 
 @dataclass(frozen=True, slots=True)
 class But:
-    """How a group is different in one command.
+    """Differences of a group in one command.
 
     Parameters
     ----------
     without
-        Fields that are no options there.
+        Fields that are not options of the command.
     only
-        The fields that are, if not all others.
+        Fields that are options; by default all others.
     suits
-        Says which options belong there.
+        Returns whether an option belongs to the command.
     defaults
-        Other defaults, by field; one may be of a field that is no option.
+        Other defaults, by field; also of fields that are not options.
     """
 
     without: tuple[str, ...] = ()
@@ -48,7 +48,7 @@ class But:
 
 
 def but(*without: str, suits: Callable[[Option], bool] = lambda option: True, **defaults: Any) -> But:
-    """Leave fields of a group out, and change defaults; part of the ``Annotated`` of a parameter."""
+    """Omit fields of a group, and change defaults; part of the ``Annotated`` of a parameter."""
     return But(without, suits=suits, defaults=defaults)
 
 
@@ -142,7 +142,7 @@ class _Group:
         self.options = [one for one in _options(cls, difference) if _belongs(one, difference)]
 
     def made(self, words: Mapping[str, Any]) -> Any:
-        """Return the group with what the user gave."""
+        """Return the group with the values that the user gave."""
         values: dict[str, Any] = dict(self.defaults)
         inner: dict[str, dict[str, Any]] = {}
         for one in self.options:

@@ -1,4 +1,4 @@
-"""Arguments and options that several commands share, beside those that are fields of settings."""
+"""Arguments and options that several commands share, besides fields of settings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ OUTPUT = "Output"
 
 
 class Format(StrEnum):
-    """How an answer is printed."""
+    """Format of printed answers."""
 
     TABLE = "table"
     WIDE = "wide"
@@ -24,7 +24,7 @@ class Format(StrEnum):
 
 
 class SteeringMode(StrEnum):
-    """Who decides where replacements land."""
+    """Whether replays steer replacements."""
 
     NONE = "none"
     EXTENDER = "extender"

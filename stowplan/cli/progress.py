@@ -1,4 +1,4 @@
-"""What is going on, on stderr: a live table on a terminal, a line for each improvement anywhere else."""
+"""Progress on stderr: a live table on a terminal, otherwise a line for each improvement."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from stowplan.optimizer.warm import warm_ahead
 from stowplan.report.words import figure
 
 A_SECOND = 4
-"""How often the live table is drawn in a second."""
+"""Updates of the live table per second."""
 
 TELL_EVERY = 10.0
 """Seconds between lines about compiling."""
@@ -64,7 +64,7 @@ def ready(problem: Problem, options: Options, quiet: bool, stop: Stop) -> Option
 
 
 def compile_kernels(quiet: bool, stop: Stop) -> None:
-    """Compile the kernels, if it was not done before, and say how far it is: it takes a few minutes."""
+    """Compile the kernels, unless that was done before, and report progress: it takes a few minutes."""
     kept = kernel_cache.folder()
     if kept is None and not quiet:
         _say(f"every run compiles the search kernels again: {kernel_cache.WHY_NOWHERE}")
@@ -91,14 +91,14 @@ def _say(line: str) -> None:
 
 
 class _Lines:
-    """Prints a line whenever a value has improved, or a bound by more than a line is worth."""
+    """Prints a line whenever a value improves, or a bound improves considerably."""
 
     def __init__(self, tiers: Sequence[Tier]) -> None:
         self.tiers = tiers
         self.printed = ""
 
     def report(self, step: Step) -> None:
-        """Print what is new."""
+        """Print the improvements since the last call."""
         shown = [
             f"{tier.name} {figure(tier.shown(value))}" + (f" (at least {figure(tier.shown(bound))})" if bound else "")
             for tier, value, bound in zip(self.tiers, step.values, step.bounds, strict=True)

@@ -1,4 +1,4 @@
-"""What every command does around its work: load, listen for signals, report progress, print."""
+"""Common parts of commands: load, handle signals, report progress, print."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ PIPE_WIDTH = 10_000
 
 
 def load_snapshot(paths: Sequence[str], skip_unknown_nodes: bool = False, *, partial: bool = True) -> Snapshot:
-    """Load a snapshot, and keep the garbage collector off it for good: it lives as long as the process.
+    """Load a snapshot, and exclude it from garbage collection, since it lives as long as the process.
 
     Parameters
     ----------
     partial
-        Whether a snapshot will do that lacks pods, or what is known about nodes.
+        Whether to accept a snapshot that lacks pods, or fields of nodes.
 
     Raises
     ------
     InputError
-        If it cannot be read, or is not whole and has to be.
+        If it cannot be read, or is incomplete and has to be complete.
     """
     from stowplan.instances.load import load
 
@@ -76,7 +76,7 @@ def warn_of_idle_freezes(words: Sequence[str], snapshot: Snapshot) -> None:
 
 @contextmanager
 def stoppable(with_what: str = "with the best answer so far") -> Iterator[Stop]:
-    """Turn the first SIGINT or SIGTERM into a request to come to an end; a second one ends the process."""
+    """Turn the first SIGINT or SIGTERM into a request to stop; a second one ends the process."""
     stop = Stop()
 
     def handle(number: int, frame: FrameType | None) -> None:
@@ -125,7 +125,7 @@ def emit(
     document: Callable[[], BaseModel],
     rows: Callable[[], Iterator[Row]],
 ) -> None:
-    """Print an answer on stdout in the form that was asked for."""
+    """Print an answer on stdout in the requested format."""
     match output:
         case Format.TABLE | Format.WIDE:
             _write(text)

@@ -1,4 +1,4 @@
-"""The machine-readable forms of answers, one file a kind.
+"""The documents that ``-o json`` and ``-o yaml`` print, one file for each kind.
 
-All documents carry ``apiVersion`` and ``kind``; field names are camelCase; figures are not rounded.
+All documents have ``apiVersion`` and ``kind``; field names are camelCase; figures are not rounded.
 """

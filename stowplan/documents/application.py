@@ -1,4 +1,4 @@
-"""How far a plan is carried out."""
+"""The document of a plan that is being carried out."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from stowplan.models.document import API_VERSION, Document
 
 
 class ProgressDocument(Document):
-    """A move, and what has become of it.
+    """A move and its progress.
 
     Parameters
     ----------
@@ -22,7 +22,7 @@ class ProgressDocument(Document):
     replacement, node
         The replacement and its node; empty as long as it is not ready.
     message
-        What the cluster said last; of a dry run, what it would say.
+        Last message of the cluster; in a dry run, its answer to the dry-run request.
     """
 
     wave: int
@@ -39,18 +39,18 @@ class ProgressDocument(Document):
 
 
 class ApplicationDocument(Document):
-    """How far a plan is carried out.
+    """Progress of a plan that is being carried out.
 
     Parameters
     ----------
     cordons
-        What the plan has cordoned, such as ``n1, while wave 2 lasts``.
+        Nodes that the plan has cordoned, such as ``n1, while wave 2 lasts``.
     dry_run
-        Whether nothing was to be changed.
+        Whether the run was a dry run, which changes nothing.
     complete
         Whether all waves are over.
     stopped
-        Why the run ended before that; of a dry run, what would stop it, one reason after the other.
+        Why the run ended before that; in a dry run, all reasons that would stop it.
     """
 
     api_version: Literal["stowplan/v1"] = API_VERSION

@@ -1,4 +1,4 @@
-"""What came of a benchmark."""
+"""The document of a benchmark."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from stowplan.models.document import API_VERSION, Document
 
 
 class MachineDocument(Document):
-    """Where it was run: processors, and versions of what did the work."""
+    """The machine: processors, and versions of the software."""
 
     processors: int
     system: str
@@ -33,7 +33,7 @@ class BenchSettingsDocument(Document):
 
 
 class ReferenceDocument(Document):
-    """What others found."""
+    """Published results of others."""
 
     best: int | None
     best_by: str
@@ -55,7 +55,7 @@ class BenchTierDocument(Document):
 
 
 class InstanceDocument(Document):
-    """What came of an instance; ``accepted`` is the word of the format's own checker on the written solution."""
+    """Result of an instance; ``accepted`` says whether the format's own checker accepts the written solution."""
 
     instance: str
     group: str
@@ -82,7 +82,7 @@ class TotalDocument(Document):
 
 
 class BenchmarkDocument(Document):
-    """What came of a suite; ``asked`` is how many instances were to be answered."""
+    """Result of a suite; ``asked`` is the number of instances to solve."""
 
     api_version: Literal["stowplan/v1"] = API_VERSION
     kind: Literal["Benchmark"] = "Benchmark"

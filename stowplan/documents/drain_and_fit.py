@@ -12,7 +12,7 @@ from stowplan.plans.document import reference
 
 
 class StaysDocument(Document):
-    """A pod that stays on a node that is to be drained; ``by_rule`` if no room would change that."""
+    """A pod that stays on a node to drain; ``by_rule`` if it cannot or must not be evicted."""
 
     pod: PodReference
     node: str
@@ -21,7 +21,7 @@ class StaysDocument(Document):
 
 
 class DrainDocument(Document):
-    """A drain: whether the nodes are empty when the plan is done, what stays, and what proves that it must."""
+    """A drain: whether the nodes are empty at the end of the plan, which pods stay, and what proves that they must."""
 
     api_version: Literal["stowplan/v1"] = API_VERSION
     kind: Literal["Drain"] = "Drain"
@@ -34,14 +34,14 @@ class DrainDocument(Document):
 
 
 class UnscheduledPodDocument(Document):
-    """A pod that is not got in, and why."""
+    """A pod that stays unscheduled, and why."""
 
     pod: PodReference
     reason: str
 
 
 class FitDocument(Document):
-    """A fit: whether all pods are got in, which are not, and what proves that they cannot be."""
+    """A fit: whether all pods are scheduled, which are not, and what proves that they cannot be."""
 
     api_version: Literal["stowplan/v1"] = API_VERSION
     kind: Literal["Fit"] = "Fit"

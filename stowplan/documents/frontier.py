@@ -13,7 +13,7 @@ from stowplan.settings.problem import settings_document
 
 
 class PointDocument(Document):
-    """The best placement found for a limit on moves; ``limit`` is null where there is none."""
+    """The best placement found for a limit on moves; ``limit`` is null without a limit."""
 
     limit: int | None
     moves: int
@@ -23,7 +23,7 @@ class PointDocument(Document):
 
 
 class FrontierDocument(Document):
-    """Moves against gain: points by rising limit, none worse than the one before.
+    """Points by rising limit on moves, none worse than the one before.
 
     Parameters
     ----------

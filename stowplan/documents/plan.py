@@ -1,4 +1,4 @@
-"""The file format of a plan: how one is read."""
+"""Reads plans from files."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _coherent(plan: Plan) -> None:
     before: set[str] = set()
     for i, wave in enumerate(plan.waves):
         if wave.number != i + 1:
-            raise InputError(f"is {wave.number}, must be {i + 1}", field=f"waves[{i}].number")
+            raise InputError(f"is {wave.number}; must be {i + 1}", field=f"waves[{i}].number")
         ids: set[str] = set()
         for j, move in enumerate(wave.moves):
             field = f"waves[{i}].moves[{j}]"

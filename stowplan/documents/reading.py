@@ -1,4 +1,4 @@
-"""How documents of our own are read: JSON or YAML, plain or gzip, from a file or standard input."""
+"""Reads our own documents: JSON or YAML, plain or gzip, from a file or standard input."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def read_content(path: str) -> Any:
 
 
 def kind_of(content: Any) -> str | None:
-    """Return what kind of document this says it is, if anything."""
+    """Return the ``kind`` of a document, if it has one."""
     return content.get("kind") if isinstance(content, dict) else None
 
 
 def another_kind(path: str, content: Any, wanted: str) -> InputError:
-    """Return what is said of a document of the wrong kind."""
+    """Return the error for a document of a wrong kind."""
     kind = kind_of(content)
     found = "is missing" if kind is None else f"is {kind!r}"
     return InputError(f"{found}; must be {wanted}", file=path, field="kind")

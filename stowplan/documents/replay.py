@@ -24,7 +24,7 @@ class LandingDocument(Document):
 
 
 class ReplayTier(Document):
-    """A tier: today, as planned, and as it came."""
+    """A tier: today, as planned, and at the end of the replay."""
 
     name: str
     unit: str
@@ -34,7 +34,7 @@ class ReplayTier(Document):
 
 
 class WaitingDocument(Document):
-    """A pod without a node at the end, and why."""
+    """An unscheduled pod at the end, and why."""
 
     pod: str
     message: str
@@ -54,7 +54,7 @@ class ReplayDocument(Document):
     Parameters
     ----------
     kept
-        Share of the gain that is there at the end, by the first tier that the plan improves.
+        Share of the planned gain that is reached, by the first tier that the plan improves.
     halted
         Why not all waves were carried out.
     """

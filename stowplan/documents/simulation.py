@@ -12,7 +12,7 @@ from stowplan.plugins_compat.simulate import Simulation
 
 
 class DecisionDocument(Document):
-    """What became of one pod: ``preempts`` names the pods that had to leave its node, as ``namespace/name``."""
+    """Decision on one pod; ``preempts`` names its victims, as ``namespace/name``."""
 
     namespace: str
     name: str
@@ -23,7 +23,7 @@ class DecisionDocument(Document):
 
 
 class PreemptionDocument(Document):
-    """A pod that had to leave a node for another; ``target`` is the node it has at the end."""
+    """A preempted pod; ``target`` is its node at the end."""
 
     victim: str
     preemptor: str

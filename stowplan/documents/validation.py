@@ -1,4 +1,4 @@
-"""What came of running recorded decisions."""
+"""The document of a validation."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from stowplan.models.document import API_VERSION, Document
 
 
 class FileCountsDocument(Document):
-    """What a trace file holds."""
+    """Counts of a trace file."""
 
     file: str
     cases: int
@@ -19,7 +19,7 @@ class FileCountsDocument(Document):
 
 
 class PluginCountsDocument(Document):
-    """What was compared of a plugin."""
+    """Counts of a plugin."""
 
     plugin: str
     refusals: int
@@ -28,7 +28,7 @@ class PluginCountsDocument(Document):
 
 
 class DifferenceDocument(Document):
-    """One thing that is decided differently from the record."""
+    """One difference from the recorded decisions."""
 
     source: str
     case: str
@@ -41,7 +41,7 @@ class DifferenceDocument(Document):
 
 
 class ValidationDocument(Document):
-    """What came of running recorded decisions; ``differences`` holds the first of ``total``."""
+    """Result of a validation; ``differences`` holds the first of ``total``."""
 
     api_version: Literal["stowplan/v1"] = API_VERSION
     kind: Literal["Validation"] = "Validation"

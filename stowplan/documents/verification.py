@@ -1,4 +1,4 @@
-"""What a check of a solution, or of a plan, found."""
+"""The documents of verifications."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from stowplan.models.solution import RefusalDocument
 
 
 class VerificationDocument(Document):
-    """What a check found."""
+    """Result of verifying a solution."""
 
     api_version: Literal["stowplan/v1"] = API_VERSION
     kind: Literal["Verification"] = "Verification"
@@ -24,7 +24,7 @@ class VerificationDocument(Document):
 
 
 class PlanVerificationDocument(Document):
-    """What a check of a plan found; ``done`` and ``open`` are ids of moves."""
+    """Result of verifying a plan; ``done`` and ``open`` are ids of moves."""
 
     api_version: Literal["stowplan/v1"] = API_VERSION
     kind: Literal["PlanVerification"] = "PlanVerification"

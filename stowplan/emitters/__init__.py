@@ -1,1 +1,1 @@
-"""From a plan to what other tools carry out: names in ``target.py``, emitters in ``registry.py``."""
+"""Plans as input of other tools: names in ``target.py``, emitters in ``registry.py``."""

@@ -1,4 +1,4 @@
-"""What an emitter takes and gives."""
+"""Arguments and results of emitters."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from stowplan.models.snapshot import Snapshot
 
 PREFIX = "stowplan.io/"
-"""Begins every label, annotation and scheduling gate that we put on an object."""
+"""Prefix of every label, annotation, and scheduling gate that we add to an object."""
 PLAN_LABEL, WAVE_LABEL = f"{PREFIX}plan", f"{PREFIX}wave"
 
 
@@ -19,9 +19,9 @@ class File:
     Parameters
     ----------
     name
-        Inside the folder that the user names.
+        Path inside the folder that the user gives.
     executable
-        Whether it is a program.
+        Whether it is a script.
     """
 
     name: str
@@ -31,7 +31,7 @@ class File:
 
 @dataclass(frozen=True)
 class Emission:
-    """What an emitter gives: files, and what the user has to know about them, a line each."""
+    """Result of an emitter: files, and notes for the user, one line each."""
 
     files: Sequence[File]
     notes: Sequence[str] = ()
@@ -39,18 +39,18 @@ class Emission:
 
 @dataclass(frozen=True)
 class EmitOptions:
-    """What a user can choose, beside the executor. An emitter reads what concerns it.
+    """Options of emitters; each reads those that concern it.
 
     Parameters
     ----------
     snapshot
-        The cluster the plan was made for, where pods are needed as a whole.
+        The cluster that the plan was made for, if whole pods are needed.
     image
         Container image of the descheduler.
     namespace
         Namespace of the descheduler's Jobs.
     url
-        Where the scheduler finds ``stowplan serve``.
+        URL of ``stowplan serve`` for the scheduler.
     config
         Path of a KubeSchedulerConfiguration that the extender is added to.
     """

@@ -1,4 +1,4 @@
-"""A scheduler configuration that asks ``stowplan serve``."""
+"""A scheduler configuration with ``stowplan serve`` as an extender."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from stowplan.plugins_compat.release import Release
 from stowplan.settings.problem import require_config
 
 TIMEOUT = "1s"
-"""Long against a round trip, short against the patience of a scheduling cycle."""
+"""Timeout: long for a round trip, short for a scheduling cycle."""
 
 
 def emit_extender(plan: Plan, choices: EmitOptions) -> Emission:
@@ -28,8 +28,8 @@ def emit_extender(plan: Plan, choices: EmitOptions) -> Emission:
     Raises
     ------
     InputError
-        If the given configuration is none, or asks our extender already; if none is given and the plan was made
-        with one.
+        If the given configuration cannot be used, or has our extender already; if none is given and the plan was
+        made with one.
     """
     require_config(plan.settings, choices.config)
     release = choose_release(plan.settings.release)

@@ -35,7 +35,7 @@ KOORD_SCHEDULER = "koord-scheduler"
 TRIGGER, REASON = "koordinator.sh/evict-trigger", "koordinator.sh/evict-reason"
 
 NOT_OF_A_TEMPLATE = ("nodeName", "schedulingGates", "priority", "priorityClassName", "preemptionPolicy")
-"""Room is reserved at Koordinator's own, highest priority."""
+"""Priority of reservations: Koordinator's own, the highest."""
 
 
 def emit_koordinator(plan: Plan, choices: EmitOptions) -> Emission:
@@ -131,7 +131,7 @@ def _reservation(plan: Plan, wave: WaveDocument, move: MoveDocument, target: str
 
 
 def _owner(move: MoveDocument) -> ReservationOwner:
-    """Return who may take the room; a pod that waits and has no controller takes it by its own name."""
+    """Return the owner that may use the reservation; for a pending pod without a controller, the pod itself."""
     pod, owner = move.pod, move.owner
     if owner is None or not owner.uid:
         reference = ObjectReference(

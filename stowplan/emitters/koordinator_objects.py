@@ -40,7 +40,7 @@ class ObjectReference(_Strict):
 
 
 class ControllerReference(_Strict):
-    """The controller whose pods may take what is reserved; one object only, of which the uid says which."""
+    """The controller whose pods may use a reservation, identified by its uid."""
 
     api_version: str
     kind: str
@@ -51,7 +51,7 @@ class ControllerReference(_Strict):
 
 
 class ReservationOwner(_Strict):
-    """Whose pods may take what is reserved: exactly one of the fields here, though the API takes several."""
+    """Pods that may use a reservation: exactly one of the fields, though the API accepts several."""
 
     object: ObjectReference | None = None
     controller: ControllerReference | None = None
@@ -79,7 +79,7 @@ class PodTemplate(_Strict):
 
 
 class ReservationSpec(_Strict):
-    """What is reserved, for whom and for how long."""
+    """Pod template, owners, and lifetime of a reservation."""
 
     template: PodTemplate
     owners: Annotated[list[ReservationOwner], Field(min_length=1)]
@@ -89,7 +89,7 @@ class ReservationSpec(_Strict):
 
 
 class Reservation(_Strict):
-    """Room on a node, kept free for the pods of an owner."""
+    """Resources of a node, reserved for the pods of an owner."""
 
     api_version: Literal["scheduling.koordinator.sh/v1alpha1"] = API
     kind: Literal["Reservation"] = "Reservation"
@@ -98,7 +98,7 @@ class Reservation(_Strict):
 
 
 class ReservationOptions(_Strict):
-    """Which reservation a migration waits for."""
+    """The reservation that a migration waits for."""
 
     reservation_ref: ObjectReference
 
@@ -110,13 +110,13 @@ class Preconditions(_Strict):
 
 
 class DeleteOptions(_Strict):
-    """How the pod is deleted."""
+    """Options of the deletion of the pod."""
 
     preconditions: Preconditions
 
 
 class MigrationSpec(_Strict):
-    """Which pod is migrated, and how."""
+    """The pod to migrate, and how."""
 
     ttl: Duration
     mode: Literal["ReservationFirst", "EvictDirectly"]
@@ -132,7 +132,7 @@ class MigrationSpec(_Strict):
 
 
 class PodMigrationJob(_Strict):
-    """The migration of one pod: first its room, then its eviction."""
+    """The migration of one pod: reservation first, then eviction."""
 
     api_version: Literal["scheduling.koordinator.sh/v1alpha1"] = API
     kind: Literal["PodMigrationJob"] = "PodMigrationJob"
@@ -150,12 +150,12 @@ def seconds(duration: str) -> float:
 
 
 def check_pair(reservation: Reservation, job: PodMigrationJob) -> None:
-    """Check what holds between the two: the room outlives the migration, and is what the migration waits for.
+    """Check that the reservation outlives the migration, and that the migration waits for it.
 
     Raises
     ------
     ValueError
-        If something does not hold.
+        If not.
     """
     if seconds(reservation.spec.ttl) <= seconds(job.spec.ttl):
         raise ValueError(f"the reservation's ttl {reservation.spec.ttl} must be more than the job's {job.spec.ttl}")

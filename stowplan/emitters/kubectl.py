@@ -1,4 +1,4 @@
-"""A shell script that carries a plan out with kubectl and nothing else."""
+"""A shell script that carries out a plan with kubectl alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How manifests are written: YAML that a person can read."""
+"""Writes manifests as readable YAML."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pinning: replacements come up behind a scheduling gate, and each gets its node before it is let through."""
+"""Pinning: replacements are created with a scheduling gate, and get their node before the gate is removed."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ GROUP = "admissionregistration.k8s.io"
 def emit_pin(plan: Plan, choices: EmitOptions) -> Emission:
     """Return a script that pins gated pods, and an admission policy that puts the gate on the plan's replacements.
 
-    A gated pod may only be made pickier, so the pin is a requirement on ``metadata.name`` in every node selector term
-    that the pod has, or a term of its own if it has none. The policy is stateless and cannot count; the script counts,
-    by a label on the pods that it has pinned.
+    The node affinity of a gated pod can only be narrowed, so the pin is a requirement on ``metadata.name`` in every
+    node selector term that the pod has, or a term of its own if it has none. The policy is stateless and cannot count;
+    the script counts, by a label on the pods that it has pinned.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Which emitters there are."""
+"""All emitters by name."""
 
 from __future__ import annotations
 

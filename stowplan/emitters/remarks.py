@@ -15,14 +15,14 @@ STEERING = ("extender", "pin")
 
 
 def remarks(plan: Plan, target: str, choices: EmitOptions, now: datetime) -> Iterator[str]:
-    """Yield what speaks against an emission, one line each.
+    """Yield warnings about an emission, one line each.
 
     Parameters
     ----------
     target
         Name of the emitter.
     now
-        The present, with its time zone.
+        Current time, with a time zone.
     """
     yield from (f"the dump of the plan is incomplete: {gap}" for gap in plan.gaps)
     if now >= require_time(plan.expires_at, "expiresAt"):
@@ -34,7 +34,7 @@ def remarks(plan: Plan, target: str, choices: EmitOptions, now: datetime) -> Ite
 
 
 def _strangers(plan: Plan, snapshot: Snapshot) -> Iterator[str]:
-    """Say so if a snapshot does not hold the pods of a plan; a later one of the same cluster mostly does."""
+    """Yield a warning if a snapshot lacks pods of the plan, which suggests another cluster."""
     uids = {pod.key: pod.metadata.uid for pod in snapshot.pods}
     moved = {move.pod.key: move.pod.uid for move in plan.moves if move.kind != "place"}
     lost = [key for key, uid in moved.items() if uids.get(key) != uid]

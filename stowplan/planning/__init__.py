@@ -1,1 +1,1 @@
-"""Plans: from a placement, for a drain, for pods to fit in, and what becomes of them."""
+"""Plans: to a placement, for a drain, for pods to schedule; and replays of plans."""

@@ -1,4 +1,4 @@
-"""Gets everything off some nodes that can be moved, at the least cost of moves."""
+"""Plans that move all movable pods off some nodes at the least cost of moves."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from stowplan.settings.terms import Terms
 
 @dataclass(frozen=True, slots=True)
 class RemainingPod:
-    """A pod that has to stay on a node that is to be drained, and why.
+    """A pod that stays on a node that is to be drained, and why.
 
     Parameters
     ----------
     by_rule
-        Whether a rule says so, whatever room there is: it cannot be evicted, or shall not be.
+        Whether it stays because it cannot or must not be evicted, rather than for lack of room.
     """
 
     pod: Pod
@@ -43,16 +43,16 @@ class RemainingPod:
 
 @dataclass(frozen=True, eq=False)
 class Drained:
-    """What came of draining.
+    """Result of a drain.
 
     Parameters
     ----------
     planned
-        The plan, which begins with cordons.
+        The plan, with the nodes to cordon first.
     stays
-        Pods that keep the nodes from being empty.
+        Pods that remain on the nodes.
     ignored
-        Pods that stay and do not count, by kind: of DaemonSets, static, terminating.
+        Number of pods that stay but do not count, by kind: DaemonSet, static, and terminating pods.
     """
 
     planned: Planned
@@ -69,7 +69,7 @@ class Drained:
 
     @property
     def possible(self) -> bool:
-        """Whether the nodes are empty when the plan is done."""
+        """Whether the nodes are empty at the end of the plan."""
         return not self.stays
 
     @property
@@ -82,7 +82,7 @@ class Drained:
 
 
 def proof(tier: PlanTier) -> str:
-    """Say what proves that a tier cannot be 0; empty if nothing does."""
+    """Return what proves that a tier cannot be 0; empty if nothing does."""
     return f"at least {tier.bound:g} {tier.unit}, by {tier.bound_by}" if tier.bound >= 1 else ""
 
 
@@ -98,9 +98,9 @@ def drain(
     progress: Progress = silent,
     backend: Backend | None = None,
 ) -> Drained:
-    """Plan the way of all pods off some nodes that can leave them.
+    """Plan the moves of all pods that can leave some nodes.
 
-    Pods on other nodes move only if that lets more pods leave, or fewer moves do.
+    Pods on other nodes move only if that lets more pods leave, or reduces the number of moves.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def drain(
     compiled
         Result of `planning_problem` for the settings with ``drain``, if computed already.
     backend
-        Who works on sub-problems; processes of its own if not given.
+        Solves sub-problems; by default processes of its own.
 
     Raises
     ------
@@ -137,7 +137,7 @@ def drain(
 
 
 def draining(settings: Settings, nodes: Sequence[str]) -> Settings:
-    """Return settings by which nodes are drained.
+    """Return settings with nodes to drain.
 
     Raises
     ------
@@ -150,7 +150,7 @@ def draining(settings: Settings, nodes: Sequence[str]) -> Settings:
 
 
 def _greedy(compiled: Compiled, nodes: set[str], options: Options, stop: Stop) -> Assignment:
-    """Return the assignment once kube-scheduler has placed the pods that leave; who finds no node stays."""
+    """Return the assignment after kube-scheduler has placed the pods that leave; unscheduled ones stay."""
     now = today(compiled)
     leaving = [pod for pod in compiled.pods if pod.node_name in nodes]
     staying = now.without([pod.key for pod in leaving])
@@ -168,7 +168,7 @@ def _greedy(compiled: Compiled, nodes: set[str], options: Options, stop: Stop) -
 
 
 def _left(planned: Planned, nodes: set[str]) -> tuple[list[RemainingPod], Mapping[str, int]]:
-    """Return the pods that are on the nodes when the plan is done, and those that do not count by kind."""
+    """Return the pods on the nodes at the end of the plan, and the number of those that do not count, by kind."""
     compiled = planned.compiled
     framework = populated(compiled.snapshot, compiled.profile, planned.assignment, compiled.signatures)
     given_up = {line.partition(" ")[0].rstrip(":"): line for line in planned.plan.given_up}

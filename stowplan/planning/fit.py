@@ -1,4 +1,4 @@
-"""Gets pods in that wait for a node, at the least cost of moves, or proves that they cannot be got in."""
+"""Plans that schedule pending pods at the least cost of moves, or proofs that this is impossible."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from stowplan.settings.terms import Terms
 
 @dataclass(frozen=True, slots=True)
 class UnscheduledPod:
-    """A pod that is not got in, and why."""
+    """A pod that stays unscheduled, and why."""
 
     pod: Pod
     reason: str
@@ -36,16 +36,16 @@ class UnscheduledPod:
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """What came of fitting pods in.
+    """Result of fitting pods.
 
     Parameters
     ----------
     planned
-        The plan, which ends with the pods in their places.
+        The plan, at the end of which the pods are scheduled.
     wanted
-        The pods that are to be got in.
+        The pods that are to be scheduled.
     unscheduled
-        Those of them that are not.
+        Those of them that stay unscheduled.
     """
 
     planned: Planned
@@ -61,12 +61,12 @@ class Fitted:
 
     @property
     def possible(self) -> bool:
-        """Whether all pods are got in."""
+        """Whether all pods are scheduled."""
         return not self.unscheduled
 
     @property
     def proof(self) -> str:
-        """What proves that they cannot all be got in; empty if nothing does."""
+        """What proves that they cannot all be scheduled; empty if nothing does."""
         return proof(self.planned.plan.tiers[0])
 
 
@@ -95,12 +95,12 @@ def pods_of(file: str) -> list[str]:
 
 
 def admitting(settings: Settings, snapshot: Snapshot, keys: Sequence[str]) -> Settings:
-    """Return settings by which pods are got in.
+    """Return settings by which pods are scheduled with priority.
 
     Raises
     ------
     InputError
-        If none is named, or one of them is not waiting for a node.
+        If none is named, or one of them is not pending.
     """
     if not keys:
         raise InputError("no pod to fit; give a file of pods with -f, or pending pods of the dump with --pod")
@@ -125,18 +125,18 @@ def fit(
     progress: Progress = silent,
     backend: Backend | None = None,
 ) -> Fitted:
-    """Plan the cheapest way to get pods in.
+    """Plan the cheapest way to schedule pods.
 
     Parameters
     ----------
     snapshot
-        Holds the pods, waiting.
+        The cluster, the pods included as pending ones.
     settings
         As `admitting` returns them; the objective decides between plans that cost the same moves.
     compiled
         Result of `planning_problem`, if computed already.
     backend
-        Who works on sub-problems; processes of its own if not given.
+        Solves sub-problems; by default processes of its own.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""From a snapshot to a plan: solve, put the moves in order, and solve again without those that no order reaches."""
+"""Plans: solve, put the moves in order, and solve again without the moves that are impossible in any order."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from stowplan.settings.problem import make_problem, settings_document
 from stowplan.settings.terms import Terms
 
 LATER_SHARE = 1 / 3
-"""Share of the time limit that a later round has."""
+"""Share of the time limit for each further solve."""
 SEQUENCING_SECONDS = 1.0
 """Seconds after a stop in which moves are still put in order."""
 EXECUTOR: Executor = "eviction-api"
@@ -70,9 +70,9 @@ class Planned:
     Parameters
     ----------
     assessor
-        Of the problem whose tiers the plan is measured by.
+        Assessor of the problem whose tiers the plan is measured by.
     assignment
-        Of all unfinished pods, when the plan is done.
+        Node of every scheduled pod at the end of the plan.
     """
 
     plan: Plan
@@ -99,7 +99,7 @@ class Planned:
 
     @property
     def unresolved(self) -> Unresolved:
-        """What is wrong with the placement when the plan is done."""
+        """Constraint violations and unscheduled pods at the end of the plan."""
         violations = self.assessor.assess(self.assignment).evaluation.violations
         waiting = sum(pod.key not in self.assignment for pod in self.compiled.pods)
         return Unresolved(len(violations), waiting, 0 if self.plan.waves else self.assessor.kept_violations)
@@ -139,20 +139,20 @@ def make_plan(
     progress: Progress = silent,
     backend: Backend | None = None,
 ) -> Planned:
-    """Find the best placement that can be reached, and the way there.
+    """Find the best reachable placement, and the moves to it in waves.
 
     Parameters
     ----------
     settings
-        Its executor decides who can be moved at all; without one, evictions go through the Eviction API.
+        Their executor determines which pods can be moved; without one, evictions go through the Eviction API.
     compiled
         Result of `planning_problem`, if computed already.
     candidates
         Further assignments to start the search from.
     stop
-        Set it to get a plan of the best placement so far.
+        Set it to get a plan to the best placement so far.
     backend
-        Who works on sub-problems; processes of its own if not given.
+        Solves sub-problems; by default processes of its own.
 
     Raises
     ------
@@ -174,16 +174,16 @@ def make_plan(
             # Drain and fit count moves before pending pods, so a solution may leave out pods that others wait for.
             wanted |= dict.fromkeys(opening)
         else:
-            stays |= dict.fromkeys(planning.stuck, "no order of moves reaches its place")
+            stays |= dict.fromkeys(planning.stuck, "no order of moves is possible")
         narrower = make_problem(snapshot, settings.model_copy(update={"admit": tuple(wanted)}), _said(stays))
         again = solve_snapshot(narrower, shorter, candidates=[planning.assignment], stop=stop, backend=backend)
         planning.reach(narrower, again.assignment)
-    cut = ("interrupted: made of what was found until then",) if stop.is_set() else ()
+    cut = ("interrupted: the plan leads to the best placement found until then",) if stop.is_set() else ()
     return planning.planned(solution.outcome.tiers, (*solution.notes, *cut))
 
 
 def sequence_solution(solution: Solution, settings: Settings, terms: Terms | None = None) -> Planned:
-    """Return the way to a placement that was found before; see `sequence_placement`."""
+    """Return a plan to a placement that was found before; see `sequence_placement`."""
     outcome = solution.outcome
     return sequence_placement(solution.assessor, solution.assignment, outcome.tiers, settings, terms, solution.notes)
 
@@ -198,14 +198,14 @@ def sequence_placement(
     *,
     keep: bool = False,
 ) -> Planned:
-    """Return the way to a given assignment.
+    """Return a plan to a given assignment.
 
-    Moves of pods that the executor cannot move are given up, and those that no order reaches.
+    Moves of pods that the executor cannot move are given up, and moves that are impossible in any order.
 
     Parameters
     ----------
     tiers
-        What is known about the placement; what is left out is not known.
+        Values and bounds of the placement; for missing tiers, no bound is known.
     keep
         Plan the moves even if the assignment is no better than today's; otherwise the plan is empty then.
     """

@@ -1,1 +1,1 @@
-"""Answers as people and programs read them."""
+"""Reports of answers: text, rows, and charts."""

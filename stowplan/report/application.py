@@ -1,4 +1,4 @@
-"""How far a plan is applied, for people and as rows."""
+"""Reports of a plan that is being carried out."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ STAGES = {
 
 
 def show_application(console: Console, found: ApplicationDocument, *, wide: bool = False) -> None:
-    """Print how a run ended or what one would do, then the moves."""
+    """Print the result of a run, or of a dry run, and then the moves."""
     console.print(Text(_headline(found), style="bold"))
     for reason in found.stopped:
         console.print(Text(f"{'Would stop' if found.dry_run else 'Stopped'}: {reason}"))

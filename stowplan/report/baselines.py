@@ -16,7 +16,7 @@ from stowplan.report.words import figure
 
 
 def baseline_line(number: int, of: int, row: BaselineRow) -> str:
-    """Say in one line what came of a question."""
+    """Return one line about the result of a question."""
     told = f"{number}/{of} {row.question.name}: {_values(row, row.values)}, bound {_values(row, row.bounds)}"
     for name, (values, seconds) in row.methods.items():
         told += f"; {name} {_values(row, values)} in {seconds:.1f} s"

@@ -17,13 +17,13 @@ from stowplan.models.words import plural
 from stowplan.report.words import figure
 
 SHOWN = 60
-"""Instances up to which a table shows each of them; ``-o wide`` shows all."""
+"""Maximum number of instances that a table shows one by one; ``-o wide`` shows all."""
 
 NOTHING = "-"
 
 
 def row_line(number: int, of: int, row: Row) -> str:
-    """Say in one line what came of an instance."""
+    """Return one line about the result of an instance."""
     if not row.values:
         return f"{number}/{of} {row.instance}: {row.status}: {row.complaints[0]}"
     told = [_values(row, row.values), f"bound {_values(row, row.bounds)}", row.status, f"{row.seconds:.1f} s"]
@@ -35,7 +35,7 @@ def row_line(number: int, of: int, row: Row) -> str:
 
 
 def show_bench(console: Console, bench: Bench, *, wide: bool = False) -> None:
-    """Print what came of a suite."""
+    """Print the results of a suite."""
     console.print(Text(_headline(bench), style="bold green" if bench.accepted and bench.complete else "bold"))
     refused = [row for row in bench.rows if not row.accepted]
     for row in refused[: None if wide else SHOWN]:

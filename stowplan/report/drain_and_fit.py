@@ -15,11 +15,11 @@ from stowplan.report.tables import say
 from stowplan.report.words import gap_lines
 
 SHOWN = 20
-"""Pods that are shown; ``-o wide`` shows all."""
+"""Maximum number of pods to show; ``-o wide`` shows all."""
 
 
 def show_drain(console: Console, drained: Drained, *, wide: bool = False) -> None:
-    """Print what came of draining."""
+    """Print whether the nodes can be drained, and the plan."""
     _gaps(console, drained.planned.plan)
     say(console, drain_headline(drained), style="bold")
     _list(console, [f"{s.pod.key} on {s.pod.node_name}: {s.reason}" for s in drained.stays], wide)
@@ -35,7 +35,7 @@ def show_drain(console: Console, drained: Drained, *, wide: bool = False) -> Non
 
 
 def drain_headline(drained: Drained) -> str:
-    """Say in one sentence whether the nodes can be drained."""
+    """Return one sentence on whether the nodes can be drained."""
     nodes = drained.nodes[0] if len(drained.nodes) == 1 else plural(len(drained.nodes), "node")
     moves = plural(len(drained.planned.plan.moves), "move")
     if drained.possible:
@@ -47,18 +47,18 @@ def drain_headline(drained: Drained) -> str:
 
 
 def _pods_on(drained: Drained) -> str:
-    """Count the pods that are to leave the nodes."""
+    """Return the number of pods that are to leave the nodes."""
     today = drained.planned.compiled.snapshot.assignment.count()
     return plural(sum(today[node] for node in drained.nodes) - sum(drained.ignored.values()), "pod")
 
 
 def _pods(kind: str, count: int) -> str:
-    """Count pods of a kind that may be called a pod already."""
+    """Return the number of pods of a kind, in words; the name of a kind may end in ``pod``."""
     return plural(count, f"{kind.removesuffix(' pod')} pod")
 
 
 def show_fit(console: Console, fitted: Fitted, *, wide: bool = False) -> None:
-    """Print what came of making room for pods."""
+    """Print whether the pods fit, and the plan."""
     _gaps(console, fitted.planned.plan)
     say(console, fit_headline(fitted), style="bold")
     _list(console, [f"{unscheduled.pod.key}: {unscheduled.reason}" for unscheduled in fitted.unscheduled], wide)
@@ -68,12 +68,12 @@ def show_fit(console: Console, fitted: Fitted, *, wide: bool = False) -> None:
 
 
 def fit_headline(fitted: Fitted) -> str:
-    """Say in one sentence whether there is room for the pods."""
+    """Return one sentence on whether the pods fit."""
     wanted = plural(len(fitted.wanted), "pod")
     moves = sum(1 for move in fitted.planned.plan.moves if move.kind == "evict")
     if fitted.possible:
         return f"Fits {wanted} with {plural(moves, 'move')} of others."
-    stay = f"{len(fitted.unscheduled)} of {wanted} {'stays' if len(fitted.unscheduled) == 1 else 'stay'} pending"
+    stay = f"{len(fitted.unscheduled)} of {wanted} {'stays' if len(fitted.unscheduled) == 1 else 'stay'} unscheduled"
     if fitted.proof:
         return f"Does not fit: {stay} (proven: no rearrangement of movable pods makes room)."
     return f"Does not fit: {stay}; not proven impossible."

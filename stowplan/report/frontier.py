@@ -20,13 +20,13 @@ from stowplan.report.tables import plain_table
 from stowplan.report.words import figure, participant_lines, tier_label, unit_notes
 
 MOST = 0.8
-"""Share of the improvement that the headline is about."""
+"""Share of the improvement in the headline."""
 
 BAR = 16
 """Characters of a full bar."""
 
 WIDTH, HEIGHT, MARGIN = 640, 360, 56
-"""Of the chart, in pixels."""
+"""Size of the chart in pixels."""
 
 
 def show_frontier(console: Console, frontier: Frontier) -> None:
@@ -67,7 +67,7 @@ def show_frontier(console: Console, frontier: Frontier) -> None:
 
 
 def headline(frontier: Frontier) -> str:
-    """Say in one sentence how many moves most of the improvement takes."""
+    """Return one sentence on the number of moves that most of the improvement takes."""
     points = frontier.points
     if not points:
         return "Interrupted before anything was found."
@@ -86,7 +86,7 @@ def headline(frontier: Frontier) -> str:
 
 
 def _nothing(frontier: Frontier, last: Point) -> str:
-    """Say that nothing better than today was found, and how far that goes."""
+    """Return that nothing better than today was found, and what is proven."""
     if frontier.complete:
         proven = "No move improves anything."
         return proven if last.proven else "No improvement found; it is not proven that there is none."
@@ -118,7 +118,7 @@ def frontier_rows(frontier: Frontier) -> Iterator[Row]:
 
 
 def drawing(frontier: Frontier) -> str:
-    """Draw share of the gain over moves, as an SVG; each point holds up to the next."""
+    """Draw the share of the gain over the number of moves, as an SVG step chart."""
     points = [(point.moves, max(0.0, point.share or 0.0)) for point in frontier.points]
     most = max((moves for moves, _ in points), default=0) or 1
     quarters = sorted({round(most * quarter / 4) for quarter in range(5)})
@@ -146,14 +146,14 @@ def draw(frontier: Frontier, file: str) -> None:
 
 
 def point_line(point: Point) -> str:
-    """Say in one line what was found for a limit."""
+    """Return one line about the result for a limit."""
     limit = "any number of moves" if point.limit is None else f"at most {plural(point.limit, 'move')}"
     values = [f"{t.tier.name} {figure(t.tier.shown(t.value))}" for t in point.tiers if t.value]
     return f"{limit}: {', '.join(values) or 'all tiers 0'}{', proven' if point.proven else ''}"
 
 
 def _bound(point: Point) -> str:
-    """Say what is proven of the first tier that is open."""
+    """Return what is proven of the first tier that is not proven optimal."""
     if point.proven:
         return "proven"
     first = next(tier for tier in point.tiers if tier.status is not Status.OPTIMAL)

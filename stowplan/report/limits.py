@@ -1,6 +1,6 @@
-"""How much of a long list a report shows; nothing heavy is imported here."""
+"""Limits on the length of lists in reports; nothing heavy is imported here."""
 
 from __future__ import annotations
 
 SHOWN = 20
-"""Moves, pods or problems that a report shows; ``-o wide`` shows all."""
+"""Maximum number of moves, pods, or problems in a report; ``-o wide`` shows all."""

@@ -1,4 +1,4 @@
-"""The report of a plan: what it brings, then wave by wave what is done and what for."""
+"""The report of a plan: its gain, then the moves of each wave with their purposes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from stowplan.report.words import (
 )
 
 SHOWN_MOVES = 8
-"""Moves of a wave that are shown; ``-o wide`` shows all."""
+"""Maximum number of moves of a wave to show; ``-o wide`` shows all."""
 SHOWN_WAVES = 12
 SHOWN_LINES = 10
 SHOWN_PROBLEMS = 20
@@ -96,7 +96,7 @@ def show_plan(
 
 
 def show_plan_verification(console: Console, verification: PlanVerification) -> None:
-    """Print what a check of a plan found."""
+    """Print the verification of a plan."""
     drift = verification.drift
     made = f"{len(drift.done)} of {plural(len(drift.done) + len(drift.open), 'move')} done"
     if verification.holds:
@@ -111,7 +111,7 @@ def show_plan_verification(console: Console, verification: PlanVerification) -> 
 
 
 def headline(plan: Plan, unresolved: Unresolved | None = None) -> str:
-    """Say in one sentence what a plan does and improves."""
+    """Return one sentence about the moves and gain of a plan."""
     proof = "proven optimal" if plan.status == "OPTIMAL" else "not proven optimal"
     if not plan.waves:
         if unresolved:

@@ -16,7 +16,7 @@ from stowplan.report.tables import label_column, plain_table, show_names
 from stowplan.report.words import figure, tier_label
 
 SHOWN = 20
-"""Landings that a report shows; ``-o wide`` shows all."""
+"""Maximum number of landings in a report; ``-o wide`` shows all."""
 
 ORDER = (
     MoveVerdict.NEEDS_STEERING,
@@ -29,7 +29,7 @@ ORDER = (
 
 
 def show_replay(console: Console, replay: Replay, *, wide: bool = False) -> None:
-    """Print what became of a plan."""
+    """Print the result of a replay."""
     outcome = replay.outcome
     console.print(Text(headline(replay), style="bold"))
     if outcome.halted:
@@ -68,11 +68,11 @@ WORDS = {
     MoveVerdict.NOT_EVICTED: "not evicted",
     MoveVerdict.NOT_BEGUN: "not begun",
 }
-"""What became of the other moves."""
+"""Results of the other moves, in words."""
 
 
 def headline(replay: Replay) -> str:
-    """Say in one sentence what becomes of the plan."""
+    """Return one sentence about the result of the replay."""
     outcome = replay.outcome
     moves = len(outcome.landings)
     if not moves:

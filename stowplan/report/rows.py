@@ -70,7 +70,7 @@ def problem_rows(problems: Sequence[str]) -> Iterator[Row]:
 
 
 def validation_rows(validation: Validation) -> Iterator[Row]:
-    """Yield one row for every difference that was kept."""
+    """Yield one row for every difference that the validation describes."""
     yield ["source", "case", "pod", "stage", "plugin", "node", "recorded", "ours"]
     for found in validation.findings:
         d = found.difference

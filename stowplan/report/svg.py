@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from xml.sax.saxutils import escape, quoteattr
 
 WIDTH, HEIGHT, MARGIN = 640, 360, 56
-"""Of a chart, in pixels."""
+"""Size of a chart in pixels."""
 
 COLORS = ("#06c", "#2e8b57", "#b5651d", "#7a4fa3")
-"""Of the curves that are not dashed, in their order; then again from the first."""
+"""Colors of the curves that are not dashed, in their order; repeated if there are more curves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class Axis:
     Parameters
     ----------
     label
-        What is measured, or nothing.
+        Label of the axis, or empty.
     low, high
         Values at its ends; above 0 if the axis is logarithmic.
     ticks
@@ -64,7 +64,7 @@ class Curve:
     stepped
         Whether each point holds up to the next one.
     dashed
-        Whether it is there for comparison: gray, and without marks at its points.
+        Whether it is gray and without marks at its points, as a curve for comparison.
     """
 
     points: Sequence[Point]

@@ -112,7 +112,7 @@ def show_simulation(
 
 
 def show_verification(console: Console, verification: Verification) -> None:
-    """Print what a check found."""
+    """Print the verification of a solution."""
     compiled = verification.compiled
     if verification.holds:
         moves = plural(verification.evaluation.moves, "move")
@@ -132,7 +132,7 @@ def show_verification(console: Console, verification: Verification) -> None:
 
 
 def show_validation(console: Console, validation: Validation) -> None:
-    """Print what came of running recorded decisions."""
+    """Print the result of a validation."""
     decisions = f"{plural(validation.pods, 'recorded decision')} in {plural(len(validation.files), 'file')}"
     if not validation.complete:
         console.print(Text("Interrupted: what follows is a part.", style="bold"))

@@ -1,4 +1,4 @@
-"""Sentences and numbers, shared by all reports."""
+"""Sentences and numbers that all reports share."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi")
 
 
 def figure(value: float) -> str:
-    """Write a figure with as many digits as help: 12,345 · 123.4 · 1.23 · 0.0123."""
+    """Write a figure with few digits: 12,345 · 123.4 · 1.23 · 0.0123."""
     if value == int(value):
         return f"{int(value):,}"
     if abs(value) >= 1000:
@@ -50,7 +50,7 @@ def gap_lines(gaps: Sequence[str]) -> list[str]:
 
 
 def participant_lines(participants: Participants, nodes: int) -> list[str]:
-    """Account for every pod."""
+    """Return lines that account for every pod."""
     counts = {participation: participants.count(participation) for participation in Participation}
     sum_up = " + ".join(f"{count} {participation.value}" for participation, count in counts.items())
     lines = [f"{plural(nodes, 'node')}, {plural(len(participants.pods), 'pod')} = {sum_up}"]
@@ -71,7 +71,7 @@ def protection_lines(protections: Sequence[Protection | ProtectionDocument]) -> 
 
 
 def reason_counts(reasons: Mapping[str, int], most: int) -> str:
-    """Count reasons, the most frequent first; what follows a colon is particular to a pod, and left out."""
+    """Count reasons, the most frequent first; text after a colon is about one pod and is left out."""
     counts: Counter[str] = Counter()
     for reason, count in reasons.items():
         counts[reason.partition(": ")[0]] += count
@@ -85,7 +85,7 @@ def _because(what: str, reasons: Counter[str], most: int = 6) -> list[str]:
 
 
 def headline(solution: Solution) -> str:
-    """Say in one sentence what the best placement brings."""
+    """Return one sentence about the gain of the best placement."""
     outcome = solution.outcome
     if not solution.moves:
         if outcome.status is not Status.OPTIMAL and not outcome.searched:
@@ -116,15 +116,16 @@ def headline(solution: Solution) -> str:
 
 
 def no_improvement(status: str) -> str:
-    """Say that nothing better is known, or that there is nothing better."""
+    """Return that no improvement was found, or that none exists."""
     return "No improvement possible (proven)" if status == Status.OPTIMAL else "No improvement found"
 
 
 def unresolved_words(unresolved: Unresolved) -> str:
-    """Say what stays wrong with a placement."""
+    """Return the number of unscheduled pods and of constraint violations, in words."""
     words = []
     if unresolved.waiting:
-        words.append(f"{plural(unresolved.waiting, 'pod')} {'stays' if unresolved.waiting == 1 else 'stay'} pending")
+        stay = "stays" if unresolved.waiting == 1 else "stay"
+        words.append(f"{plural(unresolved.waiting, 'pod')} {stay} unscheduled")
     if unresolved.violations:
         remain = "remains" if unresolved.violations == 1 else "remain"
         words.append(f"{plural(unresolved.violations, 'constraint violation')} {remain}")
@@ -135,12 +136,12 @@ def unresolved_words(unresolved: Unresolved) -> str:
 
 
 def change(name: str, then: float, now: float) -> str:
-    """Say how an objective changes."""
+    """Return how an objective changes, in words."""
     return f"{name} {figure(then)} → {figure(now)}"
 
 
 def _gap(outcome: Outcome) -> str:
-    """Say how much is known of the first objective that may be improved; nothing where none may be."""
+    """Return what is proven of the first objective that may not be optimal; empty if all are."""
     tier = next((tier for tier in outcome.tiers if tier.status is not Status.OPTIMAL), None)
     if tier is None:
         return ""
@@ -150,7 +151,7 @@ def _gap(outcome: Outcome) -> str:
 
 
 def known(value: float, bound: float, by: str) -> str:
-    """Say what is proven of a value.
+    """Return what is proven of a value, in words.
 
     Parameters
     ----------
@@ -185,10 +186,10 @@ def resolved_lines(violations: Sequence[ConstraintViolation]) -> list[str]:
 
 
 def violation_lines(violations: Sequence[ConstraintViolation], most: int = 10) -> list[str]:
-    """Say where rules are violated, and by how much."""
+    """Return a line for each constraint violation: where, and by how much."""
     lines = []
     for violation in violations[:most]:
         now, then = (amount(violation.origin.what, value) for value in (violation.amount, violation.before))
         changed = f"today {then}" if violation.amount != violation.before else "as today"
-        lines.append(f"{violation.origin} at {violation.place}: {now} too much ({changed})")
+        lines.append(f"{violation.origin} on {violation.place}: {now} over the limit, {changed}")
     return lines + ([f"and {len(violations) - most} more"] if len(violations) > most else [])

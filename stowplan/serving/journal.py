@@ -135,7 +135,7 @@ class LeaseJournal:
         except msgspec.MsgspecError:
             raise self._refused("contains no leases; give another file with --state") from None
         if header.format != FORMAT:
-            raise self._refused(f"is of format {header.format!r}, must be {FORMAT!r}")
+            raise self._refused(f"is of format {header.format!r}; must be {FORMAT!r}")
         if (header.plan, header.created_at) != (plan.id, plan.created_at):
             raise self._refused(
                 f"is of plan {header.plan} of {header.created_at}, not of {plan.id} of {plan.created_at}; name another "

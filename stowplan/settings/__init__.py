@@ -1,1 +1,1 @@
-"""What decides the problem beside the snapshot, and the problem it makes; fields are in `stowplan.models.settings`."""
+"""From settings to the problem; the fields of settings are in `stowplan.models.settings`."""

@@ -1,4 +1,4 @@
-"""Devices of nodes: which profiles know them, and what a reader has to know about that."""
+"""Devices of nodes, and notes on whether the profile knows them."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from stowplan.plugins_compat.release import Release
 
 
 def asks_for_devices(snapshot: Snapshot, release: Release) -> bool:
-    """Whether some node says how many devices it has, and some pod asks for devices."""
+    """Whether any node has devices and any pod requests devices."""
     if not any(device_count(node) for node in snapshot.nodes):
         return False
     return any(devices_asked(pod, release) for pod in snapshot.pods if not pod.finished)
 
 
 def with_device_note(snapshot: Snapshot, profile: Profile, config: str | None) -> Snapshot:
-    """Return the snapshot with a note on who knows its devices, if it has any.
+    """Return the snapshot with a note on whether the profile knows its devices, if it has any.
 
     Parameters
     ----------

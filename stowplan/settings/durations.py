@@ -1,4 +1,4 @@
-"""Lengths of time as users write them: ``90s``, ``30m``, ``2h``, ``1d``, ``1h30m``."""
+"""Durations as users write them: ``90s``, ``30m``, ``2h``, ``1d``, ``1h30m``."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from pydantic import BeforeValidator, Field
 
 UNITS = {"d": 86400, "h": 3600, "m": 60, "s": 1}
 LONGEST = timedelta(days=365)
-"""The longest time that a plan can be good for."""
+"""Maximum time until a plan expires."""
 
 _PART = re.compile(r"(\d{1,9})([smhd])", re.ASCII)
 _WHOLE = re.compile(r"(\d{1,9}[smhd])+", re.ASCII)
 
 
 def read_duration(word: str) -> timedelta:
-    """Return a length of time such as ``90s``, ``30m``, ``2h``, ``1d`` or ``1h30m``.
+    """Return a duration such as ``90s``, ``30m``, ``2h``, ``1d`` or ``1h30m``.
 
     Raises
     ------
     ValueError
-        If it is none.
+        If the text is not a duration.
     """
     if not _WHOLE.fullmatch(word):
         raise ValueError(f"{word!r} is not a duration such as 30m, 2h or 1d")
@@ -33,7 +33,7 @@ def read_duration(word: str) -> timedelta:
 
 
 def write_duration(length: timedelta) -> str:
-    """Return the word that `read_duration` reads as this length, in whole seconds."""
+    """Return the text that `read_duration` reads as this duration, in whole seconds."""
     word, left = "", round(length.total_seconds())
     for unit, seconds in UNITS.items():
         number, left = divmod(left, seconds)
@@ -46,4 +46,4 @@ def _read(value: Any) -> Any:
 
 
 Duration = Annotated[timedelta, BeforeValidator(_read), Field(gt=timedelta(), le=LONGEST)]
-"""A length of time from more than nothing to a year; may be given as a word."""
+"""A duration above 0, up to a year; may be given as text."""

@@ -1,4 +1,4 @@
-"""Which pods stay where they are: those that the user freezes, and those that the executor cannot move."""
+"""Which pods stay on their node: those that the user freezes, and those that the executor cannot evict."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from stowplan.plans.movability.causes import BY_ANY_EXECUTOR, WAIVABLE, Cause
 from stowplan.plans.movability.movable import Movability
 
 OWNER = "owner:"
-"""What ``--may-move`` says before the kind of a controller."""
+"""Prefix of the kind of a controller in ``--may-move``."""
 
 EVERYTHING = "everything"
 """What ``may_move`` says where nothing but being tied to its node keeps a pod; no option takes it."""
@@ -23,17 +23,17 @@ Stays = Callable[[Pod], str | None]
 
 
 def who_stays(snapshot: Snapshot, settings: Settings, *, detailed: bool = False) -> Stays:
-    """Return what says why a bound pod stays where it is: the user, or the executor.
+    """Return a function that returns why a bound pod stays on its node: by the user's request, or by the executor.
 
     Parameters
     ----------
     detailed
-        Name what is particular about the pod too, instead of the words that pods of one cause share.
+        Whether to include details of the pod, rather than one text for all pods of a cause.
 
     Raises
     ------
     InputError
-        If a freeze, or a kind of reason to waive, is none.
+        If a value of ``freeze`` or ``may_move`` cannot be used.
     """
     frozen = Freeze(settings.freeze, settings.freeze_bare)
     movability = make_movability(snapshot, settings)
@@ -48,12 +48,12 @@ def who_stays(snapshot: Snapshot, settings: Settings, *, detailed: bool = False)
 
 
 def make_movability(snapshot: Snapshot, settings: Settings) -> Movability:
-    """Return who can be moved by the settings' executor, with what ``--may-move`` waives.
+    """Return which pods the executor of the settings can evict, given the restrictions to ignore.
 
     Raises
     ------
     InputError
-        If a word of ``--may-move`` names nothing that can be waived, or a restriction of an executor and there is none.
+        If a value of ``--may-move`` is not a restriction, or a restriction of an executor and none is given.
     """
     if EVERYTHING in settings.may_move:
         return Movability(snapshot, None, waived=BY_ANY_EXECUTOR - {Cause.TIED})
@@ -67,12 +67,12 @@ def make_movability(snapshot: Snapshot, settings: Settings) -> Movability:
 
 
 def parse_cause(word: str) -> Cause:
-    """Return a kind of reason that can be waived, by name.
+    """Return a restriction that can be ignored, by name.
 
     Raises
     ------
     InputError
-        If there is none of that name.
+        If no restriction has that name.
     """
     if word not in WAIVABLE:
         names = ", ".join([*(cause.value for cause in Cause if cause in WAIVABLE), f"{OWNER}KIND"])
@@ -81,19 +81,19 @@ def parse_cause(word: str) -> Cause:
 
 
 class Freeze:
-    """Decides which pods stay where they are, by namespace or by label selector.
+    """Selects pods that stay on their node, by namespace or by label selector.
 
     Parameters
     ----------
     words
         Each a namespace, or a label selector as kubectl takes it: ``app=db,tier in (a, b),!canary``.
     bare
-        Also pods that no controller would make again.
+        Also pods without a controller, which would not be replaced.
 
     Raises
     ------
     InputError
-        With the word that is neither.
+        With the value that is neither.
     """
 
     def __init__(self, words: Sequence[str], bare: bool = False) -> None:
@@ -104,7 +104,7 @@ class Freeze:
         self.selectors = [(word, _selector(word)) for word in words if _is_selector(word)]
 
     def __call__(self, pod: Pod) -> str | None:
-        """Return why a pod is to stay, or ``None``."""
+        """Return why a pod stays, or ``None``."""
         if pod.namespace in self.namespaces:
             return f"frozen namespace {pod.namespace}"
         for word, selector in self.selectors:

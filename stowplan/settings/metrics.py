@@ -1,4 +1,4 @@
-"""Measured load: which metrics a profile needs, and where they come from."""
+"""Measured load that the plugins of a profile need, and its source."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def with_metrics(snapshot: Snapshot, profile: Profile, where: str | None) -> Sna
     Parameters
     ----------
     where
-        A file or a URL, as `read_metrics` takes it. Without it, what the snapshot holds already is used, and else
-        the source that the arguments of a plugin name.
+        A file or a URL, as `read_metrics` takes it; by default the metrics of the snapshot, or else the source that
+        the arguments of a plugin name.
 
     Raises
     ------

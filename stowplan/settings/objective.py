@@ -14,12 +14,12 @@ from stowplan.models.validation import refusal
 
 
 def chosen_objective(settings: Settings) -> Objective:
-    """Return the objective that settings name, with their word on preemption.
+    """Return the objective that settings name, with their ``preemption`` applied.
 
     Raises
     ------
     InputError
-        If there is none of that name.
+        If no preset or file has that name.
     """
     objective = settings.objective
     if isinstance(objective, str):

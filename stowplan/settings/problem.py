@@ -1,4 +1,4 @@
-"""From a snapshot and settings to a problem; from a problem back to the settings that documents carry."""
+"""Compiles problems from snapshots and settings, and returns the settings that documents hold."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from stowplan.settings.prices import node_prices
 
 
 def make_problem(snapshot: Snapshot, settings: Settings | None = None, frozen: Stays | None = None) -> Compiled:
-    """Compile a snapshot as the settings say.
+    """Compile a snapshot with settings.
 
     Parameters
     ----------
     settings
-        By default those of the command line.
+        The settings; by default those of the command line.
     frozen
-        Returns why a pod is to stay that the settings would let go, or ``None``.
+        Returns why a further pod is to stay on its node, or ``None``.
 
     Raises
     ------
@@ -84,9 +84,9 @@ def same_problem(
     Parameters
     ----------
     freeze
-        Returns why a pod stays; by default it is worked out anew.
+        Returns why a pod stays; by default computed anew.
     limited
-        Whether the limit on moves counts.
+        Whether to apply the limit on moves.
     """
     settings = settings if limited else settings.model_copy(update={"max_moves": None})
     return _compiled(snapshot, settings, settings.objective, profile, freeze or who_stays(snapshot, settings))
@@ -106,7 +106,7 @@ def _compiled(snapshot: Snapshot, settings: Settings, objective: Objective, prof
 
 
 def settings_document(compiled: Compiled, settings: Settings) -> SettingsDocument:
-    """Return the settings of a problem as documents carry them."""
+    """Return the settings of a problem as documents hold them."""
     profile = compiled.profile
     return settings.resolved(compiled.objective, profile.release.name, profile.scheduler_name, compiled.prices)
 
@@ -138,7 +138,7 @@ def make_profile(settings: Settings, snapshot: Snapshot | None = None) -> Profil
     Parameters
     ----------
     snapshot
-        Where its pods ask for devices and no configuration is given, the profile has the plugin that knows devices.
+        If its pods request devices and no configuration is given, the profile has the plugin for devices.
 
     Raises
     ------
@@ -154,7 +154,7 @@ def document_profile(made_with: SettingsDocument, config: str | None, snapshot: 
     Parameters
     ----------
     config
-        Where the configuration file is now.
+        Path of the configuration file.
 
     Raises
     ------
@@ -166,7 +166,7 @@ def document_profile(made_with: SettingsDocument, config: str | None, snapshot: 
 
 
 def require_config(made_with: SettingsDocument, config: str | None, file: str | None = None) -> None:
-    """Refuse to go on without the scheduler's configuration where a document was made with one.
+    """Raise if a document was made with a scheduler configuration and none is given.
 
     Parameters
     ----------
@@ -176,7 +176,7 @@ def require_config(made_with: SettingsDocument, config: str | None, file: str | 
     Raises
     ------
     InputError
-        If there was one and ``config`` names none.
+        If the configuration is missing.
     """
     if made_with.config is not None and config is None:
         raise InputError(f"was made with {made_with.config}; give it with --config", file, None, "settings.config")
@@ -193,7 +193,7 @@ def chosen_release(snapshot: Snapshot | None, config: str | None = None) -> tupl
     Returns
     -------
     tuple of str
-        The release, and the version of the newest kubelet; empty if nodes do not say theirs.
+        The release, and the version of the newest kubelet; empty if nodes do not report it.
     """
     versions = {node.kubelet_version for node in snapshot.nodes if node.kubelet_version} if snapshot else set()
     suitable = tuple(RELEASES) if config is None else readers(config) or tuple(RELEASES)

@@ -1,4 +1,4 @@
-"""On what terms a plan is made: argument of the Python interface and options of the command line."""
+"""Terms of a plan: argument of the Python interface and options of the command line."""
 
 from __future__ import annotations
 
@@ -15,21 +15,22 @@ from stowplan.settings.durations import Duration, read_duration, write_duration
 
 
 class Terms(Arguments):
-    """On what terms a plan is made.
+    """Terms of a plan.
 
     Parameters
     ----------
     limits
-        How many evictions a wave may hold.
+        Maximum number of evictions in a wave.
     created_at
-        When the plan is made; nothing of it may be begun later than ``expires_in`` after that.
-    expires_in, wave_timeout
-        How long the plan may be begun, and how long a wave may take, unless its pods may take longer to end. Words such
-        as ``"2h"`` will do.
+        Time of the plan.
+    expires_in
+        Time after ``created_at`` until which evictions may begin, also as text such as ``"2h"``.
+    wave_timeout
+        Maximum duration of a wave; longer if its pods have a long termination grace period.
     frozen
-        Why a pod is to stay where it is, by pod key, beside what the settings freeze and the executor cannot move.
+        Further pods to keep on their node, by key, each with the reason.
     rounds
-        How often to solve anew at most; 0 plans what the first placement allows.
+        Maximum number of further solves when moves are unreachable; 0 for none.
 
     Raises
     ------

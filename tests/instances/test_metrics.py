@@ -108,9 +108,9 @@ def test_a_load_watcher_is_asked(tmp_path: Path) -> None:
         (500, "", "answered with status 500; a load-watcher has nothing to tell before it has measured once"),
         (404, "", "answered with status 404"),
         (200, "<html>", "did not answer with a JSON document"),
-        (200, "[]", "must be a valid dictionary or instance of _Document"),
+        (200, "[]", "must be an object"),
         (200, '{"data": {"NodeMetricsMap": {}}}', "has metrics of no node of the snapshot; it has no nodes"),
-        (200, json.dumps(watched(window={"end": "soon"})), "window.end: is 'soon', must be a valid integer"),
+        (200, json.dumps(watched(window={"end": "soon"})), "window.end: is 'soon'; must be an integer"),
     ],
 )
 def test_what_a_load_watcher_may_do_wrong(status: int, body: str, said: str) -> None:

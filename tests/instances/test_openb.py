@@ -66,7 +66,7 @@ def test_a_folder_of_other_tables_is_no_trace(tmp_path: Path) -> None:
         load([str(tmp_path)])
 
 
-@pytest.mark.parametrize(("column", "said"), [("460", "gpu_milli is '1460', must be at most 1000")])
+@pytest.mark.parametrize(("column", "said"), [("460", "gpu_milli is '1460'; must be at most 1000")])
 def test_more_than_a_device_is_no_share(column: str, said: str, tmp_path: Path) -> None:
     (tmp_path / "nodes.csv").write_text(NODES)
     (tmp_path / "pods.csv").write_text(PODS.replace(f",{column},", f",1{column},"))

@@ -186,7 +186,7 @@ def test_a_plan_halts_where_a_pod_finds_no_node() -> None:
     assert played(cluster, plan([move("web-a", "n1", "n2")])).halted == ""
     outcome = played(tainted, plan([move("web-a", "n1", "n2")], [move("web-b", "n1", "n2")]))
     assert verdicts(outcome) == [STEER, MoveVerdict.NOT_BEGUN]
-    assert outcome.halted == "wave 1: default/web-a finds no node"
+    assert outcome.halted == "wave 1: default/web-a is unscheduled"
     assert "Insufficient cpu" in outcome.waiting["default/web-a"]
     assert "Insufficient cpu" in outcome.landings[0].message
 

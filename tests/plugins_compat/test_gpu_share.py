@@ -73,7 +73,7 @@ def test_ways_to_ask(manifest: Manifest, demand: Demand, release: object) -> Non
     ("annotations", "said"),
     [
         ({GPU_MILLI: "1001"}, r"Pod default/p: metadata.annotations\[alibabacloud.com/gpu-milli\]: is '1001'"),
-        ({GPU_COUNT: "-1"}, "is '-1', must be an integer from 0 to 1024"),
+        ({GPU_COUNT: "-1"}, "is '-1'; must be an integer from 0 to 1024"),
         ({GPU_COUNT: "two"}, "is 'two'"),
         ({GPU_COUNT: "٢"}, "must be an integer"),
         ({GPU_COUNT: "99999999999999999999"}, "must be an integer"),

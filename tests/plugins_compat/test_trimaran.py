@@ -292,12 +292,12 @@ def test_arguments_have_upstreams_defaults() -> None:
 @pytest.mark.parametrize(
     ("plugin", "args", "said"),
     [
-        (PACKING, {"targetUtilization": 101}, "args.targetUtilization: is 101, must be at most 100"),
+        (PACKING, {"targetUtilization": 101}, "args.targetUtilization: is 101; must be at most 100"),
         (PACKING, {"defaultRequestsMultiplier": "nan"}, "'nan' is not a number of 0 or more"),
         (PACKING, {"defaultRequests": {"cpu": "-1"}}, "args.defaultRequests: must not be negative"),
-        (BALANCING, {"safeVarianceMargin": "wide"}, "args.safeVarianceMargin: is 'wide', must be a valid number"),
+        (BALANCING, {"safeVarianceMargin": "wide"}, "args.safeVarianceMargin: is 'wide'; must be a number"),
         (COMMITMENT, {"smoothingWindow": 3}, "args.smoothingWindow: is an unknown field"),
-        (COMMITMENT, {"metricProvider": {"type": "Datadog"}}, "args.metricProvider.type: 'Datadog' is not one of"),
+        (COMMITMENT, {"metricProvider": {"type": "Datadog"}}, "args.metricProvider.type: is 'Datadog'; must be one of"),
         (COMMITMENT, {"watcherAddress": ""}, "watcherAddress is empty, and metricProvider.type names no provider"),
     ],
 )

@@ -185,7 +185,7 @@ def test_a_malformed_instance_is_a_row_and_the_others_go_on(tmp_path: Path, caps
     assert command(["bench", folder, *FAST, "-o", "json"]) == 1
     first, second = json.loads(capsys.readouterr().out)["instances"]
     assert (first["status"], first["tiers"]) == (FAILED, [])
-    assert first["complaints"] == [f"{folder}/a.vbp: item 0: is 9 in dimension 0, must be at most the bin's 5"]
+    assert first["complaints"] == [f"{folder}/a.vbp: item 0: is 9 in dimension 0; must be at most the bin's 5"]
     assert (second["status"], second["accepted"]) == ("OPTIMAL", True)
     assert command(["bench", folder, *FAST]) == 1
     assert command(["bench", folder, *FAST, "-o", "csv"]) == 1
@@ -348,7 +348,7 @@ def test_totals_of_clusters() -> None:
     figures = total.figures
     assert (figures["proved, %"], figures["published, %"]) == (50, 94)
     assert (figures["better than greedy"], figures["as greedy"], figures["worse"]) == (2, 1, 1)
-    assert (figures["pods pending"], figures["greedy's"]) == (9, 14)
+    assert (figures["pods unscheduled"], figures["greedy's"]) == (9, 14)
 
 
 def test_the_gap_is_that_of_the_first_tier_that_is_open() -> None:

@@ -87,7 +87,7 @@ def test_an_overcommitted_node_without_room_elsewhere_is_left_and_named() -> Non
     comparison = solved(overcommitted(0))
     assert not comparison.solution.moves
     assert ": 1 constraint violation remains." in text(comparison)
-    assert "NodeResourcesFit (cpu) at n0: 2 CPU too much (as today)" in text(comparison)
+    assert "NodeResourcesFit (cpu) on n0: 2 CPU over the limit, as today" in text(comparison)
 
 
 def test_too_few_nodes_for_anti_affine_pods_mends_a_part() -> None:

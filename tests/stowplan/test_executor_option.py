@@ -109,7 +109,7 @@ def test_prices_are_in_the_value_and_verified(tmp_path: Path, capsys: pytest.Cap
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--executor", "kubectl"], "'kubectl' is not one of 'eviction-api', 'descheduler', 'koordinator'"),
+        (["--executor", "kubectl"], "is 'kubectl'; must be one of 'eviction-api', 'descheduler', 'koordinator'"),
         (["--executor", "descheduler", "--may-move", "bare"], "'bare' is not a reason that can be waived; must be "),
         (["--may-move", "owner:"], "must name the kind of a controller, such as owner:CloneSet"),
     ],

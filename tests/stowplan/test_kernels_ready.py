@@ -74,4 +74,4 @@ def test_what_was_not_searched_is_not_called_best() -> None:
     over = replace(solution, outcome=replace(solution.outcome, interrupted=False))
     assert headline(over).startswith("Not searched: the time limit was over before the search began.")
     searched = replace(solution, outcome=replace(solution.outcome, stages=(("annealing", 1.0),)))
-    assert headline(searched).startswith("No improvement found: 6 pods stay pending")
+    assert headline(searched).startswith("No improvement found: 6 pods stay unscheduled")

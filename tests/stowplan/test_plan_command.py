@@ -255,7 +255,7 @@ def test_a_plan_that_mends_nothing_does_not_say_that_nothing_is_to_do(
     assert ": 1 constraint violation remains." in out(capsys, "plan", str(path), *QUICK)
     content["items"][1] = {"kind": "Pod", **owned("web-0", "", cpu="2")}
     path.write_text(json.dumps(content), encoding="utf-8")
-    assert ": 1 pod stays pending." in out(capsys, "plan", str(path), *QUICK)
+    assert ": 1 pod stays unscheduled." in out(capsys, "plan", str(path), *QUICK)
 
 
 def test_a_wave_to_stop_after_is_one_of_the_plan(dump: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -270,7 +270,7 @@ def test_a_name_of_a_plan_is_explained_in_words(dump: str, tmp_path: Path, capsy
     content = json.loads(out(capsys, "plan", dump, *QUICK, "-o", "json")) | {"id": "My Plan"}
     path.write_text(json.dumps(content), encoding="utf-8")
     assert run(["verify", str(path), dump]) == 1
-    assert "id: is 'My Plan', must be a name of at most 52 lower-case letters" in capsys.readouterr().err
+    assert "id: is 'My Plan'; must be a name of at most 52 lower-case letters" in capsys.readouterr().err
 
 
 def test_what_was_made_with_a_configuration_needs_it(

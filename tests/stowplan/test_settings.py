@@ -50,10 +50,10 @@ CLUSTER = snapshot(
 @pytest.mark.parametrize(
     ("wrong", "flags", "said"),
     [
-        ({"preemption": "byPriority"}, ["--preemption", "byPriority"], "is not one of"),
-        ({"executor": "kubectl"}, ["--executor", "kubectl"], "is not one of"),
-        ({"max_moves": -1}, ["--max-moves", "-1"], "greater than or equal to 0"),
-        ({"max_moves": "many"}, ["--max-moves", "many"], "valid integer"),
+        ({"preemption": "byPriority"}, ["--preemption", "byPriority"], "; must be one of"),
+        ({"executor": "kubectl"}, ["--executor", "kubectl"], "; must be one of"),
+        ({"max_moves": -1}, ["--max-moves", "-1"], "must be 0 or more"),
+        ({"max_moves": "many"}, ["--max-moves", "many"], "must be an integer"),
         ({"release": "1.30"}, ["--profile", "1.30"], "is '1.30'; must be 1.24 or 1.36; 1.36 is nearest to 1.30"),
     ],
 )
@@ -127,7 +127,7 @@ def test_wrong_options_are_refused_in_both(
 ) -> None:
     (field,) = wrong
     for make in (lambda: Options(**wrong), lambda: replace(Options(), **wrong)):
-        with pytest.raises(InputError, match=f"^{field}: is .+, must be "):
+        with pytest.raises(InputError, match=f"^{field}: is .+; must be "):
             make()
     dump = tmp_path / "dump.json"
     dump.write_text(json.dumps(listed(node("n1"))))

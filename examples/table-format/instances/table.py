@@ -42,7 +42,7 @@ def read_table(document: Document) -> Snapshot:
                 elif row["kind"] == "pod":
                     pods.append(_pod(row))
                 else:
-                    raise ValueError(f"kind is {row['kind']!r}, must be node or pod")
+                    raise ValueError(f"kind is {row['kind']!r}; must be node or pod")
             except ValueError as error:
                 raise InputError(f"line {number}: {error}", file=document.name) from None
     snapshot = Snapshot(nodes=tuple(nodes), pods=tuple(pods))

@@ -41,7 +41,7 @@ class DeviceInstance(Instance):
         return device_problem(self._read())
 
     def check(self, file: str, data: bytes) -> Verdict:
-        """Count what stays pending, and name what is wrong."""
+        """Count unscheduled demand and pods, and name what is wrong."""
         pending, violations = check_devices(self._read(), file, data)
         return Verdict(pending, tuple(violations))
 

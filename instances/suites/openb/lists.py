@@ -96,7 +96,7 @@ def _rows(
         for column in columns:
             text = row[column].strip()
             if not (text.isascii() and text.isdigit() and len(text) <= 15):
-                wanted = f"{column} is {row[column]!r}, must be an integer of 0 or more"
+                wanted = f"{column} is {row[column]!r}; must be an integer of 0 or more"
                 raise InputError(wanted, file=document.name, field=f"line {line}")
             numbers.append(int(text))
         if row[key] in seen:

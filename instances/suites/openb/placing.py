@@ -80,7 +80,7 @@ class DeviceProblem:
 
 
 def device_problem(cluster: Cluster) -> DeviceProblem:
-    """State the lists as a problem: first as little GPU demand as possible stays pending, then as few pods."""
+    """State the lists as a problem: minimize the unscheduled GPU demand, then the number of unscheduled pods."""
     pods = len(cluster.pods)
     kinds: dict[tuple[str, ...], int] = {}
     row = np.array([kinds.setdefault(models, len(kinds)) for models in cluster.models], dtype=np.int64)
@@ -128,7 +128,7 @@ def check_devices(cluster: Cluster, name: str, data: bytes) -> tuple[tuple[int, 
     Returns
     -------
     (demand, pods), violations
-        Thousandths of devices and pods that stay pending, and one line for each thing that is wrong.
+        Thousandths of devices and pods that stay unscheduled, and one line for each thing that is wrong.
 
     Raises
     ------
@@ -154,7 +154,7 @@ def check_devices(cluster: Cluster, name: str, data: bytes) -> tuple[tuple[int, 
             continue
         wanted, each = (1, int(cluster.share[p])) if cluster.share[p] else (int(cluster.whole[p]), WHOLE)
         if len({*map(int, devices)}) != len(devices) or len(devices) != wanted:
-            violations.append(f"{row['name']}: has {len(devices)} devices, must be {wanted} different ones")
+            violations.append(f"{row['name']}: has {len(devices)} devices; must be {wanted} different ones")
         if cluster.models[p] and cluster.model[n] not in cluster.models[p]:
             violations.append(f"{row['name']}: does not run on {row['node']}, which has {cluster.model[n] or 'none'}")
         for k in devices:

@@ -71,7 +71,7 @@ def read_clusters(name: str, data: bytes) -> tuple[Cluster, ...]:
         except ValidationError as error:
             raise refusal(error, place) from None
         if clusters.setdefault(cluster.seed, cluster) is not cluster:
-            raise InputError(f"is {cluster.seed} for a second time, must be unique", file=place, field="seed")
+            raise InputError(f"is {cluster.seed} for a second time; must be unique", file=place, field="seed")
     return tuple(clusters.values())
 
 

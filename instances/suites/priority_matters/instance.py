@@ -27,7 +27,7 @@ class ClusterInstance(Instance):
         return cluster_problem(self.cluster)
 
     def check(self, file: str, data: bytes) -> Verdict:
-        """Count pods without a node by priority, and name nodes that hold too much."""
+        """Count unscheduled pods by priority, and name nodes that hold too much."""
         unplaced, violations = check_cluster(self.cluster, file, data)
         return Verdict(unplaced, tuple(violations))
 

@@ -1,7 +1,7 @@
 """A cluster as a problem, solutions as files, and what a written solution is worth.
 
 A solution is one line of JSON: the cluster's ``seed``, and as ``nodes`` for every ReplicaSet the node of each replica,
-counted from 0, or ``null`` for a replica without a node.
+counted from 0, or ``null`` for an unscheduled replica.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class ClusterProblem:
 
 
 def cluster_problem(cluster: Cluster) -> ClusterProblem:
-    """State a cluster as a problem: one tier a priority, the highest first, of pods without a node."""
+    """State a cluster as a problem: one tier a priority, the highest first, of unscheduled pods."""
     sets = cluster.replicasets
     priority = np.array([s.priority for s in sets], dtype=np.int64)
     rules = [
@@ -97,7 +97,7 @@ def check_cluster(cluster: Cluster, name: str, data: bytes) -> tuple[tuple[int, 
     Returns
     -------
     unplaced, violations
-        Pods without a node for each priority, the highest first, and one line for each node that holds too much.
+        Unscheduled pods for each priority, the highest first, and one line for each node that holds too much.
 
     Raises
     ------
@@ -109,7 +109,7 @@ def check_cluster(cluster: Cluster, name: str, data: bytes) -> tuple[tuple[int, 
     except ValidationError as error:
         raise refusal(error, name) from None
     if solution.seed != cluster.seed:
-        raise InputError(f"is {solution.seed}, must be {cluster.seed}", file=name, field="seed")
+        raise InputError(f"is {solution.seed}; must be {cluster.seed}", file=name, field="seed")
     if [len(row) for row in solution.nodes] != [s.replicas for s in cluster.replicasets]:
         raise InputError("must hold one entry for every replica of every ReplicaSet", file=name, field="nodes")
     cpu, memory, missing = Counter[int](), Counter[int](), Counter[int]()
@@ -119,7 +119,7 @@ def check_cluster(cluster: Cluster, name: str, data: bytes) -> tuple[tuple[int, 
                 missing[replica_set.priority] += 1
                 continue
             if not 0 <= node < cluster.nodes:
-                raise InputError(f"is {node}, must be below {cluster.nodes}", file=name, field=f"nodes[{i}][{j}]")
+                raise InputError(f"is {node}; must be below {cluster.nodes}", file=name, field=f"nodes[{i}][{j}]")
             cpu[node] += replica_set.cpu_m
             memory[node] += replica_set.mem_b
     violations = [

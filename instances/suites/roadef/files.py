@@ -178,7 +178,7 @@ def read_assignment(name: str, data: bytes, model: Model) -> Ints:
     wrong = np.flatnonzero(assignment >= model.machines)
     if len(wrong):
         p = int(wrong[0])
-        raise InputError(f"is machine {assignment[p]}, must be below {model.machines}", file=name, obj=f"process {p}")
+        raise InputError(f"is machine {assignment[p]}; must be below {model.machines}", file=name, obj=f"process {p}")
     return assignment
 
 
@@ -189,4 +189,4 @@ def write_assignment(assignment: Ints) -> str:
 
 def _within(name: str, what: str, values: Ints, limit: int) -> None:
     if values.size and values.max() >= limit:
-        raise InputError(f"{what} is {values.max()}, must be below {limit}", file=name)
+        raise InputError(f"{what} is {values.max()}; must be below {limit}", file=name)

@@ -67,7 +67,7 @@ class TargetLoadPackingArgs(TrimaranArgs):
     @classmethod
     def _at_most_all(cls, value: int) -> int:
         if value > POINTS:
-            raise ValueError(f"is {value}, must be at most 100")
+            raise ValueError(f"is {value}; must be at most 100")
         return value
 
     @property

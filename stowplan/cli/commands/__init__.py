@@ -1,1 +1,1 @@
-"""One file a command, named as the command. What it works with is imported inside, so that help costs nothing."""
+"""The commands, one file each, named as the command. They import inside their functions, so that help is fast."""

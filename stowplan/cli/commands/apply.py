@@ -1,4 +1,4 @@
-"""``stowplan apply``: a plan carried out in a live cluster."""
+"""``stowplan apply``: carries out a plan in a live cluster."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def _require_wave(plan: Plan, path: str, number: int | None) -> None:
 
 
 def _report(result: Applied | Preview, output: Format) -> None:
-    """Print what was done, or would be; exit as its end asks for."""
+    """Print the result, and exit with its exit code."""
     from stowplan.applying.apply import Applied
     from stowplan.cli.session import emit
     from stowplan.documents.application import application_document

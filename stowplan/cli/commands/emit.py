@@ -1,4 +1,4 @@
-"""``stowplan emit``: a plan as what carries it out."""
+"""``stowplan emit``: writes a plan as input of other tools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``stowplan fit``: the cheapest plan that gets waiting pods in."""
+"""``stowplan fit``: the cheapest plan that schedules pending pods."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``stowplan frontier``: what each further move brings."""
+"""``stowplan frontier``: the gain for each limit on moves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``stowplan plan``: the best placement that can be reached, and the way there."""
+"""``stowplan plan``: the best reachable placement, and the moves to it in waves."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def plan(
 
 
 def _refuse_settings_of_solution(context: typer.Context) -> None:
-    """Refuse options that decide what the problem is: a solution was found for one already."""
+    """Refuse options that define the problem, which a given solution defines already."""
     from stowplan.models.errors import InputError
 
     of_solution = {name: option for name, option in options_of(Settings).items() if option.of_solution}

@@ -1,4 +1,4 @@
-"""``stowplan replay``: a plan carried out on a simulated cluster."""
+"""``stowplan replay``: carries out a plan in a simulated cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``stowplan simulate``: what kube-scheduler does."""
+"""``stowplan simulate``: decisions of kube-scheduler."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``stowplan snapshot``: all that is read of a live cluster, in a file."""
+"""``stowplan snapshot``: writes everything that is read of a live cluster to a file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``stowplan validate``: recorded decisions of kube-scheduler, made again."""
+"""``stowplan validate``: repeats recorded decisions of kube-scheduler."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def validate(
 
 
 def _other_profile(release: str | None, config: str | None, scheduler: str | None) -> Profile | None:
-    """Return the profile to decide by, if it is not to be the recorded one."""
+    """Return the profile to use instead of the recorded one, if any."""
     from stowplan.models.settings import LATEST
     from stowplan.settings.problem import make_profile
 

@@ -1,4 +1,4 @@
-"""``stowplan verify``: does a solution or a plan hold on a snapshot?"""
+"""``stowplan verify``: checks a solution or a plan against a snapshot."""
 
 from __future__ import annotations
 

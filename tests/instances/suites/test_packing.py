@@ -40,10 +40,10 @@ def test_the_checker_counts_bins_and_names_what_is_wrong() -> None:
     ]
     assert check_packing(small(), "new", b"0 1\n2 2\n")[1] == [
         "bin 1: 12 exceeds its capacity 10 in dimension 0",
-        "item 0: packed 1 times, must be 2",
-        "item 2: packed 2 times, must be 1",
+        "item 0: packed 1 times; must be 2",
+        "item 2: packed 2 times; must be 1",
     ]
-    with pytest.raises(InputError, match="new: bin 0: is item 3, must be below 3"):
+    with pytest.raises(InputError, match="new: bin 0: is item 3; must be below 3"):
         check_packing(small(), "new", b"3\n")
     with pytest.raises(InputError, match="new: line 1: '-1' is not an integer of 0 or more"):
         check_packing(small(), "new", b"-1\n")
@@ -79,14 +79,14 @@ def test_alike_items_share_a_class_and_are_all_written() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("2\n10 6\n1\n11 3 1\n", "new: item 0: is 11 in dimension 0, must be at most the bin's 10"),
+        ("2\n10 6\n1\n11 3 1\n", "new: item 0: is 11 in dimension 0; must be at most the bin's 10"),
         ("2\n10 6\n2\n1 3 1\n", "new: ends after 7 numbers; 2 items must follow"),
         ("2\n10 6\n1\n1 3 1\n9\n", "new: has 1 more numbers after its end"),
-        ("2\n10 6\n1\n1 3 -1\n", "new: item 0: there are -1 of it, must be 0 or more"),
+        ("2\n10 6\n1\n1 3 -1\n", "new: item 0: there are -1 of it; must be 0 or more"),
         ("2\n10 6\n1\n1 3-1 1\n", "new: line 4: '-1' is not an integer"),
         ("2\n10 6\n1\n1 3.5 1\n", "new: line 4: '.5' is not an integer"),
-        ("2\n-10 6\n0\n", "new: the bin's capacity is -10, must be 0 or more"),
-        ("-2\n", "new: the number of dimensions is -2, must be 0 or more"),
+        ("2\n-10 6\n0\n", "new: the bin's capacity is -10; must be 0 or more"),
+        ("-2\n", "new: the number of dimensions is -2; must be 0 or more"),
         ("", "new: ends after 0 numbers; the number of dimensions must follow"),
     ],
 )
@@ -163,5 +163,5 @@ def test_first_fit_takes_copies_together_as_if_they_came_one_by_one() -> None:
 
 
 def test_an_instance_of_too_many_items_is_refused() -> None:
-    with pytest.raises(InputError, match=r"many: contains 9,000,001 items, must be at most 1,000,000"):
+    with pytest.raises(InputError, match=r"many: contains 9,000,001 items; must be at most 1,000,000"):
         read_packing("many", b"2\n10 10\n2\n5 5 9000000\n4 4 1\n")

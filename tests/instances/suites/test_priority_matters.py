@@ -65,10 +65,10 @@ def test_the_checker_names_nodes_that_hold_too_much() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('{"seed": 8, "nodes": []}', "new: seed: is 8, must be 7"),
+        ('{"seed": 8, "nodes": []}', "new: seed: is 8; must be 7"),
         ('{"seed": 7, "nodes": [[0, 1], []]}', "new: nodes: must hold one entry for every replica of every ReplicaSet"),
-        ('{"seed": 7, "nodes": [[0, 2], [0]]}', "new: nodes[0][1]: is 2, must be below 2"),
-        ('{"seed": 7, "nodes": [[0, "x"], [0]]}', "new: nodes[0][1]: is 'x', must be a valid integer"),
+        ('{"seed": 7, "nodes": [[0, 2], [0]]}', "new: nodes[0][1]: is 2; must be below 2"),
+        ('{"seed": 7, "nodes": [[0, "x"], [0]]}', "new: nodes[0][1]: is 'x'; must be an integer"),
         ("nodes", "new: is not JSON: expected ident at line 1 column 2"),
     ],
 )
@@ -81,11 +81,11 @@ def test_what_is_no_solution_is_refused_in_one_line(text: str, message: str) -> 
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        (json.dumps(SMALL | {"nodes": 0}), "new:2: nodes: is 0, must be greater than or equal to 1"),
+        (json.dumps(SMALL | {"nodes": 0}), "new:2: nodes: is 0; must be 1 or more"),
         (json.dumps(SMALL | {"gpus": 0}), "new:2: gpus: is an unknown field"),
         (json.dumps({"seed": 1}), "new:2: nodes: is missing"),
-        (json.dumps(SMALL), "new:2: seed: is 7 for a second time, must be unique"),
-        ("[]", "new:2: is [], must be an object"),
+        (json.dumps(SMALL), "new:2: seed: is 7 for a second time; must be unique"),
+        ("[]", "new:2: is []; must be an object"),
     ],
 )
 def test_a_malformed_line_is_refused_with_its_number(line: str, message: str) -> None:

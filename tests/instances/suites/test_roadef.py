@@ -82,10 +82,10 @@ def test_what_moves_goes_on_occupying_transient_resources() -> None:
     [
         ("10\n1 10 100", "10\n1 10", "model: ends after 72 numbers; the weights of process, service and"),
         ("1 10 100\n", "1 10 100 7\n", "model: has 1 more numbers after its end"),
-        ("1 6 200 1", "2 6 200 1", "model: service of a process is 2, must be below 2"),
-        ("1 1 0", "1 1 2", "model: dependency is 2, must be below 2"),
-        ("0 1 20", "0 2 20", "model: resource of a balance cost is 2, must be below 2"),
-        ("\n0 10\n4", "\n3 10\n4", "model: transient flag is 3, must be below 2"),
+        ("1 6 200 1", "2 6 200 1", "model: service of a process is 2; must be below 2"),
+        ("1 1 0", "1 1 2", "model: dependency is 2; must be below 2"),
+        ("0 1 20", "0 2 20", "model: resource of a balance cost is 2; must be below 2"),
+        ("\n0 10\n4", "\n3 10\n4", "model: transient flag is 3; must be below 2"),
         ("240", "-240", "model: line 7: '-240' is not an integer of 0 or more"),
         ("240", "24O", "model: line 7: 'O' is not an integer of 0 or more"),
         ("240", "9" * 19, f"model: line 7: '{'9' * 19}' is too large"),
@@ -103,7 +103,7 @@ def test_a_malformed_model_is_refused_in_one_line(old: str, new: str, message: s
     ("text", "message"),
     [
         ("0 3", "new: contains 2 machines; must be one for each of 3 processes"),
-        ("0 4 0", "new: process 1: is machine 4, must be below 4"),
+        ("0 4 0", "new: process 1: is machine 4; must be below 4"),
         ("0 -1 0", "new: line 1: '-1' is not an integer of 0 or more"),
         ("", "new: contains 0 machines; must be one for each of 3 processes"),
     ],

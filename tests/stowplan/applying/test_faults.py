@@ -207,7 +207,7 @@ class TestStopRules:
     def test_a_replacement_without_a_node(self, home: Path) -> None:
         with scene(home, RUNNING, one_wave, lambda plan: lambda store, pod: None) as shop:
             stopped = shop.run(pending=0.3).stopped
-            assert re.fullmatch(r"pod shop/(web-5d5b-\w+|db-0) is without a node for 0.3 s", stopped)
+            assert re.fullmatch(r"pod shop/(web-5d5b-\w+|db-0) is unscheduled for 0.3 s", stopped)
 
     def test_a_replacement_that_has_to_wait_for_the_old_pod(self, home: Path) -> None:
         """Two pods that exclude each other: as long as the old one is there, nobody expects the new one to stand."""

@@ -118,12 +118,12 @@ def check_knapsacks(instance: Knapsacks, name: str, data: bytes) -> Verdict:
     """
     lines = [Numbers(name, line).rest() for line in data.splitlines()]
     if len(lines) != len(instance.capacity):
-        raise InputError(f"has {len(lines)} lines, must have {len(instance.capacity)}", file=name)
+        raise InputError(f"has {len(lines)} lines; must have {len(instance.capacity)}", file=name)
     times = np.zeros(len(instance.weight), dtype=np.int64)
     violations = []
     for n, items in enumerate(lines):
         if len(items) and items.max() >= len(times):
-            raise InputError(f"is item {items.max()}, must be below {len(times)}", file=name, obj=f"knapsack {n}")
+            raise InputError(f"is item {items.max()}; must be below {len(times)}", file=name, obj=f"knapsack {n}")
         np.add.at(times, items, 1)
         load = int(instance.weight[items].sum())
         if load > instance.capacity[n]:
