@@ -68,12 +68,12 @@ def post_attract(rule: Attract, builder: Builder, variables: Variables, places: 
     nodes = len(affinity.stays)
     if len(both) or rule.held.both.any():
         role = _Role(0, scope.rows(both), scope.frozen_on(both) + rule.held.both, 2)
-        lonely = affinity.lonely(role)
-        if len(lonely) and (first := affinity.first()) != TRUE:
-            for n in lonely.tolist():
+        unmatched = affinity.unmatched(role)
+        if len(unmatched) and (first := affinity.first()) != TRUE:
+            for n in unmatched.tolist():
                 _post_affinity_group(builder, variables, places, affinity, role, n, first)
     role = _Role(nodes, scope.rows(seekers), scope.frozen_on(seekers) + rule.held.seekers, 1)
-    for n in affinity.lonely(role).tolist():
+    for n in affinity.unmatched(role).tolist():
         _post_affinity_group(builder, variables, places, affinity, role, n, FALSE)
 
 
@@ -117,7 +117,7 @@ class _AffinityGroup:
         self._fixed = [topology.total(self.stays) for topology in rule.topologies]
         self._known: dict[tuple[int, int, int], int] = {}
 
-    def lonely(self, role: _Role) -> Ints:
+    def unmatched(self, role: _Role) -> Ints:
         """Return the nodes with seekers, now or possibly, that may lack targets."""
         scope = self.variables.scope
         there = role.stays > 0

@@ -24,7 +24,7 @@ class ConstraintViolation:
     ----------
     amount, before
         Violation now and at the start: of a capacity in the resource's own units, else in pods or what else is counted.
-    newcomers
+    arrivals
         Pods bound by the rule that arrived at the place.
     """
 
@@ -32,12 +32,12 @@ class ConstraintViolation:
     place: str
     amount: int
     before: int
-    newcomers: int
+    arrivals: int
 
     @property
     def legal(self) -> bool:
         """Whether the violation was there before, is not worse, and no pod arrived at the place."""
-        return self.amount <= self.before and not self.newcomers
+        return self.amount <= self.before and not self.arrivals
 
 
 @dataclass(frozen=True, slots=True)

@@ -109,8 +109,8 @@ class Construction:
             if self.problem.stopped():
                 break
             move = self.left[i]
-            lonely = move.pod.key in self.alone
-            if lonely and wave:
+            alone = move.pod.key in self.alone
+            if alone and wave:
                 continue
             if move.source != NOWHERE and self.allowances.refusal(move.pod, move.source):
                 continue
@@ -120,7 +120,7 @@ class Construction:
                 continue
             joined.add(i)
             wave.append(self._made(i, urgency, waits))
-            if lonely:
+            if alone:
                 break
         self.left = [move for i, move in enumerate(self.left) if i not in joined]
         return wave + self._park_eagerly() if wave and not self.alone else wave

@@ -72,30 +72,30 @@ class _Deadlock:
         self.problem = problem
         self.wave_state = wave_state
         self.left = left
-        self.barred = [self._barred(allowances, move) for move in left]
-        self.reasons = [reason or self._refused(move) for reason, move in zip(self.barred, left, strict=True)]
+        self.refusals = [self._refusal(allowances, move) for move in left]
+        self.reasons = [reason or self._refused(move) for reason, move in zip(self.refusals, left, strict=True)]
         self.graph: nx.DiGraph[int] = nx.DiGraph()
         self.graph.add_nodes_from(range(len(left)))
-        for i in self._hopeful():
+        for i in self._feasible_alone():
             if problem.stopped():
                 break
             self.graph.add_edges_from((i, j) for j in self._blockers(i, left[i]))
 
     def solve(self) -> Parking:
         """Return whom to park, one pod of every cycle that depends on no other, or else of any."""
-        rings = [ring for ring in nx.strongly_connected_components(self.graph) if len(ring) > 1]
-        final = [ring for ring in rings if all(j in ring for i in ring for j in self.graph.successors(i))]
-        parked = [found for ring in final if (found := self._park_one(ring))]
+        cycles = [cycle for cycle in nx.strongly_connected_components(self.graph) if len(cycle) > 1]
+        final = [cycle for cycle in cycles if all(j in cycle for i in cycle for j in self.graph.successors(i))]
+        parked = [found for cycle in final if (found := self._park_one(cycle))]
         if not parked:
-            parked = [found for ring in rings if (found := self._park_one(ring))][:1]
+            parked = [found for cycle in cycles if (found := self._park_one(cycle))][:1]
         return Parking(
             parked, [StuckMove(move.pod.key, self.reasons[i], self._cycle(i)) for i, move in enumerate(self.left)]
         )
 
     # -- who waits for whom -----------------------------------------------------------------------------------
 
-    def _barred(self, allowances: Allowances, move: IndexedMove) -> str:
-        """Return why the pod cannot be evicted at all as things are."""
+    def _refusal(self, allowances: Allowances, move: IndexedMove) -> str:
+        """Return why the pod cannot be evicted now; empty if it can."""
         return (move.source != NOWHERE and allowances.refusal(move.pod, move.source)) or ""
 
     def _refused(self, move: IndexedMove) -> str:
@@ -105,14 +105,14 @@ class _Deadlock:
         target = self.wave_state.state.nodes[move.target].name if move.target != NOWHERE else "no node"
         return f"{status.plugin} refuses it on {target}: {', '.join(status.reasons)}"
 
-    def _hopeful(self) -> list[int]:
+    def _feasible_alone(self) -> list[int]:
         """Return the moves that could be made if all other pods that are to move were gone."""
         leaving = [i for i, move in enumerate(self.left) if move.source != NOWHERE]
         with self._gone(leaving):
             return [
                 i
                 for i, move in enumerate(self.left)
-                if not (self.barred[i] or self.problem.stopped())
+                if not (self.refusals[i] or self.problem.stopped())
                 and self.wave_state.refusal(replace(move, source=NOWHERE))[0] is None
             ]
 
@@ -139,22 +139,22 @@ class _Deadlock:
 
     def _cycle(self, i: int) -> tuple[str, ...]:
         try:
-            ring = nx.shortest_path(self.graph, next(j for j in self.graph.successors(i) if self._leads(j, i)), i)
+            cycle = nx.shortest_path(self.graph, next(j for j in self.graph.successors(i) if self._leads(j, i)), i)
         except StopIteration:
             return ()
-        return tuple(self.left[j].pod.key for j in [i, *ring[:-1]])
+        return tuple(self.left[j].pod.key for j in [i, *cycle[:-1]])
 
     def _leads(self, j: int, i: int) -> bool:
         return bool(nx.has_path(self.graph, j, i))
 
     # -- whom to park -----------------------------------------------------------------------------------------
 
-    def _park_one(self, ring: set[int]) -> ParkedPod | None:
+    def _park_one(self, cycle: set[int]) -> ParkedPod | None:
         """Return the least important pod of a cycle that has a third node to go to.
 
         One whose leaving lets another move at once comes first; else one that does so together with others.
         """
-        open_to = [i for i in ring if self._may_park(i) and not self.problem.stopped()]
+        open_to = [i for i in cycle if self._may_park(i) and not self.problem.stopped()]
         helped = {i: [j for j in self.graph.predecessors(i) if self._goes_without(self.left[j], [i])] for i in open_to}
         for i in sorted(open_to, key=lambda i: (not helped[i], self._importance(i))):
             node = third_node(self.wave_state, self.left[i], self.left)
@@ -165,7 +165,7 @@ class _Deadlock:
 
     def _may_park(self, i: int) -> bool:
         move = self.left[i]
-        return not (move.follows or self.barred[i]) and self.problem.may_park(move.pod)
+        return not (move.follows or self.refusals[i]) and self.problem.may_park(move.pod)
 
     def _importance(self, i: int) -> tuple[int, float, float, int]:
         move = self.left[i]

@@ -69,8 +69,8 @@ class StuckMove:
     cycle: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        ring = f" (waiting for each other: {', '.join(self.cycle)})" if self.cycle else ""
-        return f"{self.key}: {self.reason}{ring}"
+        waiting = f" (waiting for each other: {', '.join(self.cycle)})" if self.cycle else ""
+        return f"{self.key}: {self.reason}{waiting}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

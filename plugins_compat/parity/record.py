@@ -21,7 +21,7 @@ def make_case(
     snapshot: Snapshot,
     profile: Profile,
     queue: Sequence[Pod],
-    standing_at: Mapping[str, str],
+    node_of: Mapping[str, str],
     config: dict[str, Any] | None = None,
 ) -> Case:
     """Return a case in which pods of a snapshot are scheduled one after the other.
@@ -30,7 +30,7 @@ def make_case(
     ----------
     queue
         The pods to schedule; see `stowplan.plugins_compat.simulate.simulate`.
-    standing_at
+    node_of
         Node name by pod key of the pods that have a node already.
     config
         The parsed configuration that ``profile`` was read from, if any.
@@ -43,7 +43,7 @@ def make_case(
         pods=tuple(
             _at(pod, node)
             for pod in snapshot.pods
-            if not pod.finished and pod.key not in waiting and (node := standing_at.get(pod.key))
+            if not pod.finished and pod.key not in waiting and (node := node_of.get(pod.key))
         ),
     )
     pending = tuple(_at(pod, None) for pod in in_turn(Framework(profile, state), queue))

@@ -162,13 +162,13 @@ class _Greedy:
     def order(self) -> Iterator[tuple[_Step, tuple[int, ...] | None]]:
         """Yield every step, with the values after it where they are known."""
         known: list[tuple[tuple[int, ...], int]] = []
-        barred: set[int] = set()
+        rejected: set[int] = set()
         undone = set(range(len(self.steps)))
 
         def look(i: int) -> None:
             values = self._tried(self.steps[i])
             if values is None:
-                barred.add(i)
+                rejected.add(i)
             else:
                 gain = tuple(now - then for now, then in zip(values, self.values, strict=True))
                 heapq.heappush(known, (gain, i))
@@ -178,7 +178,7 @@ class _Greedy:
         while known and self.left > 0:
             _, i = heapq.heappop(known)
             look(i)
-            if i in barred or known[0][1] != i:
+            if i in rejected or known[0][1] != i:
                 continue
             gain, _ = heapq.heappop(known)
             step = self.steps[i]
@@ -186,8 +186,8 @@ class _Greedy:
             self.values = tuple(then + change for then, change in zip(self.values, gain, strict=True))
             undone.remove(i)
             yield step, self.values
-            for j in [j for j in barred if self.steps[j].target == step.source or not known]:
-                barred.remove(j)
+            for j in [j for j in rejected if self.steps[j].target == step.source or not known]:
+                rejected.remove(j)
                 look(j)
         for i in sorted(undone):
             yield self.steps[i], None

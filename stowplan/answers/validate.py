@@ -171,7 +171,7 @@ def record_simulation(
     compiled: Compiled,
     profile: Profile,
     queue: Sequence[Pod],
-    standing_at: Mapping[str, str],
+    node_of: Mapping[str, str],
     config: str | None,
 ) -> None:
     """Write the decisions about the pods of a queue as a trace of one case.
@@ -191,7 +191,7 @@ def record_simulation(
     if compiled.snapshot.metrics is not None:
         raise InputError("decisions by measured load cannot be recorded", field="--record")
     content = led_by(read_configuration(config), profile.scheduler_name) if config is not None else None
-    case = make_case(Path(file).name, compiled.snapshot, profile, queue, standing_at, content)
+    case = make_case(Path(file).name, compiled.snapshot, profile, queue, node_of, content)
     writer = TraceWriter(Path(file))
     writer.write(profile.release.name, case, replay(case, profile))
     writer.close()

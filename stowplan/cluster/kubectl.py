@@ -135,8 +135,8 @@ class Kubectl:
             if answer.returncode == 0:
                 return Listing(answer.stdout, ())
             errors = _errors(answer.stderr)
-            barred = all(isinstance(error, Refusal) and error.reason == "Forbidden" for error in errors)
-            if partial and barred and answer.stdout:
+            forbidden = all(isinstance(error, Refusal) and error.reason == "Forbidden" for error in errors)
+            if partial and forbidden and answer.stdout:
                 return Listing(answer.stdout, tuple(error.message for error in errors))
             if not any(isinstance(error, Refusal) and error.reason == "Expired" for error in errors):
                 break

@@ -69,8 +69,8 @@ def take(kubectl: Kubectl, kinds: Sequence[str], *, needed: Sequence[str] = NEED
     if lacking := [kind for kind in needed if kind not in kinds]:
         raise ClusterError(f"the server does not serve {' and '.join(lacking)}")
     listing = kubectl.get(kinds, chunk=chunk, partial=True)
-    if barred := [message for message in listing.forbidden if message.startswith(tuple(needed))]:
-        raise ClusterError(barred[0])
+    if forbidden := [message for message in listing.forbidden if message.startswith(tuple(needed))]:
+        raise ClusterError(forbidden[0])
     notes = [f"the server does not serve {kind}" for kind in KINDS if kind not in kinds]
     notes += [f"left out: {message}" for message in listing.forbidden]
     try:

@@ -42,7 +42,7 @@ def account(model: Model, initial: Ints, assignment: Ints) -> Account:
             *_overloads(model, initial, assignment, used),
             *_conflicts(model, assignment),
             *_narrow(model, assignment),
-            *_lonely(model, assignment),
+            *_unmet_dependencies(model, assignment),
         ],
         _costs(model, initial, assignment, used),
     )
@@ -89,7 +89,7 @@ def _narrow(model: Model, assignment: Ints) -> list[str]:
     ]
 
 
-def _lonely(model: Model, assignment: Ints) -> list[str]:
+def _unmet_dependencies(model: Model, assignment: Ints) -> list[str]:
     """Every process whose service depends on another has a process of that one in its neighbourhood."""
     around: list[set[int]] = [set() for _ in range(model.services)]
     for s, place in zip(model.service.tolist(), model.neighbourhood[assignment].tolist(), strict=True):
