@@ -81,7 +81,7 @@ def cases(
         asked = [name for name in inspect.signature(test).parameters if name not in strategies]
         by_name = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY) for name in (*asked, "folded")]
         one.__signature__ = inspect.Signature(by_name)  # type: ignore[attr-defined]
-        every = settings(max_examples=max(number, WANTED))(given(folded=_folded(strategies))(one))
+        every = settings(max_examples=max(number, WANTED), deadline=None)(given(folded=_folded(strategies))(one))
 
         @functools.wraps(every)
         def all_of_them(**more: Any) -> None:
