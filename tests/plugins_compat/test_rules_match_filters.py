@@ -28,7 +28,7 @@ BOTH = pytest.mark.parametrize("release", [K24, K36], ids=lambda release: releas
 
 
 @BOTH
-@cases(60, at_least={"admitted": 300, "refused": 150}, cluster=clusters(broken=False), states=STATES)
+@cases(30, at_least={"admitted": 120, "refused": 60}, cluster=clusters(broken=False), states=STATES)
 def test_a_final_state_is_legal_exactly_when_the_filters_admit_every_pod(
     cluster: Snapshot, states: list[tuple[int, ...]], release: Release
 ) -> None:
@@ -36,7 +36,7 @@ def test_a_final_state_is_legal_exactly_when_the_filters_admit_every_pod(
 
 
 @BOTH
-@cases(40, at_least={"admitted": 150, "refused": 40}, cluster=disk_clusters(), states=STATES)
+@cases(20, at_least={"admitted": 60, "refused": 16}, cluster=disk_clusters(), states=STATES)
 def test_a_final_state_is_legal_exactly_when_the_filters_admit_every_pod_with_its_disks(
     cluster: Snapshot, states: list[tuple[int, ...]], release: Release
 ) -> None:
@@ -44,7 +44,7 @@ def test_a_final_state_is_legal_exactly_when_the_filters_admit_every_pod_with_it
 
 
 @BOTH
-@cases(60, at_least={"admitted": 200, "refused": 50}, cluster=device_clusters(broken=False), states=STATES)
+@cases(30, at_least={"admitted": 80, "refused": 20}, cluster=device_clusters(broken=False), states=STATES)
 def test_a_final_state_is_legal_exactly_when_the_filters_admit_every_pod_with_its_devices(
     cluster: Snapshot, states: list[tuple[int, ...]], release: Release
 ) -> None:

@@ -60,7 +60,7 @@ def random_hall(choices: Choices) -> Hall:
 
 
 @pytest.mark.parametrize("crowding", [1, 8], ids=["with room", "overcommitted"])
-@cases(20, hall=drawn(random_hall))
+@cases(10, hall=drawn(random_hall))
 def test_the_value_is_that_of_the_formula(hall: Hall, crowding: int) -> None:
     nodes = [node(f"n{i}", cpu=str(cpu), memory=f"{gib}Gi") for i, (cpu, gib) in enumerate(hall.nodes)]
     loads = [[0.0, 0.0] for _ in nodes]

@@ -240,7 +240,7 @@ def random_claims(choices: Choices) -> Snapshot:
     )
 
 
-@cases(80, at_least={"claims bound": 300, "claims left": 300}, state=drawn(random_claims))
+@cases(40, at_least={"claims bound": 120, "claims left": 120}, state=drawn(random_claims))
 def test_all_nodes_at_once_bind_as_one_by_one(state: Snapshot) -> None:
     framework = framework_on(state)
     plugin = framework.plugins["VolumeBinding"]

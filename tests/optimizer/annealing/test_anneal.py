@@ -19,7 +19,7 @@ from tests.support.choices import Seeded, drawn
 from tests.support.random_clusters import Setup, random_cluster
 
 
-@cases(50, at_least={"better": 30}, problem=drawn(compiled_problem))
+@cases(25, at_least={"better": 12}, problem=drawn(compiled_problem))
 def test_annealing_is_legal_and_no_worse(problem: Problem) -> None:
     evaluator = Evaluator(problem)
     found = evaluator.evaluate(anneal(evaluator, problem.start, Deadline(1, deterministic=True)))

@@ -26,8 +26,8 @@ def compiled_problem(choices: Choices) -> Problem:
 
 
 @cases(
-    200,
-    at_least={"legal moves": 350, "illegal moves": 600, "costs foretold": 200},
+    100,
+    at_least={"legal moves": 140, "illegal moves": 240, "costs foretold": 80},
     problem=drawn(compiled_problem),
     walk=steps(80, 3),
 )

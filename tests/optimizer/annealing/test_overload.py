@@ -31,7 +31,7 @@ def _load(rule: Capacity, problem: Problem, placement: Placement) -> Ints:
     return load
 
 
-@cases(80, at_least={"overloads": 60, "for a penalty only": 30}, problem=problems_with_room(), walk=steps(80, 2))
+@cases(40, at_least={"overloads": 24, "for a penalty only": 12}, problem=problems_with_room(), walk=steps(80, 2))
 def test_overload_follows_every_move_and_is_predicted(problem: Problem, walk: list[tuple[int, ...]]) -> None:
     rules = [rule for rule in problem.rules if isinstance(rule, Capacity)]
     state = build_state(Evaluator(problem), problem.start)

@@ -22,8 +22,8 @@ def any_problem(choices: Choices) -> Problem:
 
 
 @cases(
-    150,
-    at_least={"moves": 150, "exchanges": 100, "costs foretold": 150, "refused": 300},
+    75,
+    at_least={"moves": 60, "exchanges": 40, "costs foretold": 60, "refused": 120},
     problem=drawn(any_problem),
     walk=steps(110, 3),
 )

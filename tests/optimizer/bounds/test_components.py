@@ -37,7 +37,7 @@ def programs_of(problem: Problem, tier: int, reached: tuple[int, ...]) -> Progra
     return programs
 
 
-@cases(50, at_least={"pods of several kinds": 50}, problem=problems(), multipliers=drawn(Choices.array, 8, -5, 24))
+@cases(25, at_least={"pods of several kinds": 20}, problem=problems(), multipliers=drawn(Choices.array, 8, -5, 24))
 def test_a_component_costs_what_its_best_placement_costs(problem: Problem, multipliers: Ints) -> None:
     values = best(problem)
     for tier in range(len(values)):

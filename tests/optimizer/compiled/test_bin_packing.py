@@ -27,7 +27,7 @@ def random_packing(choices: Choices) -> Parts:
     return Parts(size, parts, choices.any_order(parts))
 
 
-@cases(500, at_least={"several devices": 300}, parts=drawn(random_packing))
+@cases(250, at_least={"several devices": 120}, parts=drawn(random_packing))
 def test_the_compiled_packer_agrees_with_plain_python(parts: Parts) -> None:
     bins, number = pack(parts.decreasing, parts.size)[0], len(parts.decreasing)
     shuffled = np.array([*parts.shuffled, 7, 7], dtype=np.int64)

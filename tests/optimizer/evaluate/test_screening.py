@@ -62,7 +62,7 @@ def random_placement(choices: Choices, size: Ints) -> Placement:
     )
 
 
-@cases(100, at_least={"violated": 300, "known to hold": 300}, crowd=drawn(random_crowd))
+@cases(50, at_least={"violated": 120, "known to hold": 120}, crowd=drawn(random_crowd))
 def test_whatever_is_violated_is_screened(crowd: Crowd) -> None:
     problem = crowd.problem
     candidate_violations, evaluator = ViolationScreen(problem), Evaluator(problem)
