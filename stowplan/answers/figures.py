@@ -65,8 +65,8 @@ def figures(tiers: Sequence[TierOutcome], columns: Sequence[Measures]) -> list[F
         Figure(("scheduled",), "pods scheduled", "pods", lambda m: m.scheduled),
         Figure(("unscheduled",), "pods unscheduled", "pods", lambda m: m.unscheduled),
         Figure(("moves",), "moves", "pods", lambda m: m.moves),
-        Figure(("refused",), "filter violations", "pods", lambda m: len(m.refused)),
-        Figure(("violations",), "places in violation", "places", lambda m: len(m.violations), detail=True),
+        Figure(("refused",), "refused by filters", "pods", lambda m: len(m.refused)),
+        Figure(("violations",), "violated constraints", "constraints", lambda m: len(m.violations), detail=True),
     ]
     found += [figure for t, outcome in enumerate(tiers) for figure in _tier(t, outcome)]
     for r, usage in enumerate(columns[0].usage):

@@ -224,7 +224,7 @@ def _violation_lines(
 ) -> None:
     today, left = solution.before.violations, solution.evaluation.violations
     if today:
-        counted = plural(len(today), "constraint violation")
+        counted = plural(len(today), "violated constraint")
         console.print(f"{counted} today: {len(today) - len(left)} resolved, {len(left)} remaining, none worse.")
         shown = resolved if wide else resolved[:SHOWN_RESOLVED]
         _lines(console, [f"resolved: {line}" for line in resolved_lines(shown)], "  ")

@@ -128,7 +128,7 @@ def unresolved_words(unresolved: Unresolved) -> str:
         words.append(f"{plural(unresolved.waiting, 'pod')} {stay} unscheduled")
     if unresolved.violations:
         remain = "remains" if unresolved.violations == 1 else "remain"
-        words.append(f"{plural(unresolved.violations, 'constraint violation')} {remain}")
+        words.append(f"{plural(unresolved.violations, 'violated constraint')} {remain}")
     if unresolved.kept:
         violate = "violates" if unresolved.kept == 1 else "violate"
         words.append(f"{plural(unresolved.kept, 'pod')} that cannot be moved {violate} a filter")

@@ -86,7 +86,7 @@ def test_what_can_be_mended_is_mended(make: Callable[[], Snapshot], rule: str) -
 def test_an_overcommitted_node_without_room_elsewhere_is_left_and_named() -> None:
     comparison = solved(overcommitted(0))
     assert not comparison.solution.moves
-    assert ": 1 constraint violation remains." in text(comparison)
+    assert ": 1 violated constraint remains." in text(comparison)
     assert "NodeResourcesFit (cpu) on n0: 2 CPU over the limit, as today" in text(comparison)
 
 

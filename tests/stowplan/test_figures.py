@@ -93,7 +93,7 @@ def test_a_comparison_fits_a_terminal(comparison: Comparison) -> None:
     assert max(map(len, lines)) <= 80
     assert any(line.startswith("pods scheduled") for line in lines)
     text = "\n".join(printed(lambda console: show_comparison(console, comparison), width=80))
-    assert "1 constraint violation today: 1 resolved, 0 remaining" in text
+    assert "1 violated constraint today: 1 resolved, 0 remaining" in text
     assert text.count("Lower is better") == 1
     assert "squared percentage points" in text
 

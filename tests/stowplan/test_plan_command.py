@@ -252,7 +252,7 @@ def test_a_plan_that_mends_nothing_does_not_say_that_nothing_is_to_do(
     content["items"] = [{"kind": "Node", **node("a", cpu="1")}, {"kind": "Pod", **owned("web-0", "a", cpu="2")}]
     path = tmp_path / "full.json"
     path.write_text(json.dumps(content), encoding="utf-8")
-    assert ": 1 constraint violation remains." in out(capsys, "plan", str(path), *QUICK)
+    assert ": 1 violated constraint remains." in out(capsys, "plan", str(path), *QUICK)
     content["items"][1] = {"kind": "Pod", **owned("web-0", "", cpu="2")}
     path.write_text(json.dumps(content), encoding="utf-8")
     assert ": 1 pod stays unscheduled." in out(capsys, "plan", str(path), *QUICK)
