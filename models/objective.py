@@ -51,9 +51,9 @@ class TierSettings(_Settings):
     price
         Weight of what nodes in use cost in an hour, by the prices that the settings give.
     scores
-        Weight of the scheduler's plugin scores (weighted as in the profile): each point that a pod misses costs
-        this much. By name of plugin, instead: what each point of that plugin costs, whatever its weight in the profile;
-        plugins that are not named do not count.
+        Weight of the scheduler's plugin scores (weighted as in the profile): each point that a pod misses in the
+        final state costs this much. By name of plugin, instead: what each point of that plugin costs, whatever its
+        weight in the profile; plugins that are not named do not count.
     spread
         Weight by topology key: how unevenly the pods of each workload are spread over the domains of that key.
         One unit is two pods of one workload in one domain.
@@ -110,6 +110,14 @@ class Objective(_Settings):
 ZONE = "topology.kubernetes.io/zone"
 HOSTNAME = "kubernetes.io/hostname"
 
+POINTS_PER_SQUARE = 5
+"""Points of score that a squared percentage point of imbalance is worth in ``global``.
+
+A move has to gain 10 squared percentage points in ``balance``, and 50 points in ``kube``.
+"""
+
+IN_POINTS: dict[str, Weight] = {"cpu": POINTS_PER_SQUARE, "memory": POINTS_PER_SQUARE}
+
 PRESETS: dict[str, Objective] = {
     objective.name: objective
     for objective in (
@@ -130,6 +138,10 @@ PRESETS: dict[str, Objective] = {
         ),
         Objective(name="repair", tiers=(TierSettings(name="moves", moves=1),)),
         Objective(name="kube", tiers=(TierSettings(name="missed score", scores=1, moves=50),)),
+        Objective(
+            name="global",
+            tiers=(TierSettings(name="missed score and imbalance", scores=1, variance=IN_POINTS, moves=50),),
+        ),
     )
 }
 

@@ -15,6 +15,7 @@ from stowplan.optimizer.bounds.parameters import BoundParameters
 from stowplan.optimizer.column_generation.parameters import ColumnGenerationParameters
 from stowplan.optimizer.constructive.parameters import ConstructiveParameters
 from stowplan.optimizer.cpsat.parameters import CpSatParameters
+from stowplan.optimizer.final_state.parameters import FinalStateParameters
 from stowplan.optimizer.lns.parameters import LnsParameters
 
 D = TypeVar("D")
@@ -97,6 +98,7 @@ class Parameters:
     column_generation: ColumnGenerationParameters = field(default_factory=ColumnGenerationParameters)
     constructive: ConstructiveParameters = field(default_factory=ConstructiveParameters)
     cpsat: CpSatParameters = field(default_factory=CpSatParameters)
+    final_state: FinalStateParameters = field(default_factory=FinalStateParameters)
     portfolio: PortfolioParameters = field(default_factory=PortfolioParameters)
 
     @classmethod

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from dataclasses import replace
 from functools import cached_property
 from itertools import takewhile
 
@@ -21,6 +22,7 @@ from stowplan.optimizer.column_generation.engine import PatternEngine
 from stowplan.optimizer.constructive import warm_start
 from stowplan.optimizer.cpsat.solve import solve_tier
 from stowplan.optimizer.evaluate import Evaluator
+from stowplan.optimizer.final_state.stages import FinalStateStages
 from stowplan.optimizer.lns.lns import OperatorState, improve
 from stowplan.optimizer.parameters import Parameters
 from stowplan.optimizer.run import Progress, Run, silent
@@ -53,12 +55,18 @@ def solve(
     parameters = Parameters() if options.parameters is None else options.parameters
     if not isinstance(parameters, Parameters):
         raise InputError("must be a Parameters of stowplan.optimizer.parameters", field="parameters")
-    run = Run(
-        Evaluator(problem), options.time_limit, options.deterministic, stop, options.memory, progress, options.gap
-    )
+    evaluator = Evaluator(problem)
+    run = Run(evaluator, options.time_limit, options.deterministic, stop, options.memory, progress, options.gap)
     for candidate in candidates:
         run.offer(candidate, "candidate", trusted=False)
-    _Portfolio(run, options, backend, parameters).work()
+    if any(tier.final is not None for tier in problem.tiers):
+        FinalStateStages(run, options.seed, parameters.final_state).work(
+            lambda seconds: solve(
+                problem.steered, replace(options, time_limit=seconds), candidates=candidates, stop=stop, backend=backend
+            )
+        )
+    else:
+        _Portfolio(run, options, backend, parameters).work()
     return run.outcome()
 
 

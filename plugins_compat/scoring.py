@@ -43,7 +43,9 @@ class FinalScores:
 def final_scores(
     framework: Framework, pods: Sequence[Pod], assignment: Assignment, *, sample: int = SAMPLE, seed: int = 0
 ) -> FinalScores:
-    """Score pods on their nodes, each taken off and offered again with all others in place.
+    """Score pods on their nodes, each taken off and offered again with all others in place, in a cycle of its own.
+
+    This is the definition. `stowplan.plugins_compat.final_state.scorer` computes the same for all pods, class by class.
 
     Parameters
     ----------

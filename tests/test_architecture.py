@@ -34,11 +34,11 @@ FLOORS = {
     ),
     "plugins_compat": (
         "curves release resize requests extenders framework matching plugins registry profiles "
-        "screening admission simulate scoring compiler coverage parity"
+        "screening admission simulate scoring final_state compiler coverage parity"
     ),
     "optimizer": (
         "compiled deadline memory processes evaluate domains subproblem cpsat backend "
-        "annealing bounds column_generation constructive lns parameters run portfolio warm"
+        "annealing bounds column_generation constructive lns run final_state parameters portfolio warm"
     ),
     "plans": (
         "preconditions cordons disruption budgets movability move tokens dry_run sequencing document "

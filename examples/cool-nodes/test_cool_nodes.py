@@ -37,6 +37,6 @@ def test_a_node_costs_a_point_for_each_percent_above_70(pods, above):
     compiled = compile_problem(cluster, profile, SCORES)
     where = Assignment({p.key: "n" for p in compiled.pods})
     tier = compiled.problem.tiers[-1]
-    assert tier.shown(Evaluator(compiled.problem).evaluate(compiled.placement(where)).values[-1]) == above
+    assert tier.shown(Evaluator(compiled.problem.steered).evaluate(compiled.placement(where)).values[-1]) == above
     scores = final_scores(populated(cluster, profile, where, compiled.signatures), compiled.pods, where)
     assert scores.by_plugin[CoolNodes.name] == np.clip(100 - above, 0, 100)

@@ -1,6 +1,7 @@
 """The narrow waist: what plugins compile to and what engines interpret."""
 
 from stowplan.models.problem.axes import class_sets, dense_columns, project, refine
+from stowplan.models.problem.final_state import FinalCost, FinalState, Part
 from stowplan.models.problem.placement import Placement
 from stowplan.models.problem.problem import Problem, Tier, Weighted
 from stowplan.models.problem.rules import (
@@ -54,6 +55,8 @@ __all__ = [
     "Devices",
     "Distinct",
     "DomainCurve",
+    "FinalCost",
+    "FinalState",
     "Held",
     "Load",
     "Move",
@@ -65,6 +68,7 @@ __all__ = [
     "Open",
     "Origin",
     "Pair",
+    "Part",
     "Placement",
     "Prefer",
     "Problem",

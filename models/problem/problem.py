@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from stowplan.models.arrays import Ints
+from stowplan.models.problem.final_state import FinalCost
 from stowplan.models.problem.placement import Placement
 from stowplan.models.problem.rules import Rule
 from stowplan.models.problem.terms import Term
@@ -28,12 +29,24 @@ class Tier:
         Whole units per displayed unit.
     unit
         Unit of the displayed value.
+    final
+        A cost of the whole final state that is added to the terms.
+    surrogate
+        Terms that stand for it where an engine cannot read it. They steer the search; no value or bound of the tier
+        is theirs.
     """
 
     name: str
     terms: tuple[Weighted, ...]
     scale: int = 1
     unit: str = ""
+    final: FinalCost | None = None
+    surrogate: tuple[Weighted, ...] = ()
+
+    @property
+    def steered(self) -> Tier:
+        """The tier with surrogate terms in place of what engines cannot read."""
+        return replace(self, terms=(*self.terms, *self.surrogate), final=None, surrogate=())
 
     def shown(self, value: int) -> float:
         """Return a value of this tier in displayed units."""
@@ -67,6 +80,11 @@ class Problem:
     start: Placement
     rules: tuple[Rule, ...]
     tiers: tuple[Tier, ...]
+
+    @property
+    def steered(self) -> Problem:
+        """The problem with surrogate terms in place of what engines cannot read."""
+        return replace(self, tiers=tuple(tier.steered for tier in self.tiers))
 
     @property
     def shape(self) -> tuple[int, int]:

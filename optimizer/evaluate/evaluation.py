@@ -123,7 +123,9 @@ class Evaluator:
                     for p in np.flatnonzero(now)
                 ]
         values = tuple(
-            sum(w.weight * cost(w.term, problem, placement, weighted) for w in tier.terms) for tier in problem.tiers
+            sum(w.weight * cost(w.term, problem, placement, weighted) for w in tier.terms)
+            + (tier.final.cost(placement) if tier.final is not None else 0)
+            for tier in problem.tiers
         )
         left = problem.start.beyond(placement, len(problem.nodes))
         legal = all(violation.legal for violation in violations) and bool(np.all(missing <= problem.optional))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from stowplan.models.words import plural
 from stowplan.plugins_compat.compiler.goals import DrainAndAdmit, Weigh, make_tiers, scoring_plugins
 from stowplan.plugins_compat.compiler.participants import Freeze, Participants, classify
 from stowplan.plugins_compat.compiler.repair import Standing, dead_node_rule, standing_apart, tolerate
+from stowplan.plugins_compat.final_state.cost import FinalStateCost, PricedFinalState
 from stowplan.plugins_compat.framework.framework import Framework
 from stowplan.plugins_compat.framework.plugin import implements
 from stowplan.plugins_compat.framework.profile import Profile
@@ -45,6 +46,8 @@ class Compiled:
         What of the profile is not in the model.
     prices
         What each node costs in an hour, by name, if that is known.
+    final_state
+        The exact score of placements, where the objective asks for scores.
     """
 
     snapshot: Snapshot
@@ -57,6 +60,7 @@ class Compiled:
     participants: Participants
     notes: Sequence[str]
     prices: Mapping[str, float] | None = None
+    final_state: FinalStateCost | None = None
 
     def __repr__(self) -> str:
         classes, nodes = self.problem.shape
@@ -168,23 +172,41 @@ def compile_problem(
     pending = [signature for signature, loses in zip(pod_signatures, losing, strict=True) if loses]
     made = make_tiers(view, objective, framework, pending, rules, weigh, drain_and_admit, prices)
 
-    fine = refine(len(signatures), [*rules, *(weighted.term for tier in made.tiers for weighted in tier.terms)])
+    terms = [weighted.term for tier in made.tiers for weighted in (*tier.terms, *tier.surrogate)]
+    scored = any(settings.point for settings in objective.tiers)
+    # The exact score reads more of a pod than rules and terms do, so classes are not coarser than signatures then.
+    fine = refine(len(signatures), [*rules, *terms], [np.arange(len(signatures))] if scored else ())
     _, representative = np.unique(fine, return_index=True)
     class_of = fine[signature_of]
     classes = len(representative)
+    size = np.bincount(class_of, minlength=classes).astype(np.int64)
+    kinds = [signatures[s] for s in representative]
+    fixed = participants.fixed()
+    final_state = FinalStateCost(snapshot, profile, state.signatures, fixed, kinds) if scored else None
+    tiers = [_project_tier(tier, fine, representative) for tier in made.tiers]
     problem = Problem(
         nodes=tuple(node.name for node in snapshot.nodes),
         classes=tuple(_name(signatures[s].pod) for s in representative),
-        size=np.bincount(class_of, minlength=classes).astype(np.int64),
+        size=size,
         optional=np.bincount(class_of[losing], minlength=classes).astype(np.int64),
         start=_start(snapshot, pods, class_of),
         rules=tuple(project(rule, fine, representative) for rule in rules),
-        tiers=tuple(_project_tier(tier, fine, representative) for tier in made.tiers),
+        tiers=tuple(_with_final(tier, objective, framework, final_state, size) for tier in tiers),
     )
     told = [*health_notes(snapshot), *made.notes, *tolerating.notes, *_unmodelled(framework, objective)]
     notes = tuple(dict.fromkeys(told))
     return Compiled(
-        snapshot, profile, objective, state.signatures, problem, pods, class_of, participants, notes, prices
+        snapshot,
+        profile,
+        objective,
+        state.signatures,
+        problem,
+        pods,
+        class_of,
+        participants,
+        notes,
+        prices,
+        final_state,
     )
 
 
@@ -208,8 +230,25 @@ def _standing(snapshot: Snapshot, pods: Sequence[Pod], signature_of: Ints, signa
 
 
 def _project_tier(tier: Tier, fine: Ints, representative: Ints) -> Tier:
-    terms = tuple(Weighted(w.weight, project(w.term, fine, representative)) for w in tier.terms)
-    return Tier(tier.name, terms, tier.scale, tier.unit)
+    terms, surrogate = (
+        tuple(Weighted(w.weight, project(w.term, fine, representative)) for w in weighted)
+        for weighted in (tier.terms, tier.surrogate)
+    )
+    return replace(tier, terms=terms, surrogate=surrogate)
+
+
+def _with_final(
+    tier: Tier, objective: Objective, framework: Framework, final_state: FinalStateCost | None, size: Ints
+) -> Tier:
+    """Return a tier with what points missed in the final state cost, if the objective has scores there."""
+    settings = next((settings for settings in objective.tiers if settings.name == tier.name), None)
+    if final_state is None or settings is None or not settings.point:
+        return tier
+    points = {
+        plugin.name: weight * round(point * tier.scale)
+        for plugin, weight, point in scoring_plugins(settings, framework)
+    }
+    return replace(tier, final=PricedFinalState(final_state, points, size))
 
 
 def loads_today(state: ClusterState, pods: Sequence[Pod]) -> Ints:
@@ -241,7 +280,7 @@ def _unmodelled(framework: Framework, objective: Objective) -> list[str]:
         if not implements(type(plugin), "rules")
     ]
     silent += [
-        f"{plugin.name} scores, but offers no terms: it is not in the objective"
+        f"{plugin.name} scores, but offers no terms: its score counts, but does not steer the search"
         for plugin in dict.fromkeys(
             plugin for settings in objective.tiers for plugin, _, _ in scoring_plugins(settings, framework)
         )

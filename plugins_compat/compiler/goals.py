@@ -181,14 +181,15 @@ def _tier(
         )
     if settings.price:
         terms.append(Weighted(1, _price(view, settings.price * scale, prices)))
+    surrogate: list[Weighted] = []
     if settings.point:
         for plugin, weight, point in scoring_plugins(settings, framework):
             scoring = replace(view, point=whole(point))
-            terms += [Weighted(w.weight * weight, w.term) for w in plugin.terms(scoring)]
+            surrogate += [Weighted(w.weight * weight, w.term) for w in plugin.terms(scoring)]
     for key, weight in settings.spread.items():
         if weight:
             terms += _even(view, key, whole(weight))
-    return Tier(settings.name, tuple(terms), scale, _unit(settings))
+    return Tier(settings.name, tuple(terms), scale, _unit(settings), surrogate=tuple(surrogate))
 
 
 def _price(view: ScoreView, weight: float, prices: Mapping[str, float] | None) -> Open:

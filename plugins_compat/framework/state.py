@@ -223,6 +223,16 @@ class ClusterState:
         self._tallies[key] = (domain_counts, weight)
         return domain_counts
 
+    def amount(self, counts: DomainCounts, signature: Signature) -> int:
+        """Return how often a pod of a signature is counted in some counts by domain."""
+        self._weigh_new_signatures()
+        return sum(amount for counted, amount in self._tallies_of[signature.index] if counted is counts)
+
+    def counting(self, signature: Signature) -> Iterator[DomainCounts]:
+        """Yield the counts by domain in which pods of a signature are counted."""
+        self._weigh_new_signatures()
+        yield from (counted for counted, _ in self._tallies_of[signature.index])
+
     def multiset(
         self, key: Hashable, things: Callable[[Signature, int], tuple[H, ...]], kind: Callable[[H], Hashable]
     ) -> Multiset[H]:

@@ -29,13 +29,14 @@ class ImageLocality(Plugin):
 
     def score(self, cycle: CycleState, nodes: Ints) -> Ints:
         """Score the given nodes."""
-        return self._scores(cycle.signature)[nodes]
+        return self.scores(cycle.signature)[nodes]
 
     def terms(self, view: ScoreView) -> Iterator[Weighted]:
         """Return the scores as a table; they do not depend on where pods are."""
-        yield from view.prefer_score(self.name, self._scores, lambda scores: scores)
+        yield from view.prefer_score(self.name, self.scores, lambda scores: scores)
 
-    def _scores(self, signature: Signature) -> Ints:
+    def scores(self, signature: Signature) -> Ints:
+        """``[n]`` the score of each node."""
         spec = signature.pod.spec
         inits = spec.init_containers if self.release.images_of_init_containers else ()
         containers = [normalized(container.image) for container in (*inits, *spec.containers)]

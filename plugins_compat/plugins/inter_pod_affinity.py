@@ -175,6 +175,16 @@ class InterPodAffinity(Plugin):
         there: np.ndarray = (domain >= 0) & (domain_counts.total(topology)[domain] > 0)
         return there
 
+    def required_counts(self, signature: Signature) -> Iterator[DomainCounts]:
+        """Yield all counts of pods that the filter reads for a signature."""
+        terms = self._terms(signature)
+        if terms.affinity:
+            yield self._matching_counts(terms.affinity)
+        for term in terms.anti_affinity:
+            yield self._matching_counts((term,))
+        for term in self._matching(signature, "anti_affinity"):
+            yield self._owners(term, "anti_affinity")
+
     def sought(self, signature: Signature) -> tuple[Sequence[Topology], Callable[[Signature], bool]]:
         """Return the topologies of a signature's required affinity, and the predicate of the signatures it matches."""
         terms = self._terms(signature).affinity
@@ -218,30 +228,38 @@ class InterPodAffinity(Plugin):
 
     def pre_score(self, cycle: CycleState, nodes: Ints) -> bool:
         """Sum what matching pods are worth, by topology key and domain."""
-        terms = self._terms(cycle.signature)
-        if self.args.ignore_preferred_terms_of_existing_pods and not (terms.preferred or terms.preferred_anti):
+        if self._scores_nobody(cycle.signature):
             return False
         worth: dict[str, Ints] = {}
-
-        def add(domain_counts: DomainCounts, key: str, weight: int) -> None:
-            topology = self.state.topology(key)
+        for domain_counts, topology, weight in self.worths(cycle.signature):
             totals = domain_counts.total(topology)
-            if weight and totals.any():
-                worth[key] = worth.get(key, np.zeros(topology.size, dtype=np.int64)) + totals * weight
-
-        for term, weight in terms.preferred:
-            add(self._matching_counts((term,)), term.key, weight)
-        for term, weight in terms.preferred_anti:
-            add(self._matching_counts((term,)), term.key, -weight)
-        if not self.args.ignore_preferred_terms_of_existing_pods or terms.preferred or terms.preferred_anti:
-            hard = self.args.hard_pod_affinity_weight
-            for term in self._matching(cycle.signature, "affinity"):
-                add(self._owners(term, "affinity"), term.key, hard)
-            for role, sign in (("preferred", 1), ("preferred_anti", -1)):
-                for term in self._matching(cycle.signature, role):
-                    add(self._owners(term, role), term.key, sign)
+            if totals.any():
+                before = worth.get(topology.key, np.zeros(topology.size, dtype=np.int64))
+                worth[topology.key] = before + totals * weight
         cycle.data[self.name] = worth
         return bool(worth) or not self.release.skips_idle_scores
+
+    def worths(self, signature: Signature) -> Iterator[tuple[DomainCounts, Topology, int]]:
+        """Yield what makes domains better or worse for a pod: counts of pods, the domains, what each of them is worth.
+
+        Terms that are worth nothing are left out.
+        """
+        if self._scores_nobody(signature):
+            return
+        terms = self._terms(signature)
+        found = [(self._matching_counts((term,)), term.key, weight) for term, weight in terms.preferred]
+        found += [(self._matching_counts((term,)), term.key, -weight) for term, weight in terms.preferred_anti]
+        hard = self.args.hard_pod_affinity_weight
+        for role, weight in (("affinity", hard), ("preferred", 1), ("preferred_anti", -1)):
+            found += [(self._owners(term, role), term.key, weight) for term in self._matching(signature, role)]
+        for domain_counts, key, weight in found:
+            if weight:
+                yield domain_counts, self.state.topology(key), weight
+
+    def _scores_nobody(self, signature: Signature) -> bool:
+        """Whether arguments say that a pod without preferred terms of its own is not scored."""
+        terms = self._terms(signature)
+        return bool(self.args.ignore_preferred_terms_of_existing_pods and not (terms.preferred or terms.preferred_anti))
 
     def score(self, cycle: CycleState, nodes: Ints) -> Ints:
         """Sum what the matching pods in the node's domains are worth."""

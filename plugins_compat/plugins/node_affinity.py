@@ -73,7 +73,7 @@ class NodeAffinity(StaticFilter):
 
     def score(self, cycle: CycleState, nodes: Ints) -> Ints:
         """Sum the weights of matching preferred terms."""
-        return self._weights(cycle.signature)[nodes]
+        return self.weights(cycle.signature)[nodes]
 
     def normalize(self, cycle: CycleState, nodes: Ints, scores: Ints) -> Ints:
         """Scale so that the best node has 100."""
@@ -81,7 +81,7 @@ class NodeAffinity(StaticFilter):
 
     def terms(self, view: ScoreView) -> Iterator[Weighted]:
         """Return the scores as a table, normalized over the nodes that each signature may use at all."""
-        yield from view.prefer_score(self.name, self._weights, default_normalize, self._preferred)
+        yield from view.prefer_score(self.name, self.weights, default_normalize, self.preferred)
 
     def _added(self) -> Bools:
         added: Affinity | None = self.args.added_affinity
@@ -90,16 +90,19 @@ class NodeAffinity(StaticFilter):
         required = added.required
         return self.state.memo((self.name, "added"), lambda: selected(self.state, required))
 
-    def _preferred(self, signature: Signature) -> Sequence[PreferredSchedulingTerm]:
+    def preferred(self, signature: Signature) -> Sequence[PreferredSchedulingTerm]:
+        """Return the preferred terms, the profile's first, that weigh anything."""
         affinity = signature.pod.spec.affinity
         own = affinity.node_affinity.preferred if affinity and affinity.node_affinity else ()
         added = self.args.added_affinity.preferred if self.args.added_affinity else ()
         return [term for term in (*added, *own) if term.weight and not term.preference.empty]
 
-    def _weights(self, signature: Signature) -> Ints:
+    def weights(self, signature: Signature) -> Ints:
+        """``[n]`` the sum of the weights of matching preferred terms."""
+
         def make() -> Ints:
             total = np.zeros(self.state.size, dtype=np.int64)
-            for term in self._preferred(signature):
+            for term in self.preferred(signature):
                 total[matching(self.state, term.preference)] += term.weight
             return total
 

@@ -29,16 +29,30 @@ class NodeResourcesBalancedAllocation(Plugin):
 
     def pre_score(self, cycle: CycleState, nodes: Ints) -> bool:
         """Drop out, in releases that do, for a pod that requests none of the balanced resources."""
-        asked = self._scored().requests(cycle.signature)
-        idle = not any(asked.get(spec.name) for spec in self._scored().specs)
+        asked = self.scored().requests(cycle.signature)
+        idle = not any(asked.get(spec.name) for spec in self.scored().specs)
         return not (idle and self.release.skips_idle_scores)
 
     def score(self, cycle: CycleState, nodes: Ints) -> Ints:
         """Score in the release's own way."""
-        after = self._balance(cycle, nodes, with_pod=True)
+        after, capacity, _ = self.scored().usage(cycle.signature, nodes)
         if self.release.balanced == "std":
-            return after
-        change = POINTS // 2 + after - self._balance(cycle, nodes, with_pod=False)
+            return self.points(after, after, capacity)
+        before, _, _ = self.scored().usage(cycle.signature, nodes, with_pod=False)
+        return self.points(before, after, capacity)
+
+    def points(self, before: Ints, after: Ints, capacity: Ints) -> Ints:
+        """``[n]`` the score by what is used of each resource, ``[k, n]``; a resource with capacity 0 does not count.
+
+        Parameters
+        ----------
+        before, after
+            Without the pod, which only newer releases read, and with it.
+        """
+        balance = _balance(after, capacity)
+        if self.release.balanced == "std":
+            return balance
+        change = POINTS // 2 + balance - _balance(before, capacity)
         # Go's division truncates; here `change` is never negative, since both scores lie between 50 and 100.
         return POINTS // 2 + change // 2
 
@@ -48,7 +62,7 @@ class NodeResourcesBalancedAllocation(Plugin):
         The improvement that newer releases score depends on the order of arrival; its surrogate is the score after
         placement, which it grows with.
         """
-        loads = score_loads(view, self._scored(), finest=1_000_000)
+        loads = score_loads(view, self.scored(), finest=1_000_000)
         if loads is None or len(loads) != 2:
             return
         scored = np.array([1 for _ in view.signatures], dtype=np.int64)
@@ -57,21 +71,24 @@ class NodeResourcesBalancedAllocation(Plugin):
     def omissions(self, view: View) -> Iterable[str]:
         """Say so if other than two resources are scored."""
         if next(self.terms(view.scoring(())), None) is None:
-            yield f"{self.name}: only two resources that every pod counts on are in the model"
+            yield f"{self.name}: it has terms for two resources alone; its score counts, but does not steer the search"
 
-    def _scored(self) -> Scored:
+    def scored(self) -> Scored:
+        """Return the resources that the score reads."""
         resources = self.args.resources or default_resources()
         return self.state.memo((self.name, "scored"), lambda: Scored(self.state, resources, nonzero=False))
 
-    def _balance(self, cycle: CycleState, nodes: Ints, *, with_pod: bool) -> Ints:
-        """``trunc((1 − std) · 100)`` over the fractions of the resources that the node has, in upstream's order."""
-        used, capacity, _ = self._scored().usage(cycle.signature, nodes, with_pod=with_pod)
-        counted = capacity > 0
-        fraction = np.where(counted, np.minimum(1.0, used / np.maximum(capacity, 1)), 0.0)
-        number = counted.sum(axis=0)
-        std = np.where(number == 2, _half_difference(fraction, counted), _deviation(fraction, counted, number))
-        points: Ints = ((1.0 - std) * float(POINTS)).astype(np.int64)
-        return points
+
+def _balance(used: Ints, capacity: Ints) -> Ints:
+    """``trunc((1 − std) · 100)`` over the fractions of the resources that the node has, in upstream's order."""
+    counted = capacity > 0
+    fraction = np.where(counted, np.minimum(1.0, used / np.maximum(capacity, 1)), 0.0)
+    number = counted.sum(axis=0)
+    std = np.where(number == 2, _half_difference(fraction, counted), 0.0)
+    if len(fraction) > 2:
+        std = np.where(number > 2, _deviation(fraction, counted, number), std)
+    points: Ints = ((1.0 - std) * float(POINTS)).astype(np.int64)
+    return points
 
 
 def _half_difference(fraction: Floats, counted: np.ndarray) -> Floats:

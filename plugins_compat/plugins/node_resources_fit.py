@@ -88,7 +88,7 @@ class NodeResourcesFit(Plugin):
 
     def filter(self, cycle: CycleState, nodes: Ints) -> Ints:
         """Reject nodes where some request exceeds what is free."""
-        rows, amounts = self._compared(cycle.signature)
+        rows, amounts = self.compared(cycle.signature)
         capacity = self.state.allocatable[np.ix_(rows, nodes)]
         lacking = amounts[:, None] > capacity - self.state.requested[np.ix_(rows, nodes)]
         codes = np.where(lacking.any(axis=0), UNSCHEDULABLE, SUCCESS)
@@ -99,13 +99,13 @@ class NodeResourcesFit(Plugin):
 
     def reasons(self, cycle: CycleState, node: int) -> Sequence[str]:
         """Name every resource that is short, in upstream's order."""
-        rows, amounts = self._compared(cycle.signature)
+        rows, amounts = self.compared(cycle.signature)
         free = self.state.allocatable[rows, node] - self.state.requested[rows, node]
         return [self._shortage(row) for row, lacking in zip(rows, amounts > free, strict=True) if lacking]
 
     def count_reasons(self, cycle: CycleState, nodes: Ints, codes: Ints) -> Counter[str]:
         """Count the nodes on which each resource is short."""
-        rows, amounts = self._compared(cycle.signature)
+        rows, amounts = self.compared(cycle.signature)
         free = self.state.allocatable[np.ix_(rows, nodes)] - self.state.requested[np.ix_(rows, nodes)]
         short = (amounts[:, None] > free).sum(axis=1).tolist()
         return Counter({self._shortage(row): number for row, number in zip(rows, short, strict=True) if number})
@@ -128,16 +128,19 @@ class NodeResourcesFit(Plugin):
 
     def pre_score(self, cycle: CycleState, nodes: Ints) -> bool:
         """Note what is scored."""
-        cycle.data[self.name] = self._scored()
+        cycle.data[self.name] = self.scored()
         return True
 
     def score(self, cycle: CycleState, nodes: Ints) -> Ints:
         """Score by the chosen strategy."""
-        strategy = self.args.scoring_strategy
         scored: Scored = cycle.data[self.name]
-        used, capacity, weights = scored.usage(cycle.signature, nodes)
+        return self.points(*scored.usage(cycle.signature, nodes))
+
+    def points(self, used: Ints, capacity: Ints, weights: Ints) -> Ints:
+        """``[n]`` the score by what is used of each resource with the pod, ``[k, n]``; capacity 0 does not count."""
+        strategy = self.args.scoring_strategy
         if not len(weights):
-            return np.zeros(len(nodes), dtype=np.int64)
+            return np.zeros(used.shape[1], dtype=np.int64)
         if strategy.type == "RequestedToCapacityRatio":
             return _ratio_score(used, capacity, weights, strategy.requested_to_capacity_ratio.shape)
         counted = capacity > 0
@@ -154,7 +157,7 @@ class NodeResourcesFit(Plugin):
     def terms(self, view: ScoreView) -> Iterator[Weighted]:
         """Return the least or most allocated strategy as a `NodeScore`; a ratio shape has no term."""
         kind = {"LeastAllocated": "least", "MostAllocated": "most"}.get(self.args.scoring_strategy.type)
-        loads = score_loads(view, self._scored())
+        loads = score_loads(view, self.scored())
         if kind is None or loads is None:
             return
         scored = np.ones(len(view.signatures), dtype=np.int64)
@@ -163,13 +166,14 @@ class NodeResourcesFit(Plugin):
     def omissions(self, view: View) -> Iterable[str]:
         """Say so if the strategy has no term."""
         if next(self.terms(view.scoring(())), None) is None:
-            yield f"{self.name}: this scoring strategy is not in the model"
+            yield f"{self.name}: this scoring strategy has no terms; its score counts, but does not steer the search"
 
-    def _scored(self) -> Scored:
+    def scored(self) -> Scored:
+        """Return the resources that the score reads."""
         resources = self.args.scoring_strategy.resources or default_resources()
         return self.state.memo((self.name, "scored"), lambda: Scored(self.state, resources, nonzero=True))
 
-    def _compared(self, signature: Signature) -> tuple[Ints, Ints]:
+    def compared(self, signature: Signature) -> tuple[Ints, Ints]:
         """Return the rows that the filter compares, pods first, and the pod's amounts."""
 
         def make() -> tuple[Ints, Ints]:
@@ -205,7 +209,7 @@ class NodeResourcesFit(Plugin):
         )
 
     def _demand(self, signature: Signature, row: int) -> int:
-        rows, amounts = self._compared(signature)
+        rows, amounts = self.compared(signature)
         found = np.flatnonzero(rows == row)
         return int(amounts[found[0]]) if len(found) else 0
 

@@ -75,6 +75,25 @@ class Constraint:
     counts_self: bool
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class SoftConstraint:
+    """A soft constraint as the score reads it.
+
+    Parameters
+    ----------
+    counts, eligible
+        Counts of pods that are added up, each on its eligible nodes. Several where constraints share a key, in
+        releases that keep counts by key.
+    repeated
+        Whether an earlier constraint has the key, in such releases.
+    """
+
+    constraint: Constraint
+    counts: Sequence[DomainCounts]
+    eligible: Sequence[Eligible]
+    repeated: bool
+
+
 class PodTopologySpread(Plugin):
     """Rejects nodes that would make the spread too uneven; scores down domains that hold many already."""
 
@@ -164,6 +183,27 @@ class PodTopologySpread(Plugin):
             topology.total(view.held(counted)),
         )
 
+    def required_counts(self, signature: Signature) -> Iterator[DomainCounts]:
+        """Yield all counts of pods that the filter reads for a signature."""
+        for c in self._constraints(signature, HARD):
+            yield self._domain_counts(signature.pod.namespace, c.selector)
+
+    def preferred(self, signature: Signature) -> Sequence[SoftConstraint]:
+        """Return the soft constraints of a signature, as its score reads them."""
+
+        def make() -> Sequence[SoftConstraint]:
+            constraints = self._constraints(signature, SOFT)
+            shared = not self.release.spread_per_constraint
+            found = []
+            for i, c in enumerate(constraints):
+                added = [o for o in constraints if o.key == c.key] if shared and c.key != HOSTNAME else [c]
+                repeated = shared and any(other.key == c.key for other in constraints[:i])
+                counts = [self._domain_counts(signature.pod.namespace, other.selector) for other in added]
+                found.append(SoftConstraint(c, counts, [other.eligible for other in added], repeated))
+            return found
+
+        return self.state.memo((self.name, "preferred", signature), make)
+
     def balanced(self, signature: Signature) -> Sequence[tuple[Constraint, Callable[[Signature], bool]]]:
         """Return the hard constraints of a signature, each with the predicate of the signatures that it counts."""
         namespace = signature.pod.namespace
@@ -177,7 +217,7 @@ class PodTopologySpread(Plugin):
         if not constraints and self.release.skips_idle_scores:
             return False
         ignored = np.zeros(len(nodes), dtype=np.bool_)
-        if self._needs_all_keys(cycle.signature):
+        if self.needs_all_keys(cycle.signature):
             for c in constraints:
                 ignored |= c.topology.domain[nodes] < 0
         weights: list[float] = []
@@ -259,7 +299,7 @@ class PodTopologySpread(Plugin):
                 return ()
         used = [c for c in given if c.when_unsatisfiable == mode]
         # Nodes must carry every key of the set to count, except for the system's own soft defaults.
-        every_key = mode == HARD or self._needs_all_keys(signature)
+        every_key = mode == HARD or self.needs_all_keys(signature)
         keyed = with_keys(self.state, {c.topology_key for c in used} if every_key else set())
         return [self._constraint(signature, c, derived if not own else c.label_selector, keyed) for c in used]
 
@@ -291,7 +331,8 @@ class PodTopologySpread(Plugin):
             selector is not None and selector.matches(pod.metadata.labels),
         )
 
-    def _needs_all_keys(self, signature: Signature) -> bool:
+    def needs_all_keys(self, signature: Signature) -> bool:
+        """Whether nodes must carry every key of the soft constraints to be scored."""
         return bool(signature.pod.spec.topology_spread_constraints) or self.args.defaulting_type == "List"
 
     def _tolerated(self, signature: Signature) -> Bools:

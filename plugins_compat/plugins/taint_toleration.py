@@ -36,7 +36,7 @@ class TaintToleration(StaticFilter):
 
     def score(self, cycle: CycleState, nodes: Ints) -> Ints:
         """Count untolerated PreferNoSchedule taints."""
-        return self._untolerated_soft(cycle.signature)[nodes]
+        return self.untolerated(cycle.signature)[nodes]
 
     def normalize(self, cycle: CycleState, nodes: Ints, scores: Ints) -> Ints:
         """Fewest untolerated taints is best."""
@@ -44,14 +44,15 @@ class TaintToleration(StaticFilter):
 
     def terms(self, view: ScoreView) -> Iterator[Weighted]:
         """Return the scores as a table, normalized over the nodes that each signature may use at all."""
-        yield from view.prefer_score(self.name, self._untolerated_soft, lambda s: default_normalize(s, reverse=True))
+        yield from view.prefer_score(self.name, self.untolerated, lambda s: default_normalize(s, reverse=True))
 
     def _first_untolerated(self, signature: Signature, taints: Sequence[Taint]) -> Taint | None:
         tolerations = signature.pod.spec.tolerations
         hard = (taint for taint in taints if taint.effect != "PreferNoSchedule")
         return next((taint for taint in hard if not tolerated(taint, tolerations)), None)
 
-    def _untolerated_soft(self, signature: Signature) -> Ints:
+    def untolerated(self, signature: Signature) -> Ints:
+        """``[n]`` number of PreferNoSchedule taints that a pod does not tolerate."""
         soft = [t for t in signature.pod.spec.tolerations if t.effect in ("", "PreferNoSchedule")]
 
         def count(taints: Sequence[Taint]) -> int:

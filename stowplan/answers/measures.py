@@ -14,10 +14,11 @@ from stowplan.models.snapshot import Participation
 from stowplan.optimizer.evaluate import ConstraintViolation
 from stowplan.plugins_compat.admission import Rejection
 from stowplan.plugins_compat.compiler.compile import Compiled
+from stowplan.plugins_compat.final_state.scorer import scores_in_place
 from stowplan.plugins_compat.framework.framework import Framework
 from stowplan.plugins_compat.framework.state import ClusterState
 from stowplan.plugins_compat.requests import CPU, MEMORY
-from stowplan.plugins_compat.scoring import FinalScores, final_scores
+from stowplan.plugins_compat.scoring import FinalScores
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +114,7 @@ def measure(compiled: Compiled, assignment: Assignment, *, scores: bool = True) 
     assignment
         Of every pod that has a node.
     scores
-        Also score pods on their nodes, which takes a scheduling cycle for each.
+        Also score all pods on their nodes.
     """
     return measured(Assessor(compiled).assess(assignment), scores=scores)
 
@@ -138,7 +139,7 @@ def measured(assessment: Assessment, *, scores: bool = True) -> Measures:
         nodes_in_use=len(in_use),
         price=None if compiled.prices is None else sum(compiled.prices[name] for name in sorted(in_use)),
         nodes=_nodes(compiled, assignment, amounts),
-        scores=final_scores(framework, compiled.pods, assignment) if scores else None,
+        scores=scores_in_place(framework, compiled.pods, assignment) if scores else None,
     )
 
 

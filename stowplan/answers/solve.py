@@ -10,7 +10,7 @@ from stowplan.answers.assessment import Assessment, Assessor
 from stowplan.models.assignment import Assignment
 from stowplan.models.html import html_table, number
 from stowplan.models.kubernetes import Pod
-from stowplan.models.problem import Placement
+from stowplan.models.problem import MoveBudget, Placement
 from stowplan.models.result import Outcome, Status, revalued
 from stowplan.models.stop import Stop
 from stowplan.models.words import plural
@@ -147,7 +147,20 @@ def solve_snapshot(
     """
     stop = stop or Stop()
     starts = [compiled.placement(assignment) for assignment in candidates]
-    if not starts and any(not pod.node_name for pod in compiled.pods):
+    if compiled.final_state is not None and not any(isinstance(r, MoveBudget) for r in compiled.problem.rules):
+        # No answer shall score less than what kube-scheduler makes of all pods.
+        anew = simulate(
+            compiled.snapshot,
+            compiled.profile,
+            compiled.pods,
+            fixed(compiled),
+            signatures=compiled.signatures,
+            seed=options.seed,
+            preempts=False,
+            stopped=stop.is_set,
+        )
+        starts.append(compiled.placement(anew.assignment))
+    if not candidates and any(not pod.node_name for pod in compiled.pods):
         waiting = [pod for pod in compiled.pods if not pod.node_name]
         greedy = simulate(
             compiled.snapshot,

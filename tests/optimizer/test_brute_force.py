@@ -32,12 +32,12 @@ def test_cp_sat_alone_finds_and_proves_the_optimum_of_clusters_with_every_kind_o
     cluster: Snapshot, setup: Setup
 ) -> None:
     """From the start as it is, without any search: every tier is proven, and worth what brute force finds."""
-    prove_with_cp_sat(setup.compile(cluster).problem)
+    prove_with_cp_sat(setup.compile(cluster).problem.steered)
 
 
 @cases(23, at_least={"more than nothing to pay": 10}, cluster=device_clusters(), setup=SHARING)
 def test_cp_sat_alone_finds_and_proves_the_optimum_where_pods_share_devices(cluster: Snapshot, setup: Setup) -> None:
-    prove_with_cp_sat(setup.compile(cluster).problem)
+    prove_with_cp_sat(setup.compile(cluster).problem.steered)
 
 
 @cases(40, at_least={"more than nothing to pay": 24}, problem=problems())

@@ -146,10 +146,11 @@ def _answered(question: Question, compiled: Compiled, options: Options, stop: St
     methods: dict[str, tuple[tuple[int, ...], float]] = {}
     for name in METHODS:
         began = time.monotonic()
-        placement = None if stop.is_set() else run_method(name, evaluator, Deadline(options.time_limit, stop=stop))
+        deadline = Deadline(options.time_limit, stop=stop)
+        placement = None if stop.is_set() else run_method(name, Evaluator(compiled.problem.steered), deadline)
         if placement is not None and (reached := evaluator.evaluate(placement)).legal:
             methods[name] = (reached.values, time.monotonic() - began)
-    if question.limit is None and any(tier.scores for tier in compiled.objective.tiers) and not stop.is_set():
+    if question.limit is None and compiled.final_state is not None and not stop.is_set():
         began = time.monotonic()
         anew = simulate(compiled.snapshot, compiled.profile, compiled.pods, fixed(compiled), preempts=False)
         reached = evaluator.evaluate(compiled.placement(anew.assignment))

@@ -22,7 +22,7 @@ def compiled_problem(choices: Choices) -> Problem:
     if choices.chance(0.25):
         return random_problem(choices, broken=None)
     setup = random_setup(choices)
-    return setup.compile(random_cluster(choices, broken=None)).problem
+    return setup.compile(random_cluster(choices, broken=None)).problem.steered
 
 
 @cases(

@@ -43,7 +43,7 @@ def test_the_bound_of_a_problem_of_affinity_is_never_above_the_optimum(problem: 
 
 @cases(20, at_least={"above nothing": 8}, cluster=clusters(), setup=setups("pack"))
 def test_the_bound_of_a_cluster_is_never_above_the_optimum(cluster: Snapshot, setup: Setup) -> None:
-    never_above(setup.compile(cluster).problem)
+    never_above(setup.compile(cluster).problem.steered)
 
 
 def never_above(problem: Problem) -> None:

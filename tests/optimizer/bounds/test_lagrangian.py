@@ -59,7 +59,7 @@ ANY = drawn(random_multipliers)
 def test_the_bound_of_a_cluster_is_never_above_the_optimum(
     cluster: Snapshot, setup: Setup, multipliers: Multipliers
 ) -> None:
-    never_above(setup.compile(cluster).problem, multipliers)
+    never_above(setup.compile(cluster).problem.steered, multipliers)
 
 
 @cases(25, at_least={"above nothing": 20}, problem=problems(), multipliers=ANY)
@@ -73,7 +73,7 @@ def test_the_bound_of_a_problem_that_no_cluster_compiles_to_is_never_above_the_o
 def test_the_bound_of_pods_that_share_devices_is_never_above_the_optimum(
     cluster: Snapshot, setup: Setup, multipliers: Multipliers
 ) -> None:
-    never_above(setup.compile(cluster).problem, multipliers)
+    never_above(setup.compile(cluster).problem.steered, multipliers)
 
 
 @cases(13, at_least={"above nothing": 16}, problem=problems(), multipliers=ANY)
@@ -90,7 +90,7 @@ def test_where_it_reads_every_term_the_bound_is_as_good_as_the_linear_relaxation
     cluster: Snapshot, setup: Setup
 ) -> None:
     """Given the same values of the earlier tiers: here those of the start."""
-    problem = setup.compile(cluster).problem
+    problem = setup.compile(cluster).problem.steered
     evaluator, upper = Evaluator(problem), upper_bounds(problem)
     values = evaluator.evaluate(problem.start).values
     for tier in range(len(values)):

@@ -181,7 +181,7 @@ def test_packings_with_capacities_and_limits_by_node_are_solved_and_proven(probl
 
 @cases(30, at_least={"above nothing": 8}, cluster=clusters(), setup=setups())
 def test_bounds_of_clusters_are_never_above_the_optimum(cluster: Snapshot, setup: Setup) -> None:
-    problem = setup.compile(cluster).problem
+    problem = setup.compile(cluster).problem.steered
     evaluator = Evaluator(problem)
     engine = PatternEngine(evaluator)
     everything = Everything(problem)

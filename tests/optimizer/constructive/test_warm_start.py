@@ -39,7 +39,7 @@ def any_problem(choices: Choices) -> Problem:
             return random_affinity(choices, broken=None)
         case _:
             cluster = random_cluster(choices, broken=None)
-            return Setup(choices.one(tuple(PRESETS))).compile(cluster).problem
+            return Setup(choices.one(tuple(PRESETS))).compile(cluster).problem.steered
 
 
 ANY = drawn(any_problem)

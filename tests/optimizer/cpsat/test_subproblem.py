@@ -72,7 +72,7 @@ def random_part(choices: Choices, problem: Problem, moved: float = 0.7) -> Part:
 
 def part_of_a_cluster(choices: Choices) -> Part:
     setup = random_setup(choices)
-    return random_part(choices, setup.compile(random_cluster(choices, broken=None)).problem)
+    return random_part(choices, setup.compile(random_cluster(choices, broken=None)).problem.steered)
 
 
 def part_of_a_problem(choices: Choices) -> Part:

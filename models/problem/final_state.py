@@ -1,0 +1,102 @@
+"""Costs that read a final state as a whole, and the forms in which engines know them.
+
+A kind of term is arithmetic of a few shapes. The score of a final state is not: whether a node is feasible for one
+pod depends on all others, and scores are compared over the feasible nodes. So it is a part of a tier that knows its own
+cost, can follow moves, and offers a relaxation of which a bound can be computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from stowplan.models.arrays import Bools, Floats, Ints
+from stowplan.models.problem.placement import Placement
+
+
+class FinalState(Protocol):
+    """A placement that is changed pod by pod, with its cost kept up to date."""
+
+    @property
+    def cost(self) -> int:
+        """The cost of the placement."""
+
+    @property
+    def placement(self) -> Placement:
+        """The placement."""
+
+    def shift(self, c: int, source: int, target: int) -> None:
+        """Move a pod of a class from one node to another."""
+
+    def begin(self) -> None:
+        """Remember the placement for `roll_back`."""
+
+    def roll_back(self) -> None:
+        """Return to the placement at `begin`."""
+
+    def keep(self) -> None:
+        """Keep the moves since `begin`."""
+
+    def estimate(self, c: int, node: int) -> tuple[Ints, Bools]:
+        """Estimate a move of a pod of a class that is on a node.
+
+        Returns
+        -------
+        change
+            ``[n]`` about how much the cost changes if the pod goes to each node.
+        feasible
+            ``[n]`` the nodes that could take it as things are.
+        """
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """What one plugin costs at least.
+
+    With ``k_n`` pods on node ``n``, its cost is at least ``Σ_{c,n} table[c, n]·y[c, n] + Σ_n k_n·(held_n + Σ_c
+    crowding[c, n]·y[c, n])`` in every legal placement, plus ``missing[c]`` for each pod without a node.
+
+    Parameters
+    ----------
+    name
+        Of the plugin.
+    table
+        ``[c, n]`` cost of a pod on a node, by itself.
+    missing
+        ``[c]`` cost of a pod without a node.
+    crowding, held
+        ``[c, n]`` and ``[n]``, where pods on a node cost each other something.
+    """
+
+    name: str
+    table: Floats
+    missing: Floats
+    crowding: Floats | None = None
+    held: Floats | None = None
+
+
+class FinalCost(Protocol):
+    """A cost of whole placements."""
+
+    @property
+    def step(self) -> int:
+        """A number of which all costs are multiples."""
+
+    def cost(self, placement: Placement) -> int:
+        """Return the cost of a placement."""
+
+    def parts(self, placement: Placement) -> Mapping[str, int]:
+        """Return the cost of a placement by plugin; they add up to `cost`."""
+
+    def state(self, placement: Placement) -> FinalState:
+        """Return a placement to be changed."""
+
+    def relaxation(self, start: Placement) -> Sequence[Part]:
+        """Return what each plugin costs at least.
+
+        Parameters
+        ----------
+        start
+            Where pods are at the start: a node that it overloads may stay so.
+        """

@@ -1,0 +1,292 @@
+"""A Lagrangian bound of a tier with a cost of the final state.
+
+The cost's relaxation charges each pod for its node, and for the pods beside it. With multipliers on the number of pods
+of each class, on the capacities, and on the number of moves, the problem falls apart into nodes. For a given number
+``k`` of pods on a node, its cost is linear in the pods, so the ``k`` cheapest are best; all ``k`` are tried. Convex
+curves of loads are replaced by tangents, whose slopes are multipliers too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stowplan.models.arrays import Floats, Ints
+from stowplan.models.problem import (
+    Capacity,
+    Move,
+    MoveBudget,
+    NodeCurve,
+    Part,
+    Placement,
+    Prefer,
+    Problem,
+    Tier,
+    Unplaced,
+)
+from stowplan.optimizer.deadline import Deadline
+from stowplan.optimizer.final_state.parameters import FinalStateParameters
+
+SAFETY = 1e-9
+"""Share of the sum of all amounts by which a bound is lowered, against rounding."""
+
+
+@dataclass(slots=True)
+class _Tangents:
+    """A convex curve of loads, by its tangents.
+
+    Parameters
+    ----------
+    slope
+        ``[n]`` slope of the tangent of each node.
+    """
+
+    weight: float
+    term: NodeCurve
+    slope: Floats
+
+    def values(self) -> tuple[Floats, Floats]:
+        """Return ``[n]`` where each tangent touches, and the least of curve minus slope times load."""
+        curves = self.term.curves
+        point, least = np.zeros(len(self.slope)), np.zeros(len(self.slope))
+        for k in np.unique(self.term.curve[self.term.curve >= 0]).tolist():
+            here = self.term.curve == k
+            kept = curves.start[k] < (1 << 49)
+            starts, slopes, values = (a[k][kept].astype(np.float64) for a in (curves.start, curves.slope, curves.value))
+            rising = np.searchsorted(self.weight * slopes, self.slope[here], side="left")
+            at = np.clip(rising, 0, len(starts) - 1)
+            point[here] = starts[at]
+            least[here] = self.weight * values[at] - self.slope[here] * starts[at]
+        return point, least
+
+
+class FinalStateBound:
+    """The Lagrangian dual of a tier.
+
+    Parameters
+    ----------
+    upper
+        ``[c, n]`` the most pods of each class that a node can hold.
+    incumbent
+        A legal placement; multipliers begin with what pods cost there.
+    value
+        Its value in the tier.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        tier: Tier,
+        parts: Sequence[Part],
+        upper: NDArray[np.int32],
+        incumbent: Placement,
+        value: int,
+        parameters: FinalStateParameters,
+    ) -> None:
+        self._problem, self._parameters, self._value = problem, parameters, value
+        classes, nodes = problem.shape
+        self._upper = np.minimum(upper, problem.size[:, None]).astype(np.int64)
+        self._start = problem.start.table(classes, nodes)
+        self.table = sum((part.table for part in parts), np.zeros((classes, nodes)))
+        self._missing = sum((part.missing for part in parts), np.zeros(classes))
+        self._crowding = sum((p.crowding for p in parts if p.crowding is not None), np.zeros((classes, nodes)))
+        self._held = sum((p.held for p in parts if p.held is not None), np.zeros(nodes))
+        self._move = np.zeros(classes)
+        self._tangents: list[_Tangents] = []
+        now = incumbent.table(classes, nodes)
+        for weighted in tier.terms:
+            self._read(weighted.weight, weighted.term, incumbent)
+        self._limit = min((r.limit for r in problem.rules if isinstance(r, MoveBudget)), default=None)
+        self._capacities = [r for r in problem.rules if isinstance(r, Capacity) and (r.demand >= 0).all()]
+        self._demands = np.array([r.demand for r in self._capacities], dtype=np.float64).reshape(-1, classes)
+        self._free = np.array(
+            [np.maximum(np.maximum(0, r.free), problem.start.per_node(nodes, r.demand)) for r in self._capacities],
+            dtype=np.float64,
+        ).reshape(-1, nodes)
+        self._most = self._most_pods()
+        pods = now.sum(axis=0)
+        beside = (self._crowding * now).sum(axis=0)
+        marginal = (
+            self.table
+            + self._held
+            + beside
+            + self._crowding * pods
+            + sum((t.term.demand[:, None] * t.slope for t in self._tangents), np.zeros((classes, nodes)))
+        )
+        placed = now.sum(axis=1)
+        mean = (marginal * now).sum(axis=1) / np.maximum(placed, 1)
+        open_to = np.where(self._upper > 0, marginal, np.inf).min(axis=1, initial=np.inf)
+        self._price = np.where(placed > 0, mean, np.where(np.isfinite(open_to), open_to, 0.0))
+        self._prices_of_room = np.zeros_like(self._free)
+        self._price_of_moves = 0.0
+
+    def _read(self, weight: int, term: object, incumbent: Placement) -> None:
+        """Add a term of the tier; what is of no use here counts as 0, which no term is below."""
+        match term:
+            case Move():
+                self._move += weight * term.cost
+            case Prefer():
+                self.table = self.table + weight * term.table[term.row]
+            case Unplaced():
+                self._missing = self._missing + weight * term.cost
+            case NodeCurve() if term.curves.convex:
+                load = incumbent.per_node(len(term.held), term.demand) + term.held
+                slope = np.zeros(len(load))
+                here = term.curve >= 0
+                piece = np.maximum(0, (load[here][:, None] >= term.curves.start[term.curve[here]]).sum(axis=1) - 1)
+                slope[here] = weight * term.curves.slope[term.curve[here], piece]
+                self._tangents.append(_Tangents(float(weight), term, slope))
+            case _:
+                pass
+
+    def _most_pods(self) -> Ints:
+        """``[n]`` the most pods that a node can hold, by each capacity alone."""
+        classes, nodes = self._problem.shape
+        most: Ints = self._upper.sum(axis=0)
+        for demand, free in zip(self._demands, self._free, strict=True):
+            order = np.argsort(demand, kind="stable")
+            for n in range(nodes):
+                copies = self._upper[order, n]
+                total = np.cumsum(copies * demand[order])
+                full = int(np.searchsorted(total, free[n], side="right"))
+                fit = int(copies[:full].sum())
+                if full < classes and demand[order[full]] > 0:
+                    before = float(total[full - 1]) if full else 0.0
+                    fit += int((free[n] - before) // demand[order[full]])
+                most[n] = min(most[n], fit)
+        return most
+
+    # -- the dual -----------------------------------------------------------------------------------------------
+
+    def solve(self, deadline: Deadline) -> float:
+        """Raise the bound by the subgradient method until time is up, or it does not rise any more."""
+        limit = self._parameters.most_steps
+        if deadline.deterministic:
+            limit = min(limit, max(5, int(self._parameters.iterations * deadline.seconds)))
+        best, factor, failed = -math.inf, 1.0, 0
+        kept = self._multipliers()
+        for _ in range(limit):
+            dual, chosen, pods_of = self._evaluate()
+            if dual > best + 1e-7 * abs(dual):
+                best, failed = dual, 0
+                kept = self._multipliers()
+            else:
+                failed += 1
+                if failed >= 8:
+                    factor, failed = factor / 2, 0
+                    self._restore(kept)
+                    if factor < 1e-3:
+                        break
+                    continue
+            if deadline.over or best >= self._value:
+                break
+            self._step(dual, chosen, pods_of, factor)
+        return best
+
+    def _multipliers(self) -> tuple[Floats, Floats, float, list[Floats]]:
+        slopes = [t.slope.copy() for t in self._tangents]
+        return self._price.copy(), self._prices_of_room.copy(), self._price_of_moves, slopes
+
+    def _restore(self, kept: tuple[Floats, Floats, float, list[Floats]]) -> None:
+        self._price, self._prices_of_room, self._price_of_moves = kept[0].copy(), kept[1].copy(), kept[2]
+        for tangents, slope in zip(self._tangents, kept[3], strict=True):
+            tangents.slope = slope.copy()
+
+    def _evaluate(self) -> tuple[float, Ints, Floats]:
+        """Return the dual, and ``[c, n]`` the pods of the minimum, and ``[c]`` those without a node."""
+        problem = self._problem
+        classes, nodes = problem.shape
+        move = self._move + self._price_of_moves
+        cost = self.table - self._price[:, None] + self._demands.T @ self._prices_of_room
+        constant = float((self._start * move[:, None]).sum() - (self._prices_of_room * self._free).sum())
+        if self._limit is not None:
+            constant -= self._price_of_moves * self._limit
+        for tangents in self._tangents:
+            _, lowest = tangents.values()
+            cost += tangents.term.demand[:, None] * tangents.slope
+            constant += float((lowest + tangents.slope * tangents.term.held).sum())
+        gain = self._missing - self._price
+        without = np.where(gain < 0, problem.optional, 0)
+        dual = float(constant + (self._price * problem.size).sum() + (gain * without).sum())
+        amounts = abs(constant) + float(np.abs(self._price * problem.size).sum())
+        chosen = np.zeros((classes, nodes), dtype=np.int64)
+        for n in range(nodes):
+            least, pods = self._node(n, cost[:, n], move)
+            dual += least
+            amounts += abs(least)
+            chosen[:, n] = pods
+        return dual - SAFETY * amounts, chosen, without.astype(np.float64)
+
+    def _node(self, n: int, cost: Floats, move: Floats) -> tuple[float, Ints]:
+        """Return the least cost of a node and its pods: of each number of pods, the cheapest ones."""
+        stay = np.minimum(self._start[:, n], self._upper[:, n])
+        stayers, others = np.flatnonzero(stay), np.flatnonzero(self._upper[:, n] > stay)
+        cls = np.concatenate([stayers, others])
+        copies = np.concatenate([stay[stayers], (self._upper[:, n] - stay)[others]])
+        single = np.concatenate([(cost - move)[stayers], cost[others]])
+        crowding = self._crowding[cls, n]
+        number = np.arange(1, int(self._most[n]) + 1)
+        if not len(number) or not len(cls):
+            return 0.0, np.zeros(len(cost), dtype=np.int64)
+        prices = single + number[:, None] * crowding
+        order = np.argsort(prices, axis=1)
+        ordered = np.take_along_axis(prices, order, axis=1)
+        taken = np.minimum(np.cumsum(copies[order], axis=1), number[:, None])
+        taken = np.diff(taken, axis=1, prepend=0)
+        total = (ordered * taken).sum(axis=1) + number * self._held[n]
+        total[taken.sum(axis=1) < number] = np.inf
+        best = int(total.argmin())
+        pods = np.zeros(len(cost), dtype=np.int64)
+        if total[best] >= 0:
+            return 0.0, pods
+        np.add.at(pods, cls[order[best]], taken[best])
+        return float(total[best]), pods
+
+    def _step(self, dual: float, chosen: Ints, without: Floats, factor: float) -> None:
+        """Move the multipliers along the subgradient, as far as Polyak's rule says."""
+        problem = self._problem
+        lacking = problem.size - without - chosen.sum(axis=1)
+        over = self._demands @ chosen - self._free
+        over[(over < 0) & (self._prices_of_room <= 0)] = 0.0
+        left = float(np.maximum(0, self._start - chosen).sum())
+        beyond = left - self._limit if self._limit is not None else 0.0
+        if beyond < 0 and self._price_of_moves <= 0:
+            beyond = 0.0
+        # Multipliers have units of their own; each group is scaled to what its constraint amounts to.
+        unit = np.maximum(1.0, self._free.max(axis=1, initial=1.0))[:, None]
+        scaled = over / unit
+        bends = []
+        for tangents in self._tangents:
+            load = tangents.term.held + (tangents.term.demand[:, None] * chosen).sum(axis=0)
+            point, _ = tangents.values()
+            bend = np.where(tangents.term.curve >= 0, load - point, 0.0)
+            size = max(1.0, float(np.abs(tangents.term.held).max(initial=1.0)), float(load.max(initial=1.0)))
+            bends.append((bend, size))
+        norm = float((lacking**2).sum() + (scaled**2).sum() + beyond**2 + sum((b / s) @ (b / s) for b, s in bends))
+        if norm <= 0:
+            return
+        length = factor * max(self._value - dual, 1e-6 * abs(self._value)) / norm
+        self._price = self._price + length * lacking
+        self._prices_of_room = np.maximum(0.0, self._prices_of_room + length * scaled / unit)
+        self._price_of_moves = max(0.0, self._price_of_moves + length * beyond)
+        for tangents, (bend, size) in zip(self._tangents, bends, strict=True):
+            tangents.slope = self._clipped(tangents, tangents.slope + length * bend / size**2)
+
+    def _clipped(self, tangents: _Tangents, slope: Floats) -> Floats:
+        """Return slopes that the curves have."""
+        low, high = np.zeros(len(slope)), np.zeros(len(slope))
+        here = tangents.term.curve >= 0
+        slopes = tangents.weight * tangents.term.curves.slope[tangents.term.curve[here]]
+        low[here], high[here] = slopes.min(axis=1), slopes.max(axis=1)
+        return np.clip(slope, low, high)
+
+
+def whole(bound: float, value: int, step: int) -> int:
+    """Return a bound as a whole number: the least multiple of ``step``, which all values are, that is not below it."""
+    if not math.isfinite(bound):
+        return 0
+    return max(0, min(value, -int(-bound // step) * step if step > 1 else math.ceil(bound)))

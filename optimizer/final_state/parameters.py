@@ -1,0 +1,44 @@
+"""Parameters of search and bounds for costs that read the final state as a whole."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class FinalStateParameters:
+    """How a cost of the final state is minimized and bounded.
+
+    Parameters
+    ----------
+    surrogate_share
+        Share of the time for the engines that search on the surrogate terms.
+    bound_share
+        Share of what is left then for the bound.
+    enumerated, enumeration_share
+        Placements up to which all are listed, and the share of the time for that.
+    tried
+        Targets of a pod that are tried, the most promising first.
+    swapped
+        Pods on a full target that are tried in exchange.
+    hottest, coolest
+        Temperatures at the beginning and at the end, as multiples of the mean change of the moves tried first.
+    trials
+        Moves tried per unit of work in deterministic mode.
+    iterations
+        Steps of the subgradient method per unit of work in deterministic mode.
+    most_steps
+        Steps of the subgradient method after which the bound is taken as it is.
+    """
+
+    surrogate_share: float = 0.35
+    bound_share: float = 0.35
+    enumerated: int = 4_000
+    enumeration_share: float = 0.5
+    tried: int = 3
+    swapped: int = 3
+    hottest: float = 0.1
+    coolest: float = 0.002
+    trials: int = 150
+    iterations: int = 30
+    most_steps: int = 600

@@ -1,0 +1,122 @@
+"""The stages of a solve whose tiers read the final state: surrogates first, then the exact cost."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from stowplan.models.problem import Move, Tier
+from stowplan.models.result import Outcome, bound_holds
+from stowplan.optimizer.evaluate import Evaluator
+from stowplan.optimizer.final_state.bound import FinalStateBound, whole
+from stowplan.optimizer.final_state.enumeration import Enumeration
+from stowplan.optimizer.final_state.parameters import FinalStateParameters
+from stowplan.optimizer.final_state.search import FinalStateSearch
+from stowplan.optimizer.run import Run
+
+ENUMERATION, SEARCH, BOUND = "enumeration", "final-state search", "final-state bound"
+
+
+class FinalStateStages:
+    """Search and bounds for a problem with a tier that reads the final state.
+
+    Parameters
+    ----------
+    run
+        Of the problem with its exact costs.
+    """
+
+    def __init__(self, run: Run, seed: int, parameters: FinalStateParameters) -> None:
+        self._run, self._seed, self._parameters = run, seed, parameters
+        problem = run.evaluator.problem
+        self._tier = next(t for t, tier in enumerate(problem.tiers) if tier.final is not None)
+        self._steered = Evaluator(problem.steered)
+
+    def work(self, steer: Callable[[float], Outcome]) -> None:
+        """Enumerate if that is possible; else steer by surrogates, search, and bound.
+
+        Parameters
+        ----------
+        steer
+            Solves the problem with surrogates within a time.
+        """
+        run, tier = self._run, self._tier
+        if self._enumerate():
+            return
+        with run.stage("search on surrogates", self._parameters.surrogate_share, tier) as deadline:
+            outcome = steer(deadline.seconds)
+            run.offer(outcome.placement, "surrogates")
+            self._take_bounds(outcome)
+        if not run.over and run.is_open(tier):
+            self._bound(self._parameters.bound_share)
+        if not run.over and run.is_open(tier):
+            self._search(1.0)
+
+    def _take_bounds(self, outcome: Outcome) -> None:
+        """Take over what is proven of the tiers that have no surrogates, as far as it holds for the incumbent."""
+        run = self._run
+        for t, found in enumerate(outcome.tiers[: self._tier]):
+            if bound_holds(run.values[:t], outcome.values[:t]):
+                run.raise_bound(t, min(found.bound, run.values[t]), found.bound_by)
+        for note in outcome.notes:
+            run.note(note)
+
+    def _enumerate(self) -> bool:
+        """List all placements if they are few; return whether the best of them is known then."""
+        run = self._run
+        problem = run.evaluator.problem
+        every = Enumeration(problem, run.upper.astype(np.int64), self._parameters.enumerated)
+        if run.over or not every.few:
+            return False
+        with run.stage(ENUMERATION, self._parameters.enumeration_share) as deadline:
+            best: tuple[int, ...] = run.values
+            for placement in every.placements():
+                if deadline.over:
+                    return False
+                # Surrogates tell what is legal; the exact cost, which takes longer, is asked for where it matters.
+                seen = self._steered.evaluate(placement)
+                if seen.legal and seen.values[: self._tier] <= best[: self._tier]:
+                    run.offer(placement, ENUMERATION)
+                    best = run.values
+        for t, value in enumerate(best):
+            run.raise_bound(t, value, ENUMERATION)
+        return True
+
+    def _search(self, share: float) -> None:
+        run = self._run
+        with run.stage(SEARCH, share, self._tier) as deadline:
+            search = FinalStateSearch(
+                self._steered,
+                run.evaluator.problem,
+                self._tier,
+                run.best,
+                lambda placement: run.offer(placement, SEARCH),
+                self._parameters,
+                self._seed,
+            )
+            search.run(deadline)
+
+    def _bound(self, share: float) -> None:
+        run, problem = self._run, self._run.evaluator.problem
+        tier = problem.tiers[self._tier]
+        assert tier.final is not None
+        with run.stage(BOUND, share, self._tier) as deadline:
+            parts = tier.final.relaxation(problem.start)
+            dual = FinalStateBound(
+                problem, tier, parts, run.upper, run.best, run.values[self._tier], self._parameters
+            ).solve(deadline)
+            run.raise_bound(self._tier, whole(dual, run.values[self._tier], _step(tier)), BOUND)
+
+
+def _step(tier: Tier) -> int:
+    """Return a number of which all values of a tier are multiples."""
+    assert tier.final is not None
+    step = tier.final.step
+    for weighted in tier.terms:
+        if isinstance(weighted.term, Move):
+            step = math.gcd(step, *(weighted.weight * weighted.term.cost).tolist())
+        else:
+            return 1
+    return step

@@ -1,0 +1,402 @@
+"""Scores of single plugins for many pods at once; each equals what the plugin's own extension points would give.
+
+A plugin falls into one of four groups by what its score of a pod on its node depends on:
+
+- the node's usage, or nothing at all (`OnNode`): NodeResourcesFit, NodeResourcesBalancedAllocation, ImageLocality;
+- the feasible nodes, over which it is normalized (`OverFeasible`): TaintToleration, NodeAffinity;
+- these, and counts of pods by domain: PodTopologySpread, InterPodAffinity;
+- whatever it reads (`ByFramework`): plugins of other packages are asked pod by pod.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from stowplan.models.arrays import Bools, Ints
+from stowplan.models.objective import HOSTNAME
+from stowplan.models.problem import POINTS
+from stowplan.plugins_compat.framework.counts import DomainCounts
+from stowplan.plugins_compat.framework.cycle_state import CycleState
+from stowplan.plugins_compat.framework.plugin import Plugin
+from stowplan.plugins_compat.framework.signatures import Signature
+from stowplan.plugins_compat.framework.state import ClusterState
+from stowplan.plugins_compat.plugins.dynamic_resources import DynamicResources
+from stowplan.plugins_compat.plugins.image_locality import ImageLocality
+from stowplan.plugins_compat.plugins.inter_pod_affinity import InterPodAffinity
+from stowplan.plugins_compat.plugins.node_affinity import NodeAffinity
+from stowplan.plugins_compat.plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocation
+from stowplan.plugins_compat.plugins.node_resources_fit import NodeResourcesFit
+from stowplan.plugins_compat.plugins.pod_topology_spread import PodTopologySpread, SoftConstraint
+from stowplan.plugins_compat.plugins.resource_scores import ResourceSpec, Scored
+from stowplan.plugins_compat.plugins.taint_toleration import TaintToleration
+from stowplan.plugins_compat.plugins.volume_binding import VolumeBinding
+from stowplan.plugins_compat.requests import CPU, MEMORY, NATIVE
+
+MOST_LISTED = 64
+"""Domains up to which a table of nodes and domains is made."""
+
+
+class OnNode(Protocol):
+    """A score that depends on the node and on what its pods use."""
+
+    def scores(self, cls: Ints, nodes: Ints) -> Ints:
+        """``[k]`` the score of a pod of each class, which is on the node given beside it."""
+
+    def most(self, c: int) -> int:
+        """Return what a pod of a class can score at most."""
+
+
+@runtime_checkable
+class OverFeasible(Protocol):
+    """A score that is normalized over the feasible nodes."""
+
+    def scores(self, c: int, nodes: Ints, feasible: Bools) -> Ints:
+        """``[k, n]`` what a pod on ``nodes[k]`` scores on each node, once it is taken off; valid on feasible nodes."""
+
+    def most(self, c: int) -> int:
+        """Return what a pod of a class can score at most."""
+
+    def counts(self, c: int) -> Iterable[DomainCounts] | None:
+        """Return the counts of pods that the score reads; ``None`` if it may read any pod."""
+
+    def flat(self, c: int) -> bool:
+        """Whether all nodes are alike for a pod of a class, wherever other pods are."""
+
+
+class Usage:
+    """What the resources of a score amount to, for pods on their nodes.
+
+    Parameters
+    ----------
+    scored
+        The resources.
+    """
+
+    def __init__(self, scored: Scored, kinds: Sequence[Signature]) -> None:
+        self._scored = scored
+        state = scored.state
+        self._rows = [state.resources[spec.name] for spec in scored.specs]
+        self.weights = np.array([spec.weight or 1 for spec in scored.specs], dtype=np.int64)
+        shape = (len(scored.specs), len(kinds))
+        self.asked, self.own = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
+        self._counted = np.zeros(shape, dtype=np.bool_)
+        for c, kind in enumerate(kinds):
+            asked = scored.requests(kind)
+            for i, spec in enumerate(scored.specs):
+                self.asked[i, c] = asked.get(spec.name, 0)
+                self._counted[i, c] = spec.name in NATIVE or bool(asked.get(spec.name))
+                if scored.nonzero and spec.name in (CPU, MEMORY):
+                    self.own[i, c] = state.nonzero_vector(kind)[0 if spec.name == CPU else 1]
+                else:
+                    self.own[i, c] = state.vector(kind)[state.resources[spec.name]]
+
+    @property
+    def specs(self) -> Sequence[ResourceSpec]:
+        """The resources."""
+        return self._scored.specs
+
+    def of(self, cls: Ints, nodes: Ints, *, there: bool = True) -> tuple[Ints, Ints, Ints]:
+        """Return usage without and with the pod, and capacity, each ``[r, k]``; capacity 0 where none counts.
+
+        Parameters
+        ----------
+        there
+            Whether the pods are on their nodes already.
+        """
+        present = [self._scored.on_nodes(spec.name)[nodes] for spec in self._scored.specs]
+        before = np.array(present, dtype=np.int64).reshape(len(self._rows), len(nodes))
+        if there:
+            before = before - self.own[:, cls]
+        capacity = np.where(self._counted[:, cls], self._scored.state.allocatable[self._rows][:, nodes], 0)
+        return before, before + self.asked[:, cls], capacity
+
+
+class FitScores:
+    """Scores of NodeResourcesFit."""
+
+    def __init__(self, plugin: NodeResourcesFit, kinds: Sequence[Signature]) -> None:
+        self.plugin = plugin
+        self.usage = Usage(plugin.scored(), kinds)
+
+    def scores(self, cls: Ints, nodes: Ints) -> Ints:
+        """Score by the usage with the pod."""
+        _, after, capacity = self.usage.of(cls, nodes)
+        return self.plugin.points(after, capacity, self.usage.weights)
+
+    def most(self, c: int) -> int:
+        """Return what the scale allows."""
+        return POINTS
+
+
+class BalancedScores:
+    """Scores of NodeResourcesBalancedAllocation."""
+
+    def __init__(self, plugin: NodeResourcesBalancedAllocation, kinds: Sequence[Signature]) -> None:
+        self._plugin = plugin
+        self.usage = Usage(plugin.scored(), kinds)
+        self._scored = np.array([plugin.pre_score(CycleState(kind.pod, kind), np.zeros(0, int)) for kind in kinds])
+
+    def scores(self, cls: Ints, nodes: Ints) -> Ints:
+        """Score by the usage with the pod, and without it in releases that compare."""
+        before, after, capacity = self.usage.of(cls, nodes)
+        points: Ints = np.where(self._scored[cls], self._plugin.points(before, after, capacity), 0)
+        return points
+
+    def arriving(self, cls: Ints, nodes: Ints) -> Ints:
+        """``[k]`` the score of a pod of each class that comes to the node beside it."""
+        before, after, capacity = self.usage.of(cls, nodes, there=False)
+        points: Ints = np.where(self._scored[cls], self._plugin.points(before, after, capacity), 0)
+        return points
+
+    def most(self, c: int) -> int:
+        """Return nothing for a pod that is not scored."""
+        return POINTS if self._scored[c] else 0
+
+
+class FixedScores:
+    """Scores that depend on the pod and the node alone.
+
+    Parameters
+    ----------
+    table
+        Returns ``[n]`` the scores of a signature; without it, all are 0.
+    """
+
+    def __init__(self, kinds: Sequence[Signature], table: Callable[[Signature], Ints] | None = None) -> None:
+        self._tables = [table(kind) for kind in kinds] if table else None
+
+    def scores(self, cls: Ints, nodes: Ints) -> Ints:
+        """Look scores up."""
+        if self._tables is None:
+            return np.zeros(len(nodes), dtype=np.int64)
+        return np.array([self._tables[c][n] for c, n in zip(cls.tolist(), nodes.tolist(), strict=True)], dtype=np.int64)
+
+    def row(self, c: int) -> Ints | None:
+        """Return ``[n]`` the scores of a class; ``None`` if all are 0."""
+        return self._tables[c] if self._tables is not None else None
+
+    def most(self, c: int) -> int:
+        """Return the best node's score."""
+        return int(self._tables[c].max(initial=0)) if self._tables is not None else 0
+
+
+class ScaledScores:
+    """Scores that are scaled by the highest of the feasible nodes, like those of TaintToleration and NodeAffinity."""
+
+    def __init__(self, kinds: Sequence[Signature], raw: Callable[[Signature], Ints], *, reverse: bool) -> None:
+        self.raw = [raw(kind) for kind in kinds]
+        self.reverse = reverse
+
+    def scores(self, c: int, nodes: Ints, feasible: Bools) -> Ints:
+        """Scale as ``DefaultNormalizeScore`` does."""
+        raw = self.raw[c]
+        highest = np.where(feasible, raw, 0).max(axis=1, initial=0)
+        scaled = np.where(highest[:, None] > 0, raw * POINTS // np.maximum(highest, 1)[:, None], 0)
+        scaled = np.minimum(scaled, POINTS)  # infeasible nodes may be higher than all that count
+        points: Ints = POINTS - scaled if self.reverse else scaled
+        return points
+
+    def most(self, c: int) -> int:
+        """Return nothing where no node has anything."""
+        return POINTS if self.reverse or self.raw[c].any() else 0
+
+    def counts(self, c: int) -> Iterable[DomainCounts]:
+        """Return none: pods matter only as far as they make nodes infeasible."""
+        return ()
+
+    def flat(self, c: int) -> bool:
+        """Whether all nodes are alike."""
+        return not self.raw[c].any()
+
+
+class SpreadScores:
+    """Scores of PodTopologySpread."""
+
+    def __init__(self, plugin: PodTopologySpread, kinds: Sequence[Signature]) -> None:
+        self._plugin = plugin
+        self._kinds = kinds
+        self._state: ClusterState = plugin.state
+        self._logarithms = np.array([math.log(size + 2) for size in range(plugin.state.size + 2)])
+        self._tables: dict[int, Bools] = {}
+
+    def scores(self, c: int, nodes: Ints, feasible: Bools) -> Ints:
+        """Count, weigh, round and turn over as the plugin does."""
+        kind, size = self._kinds[c], self._state.size
+        soft = self._plugin.preferred(kind)
+        if not soft:
+            value = 0 if self._plugin.release.skips_idle_scores else POINTS
+            return np.full((len(nodes), size), value, dtype=np.int64)
+        ignored = np.zeros(size, dtype=np.bool_)
+        if self._plugin.needs_all_keys(kind):
+            for constraint in soft:
+                ignored |= constraint.constraint.topology.domain < 0
+        candidates = feasible & ~ignored
+        raw = np.zeros((len(nodes), size))
+        for constraint in soft:
+            domain = constraint.constraint.topology.domain
+            counted = self._counted(kind, constraint, nodes)
+            if counted is None:
+                continue
+            weight = self._logarithms[self._sizes(constraint, candidates)]
+            worth = counted * weight[:, None] + float(constraint.constraint.max_skew - 1)
+            raw += np.where(domain >= 0, worth, 0.0)
+        raw[:, ignored] = 0.0
+        whole = np.trunc(raw)
+        rounded = (whole + (raw - whole >= 0.5)).astype(np.int64)
+        highest = np.where(candidates, rounded, 0).max(axis=1, initial=0)[:, None]
+        lowest = np.where(candidates, rounded, np.iinfo(np.int64).max).min(axis=1, initial=np.iinfo(np.int64).max)
+        turned = POINTS * (highest + np.where(highest > 0, lowest[:, None], 0) - rounded) // np.maximum(highest, 1)
+        points: Ints = np.where(ignored, 0, np.where(highest > 0, turned, POINTS))
+        return points
+
+    def _counted(self, kind: Signature, soft: SoftConstraint, nodes: Ints) -> Ints | None:
+        """``[k, n]`` pods that count where each node is, the pod itself taken off ``nodes[k]``; ``None`` if none."""
+        topology = soft.constraint.topology
+        if soft.constraint.key == HOSTNAME:
+            counts = soft.counts[0]
+            found = np.repeat(counts.per_node[None], len(nodes), axis=0)
+            found[np.arange(len(nodes)), nodes] -= self._state.amount(counts, kind)
+            return found
+        if not topology.size:
+            return None
+        total = np.zeros(topology.size, dtype=np.int64)
+        own = np.zeros(len(nodes), dtype=np.int64)
+        for counts, eligible in zip(soft.counts, soft.eligible, strict=True):
+            total += counts.total(topology, eligible)
+            own += self._state.amount(counts, kind) * eligible.mask[nodes]
+        home = topology.domain[nodes]
+        together = (topology.domain == home[:, None]) & (home >= 0)[:, None]
+        there: Ints = total[topology.domain] - np.where(together, own[:, None], 0)
+        return there
+
+    def _sizes(self, soft: SoftConstraint, candidates: Bools) -> Ints:
+        """``[k]`` number of domains of the candidates; a missing label is a domain too."""
+        if soft.constraint.key == HOSTNAME:
+            number: Ints = candidates.sum(axis=1)
+            return number
+        if soft.repeated:
+            return np.zeros(len(candidates), dtype=np.int64)
+        topology = soft.constraint.topology
+        if topology.size > MOST_LISTED:
+            return np.array([len(np.unique(topology.domain[row])) for row in candidates], dtype=np.int64)
+        table = self._tables.get(id(topology))
+        if table is None:
+            table = self._tables[id(topology)] = np.arange(-1, topology.size)[:, None] == topology.domain
+        sizes: Ints = np.array([(table & row).any(axis=1).sum() for row in candidates], dtype=np.int64)
+        return sizes
+
+    def most(self, c: int) -> int:
+        """Return nothing for a pod without constraints, in releases that skip it."""
+        idle = not self._plugin.preferred(self._kinds[c]) and self._plugin.release.skips_idle_scores
+        return 0 if idle else POINTS
+
+    def counts(self, c: int) -> Iterable[DomainCounts]:
+        """Return the counts of all constraints."""
+        return [counts for soft in self._plugin.preferred(self._kinds[c]) for counts in soft.counts]
+
+    def flat(self, c: int) -> bool:
+        """Whether all nodes are alike."""
+        return not self._plugin.preferred(self._kinds[c])
+
+
+class AffinityScores:
+    """Scores of InterPodAffinity."""
+
+    def __init__(self, plugin: InterPodAffinity, kinds: Sequence[Signature]) -> None:
+        self._state: ClusterState = plugin.state
+        self._worths = [list(plugin.worths(kind)) for kind in kinds]
+        self._kinds = kinds
+
+    def scores(self, c: int, nodes: Ints, feasible: Bools) -> Ints:
+        """Sum, and scale between the lowest and the highest feasible node, dividing first as upstream does."""
+        raw = np.zeros((len(nodes), self._state.size), dtype=np.int64)
+        for counts, topology, weight in self._worths[c]:
+            if not topology.size:
+                continue
+            domain = topology.domain
+            raw += np.where(domain >= 0, counts.total(topology)[domain] * weight, 0)
+            if own := self._state.amount(counts, self._kinds[c]):
+                home = domain[nodes]
+                raw -= ((domain == home[:, None]) & (home >= 0)[:, None]) * (own * weight)
+        far = np.iinfo(np.int64).max
+        lowest = np.where(feasible, raw, far).min(axis=1, initial=far)[:, None]
+        highest = np.where(feasible, raw, -far).max(axis=1, initial=-far)[:, None]
+        span = np.where(highest > lowest, highest - lowest, 1)
+        scaled = float(POINTS) * ((raw - lowest).astype(np.float64) / span.astype(np.float64))
+        points: Ints = np.where(feasible & (highest > lowest), scaled, 0.0).astype(np.int64)
+        return points
+
+    def most(self, c: int) -> int:
+        """Return nothing for a pod that no term is about."""
+        return 0 if self.flat(c) else POINTS
+
+    def counts(self, c: int) -> Iterable[DomainCounts]:
+        """Return the counts of all terms."""
+        return [counts for counts, _, _ in self._worths[c]]
+
+    def flat(self, c: int) -> bool:
+        """Whether all nodes are alike."""
+        return not self._worths[c]
+
+
+class ByFramework:
+    """Scores of any other plugin, asked pod by pod."""
+
+    def __init__(self, plugin: Plugin, kinds: Sequence[Signature]) -> None:
+        self._plugin = plugin
+        self._kinds = kinds
+
+    def scores(self, c: int, nodes: Ints, feasible: Bools) -> Ints:
+        """Run PreScore, Score and NormalizeScore on the feasible nodes."""
+        plugin, kind = self._plugin, self._kinds[c]
+        found = np.zeros(feasible.shape, dtype=np.int64)
+        order = plugin.state.order
+        for k, node in enumerate(nodes.tolist()):
+            listed = order[feasible[k][order]]
+            cycle = CycleState(kind.pod, kind)
+            plugin.state.forget(kind, node)
+            try:
+                plugin.pre_filter(cycle)
+                if len(listed) and plugin.pre_score(cycle, listed):
+                    found[k, listed] = plugin.normalize(cycle, listed, plugin.score(cycle, listed))
+            finally:
+                plugin.state.assume(kind, node)
+        return found
+
+    def most(self, c: int) -> int:
+        """Return what the scale allows."""
+        return POINTS
+
+    def counts(self, c: int) -> None:
+        """Return ``None``: nothing is known of what the plugin reads."""
+        return
+
+    def flat(self, c: int) -> bool:
+        """Return that nodes may differ."""
+        return False
+
+
+def scores_of(plugin: Plugin, kinds: Sequence[Signature]) -> OnNode | OverFeasible:
+    """Return the scores of a plugin for the pods of some signatures."""
+    kind = type(plugin)  # not isinstance: a plugin derived from one of these may score otherwise
+    if isinstance(plugin, NodeResourcesFit) and kind is NodeResourcesFit:
+        return FitScores(plugin, kinds)
+    if isinstance(plugin, NodeResourcesBalancedAllocation) and kind is NodeResourcesBalancedAllocation:
+        return BalancedScores(plugin, kinds)
+    if isinstance(plugin, ImageLocality) and kind is ImageLocality:
+        return FixedScores(kinds, plugin.scores)
+    if kind is VolumeBinding or kind is DynamicResources:
+        return FixedScores(kinds)
+    if isinstance(plugin, TaintToleration) and kind is TaintToleration:
+        return ScaledScores(kinds, plugin.untolerated, reverse=True)
+    if isinstance(plugin, NodeAffinity) and kind is NodeAffinity:
+        return ScaledScores(kinds, plugin.weights, reverse=False)
+    if isinstance(plugin, PodTopologySpread) and kind is PodTopologySpread:
+        return SpreadScores(plugin, kinds)
+    if isinstance(plugin, InterPodAffinity) and kind is InterPodAffinity:
+        return AffinityScores(plugin, kinds)
+    return ByFramework(plugin, kinds)

@@ -1,0 +1,163 @@
+"""The points that pods miss at least, plugin by plugin, wherever pods are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from stowplan.models.arrays import Bools, Floats
+from stowplan.models.problem import POINTS, Part, Placement
+from stowplan.plugins_compat.final_state.plugin_scores import (
+    AffinityScores,
+    BalancedScores,
+    FitScores,
+    FixedScores,
+    OnNode,
+    OverFeasible,
+    ScaledScores,
+)
+from stowplan.plugins_compat.final_state.scorer import FinalStateScorer
+
+
+def relaxed(scorer: FinalStateScorer, start: Placement, points: Mapping[str, int]) -> Sequence[Part]:
+    """Return, for each plugin, what no legal placement costs less; see `Part`.
+
+    Parameters
+    ----------
+    scorer
+        At ``start``; pods are taken off.
+    points
+        Cost of a point of each plugin that counts.
+    """
+    state = scorer.framework.state
+    overloaded = state.requested > state.allocatable
+    scorer.go_to(Placement.of(()))
+    scores: list[tuple[int, OnNode | OverFeasible]] = [*scorer.on_node, *scorer.over_feasible]
+    found = []
+    for p, one in sorted(scores, key=lambda item: item[0]):
+        if scorer.names[p] not in points:
+            continue
+        weight = float(points[scorer.names[p]])
+        table, crowding, held = _missed(scorer, one, overloaded)
+        found.append(
+            Part(
+                scorer.names[p],
+                table * weight,
+                (scorer.most[:, p] * weight).astype(np.float64),
+                None if crowding is None else crowding * weight,
+                None if held is None else held * weight,
+            )
+        )
+    return found
+
+
+Missed = tuple[Floats, Floats | None, Floats | None]
+"""``table``, ``crowding`` and ``held`` of a `Part`, unweighted."""
+
+
+def _missed(scorer: FinalStateScorer, one: OnNode | OverFeasible, overloaded: Bools) -> Missed:
+    shape = (len(scorer.kinds), scorer.framework.state.size)
+    none = np.zeros(shape)
+    match one:
+        case FitScores():
+            return _crowded(scorer, one, overloaded)
+        case BalancedScores():
+            return _unbalanced(scorer, one, overloaded), None, None
+        case FixedScores():
+            rows = [one.row(c) for c in range(shape[0])]
+            return np.array([none[0] if row is None else row.max(initial=0) - row for row in rows]), None, None
+        case ScaledScores():
+            return np.array([_scaled(one, c, scorer.feasibility.allowed(c)) for c in range(shape[0])]), None, None
+        case AffinityScores():
+            return none + _alone(scorer, one)[:, None] * POINTS, None, None
+        case _:
+            return none, None, None
+
+
+def _scaled(one: ScaledScores, c: int, allowed: Bools) -> Floats:
+    """``[n]`` points missed where scores are scaled by the highest of the feasible nodes.
+
+    Reversed, no feasible node has more than the highest of all nodes that are allowed, so that is the mildest scale.
+    Otherwise the mildest scale is that of the node itself: it has all points, if it has anything.
+    """
+    raw = one.raw[c]
+    if one.reverse:
+        highest = int(raw[allowed].max(initial=0))
+        missed: Floats = (raw * POINTS // max(highest, 1)).clip(0, POINTS).astype(np.float64)
+        return missed
+    return np.where((raw > 0) | (not raw.any()), 0.0, float(POINTS))
+
+
+def _alone(scorer: FinalStateScorer, one: AffinityScores) -> Bools:
+    """``[c]`` whether there is no other pod at all that a term about the pod counts: then all nodes are alike.
+
+    Only the pods that can be placed and those that stay count.
+    """
+    state = scorer.framework.state
+    alone = np.zeros(len(scorer.kinds), dtype=np.bool_)
+    for c in range(len(scorer.kinds)):
+        counts = list(one.counts(c))
+        if counts:
+            alone[c] = not any(
+                any(state.amount(one_count, kind) for other, kind in enumerate(scorer.kinds) if other != c)
+                or one_count.per_node.any()
+                or state.amount(one_count, scorer.kinds[c])
+                for one_count in counts
+            )
+    return alone
+
+
+def _crowded(scorer: FinalStateScorer, one: FitScores, overloaded: Bools) -> Missed:
+    """Return how pods on a node cost each other points of the least or most allocated strategy.
+
+    Every pod on a node misses ``100·Σ_r w_r·u_r / Σ_r w_r`` points at least of the least allocated strategy, where
+    ``u_r`` is the share of the resource that is requested, its own requests included, and 100 less that share of the
+    most allocated strategy: floors only add to it. A node that is overloaded at the start may miss less than its share
+    says; there, nothing is said of the resource.
+    """
+    state = scorer.framework.state
+    classes, size = len(scorer.kinds), state.size
+    none = np.zeros((classes, size))
+    kind = one.plugin.args.scoring_strategy.type
+    cls, nodes = np.repeat(np.arange(classes), size), np.tile(np.arange(size), classes)
+    before, _, shaped = one.usage.of(cls, nodes, there=False)
+    capacity = shaped.reshape(-1, classes, size)
+    # A resource that counts for some pods and not for others is no function of the node's usage.
+    alike = bool(((capacity > 0) == (capacity[:, :1] > 0)).all()) and bool((one.usage.asked == one.usage.own).all())
+    if kind == "RequestedToCapacityRatio" or not alike or not classes:
+        return none, None, None
+    room = capacity[:, 0]
+    weights = np.where(room > 0, one.usage.weights[:, None], 0)
+    total = weights.sum(axis=0)
+    rate = np.where(room > 0, POINTS * weights / (np.maximum(room, 1) * np.maximum(total, 1)), 0.0)
+    if kind == "LeastAllocated":
+        # What containers without requests count for is not limited by the filter; what is requested is.
+        rows = [state.resources[spec.name] for spec in one.usage.specs]
+        requests = np.array([[state.vector(kind)[row] for kind in scorer.kinds] for row in rows], dtype=np.float64)
+        rate = np.where(overloaded[rows], 0.0, rate)
+        held = (rate * state.requested[rows]).sum(axis=0)
+        return np.where(total == 0, float(POINTS), none), requests.T @ rate, held
+    held = -(rate * before.reshape(-1, classes, size)[:, 0]).sum(axis=0)
+    return none + float(POINTS), -(one.usage.asked.T.astype(np.float64) @ rate), held
+
+
+def _unbalanced(scorer: FinalStateScorer, one: BalancedScores, overloaded: Bools) -> Floats:
+    """``[c, n]`` points missed of the balance: a pod cannot improve it by more than its own imbalance on the node."""
+    state = scorer.framework.state
+    classes, size = len(scorer.kinds), state.size
+    none = np.zeros((classes, size))
+    specs = one.usage.specs
+    if state.release.balanced == "std" or len(specs) != 2:
+        return none
+    capacity = state.allocatable[[state.resources[spec.name] for spec in specs]]
+    both = (capacity > 0).all(axis=0)
+    shares = one.usage.asked[:, :, None] / np.maximum(capacity, 1)[:, None, :]
+    apart = np.abs(shares[0] - shares[1])
+    # Above its capacity, a resource counts as full; then a pod may even out as much as its larger share.
+    apart = np.where(overloaded.any(axis=0), shares.max(axis=0), apart)
+    gained = np.ceil(POINTS // 2 * apart + 1e-9)
+    best = np.minimum(POINTS, POINTS // 2 + np.floor((POINTS // 2 + gained) / 2))
+    scored = np.array([one.most(c) > 0 for c in range(classes)])
+    missed: Floats = np.where(both & scored[:, None], POINTS - best, none)
+    return missed
