@@ -63,6 +63,15 @@ class Signatures:
         for pod in pods:
             self.of(pod)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what tells pods apart that plugins do not: a copy gives such pods signatures in common."""
+        return {**self.__dict__, "_apart": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Find pods by the identity that they have in the copy."""
+        self.__dict__.update(state)
+        self._of_pod = {id(pod): (pod, signature) for pod, signature in self._of_pod.values()}
+
     def of(self, pod: Pod) -> Signature:
         """Return the signature of ``pod``."""
         known = self._of_pod.get(id(pod))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import random
 
 import pytest
@@ -98,3 +99,12 @@ def test_moves_are_followed_and_taken_back(seed: int, release: Release) -> None:
 
 def _nonzero(found: tuple[dict[str, int], int]) -> tuple[dict[str, int], int]:
     return {plugin: value for plugin, value in found[0].items() if value}, found[1]
+
+
+def test_a_copy_that_travelled_says_the_same() -> None:
+    compiled = compile_problem(synthetic_snapshot(6, 30, 1), default_profile(K36), PRESETS["global"])
+    final, start = compiled.final_state, compiled.problem.start
+    assert final is not None
+    here = final.missed(start, compiled.problem.size)
+    assert sum(here.values()) > 0
+    assert pickle.loads(pickle.dumps(final)).missed(start, compiled.problem.size) == here
