@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
-from typing import TYPE_CHECKING, TypeVar, assert_never
+from typing import IO, TYPE_CHECKING, TypeVar, assert_never
 
 import yaml
 from pydantic import BaseModel
@@ -31,7 +31,9 @@ PIPE_WIDTH = 10_000
 """Width of tables where no terminal limits it."""
 
 
-def load_snapshot(paths: Sequence[str], skip_unknown_nodes: bool = False, *, partial: bool = True) -> Snapshot:
+def load_snapshot(
+    paths: Sequence[str | IO[bytes]], skip_unknown_nodes: bool = False, *, partial: bool = True
+) -> Snapshot:
     """Load a snapshot, and exclude it from garbage collection, since it lives as long as the process.
 
     Parameters

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from stowplan.instances.documents import read_documents
-from stowplan.instances.items import split
 from stowplan.models.errors import InputError
 from stowplan.models.kubernetes import Pod
 from stowplan.models.settings import Settings
@@ -23,7 +21,12 @@ from stowplan.planning.warm_start import make_room
 from stowplan.plugins_compat.admission import populated
 from stowplan.plugins_compat.compiler.compile import Compiled
 from stowplan.plugins_compat.framework.scheduler import failure
+from stowplan.plugins_compat.profiles import default_profile
+from stowplan.plugins_compat.release import K36
 from stowplan.settings.terms import Terms
+
+MOST_REPLICAS = 1000
+"""Replicas up to which room is looked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,33 +68,44 @@ class Fitted:
         return not self.unscheduled
 
     @property
+    def scheduled(self) -> int:
+        """How many pods are got in."""
+        return len(self.wanted) - len(self.unscheduled)
+
+    @property
+    def most(self) -> int:
+        """How many pods can be got in at most, by what is proven."""
+        return len(self.wanted) - math.ceil(self.planned.plan.tiers[0].bound)
+
+    @property
     def proof(self) -> str:
         """What proves that they cannot all be scheduled; empty if nothing does."""
         return proof(self.planned.plan.tiers[0])
 
 
-def pods_of(file: str) -> list[str]:
-    """Return the keys of the pods in a file.
+def pending_pods(snapshot: Snapshot) -> list[str]:
+    """Return the keys of all pods that wait for a node; gated pods do not yet."""
+    return [
+        pod.key
+        for pod in snapshot.pods
+        if not (pod.node_name or pod.finished or pod.terminating or pod.spec.scheduling_gates)
+    ]
 
-    Raises
-    ------
-    InputError
-        If it cannot be read, or has no pod.
+
+def most_replicas(snapshot: Snapshot, pod: Pod) -> int:
+    """Return a number of copies of a pod that no placement can exceed, by capacity alone.
+
+    It is from 1 to `MOST_REPLICAS`: a copy that fits nowhere is still one to ask about.
+
+    What is requested today is requested in every placement, on whichever node. On each node, no resource holds more
+    copies than it offers; in the whole cluster, none holds more than is left.
     """
-    keys = []
-    others = set()
-    for document in read_documents([file]):
-        for item in split(document):
-            content = json.loads(item.content) if isinstance(item.content, bytes) else item.content
-            meta = content.get("metadata") or {}
-            if item.kind == "Pod":
-                keys.append(f"{meta.get('namespace') or 'default'}/{meta.get('name') or ''}")
-            else:
-                others.add(item.kind)
-    if not keys:
-        found = f"contains {', '.join(sorted(others))} and no Pod" if others else "contains no Pod"
-        raise InputError(f"{found}; must contain pods", file=file)
-    return keys
+    state = populated(snapshot, default_profile(K36), snapshot.assignment).state
+    request = state.vector(state.signatures.of(pod))
+    asked = request > 0
+    each = state.allocatable[asked] // request[asked][:, None]
+    whole = (state.allocatable[asked].sum(axis=1) - state.requested[asked].sum(axis=1)) // request[asked]
+    return int(max(1, min(each.min(axis=0).sum(), whole.min(), MOST_REPLICAS)))
 
 
 def admitting(settings: Settings, snapshot: Snapshot, keys: Sequence[str]) -> Settings:
@@ -103,7 +117,7 @@ def admitting(settings: Settings, snapshot: Snapshot, keys: Sequence[str]) -> Se
         If none is named, or one of them is not pending.
     """
     if not keys:
-        raise InputError("no pod to fit; give a file of pods with -f, or pending pods of the dump with --pod")
+        raise InputError("no pod to fit; give a file with -f, pending pods of the dump with --pod, or --all-pending")
     pods = {pod.key: pod for pod in snapshot.pods}
     for key in keys:
         if key not in pods:

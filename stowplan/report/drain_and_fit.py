@@ -9,7 +9,7 @@ from rich.console import Console
 from stowplan.models.plan import Plan
 from stowplan.models.words import plural
 from stowplan.planning.drain import Drained
-from stowplan.planning.fit import Fitted
+from stowplan.planning.fit import MOST_REPLICAS, Fitted
 from stowplan.report.plan import show_plan
 from stowplan.report.tables import say
 from stowplan.report.words import gap_lines
@@ -57,11 +57,12 @@ def _pods(kind: str, count: int) -> str:
     return plural(count, f"{kind.removesuffix(' pod')} pod")
 
 
-def show_fit(console: Console, fitted: Fitted, *, wide: bool = False) -> None:
-    """Print whether the pods fit, and the plan."""
+def show_fit(console: Console, fitted: Fitted, *, wide: bool = False, most: bool = False) -> None:
+    """Print whether the pods fit, and the plan; ``most`` if the question was how many of them fit."""
     _gaps(console, fitted.planned.plan)
-    say(console, fit_headline(fitted), style="bold")
-    _list(console, [f"{unscheduled.pod.key}: {unscheduled.reason}" for unscheduled in fitted.unscheduled], wide)
+    say(console, most_headline(fitted) if most else fit_headline(fitted), style="bold")
+    if not most:
+        _list(console, [f"{unscheduled.pod.key}: {unscheduled.reason}" for unscheduled in fitted.unscheduled], wide)
     console.print()
     planned = fitted.planned
     show_plan(console, planned.plan, planned.compiled.participants, planned.unresolved, wide=wide, gaps=False)
@@ -81,7 +82,19 @@ def fit_headline(fitted: Fitted) -> str:
 
 def _gaps(console: Console, plan: Plan) -> None:
     for line in gap_lines(plan.gaps):
-        console.print(line, markup=False)
+        say(console, line)
+
+
+def most_headline(fitted: Fitted) -> str:
+    """Say in one sentence how many replicas fit."""
+    moves = sum(1 for move in fitted.planned.plan.moves if move.kind == "evict")
+    fits = f"{plural(fitted.scheduled, 'replica')} {'fits' if fitted.scheduled == 1 else 'fit'}"
+    how = f" with {plural(moves, 'move')} of others"
+    if fitted.scheduled == MOST_REPLICAS:
+        return f"At least {fits}{how}; more were not tried."
+    if fitted.scheduled >= fitted.most:
+        return f"{fits}{how}; proven that no more do."
+    return f"{fits}{how}; not proven that no more do, at most {fitted.most:,}."
 
 
 def _list(console: Console, lines: Sequence[str], wide: bool) -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import io
+from collections.abc import Sequence
+from typing import IO, Annotated
 
 import typer
 
 from stowplan.cli import options as opt
 from stowplan.cli.exit_codes import IMPOSSIBLE
 from stowplan.cli.groups import but, grouped
-from stowplan.cli.options import Format
+from stowplan.cli.options import OUTPUT, Format
+from stowplan.models.command_line import PROBLEM
 from stowplan.models.options import Options
 from stowplan.models.settings import Settings, concerns_search
 from stowplan.settings.terms import Terms
@@ -20,7 +23,7 @@ PendingFiles = Annotated[
         "--filename",
         "-f",
         metavar="FILE",
-        help="Manifests of additional pods to schedule, JSON or YAML; repeatable.",
+        help="Manifests of pods, Deployments, StatefulSets, ReplicaSets or Jobs to schedule; repeatable.",
         show_default=False,
     ),
 ]
@@ -34,6 +37,33 @@ PendingPods = Annotated[
     ),
 ]
 
+AllPending = Annotated[
+    bool, typer.Option("--all-pending", help="All pending pods of the dump.", rich_help_panel=PROBLEM)
+]
+Replicas = Annotated[
+    int | None,
+    typer.Option(
+        "--replicas",
+        min=0,
+        help="Number of pods of each workload of -f, instead of what it says.",
+        show_default=False,
+        rich_help_panel=PROBLEM,
+    ),
+]
+Most = Annotated[
+    bool, typer.Option("--most", help="Find how many replicas of the workload of -f fit.", rich_help_panel=PROBLEM)
+]
+WritePods = Annotated[
+    str | None,
+    typer.Option(
+        "--write-pods",
+        metavar="FILE",
+        help="Also write the pods of -f to this file, which replay and verify need beside the dump.",
+        show_default=False,
+        rich_help_panel=OUTPUT,
+    ),
+]
+
 
 @grouped
 def fit(
@@ -41,6 +71,10 @@ def fit(
     *,
     files: PendingFiles = None,
     pods: PendingPods = None,
+    all_pending: AllPending = False,
+    replicas: Replicas = None,
+    most: Most = False,
+    write_pods: WritePods = None,
     settings: Annotated[Settings, but("preemption", suits=concerns_search)],
     skip_unknown_nodes: opt.SkipUnknownNodes = False,
     partial: opt.Partial = False,
@@ -50,22 +84,61 @@ def fit(
     quiet: opt.Quiet = False,
 ) -> None:
     """Plan the cheapest moves that make room for pending pods; exit 3 if not all of them fit."""
+    from pathlib import Path
+
     from stowplan.cli.session import emit, found, load_snapshot, warn_of_idle_freezes
+    from stowplan.cluster.snapshot import save
     from stowplan.documents.drain_and_fit import fit_document
-    from stowplan.planning.fit import admitting, fit, pods_of
+    from stowplan.planning.fit import admitting, fit, pending_pods
+    from stowplan.planning.replicas import new_pods
     from stowplan.report.drain_and_fit import show_fit
     from stowplan.report.rows import plan_rows
 
-    files = files or []
-    keys = [*(key for file in files for key in pods_of(file)), *(pods or ())]
-    snapshot = load_snapshot([*paths, *files], skip_unknown_nodes, partial=partial)
+    if most:
+        replicas = _capacity(paths, files or (), skip_unknown_nodes, replicas)
+    new = new_pods(files or (), replicas)
+    if write_pods is not None:
+        save(new.data, Path(write_pods))
+    snapshot = load_snapshot([*paths, *_opened(new.data, files)], skip_unknown_nodes, partial=partial)
+    keys = [*new.keys, *(pods or ()), *(pending_pods(snapshot) if all_pending else ())]
     warn_of_idle_freezes(settings.freeze, snapshot)
     fitted = found(fit, snapshot, admitting(settings, snapshot, keys), options, terms, quiet)
     emit(
         output,
-        lambda console: show_fit(console, fitted, wide=output is Format.WIDE),
+        lambda console: show_fit(console, fitted, wide=output is Format.WIDE, most=most),
         lambda: fit_document(fitted),
         lambda: plan_rows(fitted.planned.plan),
     )
-    if not fitted.possible:
+    if not fitted.possible and not most:
         raise typer.Exit(IMPOSSIBLE)
+
+
+def _opened(data: bytes, files: Sequence[str] | None) -> list[IO[bytes]]:
+    """Return pods as a file to be read beside the dump, under the name of the files that they are from."""
+    if not files:
+        return []
+    opened = io.BytesIO(data)
+    opened.name = ", ".join(files)
+    return [opened]
+
+
+def _capacity(paths: Sequence[str], files: Sequence[str], skip_unknown_nodes: bool, replicas: int | None) -> int:
+    """Return a number of replicas that no placement can exceed.
+
+    Raises
+    ------
+    InputError
+        If the files do not hold exactly one workload.
+    """
+    from stowplan.instances.load import load
+    from stowplan.models.errors import InputError
+    from stowplan.planning.fit import most_replicas
+    from stowplan.planning.replicas import new_pods
+
+    one = new_pods(files, 1)
+    if replicas is not None:
+        raise InputError("excludes --replicas, since it finds the number", field="--most")
+    if (one.workloads, len(one.keys)) != (1, 1):
+        raise InputError("needs one workload, such as a Deployment, and nothing else that is a pod", field="--most")
+    snapshot = load([*paths, *_opened(one.data, files)], skip_unknown_nodes=skip_unknown_nodes)
+    return most_replicas(snapshot, next(pod for pod in snapshot.pods if pod.key == one.keys[0]))
