@@ -335,7 +335,7 @@ def test_what_cannot_be_asked(dump: str, tmp_path: Path, capsys: pytest.CaptureF
     file = tmp_path / "pending.json"
     file.write_text(json.dumps({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}}))
     assert run(["fit", "-f", str(file), dump]) == 1
-    assert "contains Deployment and no Pod; must contain pods" in capsys.readouterr().err
+    assert "Deployment default/web: spec.template: has no pod template" in capsys.readouterr().err
 
 
 def test_a_node_named_twice_is_drained_once() -> None:
