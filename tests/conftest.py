@@ -7,14 +7,16 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from tests.docs.blocks import summary
+from tests.support.cases import MEASURED
 
 # The same cases at every run; how long one takes depends on what else the machine does.
-settings.register_profile("same", derandomize=True, deadline=None, database=None)
+SLOW = [HealthCheck.too_slow]
+settings.register_profile("same", derandomize=True, deadline=None, database=None, suppress_health_check=SLOW)
 # Other ones at each run, of which those that failed are tried first the next time: --hypothesis-profile=new.
-settings.register_profile("new", deadline=None)
+settings.register_profile("new", deadline=None, suppress_health_check=SLOW)
 settings.load_profile("new" if "STOWPLAN_SEEDS" in os.environ else "same")
 
 
@@ -25,10 +27,6 @@ def shared_data() -> Path:
     if not folder or not Path(folder).is_dir():
         pytest.skip("STOWPLAN_DATA names no folder with benchmark data")
     return Path(folder)
-
-
-MEASURED = 4
-"""Cases of one test that coverage is measured on: those that follow run the same lines, and measuring takes time."""
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

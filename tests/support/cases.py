@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from coverage import Coverage
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from hypothesis.errors import HypothesisException
@@ -31,6 +32,9 @@ WANTED = int(os.environ.get("STOWPLAN_SEEDS", "0"))
 FOLDER = Path(".hypothesis") / "failing"
 PRINTED = 8_000
 """Characters of a failing case that are printed; the file has all of them."""
+
+MEASURED = 4
+"""Cases of one test that coverage is measured on: those that follow run the same lines, and measuring takes time."""
 
 KINDS = {
     "nodes": ("v1", "Node"),
@@ -49,6 +53,7 @@ KINDS = {
 """Objects that random clusters are made of."""
 
 _counted: Counter[str] = Counter()
+_TRIED = "cases"
 
 
 def cases(
@@ -68,8 +73,13 @@ def cases(
     """
 
     def decorate(test: Callable[..., None]) -> Callable[..., None]:
+        measuring: Coverage | None = None
+
         @functools.wraps(test)
         def one(*, folded: _Folded, **more: Any) -> None:
+            _counted[_TRIED] += 1
+            if _counted[_TRIED] == MEASURED + 1 and measuring is not None:
+                measuring.stop()
             try:
                 test(**more, **folded.case)
             except HypothesisException:
@@ -85,8 +95,14 @@ def cases(
 
         @functools.wraps(every)
         def all_of_them(**more: Any) -> None:
+            nonlocal measuring
             _counted.clear()
-            every(**more)
+            measuring = Coverage.current()
+            try:
+                every(**more)
+            finally:
+                if measuring is not None and _counted[_TRIED] > MEASURED:
+                    measuring.start()
             for name, least in (at_least or {}).items():
                 assert _counted[name] >= least, f"{name}: {_counted[name]} times, which should be at least {least}"
 
