@@ -127,7 +127,7 @@ class Client:
         if self.known and self.rng.random() < 0.5:
             uid, owner = self.rng.choice(self.known)
         else:
-            owner = self.rng.choice(self.owners) if self.rng.random() < 0.8 else "nobody"
+            owner = self.rng.choice(self.owners) if self.rng.random() < 0.8 else "unknown-owner"
             uid = f"pod-{self.seed}-{self.made}"
             self.made += 1
             self.known.append((uid, owner))

@@ -73,7 +73,7 @@ def measure(nodes: int, participation: int) -> tuple[float, int]:
 def main() -> None:
     """Print one line a size."""
     sizes = [int(word) for word in sys.argv[1:]] or [1000, 2000, 5000, 10000]
-    print(f"{'nodes':>6} {'standing':>9} {'placed':>7} {'pods/s':>8} {'peak MB':>8}")
+    print(f"{'nodes':>6} {'bound':>9} {'placed':>7} {'pods/s':>8} {'peak MB':>8}")
     for nodes in sizes:
         for participation in (0, STANDING):
             speed, placed = measure(nodes, participation)

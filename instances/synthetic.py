@@ -132,7 +132,17 @@ def generate(nodes: int, pods: int, seed: int = 0, *, fill: float = 0.65) -> Man
 
 
 def synthetic_snapshot(nodes: int, pods: int, seed: int = 0, *, fill: float = 0.65) -> Snapshot:
-    """Return a synthetic cluster as a snapshot, read the way a dump is."""
+    """Return a synthetic cluster as a snapshot, read the way a dump is.
+
+    Parameters
+    ----------
+    nodes, pods
+        Number of nodes, and of pods besides those of DaemonSets.
+    seed
+        Seed of all random choices.
+    fill
+        Share of the nodes' CPU that pods request, approximately.
+    """
     data = json.dumps(generate(nodes, pods, seed, fill=fill)).encode()
     return read_snapshot(iter([Document(f"synthetic {nodes}x{pods} seed {seed}", data)]))
 

@@ -20,10 +20,10 @@ RepairKind = Literal[
     "taints",
     "cordons",
 ]
-"""Kinds of violations that stand today, of rules that kube-scheduler asks once; ``taints`` are NoSchedule."""
+"""Kinds of violations that exist today, of rules that kube-scheduler checks once; ``taints`` are NoSchedule."""
 
 REPAIRED: tuple[RepairKind, ...] = get_args(RepairKind)[:-2]
-"""What is repaired by default: all but NoSchedule taints and cordons, which keep newcomers out and evict nobody."""
+"""What is repaired by default: all but NoSchedule taints and cordons, which keep new pods out and evict none."""
 
 Weight = Annotated[float, Field(ge=0, le=1_000_000, strict=True)]
 
@@ -41,6 +41,8 @@ class TierSettings(_Settings):
 
     Parameters
     ----------
+    name
+        Name of the tier, unique in its objective.
     variance
         Weight of each resource's capacity-weighted variance of utilization. One unit is one percentage point
         squared, for one node of average size.
@@ -84,6 +86,10 @@ class Objective(_Settings):
 
     Parameters
     ----------
+    name
+        Name of the objective, for reports.
+    tiers
+        What is minimized, one tier after the other.
     preemption
         ``never``: a pod that has a node is not unscheduled. ``by-priority``: it may lose its node if that schedules
         more pods of its own priority, or a pod of a higher one.

@@ -210,6 +210,24 @@ class Plan(Document):
 
     Parameters
     ----------
+    snapshot
+        Snapshot that the plan was made for.
+    settings, executor, limits
+        How the plan was made.
+    status
+        ``OPTIMAL`` if every tier is proven optimal, else ``FEASIBLE``.
+    tiers
+        Each tier today and at the end of the plan, with its bound.
+    waves
+        The moves, in waves that follow each other.
+    tokens
+        Number of replacements of each owner to place on each node, by wave.
+    immovable
+        Pods that the executor cannot evict.
+    protections
+        Cost of each eviction restriction, on request.
+    notes
+        What a reader should know.
     id
         A DNS label; the same for the same snapshot, settings and moves.
     created_at, expires_at

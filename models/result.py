@@ -31,6 +31,8 @@ class TierOutcome:
 
     Parameters
     ----------
+    tier
+        The tier.
     value, bound
         In the tier's whole units. The bound holds given what the tiers above reached.
     bound_by
@@ -95,6 +97,14 @@ class Outcome:
 
     Parameters
     ----------
+    placement
+        The best placement found.
+    tiers
+        Value and bound of each tier.
+    seconds
+        Duration of the solve.
+    interrupted
+        Whether a stop signal ended it.
     stages
         Seconds by stage, in the order they ran.
     notes

@@ -43,6 +43,12 @@ class Snapshot:
 
     Parameters
     ----------
+    nodes, pods, namespaces, services, replica_sets, stateful_sets, deployments, replication_controllers, jobs
+        Objects of the core, apps, and batch groups.
+    persistent_volumes, persistent_volume_claims, storage_classes, csi_nodes, csi_drivers, csi_storage_capacities
+        Objects of storage.
+    volume_attachments, pod_disruption_budgets, priority_classes
+        Further objects.
     skipped
         Number of objects of each kind that were ignored because placement does not depend on them.
     notes

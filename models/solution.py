@@ -83,7 +83,33 @@ class RefusalDocument(Document):
 
 
 class SolutionDocument(Document):
-    """A solution: one entry for every pod that is free to move."""
+    """A solution: one entry for every pod that is free to move.
+
+    Parameters
+    ----------
+    snapshot
+        Snapshot that the solution was found for.
+    settings
+        Settings that it was found with.
+    status
+        ``OPTIMAL`` if every tier is proven optimal, else ``FEASIBLE``.
+    interrupted
+        Whether a stop signal ended the search.
+    seconds
+        Duration of the solve.
+    moves
+        Number of moves.
+    tiers
+        Value and bound of each tier.
+    placements
+        Node of each pod that is free to move.
+    violations
+        Constraint violations of the placement.
+    refused
+        Pods that the filters would not admit to their node, neither in the solution nor today.
+    notes
+        What a reader should know.
+    """
 
     api_version: Literal["stowplan/v1"] = API_VERSION
     kind: Literal["Solution"] = "Solution"

@@ -60,7 +60,13 @@ class Backend(Protocol):
 
 
 class SerialBackend:
-    """Works on one task after the other, here."""
+    """Works on one task after the other, here.
+
+    Parameters
+    ----------
+    stop
+        Stop signal.
+    """
 
     def __init__(self, stop: Stop | None = None) -> None:
         self.stop = stop or Stop()
@@ -112,6 +118,8 @@ class ProcessBackend:
 
     Parameters
     ----------
+    stop
+        Stop signal.
     workers
         How many processes.
     """

@@ -81,6 +81,12 @@ def simulate(
 
     Parameters
     ----------
+    snapshot, profile
+        The cluster and the scheduler's plugins.
+    signatures
+        Signatures of the snapshot's pods, if computed already.
+    seed
+        Seed of random choices, such as ties between nodes.
     queue
         Pods to schedule, in order of arrival; the profile's queue sort plugin decides whose turn it is.
     start

@@ -38,6 +38,8 @@ def solve(
 
     Parameters
     ----------
+    snapshot
+        The cluster.
     settings, options
         The settings define the problem, the options the search; by default those of the command line.
     candidates
@@ -74,6 +76,8 @@ def compare(
 
     Parameters
     ----------
+    snapshot
+        The cluster.
     scores
         Also compare final-state plugin scores.
     settings, options, stop, progress, backend
@@ -103,6 +107,8 @@ def frontier(
 
     Parameters
     ----------
+    snapshot
+        The cluster.
     limits
         Limits to try besides no limit; by default 0, 1, 2, 5, 10, and so on.
     tell
@@ -138,6 +144,8 @@ def plan(
 
     Parameters
     ----------
+    snapshot
+        The cluster.
     settings
         Their executor determines which pods can be moved; without one, evictions go through the Eviction API.
     terms
@@ -181,6 +189,8 @@ def drain(
 
     Parameters
     ----------
+    snapshot
+        The cluster.
     nodes
         Names of the nodes.
     nodes
@@ -222,6 +232,8 @@ def fit(
 
     Parameters
     ----------
+    snapshot
+        The cluster.
     pods
         One or several, as ``namespace/name``.
     settings, options, terms, partial, stop, progress, backend

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.docs.blocks import PAGES
+
 ROOT = Path(__file__).parent.parent
 GLOSSARY = ROOT / "docs" / "glossary.md"
 PACKAGES = ("models", "plugins_compat", "optimizer", "instances", "plans", "stowplan", "benchmarks")
@@ -19,6 +21,7 @@ WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 RETIRED = {
     "aiming": "sampling",
     "bag": "multiset",
+    "barred": "refused, forbidden",
     "breach": "constraint violation",
     "carve": "extract a sub-problem",
     "crew": "participants",
@@ -32,9 +35,11 @@ RETIRED = {
     "glance": "delta evaluation",
     "grain": "scale of fixed-point numbers",
     "heat": "node cost, temperature",
+    "hopeful": "candidate",
     "idea": "neighborhood",
     "imaging": "state builder",
     "judge": "evaluator, checker",
+    "lonely": "unmatched, alone",
     "lookout": "precondition check",
     "mate": "related pod",
     "mended": "repaired",
@@ -49,6 +54,7 @@ RETIRED = {
     "rehearsal": "dry run",
     "rehearse": "dry run",
     "rent": "penalty",
+    "ring": "cycle, level",
     "roster": "pod index",
     "scene": "features",
     "severity": "penalty weight",
@@ -61,15 +67,59 @@ RETIRED = {
     "walker": "chain",
     "welcome": "acceptance",
 }
-"""Words that identifiers, files, and folders no longer use, with the words that replaced them."""
+"""Words that identifiers, files, folders, and texts no longer use, with the words that replaced them."""
+
+RETIRED_IN_TEXTS = {
+    "anybody": "what is meant",
+    "nobody": "what is meant: no pod, no executor, no process",
+    "settle": "decide, finish",
+    "settled": "decided, finished",
+    "somebody": "what is meant: a controller, another process",
+    "stand": "be, mean",
+    "stood": "be",
+    "verdict": "result",
+    "whoever": "what is meant: the executor, the caller",
+}
+"""Words that docstrings, comments, messages, and pages no longer use; names between backticks may have them."""
 
 ALLOWED = {
     ("neighbourhood", "instances/suites/roadef"): "the challenge's own name for a set of machines",
     ("excess", "stowplan/bench"): "distance above the best known value, which is no violation",
     ("excess", "stowplan/documents/bench.py"): "the field of the document that holds that distance",
     ("excess", "stowplan/report/bench.py"): "the column that shows that distance",
+    ("lonely", "optimizer/annealing/kernel"): "a changed kernel is compiled anew everywhere: for its next change",
 }
 """Uses with another meaning: word and the path that it is allowed below, with the reason."""
+
+
+ALLOWED_IN_TEXTS = {
+    ("excess", "docs/command-line.md"): "distance above the best known value, which is no violation",
+    ("excess", "docs/formats.md"): "the field and column of that distance",
+    ("excess", "stowplan/bench/totals.py"): "the column of that distance",
+    ("excess", "stowplan/report/bench.py"): "the column of that distance",
+    ("neighbourhood", "instances/suites/roadef"): "the challenge's own name for a set of machines",
+    ("ring", "optimizer/column_generation/pricing/kernels.py"): "a ring buffer",
+    ("stand", "models/bin_packing.py"): "a changed kernel is compiled anew everywhere: for its next change",
+    ("stand", "optimizer/annealing/kernel"): "as above",
+    ("verdict", "stowplan/report/replay.py"): "the column of the field of that name",
+    ("nobody", "optimizer/compiled"): "a changed compiler compiles every kernel anew: for its next change",
+    ("whoever", "optimizer/compiled"): "as above",
+}
+"""Uses in texts with another meaning, or for another reason: word and the path that it is allowed below."""
+
+BRITISH = re.compile(
+    r"\w*(?:(?:capital|character|final|general|initial|linear|maxim|minim|normal|optim|organ|parallel|penal|priorit"
+    r"|random|real|recogn|serial|special|summar|synchron|util|visual)is(?:e|ed|es|er|ing|ation)(?![a-z])"
+    r"|analys(?:e|ed|ing)\b|(?:canc|lab|lev|mod|trav)ell(?:ed|er|ing)(?![a-z])|(?:behavi|col|fav|hon|lab|neighb)our"
+    r"|amongst|catalogue|centre|defence|judgement|learnt|licence|misspelt|whilst)\w*|\bgrey\b|\btowards\b",
+    flags=re.IGNORECASE,
+)
+OTHERS_SPELL_SO = {
+    "neighbourhood": "the ROADEF/EURO challenge",
+    "neighbourhoods": "the ROADEF/EURO challenge",
+    "node_memory_utilisation": "a series of node-exporter's recording rules",
+}
+"""British spellings in names that are not ours, with their source."""
 
 
 def sources() -> list[Path]:
@@ -94,6 +144,21 @@ def identifiers() -> dict[str, set[str]]:
             if token.type == tokenize.NAME:
                 found[token.string].add(path)
     return dict(found)
+
+
+@functools.cache
+def texts() -> dict[str, str]:
+    """Return the texts of each file: strings and comments of sources, pages without blocks and names of the code."""
+    found = {}
+    for file in sources():
+        with tokenize.open(file) as stream:
+            tokens = list(tokenize.generate_tokens(stream.readline))
+        kinds = {tokenize.STRING, tokenize.COMMENT, getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING)}
+        found[file.relative_to(ROOT).as_posix()] = "\n".join(token.string for token in tokens if token.type in kinds)
+    for page in PAGES:
+        text = re.sub(r"^( *)```.*?^\1```$", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+        found[page.relative_to(ROOT).as_posix()] = re.sub(r"\]\([^)]*\)", "]", text)
+    return {path: re.sub(r"`+[^`]*`+|\{[^{}]*\}", "", text) for path, text in found.items()}
 
 
 def rows() -> list[tuple[str, str, str, str]]:
@@ -136,6 +201,45 @@ def test_retired_words_do_not_come_back() -> None:
         if not any(word == allowed and path.startswith(below) for allowed, below in ALLOWED)
     ]
     assert not back, "\n".join(back)
+
+
+def test_retired_words_are_not_in_texts() -> None:
+    retired = RETIRED | RETIRED_IN_TEXTS
+    back = [
+        f"{path}: {word}: say {retired[word]}"
+        for path, text in texts().items()
+        for word in sorted(spoken(text) & retired.keys())
+        if not any(word == allowed and path.startswith(below) for allowed, below in ALLOWED_IN_TEXTS)
+    ]
+    assert not back, "\n".join(back)
+
+
+def spoken(text: str) -> set[str]:
+    """Return the words of a text, in lower case; a plural or a third person counts as the other form too."""
+    words = {word.lower() for word in re.findall(r"[A-Za-z]+", text)}
+    return words | {word.removesuffix("s") for word in words}
+
+
+def test_allowances_in_texts_are_needed() -> None:
+    idle = [
+        (word, below)
+        for word, below in ALLOWED_IN_TEXTS
+        if not any(path.startswith(below) and word in spoken(text) for path, text in texts().items())
+    ]
+    assert not idle
+
+
+def test_spelling_is_american() -> None:
+    folders = [ROOT / folder for folder in (*PACKAGES, "tests", "examples", "docs")]
+    files = [file for folder in folders for kind in ("py", "md", "sh", "diff") for file in folder.rglob(f"*.{kind}")]
+    found = {
+        f"{file.relative_to(ROOT)}: {spelled[0]}"
+        for file in [*files, *PAGES]
+        if file != Path(__file__)
+        for spelled in BRITISH.finditer(file.read_text(encoding="utf-8"))
+        if spelled[0].lower() not in OTHERS_SPELL_SO
+    }
+    assert not found, "\n".join(sorted(found))
 
 
 def test_allowances_are_needed() -> None:

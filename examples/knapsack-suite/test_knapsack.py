@@ -1,4 +1,4 @@
-"""Multiple knapsacks: read, stated, answered, written, and judged by a checker of their own."""
+"""Multiple knapsacks: read, stated, answered, written, and checked by a checker of their own."""
 
 import json
 from pathlib import Path

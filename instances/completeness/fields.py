@@ -19,7 +19,7 @@ _OF_A_TEMPLATE = (
     "batch.kubernetes.io/job-name",
     "job-name",
 )
-"""Labels that controllers give their pods, and nobody else has a reason to."""
+"""Labels that controllers give their pods, and that have no other source."""
 
 _SELECTING = ("ReplicaSet", "StatefulSet", "DaemonSet", "ReplicationController", "Job")
 """Controllers that know their pods by labels."""

@@ -24,7 +24,7 @@ _BUILT_IN = frozenset({"default", "kube-node-lease", "kube-public", "kube-system
 
 
 def missing_kinds(snapshot: Snapshot, asked: frozenset[str]) -> Iterator[Gap]:
-    """Yield the kinds that nobody asked for and that are absent, and objects that others name.
+    """Yield the kinds that were not requested and are absent, and objects that others name.
 
     Parameters
     ----------

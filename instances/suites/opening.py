@@ -79,8 +79,8 @@ def open_suite(name: str, *, count: int = 10, seed: int = 0) -> Suite:
         )
     found: dict[Kind, list[_Source]] = defaultdict(list)
     for source in _sources(path):
-        if (recognised := _kind(source)) is not None:
-            found[recognised].append(source)
+        if (recognized := _kind(source)) is not None:
+            found[recognized].append(source)
     if not found:
         raise InputError(f"contains no instance of a known format: {KNOWN}", file=name)
     if len(found) > 1:

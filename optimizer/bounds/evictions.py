@@ -83,7 +83,7 @@ def _least_cost(problem: Problem, upper: NDArray[np.int32], wanted: Ints, more: 
         room = np.full(len(cls) + 1, most[n])
         for rule, load, each in zip(capacities, loads, needed, strict=True):
             if each:
-                # What leaves from an overloaded node makes room only once the excess is gone.
+                # What leaves from an overloaded node makes room only once the overload is gone.
                 gained = np.concatenate([[0], np.cumsum(np.sort(rule.demand[cls])[::-1])])
                 room = np.minimum(room, (max(0, int(rule.free[n])) - int(load[n]) + gained) // each)
         room = np.maximum(0, room)

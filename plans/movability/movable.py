@@ -39,8 +39,8 @@ class Movability:
 
     The causes are looked for in the order of `Cause`, and the first one is the reason. The annotation
     ``descheduler.alpha.kubernetes.io/evict``, whatever its value, lifts what the tools that read it check themselves:
-    everything of the descheduler's and koordinator's own, and ``prefer-no-eviction``. What other tools' annotations
-    say stands: they are the owner's word, whoever evicts.
+    everything of the descheduler's and koordinator's own, and ``prefer-no-eviction``. Annotations of other
+    tools apply to every executor, since they state the owner's intention.
 
     Parameters
     ----------

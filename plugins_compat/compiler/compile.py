@@ -36,6 +36,12 @@ class Compiled:
 
     Parameters
     ----------
+    snapshot, profile, objective
+        What was compiled.
+    signatures
+        Signatures of the snapshot's pods.
+    problem
+        The problem.
     pods
         ``[p]`` the pods that the problem places, in the snapshot's order.
     class_of
@@ -193,7 +199,7 @@ def compile_problem(
         rules=tuple(project(rule, fine, representative) for rule in rules),
         tiers=tuple(_with_final(tier, objective, framework, final_state, size) for tier in tiers),
     )
-    told = [*health_notes(snapshot), *made.notes, *tolerating.notes, *_unmodelled(framework, objective)]
+    told = [*health_notes(snapshot), *made.notes, *tolerating.notes, *_unmodeled(framework, objective)]
     notes = tuple(dict.fromkeys(told))
     return Compiled(
         snapshot,
@@ -272,7 +278,7 @@ def _name(pod: Pod) -> str:
     return f"{pod.namespace}/{controller.name if controller else pod.name}"
 
 
-def _unmodelled(framework: Framework, objective: Objective) -> list[str]:
+def _unmodeled(framework: Framework, objective: Objective) -> list[str]:
     """Name what decides in the scheduler and says nothing to the optimizer."""
     silent = [
         f"{plugin.name} filters, but offers no rules: it is not in the model"

@@ -1,14 +1,14 @@
-"""Which standing violations are worth moves: the others count as tolerated where they stand, and nowhere else.
+"""Which standing violations are worth moves: the others are tolerated where they are, and nowhere else.
 
 kube-scheduler asks its filters once, when a pod is placed. What was true then may be true no more: a node was cordoned
-or tainted, labels changed. Kubernetes evicts nobody for that, except by NoExecute taints. So an objective says which
+or tainted, labels changed. Kubernetes evicts no pod for that, except by NoExecute taints. So an objective says which
 kinds of violations it repairs, and rules of all other kinds are relaxed here so that they hold today:
 
 - Masks of nodes (cordons, taints, node affinity) allow a pod the node that it is on. A pod that a cordon or taint
   would refuse where it is has a signature of its own for each node (`standing_apart`), so its equals elsewhere are
   still refused there.
-- Limits, spread, and anti-affinity are relaxed where they are exceeded, as far as they are. Pods that would come there
-  anew are still refused by the filters, which judge every answer.
+- Limits, spread, and anti-affinity are relaxed where they are violated, as far as they are. Pods that would come there
+  anew are still refused by the filters, which check every answer.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Tolerating:
     Parameters
     ----------
     tolerated
-        Pods or places that a rule is exceeded by, by kind.
+        Number of pods or places with violations, by kind.
     """
 
     rules: Sequence[Rule]
@@ -219,7 +219,7 @@ def _tolerable(rule: Allow, pod: Pod, node: Node, repair: Collection[RepairKind]
 
 
 def _taint_kind(taint: Taint, node: Node) -> RepairKind | None:
-    """Return the kind of violation of a taint that a pod does not tolerate; none if another rule stands for it."""
+    """Return the kind of violation of a taint that a pod does not tolerate; none if another rule has it."""
     if taint.key == CORDON_TAINT:
         return None if node.unschedulable else "cordons"
     if taint.key in (NOT_READY, UNREACHABLE) and dead_by(node):
@@ -278,7 +278,7 @@ def _both_counts(rule: Repel, start: Ints) -> tuple[Ints, Ints, Ints]:
 
 
 def _attract(rule: Attract, start: Ints) -> tuple[list[Rule], int]:
-    """Leave out the seekers of which a pod stands alone today."""
+    """Leave out the seekers of which a pod is alone today."""
     held = rule.held
     targets = start[rule.targets].sum(axis=0) + held.both + held.targets
     alone = []

@@ -53,7 +53,7 @@ def variance(view: ScoreView, resource: str, weight: float) -> NodeCurve:
     Raises
     ------
     InputError
-        If nobody knows the resource, or a node is overcommitted beyond all sense.
+        If the resource is unknown, or a node is overcommitted beyond all sense.
     """
     row = view.state.resources.get(resource)
     if row is None:

@@ -34,7 +34,7 @@ class Assessor:
 
     @cached_property
     def measuring(self) -> Evaluator:
-        """Evaluates placements that nobody limited: without a limit on moves, which kube-scheduler does not know."""
+        """Evaluates placements without the limit on moves, which kube-scheduler does not know."""
         problem = self.compiled.problem
         rules = tuple(rule for rule in problem.rules if not isinstance(rule, MoveBudget))
         if len(rules) == len(problem.rules):

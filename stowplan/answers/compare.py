@@ -45,6 +45,10 @@ class Comparison:
 
     Parameters
     ----------
+    solution
+        The solution.
+    notes
+        Notes on the placements, those of the solution included.
     columns
         Today; if pods are pending, kube-scheduler placing only those; kube-scheduler placing every free pod anew; the
         best placement found; on request, the best one if every pod could move that is not tied to its node.

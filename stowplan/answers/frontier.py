@@ -61,6 +61,10 @@ class Frontier:
 
     Parameters
     ----------
+    compiled
+        The problem, without a limit on moves.
+    points
+        One point for each limit that was tried.
     before
         Value of each tier today.
     complete

@@ -70,6 +70,8 @@ class Measures:
 
     Parameters
     ----------
+    usage
+        Usage of each resource.
     scheduled, unscheduled
         Pods with and without a node, fixed ones included.
     moves
@@ -85,7 +87,7 @@ class Measures:
     nodes_in_use
         Nodes that hold a pod other than of a DaemonSet or a static pod.
     price
-        What these nodes cost in an hour; ``None`` if nobody says.
+        Cost of these nodes per hour; ``None`` if unknown.
     nodes
         The usage of each node, in the snapshot's order.
     scores
@@ -111,6 +113,8 @@ def measure(compiled: Compiled, assignment: Assignment, *, scores: bool = True) 
 
     Parameters
     ----------
+    compiled
+        The compiled snapshot.
     assignment
         Of every pod that has a node.
     scores

@@ -35,6 +35,10 @@ class Solution:
 
     Parameters
     ----------
+    outcome
+        Values and bounds of the placement.
+    notes
+        What a reader should know: fallbacks, interruptions, pods that were returned to their node.
     assessment
         The answer. The filters refuse none of its pods that they do not refuse on the same node today.
     waiting

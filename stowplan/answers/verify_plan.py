@@ -29,6 +29,8 @@ class PlanVerification:
 
     Parameters
     ----------
+    plan
+        The plan.
     drift
         Everything that was found, wrong claims of the plan included.
     """
@@ -46,7 +48,19 @@ class PlanVerification:
 
 
 def verify_plan(snapshot: Snapshot, plan: Plan, profile: Profile, *, now: datetime | None = None) -> PlanVerification:
-    """Check a plan against a snapshot, which may be a newer one than it was made for."""
+    """Check a plan against a snapshot, which may be a newer one than it was made for.
+
+    Parameters
+    ----------
+    snapshot
+        The cluster.
+    plan
+        The plan.
+    profile
+        Profile of the scheduler that the plan was made for.
+    now
+        Current time, to find out whether the plan has expired; by default the clock's.
+    """
     drift = examine(plan, snapshot, profile, now=now)
     as_planned = same_snapshot(plan, snapshot) and drift.holds
     drift.problems += miscounted_tokens(plan)

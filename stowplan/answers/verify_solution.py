@@ -28,6 +28,8 @@ class Verification:
 
     Parameters
     ----------
+    assessment
+        Assessment of the solution's assignment.
     problems
         Reasons why the solution cannot be used on this snapshot, one line each.
     remarks
@@ -63,7 +65,17 @@ class Verification:
 
 
 def verify(snapshot: Snapshot, document: SolutionDocument, profile: Profile) -> Verification:
-    """Check a solution against a snapshot, which may be a newer one than it was made for."""
+    """Check a solution against a snapshot, which may be a newer one than it was made for.
+
+    Parameters
+    ----------
+    snapshot
+        The cluster.
+    document
+        The solution.
+    profile
+        Profile of the scheduler that the solution was made for.
+    """
     settings = document.settings
     compiled = same_problem(snapshot, settings, profile)
     problems, remarks = [], []

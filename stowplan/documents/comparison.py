@@ -21,13 +21,13 @@ class RankedMoveDocument(Document):
     Parameters
     ----------
     why
-        What it is for.
+        Purpose of the move.
     loses
-        What is gone for good: data on the node, the work of a Job's pod.
+        What is lost for good: data on the node, the work of a Job's pod.
     moves
-        How many pods have left their node once this move and all before it are made.
+        Number of pods that have left their node after this move and all before it.
     tiers
-        Value of each tier by then; null where the moves so far make no legal placement by themselves.
+        Value of each tier then; null if the moves so far do not result in a legal placement.
     """
 
     namespace: str
@@ -42,7 +42,7 @@ class RankedMoveDocument(Document):
 
 
 class WorthDocument(Document):
-    """How many of the first moves bring most of what a tier improves by, and which share of it."""
+    """Number of first moves that bring most of the improvement of a tier, and their share of it."""
 
     tier: str
     moves: int
@@ -54,6 +54,10 @@ class ComparisonDocument(Document):
 
     Parameters
     ----------
+    solution
+        The solution, as ``solve`` prints it.
+    notes
+        Notes on the placements.
     placements
         By placement, its figures: those of `stowplan.answers.figures`, as a tree by the parts of their keys.
     moves
@@ -63,7 +67,9 @@ class ComparisonDocument(Document):
     resolved
         Constraint violations of today that the best placement does not have.
     protections
-        What each reason for staying costs, if asked for.
+        Cost of each eviction restriction, on request.
+    worth
+        For each tier that improves, the number of first moves that bring most of it, and their share.
     """
 
     api_version: Literal["stowplan/v1"] = API_VERSION
@@ -79,7 +85,15 @@ class ComparisonDocument(Document):
 
 
 def comparison_document(comparison: Comparison, settings: Settings) -> ComparisonDocument:
-    """Describe a comparison."""
+    """Describe a comparison.
+
+    Parameters
+    ----------
+    comparison
+        The comparison.
+    settings
+        Settings that it was made with.
+    """
     found = (*comparison.figures, *comparison.node_figures)
     return ComparisonDocument(
         placements={column.name: values(found, column.measures) for column in comparison.columns},

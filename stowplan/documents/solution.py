@@ -47,7 +47,15 @@ def snapshot_document(compiled: Compiled) -> SnapshotDocument:
 
 
 def solution_document(solution: Solution, settings: Settings) -> SolutionDocument:
-    """Describe a solution."""
+    """Describe a solution.
+
+    Parameters
+    ----------
+    solution
+        The solution.
+    settings
+        Settings that it was found with.
+    """
     compiled, outcome = solution.compiled, solution.outcome
     waiting = {pod.key: message for pod, message in solution.waiting}
     return SolutionDocument(

@@ -47,6 +47,8 @@ class Drained:
 
     Parameters
     ----------
+    nodes
+        Names of the nodes to drain.
     planned
         The plan, with the nodes to cordon first.
     stays

@@ -69,6 +69,8 @@ class Planned:
 
     Parameters
     ----------
+    plan
+        The plan.
     assessor
         Assessor of the problem whose tiers the plan is measured by.
     assignment

@@ -30,6 +30,8 @@ def make_problem(snapshot: Snapshot, settings: Settings | None = None, frozen: S
 
     Parameters
     ----------
+    snapshot
+        The cluster.
     settings
         The settings; by default those of the command line.
     frozen
@@ -112,7 +114,7 @@ def settings_document(compiled: Compiled, settings: Settings) -> SettingsDocumen
 
 
 def _prices(settings: Settings, snapshot: Snapshot) -> Mapping[str, float] | None:
-    """Return what each node costs in an hour, or ``None`` if nobody says.
+    """Return the cost of each node per hour, or ``None`` if unknown.
 
     Raises
     ------
@@ -137,6 +139,8 @@ def make_profile(settings: Settings, snapshot: Snapshot | None = None) -> Profil
 
     Parameters
     ----------
+    settings
+        The settings, of which ``release``, ``scheduler``, and ``config`` count.
     snapshot
         If its pods request devices and no configuration is given, the profile has the plugin for devices.
 

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 import pytest
 
+import stowplan
+
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("models", "plugins_compat", "optimizer", "instances", "plans", "stowplan")
+UNLISTED = {"Backend", "Status", "Stop"}
+"""A protocol, an enumeration, and a signal: they have no parameters that callers give."""
+PUBLIC = [name for name in stowplan.__all__ if callable(getattr(stowplan, name)) and name not in UNLISTED]
 Documented = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -52,6 +58,32 @@ def members(node: Documented) -> set[str]:
         if isinstance(part, ast.FunctionDef) and part.name == "__init__":
             found |= members(part)
     return found
+
+
+def declared(node: Documented) -> set[str]:
+    """Return the names of parameters, or of the fields and parameters that a class declares itself."""
+    if not isinstance(node, ast.ClassDef):
+        return members(node) - {"self"}
+    fields = (part for part in node.body if isinstance(part, ast.AnnAssign) and isinstance(part.target, ast.Name))
+    found = {part.target.id for part in fields if isinstance(part.target, ast.Name)}
+    for part in node.body:
+        if isinstance(part, ast.FunctionDef) and part.name == "__init__":
+            found |= members(part) - {"self", "data"}
+    return {name for name in found if not name.startswith("_")} - CONSTANT
+
+
+CONSTANT = {"api_version", "kind"}
+"""Fields of documents that always have the same value."""
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_all_parameters_of_the_public_interface_are_documented(name: str) -> None:
+    thing = getattr(stowplan, name)
+    (module,) = (home for home, names in stowplan._HOMES.items() if name in names)
+    tree = ast.parse(Path(sys.modules[module].__file__ or "").read_text(encoding="utf-8"))
+    (node,) = (node for node in tree.body if isinstance(node, Documented) and node.name == thing.__name__)
+    listed = {name for line in _section(ast.get_docstring(node) or "") for name in re.split(r",\s*", line)}
+    assert not declared(node) - listed
 
 
 @pytest.mark.parametrize("package", PACKAGES)

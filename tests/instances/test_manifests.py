@@ -204,7 +204,7 @@ def test_what_drivers_say_about_their_space_is_read(tmp_path: Path) -> None:
         ({}, None),
     ],
 )
-def test_pods_that_cannot_move_are_recognised(tmp_path: Path, meta: Manifest, reason: str | None) -> None:
+def test_pods_that_cannot_move_are_recognized(tmp_path: Path, meta: Manifest, reason: str | None) -> None:
     bound = pod("c", "n1")
     bound["metadata"] |= meta
     snapshot = load([write(tmp_path, "d.json", {"kind": "List", "items": [ITEMS[0], obj("Pod", bound)]})])

@@ -99,10 +99,10 @@ def test_a_placement_is_worth_the_same_whoever_may_move(number: int) -> None:
 def test_an_exact_curve_is_convex_and_has_the_values_of_its_function(seed: int) -> None:
     rng = random.Random(seed)
     points = sorted(rng.sample(range(-5000, 5000), rng.randint(1, 40)))
-    factor, centre = rng.choice((0.01, 1.0, 37.7)), rng.uniform(-3000, 3000)
+    factor, center = rng.choice((0.01, 1.0, 37.7)), rng.uniform(-3000, 3000)
 
     def square(x: float) -> float:
-        return factor * (x - centre) ** 2
+        return factor * (x - center) ** 2
 
     curves = exact(square, points)
     assert curves.convex

@@ -722,8 +722,8 @@ def test_a_driver_reads_the_zone_of_an_in_tree_disk_as_its_own() -> None:
     renamed = driver_affinity(in_tree(**affinity(beta_zone="a", beta_region="r")), own)
     assert terms(renamed) == [[(own, ("a",)), ("topology.kubernetes.io/region", ("r",))]]
     assert terms(driver_affinity(in_tree({ZONE: "b__a"}), own)) == [[(own, ("a", "b"))]]
-    labelled = driver_affinity(in_tree({beta + "zone": "a"}, **affinity(rack="1")), own)
-    assert terms(labelled) == [[("rack", ("1",)), (own, ("a",))]]
+    labeled = driver_affinity(in_tree({beta + "zone": "a"}, **affinity(rack="1")), own)
+    assert terms(labeled) == [[("rack", ("1",)), (own, ("a",))]]
     assert driver_affinity(in_tree(), own) is None
 
 

@@ -1,1 +1,1 @@
-"""Simple methods and one-line bounds beside the product: whoever falls behind a page of NumPy is named."""
+"""Comparison with simple methods and one-line bounds, which names every case in which a page of NumPy is better."""

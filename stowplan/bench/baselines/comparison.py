@@ -1,4 +1,4 @@
-"""The product and the simple methods on the same questions, every answer judged by the reference evaluator."""
+"""The product and the simple methods on the same questions, every answer evaluated by the reference evaluator."""
 
 from __future__ import annotations
 

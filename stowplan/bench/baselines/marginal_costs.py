@@ -1,6 +1,6 @@
 """What one pod more, or one less, changes in a tier: dense tables, written plainly.
 
-These are not the tables of `stowplan.optimizer.constructive`: simple methods judge that code, so they do not use it.
+These are not the tables of `stowplan.optimizer.constructive`: simple methods must not share code with it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from stowplan.optimizer.evaluate.cost import missed_points
 def marginal_costs(problem: Problem, tier: Tier, y: Ints, classes: Ints, nodes: Ints, pods: int) -> Ints:
     """``[c, n]`` change of a tier if ``pods`` pods, 1 or -1, of a class come to a node.
 
-    `Pair` and `MovePeak` are left out, since whoever uses the table judges each step; a legal move changes neither
+    `Pair` and `MovePeak` are left out, since callers evaluate each step; a legal move changes neither
     violations for the worse nor unplaced pods.
 
     Parameters

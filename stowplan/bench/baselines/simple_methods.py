@@ -1,6 +1,6 @@
 """Simple methods: each pod where it costs least, emptying of nodes, and steepest descent over dense tables.
 
-They look at capacities and allowed nodes by themselves; the reference evaluator judges every step.
+They look at capacities and allowed nodes by themselves; the reference evaluator checks every step.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ NEVER = np.int64(1) << 60
 """Cost of what must not be done."""
 
 TRIALS = 40
-"""Nodes that are tried for a pod, or pairs that are judged in vain, before a method goes on."""
+"""Nodes that are tried for a pod, or pairs that are evaluated in vain, before a method goes on."""
 
 
 class Table:
@@ -129,7 +129,7 @@ def empty(table: Table, deadline: Deadline) -> None:
         away = np.minimum(table.y[:, source], table.home[:, source]).sum()
         if table.moved + away > table.limit:
             return
-        # Most rules are of capacity: the whole node is judged at once, and pod by pod only where that fails.
+        # Most rules are of capacity: the whole node is checked at once, and pod by pod only where that fails.
         if not _emptied(table, source, size, one_by_one=False):
             _emptied(table, source, size, one_by_one=True)
 

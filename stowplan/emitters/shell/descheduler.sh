@@ -124,7 +124,7 @@ carry_out() {
             unexpired "$EXPIRES"
             before=$((WAVE - 1))
             [ "$before" = 0 ] || noted "done $before" || stop "wave $before has not been checked: $0 check $before"
-            say "wave $WAVE: labelling"
+            say "wave $WAVE: labeling"
             each compare
             announce
             # shellcheck disable=SC2086 # one word a node

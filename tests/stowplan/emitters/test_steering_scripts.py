@@ -93,7 +93,7 @@ def policy_of(made: Plan, wave: int) -> Manifest:
     return content
 
 
-def labelled(server: ApiServer) -> list[str]:
+def labeled(server: ApiServer) -> list[str]:
     """Return the names of the pods that have our label."""
     return sorted(p["metadata"]["name"] for p in server.store.all(PODS) if PLAN_LABEL in p["metadata"]["labels"])
 
@@ -110,11 +110,11 @@ def test_label_then_policy_wave_by_wave(tmp_path: Path) -> None:
         for wave, number in ((1, 2), (2, 3)):
             done = run("label", str(wave))
             assert done.returncode == 0, done.stderr
-            assert len(labelled(server)) == number
+            assert len(labeled(server)) == number
             assert deschedule(server, policy_of(made, wave)) == [201] * number
             done = run("check", str(wave))
             assert done.returncode == 0, done.stderr
-            assert labelled(server) == []
+            assert labeled(server) == []
         assert where(server) == [("db", "n1"), ("web-5d5b", "n1"), ("web-5d5b", "n2"), ("web-5d5b", "n3")]
 
 
@@ -150,9 +150,9 @@ def test_a_refused_pod_is_found_by_the_check(tmp_path: Path) -> None:
         assert done.returncode == 1
         assert "stopped: not evicted: shop/db-0" in done.stderr
         assert run("unlabel", "1").returncode == 0
-        assert labelled(server) == []
+        assert labeled(server) == []
         assert run("label", "1").returncode == 0  # once more, for what is left of the wave
-        assert labelled(server) == ["db-0"]
+        assert labeled(server) == ["db-0"]
 
 
 @needs_kubectl
@@ -169,7 +169,7 @@ def test_a_protected_pod_is_annotated_and_no_other(tmp_path: Path) -> None:
         annotated = [p["metadata"]["name"] for p in server.store.all(PODS) if p["metadata"].get("annotations")]
         assert annotated == ["db-0"]
         assert run("unlabel", "1").returncode == 0
-        assert labelled(server) == []
+        assert labeled(server) == []
         assert not any(p["metadata"].get("annotations") for p in server.store.all(PODS))
         assert run("label", "1").returncode == 0
         assert deschedule(server, policy_of(made, 1)) == [201, 201]
@@ -184,7 +184,7 @@ def test_an_annotation_of_somebody_else_stays(tmp_path: Path) -> None:
     with served(manifests, made, emit_descheduler(made, EmitOptions()).files[0], tmp_path) as (server, run):
         assert run("label", "1").returncode == 0
         assert run("unlabel", "1").returncode == 0
-        assert labelled(server) == []
+        assert labeled(server) == []
         assert server.store.get(PODS, "shop", "db-0")["metadata"]["annotations"] == {EVICT: "true"}
 
 
@@ -237,7 +237,7 @@ def test_a_pod_that_changes_meanwhile_is_looked_at_again(tmp_path: Path) -> None
         server.faults.on("patch", refuse(ApiError(409, "Conflict", "the object has been modified")), times=1)
         done = run("label", "1")
         assert done.returncode == 0, done.stderr
-        assert len(labelled(server)) == 2
+        assert len(labeled(server)) == 2
 
 
 @needs_kubectl

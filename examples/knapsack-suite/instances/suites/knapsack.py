@@ -109,7 +109,7 @@ def knapsack_problem(instance: Knapsacks) -> KnapsackProblem:
 
 
 def check_knapsacks(instance: Knapsacks, name: str, data: bytes) -> Verdict:
-    """Judge a written solution.
+    """Check a written solution.
 
     Raises
     ------

@@ -22,7 +22,7 @@ PATIENCE = 200
 """Attempts in a row without improvement after which to give up."""
 
 ATTEMPTS_PER_SECOND = 100
-"""Attempts that stand for a second where the answer must not depend on the clock."""
+"""Attempts that count as a second in deterministic mode."""
 
 
 def ruin_and_recreate(evaluator: Evaluator, start: Placement, deadline: Deadline, seed: int = 0) -> Placement:
