@@ -32,7 +32,7 @@ class Tier:
     final
         A cost of the whole final state that is added to the terms.
     surrogate
-        Terms that stand for it where an engine cannot read it. They steer the search; no value or bound of the tier
+        Terms that replace it where an engine cannot read it. They steer the search; no value or bound of the tier
         is theirs.
     """
 

@@ -30,7 +30,7 @@ class FinalStateSearch:
     Parameters
     ----------
     evaluator
-        Of the problem with surrogates, which judges what is legal, and the tiers before.
+        Evaluator of the problem with surrogates, for legality and the tiers before.
     problem
         The problem itself.
     placement

@@ -109,7 +109,7 @@ def values(found: Sequence[Figure], measures: Measures) -> dict[str, Any]:
 
 
 def _tier(t: int, outcome: TierOutcome) -> Iterator[Figure]:
-    """Yield the value of a tier and, where moves are a part of it, the two parts: better placements can be expensive."""
+    """Yield the value of a tier and, if moves are a part of it, both parts: better placements can be expensive."""
     tier = outcome.tier
     yield Figure(
         ("tiers", tier.name), tier.name, tier.unit, lambda m: tier.shown(m.values[t]), tier.shown(outcome.bound)

@@ -101,7 +101,7 @@ def _nonzero(found: tuple[dict[str, int], int]) -> tuple[dict[str, int], int]:
     return {plugin: value for plugin, value in found[0].items() if value}, found[1]
 
 
-def test_a_copy_that_travelled_says_the_same() -> None:
+def test_a_copy_that_traveled_says_the_same() -> None:
     compiled = compile_problem(synthetic_snapshot(6, 30, 1), default_profile(K36), PRESETS["global"])
     final, start = compiled.final_state, compiled.problem.start
     assert final is not None
