@@ -8,6 +8,15 @@ from stowplan.models.document import API_VERSION, Document
 from stowplan.models.settings import SettingsDocument
 
 
+class TierPartDocument(Document):
+    """What one plugin or one setting adds to a tier today and in the answer; ``change`` is the difference."""
+
+    name: str
+    today: float
+    value: float
+    change: float
+
+
 class TierDocument(Document):
     """A tier: its value, what is proven, and how. ``bound`` holds given what the tiers above reached."""
 
@@ -18,6 +27,7 @@ class TierDocument(Document):
     gap: float
     status: str
     bound_by: str
+    parts: tuple[TierPartDocument, ...] = ()
 
 
 class PodsDocument(Document):

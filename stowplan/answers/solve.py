@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from stowplan.answers.assessment import Assessment, Assessor
+from stowplan.answers.parts import TierPart, tier_parts
 from stowplan.models.assignment import Assignment
 from stowplan.models.html import html_table, number
 from stowplan.models.kubernetes import Pod
@@ -74,6 +75,16 @@ class Solution:
     def before(self) -> Evaluation:
         """Values, constraint violations, and moves of today's assignment."""
         return self.assessor.today.evaluation
+
+    @cached_property
+    def parts(self) -> Sequence[Sequence[TierPart]]:
+        """What each tier is made of, today and in the answer, by plugin or setting."""
+        compiled = self.compiled
+        return tier_parts(
+            compiled.problem,
+            (compiled.problem.start, self.before.values),
+            (compiled.placement(self.assignment), self.evaluation.values),
+        )
 
     @property
     def refused(self) -> Sequence[Rejection]:

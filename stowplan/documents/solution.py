@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from pydantic import ValidationError
 
+from stowplan.answers.parts import TierPart
 from stowplan.answers.solve import Solution
 from stowplan.documents.reading import another_kind, kind_of, read_content
 from stowplan.models.result import TierOutcome
@@ -18,6 +20,7 @@ from stowplan.models.solution import (
     SnapshotDocument,
     SolutionDocument,
     TierDocument,
+    TierPartDocument,
     ViolationDocument,
 )
 from stowplan.models.validation import refusal
@@ -65,7 +68,7 @@ def solution_document(solution: Solution, settings: Settings) -> SolutionDocumen
         interrupted=outcome.interrupted,
         seconds=outcome.seconds,
         moves=solution.evaluation.moves,
-        tiers=tuple(tier_document(tier) for tier in outcome.tiers),
+        tiers=tuple(tier_document(tier, parts) for tier, parts in zip(outcome.tiers, solution.parts, strict=True)),
         placements=tuple(
             PlacementDocument(
                 namespace=pod.namespace,
@@ -84,8 +87,8 @@ def solution_document(solution: Solution, settings: Settings) -> SolutionDocumen
     )
 
 
-def tier_document(outcome: TierOutcome) -> TierDocument:
-    """Describe a tier."""
+def tier_document(outcome: TierOutcome, parts: Sequence[TierPart] = ()) -> TierDocument:
+    """Describe a tier, and what it is made of."""
     tier = outcome.tier
     return TierDocument(
         name=tier.name,
@@ -95,6 +98,15 @@ def tier_document(outcome: TierOutcome) -> TierDocument:
         gap=outcome.gap,
         status=outcome.status,
         bound_by=outcome.bound_by,
+        parts=tuple(
+            TierPartDocument(
+                name=part.name,
+                today=tier.shown(part.before),
+                value=tier.shown(part.after),
+                change=tier.shown(part.change),
+            )
+            for part in parts
+        ),
     )
 
 

@@ -12,10 +12,12 @@ from rich.text import Text
 
 from stowplan.answers.compare import Comparison
 from stowplan.answers.figures import FRACTION, Figure, Value
+from stowplan.answers.parts import TierPart
 from stowplan.answers.ranking import worth_words
 from stowplan.answers.solve import Solution
 from stowplan.answers.validate import FileCounts, PluginCounts, Validation
 from stowplan.answers.verify_solution import Verification
+from stowplan.models.problem import Tier
 from stowplan.models.words import plural
 from stowplan.optimizer.evaluate import ConstraintViolation
 from stowplan.plans.move import Move
@@ -78,7 +80,7 @@ def show_solution(console: Console, solution: Solution, *, wide: bool = False) -
     console.print()
     say(console, headline(solution), style="bold")
     console.print()
-    _tier_lines(console, solution)
+    _tier_lines(console, solution, wide=wide)
     _lines(console, unit_notes(tier.tier.unit for tier in solution.outcome.tiers if tier.value))
     _move_table(console, solution.moves if wide else solution.moves[:SHOWN], solution.losses)
     if not wide and len(solution.moves) > SHOWN:
@@ -199,13 +201,28 @@ def _cell(one: Figure, value: Value) -> str:
     return f"{value:.1%}" if one.unit == FRACTION else figure(value)
 
 
-def _tier_lines(console: Console, solution: Solution) -> None:
-    for outcome in solution.outcome.tiers:
+def _tier_lines(console: Console, solution: Solution, *, wide: bool = False) -> None:
+    for t, outcome in enumerate(solution.outcome.tiers):
         if outcome.value or outcome.bound:
             tier = outcome.tier
             value, bound = tier.shown(outcome.value), tier.shown(outcome.bound)
             line = f"{tier_label(tier)}: {figure(value)}, {known(value, bound, outcome.bound_by)}"
             say(console, line)
+            if tier.final is not None or wide:
+                _part_lines(console, tier, solution.parts[t])
+
+
+def _part_lines(console: Console, tier: Tier, parts: Sequence[TierPart]) -> None:
+    """Print what a tier is made of, today and in the answer."""
+    if len(parts) > 1:
+        table = plain_table()
+        label_column(table, "", [f"  {part.name}" for part in parts])
+        for name in ("today", "answer", "change"):
+            table.add_column(name, justify="right", no_wrap=True)
+        for part in parts:
+            values = (tier.shown(value) for value in (part.before, part.after, part.change))
+            table.add_row(escape(f"  {part.name}"), *map(figure, values))
+        console.print(table)
 
 
 def _move_table(console: Console, moves: Sequence[Move], losses: Mapping[str, Sequence[str]]) -> None:
