@@ -1,0 +1,63 @@
+"""Bounds of the exact score: no legal placement of tiny clusters is below them, in all and plugin by plugin."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+
+from stowplan.models.problem import Part, Placement, Problem
+from stowplan.models.snapshot import Snapshot
+from stowplan.optimizer.deadline import Deadline
+from stowplan.optimizer.domains import upper_bounds
+from stowplan.optimizer.evaluate import Evaluator
+from stowplan.optimizer.final_state.bound import FinalStateBound, whole
+from stowplan.optimizer.final_state.parameters import FinalStateParameters
+from tests.support.brute_force import legal_values, placements
+from tests.support.cases import cases, count
+from tests.support.random_clusters import Setup, clusters, setups
+
+WORK = Deadline(2, deterministic=True)
+TRIED = 12
+
+
+@cases(60, at_least={"above nothing": 20, "met": 3}, cluster=clusters(), setup=setups("kube", "global"))
+def test_no_legal_placement_is_below_the_bound(cluster: Snapshot, setup: Setup) -> None:
+    problem = setup.compile(cluster).problem
+    tier = problem.tiers[-1]
+    assert tier.final is not None
+    start = Evaluator(problem).evaluate(problem.start).values[-1]
+    upper = upper_bounds(problem)
+    parts = tier.final.relaxation(problem.start)
+    dual = FinalStateBound(problem, tier, parts, upper, problem.start, start, FinalStateParameters()).solve(WORK)
+    bound = whole(dual, start, 1)
+    least = min(values[-1] for values in legal_values(problem))
+    assert bound <= least
+    count("above nothing", bound > 0)
+    count("met", bound > 0.98 * least > 0)
+
+
+@cases(60, at_least={"met": 40}, cluster=clusters(), setup=setups("kube"))
+def test_every_plugin_misses_what_its_relaxation_says(cluster: Snapshot, setup: Setup) -> None:
+    problem = setup.compile(cluster).problem
+    final, evaluator = problem.tiers[-1].final, Evaluator(problem.steered)
+    assert final is not None
+    states = list(placements(problem))
+    random.Random(0).shuffle(states)
+    legal = [placement for placement in [problem.start, *states[: 4 * TRIED]] if evaluator.evaluate(placement).legal]
+    parts = final.relaxation(problem.start)
+    for placement in legal[:TRIED]:
+        missed = final.parts(placement)
+        for part in parts:
+            said = lowest(part, problem, placement)
+            assert missed[part.name] >= said - 1e-6 * max(1.0, said), part.name
+            count("met", said > 0 and missed[part.name] <= said + 1e-6 * said)
+
+
+def lowest(part: Part, problem: Problem, placement: Placement) -> float:
+    """Evaluate the relaxation of a plugin."""
+    y = placement.table(*problem.shape)
+    total = float((part.table * y).sum() + (part.missing * (problem.size - y.sum(axis=1))).sum())
+    if part.crowding is not None and part.held is not None:
+        total += float(np.sum(y.sum(axis=0) * (part.held + (part.crowding * y).sum(axis=0))))
+    return total
