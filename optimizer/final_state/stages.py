@@ -49,7 +49,8 @@ class FinalStateStages:
             outcome = steer(deadline.seconds)
             run.offer(outcome.placement, "surrogates")
             self._take_bounds(outcome)
-        if not run.over and run.is_open(tier):
+        if not run.stop.is_set() and run.is_open(tier):
+            # Computed in any case, so that there is a bound; without time, it is that of the first multipliers.
             self._bound(self._parameters.bound_share)
         if not run.over and run.is_open(tier):
             self._search(1.0)
