@@ -1,1 +1,1 @@
-"""How a placement is reached: who can be moved, within which budgets, in which order, and what becomes of it."""
+"""From a placement to a plan: movability, disruption budgets, waves, and replays."""

@@ -25,7 +25,7 @@ MOST_DISRUPTED = 2000
 
 
 class EvictionResponse(StrEnum):
-    """What the Eviction API answers."""
+    """Answer of the Eviction API."""
 
     FREE = "granted; no budget is asked"
     """No budget covers the pod, or none is asked: it is pending, over, terminating, or unhealthy and let go."""
@@ -79,7 +79,7 @@ class Budget:
 
     @property
     def allowed(self) -> int:
-        """How many healthy pods may be evicted now."""
+        """Number of healthy pods that may be evicted now."""
         return _allowed(self.expected, self.desired, self.healthy) if not self.failure else 0
 
     @property
@@ -165,7 +165,7 @@ class Budgets:
 
     @cached_property
     def remarks(self) -> list[str]:
-        """What a reader of a plan has to know of the budgets, one line each."""
+        """Remarks on the budgets for readers of a plan, one line each."""
         lines = [f"PodDisruptionBudget {b.key}: {b.remark}" for b in self.all if b.remark]
         lines += [
             f"PodDisruptionBudget {b.key}: its status is not of its newest generation; until it is, evictions get a 429"
@@ -217,7 +217,7 @@ class BudgetLedger:
         return self.budgets.covering(pod) if pod.key in self._running else self.budgets.asked(pod)
 
     def response(self, pod: Pod) -> EvictionResponse:
-        """Say what the Eviction API would answer now."""
+        """Return the answer that the Eviction API would give now."""
         asked = self.asked(pod)
         if not asked:
             return EvictionResponse.FREE

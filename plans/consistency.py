@@ -1,4 +1,4 @@
-"""Whether what a plan says of its moves, cordons and numbers agrees with itself and with a snapshot."""
+"""Checks that the parts of a plan agree with each other and with a snapshot."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from stowplan.plugins_compat.release import Release
 
 
 def contradictions(plan: Plan) -> Iterator[str]:
-    """Say where a plan contradicts itself: its executor, its number of waves, moves that follow others."""
+    """Yield contradictions inside a plan: its executor, its number of waves, moves that follow others."""
     if plan.settings.executor is not None and plan.executor != plan.settings.executor:
         yield f"the plan is for {plan.executor}, and was made with the settings of {plan.settings.executor}"
     if plan.waves and plan.least_waves > len(plan.waves):
@@ -40,7 +40,7 @@ def miscounted_tokens(plan: Plan) -> Iterator[str]:
 
 
 def wrong_cordons(plan: Plan, snapshot: Snapshot) -> Iterator[str]:
-    """Say which cordons cannot be, keep out what the plan itself brings, or are lacking."""
+    """Yield cordons that are impossible, that exclude the plan's own moves, or that are missing."""
     for name in plan.cordon:
         if name not in snapshot.node_index:
             yield f"node {name}, to be cordoned, is gone"
@@ -60,7 +60,7 @@ def wrong_cordons(plan: Plan, snapshot: Snapshot) -> Iterator[str]:
 
 
 def misdescribed(move: MoveDocument, pod: Pod, budgets: Budgets, release: Release) -> Iterator[str]:
-    """Say what a plan has wrong about a pod: whether it keeps its name, its requests, its budgets."""
+    """Yield what a plan states wrongly about a pod: whether it keeps its name, its requests, its budgets."""
     keeps = move.source is not None and keeps_name(pod.metadata.controller)
     if move.same_name != keeps:
         yield "its replacement has its name" if keeps else "its replacement does not have its name"

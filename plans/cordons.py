@@ -1,4 +1,4 @@
-"""Cordons: nodes that nothing may come to any more, while what is there stays."""
+"""Cordons: nodes to which no new pods may come, while pods that are there stay."""
 
 from __future__ import annotations
 

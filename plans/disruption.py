@@ -1,4 +1,4 @@
-"""What the disruption controller counts, to the letter (``pkg/controller/disruption/disruption.go``)."""
+"""Exact arithmetic of the disruption controller (``pkg/controller/disruption/disruption.go``)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class SyncFailed(Exception):
 
 
 class NotInSnapshot(Exception):
-    """The snapshot lacks what the controller would read."""
+    """The snapshot lacks an object that the controller would read."""
 
 
 def expected_pods(source: PodDisruptionBudget, pods: Sequence[Pod], scales: Scales) -> tuple[int, int]:
@@ -57,7 +57,7 @@ def _scaled(amount: int | str, total: int) -> int:
 
 
 class Scales:
-    """How many replicas controllers want (``getExpectedScale`` and its finders)."""
+    """Replicas that controllers want (``getExpectedScale`` and its finders)."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._owners = {

@@ -48,14 +48,14 @@ Values = Callable[[Assignment], Sequence[float]]
 
 @dataclass(frozen=True, eq=False)
 class PlanInputs:
-    """Everything a plan is made of.
+    """Parts of a plan.
 
     Parameters
     ----------
     start
         Where pods are at the beginning.
     values
-        Says what a wave is worth.
+        Returns the value of each tier after a wave.
     reasons
         Purpose of each move that makes room for no other pod, by pod key.
     wave_timeout
@@ -205,7 +205,7 @@ def _pass(state: ClusterState, wave: Sequence[Move]) -> dict[str, dict[str, floa
 
 
 def quantities(pod: Pod, release: Release) -> dict[str, str]:
-    """Write down what a pod takes, by resource."""
+    """Return the requests of a pod as quantities, by resource."""
     return {name: quantity(name, amount) for name, amount in requests(pod, release).items() if amount}
 
 

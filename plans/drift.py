@@ -23,12 +23,12 @@ from stowplan.plugins_compat.framework.profile import Profile
 from stowplan.plugins_compat.framework.signatures import Signatures
 
 ORDERS = 3
-"""Random orders in which what is left of a plan is played through."""
+"""Number of random orders in which the rest of a plan is carried out in dry runs."""
 
 
 @dataclass(slots=True)
 class Drift:
-    """What has become of a plan.
+    """State of a plan in a snapshot.
 
     Parameters
     ----------
@@ -211,7 +211,7 @@ class _Whereabouts:
 
 
 def _look_at_nodes(plan: Plan, snapshot: Snapshot, drift: Drift) -> None:
-    """Note which nodes that are still needed are gone or cordoned; whom a cordon keeps out, the filters say."""
+    """Add problems of nodes that are still needed: missing or cordoned."""
     nodes = {node.name: node for node in snapshot.nodes}
     left = set(drift.open)
     for name in dict.fromkeys(move.target for move in plan.moves if move.id in left and move.target):

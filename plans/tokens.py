@@ -1,4 +1,4 @@
-"""How many replacements of whom belong where: the tokens of a plan, which follow from its moves."""
+"""Tokens of a plan: the number of replacements of each owner to place on each node, computed from the moves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Looks for a way to gain what a plan gains with kube-scheduler left alone.
+"""Rearranges a plan so that kube-scheduler places the replacements well without an extender.
 
 Where a replacement lands depends on what the scheduler finds at that moment. So the moves of a wave are put in another
 order, a wave is split, moves are left out, and nodes are cordoned for as long as a wave lasts. All of that is safe: the

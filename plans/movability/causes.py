@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class Cause(StrEnum):
-    """A kind of reason; its value is what ``--may-move`` takes."""
+    """A kind of eviction restriction; its value is the argument of ``--may-move``."""
 
     TIED = "tied"
     """Static, of a DaemonSet, or terminating already."""
@@ -67,7 +67,7 @@ OF_ENDANGERED = frozenset({Cause.TIED, Cause.BARE})
 
 @dataclass(frozen=True, slots=True)
 class Blocker:
-    """What keeps one pod where it is.
+    """Why one pod stays on its node.
 
     Parameters
     ----------

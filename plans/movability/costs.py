@@ -1,4 +1,4 @@
-"""What a pod's move weighs, beside the moves of other pods, by the word of its owner.
+"""Cost of a pod's move, relative to other pods, by annotations of its owner.
 
 Three annotations put a price on an eviction. All are 32-bit numbers, of which 0 is the usual price, a lower one asks to
 be taken first and a higher one last:

@@ -1,4 +1,4 @@
-"""Who can be moved by an executor, and one reason for each pod that cannot."""
+"""Which pods an executor can move, and one reason for each pod that it cannot."""
 
 from __future__ import annotations
 

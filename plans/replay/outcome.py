@@ -1,4 +1,4 @@
-"""What became of a plan, move by move and wave by wave."""
+"""Results of a replay: of each move, of each wave, and of the plan."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ INTERRUPTED = "it was interrupted"
 
 
 class MoveVerdict(StrEnum):
-    """What became of a move."""
+    """Result of a move."""
 
     PLANNED = "lands as planned"
     """As many replacements of its owner and template are on the planned node as planned."""
@@ -55,7 +55,7 @@ ObjectiveFunction = Callable[[Assignment], ObjectiveValue]
 
 @dataclass(frozen=True, slots=True)
 class Landing:
-    """What became of one move.
+    """Result of one move.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ class Landing:
 
 @dataclass(frozen=True, slots=True)
 class WaveOutcome:
-    """What a wave came to: the worth that was planned, and the worth that it has."""
+    """Result of a wave: the planned value of the objective, and the actual one."""
 
     number: int
     planned: ObjectiveValue
@@ -110,7 +110,7 @@ class ReplayOutcome:
     preempted: Sequence[PreemptedPod]
 
     def count(self, verdict: MoveVerdict) -> int:
-        """Return how many moves came to this."""
+        """Return the number of moves with a result."""
         return sum(1 for landing in self.landings if landing.verdict is verdict)
 
     @property

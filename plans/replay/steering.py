@@ -1,4 +1,4 @@
-"""Extenders that have a say while a plan is replayed: one prefers the nodes of its tokens, one keeps nodes closed."""
+"""Extenders of replays: one prefers the nodes of its tokens, one keeps pods off cordoned nodes."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class TokenExtender:
         return token
 
     def filter(self, pod: Pod, nodes: Sequence[Node]) -> Filtered:
-        """Turn no node down."""
+        """Reject no node."""
         return Filtered([node.name for node in nodes])
 
     def preempt(self, pod: Pod, victims: Mapping[str, Proposal]) -> dict[str, tuple[list[str], int]]:
@@ -101,7 +101,7 @@ class CordonExtender:
         return bool(self.nodes) and not tolerated(CORDONED, pod.spec.tolerations)
 
     def filter(self, pod: Pod, nodes: Sequence[Node]) -> Filtered:
-        """Turn cordoned nodes down for good."""
+        """Reject cordoned nodes."""
         passed = [node.name for node in nodes if node.name not in self.nodes]
         refused = {node.name: "node(s) were unschedulable" for node in nodes if node.name in self.nodes}
         return Filtered(passed, unresolvable=refused)

@@ -1,4 +1,4 @@
-"""When nothing goes: who waits for whom, and which pod may wait on a third node meanwhile."""
+"""Deadlocks: which moves wait for each other, and which pod may be parked on a third node."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class ParkedPod:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Parking:
-    """How to go on when no move can be made.
+    """Ways out when no move can be made.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ class _Deadlock:
             self.graph.add_edges_from((i, j) for j in self._blockers(i, left[i]))
 
     def solve(self) -> Parking:
-        """Return whom to park, one pod of every cycle that depends on no other, or else of any."""
+        """Return the pods to park, one of every cycle that depends on no other, or else of any."""
         cycles = [cycle for cycle in nx.strongly_connected_components(self.graph) if len(cycle) > 1]
         final = [cycle for cycle in cycles if all(j in cycle for i in cycle for j in self.graph.successors(i))]
         parked = [found for cycle in final if (found := self._park_one(cycle))]
@@ -92,7 +92,7 @@ class _Deadlock:
             parked, [StuckMove(move.pod.key, self.reasons[i], self._cycle(i)) for i, move in enumerate(self.left)]
         )
 
-    # -- who waits for whom -----------------------------------------------------------------------------------
+    # -- waiting moves ---------------------------------------------------------------------------------------
 
     def _refusal(self, allowances: Allowances, move: IndexedMove) -> str:
         """Return why the pod cannot be evicted now; empty if it can."""
@@ -147,7 +147,7 @@ class _Deadlock:
     def _leads(self, j: int, i: int) -> bool:
         return bool(nx.has_path(self.graph, j, i))
 
-    # -- whom to park -----------------------------------------------------------------------------------------
+    # -- pods to park -----------------------------------------------------------------------------------------
 
     def _park_one(self, cycle: set[int]) -> ParkedPod | None:
         """Return the least important pod of a cycle that has a third node to go to.

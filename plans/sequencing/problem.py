@@ -1,4 +1,4 @@
-"""What is to be put in order, and what comes of it."""
+"""Moves to be put in order, and the result."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ class SequencingProblem:
 
 @dataclass(frozen=True, slots=True)
 class StuckMove:
-    """A move that no order reaches.
+    """A move that is impossible in any order.
 
     Parameters
     ----------
     key
         The pod, as ``namespace/name``.
     reason
-        What keeps it from being made, in the words of the filters or of the budget.
+        Why it cannot be made, as the filters or the budget say.
     cycle
         Pod keys of the moves that wait for each other, beginning with this one; empty if there is no cycle.
     """
