@@ -13,6 +13,7 @@ from stowplan.instances.completeness import Gap, Listing, gaps, listing
 from stowplan.instances.documents import Document, decoded, nothing_to_read, read_documents
 from stowplan.instances.manifests import read_snapshot
 from stowplan.instances.openb import is_openb, read_openb
+from stowplan.instances.platform import is_platform, read_platform
 from stowplan.models.errors import InputError
 from stowplan.models.snapshot import Snapshot
 
@@ -29,8 +30,8 @@ Source: TypeAlias = str | os.PathLike[str] | IO[bytes] | IO[str]
 def load(*sources: Source | Iterable[Source], skip_unknown_nodes: bool = False) -> Snapshot:
     """Read a snapshot from files, directories or standard input (``-``).
 
-    The format is recognized by content: what ``kubectl`` prints (JSON or YAML, plain or gzip), or an openb trace: two
-    files, or a directory that holds them.
+    The format is recognized by content: what ``kubectl`` prints (JSON or YAML, plain or gzip), an openb trace (two
+    files, or a directory that holds them), or the files of an operations platform.
 
     Parameters
     ----------
@@ -48,6 +49,8 @@ def load(*sources: Source | Iterable[Source], skip_unknown_nodes: bool = False) 
     first = next(documents, None)
     if first is None:
         return read_snapshot(iter(()))
+    if is_platform(first):
+        return read_platform([first, *documents])
     if is_openb(first) or first.is_met_table:
         tables = [first, *documents]
         if not any(is_openb(table) for table in tables):

@@ -46,6 +46,10 @@ class TierSettings(_Settings):
     variance
         Weight of each resource's capacity-weighted variance of utilization. One unit is one percentage point
         squared, for one node of average size.
+    evenness
+        Weight of each resource's variance of utilization with every node counting as one, whatever its size. One unit
+        is one percentage point squared, for one node. Where nodes differ in size, deviations are taken from today's
+        mean.
     moves
         Cost of each pod that leaves its node.
     nodes
@@ -63,6 +67,7 @@ class TierSettings(_Settings):
 
     name: str
     variance: dict[str, Weight] = {}
+    evenness: dict[str, Weight] = {}
     moves: Weight = 0
     nodes: Weight = 0
     price: Weight = 0
@@ -71,8 +76,18 @@ class TierSettings(_Settings):
 
     @model_validator(mode="after")
     def _says_something(self) -> TierSettings:
-        if not any((*self.variance.values(), self.moves, self.nodes, self.price, self.point, *self.spread.values())):
-            raise ValueError("has no positive weight; set variance, moves, nodes, price, scores, or spread")
+        if not any(
+            (
+                *self.variance.values(),
+                *self.evenness.values(),
+                self.moves,
+                self.nodes,
+                self.price,
+                self.point,
+                *self.spread.values(),
+            )
+        ):
+            raise ValueError("has no positive weight; set variance, evenness, moves, nodes, price, scores, or spread")
         return self
 
     @property

@@ -24,9 +24,10 @@ Executor = Literal["eviction-api", "descheduler", "koordinator"]
 """Tools that evict pods; the executor determines which pods can be moved."""
 EXECUTORS: tuple[Executor, ...] = get_args(Executor)
 
-RELEASES = ("1.24", "1.36")
+RELEASES = ("platform", "1.5", "1.20", "1.24", "1.36")
 """Releases of kube-scheduler that are built in."""
 LATEST = RELEASES[-1]
+CHOICE = f"{', '.join(RELEASES[:-1])} or {LATEST}"
 
 
 class Concerns(Flag):
@@ -78,7 +79,8 @@ def nearest_release(version: str, releases: Sequence[str] = RELEASES) -> str | N
         Releases to choose from.
     """
     minor = _minor(version)
-    return None if minor is None else min(reversed(releases), key=lambda release: abs((_minor(release) or 0) - minor))
+    minors = {release: number for release in reversed(releases) if (number := _minor(release)) is not None}
+    return None if minor is None else min(minors, key=lambda release: abs(minors[release] - minor))
 
 
 def _minor(version: str) -> int | None:
@@ -90,7 +92,7 @@ def _known(release: str) -> str:
     if release not in RELEASES:
         nearest = nearest_release(release)
         advice = f"; {nearest} is nearest to {release}" if nearest else ""
-        raise ValueError(f"is {release!r}; must be {' or '.join(RELEASES)}{advice}")
+        raise ValueError(f"is {release!r}; must be {CHOICE}{advice}")
     return release
 
 
@@ -115,9 +117,11 @@ class Settings(Arguments):
         Release of kube-scheduler; by default the one nearest to the version of the nodes' kubelets, or the latest if
         the nodes do not report a version.
     scheduler
-        Profile of ``config``, by its ``schedulerName``; by default the first.
+        Leading profile of ``config``, by its ``schedulerName``; by default the first.
     config
-        Path of a ``KubeSchedulerConfiguration``; by default the release's own.
+        Path of a ``KubeSchedulerConfiguration`` or ``Policy``; by default the release's own.
+    feature_gates
+        Feature gates of kube-scheduler that are not at their default, as ``NAME=true,OTHER=false``.
     metrics
         Measured load, for load-aware plugins: a file, or the address of a load-watcher or Prometheus server.
     prices
@@ -163,15 +167,23 @@ class Settings(Arguments):
     release: Annotated[
         Release | None,
         ProblemOption(
-            f"kube-scheduler release: {' or '.join(RELEASES)}. Default: the nearest to the nodes' kubelets.",
+            f"kube-scheduler release: {CHOICE}. Default: the nearest to the nodes' kubelets.",
             flags=("--profile",),
         ),
     ] = None
-    scheduler: Annotated[str | None, ProblemOption("Profile of --config, by schedulerName. Default: the first.")] = None
+    scheduler: Annotated[
+        str | None, ProblemOption("Leading profile of --config, by schedulerName. Default: the first.")
+    ] = None
     config: Annotated[
         str | None,
         BeforeValidator(_path),
-        ProblemOption("A KubeSchedulerConfiguration file.", show_default=False, of_solution=False),
+        ProblemOption(
+            "A KubeSchedulerConfiguration file, or a Policy file (1.5).", show_default=False, of_solution=False
+        ),
+    ] = None
+    feature_gates: Annotated[
+        str | None,
+        ProblemOption("Feature gates of the release, as NAME=true,OTHER=false.", show_default=False),
     ] = None
     metrics: Annotated[
         Unwritten[str | None],

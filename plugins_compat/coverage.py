@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterator
 
 from stowplan.plugins_compat.framework.plugin import Plugin, implements
-from stowplan.plugins_compat.registry import registry
+from stowplan.plugins_compat.registry import plugins_of
 from stowplan.plugins_compat.release import RELEASES, Release
 
 FRAMEWORK = {
@@ -29,7 +29,8 @@ def page() -> Iterator[str]:
     yield "real scheduler check all that they exercise. In the model, rules are what a filter becomes, terms what a"
     yield "score becomes."
     yield "What else differs, and why: [compatibility](compatibility.md)."
-    for name, plugin in sorted(registry().items()):
+    everything = {name: plugin for release in RELEASES.values() for name, plugin in plugins_of(release).items()}
+    for name, plugin in sorted(everything.items()):
         if plugin.not_upstream:
             yield ""
             yield from textwrap.wrap(f"Upstream has no {name}: {plugin.not_upstream}", 120)
@@ -39,7 +40,7 @@ def page() -> Iterator[str]:
         yield ""
         yield "| plugin | default | in the framework | rules | terms | refused |"
         yield "| --- | --- | --- | --- | --- | --- |"
-        for name, plugin in sorted(registry().items()):
+        for name, plugin in sorted(plugins_of(release).items()):
             yield _row(name, plugin, release)
 
 

@@ -1,4 +1,4 @@
-"""Where profiles come from: a release's own default, or a ``KubeSchedulerConfiguration`` file."""
+"""Where profiles come from: a release's own default, a ``KubeSchedulerConfiguration`` file, or a ``Policy``."""
 
 from __future__ import annotations
 
@@ -17,8 +17,11 @@ from stowplan.models.validation import refusal, without_nulls
 from stowplan.plugins_compat.extenders.config import ExtenderConfig
 from stowplan.plugins_compat.framework.plugin import Args, Plugin, implements
 from stowplan.plugins_compat.framework.profile import DEFAULT_SCHEDULER, Profile, Use
-from stowplan.plugins_compat.registry import broken_packages, registry
-from stowplan.plugins_compat.release import RELEASES, Release, TieBreak
+from stowplan.plugins_compat.platform_scores import PLATFORM_KIND, platform_profile
+from stowplan.plugins_compat.plugins.isolated_cpus import IsolatedCPUs
+from stowplan.plugins_compat.policy import KIND, default_policy, policy_profile
+from stowplan.plugins_compat.registry import broken_packages, plugins_of, registry
+from stowplan.plugins_compat.release import PLATFORM, RELEASES, Release, TieBreak
 
 GROUP = "kubescheduler.config.k8s.io/"
 EVERY = "*"
@@ -47,10 +50,10 @@ EXTENSION_POINTS = {
     "postBind": "post_bind",
 }
 
-# Known to upstream and part of its default profiles, but not built yet: naming one is no mistake.
-NOT_BUILT = {
-    "SelectorSpread",
-}
+NOT_BUILT = frozenset(
+    {"NodeLabel", "RequestedToCapacityRatio", "ServiceAffinity", "NodeResourceLimits", "NodeResourceLimitsPriority"}
+)
+"""Known to upstream in some release, but not implemented: a configuration that names one is refused."""
 
 OLD_WEIGHTS = {"PodTopologySpread": 2}
 """Score weights of v1beta2 other than 1."""
@@ -149,12 +152,18 @@ def default_profile(release: Release, tie_break: TieBreak | None = None, more: S
     more
         Names of further plugins that take part.
     """
+    if release.policy:
+        profile = policy_profile(default_policy(release), release, tie_break)
+        added = tuple(Use(registry()[name], 0, frozenset({"filter"})) for name in more)
+        return replace(profile, uses=(*profile.uses, *added))
+    if release.real_scores:
+        return platform_profile({}, release, tie_break)
     plugins = dict(release.plugins) | dict.fromkeys(more, 0)
     return _build(release, ProfileConfig(), plugins, tie_break or release.tie_break)
 
 
 def read_profiles(path: str, release: Release, tie_break: TieBreak | None = None) -> dict[str, Profile]:
-    """Read the profiles of a ``KubeSchedulerConfiguration`` file by scheduler name.
+    """Read the profiles of a ``KubeSchedulerConfiguration`` or ``Policy`` file by scheduler name.
 
     Raises
     ------
@@ -181,6 +190,10 @@ def read_configuration(path: str) -> Any:
 def readers(path: str) -> tuple[str, ...]:
     """Return the releases that read the version of a configuration file, in rising order; see `read_profiles`."""
     content = read_configuration(path)
+    if isinstance(content, dict) and content.get("kind") == KIND:
+        return tuple(name for name, release in RELEASES.items() if release.policy)
+    if isinstance(content, dict) and content.get("kind") == PLATFORM_KIND:
+        return (PLATFORM.name,)
     version = str(content.get("apiVersion", "")).removeprefix(GROUP) if isinstance(content, dict) else ""
     return tuple(name for name, release in RELEASES.items() if version in release.config_versions)
 
@@ -196,6 +209,15 @@ def led_by(content: Any, scheduler: str) -> Any:
 
 def make_profiles(content: object, release: Release, tie_break: TieBreak | None = None) -> dict[str, Profile]:
     """Return the profiles of a parsed ``KubeSchedulerConfiguration`` by scheduler name; see `read_profiles`."""
+    if isinstance(content, dict) and content.get("kind") == KIND:
+        if not release.policy:
+            known = " or ".join(GROUP + version for version in release.config_versions)
+            raise InputError(f"is {KIND}; release {release.name} reads {known}", field="kind")
+        return {DEFAULT_SCHEDULER: policy_profile(content, release, tie_break)}
+    if release.real_scores:
+        return {DEFAULT_SCHEDULER: platform_profile(content, release, tie_break)}
+    if release.policy:
+        raise InputError(f"must be {KIND}, which release {release.name} reads", field="kind")
     if not isinstance(content, dict) or content.get("kind") != "KubeSchedulerConfiguration":
         raise InputError("must be a KubeSchedulerConfiguration", field="kind")
     version = str(content.get("apiVersion", "")).removeprefix(GROUP)
@@ -227,7 +249,26 @@ def make_profiles(content: object, release: Release, tie_break: TieBreak | None 
         extenders = config.extenders or ()
         built = replace(built, percentage_of_nodes_to_score=percentage, extenders=extenders)
         profiles[profile.scheduler_name] = _leaving_to_extenders(built)
-    return profiles
+        _same_for_all(profiles, f"profiles[{i}]")
+    return {
+        name: replace(profile, siblings=tuple(other for other in profiles.values() if other is not profile))
+        for name, profile in profiles.items()
+    }
+
+
+def _same_for_all(profiles: Mapping[str, Profile], field: str) -> None:
+    """Refuse a profile that sorts the queue, or accounts for CPUs, otherwise than the first: there is one of each."""
+    first, last = (list(profiles.values())[i] for i in (0, -1))
+    (one,), (other,) = first.at("queue_key"), last.at("queue_key")
+    if one != other:
+        problem = f"is {other}, but {one} in the first profile; all must have the same"
+        raise InputError(problem, field=f"{field}.plugins.queueSort")
+    plugin = plugins_of(first.release)[one]
+    if first.args(plugin) != last.args(plugin):
+        problem = f"{one} has other arguments than in the first profile; all must have the same"
+        raise InputError(problem, field=f"{field}.plugins.queueSort")
+    if first.release.isolation != last.release.isolation:
+        raise InputError(f"{IsolatedCPUs.name} is not as in the first profile; all must have the same", field=field)
 
 
 def _leaving_to_extenders(profile: Profile) -> Profile:
@@ -254,25 +295,27 @@ def _build(
     unscored: frozenset[str] = frozenset(),
 ) -> Profile:
     """Build a profile; ``unscored`` names the default plugins that do not score unless the configuration names them."""
-    known = registry()
+    known = plugins_of(release)
     weights: dict[str, int] = {}
     order: dict[str, tuple[str, ...]] = {}
     multi_point = _merge(
         [PluginEntry(name=name, weight=weight) for name, weight in defaults.items()], config.plugins.multi_point
     )
-    names = _known_names(multi_point, "plugins.multiPoint")
+    if not release.multi_point and config.plugins.multi_point != PluginSet():
+        raise InputError(f"is unknown to release {release.name}", field="plugins.multiPoint")
+    names = _known_names(multi_point, "plugins.multiPoint", known)
     unscored -= {entry.name for entry in config.plugins.multi_point.on}
     for camel, method in EXTENSION_POINTS.items():
         chosen: PluginSet = getattr(config.plugins, _snake(camel))
         explicit = {entry.name: entry for entry in chosen.on}
-        _known_names(chosen.on, f"plugins.{camel}")
-        _check_points(chosen.on, camel, method, known)
+        _known_names(chosen.on, f"plugins.{camel}", known)
+        _check_points(chosen.on, camel, method, known, release)
         from_multi = [
             entry
             for entry in multi_point
             if entry.name in names
             and not (method == "score" and entry.name in unscored)
-            and implements(known[entry.name], method)
+            and _extends(known[entry.name], method, release)
             and entry.name not in chosen.off
             and EVERY not in chosen.off
         ]
@@ -304,6 +347,9 @@ def _build(
     if sum(max(1, weights[name]) for name in order["score"] if name in weights) * POINTS > LARGEST_TOTAL:
         raise InputError("the total score of all plugins could overflow", field="plugins.score")
     arguments = dict(_arguments(config.plugin_config, known))
+    if IsolatedCPUs.name in order["filter"]:
+        args: Any = arguments.get(IsolatedCPUs.name) or IsolatedCPUs.Args()
+        release = replace(release, isolation=args.isolation)
     return Profile(release, uses, config.scheduler_name, arguments, order, tie_break)
 
 
@@ -318,25 +364,32 @@ def _merge(defaults: Sequence[PluginEntry], custom: PluginSet) -> list[PluginEnt
     return kept + [entry for entry in custom.on if entry.name not in present]
 
 
-def _known_names(entries: Iterable[PluginEntry], field: str) -> set[str]:
-    known = registry()
+def _known_names(entries: Iterable[PluginEntry], field: str, known: Mapping[str, type[Plugin]]) -> set[str]:
     for entry in entries:
-        if entry.name not in known and entry.name not in NOT_BUILT:
-            missing = "".join(f"; entry point {name}: {why}" for name, why in broken_packages().items())
-            raise InputError(
-                f"plugin {entry.name!r} is unknown; must be one of {', '.join(sorted(known))}{missing}", field=field
-            )
-    return {entry.name for entry in entries if entry.name in known}
+        if entry.name in known:
+            continue
+        if entry.name in NOT_BUILT:
+            raise InputError(f"plugin {entry.name!r} is not implemented", field=field)
+        missing = "".join(f"; entry point {name}: {why}" for name, why in broken_packages().items())
+        problem = f"plugin {entry.name!r} is unknown; must be one of {', '.join(sorted(known))}{missing}"
+        raise InputError(problem, field=field)
+    return {entry.name for entry in entries}
 
 
-def _check_points(entries: Iterable[PluginEntry], camel: str, method: str, known: Mapping[str, type[Plugin]]) -> None:
+def _extends(plugin: type[Plugin], method: str, release: Release) -> bool:
+    return implements(plugin, method) and not (method == "score" and plugin.name in release.unscored)
+
+
+def _check_points(
+    entries: Iterable[PluginEntry], camel: str, method: str, known: Mapping[str, type[Plugin]], release: Release
+) -> None:
     """Check plugins that were named for one extension point: each once, and only if it has that point."""
     seen: set[str] = set()
     for entry in entries:
         if entry.name in seen:
             raise InputError(f"plugin {entry.name!r} is enabled twice", field=f"plugins.{camel}")
         seen.add(entry.name)
-        if method in STRICT and entry.name in known and not implements(known[entry.name], method):
+        if method in STRICT and not _extends(known[entry.name], method, release):
             raise InputError(f"plugin {entry.name!r} does not extend this point", field=f"plugins.{camel}")
 
 
@@ -346,9 +399,9 @@ def _arguments(entries: Iterable[PluginConfig], known: Mapping[str, type[Plugin]
         if entry.name in seen:
             raise InputError("has arguments more than once", field=f"pluginConfig[{entry.name}]")
         seen.add(entry.name)
-        if entry.name in NOT_BUILT:
-            continue
         field = f"pluginConfig[{entry.name}]"
+        if entry.name in NOT_BUILT:
+            raise InputError(f"plugin {entry.name!r} is not implemented", field=field)
         if entry.name not in known:
             raise InputError(f"plugin {entry.name!r} is unknown", field=field)
         try:

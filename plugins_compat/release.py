@@ -8,7 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-TieBreak = Literal["uniform", "heap", "first"]
+from stowplan.plugins_compat.isolation import Isolation
+
+TieBreak = Literal["uniform", "heap", "first", "rotating"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +19,28 @@ class Release:
 
     Parameters
     ----------
+    points
+        Highest score of a score plugin.
+    real_scores
+        Scores are real numbers.
+    policy
+        The release is configured by a ``Policy`` file: it has predicates and priorities, not plugins.
+    retired
+        Names of the plugins that the release has and that newer ones have not.
+    unscored
+        Names of the plugins that do not score in this release.
+    multi_point
+        A configuration may enable plugins at all extension points at once.
+    pre_filter_narrows
+        PreFilter plugins may leave only some nodes.
+    isolation
+        Pods may take cores of an isolated pool; ``None`` in every release, unless a profile says how.
+    all_reasons
+        A node is reported with the reasons of every filter that rejects it, not only of the first.
+    init_containers_on_nodes
+        Init containers count towards the requests of the pods on a node, and in scores.
+    pod_overhead, ephemeral_storage
+        The pod's overhead, and ephemeral storage, are accounted for.
     quantity_sum
         Container requests are added as quantities and rounded once; otherwise each is rounded first.
     sidecars, pod_level_resources
@@ -28,7 +52,8 @@ class Release:
     fit_skips_zero, fit_unresolvable
         Fit ignores resources the pod requests none of; a request above allocatable is unresolvable.
     balanced
-        ``std``: the score after placement; ``delta``: the improvement over the node without the pod.
+        ``difference``: by the difference of two fractions after placement; ``std``: by their standard deviation;
+        ``delta``: the improvement of the latter over the node without the pod.
     skips_idle_scores
         Plugins with nothing to say drop out of scoring instead of giving every node a constant.
     images_of_init_containers
@@ -37,6 +62,10 @@ class Release:
         ImageLocality counts image volumes.
     node_affinity_first_conflict
         A first required term with contradictory names makes the pod unschedulable at once.
+    balances_volumes
+        NodeResourcesBalancedAllocation counts the volumes that a pod attaches (``difference`` only).
+    spread_rounds
+        Raw scores of spread constraints are rounded; otherwise they are cut off.
     spread_per_constraint
         Spread constraints that share a topology key keep separate counts.
     spread_policies, spread_min_domains, spread_label_keys
@@ -65,6 +94,10 @@ class Release:
         A claim that does not exist makes attach limits unresolvable; otherwise it is an error.
     read_write_once_pod
         The access mode of that name is enforced.
+    read_write_once_pod_is_final
+        A claim of that mode that is in use makes the pod unresolvable in PreFilter; otherwise preemption may help.
+    volume_capacity_priority
+        VolumeBinding scores by how well volumes fit the claims that take them.
     volume_attributes_classes
         A claim takes only volumes of its own VolumeAttributesClass.
     zone_label_translation
@@ -98,6 +131,18 @@ class Release:
     """
 
     name: str
+    points: int
+    real_scores: bool
+    policy: bool
+    retired: frozenset[str]
+    unscored: frozenset[str]
+    multi_point: bool
+    pre_filter_narrows: bool
+    isolation: Isolation | None
+    all_reasons: bool
+    init_containers_on_nodes: bool
+    pod_overhead: bool
+    ephemeral_storage: bool
     quantity_sum: bool
     sidecars: bool
     pod_level_resources: bool
@@ -105,11 +150,13 @@ class Release:
     cpu_overhead_in_cores: bool
     fit_skips_zero: bool
     fit_unresolvable: bool
-    balanced: Literal["std", "delta"]
+    balanced: Literal["difference", "std", "delta"]
+    balances_volumes: bool
     skips_idle_scores: bool
     images_of_init_containers: bool
     images_of_volumes: bool
     node_affinity_first_conflict: bool
+    spread_rounds: bool
     spread_per_constraint: bool
     spread_policies: bool
     spread_min_domains: bool
@@ -126,6 +173,8 @@ class Release:
     always_migrated: frozenset[str]
     missing_claim_is_unresolvable: bool
     read_write_once_pod: bool
+    read_write_once_pod_is_final: bool
+    volume_capacity_priority: bool
     volume_attributes_classes: bool
     zone_label_translation: bool
     zone_checked_in_pre_filter: bool
@@ -147,6 +196,18 @@ class Release:
 
 K24 = Release(
     name="1.24",
+    points=100,
+    real_scores=False,
+    policy=False,
+    retired=frozenset({"SelectorSpread"}),
+    unscored=frozenset(),
+    multi_point=True,
+    pre_filter_narrows=True,
+    isolation=None,
+    all_reasons=False,
+    init_containers_on_nodes=True,
+    pod_overhead=True,
+    ephemeral_storage=True,
     quantity_sum=False,
     sidecars=False,
     pod_level_resources=False,
@@ -155,10 +216,12 @@ K24 = Release(
     fit_skips_zero=False,
     fit_unresolvable=False,
     balanced="std",
+    balances_volumes=False,
     skips_idle_scores=False,
     images_of_init_containers=False,
     images_of_volumes=False,
     node_affinity_first_conflict=True,
+    spread_rounds=True,
     spread_per_constraint=False,
     spread_policies=False,
     spread_min_domains=False,
@@ -175,6 +238,8 @@ K24 = Release(
     always_migrated=frozenset({"kubernetes.io/cinder"}),
     missing_claim_is_unresolvable=False,
     read_write_once_pod=False,
+    read_write_once_pod_is_final=True,
+    volume_capacity_priority=False,
     volume_attributes_classes=False,
     zone_label_translation=False,
     zone_checked_in_pre_filter=False,
@@ -217,6 +282,7 @@ K24 = Release(
 K36 = replace(
     K24,
     name="1.36",
+    retired=frozenset(),
     quantity_sum=True,
     sidecars=True,
     pod_level_resources=True,
@@ -247,6 +313,7 @@ K36 = replace(
     ),
     missing_claim_is_unresolvable=True,
     read_write_once_pod=True,
+    read_write_once_pod_is_final=False,
     volume_attributes_classes=True,
     zone_label_translation=True,
     zone_checked_in_pre_filter=True,
@@ -271,4 +338,94 @@ K36 = replace(
     ),
 )
 
-RELEASES = {release.name: release for release in (K24, K36)}
+K5 = replace(
+    K24,
+    name="1.5",
+    points=10,
+    policy=True,
+    all_reasons=True,
+    init_containers_on_nodes=False,
+    pod_overhead=False,
+    ephemeral_storage=False,
+    always_migrated=frozenset(),
+    tie_break="rotating",
+    config_versions=(),
+    plugins=(
+        ("ArrivalOrder", 0),
+        ("ListedNodes", 0),
+        ("NoVolumeZoneConflict", 0),
+        ("MaxEBSVolumeCount", 0),
+        ("MaxGCEPDVolumeCount", 0),
+        ("NoDiskConflict", 0),
+        ("PodFitsResources", 0),
+        ("HostName", 0),
+        ("PodFitsHostPorts", 0),
+        ("MatchNodeSelector", 0),
+        ("SelectorSpreadPriority", 1),
+        ("LeastRequestedPriority", 1),
+        ("BalancedResourceAllocation", 1),
+        ("NodeAffinityPriority", 1),
+        ("ImageLocalityPriority", 1),
+        ("DefaultBinder", 0),
+    ),
+)
+
+K20 = replace(
+    K24,
+    name="1.20",
+    retired=frozenset(
+        {"NodeResourcesLeastAllocated", "NodeResourcesMostAllocated", "NodePreferAvoidPods", "SelectorSpread"}
+    ),
+    unscored=frozenset({"NodeResourcesFit", "VolumeBinding"}),
+    multi_point=False,
+    pre_filter_narrows=False,
+    balanced="difference",
+    spread_rounds=False,
+    always_migrated=frozenset(),
+    config_versions=("v1beta1",),
+    plugins=(
+        ("PrioritySort", 0),
+        ("NodeUnschedulable", 0),
+        ("NodeResourcesFit", 0),
+        ("NodeName", 0),
+        ("NodePorts", 0),
+        ("NodeAffinity", 1),
+        ("VolumeRestrictions", 0),
+        ("TaintToleration", 1),
+        ("EBSLimits", 0),
+        ("GCEPDLimits", 0),
+        ("NodeVolumeLimits", 0),
+        ("AzureDiskLimits", 0),
+        ("VolumeBinding", 0),
+        ("VolumeZone", 0),
+        ("PodTopologySpread", 2),
+        ("InterPodAffinity", 1),
+        ("DefaultPreemption", 0),
+        ("NodeResourcesBalancedAllocation", 1),
+        ("ImageLocality", 1),
+        ("NodeResourcesLeastAllocated", 1),
+        ("NodePreferAvoidPods", 10000),
+        ("DefaultBinder", 0),
+    ),
+)
+
+PLATFORM = replace(
+    K36,
+    name="platform",
+    real_scores=True,
+    tie_break="first",
+    config_versions=(),
+    plugins=(
+        ("PrioritySort", 0),
+        ("Thresholds", 0),
+        ("NodePorts", 0),
+        ("MastersApart", 0),
+        ("GlobalVariance", 1000),
+        ("TargetUtilization", 1),
+        ("LoadRisk", 1),
+        ("DefaultBinder", 0),
+    ),
+)
+"""Not a release of kube-scheduler: an operations platform, whose plugins are its own."""
+
+RELEASES = {release.name: release for release in (PLATFORM, K5, K20, K24, K36)}

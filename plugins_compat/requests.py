@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from stowplan.models.errors import InputError
-from stowplan.models.kubernetes import Node, Pod
+from stowplan.models.kubernetes import Container, Node, Pod
 from stowplan.models.quantity import NANO, milli, whole
 from stowplan.plugins_compat.release import Release
 from stowplan.plugins_compat.resize import Held
@@ -48,7 +48,13 @@ def units(name: str, nanos: int) -> int:
 
 
 def requests(
-    pod: Pod, release: Release, *, nonzero: bool = False, pod_level: bool = True, held: bool = False
+    pod: Pod,
+    release: Release,
+    *,
+    nonzero: bool = False,
+    pod_level: bool = True,
+    held: bool = False,
+    init: bool | None = None,
 ) -> dict[str, int]:
     """Return the pod's effective requests in scheduler units, by resource.
 
@@ -60,8 +66,12 @@ def requests(
         Apply pod-level requests, if the release has them.
     held
         Return what the pod holds on its node while it is resized in place, where the release knows of that.
+    init
+        Whether init containers count; by default as the release has it for the pods on a node.
     """
     spec = pod.spec
+    overhead = spec.overhead if release.pod_overhead else {}
+    inits = spec.init_containers if (release.init_containers_on_nodes if init is None else init) else ()
     own = spec.resources.requests if pod_level and release.pod_level_resources and spec.resources else {}
     own = {name: nanos for name, nanos in own.items() if name in (CPU, MEMORY) or name.startswith("hugepages-")}
     resized = Held(pod) if held and release.in_place_resize else None
@@ -70,17 +80,24 @@ def requests(
     defaults = {}
     if nonzero:
         # With requests of its own, only what the pod does not request at all, overhead included, is defaulted.
-        asked = {*_containers(pod, release, {}, resized), *own, *spec.overhead} if own else set()
+        asked = {*_containers(pod, release, {}, inits, resized), *own, *overhead} if own else set()
         defaults = {name: nanos for name, nanos in NONZERO_NANOS.items() if name not in asked}
-    total = _containers(pod, release, defaults, resized)
+    total = _containers(pod, release, defaults, inits, resized)
     if release.quantity_sum:
         total |= own
-        for name, nanos in spec.overhead.items():
+        for name, nanos in overhead.items():
             total[name] = total.get(name, 0) + nanos
-        return {name: units(name, nanos) for name, nanos in total.items() if _counts(name)}
-    for name, nanos in spec.overhead.items():
+        total = {name: units(name, nanos) for name, nanos in total.items()}
+        return _charged(pod, {name: n for name, n in total.items() if _counts(name, release)}, release)
+    for name, nanos in overhead.items():
         total[name] = total.get(name, 0) + units(name, nanos)
-    return {name: amount for name, amount in total.items() if _counts(name)}
+    return _charged(pod, {name: n for name, n in total.items() if _counts(name, release)}, release)
+
+
+def _charged(pod: Pod, amounts: dict[str, int], release: Release) -> dict[str, int]:
+    """Return requests with the cores of an isolated pool in place of CPU, where the pod takes some."""
+    isolation = release.isolation
+    return isolation.taken(amounts) if isolation is not None and isolation.marks(pod) else amounts
 
 
 def score_request(pod: Pod, release: Release, *, nonzero: bool, held: bool = False) -> dict[str, int]:
@@ -90,7 +107,7 @@ def score_request(pod: Pod, release: Release, *, nonzero: bool, held: bool = Fal
     the pod as a whole that NodeResourcesFit (which scores with non-zero requests) leaves out.
     """
     amounts = requests(pod, release, nonzero=nonzero, pod_level=not nonzero, held=held and not nonzero)
-    if release.cpu_overhead_in_cores and CPU in pod.spec.overhead:
+    if release.cpu_overhead_in_cores and release.pod_overhead and CPU in pod.spec.overhead and CPU in amounts:
         overhead = pod.spec.overhead[CPU]
         amounts[CPU] += whole(overhead) - milli(overhead)
     return amounts
@@ -115,18 +132,24 @@ def check_sums(nodes: Iterable[Node], pods: Iterable[tuple[Pod, int]], release: 
                 raise InputError(f"all {what} {amount} units in total; the maximum is {LARGEST_SUM}", field=name)
 
 
-def _counts(name: str) -> bool:
-    return name in NATIVE or is_scalar(name)
+def _counts(name: str, release: Release) -> bool:
+    return (name in NATIVE and (release.ephemeral_storage or name != EPHEMERAL)) or is_scalar(name)
 
 
-def _containers(pod: Pod, release: Release, defaults: Mapping[str, int], resized: Held | None = None) -> dict[str, int]:
+def _containers(
+    pod: Pod,
+    release: Release,
+    defaults: Mapping[str, int],
+    inits: Sequence[Container],
+    resized: Held | None = None,
+) -> dict[str, int]:
     """Sum up containers and init containers: in nanos, or in scheduler units where the release rounds early."""
     containers = pod.spec.containers
     amounts = [resized.container(c) for c in containers] if resized else [c.requests for c in containers]
     total = _sum((_wanted(amount, release, defaults) for amount in amounts), {})
     running: dict[str, int] = {}  # sidecars started so far
     highest: dict[str, int] = {}
-    for container in pod.spec.init_containers:
+    for container in inits:
         sidecar = release.sidecars and container.restart_policy == "Always"
         amount = resized.sidecar(container) if resized and sidecar else container.requests
         wanted = _wanted(amount, release, defaults)

@@ -74,7 +74,7 @@ def simulate(
     preempts: bool = True,
     stopped: Callable[[], bool] = lambda: False,
 ) -> Simulation:
-    """Schedule pods onto a cluster.
+    """Schedule pods onto a cluster, each by the profile that it names.
 
     Every node is scored, and a pod that finds none is not tried again. A pod that preempts others takes their place at
     once; of these, those that a controller replaces go back to the queue, and the others are gone.
@@ -101,12 +101,14 @@ def simulate(
         state.put(pod, node)
     state.nominator.nominate_pending(queue, snapshot.node_index)
     framework = Framework(profile, state, seed)
+    others = {other.scheduler_name: Framework(other, state, seed) for other in profile.siblings}
     if not preempts:
-        framework.post_filters = []
+        for each in (framework, *others.values()):
+            each.post_filters = []
     node_of = dict(start)
     decisions: list[Decision] = []
     preemptions: list[Preemption] = []
-    for decision in schedule(framework, queue):
+    for decision in schedule(framework, queue, others):
         decisions.append(decision)
         preemptions += [Preemption(v, decision.pod, node_of.pop(v.key)) for v in decision.victims]
         if decision.node is not None:

@@ -25,16 +25,16 @@ MAY_IMPORT = {
 FLOORS = {
     "models": (
         "arrays html words command_line errors interning quantity bin_packing document manifest moments metrics stop "
-        "validation limits objective assignment problem kubernetes result arguments options snapshot node_health "
-        "settings trace plan solution"
+        "validation limits objective assignment problem kubernetes platform result arguments options snapshot "
+        "node_health settings trace plan solution"
     ),
     "instances": (
-        "documents items defaulting metrics openb load_aware_traces traces manifests completeness load suites "
+        "documents items defaulting metrics openb platform load_aware_traces traces manifests completeness load suites "
         "synthetic demo"
     ),
     "plugins_compat": (
-        "curves release resize requests extenders framework matching plugins registry profiles "
-        "screening admission simulate scoring final_state compiler coverage parity"
+        "curves isolation release feature_gates resize requests extenders framework matching plugins registry "
+        "platform_scores policy profiles screening admission simulate scoring final_state compiler coverage parity"
     ),
     "optimizer": (
         "compiled deadline memory processes evaluate domains subproblem cpsat backend "

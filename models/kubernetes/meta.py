@@ -22,6 +22,7 @@ READ_ANNOTATIONS = (
     "kubernetes.io/config.mirror",
     "kubernetes.io/config.source",
     "pv.kubernetes.io/",
+    "scheduler.alpha.kubernetes.io/preferAvoidPods",
     "scheduling.koordinator.sh/",
     "storage.alpha.kubernetes.io/migrated-plugins",
     "volume.beta.kubernetes.io/storage-class",
@@ -29,8 +30,18 @@ READ_ANNOTATIONS = (
 )
 
 
+ISOLATION = "isol"
+"""Annotations with this in their key are kept too: they say which CPUs are isolated, and for which pods."""
+
+
 def _read_only(annotations: dict[str, str] | None) -> FrozenMap[str]:
-    return freeze({key: value for key, value in (annotations or {}).items() if key.startswith(READ_ANNOTATIONS)})
+    return freeze(
+        {
+            key: value
+            for key, value in (annotations or {}).items()
+            if key.startswith(READ_ANNOTATIONS) or ISOLATION in key.lower()
+        }
+    )
 
 
 if TYPE_CHECKING:

@@ -293,6 +293,9 @@ def _unmodeled(framework: Framework, objective: Objective) -> list[str]:
         if not implements(type(plugin), "terms")
     ]
     silent += [f"entry point {name}: {why}; it takes no part" for name, why in broken_packages().items()]
+    scored_as = sorted(framework.profile.modeled - {framework.profile.scheduler_name})
+    if any(settings.scores for settings in objective.tiers) and scored_as:
+        silent.append(f"pods of {', '.join(scored_as)} are scored as those of {framework.profile.scheduler_name}")
     if framework.extenders.all:
         silent.append("extenders are asked when kube-scheduler is played through; they are not in the model")
     return silent

@@ -168,6 +168,9 @@ def _tier(
     for resource, weight in settings.variance.items():
         if weight:
             terms.append(Weighted(1, variance(view, resource, weight * scale)))
+    for resource, weight in settings.evenness.items():
+        if weight:
+            terms.append(Weighted(1, variance(view, resource, weight * scale, alike=True)))
     if settings.moves:
         least = min(1, whole(settings.moves))
         cost = np.maximum(least, np.rint(weights * settings.moves * scale)).astype(np.int64)
@@ -240,7 +243,7 @@ def _notes(view: View, settings: TierSettings, framework: Framework, weights: Fl
 
 
 def _scale(settings: TierSettings, weighed: bool) -> int:
-    if any(settings.variance.values()):
+    if any(settings.variance.values()) or any(settings.evenness.values()):
         return SCALE
     if settings.point or settings.price:
         return FINE
@@ -252,7 +255,7 @@ def _scale(settings: TierSettings, weighed: bool) -> int:
 def _unit(settings: TierSettings) -> str:
     """Say what a tier is measured in, as ``pp² + 10/move``; a weight of 1 goes without saying."""
     parts = {
-        "pp²": max(settings.variance.values(), default=0),
+        "pp²": max((*settings.variance.values(), *settings.evenness.values()), default=0),
         "node": settings.nodes,
         "price/h": settings.price,
         "point": settings.point,

@@ -92,9 +92,11 @@ def _classify(pod: Pod, framework: Framework, freeze: Freeze | None) -> tuple[Pa
 
 
 def _foreign(pod: Pod, framework: Framework) -> str | None:
-    name = pod.spec.scheduler_name
-    return None if name == framework.profile.scheduler_name else f"scheduler {name}"
+    name, profile = pod.spec.scheduler_name, framework.profile
+    return None if name in profile.names else f"scheduler {name}"
 
 
 def _refused(pod: Pod, framework: Framework) -> str | None:
+    if pod.spec.scheduler_name not in framework.profile.modeled:
+        return f"profile {pod.spec.scheduler_name}, which filters otherwise than {framework.profile.scheduler_name}"
     return next((reason for plugin in framework.plugins.values() if (reason := plugin.refuses(pod))), None)

@@ -42,13 +42,16 @@ MOST_LOAD = 100.0
 """Load of a node, as a fraction of what it offers, of which squares are still taken."""
 
 
-def variance(view: ScoreView, resource: str, weight: float) -> NodeCurve:
+def variance(view: ScoreView, resource: str, weight: float, *, alike: bool = False) -> NodeCurve:
     """Return ``weight`` times the variance of a resource.
 
     Parameters
     ----------
     weight
         Whole units of the tier for each percentage point squared.
+    alike
+        Every node counts as one, without the factor ``a_n/ā``. The mean of utilizations is then a constant only where
+        all nodes are of one size; elsewhere it is taken as it is today, waiting pods shared out alike.
 
     Raises
     ------
@@ -70,14 +73,14 @@ def variance(view: ScoreView, resource: str, weight: float) -> NodeCurve:
     unit = _unit(view, row, average)
     demand = np.array([_rounded(view, s, row, unit) for s in range(len(view.signatures))], dtype=np.int64)
     held = _held(view, row, unit)
-    mean = _mean(view, row)
+    mean = _mean(view, row, alike=alike)
     sizes, curve = np.unique(capacity[here], return_inverse=True)
     which = np.full(view.state.size, -1, dtype=np.int64)
     which[here] = curve
     sums = _sums(demand, view.counts)
     family = []
     for k, size in enumerate(sizes.tolist()):
-        square = _Square(size / unit, mean, weight * size / average)
+        square = _Square(size / unit, mean, weight if alike else weight * size / average)
         reached = _reached(sums, held[which == k])
         if reached is not None:
             family.append(exact(square, reached))
@@ -85,7 +88,7 @@ def variance(view: ScoreView, resource: str, weight: float) -> NodeCurve:
             today = view.today[row][which == k] / unit
             family.append(convex(square, [*square.corners(highest), *_some(today)], round(mean * size / unit)))
     curves = stack(family) if family else convex(lambda x: 0.0, (0,), 0)
-    return NodeCurve(Origin("variance", resource), demand, held, which, curves)
+    return NodeCurve(Origin("evenness" if alike else "variance", resource), demand, held, which, curves)
 
 
 class _Square:
@@ -139,7 +142,7 @@ def _held(view: ScoreView, row: int, unit: int) -> Ints:
     return held
 
 
-def _mean(view: ScoreView, row: int) -> float:
+def _mean(view: ScoreView, row: int, *, alike: bool = False) -> float:
     """Return the utilization of all nodes that offer the resource.
 
     Waiting pods count as far as some node could hold them, and as far as there is capacity at all.
@@ -149,7 +152,11 @@ def _mean(view: ScoreView, row: int) -> float:
     demand = np.array([view.state.vector(signature)[row] for signature in view.signatures], dtype=np.int64)
     placed, offered = float(view.today[row][here].sum()), float(capacity[here].sum())
     joining = float((demand * view.waiting)[view.placeable].sum())
-    return (placed + min(joining, max(0.0, offered - placed))) / max(1.0, offered)
+    joined = min(joining, max(0.0, offered - placed))
+    if alike and here.any():
+        sizes = capacity[here]
+        return float((view.today[row][here] / sizes).mean()) + joined / len(sizes) * float((1 / sizes).mean())
+    return (placed + joined) / max(1.0, offered)
 
 
 def _sums(demand: Ints, counts: Ints) -> set[int] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -29,6 +29,9 @@ class Rejecting(Protocol):
     @property
     def name(self) -> str:
         """The plugin's name."""
+
+    def filter(self, cycle: CycleState, nodes: Ints) -> Ints:
+        """Return a code for each of the nodes."""
 
     def reasons(self, cycle: CycleState, node: int) -> Sequence[str]:
         """Say why the pod is rejected on a node."""
@@ -92,7 +95,23 @@ class Diagnosis:
         if self.failed_by[position] == EXTENDED:
             return Status(code, (self.extended[int(self.nodes[position])],))
         plugin = self.plugins[int(self.failed_by[position])]
-        return refusal(plugin, self.cycle, int(self.nodes[position]), code)
+        node = int(self.nodes[position])
+        if not self.release.all_reasons or code == Code.ERROR:
+            return refusal(plugin, self.cycle, node, code)
+        here = np.array([node], dtype=np.int64)
+        reasons = [
+            reason for rejecting, _, _ in self._rejecting(here) for reason in rejecting.reasons(self.cycle, node)
+        ]
+        return Status(code, tuple(reasons), plugin.name)
+
+    def _rejecting(self, nodes: Ints) -> Iterator[tuple[Rejecting, Ints, Ints]]:
+        """Yield each filter that rejects some of the nodes, with those nodes and its codes for them."""
+        for plugin in self.plugins:
+            if plugin.name not in self.cycle.skipped:
+                codes = plugin.filter(self.cycle, nodes)
+                rejected = codes != Code.SUCCESS
+                if rejected.any():
+                    yield plugin, nodes[rejected], codes[rejected]
 
     @property
     def error(self) -> Status | None:
@@ -118,6 +137,9 @@ class Diagnosis:
             failed = np.flatnonzero(unnoted & (self.failed_by == by))
             if by == EXTENDED:
                 counts.update(self.extended[int(node)] for node in self.nodes[failed])
+            elif by != LEFT_OUT and self.release.all_reasons:
+                for plugin, nodes, codes in self._rejecting(self.nodes[failed]):
+                    counts += plugin.count_reasons(self.cycle, nodes, codes)
             elif by != LEFT_OUT:
                 counts += self.plugins[by].count_reasons(self.cycle, self.nodes[failed], self.codes[failed])
             elif self.release.pinned_nodes_fail:

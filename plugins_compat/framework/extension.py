@@ -54,9 +54,12 @@ class Extenders:
     ----------
     snapshot
         Names the cluster's nodes.
+    points
+        Highest score of a plugin, to which scores of extenders are stretched.
     """
 
-    def __init__(self, configs: Sequence[ExtenderConfig], snapshot: Snapshot) -> None:
+    def __init__(self, configs: Sequence[ExtenderConfig], snapshot: Snapshot, points: int = POINTS) -> None:
+        self.points = points
         self.all: list[Extender] = []
         if configs:
             # The HTTP library is for those who need it.
@@ -110,7 +113,7 @@ class Extenders:
                 if name in position:
                     total[position[name]] += score * extender.config.weight
                     scored[position[name]] = 1
-        return total * (POINTS // MOST_POINTS), scored
+        return total * (self.points // MOST_POINTS), scored
 
     def preempt(self, pod: Pod, victims: Mapping[int, Proposal]) -> dict[int, Proposal]:
         """Let each interested extender drop nodes, or change who has to leave them.

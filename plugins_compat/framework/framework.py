@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 
 from stowplan.models.arrays import Ints
 from stowplan.models.kubernetes import Pod
-from stowplan.models.problem import POINTS
 from stowplan.plugins_compat.extenders.answers import ExtenderError
 from stowplan.plugins_compat.framework.cycle_state import CycleState
 from stowplan.plugins_compat.framework.diagnosis import LEFT_OUT, Diagnosis, refusal
@@ -20,7 +20,16 @@ from stowplan.plugins_compat.framework.profile import Profile
 from stowplan.plugins_compat.framework.sampling import Sampler
 from stowplan.plugins_compat.framework.signatures import Signature
 from stowplan.plugins_compat.framework.state import ClusterState
-from stowplan.plugins_compat.framework.status import SUCCESS, Code, NodeSet, PostFilterResult, ScoreError, Status
+from stowplan.plugins_compat.framework.status import (
+    SUCCESS,
+    Code,
+    NodeSet,
+    PostFilterResult,
+    ScoreError,
+    Status,
+    Wait,
+)
+from stowplan.plugins_compat.framework.waiting import WaitingPod
 
 
 class Framework:
@@ -39,7 +48,8 @@ class Framework:
         self.profile = profile
         self.state = state
         self.random = random.Random(seed)
-        self.extenders = Extenders(profile.extenders, state.snapshot)
+        self.selected = 0
+        self.extenders = Extenders(profile.extenders, state.snapshot, profile.release.points)
         self.sampler = (
             Sampler(profile.percentage_of_nodes_to_score, self.state.release.rotates_over_all_nodes)
             if profile.samples
@@ -116,6 +126,8 @@ class Framework:
         narrowing: list[str] = []
         for plugin in self.pre_filters:
             answer = plugin.pre_filter(cycle)
+            if isinstance(answer, NodeSet) and not release.pre_filter_narrows:
+                continue
             if isinstance(answer, NodeSet):
                 narrowing.append(plugin.name)
                 allowed = answer.names if allowed is None else allowed & answer.names
@@ -236,23 +248,27 @@ class Framework:
             if not plugin.pre_score(cycle, feasible):
                 continue
             try:
-                normal = plugin.normalize(cycle, feasible, plugin.score(cycle, feasible))
+                raw: Any = plugin.score(cycle, feasible)
+                normal = plugin.normalize(cycle, feasible, raw)
             except ScoreError as error:
                 raise ScoreError(f'running Score plugins: plugin "{plugin.name}" failed with: {error}') from None
-            if normal.min(initial=0) < 0 or normal.max(initial=0) > POINTS:
-                wrong = int(normal[(normal < 0) | (normal > POINTS)][0])
+            most = self.profile.release.points
+            if normal.min(initial=0) < 0 or normal.max(initial=0) > most:
+                wrong = int(normal[(normal < 0) | (normal > most)][0])
                 raise ScoreError(
                     f'applying score defaultWeights on Score plugins: plugin "{plugin.name}" returns an invalid score '
-                    f"{wrong}, it should in the range of [0, {POINTS}] after normalizing"
+                    f"{wrong}, it should in the range of [0, {most}] after normalizing"
                 )
             scores[plugin.name] = normal * weight
         return scores
 
-    def select(self, totals: Ints, extended: Ints | None = None) -> int:
+    def select(self, nodes: Ints, totals: Ints, extended: Ints | None = None) -> int:
         """Return the position of the node to take, the way the release breaks ties.
 
         Parameters
         ----------
+        nodes, totals
+            ``[n]`` feasible nodes, and their scores.
         extended
             ``[n]`` 1 for nodes that an extender scored: a heap of those is in random order.
         """
@@ -262,6 +278,10 @@ class Framework:
                 return int(best[0])
             case "uniform":
                 return int(best[self.random.randrange(len(best))])
+            case "rotating":  # the best nodes in turn, by falling name
+                best = np.array(sorted(best.tolist(), key=lambda i: self.state.nodes[nodes[i]].name, reverse=True))
+                self.selected += 1
+                return int(best[(self.selected - 1) % len(best)])
             case "heap" if extended is not None and extended[best].any():
                 drawn = best[extended[best] > 0]
                 return int(drawn[self.random.randrange(len(drawn))])
@@ -271,22 +291,42 @@ class Framework:
     # -- placing ----------------------------------------------------------------------------------------------
 
     def place(self, cycle: CycleState, node: int) -> Status | None:
-        """Assume, reserve, permit and bind; a status means that all of it was undone."""
+        """Assume, reserve, permit and bind; a status says what came of it instead.
+
+        With `Code.WAIT` the pod stays assumed until `finish` is called. With any other code all of it was undone.
+        """
         self.state.put(cycle.pod, node, new=True)
         reserved: list[Plugin] = []
         for plugin in self.reserves:
             reserved.append(plugin)
             if status := plugin.reserve(cycle, node):
                 return self._undo(cycle, node, reserved, status)
-        steps: Sequence[tuple[Plugin, Callable[[CycleState, int], Status | None]]] = [
-            *((plugin, plugin.permit) for plugin in self.permits),
-            *((plugin, plugin.pre_bind) for plugin in self.pre_binds),
-        ]
-        for _, step in steps:
-            if status := step(cycle, node):
-                return self._undo(cycle, node, reserved, status)
+        waits: dict[str, float] = {}
+        for plugin in self.permits:
+            answer = plugin.permit(cycle, node)
+            if isinstance(answer, Wait):
+                waits[plugin.name] = answer.seconds
+            elif answer:
+                return self._undo(cycle, node, reserved, answer)
+        if waits:
+            self.state.waiting.add(WaitingPod(cycle, node, waits))
+            return Status(Code.WAIT, (f"waits for {', '.join(waits)}",))
+        return self._complete(cycle, node)
+
+    def finish(self, waiting: WaitingPod) -> Status | None:
+        """Go on with a pod that waited: bind it if it was allowed; a status says why it was not."""
+        if waiting.rejection is None:
+            return self._complete(waiting.cycle, waiting.node)
+        said = f'pod "{waiting.cycle.pod.name}" rejected while waiting on permit: {waiting.rejection}'
+        return self._undo(waiting.cycle, waiting.node, self.reserves, Status(Code.UNSCHEDULABLE, (said,)))
+
+    def _complete(self, cycle: CycleState, node: int) -> Status | None:
+        """Bind a pod that every Permit plugin lets through."""
+        for plugin in self.pre_binds:
+            if status := plugin.pre_bind(cycle, node):
+                return self._undo(cycle, node, self.reserves, status)
         if status := self._bind(cycle, node):
-            return self._undo(cycle, node, reserved, status)
+            return self._undo(cycle, node, self.reserves, status)
         for plugin in self.post_binds:
             plugin.post_bind(cycle, node)
         self.state.nominator.remove(cycle.pod)

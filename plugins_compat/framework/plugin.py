@@ -17,7 +17,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, model_validator
 from pydantic.alias_generators import to_camel
 
-from stowplan.models.arrays import Ints
+from stowplan.models.arrays import Floats, Ints
 from stowplan.models.kubernetes import Pod
 from stowplan.models.problem import POINTS, Rule, Weighted
 from stowplan.models.validation import without_nulls
@@ -26,7 +26,7 @@ from stowplan.plugins_compat.framework.diagnosis import Diagnosis
 from stowplan.plugins_compat.framework.extension import Extenders
 from stowplan.plugins_compat.framework.signatures import Signature
 from stowplan.plugins_compat.framework.state import ClusterState
-from stowplan.plugins_compat.framework.status import NodeSet, PostFilterResult, Status
+from stowplan.plugins_compat.framework.status import NodeSet, PostFilterResult, Status, Wait
 from stowplan.plugins_compat.framework.view import ScoreView, View
 
 
@@ -134,8 +134,8 @@ class Plugin:
         """PreScore: prepare for scoring the given (feasible) nodes; ``False`` drops the plugin from scoring."""
         return True
 
-    def score(self, cycle: CycleState, nodes: Ints) -> Ints:
-        """Score: return the raw score of each of the given nodes."""
+    def score(self, cycle: CycleState, nodes: Ints) -> Ints | Floats:
+        """Score: return the raw score of each of the given nodes; real numbers in releases that have such scores."""
         raise NotImplementedError
 
     def normalize(self, cycle: CycleState, nodes: Ints, scores: Ints) -> Ints:
@@ -149,8 +149,11 @@ class Plugin:
     def unreserve(self, cycle: CycleState, node: int) -> None:
         """Unreserve: give back what `reserve` claimed."""
 
-    def permit(self, cycle: CycleState, node: int) -> Status | None:
-        """Permit: a status refuses the placement."""
+    def permit(self, cycle: CycleState, node: int) -> Status | Wait | None:
+        """Permit: a status refuses the placement; with `Wait` the pod waits to be allowed or rejected.
+
+        Waiting pods, of which ``state.waiting`` holds all, are counted on their nodes.
+        """
         return None
 
     def pre_bind(self, cycle: CycleState, node: int) -> Status | None:

@@ -48,6 +48,8 @@ class Profile:
         How many of the feasible nodes are looked for, in percent; 0 adapts to the number of nodes.
     extenders
         Servers that filter and score beside the plugins.
+    siblings
+        The other profiles of the same configuration: one scheduler runs them all, each for the pods that name it.
     samples
         Whether that percentage applies; otherwise every node is scored.
     """
@@ -60,11 +62,27 @@ class Profile:
     tie_break: TieBreak = "first"
     percentage_of_nodes_to_score: int = 0
     extenders: tuple[ExtenderConfig, ...] = ()
+    siblings: tuple[Profile, ...] = ()
     samples: bool = False
 
     @cached_property
     def _by_name(self) -> dict[str, Use]:
         return {use.plugin.name: use for use in self.uses}
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """Names of the schedulers whose pods are scheduled."""
+        return frozenset({self.scheduler_name, *(other.scheduler_name for other in self.siblings)})
+
+    @cached_property
+    def modeled(self) -> frozenset[str]:
+        """Those of them whose pods one model can place: their filters are the same, with the same arguments."""
+        alike = (other.scheduler_name for other in self.siblings if other.filters() == self.filters())
+        return frozenset({self.scheduler_name, *alike})
+
+    def filters(self) -> dict[str, Args]:
+        """Return the filter plugins with their arguments; their order decides nothing but reasons."""
+        return {name: self.args(self._by_name[name].plugin) for name in self.at("filter")}
 
     def at(self, point: str) -> list[str]:
         """Names of the plugins that run at an extension point, in order."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,8 @@ class Decision:
         The pod that had preempted this one before.
     is_error
         The cycle broke off, instead of finding no node.
+    waits
+        The pod has a node, and waits for the permission of a Permit plugin to be bound to it.
     """
 
     pod: Pod
@@ -40,6 +43,7 @@ class Decision:
     victims: Sequence[Pod] = ()
     preempted_by: Pod | None = None
     is_error: bool = False
+    waits: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,11 +101,12 @@ def examine(framework: Framework, pod: Pod, *, score_single: bool = False) -> Sc
     except ScoreError as error:
         return Scored(diagnosis, {}, none, None, Status(Code.ERROR, (str(error),)))
     unscored = not scores and not framework.scores and not extenders.prioritizing
-    total = np.full(len(feasible), int(unscored), dtype=np.int64)
-    total += np.sum(list(scores.values()), axis=0, dtype=np.int64)
+    number = np.float64 if framework.state.release.real_scores else np.int64
+    total: Any = np.full(len(feasible), int(unscored), dtype=number)
+    total += np.sum(list(scores.values()), axis=0, dtype=number)
     added, extended = extenders.prioritize(pod, feasible)
     total += added
-    return Scored(diagnosis, scores, total, int(feasible[framework.select(total, extended)]))
+    return Scored(diagnosis, scores, total, int(feasible[framework.select(feasible, total, extended)]))
 
 
 def schedule_one(framework: Framework, pod: Pod) -> Decision:
@@ -129,32 +134,60 @@ def _place(framework: Framework, found: Scored) -> Decision:
     cycle = found.diagnosis.cycle
     assert found.node is not None
     status = framework.place(cycle, found.node)
+    if status is not None and status.code is Code.WAIT:
+        return Decision(cycle.pod, found.node, "; ".join(status.reasons), waits=True)
     if status is not None:
         return Decision(cycle.pod, None, "; ".join(status.reasons))
     return Decision(cycle.pod, found.node)
 
 
-def schedule(framework: Framework, pods: Sequence[Pod]) -> Iterable[Decision]:
+def schedule(
+    framework: Framework, pods: Sequence[Pod], others: Mapping[str, Framework] = MappingProxyType({})
+) -> Iterable[Decision]:
     """Schedule pods in the order of the queue.
 
     The victims of a preemption are deleted. Where a controller replaces one, its successor enters the queue under the
     same name; any other victim is decided about once more: it is gone.
+
+    A pod that Permit plugins let wait is decided about when they have allowed or rejected it. There is no clock: those
+    that still wait when the queue is empty run into their time-outs, the shortest first, and are not tried again.
+
+    Parameters
+    ----------
+    others
+        The frameworks of the other profiles of the same scheduler, on the same cluster state, by scheduler name. All
+        profiles sort the queue alike.
     """
     key = framework.queue_sort[0].queue_key
     queue: list[tuple[tuple[Any, ...], int, Pod, Pod | None]] = [
         (key(pod), entry, pod, None) for entry, pod in enumerate(in_turn(framework, pods))
     ]
     entered = len(queue)
-    while queue:
+    while queue or len(framework.state.waiting):
+        if not queue:
+            framework.state.waiting.expire()
+            yield from _no_longer_waiting(framework, others)
+            continue
         _, _, pod, preemptor = heapq.heappop(queue)
-        decision = schedule_one(framework, pod)
-        yield replace(decision, preempted_by=preemptor) if preemptor is not None else decision
+        own = others.get(pod.spec.scheduler_name, framework)
+        decision = schedule_one(own, pod)
+        if not decision.waits:
+            yield replace(decision, preempted_by=preemptor) if preemptor is not None else decision
         for victim in decision.victims:
-            if reason := not_replaced(framework, victim):
+            if reason := not_replaced(own, victim, others):
                 yield Decision(victim, None, f"preempted by {pod.key}; {reason}", preempted_by=pod)
             else:
                 heapq.heappush(queue, (key(victim), entered, victim, pod))
                 entered += 1
+        yield from _no_longer_waiting(framework, others)
+
+
+def _no_longer_waiting(framework: Framework, others: Mapping[str, Framework]) -> Iterable[Decision]:
+    """Bind or give up the pods whose Permit plugins have decided."""
+    while (waiting := framework.state.waiting.take_decided()) is not None:
+        pod = waiting.cycle.pod
+        status = others.get(pod.spec.scheduler_name, framework).finish(waiting)
+        yield Decision(pod, waiting.node) if status is None else Decision(pod, None, "; ".join(status.reasons))
 
 
 def in_turn(framework: Framework, pods: Sequence[Pod]) -> list[Pod]:
@@ -163,7 +196,9 @@ def in_turn(framework: Framework, pods: Sequence[Pod]) -> list[Pod]:
     return sorted(arrived, key=framework.queue_sort[0].queue_key)
 
 
-def not_replaced(framework: Framework, victim: Pod) -> str | None:
+def not_replaced(
+    framework: Framework, victim: Pod, others: Mapping[str, Framework] = MappingProxyType({})
+) -> str | None:
     """Return why nothing of a victim comes back to this queue, or ``None`` if its successor does."""
     controller = victim.metadata.controller
     if controller is None:
@@ -172,7 +207,7 @@ def not_replaced(framework: Framework, victim: Pod) -> str | None:
         return "a static pod is the business of its kubelet"
     if victim.terminating:
         return "it was terminating"
-    if victim.spec.scheduler_name != framework.profile.scheduler_name:
+    if victim.spec.scheduler_name not in {framework.profile.scheduler_name, *others}:
         return f"its successor is the business of scheduler {victim.spec.scheduler_name}"
     return None
 

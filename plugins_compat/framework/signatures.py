@@ -2,7 +2,8 @@
 
 Pods of one signature are equal in everything that a plugin may read: namespace, labels, the scheduling part of the
 spec, the controller, whether the pod is terminating, what it holds while it is resized in place, and the annotations
-that ask for devices. Name, uid, node, the rest of the status and all other annotations are not part of it.
+that ask for devices or isolated CPUs. Name, uid, node, the rest of the status and all other annotations are not part
+of it.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 
 from stowplan.models.kubernetes import LabelSelector, Pod
 from stowplan.models.kubernetes.devices import GPU_COUNT, GPU_MILLI, GPU_MODEL
+from stowplan.models.kubernetes.meta import ISOLATION
 from stowplan.models.kubernetes.pod import Volume
 from stowplan.plugins_compat.resize import not_resized, resize
 
@@ -120,6 +122,7 @@ class Signatures:
             pod.priority,
             pod.gated,
             token.devices(meta.annotations),
+            token.isolation(meta.annotations),
             spec.host_network is True and spec.host_users is False,
             held,
             self._apart and self._apart(pod),
@@ -187,6 +190,10 @@ class _Tokens:
             return ()
         asked = tuple(annotations.get(key) for key in (GPU_COUNT, GPU_MILLI, GPU_MODEL))
         return asked if any(asked) else ()
+
+    def isolation(self, annotations: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+        """Return the annotations that may ask for isolated CPUs."""
+        return tuple(sorted(item for item in annotations.items() if ISOLATION in item[0].lower()))
 
     def volumes(self, volumes: tuple[Volume, ...]) -> tuple[Volume, ...]:
         """Return the volumes that a scheduler plugin reads."""

@@ -16,6 +16,8 @@ from stowplan.models.snapshot import Snapshot
 from stowplan.plugins_compat.framework.counts import DomainCounts, Eligible, Multiset
 from stowplan.plugins_compat.framework.pod_index import Nominator, PodIndex
 from stowplan.plugins_compat.framework.signatures import Signature, Signatures
+from stowplan.plugins_compat.framework.waiting import WaitingPods
+from stowplan.plugins_compat.isolation import MILLI, POOL
 from stowplan.plugins_compat.release import Release
 from stowplan.plugins_compat.requests import CPU, EPHEMERAL, MEMORY, PODS, is_scalar, requests, units
 
@@ -51,8 +53,9 @@ class ClusterState:
         ``[2, n]`` CPU and memory with the defaults that scores use.
     order
         ``[n]`` nodes in the order of the scheduler's own list: zone by zone, round robin.
-    pod_index, nominator
-        The pods that `put` placed, one by one, and those that wait for a node they are nominated to.
+    pod_index, nominator, waiting
+        The pods that `put` placed, one by one, those that wait for a node they are nominated to, and those that wait on
+        their node for a permission.
     """
 
     def __init__(self, snapshot: Snapshot, release: Release, signatures: Signatures | None = None) -> None:
@@ -61,7 +64,7 @@ class ClusterState:
         self.nodes: tuple[Node, ...] = snapshot.nodes
         self.signatures = signatures or Signatures(pod for pod in snapshot.pods if not pod.finished)
         self.resources = _resource_rows(self.nodes, self.signatures, release)
-        self.allocatable = _allocatable(self.nodes, self.resources)
+        self.allocatable = _allocatable(self.nodes, self.resources, release)
         self.requested = np.zeros_like(self.allocatable)
         self.nonzero = np.zeros((2, len(self.nodes)), dtype=np.int64)
         self.order = _node_order(self.nodes)
@@ -70,6 +73,7 @@ class ClusterState:
         self.nominator = Nominator()
         self._vectors: dict[int, Ints] = {}
         self._nonzero_vectors: dict[int, Ints] = {}
+        self.waiting = WaitingPods()
         self._below: dict[int, Ints] = {}
         self._memo: dict[Hashable, Any] = {}
         self._tallies: dict[Hashable, tuple[DomainCounts, Callable[[Signature], int]]] = {}
@@ -275,30 +279,36 @@ def _resource_rows(nodes: Iterable[Node], signatures: Signatures, release: Relea
     names = [PODS, CPU, MEMORY, EPHEMERAL]
     offered = {name for node in nodes for name in node.allocatable if is_scalar(name)}
     asked = {name for signature in signatures.all for name in requests(signature.pod, release, held=signature.resized)}
-    names += sorted((offered | asked) - set(names))
+    pool = {POOL} if release.isolation is not None else set()
+    names += sorted((offered | asked | pool) - set(names))
     return {name: row for row, name in enumerate(names)}
 
 
-def _allocatable(nodes: tuple[Node, ...], rows: Mapping[str, int]) -> Ints:
+def _allocatable(nodes: tuple[Node, ...], rows: Mapping[str, int], release: Release) -> Ints:
     table = np.zeros((len(rows), len(nodes)), dtype=np.int64)
     for n, node in enumerate(nodes):
         for name, nanos in node.allocatable.items():
-            if name in rows:
+            if name in rows and (release.ephemeral_storage or name != EPHEMERAL):
                 table[rows[name], n] = units(name, nanos)
+        if release.isolation is not None:
+            pool = table[rows[POOL], n] = release.isolation.pool(node)
+            if release.isolation.allocatable_contains_pool:
+                table[rows[CPU], n] -= pool * MILLI
     return table
 
 
 def _node_order(nodes: Iterable[Node]) -> Ints:
     zones: defaultdict[str, list[int]] = defaultdict(list)
     for n, node in enumerate(nodes):
-        zones[_zone_key(node)].append(n)
+        zones[zone_key(node)].append(n)
     queues = list(zones.values())
     longest = max(map(len, queues), default=0)
     order = [queue[i] for i in range(longest) for queue in queues if i < len(queue)]
     return np.array(order, dtype=np.int64)
 
 
-def _zone_key(node: Node) -> str:
+def zone_key(node: Node) -> str:
+    """Return what tells the zone of a node apart, its region and zone by the beta or the newer labels; or nothing."""
     zone, region = (
         next((node.labels[key] for key in keys if node.labels.get(key)), "") for keys in (ZONE_LABELS, REGION_LABELS)
     )

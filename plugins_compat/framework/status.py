@@ -16,12 +16,14 @@ class Code(IntEnum):
     ERROR = 1
     UNSCHEDULABLE = 2
     UNRESOLVABLE = 3
+    WAIT = 4
     SKIP = 5
 
     @property
     def upstream(self) -> str:
         """The name upstream prints."""
-        return {0: "Success", 1: "Error", 2: "Unschedulable", 3: "UnschedulableAndUnresolvable", 5: "Skip"}[self]
+        names = ("Success", "Error", "Unschedulable", "UnschedulableAndUnresolvable", "Wait", "Skip")
+        return names[self]
 
 
 SUCCESS, UNSCHEDULABLE, UNRESOLVABLE = int(Code.SUCCESS), int(Code.UNSCHEDULABLE), int(Code.UNRESOLVABLE)
@@ -39,6 +41,13 @@ class Status:
 
 class ScoreError(Exception):
     """A score plugin cannot answer; the cycle ends with this message."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """A Permit answer: the pod waits for the plugin's permission, for so many seconds at most."""
+
+    seconds: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from stowplan.plugins_compat.plugins.gce_pd_limits import GCEPDLimits
 from stowplan.plugins_compat.plugins.gpu_share import GpuShare
 from stowplan.plugins_compat.plugins.image_locality import ImageLocality
 from stowplan.plugins_compat.plugins.inter_pod_affinity import InterPodAffinity
+from stowplan.plugins_compat.plugins.isolated_cpus import IsolatedCPUs
 from stowplan.plugins_compat.plugins.node_affinity import NodeAffinity
 from stowplan.plugins_compat.plugins.node_declared_features import NodeDeclaredFeatures
 from stowplan.plugins_compat.plugins.node_name import NodeName
@@ -53,4 +54,5 @@ IN_TREE: tuple[type[Plugin], ...] = (
     ImageLocality,
     DefaultBinder,
     NodeDeclaredFeatures,
+    IsolatedCPUs,
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import ClassVar
 
@@ -123,6 +123,24 @@ class AttachLimits(Plugin):
 
     def _missing(self, signature: Signature) -> str:
         return next((key for key, claim in claims_of(self.state.snapshot, signature) if claim is None), "")
+
+    def attaching(self, signature: Signature) -> Iterator[tuple[Bools, Ints, Ints]]:
+        """Yield, for each limit that a pod's volumes meet, what it makes of every node.
+
+        Returns
+        -------
+        Iterator of (``[n]`` where the limit holds, ``[n]`` new volumes, ``[n]`` volumes that could still be attached)
+        """
+        for sort, members in self._members.items():
+            wanted = self._attachments(signature, sort)
+            for limited in dict.fromkeys(limited for limited, _ in wanted):
+                mine = [attachment for attachment in wanted if attachment[0] == limited]
+                there = np.zeros(self.state.size, dtype=np.int64)
+                for attachment in mine:
+                    there[list(self._multiset().holders[attachment])] += 1
+                limits = self._limits(limited)
+                room = limits - self._multiset().distinct[limited]
+                yield members & (limits < NO_LIMIT), len(mine) - there, room
 
     # -- the optimizer's face ---------------------------------------------------------------------------------
 

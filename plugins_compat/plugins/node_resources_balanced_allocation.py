@@ -10,8 +10,16 @@ from stowplan.models.arrays import Floats, Ints
 from stowplan.models.problem import POINTS, NodeScore, Origin, Weighted
 from stowplan.plugins_compat.framework.cycle_state import CycleState
 from stowplan.plugins_compat.framework.plugin import Args, Plugin
+from stowplan.plugins_compat.framework.status import ScoreError
 from stowplan.plugins_compat.framework.view import ScoreView, View
+from stowplan.plugins_compat.plugins.azure_disk_limits import AzureDiskLimits
+from stowplan.plugins_compat.plugins.balance_difference import difference_points, fractions, variance_points
+from stowplan.plugins_compat.plugins.ebs_limits import EBSLimits
+from stowplan.plugins_compat.plugins.gce_pd_limits import GCEPDLimits
 from stowplan.plugins_compat.plugins.resource_scores import ResourceSpec, Scored, default_resources, score_loads
+
+ATTACHED = (EBSLimits, GCEPDLimits, AzureDiskLimits)
+"""Filters that say how many disks a node can attach; of several clouds the last counts, as upstream overwrites."""
 
 
 class NodeResourcesBalancedAllocationArgs(Args):
@@ -24,17 +32,24 @@ class NodeResourcesBalancedAllocation(Plugin):
     """Scores by the standard deviation of the usage fractions, after placement or compared with before."""
 
     name = "NodeResourcesBalancedAllocation"
-    surrogate = "1.36: the balance after placement, as in 1.24, instead of the improvement"
+    surrogate = (
+        "1.20: volumes left out, and a full node scored by the difference too; "
+        "1.36: the balance after placement, as in 1.24, instead of the improvement"
+    )
     Args = NodeResourcesBalancedAllocationArgs
 
     def pre_score(self, cycle: CycleState, nodes: Ints) -> bool:
         """Drop out, in releases that do, for a pod that requests none of the balanced resources."""
         asked = self.scored().requests(cycle.signature)
+        if self.release.balanced == "difference" and self.args.resources:
+            raise ScoreError("takes no arguments in this release")
         idle = not any(asked.get(spec.name) for spec in self.scored().specs)
         return not (idle and self.release.skips_idle_scores)
 
     def score(self, cycle: CycleState, nodes: Ints) -> Ints:
         """Score in the release's own way."""
+        if self.release.balanced == "difference":
+            return self._difference(cycle, nodes)
         after, capacity, _ = self.scored().usage(cycle.signature, nodes)
         if self.release.balanced == "std":
             return self.points(after, after, capacity)
@@ -49,6 +64,9 @@ class NodeResourcesBalancedAllocation(Plugin):
         before, after
             Without the pod, which only newer releases read, and with it.
         """
+        if self.release.balanced == "difference":
+            cpu, memory = fractions(after, capacity)
+            return difference_points(cpu, memory)
         balance = _balance(after, capacity)
         if self.release.balanced == "std":
             return balance
@@ -66,17 +84,34 @@ class NodeResourcesBalancedAllocation(Plugin):
         if loads is None or len(loads) != 2:
             return
         scored = np.array([1 for _ in view.signatures], dtype=np.int64)
-        yield Weighted(1, NodeScore(Origin(self.name), "balanced", loads, view.point, scored))
+        # A `NodeScore` takes 50 points for a difference of 1; in the form of a difference it costs 100.
+        cost = 2 * view.point if self.release.balanced == "difference" else view.point
+        yield Weighted(1, NodeScore(Origin(self.name), "balanced", loads, cost, scored))
 
     def omissions(self, view: View) -> Iterable[str]:
-        """Say so if other than two resources are scored."""
+        """Say so if other than two resources are scored, or volumes."""
+        if self.release.balances_volumes:
+            yield f"{self.name}: attached volumes are not in the model"
         if next(self.terms(view.scoring(())), None) is None:
             yield f"{self.name}: it has terms for two resources alone; its score counts, but does not steer the search"
 
     def scored(self) -> Scored:
         """Return the resources that the score reads."""
         resources = self.args.resources or default_resources()
-        return self.state.memo((self.name, "scored"), lambda: Scored(self.state, resources, nonzero=False))
+        nonzero = self.release.balanced == "difference"
+        return self.state.memo((self.name, "scored"), lambda: Scored(self.state, resources, nonzero=nonzero))
+
+    def _difference(self, cycle: CycleState, nodes: Ints) -> Ints:
+        """Score CPU and memory alone; where the release counts volumes and the pod attaches some, these too."""
+        used, capacity, _ = self.scored().usage(cycle.signature, nodes)
+        cpu, memory = fractions(used, capacity)
+        points = difference_points(cpu, memory)
+        for limits in ATTACHED if self.release.balances_volumes else ():
+            for applies, new, room in limits(limits.Args(), self.state).attaching(cycle.signature):
+                counted = (applies & (room > 0))[nodes]
+                share = new[nodes] / np.maximum(room[nodes], 1)
+                points = np.where(counted, variance_points(cpu, memory, share), points)
+        return points
 
 
 def _balance(used: Ints, capacity: Ints) -> Ints:

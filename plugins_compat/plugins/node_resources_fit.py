@@ -6,12 +6,12 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from stowplan.models.arrays import Ints
+from stowplan.models.arrays import Bools, Ints
 from stowplan.models.kubernetes import Pod
 from stowplan.models.problem import PENALTY_WEIGHT, POINTS, Capacity, NodeScore, Origin, Rule, Weighted
 from stowplan.plugins_compat.framework.cycle_state import CycleState
@@ -19,19 +19,14 @@ from stowplan.plugins_compat.framework.plugin import Args, Plugin
 from stowplan.plugins_compat.framework.signatures import Signature
 from stowplan.plugins_compat.framework.status import SUCCESS, UNRESOLVABLE, UNSCHEDULABLE
 from stowplan.plugins_compat.framework.view import ScoreView, View
+from stowplan.plugins_compat.isolation import POOL
 from stowplan.plugins_compat.plugins.resource_scores import ResourceSpec, Scored, default_resources, score_loads
+from stowplan.plugins_compat.plugins.shape import ShapePoint, broken_line
 from stowplan.plugins_compat.requests import CPU, EPHEMERAL, MEMORY, NATIVE, PODS, is_extended, requests
 
 
 class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class ShapePoint(_Part):
-    """A point of a ratio shape: utilization 0 to 100, score 0 to 10."""
-
-    utilization: Annotated[int, Field(ge=0, le=100)]
-    score: Annotated[int, Field(ge=0, le=10)]
 
 
 class RatioParam(_Part):
@@ -121,8 +116,7 @@ class NodeResourcesFit(Plugin):
             if demand.any():
                 yield self._capacity(name, row, demand)
         if not self.release.fit_skips_zero:
-            full = self._overcommitted()
-            rule = view.allow(self.name, lambda signature: ~(full & bool(self._asked(signature))))
+            rule = view.allow(self.name, lambda signature: ~self._overcommitted(signature))
             if rule is not None:
                 yield rule
 
@@ -181,6 +175,8 @@ class NodeResourcesFit(Plugin):
             asked = self._asked(signature)
             rows = [self.state.resources[PODS]]
             for name, row in self.state.resources.items():
+                if name == POOL or (name == CPU and self._isolated(signature)):
+                    continue  # the pool is counted by IsolatedCPUs, and a pod in it takes no ordinary CPU
                 compared = name in asked or (name in NATIVE and bool(asked))
                 skipped = self.release.fit_skips_zero and not vector[row]
                 if compared and not skipped and not self._ignored(name):
@@ -213,9 +209,16 @@ class NodeResourcesFit(Plugin):
         found = np.flatnonzero(rows == row)
         return int(amounts[found[0]]) if len(found) else 0
 
-    def _overcommitted(self) -> Any:
-        rows = [self.state.resources[name] for name in (CPU, MEMORY, EPHEMERAL)]
-        return (self.state.requested[rows] > self.state.allocatable[rows]).any(axis=0)
+    def _isolated(self, signature: Signature) -> bool:
+        isolation = self.release.isolation
+        return isolation is not None and isolation.marks(signature.pod)
+
+    def _overcommitted(self, signature: Signature) -> Bools:
+        """``[n]`` nodes with too little already of what is compared for the pod even where it requests none."""
+        names = (MEMORY, EPHEMERAL) if self._isolated(signature) else (CPU, MEMORY, EPHEMERAL)
+        rows = [self.state.resources[name] for name in names if self._asked(signature)]
+        full: Bools = np.any(self.state.requested[rows] > self.state.allocatable[rows], axis=0)
+        return full
 
     def _capacity(self, name: str, row: int, demand: Ints) -> Capacity:
         unit = math.gcd(*demand.tolist())
@@ -236,16 +239,3 @@ def _ratio_score(used: Ints, capacity: Ints, weights: Ints, points: Sequence[Sha
     floor = np.floor(mean)
     scores: Ints = np.where(total > 0, floor + (mean - floor >= 0.5), 0).astype(np.int64)
     return scores
-
-
-def broken_line(percent: Ints, points: Sequence[ShapePoint]) -> Ints:
-    """Interpolate between shape points (scores times 10), dividing toward zero as Go does."""
-    xs = np.array([p.utilization for p in points], dtype=np.int64)
-    ys = np.array([p.score * 10 for p in points], dtype=np.int64)
-    right = np.clip(np.searchsorted(xs, percent), 0, len(xs) - 1)
-    left = np.maximum(right - 1, 0)
-    rise = (ys[right] - ys[left]) * (percent - xs[left])
-    run = np.maximum(xs[right] - xs[left], 1)
-    between = ys[left] + np.sign(rise) * (np.abs(rise) // run)
-    values: Ints = np.where(percent <= xs[0], ys[0], np.where(percent > xs[-1], ys[-1], between))
-    return values

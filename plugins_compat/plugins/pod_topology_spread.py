@@ -235,7 +235,10 @@ class PodTopologySpread(Plugin):
         return True
 
     def score(self, cycle: CycleState, nodes: Ints) -> Ints:
-        """Sum, over the constraints, the pods in the node's domain times the weight, rounded half away from zero."""
+        """Sum, over the constraints, the pods in the node's domain times the weight.
+
+        The sum is rounded half away from zero; old releases cut it off.
+        """
         constraints, weights, ignored = cycle.data[self.name]
         raw = np.zeros(len(nodes), dtype=np.float64)
         for i, c in enumerate(constraints):
@@ -248,8 +251,9 @@ class PodTopologySpread(Plugin):
                 continue
             raw += np.where(domain >= 0, count * weights[i] + float(c.max_skew - 1), 0.0)
         raw[ignored] = 0.0
-        rounded: Ints = (np.trunc(raw) + (raw - np.trunc(raw) >= 0.5)).astype(np.int64)
-        return rounded
+        up = (raw - np.trunc(raw) >= 0.5) & self.release.spread_rounds
+        whole: Ints = (np.trunc(raw) + up).astype(np.int64)
+        return whole
 
     def normalize(self, cycle: CycleState, nodes: Ints, scores: Ints) -> Ints:
         """Turn over and scale between the smallest and the largest; ignored nodes get 0."""

@@ -22,6 +22,8 @@ from stowplan.plugins_compat.framework.status import Code, NodeSet, Status
 from stowplan.plugins_compat.framework.view import ScoreView, View
 from stowplan.plugins_compat.matching import everywhere, selected
 from stowplan.plugins_compat.plugins.csi_migration import driver_affinity, migrated, plugin_of
+from stowplan.plugins_compat.plugins.shape import ShapePoint
+from stowplan.plugins_compat.plugins.volume_capacity import DEFAULT_SHAPE, capacity_points
 from stowplan.plugins_compat.plugins.volume_matching import candidates
 from stowplan.plugins_compat.plugins.volumes import claims_of, foreign, name_of, not_found, owned, volume_of, waits
 
@@ -71,7 +73,7 @@ class VolumeBindingArgs(Args):
     """How long binding may take, in seconds; and the shape for scores by capacity, which are off by default."""
 
     bind_timeout_seconds: Annotated[int, Field(ge=0)] = 600
-    shape: tuple[dict[str, int], ...] = ()
+    shape: tuple[ShapePoint, ...] = DEFAULT_SHAPE
 
 
 class VolumeBinding(Plugin):
@@ -134,8 +136,13 @@ class VolumeBinding(Plugin):
         return not self.release.skips_idle_scores
 
     def score(self, cycle: CycleState, nodes: Ints) -> Ints:
-        """Return 0 for every node."""
-        return np.zeros(len(nodes), dtype=np.int64)
+        """Return 0 for every node, unless the release scores by capacity."""
+        if not self.release.volume_capacity_priority or not cycle.signature.claims:
+            return np.zeros(len(nodes), dtype=np.int64)
+        taken = [
+            (self.state.snapshot.claims[key], volumes[nodes]) for key, volumes in self._find(cycle.signature).taken
+        ]
+        return capacity_points(taken, self.state.snapshot.persistent_volumes, self.args.shape)
 
     def reserve(self, cycle: CycleState, node: int) -> Status | None:
         """Promise the volumes that the node would take, and choose the node for those to be made."""
@@ -169,6 +176,11 @@ class VolumeBinding(Plugin):
     def terms(self, view: ScoreView) -> Iterator[Weighted]:
         """Return none: what scores nothing costs nothing."""
         return iter(())
+
+    def omissions(self, view: View) -> Iterable[str]:
+        """Say so if capacities are scored."""
+        if self.release.volume_capacity_priority:
+            yield f"{self.name}: scores by capacity are not in the model"
 
     def refuses(self, pod: Pod) -> str | None:
         """Refuse pods whose volumes the snapshot does not show, or leaves a choice."""

@@ -57,6 +57,8 @@ class VolumeRestrictions(Plugin):
             if claim is None and key not in cycle.signature.ephemeral:
                 return Status(Code.UNRESOLVABLE, (not_found(key),))
         cycle.data[self.name] = self._claims_in_use(cycle.signature)
+        if self.release.read_write_once_pod_is_final and cycle.data[self.name]:
+            return Status(Code.UNRESOLVABLE, (EXCLUSIVE,))
         return None
 
     def count_pod(self, cycle: CycleState, signature: Signature, node: int, count: int) -> None:

@@ -12,6 +12,7 @@ from stowplan.models.snapshot import Snapshot
 from stowplan.plans.budgets import Budgets
 from stowplan.plans.dry_run import DryRun
 from stowplan.plans.move import Move
+from stowplan.plugins_compat.feature_gates import gated
 from stowplan.plugins_compat.framework.profile import Profile
 from stowplan.plugins_compat.profiles import choose_release, default_profile, read_profiles
 from stowplan.settings.problem import require_config
@@ -34,7 +35,7 @@ def profile_of(plan: Plan, config: str | None) -> Profile:
         If the plan was made with a configuration that is not given, or that has no such profile.
     """
     made_with = plan.settings
-    release = choose_release(made_with.release)
+    release = gated(choose_release(made_with.release), made_with.feature_gates)
     require_config(made_with, config)
     if config is None:
         return default_profile(release)

@@ -60,7 +60,7 @@ OtherRelease = Annotated[
     str | None,
     typer.Option(
         "--profile",
-        help=f"Decide as this release, {' or '.join(RELEASES)}, instead of the recorded one.",
+        help=f"Decide as this release, {', '.join(RELEASES[:-1])} or {RELEASES[-1]}, instead of the recorded one.",
         show_default=False,
         rich_help_panel=PROBLEM,
     ),

@@ -33,6 +33,9 @@ def emit_extender(plan: Plan, choices: EmitOptions) -> Emission:
     """
     require_config(plan.settings, choices.config)
     release = choose_release(plan.settings.release)
+    if release.policy:
+        problem = f"release {release.name} is configured by Policy files, which this emitter does not write"
+        raise InputError(problem, field="settings.release")
     content = _base(plan, choices, release)
     try:
         profiles = make_profiles(content, release)

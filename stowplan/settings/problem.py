@@ -8,16 +8,18 @@ from dataclasses import replace
 
 from stowplan.models.errors import InputError
 from stowplan.models.objective import Objective
+from stowplan.models.platform import MASTERS
 from stowplan.models.settings import Settings, SettingsDocument, nearest_release
 from stowplan.models.snapshot import Snapshot
 from stowplan.plans.cordons import cordon
 from stowplan.plans.movability.costs import has_costs, move_weight
 from stowplan.plugins_compat.compiler.compile import Compiled, compile_problem
 from stowplan.plugins_compat.compiler.goals import DrainAndAdmit
+from stowplan.plugins_compat.feature_gates import gated
 from stowplan.plugins_compat.framework.profile import DEFAULT_SCHEDULER, Profile
 from stowplan.plugins_compat.plugins.gpu_share import GpuShare
 from stowplan.plugins_compat.profiles import choose_release, default_profile, read_profiles, readers
-from stowplan.plugins_compat.release import RELEASES
+from stowplan.plugins_compat.release import PLATFORM, RELEASES
 from stowplan.settings.devices import asks_for_devices, with_device_note
 from stowplan.settings.freeze import EVERYTHING, Stays, who_stays
 from stowplan.settings.metrics import with_metrics
@@ -149,7 +151,9 @@ def make_profile(settings: Settings, snapshot: Snapshot | None = None) -> Profil
     InputError
         If the configuration cannot be read, or has no such profile.
     """
-    return replace(_named_profile(settings, snapshot), samples=settings.sample_nodes)
+    profile = _named_profile(settings, snapshot)
+    siblings = tuple(replace(other, samples=settings.sample_nodes) for other in profile.siblings)
+    return replace(profile, samples=settings.sample_nodes, siblings=siblings)
 
 
 def document_profile(made_with: SettingsDocument, config: str | None, snapshot: Snapshot) -> Profile:
@@ -166,7 +170,13 @@ def document_profile(made_with: SettingsDocument, config: str | None, snapshot: 
         If the release is not known, or the configuration cannot be used.
     """
     choose_release(made_with.release)
-    return make_profile(Settings(release=made_with.release, config=config, scheduler=made_with.scheduler), snapshot)
+    chosen = Settings(
+        release=made_with.release,
+        config=config,
+        scheduler=made_with.scheduler,
+        feature_gates=made_with.feature_gates,
+    )
+    return make_profile(chosen, snapshot)
 
 
 def require_config(made_with: SettingsDocument, config: str | None, file: str | None = None) -> None:
@@ -192,7 +202,8 @@ def chosen_release(snapshot: Snapshot | None, config: str | None = None) -> tupl
     Parameters
     ----------
     config
-        Path of a configuration: only releases that read its version are considered.
+        Path of a configuration: only releases that read it are considered. Without one, those that are configured by
+        policies are not: what a cluster's policy says is not known.
 
     Returns
     -------
@@ -200,7 +211,10 @@ def chosen_release(snapshot: Snapshot | None, config: str | None = None) -> tupl
         The release, and the version of the newest kubelet; empty if nodes do not report it.
     """
     versions = {node.kubelet_version for node in snapshot.nodes if node.kubelet_version} if snapshot else set()
-    suitable = tuple(RELEASES) if config is None else readers(config) or tuple(RELEASES)
+    if snapshot is not None and any(MASTERS in node.labels for node in snapshot.nodes):
+        return PLATFORM.name, ""
+    ordinary = tuple(name for name, release in RELEASES.items() if release.config_versions)
+    suitable = ordinary if config is None else readers(config) or ordinary
     newest = max(versions, key=_in_order, default="")
     return nearest_release(newest, suitable) or suitable[-1], newest
 
@@ -218,7 +232,9 @@ def _release_note(settings: Settings, snapshot: Snapshot) -> Sequence[str]:
 
 
 def _named_profile(settings: Settings, snapshot: Snapshot | None) -> Profile:
-    release = choose_release(settings.release or chosen_release(snapshot, settings.config)[0])
+    release = gated(
+        choose_release(settings.release or chosen_release(snapshot, settings.config)[0]), settings.feature_gates
+    )
     if settings.config is None:
         if settings.scheduler not in (None, DEFAULT_SCHEDULER):
             raise InputError(f"{settings.scheduler!r} needs a --config with that profile", field="--scheduler")

@@ -154,6 +154,7 @@ def can_run(command: Command) -> bool:
     """Whether it is cheap and needs nothing but the files that are there."""
     name, *rest = ours(command) or ("",)
     made = {"dump.json", "newer-dump.json", "dump.json.gz", "plan.json", "solution.json", "pending.yaml"}
+    made |= {str(file.relative_to(ROOT)) for file in (ROOT / "examples").glob("*.yaml")}
     made |= {"scheduler.yaml", "my-scheduler.yaml", "dumps/", "load.yaml"}
     golden = {str(file.relative_to(ROOT)) for file in (ROOT / "tests" / "golden").rglob("*.gz")}
     live = "--live" in rest or command.words[0] == "kubectl"
@@ -179,7 +180,7 @@ def test_a_call_answers(command: Command, workplace: Path, capsys: pytest.Captur
     if name == "drain":  # nodes have the names of the page's cluster
         nodes = [item for item in json.loads(Path("dump.json").read_text())["items"] if item["kind"] == "Node"]
         rest = [nodes[0]["metadata"]["name"], *rest[rest.index("--from") :]]
-    rest = [str(ROOT / word) if word.startswith("tests/") else word for word in rest]
+    rest = [str(ROOT / word) if word.startswith(("tests/", "examples/")) else word for word in rest]
     more = QUICK if name in SEARCHING else ()
     code, printed = run([name, *rest, *more]), capsys.readouterr()
     assert code == 0, printed.err

@@ -18,7 +18,7 @@ from tests.docs.blocks import PAGES, ROOT
 
 FOLDERS = "models|plugins_compat|optimizer|instances|plans|stowplan|tests|benchmarks|examples|docs"
 CODE_PAGES = ("architecture", "contributing")
-OF_OTHERS = {"--dry-run", "--evict-taint", "--feature-gates", "--for", "--output-directory"}
+OF_OTHERS = {"--dry-run", "--evict-taint", "--for", "--output-directory"}
 """Options of kubectl and of control planes."""
 ENTRY_POINTS = {"stowplan.plugins"}
 """Groups of entry points, which look like modules."""

@@ -18,6 +18,7 @@ import pytest
 
 from stowplan.models.kubernetes import Pod
 from stowplan.models.kubernetes.devices import GPU_COUNT, GPU_MILLI, GPU_MODEL
+from stowplan.models.kubernetes.meta import ISOLATION
 from stowplan.models.snapshot import Snapshot
 from stowplan.plugins_compat.compiler.compile import loads_today
 from stowplan.plugins_compat.framework import signatures as module
@@ -126,7 +127,7 @@ class Devices(dict[str, str]):
 
     @staticmethod
     def _known(key: Any) -> str:
-        assert key in DEVICES, f"the annotation {key} is read of a signature, and is not in its key"
+        assert key in DEVICES or ISOLATION in key, f"the annotation {key} is read of a signature, and is not in its key"
         return str(key)
 
 
@@ -169,7 +170,7 @@ def test_plugins_read_nothing_of_a_signature_that_is_not_in_its_key(
 def ask_all_plugins(cluster: Snapshot, release: Release) -> None:
     """Ask every plugin for all it has to say about a cluster."""
     profile = default_profile(release, more=[plugin.name for plugin in (*IN_TREE, *TRIMARAN)])
-    state = ClusterState(cluster, release)
+    state = ClusterState(cluster, profile.release)
     pods = [pod for pod in cluster.pods if not pod.finished]
     signatures = list(state.signatures.all)
     counts = np.bincount([state.signatures.of(pod).index for pod in pods], minlength=len(signatures))

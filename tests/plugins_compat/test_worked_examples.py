@@ -6,12 +6,13 @@ next to what the supported releases say about the same cluster.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 import pytest
 
+from stowplan.models.interning import freeze
 from stowplan.models.snapshot import Snapshot
 from stowplan.plugins_compat.framework.framework import Framework
 from stowplan.plugins_compat.framework.scheduler import Scored, examine
@@ -194,3 +195,72 @@ def test_overhead_in_scores(release: Release, amount: int) -> None:
 
     asked = snapshot(pods=[pod("p", cpu="100m", overhead={"cpu": "250m"})]).pods[0]
     assert score_request(asked, release, nonzero=False)["cpu"] == amount
+
+
+# -- the scheduling framework of 1.24, step by step ------------------------------------------------------------
+
+
+@pytest.mark.parametrize("release", [K24, K36], ids=lambda release: release.name)
+def test_containers_add_up_and_init_containers_count_at_their_highest(release: Release) -> None:
+    """Right in its result; wrong in the article: the containers alone come to 3 cores and 2 G, not to 2 and 1."""
+    from stowplan.plugins_compat.requests import requests
+
+    def container(cpu: str, memory: str) -> dict[str, Any]:
+        return {"name": "c", "resources": {"requests": {"cpu": cpu, "memory": memory}}}
+
+    spec = {
+        "initContainers": [container("2", "1G"), container("2", "3G")],
+        "containers": [container("2", "1G"), container("1", "1G")],
+    }
+    (whole,) = snapshot(pods=[pod("p", **spec)]).pods
+    assert requests(whole, release) == {"cpu": 3000, "memory": 3 * 10**9}
+    (alone,) = snapshot(pods=[pod("p", containers=spec["containers"])]).pods
+    assert requests(alone, release) == {"cpu": 3000, "memory": 2 * 10**9}
+
+
+def zones(numbers: tuple[int, ...], key: str, skew: int, labels: dict[str, str] | None = None) -> list[int]:
+    """Return which zones, or nodes, one more pod may go to under a constraint."""
+    found = spread({f"n{i}": (f"z{i}", number) for i, number in enumerate(numbers)}, key)
+    asking = found.pods[-1]
+    (constraint,) = asking.spec.topology_spread_constraints
+    changed = replace(asking.spec, topology_spread_constraints=(replace(constraint, max_skew=skew),))
+    pods = (*found.pods[:-1], replace(asking, spec=changed))
+    if labels is not None:
+        pods = tuple(replace(p, metadata=replace(p.metadata, labels=freeze(labels))) for p in pods)
+    return examined(replace(found, pods=pods), K24).diagnosis.feasible.tolist()
+
+
+@pytest.mark.parametrize(("skew", "allowed"), [(1, [0]), (2, [0]), (3, [0, 1]), (4, [0, 1, 2])])
+def test_zones_that_hold_2_4_and_5(skew: int, allowed: list[int]) -> None:
+    assert zones((2, 4, 5), ZONE, skew) == allowed
+
+
+def test_five_on_each_of_three_nodes() -> None:
+    assert zones((5, 5, 5), HOSTNAME, 1) == [0, 1, 2]
+    assert zones((5, 5, 4), HOSTNAME, 1) == [2]
+
+
+def test_the_remedies_for_a_pod_that_fits_one_zone_alone() -> None:
+    """Wrong in the article: by node instead of by zone, the pod goes to node 4, which is in zone B as well."""
+    counts = {"n1": ("A", 1), "n2": ("A", 1), "n3": ("B", 1), "n4": ("B", 0)}
+    by_node = examined(spread(counts, HOSTNAME), K24).diagnosis
+    assert by_node.feasible.tolist() == [3]
+    wide = spread(counts, ZONE)
+    asking = wide.pods[-1]
+    (constraint,) = asking.spec.topology_spread_constraints
+    for change in ({"max_skew": 2}, {"when_unsatisfiable": "ScheduleAnyway"}):
+        changed = replace(asking.spec, topology_spread_constraints=(replace(constraint, **change),))
+        pods = (*wide.pods[:-1], replace(asking, spec=changed))
+        assert examined(replace(wide, pods=pods), K24).diagnosis.feasible.tolist() == [0, 2, 1, 3]
+
+
+def test_labels_as_the_table_prints_them_count_nothing() -> None:
+    """Wrong in the article: pods labeled ``foo: ""`` are not selected by ``foo: bar``, so every node fits."""
+    assert zones((3, 0, 4), ZONE, 1, {"foo": ""}) == [0, 1, 2]
+    assert zones((3, 0, 4), ZONE, 1) == [1]
+
+
+def test_the_second_critical_path_need_not_be_the_second_least() -> None:
+    """Only the least count decides, here of zones that hold 4, 1 and 2."""
+    assert zones((4, 1, 2), ZONE, 1) == [1]
+    assert zones((4, 1, 2), ZONE, 2) == [1, 2]

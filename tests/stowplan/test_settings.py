@@ -54,7 +54,11 @@ CLUSTER = snapshot(
         ({"executor": "kubectl"}, ["--executor", "kubectl"], "; must be one of"),
         ({"max_moves": -1}, ["--max-moves", "-1"], "must be 0 or more"),
         ({"max_moves": "many"}, ["--max-moves", "many"], "must be an integer"),
-        ({"release": "1.30"}, ["--profile", "1.30"], "is '1.30'; must be 1.24 or 1.36; 1.36 is nearest to 1.30"),
+        (
+            {"release": "1.30"},
+            ["--profile", "1.30"],
+            "is '1.30'; must be platform, 1.5, 1.20, 1.24 or 1.36; 1.36 is nearest to 1.30",
+        ),
     ],
 )
 def test_wrong_settings_get_one_line(
@@ -244,9 +248,9 @@ def test_the_form_of_settings_in_documents() -> None:
     repair = '"overcommit","host-ports","anti-affinity","affinity","spread","node-affinity","no-execute"'
     assert document.model_dump_json(by_alias=True) == (
         '{"objective":{"name":"repair","preemption":"never","repair":[' + repair + "],"
-        '"tiers":[{"name":"moves","variance":{},"moves":1.0,'
+        '"tiers":[{"name":"moves","variance":{},"evenness":{},"moves":1.0,'
         '"nodes":0.0,"price":0.0,"scores":0.0,"spread":{}}]},"release":"1.36","scheduler":"default-scheduler",'
-        '"config":null,"prices":null,'
+        '"config":null,"featureGates":null,"prices":null,'
         '"freeze":["tools","app=a"],"freezeBare":false,"maxMoves":3,"executor":"descheduler","mayMove":["critical"],'
         '"moveCosts":true,"drain":[],"admit":[]}'
     )
@@ -325,7 +329,7 @@ def of_version(*versions: str) -> Snapshot:
     ("versions", "release"),
     [
         (("v1.21.1+38b3ecc", "v1.22.3"), "1.24"),
-        (("v1.9.8",), "1.24"),
+        (("v1.9.8",), "1.20"),
         (("v1.29.9", "v1.9.8"), "1.24"),
         (("v1.30.4-gke.1",), "1.36"),
         (("v1.9.8", "v1.35.0"), "1.36"),

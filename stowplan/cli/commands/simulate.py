@@ -52,6 +52,9 @@ def simulate(
     if record is not None:
         if settings.sample_nodes:
             raise InputError("excludes --sample-nodes, since a trace contains all nodes", field="--record")
+        if any(pod.spec.scheduler_name != profile.scheduler_name for pod in queue):
+            problem = f"a trace is of one profile, and there are pods of others than {profile.scheduler_name}"
+            raise InputError(problem, field="--record")
         # Records break ties by the first node and know no preemption, so what is printed does not either.
         profile = replace(profile, tie_break="first")
         record_simulation(record, compiled, profile, queue, start, settings.config)
