@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -362,7 +362,8 @@ class ByFramework:
             try:
                 plugin.pre_filter(cycle)
                 if len(listed) and plugin.pre_score(cycle, listed):
-                    found[k, listed] = plugin.normalize(cycle, listed, plugin.score(cycle, listed))
+                    raw: Any = plugin.score(cycle, listed)
+                    found[k, listed] = plugin.normalize(cycle, listed, raw)
             finally:
                 plugin.state.assume(kind, node)
         return found

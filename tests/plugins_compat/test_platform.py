@@ -297,7 +297,7 @@ def test_tables_say_the_same_as_yaml(tmp_path: Path) -> None:
         ({"machines": [machine("m", peak={"gpu": 1})]}, "measures gpu, of which it has no total"),
         (
             {"machines": [machine("m")], "instances": [instance("a", kind="slave")]},
-            "instances[0].kind: 'slave' is not one of",
+            "instances[0].kind: is 'slave'; must be one of",
         ),
     ],
 )
