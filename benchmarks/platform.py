@@ -1,7 +1,7 @@
 """How evenly an operations platform can be filled: as it is, by the greedy methods, and at best.
 
 ``python -m benchmarks.platform [MACHINES INSTANCES SECONDS]``: machines of one size, instances of 1 to 6 GiB of which a
-tenth is new and the others stand on random machines. For each method the variance of memory over the machines, in
+tenth is new and the others are on random machines. For each method the variance of memory over the machines, in
 squared percentage points, instances that move, instances without a machine, time, and how many machines lie how far
 from the mean.
 """

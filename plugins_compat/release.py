@@ -38,7 +38,7 @@ class Release:
     all_reasons
         A node is reported with the reasons of every filter that rejects it, not only of the first.
     init_containers_on_nodes
-        Init containers count towards the requests of the pods on a node, and in scores.
+        Init containers count toward the requests of the pods on a node, and in scores.
     pod_overhead, ephemeral_storage
         The pod's overhead, and ephemeral storage, are accounted for.
     quantity_sum

@@ -15,7 +15,7 @@ LONGEST = 15 * 60.0
 class WaitingPod:
     """A pod that waits for the permission of some plugins.
 
-    It is counted on its node, so that nobody else takes its place. The first word counts: a pod that was rejected
+    It is counted on its node, so that no other pod takes its place. The first word counts: a pod that was rejected
     cannot be allowed any more.
 
     Parameters

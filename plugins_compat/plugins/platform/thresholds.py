@@ -40,7 +40,7 @@ class Thresholds(Plugin):
         return list(self.count_reasons(cycle, np.array([node]), np.array([Code.UNSCHEDULABLE])))
 
     def count_reasons(self, cycle: CycleState, nodes: Ints, codes: Ints) -> Counter[str]:
-        """Count the machines on which each threshold would be exceeded."""
+        """Count the machines on which each threshold would be passed."""
         number = self._beyond(cycle, nodes).sum(axis=1).tolist()
         return Counter(
             {f"above threshold of {name}": n for name, n in zip(self.state.resources, number, strict=True) if n}

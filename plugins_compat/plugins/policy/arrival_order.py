@@ -12,7 +12,7 @@ class ArrivalOrder(Plugin):
     """Keeps the order of arrival; release 1.5 knows no priorities of pods."""
 
     name = "ArrivalOrder"
-    not_upstream = "it stands for the first-in, first-out queue of release 1.5"
+    not_upstream = "it replaces the first-in, first-out queue of release 1.5"
 
     def queue_key(self, pod: Pod) -> tuple[Any, ...]:
         """Sort by nothing; the queue itself is stable."""

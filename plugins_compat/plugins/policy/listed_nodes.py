@@ -28,7 +28,7 @@ class ListedNodes(StaticFilter):
 
     name = "ListedNodes"
     one_reason_a_code = True
-    not_upstream = "it stands for the list of nodes that release 1.5 asks its predicates about"
+    not_upstream = "it replaces the list of nodes that release 1.5 asks its predicates about"
 
     def passes(self, signature: Signature) -> Bools:
         """``[n]`` the nodes that are listed."""

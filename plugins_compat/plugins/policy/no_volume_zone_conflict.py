@@ -24,7 +24,7 @@ class NoVolumeZoneConflict(StaticFilter):
     """Rejects nodes whose zone and region labels differ from those of the volumes behind the pod's claims.
 
     Values are compared as they are: ``a__b`` is one value. A node without either label passes, and so do inline
-    volumes, whose zone nobody knows.
+    volumes, whose zone is not known.
     """
 
     name = "NoVolumeZoneConflict"

@@ -22,7 +22,7 @@ CONTROLLERS = ("ReplicationController", "ReplicaSet")
 class NodePreferAvoidPods(Plugin):
     """Scores 0 where the node's annotation names the pod's ReplicationController or ReplicaSet, else 100.
 
-    Upstream compares kind and uid; an annotation that cannot be read names nobody.
+    Upstream compares kind and uid; an annotation that cannot be read names no controller.
     """
 
     name = "NodePreferAvoidPods"
