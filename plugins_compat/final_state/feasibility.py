@@ -54,7 +54,8 @@ class Feasibility:
             self._static[c] = self._admitted(cycle, known)
             self._apart.append(apart)
             self._skipped.append(cycle.skipped)
-        self._vectors = np.array([self._state.vector(kind) for kind in kinds]).reshape(len(kinds), -1)
+        vectors = [self._state.vector(kind) for kind in kinds]
+        self._vectors = np.array(vectors, dtype=np.int64).reshape(len(kinds), len(self._state.resources))
         self._needs = np.full((len(kinds), len(self._state.resources)), NOT_COMPARED)
         if self._fit is not None:
             for c, kind in enumerate(kinds):
