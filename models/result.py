@@ -91,6 +91,25 @@ def revalued(tiers: Sequence[TierOutcome], values: Sequence[int]) -> tuple[TierO
     return tuple(found)
 
 
+def improvement_reached(before: Sequence[int], tiers: Sequence[TierOutcome], tier: int) -> float | None:
+    """Return the least share of a tier's possible improvement that a placement reaches; 1 if it is proven optimal.
+
+    The possible improvement is from the value ``before`` down to the bound. ``None`` where a tier above differs from
+    before, since the bound then speaks of other placements, or where nothing can improve.
+
+    Parameters
+    ----------
+    before
+        Value of each tier today.
+    """
+    this = tiers[tier]
+    changed = any(outcome.value != value for outcome, value in zip(tiers[:tier], before, strict=False))
+    possible = before[tier] - this.bound
+    if changed or possible <= 0 or this.value > before[tier]:
+        return None
+    return (before[tier] - this.value) / possible
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """What a solve came to.

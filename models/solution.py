@@ -18,7 +18,14 @@ class TierPartDocument(Document):
 
 
 class TierDocument(Document):
-    """A tier: its value, what is proven, and how. ``bound`` holds given what the tiers above reached."""
+    """A tier: its value, what is proven, and how. ``bound`` holds given what the tiers above reached.
+
+    Parameters
+    ----------
+    improvement
+        At least this share of the possible improvement over today is reached; null where a tier above differs from
+        today, or where nothing can improve.
+    """
 
     name: str
     unit: str
@@ -27,6 +34,7 @@ class TierDocument(Document):
     gap: float
     status: str
     bound_by: str
+    improvement: float | None = None
     parts: tuple[TierPartDocument, ...] = ()
 
 

@@ -17,6 +17,7 @@ from stowplan.optimizer.constructive.parameters import ConstructiveParameters
 from stowplan.optimizer.cpsat.parameters import CpSatParameters
 from stowplan.optimizer.final_state.parameters import FinalStateParameters
 from stowplan.optimizer.lns.parameters import LnsParameters
+from stowplan.optimizer.node_changes.parameters import NodeChangeParameters
 
 D = TypeVar("D")
 
@@ -40,6 +41,10 @@ class PortfolioParameters:
         Share of constructive heuristics, at the beginning.
     constructive_seconds
         The most seconds of them where nothing limits moves, since annealing then gains more.
+    node_change_share, early_node_change_share
+        Share of column generation over changes of nodes, where moves are limited, and while tiers above are open.
+    node_change_bounding
+        Part of that share for the bound and the changes, before a placement is made of them.
     counting_share
         Share of annealing where nothing counts but tiers that column generation knows best.
     leading_share
@@ -71,6 +76,9 @@ class PortfolioParameters:
     pool_worth: float = 8.0
     constructive_share: float = 0.15
     constructive_seconds: float = 1.0
+    node_change_share: float = 0.7
+    early_node_change_share: float = 0.4
+    node_change_bounding: float = 0.7
     counting_share: float = 0.12
     leading_share: float = 0.06
     column_share: float = 0.8
@@ -99,6 +107,7 @@ class Parameters:
     constructive: ConstructiveParameters = field(default_factory=ConstructiveParameters)
     cpsat: CpSatParameters = field(default_factory=CpSatParameters)
     final_state: FinalStateParameters = field(default_factory=FinalStateParameters)
+    node_changes: NodeChangeParameters = field(default_factory=NodeChangeParameters)
     portfolio: PortfolioParameters = field(default_factory=PortfolioParameters)
 
     @classmethod

@@ -17,13 +17,16 @@ from stowplan.models.stop import Stop
 from stowplan.optimizer.annealing.anneal import anneal
 from stowplan.optimizer.annealing.schedule import Calibration
 from stowplan.optimizer.backend import Backend, ProcessBackend, SerialBackend
-from stowplan.optimizer.bounds import BOUNDS, WITHOUT_KERNELS, best_bound
+from stowplan.optimizer.bounds import BOUNDS, CHEAP, WITHOUT_KERNELS, best_bound
 from stowplan.optimizer.column_generation.engine import PatternEngine
 from stowplan.optimizer.constructive import warm_start
 from stowplan.optimizer.cpsat.solve import solve_tier
+from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.evaluate import Evaluator
 from stowplan.optimizer.final_state.stages import FinalStateStages
 from stowplan.optimizer.lns.lns import OperatorState, improve
+from stowplan.optimizer.node_changes.engine import NAME as NODE_CHANGES
+from stowplan.optimizer.node_changes.engine import NodeChangeEngine
 from stowplan.optimizer.parameters import Parameters
 from stowplan.optimizer.run import Progress, Run, silent
 
@@ -86,6 +89,9 @@ class _Portfolio:
         self.rounds = 0
         self.constructed: tuple[int, ...] | None = None
         self.calibrations: dict[int, Calibration] = {}
+        self.changed: dict[int, tuple[int, ...]] = {}
+        self.repairing = len(self.tiers)
+        self.unspent: tuple[Placement, tuple[int, ...]] | None = None
 
     @cached_property
     def operator_state(self) -> OperatorState:
@@ -98,7 +104,14 @@ class _Portfolio:
         leading = self._leading()
         only = leading == len(self.tiers)
         engine = None
-        self._construct(self._repairing())
+        self.repairing = self._repairing()
+        self._construct(self.repairing)
+        if self.repairing < len(self.tiers):
+            # Whatever becomes of the tiers above, the others are not left as they are.
+            self.unspent = run.best, run.values[: self.repairing]
+            self._construct(len(self.tiers))
+        self._bound_cheaply()
+        self._change_nodes()
         if leading:
             # Long annealing is for later tiers: what it could gain here is unknown before there is a bound.
             self.anneal(chosen.counting_share if only else chosen.leading_share, leading)
@@ -108,6 +121,7 @@ class _Portfolio:
                 if not only and not run.over and run.is_open(tier):
                     # Making room for a pod takes just the right moves: CP-SAT finds them, annealing does not.
                     self._lns(self.backend or SerialBackend(run.stop), chosen.leading_share, tier)
+        self._change_nodes()
         if not only:
             self.anneal(chosen.exact_annealing_share if self.exact else chosen.annealing_share)
             engine = engine or self._column_generation()
@@ -126,6 +140,7 @@ class _Portfolio:
             for tier in self.tiers:
                 if not run.has_bound(tier):
                     self._bound(tier)  # the dropped bound may have been for worse values of the earlier tiers
+        self._bound_cheaply()
         if not self.options.kernels and not run.closed:
             run.note("annealing, column generation and the Lagrangian bound were left out: they need compiled kernels")
         if run.closed and any(value > bound for value, bound in zip(run.values, run.bounds, strict=True)):
@@ -151,6 +166,14 @@ class _Portfolio:
                 return tier + 1
         return len(tiers)
 
+    def _beginning(self, tier: int) -> Placement:
+        """Return the placement from which a tier is searched: the incumbent, or one as good that spent fewer moves."""
+        if self.unspent is not None and tier < self.repairing:
+            placement, values = self.unspent
+            if values == self.run.values[: self.repairing]:
+                return placement
+        return self.run.best
+
     def _construct(self, tiers: int) -> None:
         """Run the constructive heuristics on the first tiers, from the incumbent."""
         run, chosen = self.run, self.parameters
@@ -172,6 +195,44 @@ class _Portfolio:
         if tiers == len(self.tiers):
             self.constructed = run.values[:-1]
 
+    def _change_nodes(self) -> None:
+        """Where moves are limited, bound and improve the first open tier that sums up nodes by changes of nodes.
+
+        Tiers above may still be open: what they come to later makes it worth another time.
+        """
+        run = self.run
+        problem = run.evaluator.problem
+        for tier in self.tiers:
+            if run.over or not self.options.kernels:
+                return
+            if not run.is_open(tier) or not NodeChangeEngine.suits(problem, tier):
+                continue
+            if self.changed.get(tier) == run.values[:tier]:
+                return
+            self.changed[tier] = run.values[:tier]
+            early = any(run.is_open(above) for above in range(tier))
+            share = self.parameters.early_node_change_share if early else self.parameters.node_change_share
+            with run.stage(NODE_CHANGES, share, tier) as deadline:
+                engine = NodeChangeEngine(
+                    run.evaluator,
+                    run.upper,
+                    tier,
+                    run.values[:tier],
+                    run.best,
+                    self.all_parameters.node_changes,
+                    self.all_parameters.cpsat,
+                )
+                bounding = deadline.share(self.parameters.node_change_bounding)
+                run.raise_bound(tier, engine.bound(bounding, run.values[tier]), NODE_CHANGES)
+                engine.improve(
+                    deadline,
+                    lambda placement: run.offer(placement, NODE_CHANGES, trusted=False),
+                    lambda tier=tier: not run.is_open(tier),  # type: ignore[misc]
+                    workers=self.options.workers,
+                    seed=self.options.seed,
+                )
+            return
+
     def anneal(self, share: float, tiers: int | None = None) -> None:
         """Anneal the open tiers, or those of the first ``tiers``, from the incumbent."""
         run = self.run
@@ -181,7 +242,7 @@ class _Portfolio:
             # The incumbent of every round is offered as it is found, that of the last one too.
             anneal(
                 run.evaluator,
-                run.best,
+                run.best if tiers is None else self._beginning(0),
                 deadline,
                 self.options.seed + self.rounds,
                 floor=run.enough,
@@ -210,7 +271,7 @@ class _Portfolio:
             return
         with run.stage("column generation", share, tier) as deadline:
             try:
-                outcome = engine.close_tier(tier, run.values[:tier], run.best, deadline)
+                outcome = engine.close_tier(tier, run.values[:tier], self._beginning(tier), deadline)
             except InternalError as error:
                 run.note(f"column generation was not used for tier {run.evaluator.problem.tiers[tier].name}: {error}")
                 return
@@ -219,6 +280,25 @@ class _Portfolio:
         run.raise_bound(tier, outcome.bound, "column generation")
         if outcome.placement is not None and run.offer(outcome.placement, "column generation"):
             self._repair_after(tier, repaired)
+
+    def _bound_cheaply(self) -> None:
+        """Bound all open tiers by what takes no time."""
+        run = self.run
+        for tier in self.tiers:
+            if run.is_open(tier):
+                found = best_bound(
+                    run.evaluator,
+                    run.upper,
+                    tier,
+                    run.values[:tier],
+                    run.values[tier],
+                    Deadline(0.0, stop=run.stop),
+                    self.all_parameters.bounds,
+                    self.all_parameters.cpsat,
+                    CHEAP,
+                )
+                if found[0] > run.bounds[tier]:
+                    run.raise_bound(tier, *found)
 
     def _bound(self, tier: int) -> None:
         run, chosen = self.run, self.parameters
@@ -239,7 +319,7 @@ class _Portfolio:
                     deadline,
                     self.all_parameters.bounds,
                     self.all_parameters.cpsat,
-                    BOUNDS if self.options.kernels else WITHOUT_KERNELS,
+                    BOUNDS if self.options.kernels and tier not in self.changed else WITHOUT_KERNELS,
                 )
             run.raise_bound(tier, *found)
 
@@ -323,7 +403,7 @@ class _Portfolio:
         with run.stage("large neighborhood search", share, tier) as deadline:
             found = improve(
                 run.evaluator,
-                run.best,
+                self._beginning(tier),
                 tier,
                 deadline,
                 backend,

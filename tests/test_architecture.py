@@ -37,8 +37,8 @@ FLOORS = {
         "platform_scores policy profiles screening admission simulate scoring final_state compiler coverage parity"
     ),
     "optimizer": (
-        "compiled deadline memory processes evaluate domains subproblem cpsat backend "
-        "annealing bounds column_generation constructive lns run final_state parameters portfolio warm"
+        "compiled deadline threads memory processes evaluate domains subproblem cpsat backend annealing bounds "
+        "column_generation constructive node_changes lns run final_state parameters portfolio warm"
     ),
     "plans": (
         "preconditions cordons disruption budgets movability move tokens dry_run sequencing document "

@@ -35,6 +35,9 @@ BOUNDS: tuple[Bound, ...] = (
 )
 """All bounds, in the order in which they are computed: cheap ones first. Add a bound here."""
 
+CHEAP = tuple(bound for bound in BOUNDS if bound.cost is CostClass.CHEAP)
+"""Those that take no time."""
+
 WITHOUT_KERNELS = tuple(bound for bound in BOUNDS if not isinstance(bound, LagrangianBound))
 """Those that need no compiled kernels."""
 

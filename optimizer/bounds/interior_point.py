@@ -26,6 +26,7 @@ from stowplan.models.problem import FAR
 from stowplan.optimizer.bounds.node_programs import Programs
 from stowplan.optimizer.bounds.parameters import BoundParameters
 from stowplan.optimizer.deadline import Deadline
+from stowplan.optimizer.threads import one_thread
 
 RIDGE, TINY = 1e-10, 1e-14
 """Relative and absolute addition to the diagonals of the normal equations."""
@@ -67,8 +68,9 @@ class RelaxedPrograms:
     def solve(self, close: float, deadline: Deadline) -> Dual:
         """Continue until the relative gap of primal and dual is ``close``, and return the dual."""
         method = self._method
-        while self._steps < self.parameters.interior_steps and not deadline.over and method.step(close):
-            self._steps += 1
+        with one_thread():
+            while self._steps < self.parameters.interior_steps and not deadline.over and method.step(close):
+                self._steps += 1
         multipliers, side_duals = method.multipliers[: method.kinds], -method.multipliers[method.kinds :]
         return Dual(
             multipliers * method.highest,

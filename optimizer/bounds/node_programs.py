@@ -104,6 +104,8 @@ class Programs:
         Fixed-point scale: scaled units per unit of the tier.
     limits
         The side constraints.
+    kind, program
+        ``[c]`` the kind of each class, ``[n]`` the program of each node.
     """
 
     tables: Tables
@@ -114,6 +116,8 @@ class Programs:
     constant: int
     scale: int
     limits: SideConstraints
+    kind: Ints
+    program: Ints
 
     def penalized(self, side_duals: Ints) -> Programs:
         """Return the programs with the side constraints relaxed at duals ``[e]``, in scaled units."""
@@ -193,11 +197,11 @@ def node_programs(
     if not scale:
         return None
     limits = _limits(charges, representative, len(problem.nodes))
-    chosen, times = _distinct(tables, limits.opening, (move > 0) | (limits.move > 0).any(axis=0))
+    chosen, times, program = _distinct(tables, limits.opening, (move > 0) | (limits.move > 0).any(axis=0))
     scaled = tables._replace(**{part: np.ascontiguousarray(getattr(tables, part)[chosen]) for part in _BY_NODE})
     scaled = scaled._replace(**{part: getattr(scaled, part) * scale for part in _COSTS})
     limits = limits._replace(opening=limits.opening[chosen])
-    return Programs(scaled, times, size, optional, unplaced * scale, constant * scale, scale, limits)
+    return Programs(scaled, times, size, optional, unplaced * scale, constant * scale, scale, limits, kind, program)
 
 
 _COSTS = ("linear", "move", "opening", "slope", "value")
@@ -339,8 +343,8 @@ def _scale(tables: Tables, unplaced: Ints) -> int:
     return scale
 
 
-def _distinct(tables: Tables, charged: Ints, moving: Bools) -> tuple[Ints, Ints]:
-    """Return one node of each program, and the multiplicity."""
+def _distinct(tables: Tables, charged: Ints, moving: Bools) -> tuple[Ints, Ints, Ints]:
+    """Return one node of each program, the multiplicity, and the program of each node."""
     # Where moves cost nothing, it does not matter which pods are there at the start.
     start = tables.start * moving
     parts = (start if part == "start" else getattr(tables, part) for part in _BY_NODE)
@@ -348,4 +352,4 @@ def _distinct(tables: Tables, charged: Ints, moving: Bools) -> tuple[Ints, Ints]
     seen: dict[bytes, int] = {}
     number = np.array([seen.setdefault(row.tobytes(), len(seen)) for row in key], dtype=np.int64)
     chosen = np.unique(number, return_index=True)[1]
-    return chosen, np.bincount(number, minlength=len(chosen)).astype(np.int64)
+    return chosen, np.bincount(number, minlength=len(chosen)).astype(np.int64), number

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -11,7 +12,7 @@ from stowplan.models.assignment import Assignment
 from stowplan.models.errors import InputError
 from stowplan.models.html import html_table, number
 from stowplan.models.problem import MoveBudget, Origin
-from stowplan.models.result import Status, TierOutcome, revalued
+from stowplan.models.result import Status, TierOutcome, bound_holds, revalued
 from stowplan.models.stop import Stop
 from stowplan.models.words import plural
 from stowplan.optimizer.backend import Backend
@@ -128,7 +129,7 @@ def climb(
     compiled
         The problem, without a limit on moves.
     options
-        The time limit is for all limits, in equal parts.
+        The time limit is for all limits, in equal parts; what one limit leaves over is for those after it.
     limits
         Limits to try besides no limit; by default those of `LADDER`.
     stop
@@ -145,7 +146,7 @@ def climb(
     """
     stop = stop or Stop()
     steps = ladder(compiled, limits)
-    each = replace(options, time_limit=max(0.1, options.time_limit / len(steps)))
+    began = time.monotonic()
     whole = Assessor(compiled)
     before = whole.today.evaluation.values
     found: list[Point] = []
@@ -153,6 +154,9 @@ def climb(
     for limit in steps:
         if stop.is_set():
             break
+        left = options.time_limit - (time.monotonic() - began)
+        share = options.time_limit / len(steps) if options.deterministic else left / (len(steps) - len(found))
+        each = replace(options, time_limit=max(0.1, share))
         assessor = whole if limit is None else Assessor(_limited(compiled, limit), whole.admission)
         solution = solve_snapshot(
             assessor.compiled,
@@ -167,7 +171,8 @@ def climb(
         found.append(point)
         candidates = [point.assignment]
         tell(point)
-    return Frontier(compiled, before, _shared(before, found), len(found) == len(steps) and not stop.is_set())
+    complete = len(found) == len(steps) and not stop.is_set()
+    return Frontier(compiled, before, _shared(before, _bounded(found)), complete)
 
 
 def _limited(compiled: Compiled, limit: int) -> Compiled:
@@ -182,6 +187,21 @@ def _point(limit: int | None, solution: Solution, last: Point | None) -> Point:
     if last is not None and last.values < outcome.values:
         return Point(limit, last.moves, revalued(outcome.tiers, last.values), None, last.assignment)
     return Point(limit, solution.evaluation.moves, tuple(outcome.tiers), None, solution.assignment)
+
+
+def _bounded(points: Sequence[Point]) -> list[Point]:
+    """Give each point the bounds of higher limits where they are better: what these allow includes what it allows."""
+    found = list(points)
+    for i in range(len(found) - 2, -1, -1):
+        mine, next_values = found[i].tiers, found[i + 1].values
+        tiers = [
+            replace(own, bound=higher.bound, bound_by=higher.bound_by)
+            if own.bound < higher.bound <= own.value and bound_holds(found[i].values[:t], next_values[:t])
+            else own
+            for t, (own, higher) in enumerate(zip(mine, found[i + 1].tiers, strict=True))
+        ]
+        found[i] = replace(found[i], tiers=tuple(tiers))
+    return found
 
 
 def _shared(before: tuple[int, ...], points: Sequence[Point]) -> list[Point]:

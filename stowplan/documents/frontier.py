@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from stowplan.answers.frontier import Frontier
-from stowplan.documents.solution import snapshot_document, tier_document
+from stowplan.documents.solution import snapshot_document, tier_documents
 from stowplan.models.document import API_VERSION, Document
 from stowplan.models.settings import Settings, SettingsDocument
 from stowplan.models.solution import SnapshotDocument, TierDocument
@@ -54,7 +54,7 @@ def frontier_document(frontier: Frontier, settings: Settings) -> FrontierDocumen
                 moves=point.moves,
                 share=point.share,
                 proven=point.proven,
-                tiers=tuple(tier_document(tier) for tier in point.tiers),
+                tiers=tier_documents(point.tiers, frontier.before),
             )
             for point in frontier.points
         ),

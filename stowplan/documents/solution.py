@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from stowplan.answers.parts import TierPart
 from stowplan.answers.solve import Solution
 from stowplan.documents.reading import another_kind, kind_of, read_content
-from stowplan.models.result import TierOutcome
+from stowplan.models.result import TierOutcome, improvement_reached
 from stowplan.models.settings import Settings
 from stowplan.models.snapshot import Participation
 from stowplan.models.solution import (
@@ -68,7 +68,7 @@ def solution_document(solution: Solution, settings: Settings) -> SolutionDocumen
         interrupted=outcome.interrupted,
         seconds=outcome.seconds,
         moves=solution.evaluation.moves,
-        tiers=tuple(tier_document(tier, parts) for tier, parts in zip(outcome.tiers, solution.parts, strict=True)),
+        tiers=tier_documents(outcome.tiers, solution.before.values, solution.parts),
         placements=tuple(
             PlacementDocument(
                 namespace=pod.namespace,
@@ -87,26 +87,31 @@ def solution_document(solution: Solution, settings: Settings) -> SolutionDocumen
     )
 
 
-def tier_document(outcome: TierOutcome, parts: Sequence[TierPart] = ()) -> TierDocument:
-    """Describe a tier, and what it is made of."""
-    tier = outcome.tier
-    return TierDocument(
-        name=tier.name,
-        unit=tier.unit,
-        value=tier.shown(outcome.value),
-        bound=tier.shown(outcome.bound),
-        gap=outcome.gap,
-        status=outcome.status,
-        bound_by=outcome.bound_by,
-        parts=tuple(
-            TierPartDocument(
-                name=part.name,
-                today=tier.shown(part.before),
-                value=tier.shown(part.after),
-                change=tier.shown(part.change),
-            )
-            for part in parts
-        ),
+def tier_documents(
+    tiers: Sequence[TierOutcome], before: Sequence[int], parts: Sequence[Sequence[TierPart]] = ()
+) -> tuple[TierDocument, ...]:
+    """Describe tiers, beside their values today, and what they are made of where that is known."""
+    return tuple(
+        TierDocument(
+            name=outcome.tier.name,
+            unit=outcome.tier.unit,
+            value=outcome.tier.shown(outcome.value),
+            bound=outcome.tier.shown(outcome.bound),
+            gap=outcome.gap,
+            status=outcome.status,
+            bound_by=outcome.bound_by,
+            improvement=improvement_reached(before, tiers, t),
+            parts=tuple(
+                TierPartDocument(
+                    name=part.name,
+                    today=outcome.tier.shown(part.before),
+                    value=outcome.tier.shown(part.after),
+                    change=outcome.tier.shown(part.change),
+                )
+                for part in (parts[t] if parts else ())
+            ),
+        )
+        for t, outcome in enumerate(tiers)
     )
 
 

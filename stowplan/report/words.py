@@ -9,7 +9,7 @@ from stowplan.answers.protections import Protection
 from stowplan.answers.solve import Solution
 from stowplan.models.plan import PlanTier, ProtectionDocument
 from stowplan.models.problem import Tier
-from stowplan.models.result import TRIVIAL, Outcome, Status
+from stowplan.models.result import TRIVIAL, Outcome, Status, improvement_reached
 from stowplan.models.snapshot import Participation
 from stowplan.models.words import plural
 from stowplan.optimizer.evaluate import ConstraintViolation
@@ -110,7 +110,7 @@ def headline(solution: Solution) -> str:
     does += [f"schedule {plural(scheduled, 'pending pod')}"] if scheduled else []
     does += [f"preempt {plural(lost, 'pod')}"] if lost else []
     brings = ", ".join(changed) or "no objective changes"
-    proof = "; proven optimal" if outcome.status is Status.OPTIMAL else _gap(outcome)
+    proof = "; proven optimal" if outcome.status is Status.OPTIMAL else _gap(outcome) + _reached(solution)
     sentence = " and ".join(does)
     return f"{sentence[0].upper()}{sentence[1:]}: {brings}{proof}."
 
@@ -148,6 +148,15 @@ def _gap(outcome: Outcome) -> str:
     if not tier.bound:
         return f"; not proven optimal, no lower bound of {tier.tier.name} yet"
     return f"; not proven optimal, gap of {tier.tier.name} {tier.gap:.1%}"
+
+
+def _reached(solution: Solution) -> str:
+    """Say how much of the possible improvement is reached at least, by the first objective that may be improved."""
+    tiers = solution.outcome.tiers
+    t = next(t for t, tier in enumerate(tiers) if tier.status is not Status.OPTIMAL)
+    share = improvement_reached(solution.before.values, tiers, t)
+    # Rounded down: a claim that is not quite true would be worse than none.
+    return "" if not share or not tiers[t].bound else f", at least {int(100 * share)}% of the possible improvement"
 
 
 def known(value: float, bound: float, by: str) -> str:

@@ -1,0 +1,200 @@
+"""Limited moves: bounds from changes of nodes, and sub-problems over the nodes whose changes cost least.
+
+CP-SAT solves the sub-problems with all rules: it takes moves back and spends them better, in any number at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stowplan.models.arrays import Ints
+from stowplan.models.problem import MoveBudget, NodeCurve, Open, Placement, Problem
+from stowplan.optimizer.bounds.node_programs import node_programs, separable_terms
+from stowplan.optimizer.cpsat.parameters import CpSatParameters
+from stowplan.optimizer.cpsat.solve import build
+from stowplan.optimizer.cpsat.task import SolverLimits, Task, solve_task
+from stowplan.optimizer.deadline import Deadline
+from stowplan.optimizer.evaluate import Evaluator
+from stowplan.optimizer.node_changes.generation import ChangeGeneration
+from stowplan.optimizer.node_changes.parameters import NodeChangeParameters
+from stowplan.optimizer.node_changes.realization import realize
+from stowplan.optimizer.subproblem.index import Index
+from stowplan.optimizer.subproblem.scope import Free, replaced
+
+NAME = "Dantzig-Wolfe decomposition"
+"""What results call it."""
+
+
+class NodeChangeEngine:
+    """Bounds and improves one tier under a limit on moves.
+
+    Parameters
+    ----------
+    upper
+        ``[c, n]`` the most pods of each class that a node can hold; see `stowplan.optimizer.domains.upper_bounds`.
+    reached
+        Values of the earlier tiers, which must not get worse.
+    placement
+        A legal placement that has them.
+    """
+
+    @staticmethod
+    def suits(problem: Problem, tier: int) -> bool:
+        """Whether moves are limited, and the tier sums up costs of nodes in use or of their loads."""
+        limited = any(isinstance(rule, MoveBudget) for rule in problem.rules)
+        return limited and any(isinstance(term, NodeCurve | Open) for _, term in separable_terms(problem.tiers[tier]))
+
+    def __init__(
+        self,
+        evaluator: Evaluator,
+        upper: NDArray[np.int32],
+        tier: int,
+        reached: Sequence[int],
+        placement: Placement,
+        parameters: NodeChangeParameters | None = None,
+        cpsat: CpSatParameters | None = None,
+    ) -> None:
+        self.evaluator, self.tier, self.reached = evaluator, tier, tuple(reached)
+        self.parameters, self.cpsat = parameters or NodeChangeParameters(), cpsat or CpSatParameters()
+        self.placement = placement
+        chosen = self.parameters
+        programs = node_programs(evaluator, upper, tier, reached, chosen.largest, chosen.kinds)
+        nodes = len(evaluator.problem.nodes)
+        self.generation = None if programs is None else ChangeGeneration(programs, nodes, placement, chosen)
+        self.optimal = False
+
+    def bound(self, deadline: Deadline, value: int | None = None) -> int | None:
+        """Return a lower bound of the tier, or ``None`` if there was no time for one."""
+        if self.generation is None:
+            return None
+        self.generation.run(deadline, value)
+        return self.generation.bound() if self.generation.lines else None
+
+    def whole(self, deadline: Deadline) -> Placement | None:
+        """Return the placement of the best whole changes; ``None`` if there are none."""
+        if self.generation is None:
+            return None
+        master = self.generation.master
+        used = master.whole(None if deadline.deterministic else deadline.remaining, self.parameters.branches)
+        if used is None:
+            return None
+        members = self._members()
+        changes = []
+        for j in np.flatnonzero(used).tolist():
+            for _ in range(int(used[j])):
+                changes.append((members[master.program[j]].pop(0), master.change[j]))
+        return realize(self.evaluator, self.generation.programs, changes)
+
+    def _members(self) -> dict[int, list[int]]:
+        """Return the nodes of each program."""
+        assert self.generation is not None
+        members: dict[int, list[int]] = {}
+        for n, m in enumerate(self.generation.programs.program.tolist()):
+            members.setdefault(m, []).append(n)
+        return members
+
+    def improve(
+        self,
+        deadline: Deadline,
+        offer: Callable[[Placement], bool],
+        enough: Callable[[], bool],
+        *,
+        workers: int = 1,
+        seed: int = 0,
+    ) -> None:
+        """Make whole changes, then solve sub-problems over the nodes whose changes cost least, larger and larger ones.
+
+        Parameters
+        ----------
+        offer
+            Takes a placement and says whether it is the best so far.
+        enough
+            Says when to stop.
+        """
+        if self.generation is None or self.generation.solution is None:
+            return
+        made = self.whole(deadline.share(self.parameters.whole_share))
+        if made is not None and offer(made):
+            self.placement = made
+        index, size, work = Index(self.evaluator), float(self.parameters.variables), 0.0
+        before = None
+        while not deadline.over and not enough() and not (deadline.deterministic and work >= deadline.seconds):
+            free = self.neighborhood(int(size))
+            if before is not None and len(free.nodes) == len(before.nodes) and len(free.classes) == len(before.classes):
+                return  # there is nothing more to free
+            values = self.evaluator.evaluate(self.placement).values
+            model = build(
+                index,
+                self.tier,
+                values[: self.tier],
+                self.placement,
+                values,
+                free,
+                lexicographic=True,
+                largest_span=self.cpsat.largest_span,
+            )
+            seconds = None if deadline.deterministic else max(0.1, deadline.remaining)
+            limits = SolverLimits(
+                seconds,
+                self.parameters.work,
+                workers=1 if deadline.deterministic else workers,
+                seed=seed,
+                symmetry_variables=self.cpsat.symmetry_variables,
+            )
+            found = solve_task(Task(model.model, limits), deadline.stop.is_set)
+            work += found.work
+            better = False
+            if found.values is not None:
+                placement = replaced(self.placement, free, model.variables.table(found.values))
+                if better := offer(placement):
+                    self.placement = placement
+            if not better:
+                before, size = free, size * self.parameters.growth
+
+    def neighborhood(self, variables: int) -> Free:
+        """Return the nodes whose changes cost least, and the classes that these changes are about.
+
+        Nodes that the placement changes come first, then those whose changes the master makes, then others by reduced
+        cost, until there are about so many pairs of a class and a node.
+        """
+        assert self.generation is not None
+        assert self.generation.solution is not None
+        problem, generation = self.evaluator.problem, self.generation
+        programs, solution, master = generation.programs, self.generation.solution, generation.master
+        nodes = len(problem.nodes)
+        moved = [self.placement.beyond(problem.start, nodes), problem.start.beyond(self.placement, nodes)]
+        chosen = dict.fromkeys(n for part in moved for n in part.node.tolist())
+        kinds = {k for part in moved for k in programs.kind[part.cls].tolist()}
+        members = self._members()
+        on_node = self._classes_by_node()
+        priced = len(solution.used)
+        classes = _of_kinds(on_node, chosen, kinds, programs.kind)
+        for j in np.lexsort((solution.reduced, -solution.used)).tolist()[:priced]:
+            if len(classes) * len(chosen) >= variables:
+                break
+            node = next((n for n in members[master.program[j]] if n not in chosen), None)
+            kinds |= set(np.flatnonzero(master.change[j]).tolist())
+            if node is not None:
+                chosen[node] = None
+            classes = _of_kinds(on_node, chosen, kinds, programs.kind)
+        missing = problem.size - self.placement.placed(len(problem.classes))
+        waiting = np.flatnonzero((missing > 0) & (problem.optional > 0))
+        listed = np.array(sorted(classes | set(waiting.tolist())), dtype=np.int64)
+        elastic = listed[problem.optional[listed] > 0]
+        return Free(np.array(sorted(chosen), dtype=np.int64), listed, elastic)
+
+    def _classes_by_node(self) -> list[set[int]]:
+        """``[n]`` the classes that have pods on a node, in the placement or at the start."""
+        found: list[set[int]] = [set() for _ in self.evaluator.problem.nodes]
+        for placement in (self.placement, self.evaluator.problem.start):
+            for c, n in zip(placement.cls.tolist(), placement.node.tolist(), strict=True):
+                found[n].add(c)
+        return found
+
+
+def _of_kinds(on_node: list[set[int]], nodes: dict[int, None], kinds: set[int], kind: Ints) -> set[int]:
+    """Return the classes of some kinds that have pods on some nodes."""
+    return {c for n in nodes for c in on_node[n] if int(kind[c]) in kinds}

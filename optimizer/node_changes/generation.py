@@ -1,0 +1,192 @@
+"""Generation of changes: master and pricing in turns, with a Lagrangian bound from every pricing.
+
+Every multiplier of a move that was tried bounds the tier for every limit on moves: the dual function is linear in the
+limit, with minus that multiplier as its slope.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from stowplan.models.arrays import Floats, Ints
+from stowplan.models.problem import FAR, Placement
+from stowplan.optimizer.bounds.interior_point import Dual, RelaxedPrograms
+from stowplan.optimizer.bounds.lagrangian import LagrangianDual, side_duals
+from stowplan.optimizer.bounds.node_programs import Programs, Tables
+from stowplan.optimizer.bounds.parameters import BoundParameters
+from stowplan.optimizer.deadline import Deadline
+from stowplan.optimizer.node_changes.master import ChangeMaster, MasterDuals
+from stowplan.optimizer.node_changes.parameters import NodeChangeParameters
+
+TINY = 1e-6
+"""Pods by which rows of the master may be violated through rounding."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A bound of the tier for every limit on moves: ``bound − multiplier·(limit − at)``, in units of the tier.
+
+    Parameters
+    ----------
+    at
+        The limit for which it was computed.
+    """
+
+    at: int
+    bound: Fraction
+    multiplier: Fraction
+
+    def for_limit(self, limit: int) -> Fraction:
+        """Return the bound for a limit."""
+        return self.bound - self.multiplier * (limit - self.at)
+
+
+class ChangeGeneration:
+    """Changes of nodes and bounds for one tier.
+
+    Parameters
+    ----------
+    programs
+        Of the tier, with the limit on moves as its last side constraint.
+    """
+
+    def __init__(
+        self, programs: Programs, nodes: int, placement: Placement, parameters: NodeChangeParameters | None = None
+    ) -> None:
+        self.programs, self.parameters = programs, parameters or NodeChangeParameters()
+        self.limit = int(programs.limits.most[-1])
+        self.lines: list[Line] = []
+        self.master = ChangeMaster(programs)
+        patterns = patterns_of(programs, nodes, placement)
+        self.master.add(programs.program, patterns)
+        self._load_duals = slopes(programs.tables, patterns_by_program(programs, patterns))
+        self._center = self._first_duals()
+        self.solution: MasterDuals | None = None
+
+    def bound(self, limit: int | None = None) -> int:
+        """Return the best bound for a limit on moves, by default that of the problem, rounded up."""
+        limit = self.limit if limit is None else limit
+        best = max((line.for_limit(limit) for line in self.lines), default=Fraction(0))
+        return max(0, -(-best.numerator // best.denominator))
+
+    def run(self, deadline: Deadline, value: int | None = None) -> None:
+        """Generate changes until the bound is as good as the master, meets ``value``, or time is up."""
+        chosen, every = self.parameters, np.arange(len(self.programs.tables.upper))
+        best = self._begin(deadline)
+        share = chosen.box
+        for _ in range(chosen.rounds):
+            if deadline.over or (value is not None and self.bound() >= value):
+                return
+            center = self._center
+            unit = max(float(center.side_duals[-1]), 1.0)
+            self.master.box(
+                center.multipliers, center.side_duals, share * unit, share * np.maximum(center.side_duals, unit)
+            )
+            found = self.master.solve(None if deadline.deterministic else deadline.remaining)
+            if found is None:
+                return
+            self.solution = found
+            trial = Duals(found.multipliers, found.side_duals)
+            lagrangian = self._priced(trial, self._load_duals, deadline, chosen.budget)
+            if lagrangian is None:
+                return
+            added = self.master.add(every, lagrangian.solutions)
+            bound = float(lagrangian.worth) - self.master.start_cost
+            better = bound > best
+            if better:
+                best, self._center = bound, trial
+            closed = found.value - best <= chosen.close * max(1.0, abs(found.value))
+            if closed and found.violation < TINY:
+                return
+            # Where the master finds nothing new, the best duals are elsewhere, or the searches of nodes were cut off.
+            share *= chosen.widening if closed else 1.0 if added or better else chosen.shrinking
+            if share < chosen.least_box:
+                return
+
+    def _begin(self, deadline: Deadline) -> float:
+        """Price at the duals of the linear relaxation, or where there is no time for these, at those of the placement.
+
+        Returns
+        -------
+        float
+            The bound, that of the start counting as 0.
+        """
+        chosen, scale = self.parameters, self.programs.scale
+        relaxed = RelaxedPrograms(self.programs, BoundParameters()).solve(chosen.relaxed, deadline.share(chosen.begin))
+        best, every = -np.inf, np.arange(len(self.programs.tables.upper))
+        for duals, load_duals in (
+            (Duals(relaxed.multipliers / scale, relaxed.side_duals / scale), relaxed.load_duals),
+            (self._center, self._load_duals),
+        ):
+            lagrangian = self._priced(duals, load_duals, deadline, chosen.first_budget)
+            if lagrangian is not None:
+                self.master.add(every, lagrangian.solutions)
+                bound = float(lagrangian.worth) - self.master.start_cost
+                if bound > best:
+                    best, self._center, self._load_duals = bound, duals, load_duals
+        return best
+
+    def _priced(self, duals: Duals, load_duals: Floats, deadline: Deadline, budget: int) -> LagrangianDual | None:
+        """Search all nodes at some duals, and keep the bound that results; ``None`` if there was no time for all."""
+        scale = self.programs.scale
+        lagrangian = LagrangianDual(
+            self.programs, Dual(duals.multipliers * scale, load_duals, duals.side_duals * scale)
+        )
+        lagrangian.search(budget, deadline)
+        if deadline.over:
+            return None
+        multiplier = int(side_duals(lagrangian.unpenalized, lagrangian.dual)[-1])
+        self.lines.append(Line(self.limit, lagrangian.worth, Fraction(multiplier, lagrangian.unpenalized.scale)))
+        return lagrangian
+
+    def _first_duals(self) -> Duals:
+        """Return the duals of a placement that no move of a pod improves, if loads change by little.
+
+        A pod of a kind is worth what it costs on the node where it costs least, and a move what the best one gains.
+        """
+        tables, scale = self.programs.tables, self.programs.scale
+        costs = (tables.linear + self._load_duals @ tables.demand) / scale
+        open_nodes = tables.upper > tables.start
+        least = np.where(open_nodes, costs, np.inf).min(axis=0)
+        multipliers = np.where(np.isfinite(least), least, costs.max(axis=0))
+        gain = np.where(tables.start > 0, costs - multipliers - tables.move / scale, 0.0).max(initial=0.0)
+        side_duals = np.zeros(len(self.programs.limits.most))
+        side_duals[-1] = gain
+        return Duals(multipliers, side_duals)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Duals:
+    """Multipliers ``[k]`` of the kinds and duals ``[e]`` of the side constraints, in units of the tier."""
+
+    multipliers: Floats
+    side_duals: Floats
+
+
+def patterns_of(programs: Programs, nodes: int, placement: Placement) -> Ints:
+    """``[n, k]`` pods of each kind on each node."""
+    patterns = np.zeros((nodes, len(programs.size)), dtype=np.int64)
+    np.add.at(patterns, (placement.node, programs.kind[placement.cls]), placement.count)
+    return patterns
+
+
+def patterns_by_program(programs: Programs, patterns: Ints) -> Ints:
+    """``[m, k]`` the pattern of one node of each program."""
+    first = np.unique(programs.program, return_index=True)[1]
+    chosen: Ints = patterns[first]
+    return chosen
+
+
+def slopes(tables: Tables, patterns: Ints) -> Floats:
+    """``[m, r]`` the slope of each curve to the right of the load of a pattern."""
+    load = tables.base + patterns @ tables.demand.T
+    found = np.zeros(load.shape)
+    for r in range(load.shape[1]):
+        first = tables.first[tables.curve[:, r]]
+        slope = tables.slope[tables.curve[:, r]]
+        piece = np.maximum(0, ((first <= load[:, [r]]) & (first < FAR)).sum(axis=1) - 1)
+        found[:, r] = slope[np.arange(len(piece)), piece]
+    return found
