@@ -24,7 +24,7 @@ SHOWN_NODES = 10
 
 def savings_line(comparison: Comparison) -> str:
     """Return the cost of nodes in use today and in the best placement; empty if the cost of nodes is unknown."""
-    then, now = comparison.columns[0].measures.price, comparison.columns[-1].measures.price
+    then, now = comparison.columns[0].measures.price, comparison.best.measures.price
     if then is None or now is None:
         return ""
     if then == now:

@@ -13,8 +13,9 @@ from stowplan.cli.groups import but, grouped
 from stowplan.cli.live import OptionalPaths, Source, load_source
 from stowplan.cli.options import Format
 from stowplan.models.command_line import PROBLEM
+from stowplan.models.objective import PRESETS, PRICED_PRESETS
 from stowplan.models.options import Options
-from stowplan.models.settings import Settings
+from stowplan.models.settings import RELEASES, Settings
 
 if TYPE_CHECKING:
     from stowplan.models.snapshot import Snapshot
@@ -29,12 +30,47 @@ Ideal = Annotated[
     ),
 ]
 
+Objectives = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--objective",
+        "-O",
+        help=f"{', '.join((*PRESETS, *PRICED_PRESETS))}, or an objective file; repeatable. Default: balance.",
+        show_default=False,
+        rich_help_panel=PROBLEM,
+    ),
+]
+Releases = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--profile",
+        help=f"kube-scheduler release: {' or '.join(RELEASES)}; repeatable. Default: by the nodes' kubelets.",
+        show_default=False,
+        rich_help_panel=PROBLEM,
+    ),
+]
+Configs = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--config",
+        help="A KubeSchedulerConfiguration file; repeatable.",
+        show_default=False,
+        rich_help_panel=PROBLEM,
+    ),
+]
+
+Named = list[tuple[tuple[str, str], Settings]]
+"""Settings, with what their scheduler and their objective are called."""
+
 
 @grouped
 def compare(
     paths: OptionalPaths = None,
     *,
-    settings: Settings,
+    settings: Annotated[Settings, but("objective", "release", "config")],
+    objectives: Objectives = None,
+    releases: Releases = None,
+    configs: Configs = None,
     source: Source,
     skip_unknown_nodes: opt.SkipUnknownNodes = False,
     options: Annotated[Options, but(time_limit=15.0)],
@@ -44,8 +80,17 @@ def compare(
     detailed_exitcode: opt.DetailedExit = False,
 ) -> None:
     """Show today, kube-scheduler, and the best placement side by side."""
+    from stowplan.models.errors import InputError
+
     snapshot = load_source(paths, source, skip_unknown_nodes)
-    changes = compared(snapshot, settings, options, output, quiet, ideal=ideal)
+    named = _variants(settings, objectives or [], releases or [], configs or [])
+    if len(named) > 1:
+        if ideal:
+            raise InputError("excludes several profiles, configurations, or objectives", field="--ideal")
+        changes = _compared_variants(snapshot, named, options, output, quiet)
+    else:
+        ((_, settings),) = named
+        changes = compared(snapshot, settings, options, output, quiet, ideal=ideal)
     if detailed_exitcode and changes:
         raise typer.Exit(CHANGES)
 
@@ -80,3 +125,59 @@ def compared(
         lambda: comparison_rows(comparison),
     )
     return bool(comparison.solution.moves)
+
+
+def _variants(settings: Settings, objectives: list[str], releases: list[str], configs: list[str]) -> Named:
+    """Return the settings of each scheduler with each objective.
+
+    A release and a configuration together are one scheduler; of several, each is a scheduler of its own.
+
+    Raises
+    ------
+    InputError
+        If a release is not known.
+    """
+    from stowplan.plugins_compat.profiles import choose_release
+
+    for release in releases:
+        choose_release(release)
+    if len(releases) <= 1 and len(configs) <= 1:
+        one, file = next(iter(releases), None), next(iter(configs), None)
+        schedulers = [(file or one or "default", {"release": one, "config": file})]
+    else:
+        schedulers = [(release, {"release": release, "config": None}) for release in dict.fromkeys(releases)]
+        schedulers += [(config, {"release": None, "config": config}) for config in dict.fromkeys(configs)]
+    return [
+        ((scheduler, objective), settings.model_copy(update={**update, "objective": objective}))
+        for scheduler, update in schedulers
+        for objective in dict.fromkeys(objectives or ["balance"])
+    ]
+
+
+def _compared_variants(snapshot: Snapshot, named: Named, options: Options, output: Format, quiet: bool) -> bool:
+    """Print several comparisons in one table; return whether an answer differs from today."""
+    from stowplan.answers.compare import Comparison, compare
+    from stowplan.answers.variants import compare_variants
+    from stowplan.cli.progress import ready, reported
+    from stowplan.cli.session import emit, stoppable, warn_of_idle_freezes
+    from stowplan.documents.variants import variants_document
+    from stowplan.report.variants import show_variants, variant_rows
+    from stowplan.settings.problem import make_problem
+
+    warn_of_idle_freezes(named[0][1].freeze, snapshot)
+    problems = [make_problem(snapshot, settings) for _, settings in named]
+    with stoppable() as stop:
+
+        def one(i: int) -> Comparison:
+            prepared = ready(problems[i].problem, options, quiet, stop)
+            with reported(problems[i].problem.tiers, quiet) as progress:
+                return compare(problems[i], prepared, stop=stop, progress=progress)
+
+        found = compare_variants([names for names, _ in named], one)
+    emit(
+        output,
+        lambda console: show_variants(console, found),
+        lambda: variants_document(found, [settings for _, settings in named]),
+        lambda: variant_rows(found),
+    )
+    return any(variant.comparison.solution.moves for variant in found.variants)

@@ -1,0 +1,157 @@
+"""Several schedulers and objectives in one table: each placement is measured by every objective."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from stowplan.answers.compare import BEST, GREEDY, PENDING_ONLY, TODAY, Column, Comparison
+from stowplan.answers.figures import Value
+
+
+@dataclass(frozen=True, eq=False)
+class Variant:
+    """A comparison for one scheduler and one objective.
+
+    Parameters
+    ----------
+    scheduler, objective
+        What the user calls them: a release or a file.
+    """
+
+    scheduler: str
+    objective: str
+    comparison: Comparison
+
+
+@dataclass(frozen=True, slots=True)
+class VariantFigure:
+    """One figure of all placements.
+
+    Parameters
+    ----------
+    key
+        Path of the figure, as that of `stowplan.answers.figures.Figure`; tiers of an objective go by its name.
+    title, unit
+        As in a comparison.
+    values
+        Of each placement, in the order of `SideBySide.titles`; ``None`` where it says nothing about the placement.
+    """
+
+    key: tuple[str, ...]
+    title: str
+    unit: str
+    values: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Placement:
+    """A column, and the comparison that it is from."""
+
+    title: str
+    variant: Variant
+    column: Column
+
+
+@dataclass(frozen=True, eq=False)
+class SideBySide:
+    """Comparisons of one snapshot, in one table.
+
+    Parameters
+    ----------
+    variants
+        One for each pair of a scheduler and an objective, the schedulers in order, and the objectives of each.
+    """
+
+    variants: Sequence[Variant]
+
+    @cached_property
+    def titles(self) -> Sequence[str]:
+        """What the placements are called: today, what each kube-scheduler does, the best of each variant."""
+        return [placement.title for placement in self._placements]
+
+    @cached_property
+    def figures(self) -> Sequence[VariantFigure]:
+        """Every figure: those of the placements, and the tiers of each objective."""
+        found: list[VariantFigure] = []
+        own = {name for variant in self.variants for name in _own_tiers(variant)}
+        first = self.variants[0].comparison
+        for one in first.figures:
+            if one.detail or one.key[0] == "tierParts" or (one.key[0] == "tiers" and one.key[1] in own):
+                continue
+            values = tuple(_value(placement, one.key) for placement in self._placements)
+            found.append(VariantFigure(one.key, one.title, one.unit, values))
+        common = max(i for i, figure in enumerate(found, 1) if figure.key[0] in ("tiers", "refused"))
+        return [*found[:common], *self._tiers(), *found[common:]]
+
+    @cached_property
+    def _placements(self) -> Sequence[_Placement]:
+        first = self.variants[0]
+        schedulers = list(dict.fromkeys(variant.scheduler for variant in self.variants))
+        objectives = list(dict.fromkeys(variant.objective for variant in self.variants))
+        placements = [_Placement(TODAY, first, _column(first, TODAY))]
+        for scheduler in schedulers:
+            variant = next(one for one in self.variants if one.scheduler == scheduler)
+            for name in (PENDING_ONLY, GREEDY):
+                if any(column.name == name for column in variant.comparison.columns):
+                    title = name if len(schedulers) == 1 else f"{name} {scheduler}"
+                    placements.append(_Placement(title, variant, _column(variant, name)))
+        for variant in self.variants:
+            parts = [BEST]
+            parts += [variant.scheduler] if len(schedulers) > 1 else []
+            parts += [variant.objective] if len(objectives) > 1 else []
+            placements.append(_Placement(" ".join(parts), variant, _column(variant, BEST)))
+        return placements
+
+    def _tiers(self) -> list[VariantFigure]:
+        """Return the tiers of each objective, by which the placements of all others are measured too."""
+        found = []
+        objectives = list(dict.fromkeys(variant.objective for variant in self.variants))
+        for objective in objectives:
+            by = {one.scheduler: one for one in self.variants if one.objective == objective}
+            some = next(iter(by.values()))
+            for name in _own_tiers(some):
+                values = tuple(
+                    _in_tier(by[placement.variant.scheduler], placement, name) for placement in self._placements
+                )
+                unit = next(t.unit for t in some.comparison.compiled.problem.tiers if t.name == name)
+                title = name if len(objectives) == 1 else f"{objective}: {name}"
+                found.append(VariantFigure(("objectives", objective, name), title, unit, values))
+        return found
+
+
+def compare_variants(names: Sequence[tuple[str, str]], compare: Callable[[int], Comparison]) -> SideBySide:
+    """Return comparisons for pairs of a scheduler and an objective.
+
+    Parameters
+    ----------
+    names
+        Scheduler and objective of each.
+    compare
+        Makes the comparison of a pair, by its position.
+    """
+    return SideBySide([Variant(*pair, compare(i)) for i, pair in enumerate(names)])
+
+
+def _own_tiers(variant: Variant) -> list[str]:
+    """Return the names of the tiers that the objective itself has, behind those that every problem has."""
+    return [tier.name for tier in variant.comparison.compiled.objective.tiers]
+
+
+def _column(variant: Variant, name: str) -> Column:
+    return next(column for column in variant.comparison.columns if column.name == name)
+
+
+def _value(placement: _Placement, key: tuple[str, ...]) -> Value:
+    """Return a figure of a placement, by the comparison that it is from."""
+    comparison = placement.variant.comparison
+    return next((one.value(placement.column.measures) for one in comparison.figures if one.key == key), None)
+
+
+def _in_tier(by: Variant, placement: _Placement, name: str) -> Value:
+    """Return the value of a placement in a tier of an objective, under the placement's own scheduler."""
+    problem = by.comparison.compiled.problem
+    position = next(t for t, tier in enumerate(problem.tiers) if tier.name == name)
+    values = by.comparison.solution.assessor.values(placement.column.assignment)
+    return problem.tiers[position].shown(values[position])

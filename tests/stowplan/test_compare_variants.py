@@ -1,0 +1,92 @@
+"""Several releases, configurations and objectives in one table: every placement measured by every objective."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from stowplan.cli import run
+from tests.support.clusters import Manifest, node, pod
+from tests.support.malformed import listed
+
+QUICK = ("-q", "-t", "2", "--deterministic")
+
+
+@pytest.fixture
+def dump(tmp_path: Path) -> str:
+    pods = [pod(f"web-{i}", f"n{i % 2}", cpu=f"{3 + i}00m", owner=f"ReplicaSet/w{i}") for i in range(6)]
+    path = tmp_path / "dump.json"
+    path.write_text(json.dumps(listed(node("n0"), node("n1"), node("n2"), *pods)))
+    return str(path)
+
+
+def compared(dump: str, capsys: pytest.CaptureFixture[str], *words: str) -> Manifest:
+    assert run(["compare", dump, *QUICK, "-o", "json", *words]) == 0
+    return json.loads(capsys.readouterr().out)  # type: ignore[no-any-return]
+
+
+def test_each_answer_is_that_of_its_own_comparison(dump: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Best of each objective in its own rows, and the same values as when it is asked for alone."""
+    document = compared(dump, capsys, "-O", "balance", "-O", "pack", "--profile", "1.24", "--profile", "1.36")
+    assert document["kind"] == "Comparisons"
+    pairs = [(one["scheduler"], one["objective"]) for one in document["comparisons"]]
+    assert pairs == [(release, name) for release in ("1.24", "1.36") for name in ("balance", "pack")]
+    rows = {row["figure"]: row["values"] for row in document["table"]}
+    titles = list(rows["moves"])
+    kube = ["kube-scheduler 1.24", "kube-scheduler 1.36"]
+    assert titles == ["today", *kube, *(f"stowplan {release} {name}" for release, name in pairs)]
+    for release, name in pairs:
+        alone = compared(dump, capsys, "-O", name, "--profile", release)
+        tiers = alone["placements"]["stowplan"]["tiers"]
+        own = [tier["name"] for tier in alone["solution"]["settings"]["objective"]["tiers"]]
+        for tier in own:
+            values = rows[f"objectives.{name}.{tier}"]
+            assert values[f"stowplan {release} {name}"] == pytest.approx(tiers[tier])
+            assert values["today"] == pytest.approx(alone["placements"]["today"]["tiers"][tier])
+        first = rows[f"objectives.{name}.{own[0]}"]
+        others = [value for title, value in first.items() if release in title]
+        assert first[f"stowplan {release} {name}"] <= min(others) + 1e-9
+        in_the_whole = next(
+            one["comparison"]
+            for one in document["comparisons"]
+            if (one["scheduler"], one["objective"]) == (release, name)
+        )
+        assert in_the_whole["solution"]["settings"]["release"] == release
+
+
+def test_configurations_stand_beside_releases(dump: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = tmp_path / "mine.yaml"
+    config.write_text("apiVersion: kubescheduler.config.k8s.io/v1beta3\nkind: KubeSchedulerConfiguration\n")
+    words = ("--profile", "1.36", "--profile", "1.24", "--config", str(config))
+    document = compared(dump, capsys, *words)
+    releases = [one["comparison"]["solution"]["settings"]["release"] for one in document["comparisons"]]
+    assert releases == ["1.36", "1.24", "1.24"]
+    rows = {row["figure"]: list(row["values"].values()) for row in document["table"]}
+    assert rows["scores.total"][2] == rows["scores.total"][3]  # the configuration is that release's default
+    together = compared(dump, capsys, "--profile", "1.24", "--config", str(config))
+    assert together["kind"] == "Comparison"
+
+
+def test_table_and_csv_say_the_same(dump: str, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["compare", dump, *QUICK, "-O", "balance", "-O", "spread"]
+    assert run(words) == 0
+    text = capsys.readouterr().out
+    assert "default, balance: Move " in text
+    assert "balance: imbalance" in text
+    assert "spread: spread" in text
+    assert run([*words, "-o", "csv"]) == 0
+    rows = list(csv.reader(io.StringIO(capsys.readouterr().out)))
+    assert rows[0] == ["figure", "unit", "today", "kube-scheduler", "stowplan balance", "stowplan spread"]
+    assert len({row[0] for row in rows}) == len(rows)
+    assert all(len(row) == len(rows[0]) for row in rows)
+
+
+def test_what_cannot_be_combined_gets_one_line(dump: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["compare", dump, "--ideal", "-O", "balance", "-O", "pack"]) == 1
+    assert "--ideal: excludes several" in capsys.readouterr().err
+    assert run(["compare", dump, "--profile", "1.30", "--profile", "1.36"]) == 1
+    assert "--profile: is '1.30'; must be 1.24 or 1.36; 1.36 is nearest" in capsys.readouterr().err
