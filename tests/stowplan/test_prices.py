@@ -99,7 +99,7 @@ def test_every_form_is_read(tmp_path: Path, name: str, text: str, expected: tupl
     [
         ("p.yaml", "prices: [{instanceType: m5.xlarge, price: 0.2}]", "has no price for node large; every node needs"),
         ("p.yaml", "prices: []", "at least 1 item"),
-        ("p.yaml", "prices: [{price: -1}]", "greater than or equal to 0"),
+        ("p.yaml", "prices: [{price: -1}]", "is -1; must be 0 or more"),
         ("p.yaml", "prices: [{price: 1, zone: a}]", "zone"),
         ("p.yaml", "kind: ConfigMap", "is no list of prices, no custom prices of OpenCost, and no NodeOverlay"),
         ("p.yaml", "[1", "is neither JSON nor YAML"),
