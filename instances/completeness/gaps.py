@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import chain
 
 from stowplan.instances.completeness.fields import missing_fields
 from stowplan.instances.completeness.gap import Gap
@@ -21,18 +20,23 @@ _UID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 def gaps(snapshot: Snapshot, listings: Sequence[Listing] = ()) -> tuple[Gap, ...]:
     """Return what is missing in a snapshot, the fatal gaps first.
 
-    Only objects that an API server made, which have UUIDs, are held against what every cluster has: a cluster written
-    by hand or generated has no gaps but those that its lists name.
+    Only objects of an API server, which have UUIDs or come in a list that says what was asked, are held against what
+    every cluster has: a cluster written by hand has no gaps but those that its lists name.
     """
     asked = frozenset[str]().union(*(one.asked for one in listings if one.asked))
     found = [*_truncated(listings), *_lost(snapshot, listings)]
-    metas = chain((node.metadata for node in snapshot.nodes), (pod.metadata for pod in snapshot.pods))
-    if any(_UID.fullmatch(meta.uid) for meta in metas):
+    if asked or any(_UID.fullmatch(uid) for uid in _uids(snapshot)):
         found += _without_agents(snapshot, asked)
         found += missing_fields(snapshot)
         found += missing_kinds(snapshot, asked)
         found += missing_namespaces(snapshot, asked)
     return tuple(sorted(found, key=lambda gap: not gap.fatal))
+
+
+def _uids(snapshot: Snapshot) -> Iterator[str]:
+    """Yield the uids of all objects, kind by kind."""
+    for field, _ in RESOURCES.values():
+        yield from (one.metadata.uid for one in getattr(snapshot, field))
 
 
 def _truncated(listings: Sequence[Listing]) -> Iterator[Gap]:

@@ -62,6 +62,7 @@ def items() -> list[Manifest]:
     for _, kind, content in made:
         if kind == "Node":
             content["status"]["conditions"] = READY
+        content["metadata"].setdefault("uid", uid(50))
         if kind == "Pod":
             content["metadata"]["uid"] = uid(len(content["metadata"]["name"]))
             content["metadata"]["ownerReferences"][0]["uid"] = uid(99)
