@@ -12,7 +12,6 @@ import io
 import json
 import random
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
@@ -123,10 +122,14 @@ FIELDS = (
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """Something that was removed, and the words of which a gap has to have one."""
+    """Something that was removed, and the words of which a gap has to have one.
+
+    ``objects`` are the ids of the objects that tell that they had a field, if a field was removed.
+    """
 
     what: str
     words: tuple[str, ...]
+    objects: frozenset[int] = frozenset()
 
 
 def objects(path: str | Path) -> list[Manifest]:
@@ -152,8 +155,8 @@ def mutilated(items: Sequence[Manifest], rng: random.Random) -> tuple[Manifest, 
         found = kept
         removals += removed
     # What was removed from an object that was removed later cannot be named any more.
-    kinds = Counter(item["kind"] for item in found)
-    present = [one for one in removals if not one.what.startswith("field ") or kinds[one.what.split(" ")[1]]]
+    left = {id(item) for item in found}
+    present = [one for one in removals if not one.objects or one.objects & left]
     return {"apiVersion": "v1", "kind": "List", "metadata": stated, "items": found}, present
 
 
@@ -188,12 +191,12 @@ def _without_field(items: list[Manifest], rng: random.Random) -> tuple[list[Mani
     field = rng.choice(fields)
     having = [item for item in items if item["kind"] == field.kind and _has(item, field)]
     chosen = having if rng.random() < 0.5 else [rng.choice(having)]
-    told = any(field.told(item) for item in chosen)
+    told = frozenset(id(item) for item in chosen if field.told(item))
     for item in chosen:
         for holder in _holders(item, field.path):
             holder.pop(field.path[-1], None)
     name = f"field {field.kind} {'.'.join(field.path)}"
-    return items, [Removal(name, (field.word,))] if told else []
+    return items, [Removal(name, (field.word,), told)] if told else []
 
 
 def _has(item: Manifest, field: Field) -> bool:
