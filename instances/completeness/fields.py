@@ -38,7 +38,7 @@ def missing_fields(snapshot: Snapshot) -> Iterator[Gap]:
             yield Gap(f"{plural(count, 'pod')} without {what}", fatal)
     live = [pod for pod in snapshot.pods if not pod.finished and MIRROR not in pod.metadata.annotations]
     bare = sum(1 for pod in live if not pod.spec.tolerations)
-    if bare and (bare == len(live) or 2 * sum(1 for pod in live if _tolerates_for_a_time(pod)) > len(live)):
+    if bare and 2 * sum(1 for pod in live if _tolerates_for_a_time(pod)) > len(live):
         yield Gap(f"{plural(bare, 'pod')} without spec.tolerations, so it is not known on which nodes they can run")
     strange = sum(1 for pod in live if _not_selected(snapshot, pod))
     if strange:

@@ -30,8 +30,8 @@ QUICK = ("-q", "-t", "5", "--deterministic")
 def cluster() -> dict[str, Any]:
     """Two nodes, one of them full: balancing moves a pod, and the pending one fits."""
     pods = [pod(f"web-{i}", "n1", cpu="1", labels={"app": "web"}, owner="ReplicaSet/web") for i in range(4)]
-    bare = pod("bare", "n1", cpu="500m", namespace="tools")
-    return listed(node("n1", cpu="6"), node("n2", cpu="6", pods=5), *pods, bare, pod("new", cpu="1"))
+    tool = pod("tool", "n1", cpu="500m", namespace="tools", owner="ReplicaSet/tool")
+    return listed(node("n1", cpu="6"), node("n2", cpu="6", pods=5), *pods, tool, pod("new", cpu="1"))
 
 
 @pytest.fixture
@@ -110,11 +110,15 @@ def test_max_moves(dump: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert set(moved(out(capsys, "solve", dump, *QUICK, "-o", "json", "--max-moves", "0"))) == {"new"}
 
 
-def test_freeze_by_namespace_by_selector_and_bare(dump: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert set(moved(out(capsys, "solve", dump, *QUICK, "-o", "json", "--freeze", "app=web"))) == {"bare", "new"}
+def test_freeze_by_namespace_by_selector_and_bare(
+    dump: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert set(moved(out(capsys, "solve", dump, *QUICK, "-o", "json", "--freeze", "app=web"))) == {"tool", "new"}
     frozen = json.loads(out(capsys, "solve", dump, *QUICK, "-o", "json", "--freeze", "tools"))
     assert frozen["snapshot"]["pods"]["fixedBecause"] == {"frozen namespace tools": 1}
-    bare = json.loads(out(capsys, "solve", dump, *QUICK, "-o", "json", "--freeze-bare"))
+    alone = tmp_path / "alone.json"
+    alone.write_text(json.dumps(listed(node("n1"), pod("a", "n1"))))
+    bare = json.loads(out(capsys, "solve", str(alone), *QUICK, "-o", "json", "--freeze-bare"))
     assert bare["snapshot"]["pods"]["fixedBecause"] == {"frozen: no controller": 1}
 
 
@@ -179,7 +183,7 @@ def full(tmp_path: Path) -> str:
     """A node that is full, a small one that is not, and a pod that is more important than what stands there."""
     pods = [
         pod("owned", "n1", cpu="2", priority=5, owner="ReplicaSet/r"),
-        pod("bare", "n1", cpu="2", priority=0),
+        pod("tool", "n1", cpu="2", priority=0, owner="ReplicaSet/s"),
         pod("agent", "n2", cpu="500m", priority=0, owner="DaemonSet/agent"),
     ]
     new = pod("new", cpu="4", priority=100, creationTimestamp="2026-01-01T00:00:00Z")
@@ -192,10 +196,10 @@ def test_simulate_says_who_was_preempted_by_whom(full: str, capsys: pytest.Captu
     text = out(capsys, "simulate", full)
     assert "2 of 3 pods scheduled, 1 unscheduled, 2 preempted." in text
     assert "  default/owned on n1 by default/new, now on n2" in text
-    assert "  default/bare on n1 by default/new, now unscheduled" in text
+    assert "  default/tool on n1 by default/new, now unscheduled" in text
     document = json.loads(out(capsys, "simulate", full, "-o", "json"))
     assert (document["scheduled"], document["unscheduled"]) == (2, 1)
-    assert document["decisions"][0]["preempts"] == ["default/owned", "default/bare"]
+    assert document["decisions"][0]["preempts"] == ["default/owned", "default/tool"]
     assert document["preemptions"][0] == {
         "victim": "default/owned",
         "preemptor": "default/new",
@@ -203,11 +207,11 @@ def test_simulate_says_who_was_preempted_by_whom(full: str, capsys: pytest.Captu
         "target": "n2",
     }
     rows = list(csv.DictReader(io.StringIO(out(capsys, "simulate", full, "-o", "csv"))))
-    assert rows[0]["preempts"] == "default/owned default/bare"
+    assert rows[0]["preempts"] == "default/owned default/tool"
     assert {row["name"]: row["preempted by"] for row in rows} == {
         "new": "",
         "owned": "default/new",
-        "bare": "default/new",
+        "tool": "default/new",
     }
 
 
@@ -353,7 +357,9 @@ def test_verify_against_a_newer_snapshot_says_what_drifted(
 ) -> None:
     newer = cluster()
     newer["items"] = [item for item in newer["items"] if item["metadata"]["name"] != "web-0"]
-    newer["items"].append(listed(pod("web-9", "n2", cpu="1", labels={"app": "web"}))["items"][0])
+    newer["items"].append(
+        listed(pod("web-9", "n2", cpu="1", labels={"app": "web"}, owner="ReplicaSet/web"))["items"][0]
+    )
     path = tmp_path / "newer.json"
     path.write_text(json.dumps(newer))
     text = check(solution, str(path), tmp_path, capsys, 1)

@@ -25,7 +25,10 @@ def full(waiting: int, running: int) -> Snapshot:
     """One node for one pod, which is taken."""
     return snapshot(
         nodes=[node("n0", cpu="1")],
-        pods=[pod("running", "n0", cpu="1", priority=running), pod("waiting", cpu="1", priority=waiting)],
+        pods=[
+            pod("running", "n0", owner="ReplicaSet/r", cpu="1", priority=running),
+            pod("waiting", cpu="1", priority=waiting),
+        ],
     )
 
 
@@ -48,7 +51,7 @@ def test_never_means_never() -> None:
 def test_nobody_loses_a_node_for_the_objective_or_to_mend_a_rule(objective: str) -> None:
     cluster = snapshot(
         nodes=[node("n0", cpu="2"), node("n1", cpu="1")],
-        pods=[pod(f"p{i}", "n0", cpu="1", priority=i) for i in range(4)],
+        pods=[pod(f"p{i}", "n0", cpu="1", priority=i, owner="ReplicaSet/r") for i in range(4)],
     )
     solution = solved(cluster, objective)
     assert lost(solution) == set()
@@ -58,6 +61,6 @@ def test_nobody_loses_a_node_for_the_objective_or_to_mend_a_rule(objective: str)
 def test_more_pods_of_one_priority_are_better() -> None:
     cluster = snapshot(
         nodes=[node("n0", cpu="2")],
-        pods=[pod("large", "n0", cpu="2"), pod("small-0", cpu="1"), pod("small-1", cpu="1")],
+        pods=[pod("large", "n0", cpu="2", owner="ReplicaSet/r"), pod("small-0", cpu="1"), pod("small-1", cpu="1")],
     )
     assert lost(solved(cluster)) == {"large"}
