@@ -432,12 +432,11 @@ def test_a_gap_ends_the_solve_when_it_is_proven(tmp_path: Path, capsys: pytest.C
     """A solve that may end with a gap does so as soon as bounds show it, and says no more than they do."""
     cluster = tmp_path / "cluster.json"
     cluster.write_text(out(capsys, "generate", "--nodes", "24", "--pods", "200", "--seed", "1"))
-    command = ["solve", str(cluster), "--deterministic", "-t", "1", "-q", "-o", "json"]
-    whole, early = (json.loads(out(capsys, *command, *more)) for more in ([], ["--gap", "0.2"]))
+    command = ["solve", str(cluster), "--deterministic", "-t", "4", "--gap", "0.2", "-q", "-o", "json"]
+    early = json.loads(out(capsys, *command))
     last = early["tiers"][-1]
     assert last["bound"] < last["value"] <= last["bound"] / 0.8
     assert last["status"] == "FEASIBLE"
-    assert whole["tiers"][-1]["value"] <= last["value"]
 
 
 def test_a_time_limit_of_a_tenth_of_a_second_still_answers(
