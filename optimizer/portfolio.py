@@ -18,6 +18,7 @@ from stowplan.optimizer.annealing.anneal import anneal
 from stowplan.optimizer.annealing.schedule import Calibration
 from stowplan.optimizer.backend import Backend, ProcessBackend, SerialBackend
 from stowplan.optimizer.bounds import BOUNDS, CHEAP, WITHOUT_KERNELS, best_bound
+from stowplan.optimizer.bounds.bound import Bound
 from stowplan.optimizer.column_generation.engine import PatternEngine
 from stowplan.optimizer.constructive import warm_start
 from stowplan.optimizer.cpsat.solve import solve_tier
@@ -319,9 +320,15 @@ class _Portfolio:
                     deadline,
                     self.all_parameters.bounds,
                     self.all_parameters.cpsat,
-                    BOUNDS if self.options.kernels and tier not in self.changed else WITHOUT_KERNELS,
+                    self._bounds_of(tier),
                 )
             run.raise_bound(tier, *found)
+
+    def _bounds_of(self, tier: int) -> tuple[Bound, ...]:
+        """Return the bounds to compute of a tier: after the decomposition, no relaxation by nodes is better."""
+        if tier in self.changed:
+            return CHEAP
+        return BOUNDS if self.options.kernels else WITHOUT_KERNELS
 
     def _prove(self, tier: int) -> None:
         """Let CP-SAT improve and bound a tier as a whole."""
