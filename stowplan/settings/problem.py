@@ -211,12 +211,16 @@ def chosen_release(snapshot: Snapshot | None, config: str | None = None) -> tupl
         The release, and the version of the newest kubelet; empty if nodes do not report it.
     """
     versions = {node.kubelet_version for node in snapshot.nodes if node.kubelet_version} if snapshot else set()
-    if snapshot is not None and any(MASTERS in node.labels for node in snapshot.nodes):
+    if snapshot is not None and _is_platform(snapshot):
         return PLATFORM.name, ""
     ordinary = tuple(name for name, release in RELEASES.items() if release.config_versions)
     suitable = ordinary if config is None else readers(config) or ordinary
     newest = max(versions, key=_in_order, default="")
     return nearest_release(newest, suitable) or suitable[-1], newest
+
+
+def _is_platform(snapshot: Snapshot) -> bool:
+    return any(MASTERS in node.labels for node in snapshot.nodes)
 
 
 def _in_order(version: str) -> list[int]:
@@ -235,6 +239,8 @@ def _named_profile(settings: Settings, snapshot: Snapshot | None) -> Profile:
     release = gated(
         choose_release(settings.release or chosen_release(snapshot, settings.config)[0]), settings.feature_gates
     )
+    if release.real_scores and snapshot is not None and not _is_platform(snapshot):
+        raise InputError(f"{release.name} is for files of an operations platform", field="--profile")
     if settings.config is None:
         if settings.scheduler not in (None, DEFAULT_SCHEDULER):
             raise InputError(f"{settings.scheduler!r} needs a --config with that profile", field="--scheduler")

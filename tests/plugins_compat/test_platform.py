@@ -28,6 +28,8 @@ from stowplan.plugins_compat.release import PLATFORM
 from stowplan.plugins_compat.simulate import simulate
 from stowplan.settings.problem import make_problem
 from tests.support.brute_force import placements
+from tests.support.clusters import node
+from tests.support.clusters import snapshot as kubernetes
 
 EVEN = Objective(tiers=(TierSettings(name="unevenness", evenness={"memory": 1}),))
 
@@ -328,6 +330,8 @@ def test_scores_that_cannot_be_used_are_refused(content: dict[str, Any], complai
 def test_a_platform_is_decided_by_its_own_filters(tmp_path: Path) -> None:
     cluster = platform(tmp_path, machines=THREE, instances=[instance("a")])
     assert make_problem(cluster, Settings(objective=EVEN)).profile.release is PLATFORM
+    with pytest.raises(InputError, match="platform is for files of an operations platform"):
+        make_problem(kubernetes(nodes=[node("n")]), Settings(release="platform"))
 
 
 def test_rules_admit_what_filters_admit_and_evenness_is_the_variance(tmp_path: Path) -> None:

@@ -346,7 +346,7 @@ def test_the_release_nearest_to_the_newest_kubelet_decides(versions: tuple[str, 
     newest = max(versions, key=lambda version: [int(part) for part in re.findall(r"\d+", version)])
     said = f"decided as kube-scheduler {release}, the nearest to the nodes' kubelets ({newest}); --profile chooses"
     assert said in compiled.notes
-    for named in RELEASES:
+    for named in RELEASES[1:]:  # the first is no release of kube-scheduler
         chosen = make_problem(cluster, Settings(release=named))
         assert chosen.profile.release.name == named
         assert not any("kubelets" in note for note in chosen.notes)
