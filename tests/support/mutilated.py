@@ -73,13 +73,15 @@ def _static(item: Manifest) -> bool:
 
 def _burstable(item: Manifest) -> bool:
     """Whether a pod says that it has requests, and loses them with its first container."""
-    containers = item["spec"].get("containers", ()) + item["spec"].get("initContainers", [])
+    containers = item["spec"].get("containers", []) + item["spec"].get("initContainers", [])
     having = [one for one in containers if any((one.get("resources") or {}).values())]
     return item.get("status", {}).get("qosClass") in ("Guaranteed", "Burstable") and len(having) == 1
 
 
 def _mounts(item: Manifest) -> bool:
-    return bool(item["spec"].get("volumes")) and any(one.get("volumeMounts") for one in item["spec"]["containers"])
+    return bool(item["spec"].get("volumes")) and any(
+        one.get("volumeMounts") for one in item["spec"].get("containers", ())
+    )
 
 
 FIELDS = (
