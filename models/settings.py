@@ -88,7 +88,14 @@ def _minor(version: str) -> int | None:
     return int(found[1]) if found else None
 
 
-def _known(release: str) -> str:
+def known_release(release: str) -> str:
+    """Return the name of a release that is built in.
+
+    Raises
+    ------
+    ValueError
+        With the nearest one, if it is another version of Kubernetes.
+    """
     if release not in RELEASES:
         nearest = nearest_release(release)
         advice = f"; {nearest} is nearest to {release}" if nearest else ""
@@ -100,7 +107,7 @@ def _path(value: Any) -> Any:
     return os.fspath(value) if isinstance(value, os.PathLike) else value
 
 
-Release = Annotated[str, AfterValidator(_known)]
+Release = Annotated[str, AfterValidator(known_release)]
 T = TypeVar("T")
 Unwritten = Annotated[T, Field(exclude=True), SkipJsonSchema()]
 """A setting that is not part of documents, because they hold what it resulted in."""

@@ -12,7 +12,7 @@ from pydantic.alias_generators import to_camel
 
 from stowplan.models.errors import InputError
 from stowplan.models.problem import POINTS
-from stowplan.models.settings import nearest_release
+from stowplan.models.settings import known_release
 from stowplan.models.validation import refusal, without_nulls
 from stowplan.plugins_compat.extenders.config import ExtenderConfig
 from stowplan.plugins_compat.framework.plugin import Args, Plugin, implements
@@ -422,8 +422,7 @@ def choose_release(name: str) -> Release:
     InputError
         If no such release is built in.
     """
-    if name not in RELEASES:
-        nearest = nearest_release(name)
-        advice = f"; {nearest} is nearest to {name}" if nearest else ""
-        raise InputError(f"is {name!r}; must be {' or '.join(RELEASES)}{advice}", field="--profile")
-    return RELEASES[name]
+    try:
+        return RELEASES[known_release(name)]
+    except ValueError as error:
+        raise InputError(str(error), field="--profile") from None

@@ -104,7 +104,8 @@ _OF_NODES: tuple[tuple[Callable[[Node], bool], str, bool], ...] = (
     (lambda node: not node.metadata.uid, "metadata.uid: they were not read from an API server", False),
 )
 _OF_PODS: tuple[tuple[Callable[[Pod], bool], str, bool], ...] = (
-    (lambda pod: not pod.phase, "status.phase, so it is not known which are over", True),
+    # A pod without a node cannot be over; manifests of pods that are to be created have no status.
+    (lambda pod: not pod.phase and bool(pod.node_name), "status.phase, so it is not known which are over", True),
     (_runs_nowhere, "spec.nodeName that run on a node, so it is not known what is free on the nodes", True),
     (
         lambda pod: not pod.spec.containers,

@@ -18,7 +18,10 @@ from stowplan.plugins_compat.final_state.scorer import scores_in_place
 from stowplan.plugins_compat.framework.framework import Framework
 from stowplan.plugins_compat.framework.state import ClusterState
 from stowplan.plugins_compat.requests import CPU, MEMORY
-from stowplan.plugins_compat.scoring import FinalScores
+from stowplan.plugins_compat.scoring import FinalScores, final_scores
+
+ALL_SCORED = 2_000
+"""Pods up to which all are scored for a report, which takes some seconds at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +121,8 @@ def measure(compiled: Compiled, assignment: Assignment, *, scores: bool = True) 
     assignment
         Of every pod that has a node.
     scores
-        Also score all pods on their nodes.
+        Also score pods on their nodes: all of them where scores are the objective and up to `ALL_SCORED`, otherwise a
+        sample, whose size the result states.
     """
     return measured(Assessor(compiled).assess(assignment), scores=scores)
 
@@ -143,8 +147,16 @@ def measured(assessment: Assessment, *, scores: bool = True) -> Measures:
         nodes_in_use=len(in_use),
         price=None if compiled.prices is None else sum(compiled.prices[name] for name in sorted(in_use)),
         nodes=_nodes(compiled, assignment, amounts),
-        scores=scores_in_place(framework, compiled.pods, assignment) if scores else None,
+        scores=_scores(framework, compiled, assignment) if scores else None,
     )
+
+
+def _scores(framework: Framework, compiled: Compiled, assignment: Assignment) -> FinalScores:
+    """Return the scores of all pods where they are the objective, or quickly found; otherwise those of a sample."""
+    judged = any(tier.final is not None for tier in compiled.problem.tiers)
+    if judged or len(compiled.pods) <= ALL_SCORED:
+        return scores_in_place(framework, compiled.pods, assignment)
+    return final_scores(framework, compiled.pods, assignment)
 
 
 def _amounts(framework: Framework) -> Mapping[str, tuple[Ints, Ints]]:

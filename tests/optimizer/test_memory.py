@@ -9,6 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from stowplan.instances.synthetic import synthetic_snapshot
 from stowplan.models.objective import PRESETS
 from stowplan.models.stop import Stop
 from stowplan.optimizer import memory
@@ -18,15 +19,13 @@ from stowplan.optimizer.portfolio import Options, solve
 from stowplan.plugins_compat.compiler.compile import compile_problem
 from stowplan.plugins_compat.profiles import default_profile
 from stowplan.plugins_compat.release import K36
-from tests.support.choices import Seeded
-from tests.support.random_clusters import random_cluster
 
 MIB = 2**20
 
 
 def test_a_limit_that_is_passed_ends_every_stage_with_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "used", lambda: 2**30)
-    problem = compile_problem(random_cluster(Seeded(4)), default_profile(K36), PRESETS["balance"]).problem
+    problem = compile_problem(synthetic_snapshot(20, 150), default_profile(K36), PRESETS["balance"]).problem
     outcome = solve(problem, Options(time_limit=20, memory=2**29))
     assert Evaluator(problem).evaluate(outcome.placement).legal
     assert not outcome.interrupted

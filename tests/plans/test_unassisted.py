@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import pytest
 
-from stowplan.models.objective import PRESETS
+from stowplan.models.objective import PRESETS, REPAIRED, Objective
 from stowplan.models.plan import MoveDocument, Plan
 from stowplan.models.snapshot import Snapshot
 from stowplan.planning.replay import CompiledObjective
@@ -30,11 +30,12 @@ PROFILE = default_profile(K36)
 def alone(
     cluster: Snapshot,
     given: Plan,
-    objective: str = "pack",
+    objective: str | Objective = "pack",
     may_cordon: bool = True,
     stopped: Callable[[], bool] = lambda: False,
 ) -> Unassisted:
-    compiled = compile_problem(cluster, PROFILE, PRESETS[objective])
+    chosen = PRESETS[objective] if isinstance(objective, str) else objective
+    compiled = compile_problem(cluster, PROFILE, chosen)
     worth = CompiledObjective(compiled)
     tiers = compiled.problem.tiers
     given = given.model_copy(
@@ -85,7 +86,8 @@ def test_the_order_can_do_it_without_a_cordon() -> None:
     cluster = snapshot(nodes=[node("n1", unschedulable=True), node("n2", cpu="3"), node("n3", cpu="1")], pods=pods)
     small = move("small-a", "n1", "n3").model_copy(update={"requests": {"cpu": "1"}})
     big = move("big-a", "n1", "n2").model_copy(update={"requests": {"cpu": "3"}})
-    found = alone(cluster, plan([small, big]), may_cordon=False)
+    objective = PRESETS["pack"].model_copy(update={"repair": (*REPAIRED, "cordons")})  # so that both have to leave
+    found = alone(cluster, plan([small, big]), objective, may_cordon=False)
     assert not found.given.by_itself
     assert found.outcome.by_itself
     assert found.kept == 1

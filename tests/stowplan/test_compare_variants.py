@@ -89,4 +89,4 @@ def test_what_cannot_be_combined_gets_one_line(dump: str, capsys: pytest.Capture
     assert run(["compare", dump, "--ideal", "-O", "balance", "-O", "pack"]) == 1
     assert "--ideal: excludes several" in capsys.readouterr().err
     assert run(["compare", dump, "--profile", "1.30", "--profile", "1.36"]) == 1
-    assert "--profile: is '1.30'; must be 1.24 or 1.36; 1.36 is nearest" in capsys.readouterr().err
+    assert "--profile: is '1.30'; must be platform, 1.5, 1.20, 1.24 or 1.36; 1.36 is nearest" in capsys.readouterr().err

@@ -106,7 +106,9 @@ def test_the_table_names_files_plugins_and_first_differences(
 def dump(tmp_path: Path) -> str:
     pods = [pod(f"p{i}", cpu="1500m", memory="1Gi", labels={"app": "web"}) for i in range(3)]
     path = tmp_path / "dump.json"
-    path.write_text(json.dumps(listed(node("n1"), node("n2", cpu="3"), pod("old", "n1", cpu="0.3"), *pods)))
+    path.write_text(
+        json.dumps(listed(node("n1"), node("n2", cpu="3"), pod("old", "n1", cpu="0.3", owner="ReplicaSet/old"), *pods))
+    )
     return str(path)
 
 

@@ -15,7 +15,7 @@ from stowplan.cli.options import Format
 from stowplan.models.command_line import PROBLEM
 from stowplan.models.objective import PRESETS, PRICED_PRESETS
 from stowplan.models.options import Options
-from stowplan.models.settings import RELEASES, Settings
+from stowplan.models.settings import CHOICE, Settings
 
 if TYPE_CHECKING:
     from stowplan.models.snapshot import Snapshot
@@ -44,7 +44,7 @@ Releases = Annotated[
     list[str] | None,
     typer.Option(
         "--profile",
-        help=f"kube-scheduler release: {' or '.join(RELEASES)}; repeatable. Default: by the nodes' kubelets.",
+        help=f"kube-scheduler release: {CHOICE}; repeatable. Default: by the nodes' kubelets.",
         show_default=False,
         rich_help_panel=PROBLEM,
     ),

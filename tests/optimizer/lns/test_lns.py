@@ -87,7 +87,7 @@ def test_it_stops_at_what_is_enough() -> None:
     evaluator, incumbent = synthetic()
     before = evaluator.evaluate(incumbent).values
     with SerialBackend(Stop()) as backend:
-        whole = improve(evaluator, incumbent, 1, Deadline(2, deterministic=True), backend, seed=3)
+        whole = improve(evaluator, incumbent, 1, Deadline(1, deterministic=True), backend, seed=3)
         half = (before[1] + whole.values[1]) // 2
         done = improve(evaluator, incumbent, 1, Deadline(2, deterministic=True), backend, seed=3, enough=half)
         none = improve(evaluator, incumbent, 1, Deadline(2, deterministic=True), backend, seed=3, enough=before[1])
@@ -101,7 +101,7 @@ def test_a_pool_finds_what_one_process_finds() -> None:
     found = []
     for backend in (SerialBackend(Stop()), ProcessBackend(2, Stop())):
         with backend:
-            found.append(improve(evaluator, incumbent, 1, Deadline(2, deterministic=True), backend, seed=3))
+            found.append(improve(evaluator, incumbent, 1, Deadline(1, deterministic=True), backend, seed=3))
     assert found[0].placement.same_as(found[1].placement)
     assert found[0].operators == found[1].operators
     assert found[0].values < evaluator.evaluate(incumbent).values
@@ -111,7 +111,8 @@ def test_the_seed_decides() -> None:
     evaluator, incumbent = synthetic()
     with SerialBackend(Stop()) as backend:
         found = [
-            improve(evaluator, incumbent, 1, Deadline(1, deterministic=True), backend, seed=seed) for seed in (1, 1, 2)
+            improve(evaluator, incumbent, 1, Deadline(0.5, deterministic=True), backend, seed=seed)
+            for seed in (1, 1, 2)
         ]
     assert found[0].placement.same_as(found[1].placement)
     assert not found[0].placement.same_as(found[2].placement)
@@ -127,10 +128,10 @@ def test_a_killed_process_costs_nothing_but_time() -> None:
                 workers[0].kill()
                 killed.append(workers[0].pid)
 
-        done = improve(evaluator, incumbent, 1, Deadline(1.5, deterministic=True), pool, seed=3, offer=kill)
+        done = improve(evaluator, incumbent, 1, Deadline(1, deterministic=True), pool, seed=3, offer=kill)
     assert killed
     with SerialBackend(Stop()) as backend:
-        undisturbed = improve(evaluator, incumbent, 1, Deadline(1.5, deterministic=True), backend, seed=3)
+        undisturbed = improve(evaluator, incumbent, 1, Deadline(1, deterministic=True), backend, seed=3)
     assert done.placement.same_as(undisturbed.placement)
     assert set(done.notes) == {"a process for sub-problems died and was replaced"}
 

@@ -55,7 +55,7 @@ def engines(problem: Problem) -> list[tuple[Problem, int, NodeChangeEngine]]:
     ]
 
 
-@cases(50, at_least={"above nothing": 12, "met": 6}, problem=drawn(random_limited))
+@cases(20, at_least={"above nothing": 4, "met": 2}, problem=drawn(random_limited))
 def test_no_placement_is_below_the_bound_for_any_limit(problem: Problem) -> None:
     for limited_problem, tier, engine in engines(problem):
         start = Evaluator(problem).evaluate(problem.start).values
@@ -70,7 +70,7 @@ def test_no_placement_is_below_the_bound_for_any_limit(problem: Problem) -> None
         count("above nothing", bound > 0)
 
 
-@cases(30, at_least={"better": 3}, problem=drawn(random_limited))
+@cases(20, at_least={"better": 2}, problem=drawn(random_limited))
 def test_what_is_offered_is_legal_or_told_apart_and_no_better_than_the_optimum(problem: Problem) -> None:
     evaluator, optimum = Evaluator(problem), best(problem)
     for _, _, engine in engines(problem):
