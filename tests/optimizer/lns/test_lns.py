@@ -87,7 +87,7 @@ def test_it_stops_at_what_is_enough() -> None:
     evaluator, incumbent = synthetic()
     before = evaluator.evaluate(incumbent).values
     with SerialBackend(Stop()) as backend:
-        whole = improve(evaluator, incumbent, 1, Deadline(1, deterministic=True), backend, seed=3)
+        whole = improve(evaluator, incumbent, 1, Deadline(2, deterministic=True), backend, seed=3)
         half = (before[1] + whole.values[1]) // 2
         done = improve(evaluator, incumbent, 1, Deadline(2, deterministic=True), backend, seed=3, enough=half)
         none = improve(evaluator, incumbent, 1, Deadline(2, deterministic=True), backend, seed=3, enough=before[1])
