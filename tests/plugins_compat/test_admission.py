@@ -86,7 +86,7 @@ def picture(framework: Framework) -> tuple[Any, ...]:
 def test_pods_are_refused_for_what_whole_cycles_refuse_them_for(kind: str, release: Release) -> None:
     seen: Counter[str] = Counter()
 
-    @cases(13, at_least={"admitted": 10, "refused": 8}, judged=drawn(random_states, CLUSTERS[kind]))
+    @cases(25, at_least={"admitted": 15, "refused": 10}, judged=drawn(random_states, CLUSTERS[kind]))
     def check_each(judged: Judged) -> None:
         cluster = judged.cluster
         profile = default_profile(release, more=("GpuShare",))

@@ -23,7 +23,7 @@ def any_problem(choices: Choices) -> Problem:
 
 @cases(
     75,
-    at_least={"moves": 60, "exchanges": 40, "costs foretold": 60, "refused": 120},
+    at_least={"moves": 40, "exchanges": 15, "costs foretold": 40, "refused": 80},
     problem=drawn(any_problem),
     walk=steps(110, 3),
 )
