@@ -228,6 +228,7 @@ class _Portfolio:
                 engine.improve(
                     deadline,
                     lambda placement: run.offer(placement, NODE_CHANGES, trusted=False),
+                    # mypy does not infer a lambda with a default; the default binds the tier of this turn.
                     lambda tier=tier: not run.is_open(tier),  # type: ignore[misc]
                     workers=self.options.workers,
                     seed=self.options.seed,

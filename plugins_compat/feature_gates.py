@@ -71,6 +71,7 @@ def gated(release: Release, gates: str | None) -> Release:
         if gate.locked and value is not getattr(release, gate.field):
             raise InputError(f"{name} is locked to {str(not value).lower()} in release {release.name}", field=OPTION)
         changes[gate.field] = value
+    # mypy does not match the names of a mapping with the fields of a dataclass.
     return replace(release, **changes) if changes else release  # type: ignore[arg-type]
 
 

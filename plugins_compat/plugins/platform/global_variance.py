@@ -23,6 +23,7 @@ class GlobalVariance(Real):
         """Return the variance for each machine, in squared shares."""
         return variances(self._shares(), self._shares_with(cycle)[nodes], nodes)
 
+    # Scores of the platform are real numbers; those of kube-scheduler are integers.
     def normalize(self, cycle: CycleState, nodes: Ints, scores: Floats) -> Floats:  # type: ignore[override]
         """Scale to scores from 100 for the least down to 0."""
         return best_first(scores)

@@ -18,6 +18,7 @@ class LeastMemory(Real):
         used: Floats = self.amounts(cycle, nodes, [self.args.metric])[0][0]
         return used
 
+    # Scores of the platform are real numbers; those of kube-scheduler are integers.
     def normalize(self, cycle: CycleState, nodes: Ints, scores: Floats) -> Floats:  # type: ignore[override]
         """Scale to scores from 100 for the least down to 0."""
         return best_first(scores)

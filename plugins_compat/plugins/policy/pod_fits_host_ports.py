@@ -29,6 +29,7 @@ class PodFitsHostPorts(Plugin):
         """Reject nodes where a wanted number is taken."""
         taken = np.zeros(len(nodes), dtype=np.bool_)
         for port in self._ports(cycle.signature):
+            # mypy does not infer a lambda with a default; the default binds the port of this turn.
             users = self.state.domain_counts((self.name, port), lambda s, port=port: port in self._ports(s))  # type: ignore[misc]
             taken |= users.per_node[nodes] > 0
         return np.where(taken, Code.UNSCHEDULABLE, Code.SUCCESS)
