@@ -15,9 +15,9 @@ from stowplan.plans.budgets import Budgets
 from stowplan.plans.consistency import contradictions, misdescribed, wrong_cordons
 from stowplan.plans.cordons import cordon
 from stowplan.plans.dry_run import DryRun
-from stowplan.plans.movability.workloads import keeps_name
 from stowplan.plans.move import Move
 from stowplan.plans.preconditions import is_same_pod, node_problem, pod_problems
+from stowplan.plans.replacements import ReplacementGroup, group_of_move, group_of_pod, pods_of_pending
 from stowplan.plans.sequencing.allowances import Allowances, EvictionLimit
 from stowplan.plugins_compat.framework.profile import Profile
 from stowplan.plugins_compat.framework.signatures import Signatures
@@ -120,6 +120,7 @@ class _Whereabouts:
         self.moves = {move.id: move for move in plan.moves}
         self.parking = {move.follows for move in plan.moves if move.follows}
         self._fresh = self._replacements(plan)
+        self._pending = self._pending_pods(plan)
         self._found: dict[str, _Finding] = {}
 
     def find(self, move: MoveDocument) -> _Finding:
@@ -130,14 +131,14 @@ class _Whereabouts:
 
     def _first(self, move: MoveDocument) -> _Finding:
         """Look for a pod under its own name, or for what replaced it."""
-        pod = self.pods.get(move.pod.key)
-        if pod is None or not is_same_pod(pod, move.pod.uid):
+        pod = self._pending.get(move.id) or self.pods.get(move.pod.key)
+        if pod is None or not (move.id in self._pending or is_same_pod(pod, move.pod.uid)):
             return self._replaced(move)
         if move.kind == "place" and pod.node_name:
-            if pod.node_name == move.target:
+            if pod.node_name == move.target or self._take(move, move.target) is not None:
                 return _Finding(done=True)
             return _Finding(problems=[f"was bound to {pod.node_name}, not to {move.target}"])
-        return _Finding(pod.key, problems=list(pod_problems(move, pod)))
+        return _Finding(pod.key, problems=list(pod_problems(move, pod, pod.metadata.uid)))
 
     def _replaced(self, move: MoveDocument) -> _Finding:
         """Look for the replacement of a pod that is gone."""
@@ -175,29 +176,37 @@ class _Whereabouts:
 
     # -- replacements -----------------------------------------------------------------------------------------
 
-    def _replacements(self, plan: Plan) -> dict[tuple[str, str, str, str], list[Pod]]:
-        """Return the pods that were made since the plan was, by owner and template, or by name where it is kept."""
+    def _pending_pods(self, plan: Plan) -> dict[str, Pod]:
+        """Return the pod that each move of a pending pod is about, by the move's id."""
+        places = [move for move in plan.moves if move.kind == "place"]
+        there = {
+            move.pod.key: pod.node_name
+            for move in places
+            if (pod := self.pods.get(move.pod.key)) is not None and is_same_pod(pod, move.pod.uid)
+        }
+        found = {name: self.pods[key] for name, key in pods_of_pending(places, there).items()}
+        for move in places:
+            pod = found.get(move.id)
+            if pod is not None and pod.node_name not in ("", move.target):  # it may have taken a replacement's place
+                self._fresh[group_of_move(move)].append(pod)
+        return found
+
+    def _replacements(self, plan: Plan) -> dict[ReplacementGroup, list[Pod]]:
+        """Return the pods that were made since the plan was."""
         named = {move.pod.uid for move in plan.moves if move.pod.uid}
         made = datetime.fromisoformat(plan.created_at)
-        fresh: dict[tuple[str, str, str, str], list[Pod]] = defaultdict(list)
+        fresh: dict[ReplacementGroup, list[Pod]] = defaultdict(list)
         for pod in self.pods.values():
             created = pod.metadata.creation_timestamp
             since = parse_time(created) if created else None
             if pod.metadata.uid in named or pod.terminating or (since is not None and since < made):
                 continue
-            controller = pod.metadata.controller
-            if controller is not None:
-                name = pod.name if keeps_name(controller) else ""
-                owner = controller.uid or controller.name
-                fresh[pod.namespace, owner, "" if name else pod.template_hash, name].append(pod)
+            if pod.metadata.controller is not None:
+                fresh[group_of_pod(pod)].append(pod)
         return fresh
 
     def _candidates(self, move: MoveDocument) -> list[Pod]:
-        if move.owner is None:
-            return []
-        named = move.pod.name if move.same_name or keeps_name(move.owner) else ""
-        owner = move.owner.uid or move.owner.name
-        return self._fresh.get((move.pod.namespace, owner, "" if named else move.template_hash, named), [])
+        return self._fresh.get(group_of_move(move), [])
 
     def _peek(self, move: MoveDocument, node: str | None) -> Pod | None:
         return next((pod for pod in self._candidates(move) if node is None or pod.node_name == node), None)

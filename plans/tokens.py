@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from stowplan.models.plan import MoveDocument, TokenDocument, WaveDocument
-from stowplan.plans.movability.workloads import keeps_name
+from stowplan.plans.replacements import group_of_move
 
 
 class Claim(NamedTuple):
@@ -33,10 +33,10 @@ def needed(waves: Iterable[WaveDocument]) -> Counter[Claim]:
 
 
 def _claim(wave: int, move: MoveDocument, target: str) -> Claim:
-    owner = move.owner
-    uid = owner.uid if owner else ""
-    alone = move.same_name or not uid or keeps_name(owner)
-    return Claim(wave, move.pod.namespace, uid, move.template_hash, move.pod.name if alone else "", target)
+    """Return who may take the token of a move; without the uid of its owner, only the pod itself can be recognized."""
+    group = group_of_move(move)
+    uid = move.owner.uid if move.owner else ""
+    return Claim(wave, group.namespace, uid, group.template_hash, group.pod if uid else move.pod.name, target)
 
 
 def promised(tokens: Iterable[TokenDocument]) -> Counter[Claim]:

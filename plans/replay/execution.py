@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from stowplan.models.assignment import Assignment
 from stowplan.models.errors import InputError
-from stowplan.models.plan import MoveDocument, Plan, WaveDocument
+from stowplan.models.plan import Plan, WaveDocument
 from stowplan.models.snapshot import Snapshot
 from stowplan.plans.budgets import Budgets
 from stowplan.plans.preconditions import pod_problems
+from stowplan.plans.replacements import by_group, on_targets
 from stowplan.plans.replay.outcome import (
     INTERRUPTED,
     Landing,
@@ -185,15 +185,11 @@ class _Replay:
 
     def _land(self, wave: WaveDocument, refused: Mapping[str, str]) -> list[Landing]:
         """Say where the moves of a wave land; of interchangeable replacements, each takes a token of its owner."""
-        groups: defaultdict[tuple[str, ...], list[MoveDocument]] = defaultdict(list)
-        for move in wave.moves:
-            if move.pod.key not in refused:
-                groups[_group(move)].append(move)
-        node_of = {
-            move.id: node
-            for moves in groups.values()
-            for move, node in _assigned(moves, [self.cluster.node_of.get(move.pod.key, "") for move in moves])
-        }
+        node_of: dict[str, str] = {}
+        for moves in by_group(move for move in wave.moves if move.pod.key not in refused).values():
+            nodes = [self.cluster.node_of.get(move.pod.key, "") for move in moves]
+            matched, without, left = on_targets(moves, zip(nodes, nodes, strict=True))
+            node_of |= {move.id: node for move, node in (*matched, *zip(without, left, strict=True))}
         landings = []
         for move in wave.moves:
             if move.pod.key in refused:
@@ -227,26 +223,3 @@ class _Replay:
             return landing
 
         return [judged(landing) for landing in landings]
-
-
-def _group(move: MoveDocument) -> tuple[str, ...]:
-    """Return the key of moves whose replacements are interchangeable."""
-    if move.same_name or move.owner is None:
-        return (move.pod.key,)
-    return (move.pod.namespace, move.owner.kind, move.owner.name, move.owner.uid, move.template_hash, move.kind)
-
-
-def _assigned(moves: Sequence[MoveDocument], nodes: Sequence[str]) -> list[tuple[MoveDocument, str]]:
-    """Assign to each move the node of a replacement, to as many as possible their own target."""
-    free = Counter(nodes)
-    assigned: list[tuple[MoveDocument, str]] = []
-    others: list[MoveDocument] = []
-    for move in moves:
-        target = move.target or ""
-        if free[target] > 0:
-            free[target] -= 1
-            assigned.append((move, target))
-        else:
-            others.append(move)
-    left = list(free.elements())
-    return assigned + list(zip(others, left, strict=True))

@@ -9,6 +9,7 @@ from stowplan.models.kubernetes import Node, Pod
 from stowplan.models.kubernetes.taints import tolerated
 from stowplan.models.plan import Plan, TokenDocument
 from stowplan.plans.cordons import CORDONED
+from stowplan.plans.replacements import group_of_token
 from stowplan.plugins_compat.extenders.answers import Filtered
 from stowplan.plugins_compat.extenders.config import ExtenderConfig
 from stowplan.plugins_compat.framework.extension import MOST_POINTS, Proposal
@@ -77,11 +78,7 @@ class TokenExtender:
 def _fits(token: TokenDocument, pod: Pod) -> bool:
     controller = pod.metadata.controller
     owner = controller.uid if controller else ""
-    if token.namespace != pod.namespace or token.template_hash not in ("", pod.template_hash):
-        return False
-    if token.pod is not None:
-        return token.pod == pod.name and token.owner_uid in ("", owner)
-    return bool(owner) and token.owner_uid == owner
+    return group_of_token(token).admits(pod.namespace, pod.name, owner, (pod.template_hash,))
 
 
 class CordonExtender:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 from stowplan.applying.ledger import ApplyLedger
 from stowplan.applying.observations import ClusterView
 from stowplan.models.plan import MoveDocument, Plan
 from stowplan.plans.budgets import is_stale
 from stowplan.plans.preconditions import node_problem, pod_problems
+from stowplan.plans.replacements import ReplacementGroup, group_of_move
 
 
 def drift(plan: Plan, ledger: ApplyLedger, view: ClusterView, wave: int) -> list[str]:
@@ -19,9 +20,13 @@ def drift(plan: Plan, ledger: ApplyLedger, view: ClusterView, wave: int) -> list
     """
     problems: list[str] = []
     targets: set[str] = set()
+    pending = ledger.pending(view.identities)
+    open_targets = {(group_of_move(move), move.target) for move in plan.moves if not ledger.settled(move)}
     for number, move in ((w.number, m) for w in plan.waves if w.number >= wave for m in w.moves):
         if ledger.stage(move) in {"waiting", "asked"}:
-            if ledger.progress[move.id].intent is None:
+            if move.kind == "place":
+                problems += _pending_pod(move, view, pending.get(move.id, move.pod.key), open_targets)
+            elif ledger.progress[move.id].intent is None:
                 problems += _pod(move, ledger, view)
             if number == wave:
                 problems += _budgets(move, view)
@@ -38,6 +43,18 @@ def _pod(move: MoveDocument, ledger: ApplyLedger, view: ClusterView) -> Iterator
     key = f"{move.pod.namespace}/{ledger.name(move)}"
     pod = view.pods.get(key)
     problems = ["is gone"] if pod is None else pod_problems(move, pod, ledger.uid(move))
+    yield from (f"pod {key} {problem}" for problem in problems)
+
+
+def _pending_pod(
+    move: MoveDocument, view: ClusterView, key: str, targets: Container[tuple[ReplacementGroup, str | None]]
+) -> Iterator[str]:
+    """Say what keeps a pending pod from getting its node, if no pod like it has that node."""
+    pod = view.pods.get(key)
+    if pod is not None and pod.node_name and (group_of_move(move), pod.node_name) in targets:
+        return  # it took the place of a replacement of its owner, which will take its place
+    uid = None if pod is None or key == move.pod.key else pod.metadata.uid
+    problems = ["is gone"] if pod is None else pod_problems(move, pod, uid)
     yield from (f"pod {key} {problem}" for problem in problems)
 
 

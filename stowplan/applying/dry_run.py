@@ -6,6 +6,7 @@ import random
 from dataclasses import replace
 
 from stowplan.applying.ledger import ApplyLedger
+from stowplan.applying.observations import PodIdentity
 from stowplan.models.errors import InputError
 from stowplan.models.plan import Plan, WaveDocument
 from stowplan.models.snapshot import Snapshot
@@ -51,9 +52,10 @@ def dry_run_on(wave: WaveDocument, ledger: ApplyLedger, snapshot: Snapshot, prof
     Budgets are left out: what they refuse now they may allow when others of the wave are ready again.
     """
     there = {pod.key: pod for pod in snapshot.pods if not pod.finished}
+    pending = ledger.pending({key: PodIdentity(pod.metadata.uid, pod.node_name) for key, pod in there.items()})
     moves: list[Move] = []
     for move in wave.moves:
-        key = f"{move.pod.namespace}/{ledger.name(move)}"
+        key = pending.get(move.id, f"{move.pod.namespace}/{ledger.name(move)}")
         if key in there and ledger.stage(move) == "waiting":
             planned = Move(there[key], move.source or "", move.target or "", waits=move.waits)
             if planned.source or not planned.pod.node_name:

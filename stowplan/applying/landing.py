@@ -1,20 +1,21 @@
 """Which new pod replaces which old one, and whether it is on the planned node.
 
-Pods of one owner and template are interchangeable: a plan says how many of them belong on which node, and the extender
-that steers the scheduler hands out places, not moves. So a replacement is where it should be if its node is a target of
-any move of its owner in the wave that has not got its pod yet, whether that move's own pod has left or is still to
-leave.
+Pods of one owner and template are interchangeable (`stowplan.plans.replacements`), replacements and pods that wait for
+a node alike: a plan says how many of them belong on which node, and the extender that steers the scheduler hands out
+places, not moves. So a pod is where it should be if its node is a target of any move of its group in the wave that has
+not got its pod yet, whether that move's own pod has left or is still to leave.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Container, Iterable, Sequence
 from dataclasses import dataclass
 
 from stowplan.applying.ledger import ApplyLedger
 from stowplan.applying.observations import ObservedObject
 from stowplan.models.plan import MoveDocument
+from stowplan.plans.replacements import by_group
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,38 +62,76 @@ def match(
     by an autoscaler for instance, is held against a move only if no other pod is left for it.
     """
     matches: list[Match] = []
-    taken = {progress.landed.uid for progress in ledger.progress.values() if progress.landed is not None}
-    groups: dict[tuple[str, str], list[MoveDocument]] = {}
-    for move in moves:
-        if move.kind == "place" and not ledger.settled(move):
-            same = (pod for pod in pods if pod.key == move.pod.key and pod.uid == (move.pod.uid or pod.uid))
-            matches.append(_named(move, next(same, None)))
-        elif move.same_name and move.kind == "evict" and ledger.stage(move) == "leaving":
-            matches.append(_named(move, _namesake(move, ledger.uid(move), pods)))
-        elif not move.same_name and move.kind == "evict" and move.owner is not None:
-            groups.setdefault((move.pod.namespace, move.owner.uid), []).append(move)
-    for (namespace, owner), group in groups.items():
-        before = known.get(owner, frozenset()) | taken
-        new = [pod for pod in pods if pod.owner == owner and pod.metadata.namespace == namespace]
-        fresh = [pod for pod in new if pod.uid not in before and not pod.leaving and not pod.finished]
-        matches += _assign(group, ledger, fresh)
+    places = {key for move in ledger.plan.moves if move.kind == "place" for key in _keys(move)}
+    for group, own in by_group(moves).items():
+        waiting = [move for move in own if _waits(move, ledger)]
+        if group.pod or own[0].owner is None or not own[0].owner.uid:  # a cluster tells owners apart by uid alone
+            matches += [_named(move, _pod_of(move, ledger, pods)) for move in waiting]
+            continue
+        before = known.get(group.owner, frozenset())
+        due = {key for move in waiting if move.kind == "place" for key in _keys(move)}
+        there: list[ObservedObject] = []
+        for pod in pods:
+            if pod.uid in ledger.landed or pod.leaving or pod.finished:
+                continue
+            if not group.shares_owner(pod.metadata.namespace, pod.metadata.name, pod.owner):
+                continue
+            fresh = pod.uid not in before and not _keyed(pod, places)
+            if fresh or _keyed(pod, due) or (pod.node and _keyed(pod, places)):
+                there.append(pod)
+        strays = [pod for pod in there if _keyed(pod, places) and not _keyed(pod, due)]
+        matches += _assign(own, waiting, ledger, there, strays)
     return matches
+
+
+def _waits(move: MoveDocument, ledger: ApplyLedger) -> bool:
+    """Whether a move needs a pod on a node."""
+    return (
+        ledger.stage(move) == "leaving" if move.kind == "evict" else move.kind == "place" and not ledger.settled(move)
+    )
+
+
+def _keys(move: MoveDocument) -> tuple[tuple[str, str], ...]:
+    """Return what a pending pod is recognized by: its name with its uid, or with any if the plan knows none."""
+    return ((move.pod.key, move.pod.uid),)
+
+
+def _keyed(pod: ObservedObject, keys: Container[tuple[str, str]]) -> bool:
+    return (pod.key, pod.uid) in keys or (pod.key, "") in keys
+
+
+def _pod_of(move: MoveDocument, ledger: ApplyLedger, pods: Iterable[ObservedObject]) -> ObservedObject | None:
+    """Return the pod that is itself pending, or the one that has taken the name of an evicted pod."""
+    if move.kind == "place":
+        return next((pod for pod in pods if pod.key == move.pod.key and pod.uid == (move.pod.uid or pod.uid)), None)
+    old = ledger.uid(move)
+    return next((pod for pod in pods if pod.key == move.pod.key and pod.uid != old and not pod.leaving), None)
 
 
 def _named(move: MoveDocument, pod: ObservedObject | None) -> Match:
     return Match(move, pod, pod is not None and pod.node == move.target)
 
 
-def _namesake(move: MoveDocument, old: str, pods: Iterable[ObservedObject]) -> ObservedObject | None:
-    """Return the pod that has taken the name of an old one."""
-    key = f"{move.pod.namespace}/{move.pod.name}"
-    return next((pod for pod in pods if pod.key == key and pod.uid != old and not pod.leaving), None)
+def _assign(
+    group: Sequence[MoveDocument],
+    waiting: Sequence[MoveDocument],
+    ledger: ApplyLedger,
+    pods: Sequence[ObservedObject],
+    early: Collection[ObservedObject],
+) -> list[Match]:
+    """Match the moves of one group that have no pod yet with pods.
 
-
-def _assign(group: Sequence[MoveDocument], ledger: ApplyLedger, pods: Sequence[ObservedObject]) -> list[Match]:
-    """Match the moves of one owner that have no pod yet with its new pods."""
-    waiting = [move for move in group if ledger.stage(move) == "leaving"]
-    places = Counter(move.target for move in group if ledger.stage(move) != "refused")
+    Parameters
+    ----------
+    group
+        All moves of the wave whose pods are interchangeable.
+    waiting
+        Those that need a pod.
+    early
+        Of the pods, those that a later wave is about: they count only where they are on a target.
+    """
+    waiting = list(waiting)
+    places = Counter(move.target for move in group if move.kind != "remove" and ledger.stage(move) != "refused")
     landed = (ledger.progress[move.id].landed for move in group)
     places.subtract(record.node for record in landed if record is not None and record.planned)
     matches: list[Match] = []
@@ -103,7 +142,13 @@ def _assign(group: Sequence[MoveDocument], ledger: ApplyLedger, pods: Sequence[O
             move = next((move for move in waiting if move.target == pod.node), waiting[0])
             waiting.remove(move)
             matches.append(Match(move, pod, True))
-        else:
+        elif all(pod is not other for other in early):
             left.append(pod)
     left.sort(key=lambda pod: bool(pod.node))
+    for move in sorted(waiting, key=lambda move: move.kind != "place"):
+        own = next((pod for pod in left if move.kind == "place" and _keyed(pod, _keys(move))), None)
+        if own is not None:
+            left.remove(own)
+            waiting.remove(move)
+            matches.append(Match(move, own))
     return matches + [Match(move, left.pop(0) if left else None) for move in waiting]

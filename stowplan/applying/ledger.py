@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, assert_never
 
+from stowplan.applying.observations import PodIdentity
 from stowplan.applying.records import (
     AnswerRecord,
     CordonRecord,
@@ -21,6 +22,7 @@ from stowplan.applying.records import (
     WaveRecord,
 )
 from stowplan.models.plan import MoveDocument, Plan
+from stowplan.plans.replacements import group_of_move, pods_of_pending
 
 Stage = Literal["waiting", "asked", "leaving", "landed", "elsewhere", "refused"]
 """Of a move: not begun; requested, without a final answer; the pod leaves or has left (of a pod that has
@@ -171,14 +173,33 @@ class ApplyLedger:
                 found[other.id] = name if name is not None else other.follows or ""
         return landed.get(found[move.id])
 
+    def pending(self, seen: Mapping[str, PodIdentity]) -> dict[str, str]:
+        """Return the pod that each open move of a pending pod is about, by the move's id.
+
+        Parameters
+        ----------
+        seen
+            All pods, by key.
+        """
+        places = [move for move in self.plan.moves if move.kind == "place"]
+        nodes = {
+            move.pod.key: pod.node
+            for move in places
+            if (pod := seen.get(move.pod.key)) is not None
+            and pod.uid == (move.pod.uid or pod.uid)
+            and pod.uid not in self.landed
+        }
+        return pods_of_pending(places, nodes, {move.id for move in places if self.settled(move)})
+
+    @property
+    def landed(self) -> set[str]:
+        """Uids of the pods that count for a move already."""
+        return {progress.landed.uid for progress in self.progress.values() if progress.landed is not None}
+
     def _interchangeable(self, name: str) -> list[str]:
         """Return the ids of the moves of a wave whose replacements are interchangeable with a move's, it included."""
         for wave in self.plan.waves:
             for move in wave.moves:
                 if move.id == name:
-                    if move.same_name or move.owner is None:
-                        return [name]
-                    same = (move.pod.namespace, move.owner.uid)
-                    others = [m for m in wave.moves if m.owner is not None and not m.same_name and m.kind == "evict"]
-                    return [m.id for m in others if (m.pod.namespace, m.owner.uid if m.owner else "") == same]
+                    return [other.id for other in wave.moves if group_of_move(other) == group_of_move(move)]
         return [name]

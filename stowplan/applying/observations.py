@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
@@ -128,6 +128,13 @@ _list = msgspec.json.Decoder(_List)
 _one = msgspec.json.Decoder(ObservedObject)
 
 
+class PodIdentity(NamedTuple):
+    """Of a pod that was seen, what tells it from others, and its node, empty if it has none."""
+
+    uid: str
+    node: str
+
+
 class ClusterView:
     """Pods, nodes and budgets by name, as one look at the cluster showed them."""
 
@@ -135,6 +142,12 @@ class ClusterView:
         self.pods = {pod.key: pod for pod in snapshot.pods}
         self.nodes = {node.name: node for node in snapshot.nodes}
         self.budgets = {f"{b.metadata.namespace}/{b.metadata.name}": b for b in snapshot.pod_disruption_budgets}
+
+    @property
+    def identities(self) -> dict[str, PodIdentity]:
+        """Uid and node of each pod that is not finished, by key."""
+        there = (pod for pod in self.pods.values() if not pod.finished)
+        return {pod.key: PodIdentity(pod.metadata.uid, pod.node_name) for pod in there}
 
     def of_owner(self, uid: str) -> list[Pod]:
         """Return the pods of a controller."""

@@ -9,8 +9,11 @@ what is known is what the scheduler asked last:
 - the node was not among them: if the pod is not asked about again for `TokenLedger.lease` seconds, it is gone or is
   elsewhere, and the token goes back.
 
-Tokens of a wave are handed out once all of the waves before are held, or once the wave is opened by request. What is
-handed out is written down as `LedgerRecord` first; a ledger is made again by replaying its records.
+Tokens of a wave are handed out once all of the waves before are held, until a wave is opened by request: from then on
+whoever carries the plan out says which wave begins, since a token that is held does not say that its pod is ready, nor
+that the room of the next wave is free.
+
+What is handed out is written down as `LedgerRecord` first; a ledger is made again by replaying its records.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from stowplan.models.plan import TokenDocument
+from stowplan.plans.replacements import group_of_token
 from stowplan.serving.options import LEASE_SECONDS, PATIENCE_SECONDS
 
 
@@ -74,12 +78,13 @@ class LedgerRecord:
     Parameters
     ----------
     change
-        ``grant``, ``offer`` (the node of a lease came in sight or went out of it), ``release``, ``wave`` (opened).
+        ``grant``, ``offer`` (the node of a lease came in sight or went out of it), ``release``, ``wave`` (opened),
+        ``conduct`` (waves are opened by request from now on).
     why
         Of a release.
     """
 
-    change: Literal["grant", "offer", "release", "wave"]
+    change: Literal["grant", "offer", "release", "wave", "conduct"]
     at: float
     uid: str = ""
     pod: str = ""
@@ -116,7 +121,9 @@ class TokenLedger:
         self.lease, self.patience = lease, patience
         self.firm = frozenset(firm)
         self.open = 1
+        self.conducted = False
         self.leases: dict[str, Lease] = {}
+        self._groups = [group_of_token(token) for token in self.tokens]
         self._holders: list[set[str]] = [set() for _ in self.tokens]
         self._tired: dict[str, str] = {}
         self._named: Mapping[tuple[str, str], list[int]] = defaultdict(list)
@@ -157,8 +164,9 @@ class TokenLedger:
         return asker.uid in self.leases and self.leases[asker.uid].token in self.firm
 
     def open_wave(self, wave: int, now: float) -> list[LedgerRecord]:
-        """Let tokens up to a wave be handed out."""
-        return [self._do(LedgerRecord("wave", now, wave=wave))] if wave > self.open else []
+        """Let tokens up to a wave be handed out, and no others until the next request."""
+        records = [] if self.conducted else [self._do(LedgerRecord("conduct", now))]
+        return [*records, *([self._do(LedgerRecord("wave", now, wave=wave))] if wave > self.open else [])]
 
     def sweep(self, now: float) -> list[LedgerRecord]:
         """Take back tokens of pods that no requests come for any more."""
@@ -174,7 +182,7 @@ class TokenLedger:
             If it cannot follow on what is known.
         """
         known = record.uid in self.leases
-        if record.change != "wave" and known == (record.change == "grant"):
+        if record.change not in ("wave", "conduct") and known == (record.change == "grant"):
             raise ValueError(f"pod {record.pod or record.uid!r} {'has a token already' if known else 'has no token'}")
         if record.change == "grant" and not 0 <= record.token < len(self.tokens):
             raise ValueError(f"token {record.token} is not in the plan")
@@ -204,9 +212,13 @@ class TokenLedger:
         return max(self._missing, default=1)
 
     def _advance(self, now: float) -> list[LedgerRecord]:
-        """Open the waves whose turn it is."""
-        records = []
-        while self.open < self._last and not any(self._missing[wave] for wave in range(1, self.open + 1)):
+        """Open the waves whose turn it is, unless somebody else does."""
+        records: list[LedgerRecord] = []
+        while (
+            not self.conducted
+            and self.open < self._last
+            and not any(self._missing[wave] for wave in range(1, self.open + 1))
+        ):
             records.append(self._do(LedgerRecord("wave", now, wave=self.open + 1)))
         return records
 
@@ -231,12 +243,9 @@ class TokenLedger:
         named = self._named.get((asker.namespace, asker.name), ())
         owned = self._owned.get((asker.namespace, asker.owner), ()) if asker.owner else ()
         for i in (*named, *owned):
-            token = self.tokens[i]
-            if (
-                token.wave <= self.open
-                and token.owner_uid in ("", asker.owner)
-                and (not token.template_hash or token.template_hash in asker.hashes)
-            ):
+            group = self._groups[i]
+            admitted = group.admits(asker.namespace, asker.name, asker.owner, asker.hashes)
+            if self.tokens[i].wave <= self.open and admitted:
                 yield i
 
     def _reclaimable(self, asker: Asker, now: float) -> Lease | None:
@@ -271,6 +280,8 @@ class TokenLedger:
                 self._missing[self.tokens[token].wave] += 1
                 if record.why == "out of patience":
                     self._tired[record.uid] = record.pod
+            case "conduct":
+                self.conducted = True
             case "wave":
                 self.open = max(self.open, record.wave)
         return record

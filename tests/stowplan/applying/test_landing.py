@@ -7,7 +7,13 @@ from typing import Any
 from stowplan.applying.journal import now
 from stowplan.applying.landing import match
 from stowplan.applying.ledger import ApplyLedger
-from stowplan.applying.observations import ObservedMetadata, ObservedObject, ObservedOwner, ObservedSpec
+from stowplan.applying.observations import (
+    ObservedMetadata,
+    ObservedObject,
+    ObservedOwner,
+    ObservedSpec,
+    PodIdentity,
+)
 from stowplan.applying.records import AnswerRecord, IntentRecord, LandedRecord
 from stowplan.models.plan import MoveDocument
 from tests.support.plans import move, plan
@@ -52,6 +58,37 @@ def test_old_leaving_finished_and_foreign_pods_do_not_count() -> None:
     leaving = pod("web-l", "n2", deletion_timestamp="2026-01-01T00:00:00Z")
     pods = [pod("web-o", "n2"), leaving, pod("api-x", "n2", owner="api")]
     assert matched([A], pods, {"uid-web-o"}) == {"a": "-"}
+
+
+def waits(name: str, target: str, **more: Any) -> MoveDocument:
+    return move(name, None, target, **more)
+
+
+def test_pending_pods_of_one_owner_may_exchange_their_nodes() -> None:
+    """Three pods wait for three nodes, and the scheduler tries them in another order."""
+    moves = [waits(f"web-{c}", n, id=c) for c, n in (("p", "n1"), ("q", "n2"), ("r", "n3"))]
+    known = {f"uid-web-{c}" for c in "pqr"}
+    pods = [pod("web-p", "n2"), pod("web-q", "n3"), pod("web-r")]
+    assert matched(moves, pods, known) == {"p": "web-r@", "q": "web-p@n2", "r": "web-q@n3"}
+
+
+def test_a_pending_pod_and_a_replacement_may_exchange_their_nodes() -> None:
+    moves = [A, waits("web-p", "n3", id="p")]
+    found = matched(moves, [pod("web-x", "n3"), pod("web-p", "n2")], {"uid-web-p"})
+    assert found == {"a": "web-p@n2", "p": "web-x@n3"}
+
+
+def test_a_pending_pod_of_a_later_wave_may_come_first() -> None:
+    first, second = waits("web-p", "n1", id="p"), waits("web-q", "n2", id="q")
+    ledger = ApplyLedger(plan([first], [second]))
+    early = [pod("web-p"), pod("web-q", "n1")]
+    found = {m.move.id: m.pod and m.pod.metadata.name for m in match([first], ledger, {}, early)}
+    assert found == {"p": "web-q"}
+    ledger.take(LandedRecord(at=now(), move="p", pod="web-q", uid="uid-web-q", node="n1", planned=True))
+    seen = {f"default/{name}": PodIdentity(f"uid-{name}", node) for name, node in (("web-p", ""), ("web-q", "n1"))}
+    assert ledger.pending(seen) == {"q": "default/web-p"}
+    late = [pod("web-p", "n2"), pod("web-q", "n1")]
+    assert [m.pod and m.pod.metadata.name for m in match([second], ledger, {}, late)] == ["web-p"]
 
 
 def test_a_pod_counts_once() -> None:

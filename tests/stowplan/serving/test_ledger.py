@@ -81,7 +81,7 @@ def test_a_wave_is_opened_when_the_one_before_is_handed_out_or_by_hand() -> None
     books = ledger(*tokens)
     assert books.ask(asker("a"), ("n2", "n3"), 0.0)[0] == "n1"  # not a later wave's, though that is in sight
     assert books.open == 1
-    assert [record.wave for record in books.open_wave(2, 0.0)] == [2]
+    assert [(record.change, record.wave) for record in books.open_wave(2, 0.0)] == [("conduct", 0), ("wave", 2)]
     assert books.ask(asker("b"), ("n2", "n3"), 0.0)[0] == "n2"
     assert books.open_wave(1, 0.0) == []
     assert books.open == 2
@@ -242,3 +242,14 @@ def test_no_token_is_held_twice_and_the_journal_says_all(queue: Queue, patience:
 def test_records_that_cannot_be(records: list[LedgerRecord], said: str) -> None:
     with pytest.raises(ValueError, match=said):
         replayed(ledger(token("n1")), records)
+
+
+def test_who_opens_a_wave_by_request_opens_the_next_ones_too() -> None:
+    """Pods that wait take the tokens of the first wave; the second begins when its room is free, which apply knows."""
+    books = ledger(token("n1", 2), token("n2", 1, wave=2))
+    opened = books.open_wave(1, 0.0)
+    assert [books.ask(asker(uid), NODES, 1.0)[0] for uid in "abc"] == ["n1", "n1", None]
+    again = replayed(ledger(token("n1", 2), token("n2", 1, wave=2)), opened)
+    assert [again.ask(asker(uid), NODES, 1.0)[0] for uid in "abc"] == ["n1", "n1", None]
+    books.open_wave(2, 2.0)
+    assert books.ask(asker("c"), NODES, 3.0)[0] == "n2"
