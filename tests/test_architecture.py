@@ -41,7 +41,7 @@ FLOORS = {
         "column_generation constructive node_changes lns run final_state parameters portfolio warm"
     ),
     "plans": (
-        "preconditions cordons disruption budgets movability move tokens dry_run sequencing document "
+        "preconditions cordons disruption budgets movability move replacements tokens dry_run sequencing document "
         "consistency drift reasons replay unassisted"
     ),
     "stowplan": "settings cluster answers planning api applying bench emitters serving documents report cli __main__",
