@@ -1,9 +1,9 @@
-"""Which pods stand in for one another: the one rule that plans, tokens, replays, checks and executors share.
+"""Which pods are interchangeable: the one rule that plans, tokens, replays, checks and executors share.
 
 A controller makes its pods from one template, so they differ in nothing but their names. It does not matter which of
 them is on which node, only how many are on each. That holds for the replacements of evicted pods and for pods that wait
 for a node alike: the scheduler gives a place to whichever of them it tries first. A pod that keeps its name, as those
-of a StatefulSet do, and a pod without a controller stand for themselves alone.
+of a StatefulSet do, and a pod without a controller are interchangeable with no other.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class HasNameAndUid(Protocol):
 
 
 class ReplacementGroup(NamedTuple):
-    """Pods of which any stands in for any other.
+    """Pods of which any can replace any other.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ def on_targets(
 
 
 def pods_of_pending(
-    moves: Iterable[MoveDocument], nodes: Mapping[str, str], settled: Container[str] = ()
+    moves: Iterable[MoveDocument], nodes: Mapping[str, str], finished: Container[str] = ()
 ) -> dict[str, str]:
     """Return the pod that each move of a pending pod is about, by the move's id: the pods may exchange their nodes.
 
@@ -153,13 +153,13 @@ def pods_of_pending(
         Moves of kind ``place``, in their order.
     nodes
         Of the moves' own pods that are there and not spoken for, by key: the name of the node, empty if the pod waits.
-    settled
+    finished
         Ids of moves that need no pod any more; their own pods may still be due to others.
     """
     found: dict[str, str] = {}
     for group in by_group(moves).values():
         own = [key for move in group if (key := move.pod.key) in nodes]
-        waiting = [move for move in group if move.id not in settled]
+        waiting = [move for move in group if move.id not in finished]
         matched, without, left = on_targets(waiting, [(key, nodes[key]) for key in own if nodes[key]])
         found |= {move.id: key for move, key in matched}
         free = [*(key for key in own if not nodes[key]), *left]

@@ -10,7 +10,7 @@ what is known is what the scheduler asked last:
   elsewhere, and the token goes back.
 
 Tokens of a wave are handed out once all of the waves before are held, until a wave is opened by request: from then on
-whoever carries the plan out says which wave begins, since a token that is held does not say that its pod is ready, nor
+the executor says which wave begins, since a token that is held does not say that its pod is ready, nor
 that the room of the next wave is free.
 
 What is handed out is written down as `LedgerRecord` first; a ledger is made again by replaying its records.
@@ -212,7 +212,7 @@ class TokenLedger:
         return max(self._missing, default=1)
 
     def _advance(self, now: float) -> list[LedgerRecord]:
-        """Open the waves whose turn it is, unless somebody else does."""
+        """Open the waves whose turn it is, unless the executor does."""
         records: list[LedgerRecord] = []
         while (
             not self.conducted
