@@ -54,8 +54,8 @@ class TierOutcome:
 
     @property
     def gap(self) -> float:
-        """How far the bound is below the value, as a fraction of the value; 0 if proven."""
-        return max(0, self.value - self.bound) / max(1, abs(self.value))
+        """How far the bound is below the value, as a fraction of the value as it is shown; 0 if proven."""
+        return max(0, self.value - self.bound) / max(1, abs(self.value + self.tier.constant))
 
 
 def bound_holds(values: Sequence[int], given: Sequence[int]) -> bool:

@@ -34,6 +34,9 @@ class Tier:
     surrogate
         Terms that replace it where an engine cannot read it. They steer the search; no value or bound of the tier
         is theirs.
+    constant
+        What pods outside the problem cost in whole units, wherever the others are. Values and bounds leave it out, and
+        `shown` adds it, so that what is shown does not depend on which pods may move.
     """
 
     name: str
@@ -42,6 +45,7 @@ class Tier:
     unit: str = ""
     final: FinalCost | None = None
     surrogate: tuple[Weighted, ...] = ()
+    constant: int = 0
 
     @property
     def steered(self) -> Tier:
@@ -49,8 +53,16 @@ class Tier:
         return replace(self, terms=(*self.terms, *self.surrogate), final=None, surrogate=())
 
     def shown(self, value: int) -> float:
-        """Return a value of this tier in displayed units."""
-        return value / self.scale
+        """Return a value of this tier in displayed units, what pods outside the problem cost included."""
+        return (value + self.constant) / self.scale
+
+    def shown_difference(self, difference: int) -> float:
+        """Return a part of a value, or a difference of two, in displayed units."""
+        return difference / self.scale
+
+    def whole(self, shown: float) -> int:
+        """Return the value that is shown as a number."""
+        return round(shown * self.scale) - self.constant
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -167,7 +167,8 @@ def compile_problem(
 
     waiting = np.array([not pod.node_name for pod in pods], dtype=np.bool_)
     missing = np.bincount(signature_of[waiting], minlength=len(signatures)).astype(np.int64)
-    view = View(state, signatures, counts, missing, loads_today(state, pods))
+    kept = list(dict.fromkeys(state.signatures.of(pod) for pod in participants.kept_pods()))
+    view = View(state, signatures, counts, missing, loads_today(state, pods), kept)
     of_plugins = [rule for plugin in framework.filters for rule in plugin.rules(view)]
     standing = _standing(snapshot, pods, signature_of, len(signatures))
     tolerating = tolerate(of_plugins, view, standing, objective.repair, drain_and_admit.drain)

@@ -189,10 +189,13 @@ def _tier(
         for plugin, weight, point in scoring_plugins(settings, framework):
             scoring = replace(view, point=whole(point))
             surrogate += [Weighted(w.weight * weight, w.term) for w in plugin.terms(scoring)]
+    constant = 0
     for key, weight in settings.spread.items():
         if weight:
-            terms += _even(view, key, whole(weight))
-    return Tier(settings.name, tuple(terms), scale, _unit(settings), surrogate=tuple(surrogate))
+            spreading = _even(view, key, whole(weight))
+            terms += spreading.terms
+            constant += spreading.constant
+    return Tier(settings.name, tuple(terms), scale, _unit(settings), surrogate=tuple(surrogate), constant=constant)
 
 
 def _price(view: ScoreView, weight: float, prices: Mapping[str, float] | None) -> Open:
@@ -273,11 +276,21 @@ def _keeps_open(signature: Signature) -> bool:
     return not signature.pod.per_node
 
 
-def _even(view: View, key: str, weight: int) -> Iterator[Weighted]:
-    """Yield, for each workload, the pairs of its pods that share a domain."""
+@dataclass(frozen=True, slots=True)
+class _Spreading:
+    """Pairs of pods of one workload in one domain: terms of workloads that can move, and the cost of all others."""
+
+    terms: Sequence[Weighted]
+    constant: int
+
+
+def _even(view: View, key: str, weight: int) -> _Spreading:
+    """Return, for each workload, the pairs of its pods that share a domain."""
     topology = view.state.topology(key)
+    terms: list[Weighted] = []
+    constant = 0
     if topology.size < 2:
-        return
+        return _Spreading(terms, constant)
     workloads: dict[tuple[str, str, str], list[Signature]] = {}
     for signature in view.state.signatures.all:
         controller = signature.pod.metadata.controller
@@ -287,7 +300,10 @@ def _even(view: View, key: str, weight: int) -> Iterator[Weighted]:
         group = view.select(signatures)
         held = topology.total(view.held(signatures))
         size = int(view.counts[group].sum() + held.sum())
-        if len(group) and size > 1:
+        if not len(group):
+            constant += int((weight * held * (held - 1) // 2).sum())
+        elif size > 1:
             origin = Origin("spread", f"{kind} {namespace}/{name} over {key}")
             curve = convex(lambda x: weight * x * (x - 1) / 2, range(size + 1), 0)
-            yield Weighted(1, DomainCurve(origin, group, topology, held, curve))
+            terms.append(Weighted(1, DomainCurve(origin, group, topology, held, curve)))
+    return _Spreading(terms, constant)

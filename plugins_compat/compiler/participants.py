@@ -26,12 +26,15 @@ class Participants:
         ``[pods]`` why a pod is fixed, or why a pending pod is not offered to the solver; empty otherwise.
     refused
         ``[pods]`` whether only the model cannot answer for a pending pod; the scheduler can.
+    kept
+        ``[pods]`` whether only the user or the executor keeps a bound pod.
     """
 
     pods: Sequence[Pod]
     participation: Sequence[Participation]
     reason: Sequence[str]
     refused: Sequence[bool]
+    kept: Sequence[bool]
 
     def count(self, participation: Participation) -> int:
         """Return how many pods have this participation."""
@@ -44,6 +47,10 @@ class Participants:
     def fixed(self) -> list[Pod]:
         """Return the pods that stay where they are."""
         return [p for p, s in zip(self.pods, self.participation, strict=True) if s is Participation.FIXED]
+
+    def kept_pods(self) -> list[Pod]:
+        """Return the pods that only the user or the executor keeps: nothing of their own ties them to their node."""
+        return [pod for pod, kept in zip(self.pods, self.kept, strict=True) if kept]
 
     def free(self) -> list[Pod]:
         """Return the pods that the solver places."""
@@ -71,24 +78,35 @@ def classify(snapshot: Snapshot, framework: Framework, freeze: Freeze | None = N
     found = [_classify(pod, framework, freeze) for pod in snapshot.pods]
     return Participants(
         snapshot.pods,
-        [participation for participation, _, _ in found],
-        [reason for _, reason, _ in found],
-        [refused for _, _, refused in found],
+        [one.participation for one in found],
+        [one.reason for one in found],
+        [one.refused for one in found],
+        [one.kept for one in found],
     )
 
 
-def _classify(pod: Pod, framework: Framework, freeze: Freeze | None) -> tuple[Participation, str, bool]:
+@dataclass(frozen=True, slots=True)
+class _One:
+    participation: Participation
+    reason: str = ""
+    refused: bool = False
+    kept: bool = False
+
+
+def _classify(pod: Pod, framework: Framework, freeze: Freeze | None) -> _One:
     if pod.finished:
-        return Participation.FINISHED, "", False
+        return _One(Participation.FINISHED)
     reason = tied(pod) or _foreign(pod, framework)
     refusal = _refused(pod, framework)
     if pod.node_name:
-        reason = reason or refusal or (freeze and freeze(pod))
-        return (Participation.FIXED, reason, False) if reason else (Participation.PLACED, "", False)
+        if own := reason or refusal:
+            return _One(Participation.FIXED, own)
+        wish = freeze and freeze(pod)
+        return _One(Participation.FIXED, wish, kept=True) if wish else _One(Participation.PLACED)
     for plugin in framework.pre_enqueue:
         if status := plugin.pre_enqueue(pod):
             reason = reason or status.reasons[0]
-    return Participation.PENDING, reason or refusal or "", bool(refusal) and not reason
+    return _One(Participation.PENDING, reason or refusal or "", refused=bool(refusal) and not reason)
 
 
 def _foreign(pod: Pod, framework: Framework) -> str | None:

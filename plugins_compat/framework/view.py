@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -46,6 +46,8 @@ class View:
         ``[s]`` how many of them have no node today.
     today
         ``[r, n]`` what all pods on each node request today.
+    kept
+        Signatures of the pods that only the user or the executor keeps on their node.
     """
 
     state: ClusterState
@@ -53,6 +55,7 @@ class View:
     counts: Ints
     waiting: Ints
     today: Ints
+    kept: Sequence[Signature] = ()
 
     def scoring(self, rules: Iterable[Rule], point: int = 1) -> ScoreView:
         """Return what `Plugin.terms` reads.
@@ -69,7 +72,9 @@ class View:
             if isinstance(rule, Allow):
                 allowed &= rule.mask[rule.row]
         allowed.flags.writeable = False
-        return ScoreView(self.state, self.signatures, self.counts, self.waiting, self.today, point, allowed)
+        return ScoreView(
+            self.state, self.signatures, self.counts, self.waiting, self.today, self.kept, point=point, allowed=allowed
+        )
 
     # -- sets and counts --------------------------------------------------------------------------------------
 
@@ -136,6 +141,14 @@ class View:
             return None
         return Allow(Origin(plugin, "pods not allowed"), row, np.array(masks))
 
+    def unit(self, demand: Callable[[Signature], int]) -> int:
+        """Return the largest unit of which every demand is a multiple, at least 1.
+
+        Demands of kept pods count too: the cost of an overcommitted node is rounded to units, and must not depend on
+        which pods may move.
+        """
+        return math.gcd(*(demand(signature) for signature in (*self.signatures, *self.kept))) or 1
+
     def load(self, demand: Ints, held: Ints, capacity: Ints, weight: int, finest: int | None = None) -> Load:
         """Return a resource as a score sees it, in the largest unit that keeps every number whole.
 
@@ -166,8 +179,8 @@ class ScoreView(View):
         ``[s, n]`` whether the `Allow` rules of all plugins let pods of a signature use a node.
     """
 
-    point: int
-    allowed: Bools
+    point: int = field(kw_only=True)
+    allowed: Bools = field(kw_only=True)
 
     @property
     def placeable(self) -> Bools:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import itertools
-import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import Annotated, Literal
 
 import numpy as np
@@ -114,7 +114,7 @@ class NodeResourcesFit(Plugin):
         for name, row in self.state.resources.items():
             demand = np.array([self._demand(signature, row) for signature in view.signatures], dtype=np.int64)
             if demand.any():
-                yield self._capacity(name, row, demand)
+                yield self._capacity(name, row, demand, view.unit(partial(self._demand, row=row)))
         if not self.release.fit_skips_zero:
             rule = view.allow(self.name, lambda signature: ~self._overcommitted(signature))
             if rule is not None:
@@ -220,8 +220,7 @@ class NodeResourcesFit(Plugin):
         full: Bools = np.any(self.state.requested[rows] > self.state.allocatable[rows], axis=0)
         return full
 
-    def _capacity(self, name: str, row: int, demand: Ints) -> Capacity:
-        unit = math.gcd(*demand.tolist())
+    def _capacity(self, name: str, row: int, demand: Ints, unit: int) -> Capacity:
         allocatable = self.state.allocatable[row]
         free = (allocatable - self.state.requested[row]) // unit
         penalty_weight = np.maximum(1, PENALTY_WEIGHT * unit // np.maximum(1, allocatable))

@@ -223,13 +223,13 @@ def _schedule(
 
 def _in_tiers_of(compiled: Compiled, ideal: Compiled, measures: Measures) -> Measures:
     """Return measures of another problem of the same objective by the tiers of this one, found by their names."""
-    scales = {tier.name: (t, tier.scale) for t, tier in enumerate(ideal.problem.tiers)}
-
-    def of(found: Sequence[int]) -> list[int]:
-        there = [(tier, scales.get(tier.name)) for tier in compiled.problem.tiers]
-        return [0 if one is None else found[one[0]] * tier.scale // one[1] for tier, one in there]
-
-    return replace(measures, values=of(measures.values), move_costs=of(measures.move_costs))
+    there = {tier.name: (t, tier) for t, tier in enumerate(ideal.problem.tiers)}
+    values, move_costs = [], []
+    for tier in compiled.problem.tiers:
+        t, other = there.get(tier.name, (None, tier))
+        values.append(0 if t is None else tier.whole(other.shown(measures.values[t])))
+        move_costs.append(0 if t is None else round(measures.move_costs[t] * tier.scale / other.scale))
+    return replace(measures, values=values, move_costs=move_costs)
 
 
 def _preempted(compiled: Compiled, name: str, run: Simulation) -> str:

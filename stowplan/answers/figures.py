@@ -118,7 +118,7 @@ def _tier(t: int, outcome: TierOutcome) -> Iterator[Figure]:
     if any(moves) and not all(moves):
         key = ("tierParts", tier.name)
         yield Figure((*key, "placement"), "  placement", tier.unit, lambda m: tier.shown(m.values[t] - m.move_costs[t]))
-        yield Figure((*key, "moves"), "  cost of moves", tier.unit, lambda m: tier.shown(m.move_costs[t]))
+        yield Figure((*key, "moves"), "  cost of moves", tier.unit, lambda m: tier.shown_difference(m.move_costs[t]))
 
 
 def _unit(resource: str) -> str:

@@ -11,6 +11,8 @@ from stowplan.models.problem import Origin, Placement, Problem, Tier, Violation
 from stowplan.optimizer.evaluate.cost import cost
 
 VARIANCE = "variance"
+STAYING = "pods that stay"
+"""Part of a tier that is the same for every placement."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +57,7 @@ def tier_parts(
 
 
 def _parts(problem: Problem, tier: Tier, placement: Placement, value: int) -> Counter[str]:
-    """Return the parts of a value by name; they add up to it."""
+    """Return the parts of a value by name; they add up to what is shown of it."""
     found: Counter[str] = Counter()
     for weighted in tier.terms:
         if not isinstance(weighted.term, Violation):
@@ -64,6 +66,7 @@ def _parts(problem: Problem, tier: Tier, placement: Placement, value: int) -> Co
         found.update(tier.final.parts(placement))
     if any(isinstance(weighted.term, Violation) for weighted in tier.terms):
         found[FEASIBILITY] += value - sum(found.values())
+    found[STAYING] += tier.constant
     return found
 
 

@@ -121,4 +121,4 @@ def _improvements(answer: Assessment) -> list[float]:
     """Return by how much each tier is lower than today, in its unit."""
     values = zip(answer.assessor.today.evaluation.values, answer.evaluation.values, strict=True)
     tiers = answer.assessor.compiled.problem.tiers
-    return [tier.shown(before - after) for tier, (before, after) in zip(tiers, values, strict=True)]
+    return [tier.shown_difference(before - after) for tier, (before, after) in zip(tiers, values, strict=True)]

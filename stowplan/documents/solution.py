@@ -104,9 +104,9 @@ def tier_documents(
             parts=tuple(
                 TierPartDocument(
                     name=part.name,
-                    today=outcome.tier.shown(part.before),
-                    value=outcome.tier.shown(part.after),
-                    change=outcome.tier.shown(part.change),
+                    today=outcome.tier.shown_difference(part.before),
+                    value=outcome.tier.shown_difference(part.after),
+                    change=outcome.tier.shown_difference(part.change),
                 )
                 for part in (parts[t] if parts else ())
             ),

@@ -9,7 +9,6 @@ from stowplan.answers.solve import fixed
 from stowplan.answers.verify_solution import resolve
 from stowplan.models.assignment import Assignment
 from stowplan.models.errors import InputError
-from stowplan.models.problem import Tier
 from stowplan.models.result import TierOutcome, revalued
 from stowplan.models.settings import Settings
 from stowplan.models.snapshot import Snapshot
@@ -57,11 +56,7 @@ def _outcomes(assessor: Assessor, assignment: Assignment, document: SolutionDocu
     if not same_tiers or compiled.snapshot.fingerprint != document.snapshot.fingerprint:
         return ()
     claimed = [
-        TierOutcome(tier, _whole(tier, claim.value), _whole(tier, claim.bound), claim.bound_by, 0.0)
+        TierOutcome(tier, tier.whole(claim.value), tier.whole(claim.bound), claim.bound_by, 0.0)
         for tier, claim in zip(tiers, document.tiers, strict=True)
     ]
     return revalued(claimed, assessor.values(assignment))
-
-
-def _whole(tier: Tier, shown: float) -> int:
-    return round(shown * tier.scale)

@@ -37,7 +37,7 @@ def show_frontier(console: Console, frontier: Frontier) -> None:
     console.print()
     console.print(Text(headline(frontier), style="bold"))
     console.print()
-    shown = [t for t, tier in enumerate(compiled.problem.tiers) if any(_column(frontier, t))]
+    shown = [t for t, tier in enumerate(compiled.problem.tiers) if tier.constant or any(_column(frontier, t))]
     tiers = [compiled.problem.tiers[t] for t in shown]
     table = plain_table()
     for title in ("LIMIT", "MOVES"):
@@ -148,7 +148,7 @@ def draw(frontier: Frontier, file: str) -> None:
 def point_line(point: Point) -> str:
     """Return one line about the result for a limit."""
     limit = "any number of moves" if point.limit is None else f"at most {plural(point.limit, 'move')}"
-    values = [f"{t.tier.name} {figure(t.tier.shown(t.value))}" for t in point.tiers if t.value]
+    values = [f"{t.tier.name} {figure(t.tier.shown(t.value))}" for t in point.tiers if t.tier.shown(t.value)]
     return f"{limit}: {', '.join(values) or 'all tiers 0'}{', proven' if point.proven else ''}"
 
 

@@ -203,9 +203,9 @@ def _cell(one: Figure, value: Value) -> str:
 
 def _tier_lines(console: Console, solution: Solution, *, wide: bool = False) -> None:
     for t, outcome in enumerate(solution.outcome.tiers):
-        if outcome.value or outcome.bound:
-            tier = outcome.tier
-            value, bound = tier.shown(outcome.value), tier.shown(outcome.bound)
+        tier = outcome.tier
+        value, bound = tier.shown(outcome.value), tier.shown(outcome.bound)
+        if value or bound:
             line = f"{tier_label(tier)}: {figure(value)}, {known(value, bound, outcome.bound_by)}"
             say(console, line)
             if tier.final is not None or wide:
@@ -220,7 +220,7 @@ def _part_lines(console: Console, tier: Tier, parts: Sequence[TierPart]) -> None
         for name in ("today", "answer", "change"):
             table.add_column(name, justify="right", no_wrap=True)
         for part in parts:
-            values = (tier.shown(value) for value in (part.before, part.after, part.change))
+            values = (tier.shown_difference(value) for value in (part.before, part.after, part.change))
             table.add_row(escape(f"  {part.name}"), *map(figure, values))
         console.print(table)
 

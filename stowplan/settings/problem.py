@@ -22,6 +22,7 @@ from stowplan.plugins_compat.profiles import choose_release, default_profile, re
 from stowplan.plugins_compat.release import PLATFORM, RELEASES
 from stowplan.settings.devices import asks_for_devices, with_device_note
 from stowplan.settings.freeze import EVERYTHING, Stays, who_stays
+from stowplan.settings.kept_pods import with_violations_of_kept_pods
 from stowplan.settings.metrics import with_metrics
 from stowplan.settings.objective import chosen_objective
 from stowplan.settings.prices import node_prices
@@ -97,7 +98,7 @@ def same_problem(
 
 
 def _compiled(snapshot: Snapshot, settings: Settings, objective: Objective, profile: Profile, stays: Stays) -> Compiled:
-    return compile_problem(
+    compiled = compile_problem(
         cordon(snapshot, settings.drain),
         profile,
         objective,
@@ -107,6 +108,7 @@ def _compiled(snapshot: Snapshot, settings: Settings, objective: Objective, prof
         drain_and_admit=DrainAndAdmit(frozenset(settings.drain), frozenset(settings.admit)),
         prices=_prices(settings, snapshot),
     )
+    return with_violations_of_kept_pods(compiled, settings.drain)
 
 
 def settings_document(compiled: Compiled, settings: Settings) -> SettingsDocument:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from stowplan.models.arrays import Bools, Ints
 from stowplan.models.problem import PENALTY_WEIGHT, Capacity, Origin, Rule
 from stowplan.plugins_compat.framework.cycle_state import CycleState
 from stowplan.plugins_compat.framework.plugin import Plugin
+from stowplan.plugins_compat.framework.signatures import Signature
 from stowplan.plugins_compat.framework.status import Code
 from stowplan.plugins_compat.framework.view import View
 from stowplan.plugins_compat.requests import units
@@ -49,13 +50,16 @@ class Thresholds(Plugin):
     def rules(self, view: View) -> Iterable[Rule]:
         """One `Capacity` for each resource with a threshold."""
         for name, row in self.state.resources.items():
-            demand = np.array([self.state.vector(s)[row] for s in view.signatures], dtype=np.int64)
+            demand = np.array([self._demand(s, row) for s in view.signatures], dtype=np.int64)
             limit = self._limits()[row]
             if demand.any() and (limit < NO_THRESHOLD).any():
-                unit = math.gcd(*demand.tolist())
+                unit = view.unit(partial(self._demand, row=row))
                 free = (limit - self.state.requested[row]) // unit
                 weight = np.clip(PENALTY_WEIGHT * unit // np.maximum(1, limit), 1, PENALTY_WEIGHT)
                 yield Capacity(Origin(self.name, name), demand // unit, free, weight, unit)
+
+    def _demand(self, signature: Signature, row: int) -> int:
+        return int(self.state.vector(signature)[row])
 
     def _beyond(self, cycle: CycleState, nodes: Ints) -> Bools:
         wanted = self.state.vector(cycle.signature)[:, None]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -62,7 +62,7 @@ class PodFitsResources(Plugin):
         for name, row in self.state.resources.items():
             demand = np.array([self._demand(signature, row) for signature in view.signatures], dtype=np.int64)
             if demand.any():
-                yield self._capacity(name, row, demand)
+                yield self._capacity(name, row, demand, view.unit(partial(self._demand, row=row)))
         rows = [self.state.resources[name] for name in ALWAYS if name in self.state.resources]
         full: Bools = np.any(self.state.requested[rows] > self.state.allocatable[rows], axis=0)
         rule = view.allow(self.name, lambda s: ~full if len(self._compared(s)[0]) > 1 else everywhere(self.state))
@@ -94,8 +94,7 @@ class PodFitsResources(Plugin):
         rows, amounts = self._compared(signature)
         return int(amounts[rows == row].sum())
 
-    def _capacity(self, name: str, row: int, demand: Ints) -> Capacity:
-        unit = math.gcd(*demand.tolist())
+    def _capacity(self, name: str, row: int, demand: Ints, unit: int) -> Capacity:
         allocatable = self.state.allocatable[row]
         free = (allocatable - self.state.requested[row]) // unit
         weight = np.clip(PENALTY_WEIGHT * unit // np.maximum(1, allocatable), 1, PENALTY_WEIGHT)
