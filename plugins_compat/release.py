@@ -193,6 +193,15 @@ class Release:
     plugins: tuple[tuple[str, int], ...]
     """Default plugins in order, with their score weights (0 where the plugin does not score)."""
 
+    @property
+    def ties_by_chance(self) -> bool:
+        """Whether any of several nodes with the highest score may be taken.
+
+        Upstream draws among them, or takes the one at the root of a heap; in what order nodes enter that heap is left
+        to the threads that filter in parallel. Only releases that take turns, or the first, leave nothing to chance.
+        """
+        return self.tie_break in ("uniform", "heap")
+
 
 K24 = Release(
     name="1.24",

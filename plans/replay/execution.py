@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
@@ -23,6 +24,7 @@ from stowplan.plans.replay.outcome import (
 )
 from stowplan.plans.replay.simulated_cluster import SimulatedCluster
 from stowplan.plans.replay.steering import TokenExtender
+from stowplan.plans.replay.tolerance import tolerable
 from stowplan.plugins_compat.framework.profile import Profile
 from stowplan.plugins_compat.framework.signatures import Signatures
 
@@ -35,6 +37,8 @@ def replay(
     *,
     steered: bool = False,
     seed: int = 0,
+    by_chance: bool = False,
+    stops_astray: bool = False,
     signatures: Signatures | None = None,
     stopped: Callable[[], bool] = lambda: False,
 ) -> ReplayOutcome:
@@ -55,6 +59,10 @@ def replay(
         Whether an extender prefers the nodes of the plan's tokens.
     seed
         Seed of random choices, such as ties between nodes.
+    by_chance
+        Leave to chance what is left to it in a cluster: ties, sampled nodes, and the order of events in a wave.
+    stops_astray
+        End after the first wave with a pod on another node than planned that `tolerable` does not accept.
     signatures
         Signatures of the snapshot's pods, if known already.
     stopped
@@ -66,7 +74,18 @@ def replay(
         If a pod of the plan is not in the snapshot, or is on another node than the plan says.
     """
     check(plan, snapshot)
-    return _Replay(plan, snapshot, profile, objective, steered, seed, signatures, stopped).run()
+    return _Replay(
+        plan,
+        snapshot,
+        profile,
+        objective,
+        steered,
+        seed,
+        signatures,
+        stopped,
+        by_chance=by_chance,
+        stops_astray=stops_astray,
+    ).run()
 
 
 def check(plan: Plan, snapshot: Snapshot) -> None:
@@ -107,12 +126,17 @@ class _Replay:
         seed: int,
         signatures: Signatures | None,
         stopped: Callable[[], bool],
+        *,
+        by_chance: bool,
+        stops_astray: bool,
     ) -> None:
         self.plan = plan
+        self.stops_astray = stops_astray
+        self.chance = random.Random(seed) if by_chance else None
         self.objective = objective
         self.stopped = stopped
         self.pods = {pod.key: pod for pod in snapshot.pods}
-        self.cluster = SimulatedCluster(snapshot, profile, signatures, seed)
+        self.cluster = SimulatedCluster(snapshot, profile, signatures, seed, by_chance=by_chance)
         self.ledger = Budgets(snapshot).ledger()
         self.extender = TokenExtender(plan, self.cluster.framework) if steered else None
         if self.extender is not None:
@@ -123,6 +147,7 @@ class _Replay:
         cluster = self.cluster
         intended = cluster.assignment
         before = self.objective(intended)
+        self.planned = self.objective(intended.moved((move.pod.key, move.target) for move in self.plan.moves))
         cluster.settle()
         landings: list[Landing] = []
         waves: list[WaveOutcome] = []
@@ -135,8 +160,9 @@ class _Replay:
                 continue
             found, halted = self._carry_out(wave)
             landings += found
+            halted = halted or self._astray(wave, found)
             waves.append(WaveOutcome(wave.number, self.objective(intended), self.objective(cluster.assignment)))
-        planned = self.objective(intended)
+        planned = self.planned
         reached = cluster.assignment
         actual = self.objective(reached)
         judged = self._judged(landings, intended, planned, actual.as_good_as(planned))
@@ -158,12 +184,24 @@ class _Replay:
                 return landings, f"wave {wave.number}: {landing.move.pod.key} is unscheduled"
         return landings, ""
 
+    def _astray(self, wave: WaveDocument, landings: Sequence[Landing]) -> str:
+        """Say which pod of a wave is where the rest of the plan cannot go on from, if that ends the replay."""
+        wrong = [found for found in landings if found.verdict is MoveVerdict.NEEDS_STEERING]
+        if not wrong or not self.stops_astray:
+            return ""
+        rest = (move for later in self.plan.waves if later.number > wave.number for move in later.moves)
+        if tolerable(self.objective, self.cluster.assignment, rest, self.planned):
+            return ""
+        return f"wave {wave.number}: {wrong[0].move.pod.key} is on {wrong[0].node}, planned for {wrong[0].move.target}"
+
     def _evict_all(self, wave: WaveDocument) -> dict[str, str]:
         """Evict the pods of a wave as far as budgets let; return the others, with what the API server says."""
         left = [move for move in wave.moves if move.kind != "place" and move.pod.key in self.cluster.node_of]
         while True:
             refused: dict[str, str] = {}
             same_name: list[str] = []
+            if self.chance is not None:
+                self.chance.shuffle(left)
             for move in left:
                 response = self.ledger.evict(self.pods[move.pod.key])
                 if not response.granted:
@@ -171,6 +209,7 @@ class _Replay:
                     continue
                 same_name += [move.pod.key] if move.same_name else []
                 self.cluster.evict(move.pod.key, same_name=move.same_name)
+                self._let_time_pass(same_name)
             self.cluster.settle()
             self.cluster.vanish(same_name=same_name)
             self.cluster.settle()
@@ -180,6 +219,16 @@ class _Replay:
             if len(refused) in (0, len(left)):
                 return refused
             left = [move for move in left if move.pod.key in refused]
+
+    def _let_time_pass(self, same_name: list[str]) -> None:
+        """Between two evictions, let the scheduler come first or not; of the pods it has replaced, some are gone."""
+        if self.chance is None or self.chance.random() < 0.5:
+            return
+        self.cluster.settle()
+        gone = [place for place in self.cluster.leaving if self.chance.random() < 0.5]
+        self.cluster.vanish(gone, same_name=same_name)
+        if gone:
+            self.cluster.settle()
 
     # -- results ---------------------------------------------------------------------------------------------
 

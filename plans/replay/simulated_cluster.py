@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
 from stowplan.models.assignment import Assignment
@@ -49,6 +49,9 @@ class SimulatedCluster:
     ----------
     seed
         Decides what kube-scheduler leaves to chance, and the names of replacements.
+    by_chance
+        Leave to chance whatever the release does: which of several nodes with the highest score is taken, and, where
+        the profile samples nodes, which of them are looked at.
 
     Attributes
     ----------
@@ -63,11 +66,21 @@ class SimulatedCluster:
     """
 
     def __init__(
-        self, snapshot: Snapshot, profile: Profile, signatures: Signatures | None = None, seed: int = 0
+        self,
+        snapshot: Snapshot,
+        profile: Profile,
+        signatures: Signatures | None = None,
+        seed: int = 0,
+        *,
+        by_chance: bool = False,
     ) -> None:
         self.snapshot = snapshot
         self.state = ClusterState(snapshot, profile.release, signatures)
+        if by_chance and profile.release.ties_by_chance:
+            profile = replace(profile, tie_break="uniform")
         self.framework = Framework(profile, self.state, seed)
+        if by_chance and self.framework.sampler is not None:
+            self.framework.sampler.leave_to_chance(self.framework.random, len(snapshot.nodes))
         self._cordons = CordonExtender()
         self.node_of: dict[str, str] = {}
         self.waiting: dict[str, Pod] = {}
@@ -104,16 +117,23 @@ class SimulatedCluster:
         if not same_name:
             self._arrive(place, self._successor(pod))
 
-    def vanish(self, *, same_name: Collection[str]) -> None:
-        """Let all terminating pods of this cluster's own making be gone.
+    @property
+    def leaving(self) -> tuple[str, ...]:
+        """Places whose old pods terminate."""
+        return tuple(self._leaving)
+
+    def vanish(self, places: Iterable[str] | None = None, *, same_name: Collection[str]) -> None:
+        """Let terminating pods of this cluster's own making be gone.
 
         Parameters
         ----------
+        places
+            Of these pods; by default of all.
         same_name
             Places whose replacement comes up only now.
         """
-        gone, self._leaving = self._leaving, {}
-        for place, (pod, node) in gone.items():
+        for place in list(self._leaving if places is None else places):
+            pod, node = self._leaving.pop(place)
             self.state.take(pod, node)
             if place in same_name:
                 self._arrive(place, self._successor(pod, pod.name))

@@ -35,6 +35,8 @@ class Decision:
         The cycle broke off, instead of finding no node.
     waits
         The pod has a node, and waits for the permission of a Permit plugin to be bound to it.
+    tied
+        Indices of other nodes with the same score, if the release may take any of them.
     """
 
     pod: Pod
@@ -44,6 +46,7 @@ class Decision:
     preempted_by: Pod | None = None
     is_error: bool = False
     waits: bool = False
+    tied: Sequence[int] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,6 +70,14 @@ class Scored:
     total: Ints
     node: int | None
     error: Status | None = None
+
+    @property
+    def tied(self) -> tuple[int, ...]:
+        """Indices of the nodes with the highest score, without the one that is taken."""
+        if self.node is None or not len(self.total):
+            return ()
+        best = self.diagnosis.feasible[self.total == self.total.max()]
+        return tuple(node for node in best.tolist() if node != self.node)
 
 
 def examine(framework: Framework, pod: Pod, *, score_single: bool = False) -> Scored:
@@ -134,11 +145,12 @@ def _place(framework: Framework, found: Scored) -> Decision:
     cycle = found.diagnosis.cycle
     assert found.node is not None
     status = framework.place(cycle, found.node)
+    tied = found.tied if framework.profile.release.ties_by_chance else ()
     if status is not None and status.code is Code.WAIT:
-        return Decision(cycle.pod, found.node, "; ".join(status.reasons), waits=True)
+        return Decision(cycle.pod, found.node, "; ".join(status.reasons), waits=True, tied=tied)
     if status is not None:
         return Decision(cycle.pod, None, "; ".join(status.reasons))
-    return Decision(cycle.pod, found.node)
+    return Decision(cycle.pod, found.node, tied=tied)
 
 
 def schedule(

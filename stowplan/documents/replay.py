@@ -7,6 +7,7 @@ from typing import Literal
 from stowplan.models.document import API_VERSION, Document
 from stowplan.models.plan import PodReference
 from stowplan.planning.replay import Replay
+from stowplan.plans.replay.distribution import HIGH, LOW, Certainty, Distribution
 from stowplan.plans.replay.outcome import MoveVerdict
 
 
@@ -21,6 +22,7 @@ class LandingDocument(Document):
     node: str | None
     verdict: MoveVerdict
     message: str = ""
+    certainty: Certainty | None = None
 
 
 class ReplayTier(Document):
@@ -48,6 +50,36 @@ class DrivenDocument(Document):
     preemptor: str
 
 
+class KeptDocument(Document):
+    """Share of the planned gain that is kept: the mean, and what 5 % and 95 % of the runs do not exceed."""
+
+    mean: float
+    low: float
+    high: float
+
+
+class ChanceDocument(Document):
+    """Results of replays in which chance has a say.
+
+    Parameters
+    ----------
+    runs, finished
+        Number of replays, and of those in which the plan comes to its end.
+    kept
+        Null if the plan gains nothing.
+    moves
+        Number of moves by how certain their landing is.
+    halts
+        Why the plan does not come to its end, with the number of runs.
+    """
+
+    runs: int
+    finished: int
+    kept: KeptDocument | None
+    moves: dict[Certainty, int]
+    halts: dict[str, int]
+
+
 class ReplayDocument(Document):
     """A plan that was carried out on a simulated cluster.
 
@@ -57,6 +89,8 @@ class ReplayDocument(Document):
         Share of the planned gain that is reached, by the first tier that the plan improves.
     halted
         Why not all waves were carried out.
+    chance
+        What becomes of the plan in many replays with chance; null if there were none.
     """
 
     api_version: Literal["stowplan/v1"] = API_VERSION
@@ -73,12 +107,23 @@ class ReplayDocument(Document):
     landings: tuple[LandingDocument, ...]
     waiting: tuple[WaitingDocument, ...]
     preempted: tuple[DrivenDocument, ...]
+    chance: ChanceDocument | None = None
     notes: tuple[str, ...]
+
+
+def _chance(found: Distribution | None) -> ChanceDocument | None:
+    if found is None:
+        return None
+    mean, low, high = found.mean, found.quantile(LOW), found.quantile(HIGH)
+    kept = None if mean is None or low is None or high is None else KeptDocument(mean=mean, low=low, high=high)
+    moves = {certainty: found.count(certainty) for certainty in Certainty}
+    return ChanceDocument(runs=found.runs, finished=found.finished, kept=kept, moves=moves, halts=dict(found.halts))
 
 
 def replay_document(replay: Replay) -> ReplayDocument:
     """Describe a replay."""
     outcome = replay.outcome
+    certainty = replay.distribution.certainty if replay.distribution is not None else {}
     worths = (outcome.before.values, outcome.planned.values, outcome.actual.values)
     return ReplayDocument(
         plan=replay.plan.id,
@@ -109,10 +154,12 @@ def replay_document(replay: Replay) -> ReplayDocument:
                 node=landing.node or None,
                 verdict=landing.verdict,
                 message=landing.message,
+                certainty=certainty.get(landing.move.id),
             )
             for landing in outcome.landings
         ),
         waiting=tuple(WaitingDocument(pod=key, message=said) for key, said in outcome.waiting.items()),
         preempted=tuple(DrivenDocument(pod=d.key, node=d.node, preemptor=d.preemptor) for d in outcome.preempted),
+        chance=_chance(replay.distribution),
         notes=replay.notes,
     )

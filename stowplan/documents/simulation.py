@@ -12,7 +12,11 @@ from stowplan.plugins_compat.simulate import Simulation
 
 
 class DecisionDocument(Document):
-    """Decision on one pod; ``preempts`` names its victims, as ``namespace/name``."""
+    """Decision on one pod.
+
+    ``preempts`` names its victims, as ``namespace/name``; ``tied`` names other nodes with the same score, any of which
+    the scheduler may take instead.
+    """
 
     namespace: str
     name: str
@@ -20,6 +24,7 @@ class DecisionDocument(Document):
     message: str
     preempts: tuple[str, ...] = ()
     preempted_by: str | None = None
+    tied: tuple[str, ...] = ()
 
 
 class PreemptionDocument(Document):
@@ -65,6 +70,7 @@ def simulation_document(compiled: Compiled, simulation: Simulation, from_empty: 
                 message=d.message,
                 preempts=tuple(victim.key for victim in d.victims),
                 preempted_by=d.preempted_by.key if d.preempted_by is not None else None,
+                tied=tuple(names[node] for node in d.tied),
             )
             for d in simulation.decisions
         ),

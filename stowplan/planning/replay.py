@@ -10,6 +10,7 @@ from stowplan.models.plan import Plan
 from stowplan.models.snapshot import Snapshot
 from stowplan.models.stop import Stop
 from stowplan.plans.drift import same_snapshot
+from stowplan.plans.replay.distribution import RUNS, Distribution, distribution, replay_by_chance
 from stowplan.plans.replay.execution import replay
 from stowplan.plans.replay.outcome import ObjectiveValue, ReplayOutcome, share_kept
 from stowplan.plugins_compat.compiler.compile import Compiled
@@ -23,8 +24,12 @@ class Replay:
 
     Parameters
     ----------
+    outcome
+        What becomes of it if of equally good nodes the scheduler takes the one that ``seed`` decides.
     steered
         Whether the extender of the plan's tokens had a say.
+    distribution
+        What becomes of it in many runs with chance; ``None`` if there were none.
     """
 
     plan: Plan
@@ -32,6 +37,7 @@ class Replay:
     outcome: ReplayOutcome
     steered: bool
     seed: int
+    distribution: Distribution | None = None
     notes: tuple[str, ...] = ()
 
     @property
@@ -59,9 +65,15 @@ def replay_plan(
     *,
     steered: bool = False,
     seed: int = 0,
+    runs: int = RUNS,
     stop: Stop | None = None,
 ) -> Replay:
     """Replay a plan on a snapshot.
+
+    Parameters
+    ----------
+    runs
+        Number of further replays in which chance has a say; 0 for none.
 
     Raises
     ------
@@ -70,11 +82,23 @@ def replay_plan(
     """
     stop = stop or Stop()
     compiled = same_problem(snapshot, plan.settings, profile, limited=False)
+    objective = CompiledObjective(compiled)
     outcome = replay(
         plan,
         compiled.snapshot,
         profile,
-        CompiledObjective(compiled),
+        objective,
+        steered=steered,
+        seed=seed,
+        signatures=compiled.signatures,
+        stopped=stop.is_set,
+    )
+    outcomes = replay_by_chance(
+        plan,
+        compiled.snapshot,
+        profile,
+        objective,
+        runs=runs,
         steered=steered,
         seed=seed,
         signatures=compiled.signatures,
@@ -83,4 +107,5 @@ def replay_plan(
     notes = list(compiled.notes)
     if not same_snapshot(plan, snapshot):
         notes.append("the snapshot is not the one the plan was made for")
-    return Replay(plan, compiled, outcome, steered, seed, tuple(notes))
+    found = distribution(plan, outcomes) if outcomes else None
+    return Replay(plan, compiled, outcome, steered, seed, found, tuple(notes))

@@ -10,9 +10,10 @@ from rich.text import Text
 
 from stowplan.models.words import plural
 from stowplan.planning.replay import Replay
+from stowplan.plans.replay.distribution import HIGH, LOW, Certainty, Distribution
 from stowplan.plans.replay.outcome import Landing, MoveVerdict
 from stowplan.report.rows import Row
-from stowplan.report.tables import label_column, plain_table, show_names
+from stowplan.report.tables import label_column, plain_table, say, show_names
 from stowplan.report.words import figure, tier_label
 
 SHOWN = 20
@@ -34,6 +35,9 @@ def show_replay(console: Console, replay: Replay, *, wide: bool = False) -> None
     console.print(Text(headline(replay), style="bold"))
     if outcome.halted:
         console.print(f"Stops early: {outcome.halted}.", markup=False)
+    if replay.distribution is not None and outcome.landings:
+        for line in chance_lines(replay.distribution):
+            say(console, line)
     console.print()
     table = plain_table()
     label_column(table, "", [tier_label(tier) for tier in replay.compiled.problem.tiers])
@@ -47,7 +51,7 @@ def show_replay(console: Console, replay: Replay, *, wide: bool = False) -> None
     if not outcome.actual.legal:
         console.print("The simulated result has constraint violations that today has not.")
     landings = outcome.landings if wide else sorted(outcome.landings, key=lambda landing: ORDER.index(landing.verdict))
-    _landings(console, landings if wide else landings[:SHOWN])
+    _landings(console, landings if wide else landings[:SHOWN], replay.distribution)
     if not wide and len(landings) > SHOWN:
         console.print(f"… and {len(landings) - SHOWN} more; -o wide shows all", style="dim")
     if outcome.waiting:
@@ -86,9 +90,24 @@ def headline(replay: Replay) -> str:
     return f"{hand}: {'; '.join([', '.join([done, *counts]), *kept])}."
 
 
-def _landings(console: Console, landings: Sequence[Landing]) -> None:
+def chance_lines(found: Distribution) -> Iterator[str]:
+    """Yield sentences about what may become of a plan."""
+    kept = ""
+    if found.mean is not None:
+        low, high = found.quantile(LOW), found.quantile(HIGH)
+        kept = f"; {found.mean:.0%} of the improvement is kept on average, {low:.0%} to {high:.0%} in nine of ten runs"
+    counts = ", ".join(f"{found.count(certainty)} {certainty.value}" for certainty in Certainty)
+    yield f"In {plural(found.runs, 'run')} with chance: {found.finished} come to their end{kept}."
+    yield f"Landings: {counts}."
+    if found.halts:
+        why, number = found.halts[0]
+        yield f"The most frequent end ({number} of {found.runs}): {why}."
+
+
+def _landings(console: Console, landings: Sequence[Landing], found: Distribution | None) -> None:
     if not landings:
         return
+    certainty = found.certainty if found is not None else {}
     console.print()
     rows = [
         (
@@ -98,15 +117,18 @@ def _landings(console: Console, landings: Sequence[Landing]) -> None:
             landing.move.target or "(none)",
             landing.node or "(none)",
             landing.verdict.value,
+            certainty[landing.move.id].value if landing.move.id in certainty else "-",
         )
         for landing in landings
     ]
-    show_names(console, ("WAVE", "POD", "FROM", "PLANNED", "LANDS ON", "VERDICT"), rows, right=("WAVE",))
+    columns = ("WAVE", "POD", "FROM", "PLANNED", "LANDS ON", "VERDICT", "LANDING IS")
+    show_names(console, columns, rows, right=("WAVE",))
 
 
 def replay_rows(replay: Replay) -> Iterator[Row]:
     """Yield one row for every move."""
-    yield ["wave", "id", "namespace", "name", "source", "target", "node", "verdict", "message"]
+    yield ["wave", "id", "namespace", "name", "source", "target", "node", "verdict", "message", "certainty"]
+    certainty = replay.distribution.certainty if replay.distribution is not None else {}
     for landing in replay.outcome.landings:
         move = landing.move
         yield [
@@ -119,4 +141,5 @@ def replay_rows(replay: Replay) -> Iterator[Row]:
             landing.node,
             landing.verdict.value,
             landing.message,
+            certainty.get(move.id, ""),
         ]

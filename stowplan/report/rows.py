@@ -50,11 +50,13 @@ def solution_rows(solution: Solution) -> Iterator[Row]:
 
 def simulation_rows(simulation: Simulation, nodes: Sequence[str]) -> Iterator[Row]:
     """Yield one row for every decision; a pod that was preempted and came back to the queue has more than one."""
-    yield ["namespace", "name", "node", "message", "preempts", "preempted by"]
+    yield ["namespace", "name", "node", "message", "preempts", "preempted by", "tied"]
     for d in simulation.decisions:
         node = nodes[d.node] if d.node is not None else ""
         preempts = " ".join(victim.key for victim in d.victims)
-        yield [d.pod.namespace, d.pod.name, node, d.message, preempts, d.preempted_by.key if d.preempted_by else ""]
+        tied = " ".join(nodes[other] for other in d.tied)
+        by = d.preempted_by.key if d.preempted_by else ""
+        yield [d.pod.namespace, d.pod.name, node, d.message, preempts, by, tied]
 
 
 def verification_rows(verification: Verification) -> Iterator[Row]:

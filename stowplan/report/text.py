@@ -23,6 +23,7 @@ from stowplan.optimizer.evaluate import ConstraintViolation
 from stowplan.plans.move import Move
 from stowplan.plugins_compat.admission import Rejection
 from stowplan.plugins_compat.compiler.participants import Participants
+from stowplan.plugins_compat.framework.scheduler import Decision
 from stowplan.plugins_compat.simulate import Simulation
 from stowplan.report.limits import SHOWN
 from stowplan.report.moves_and_nodes import savings_line, show_nodes, show_ranked_moves
@@ -42,6 +43,9 @@ from stowplan.report.words import (
 
 SHOWN_RESOLVED = 5
 """Constraint violations that are resolved and named; ``-o wide`` names all."""
+
+MOST_TIES = 3
+"""Number of nodes with the same score that are named."""
 
 MANY_COLUMNS = 3
 """Number of placements above which a comparison has narrower columns."""
@@ -103,14 +107,27 @@ def show_simulation(
     preempted = f", {len(simulation.preemptions)} preempted" if simulation.preemptions else ""
     said = f"{len(scheduled)} of {plural(len(outcomes), 'pod')} scheduled, {len(failed)} unscheduled{preempted}."
     console.print(Text(said if outcomes else "No pod is pending.", style="bold"))
+    if tied := sum(1 for d in scheduled if d.tied):
+        more = "" if wide else "; -o wide names them"
+        console.print(f"For {plural(tied, 'pod')}, other nodes have the same score and may be taken instead{more}.")
     shown = outcomes if wide else (failed + scheduled)[:SHOWN]
     if shown:
         console.print()
         rows = [(d.pod.key, nodes[d.node] if d.node is not None else "-", d.message) for d in shown]
-        show_names(console, ("POD", "NODE", "REASON"), rows)
+        if wide:
+            ties = [(*row, _ties(decision, nodes)) for row, decision in zip(rows, shown, strict=True)]
+            show_names(console, ("POD", "NODE", "REASON", "TIED WITH"), ties)
+        else:
+            show_names(console, ("POD", "NODE", "REASON"), rows)
     if len(shown) < len(outcomes):
         console.print(f"… and {len(outcomes) - len(shown)} more; -o wide shows all", style="dim")
     _preemption_lines(console, simulation, wide=wide)
+
+
+def _ties(decision: Decision, nodes: Sequence[str]) -> str:
+    """Name the nodes that might have been taken instead."""
+    more = f" and {len(decision.tied) - MOST_TIES} more" if len(decision.tied) > MOST_TIES else ""
+    return ", ".join(nodes[node] for node in decision.tied[:MOST_TIES]) + more
 
 
 def show_verification(console: Console, verification: Verification) -> None:

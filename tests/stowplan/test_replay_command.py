@@ -52,7 +52,9 @@ def test_the_table(packing: str, dump: str, capsys: pytest.CaptureFixture[str]) 
     assert lines[0].startswith(
         "Without steering: 0 of 1 pod lands as planned, 1 need steering; 0% of the improvement is kept."
     )
-    assert any(line.split() == ["1", "default/web-a", "n1", "n2", "n1", "needs", "steering"] for line in lines)
+    assert any(
+        line.split() == ["1", "default/web-a", "n1", "n2", "n1", "needs", "steering", "certain"] for line in lines
+    )
     assert "note: the snapshot is not the one the plan was made for" in lines
     steered = out(capsys, packing, dump, "--steer", "extender")
     assert steered.startswith("Steered by the extender: 1 of 1 pod lands as planned; 100% of the improvement is kept.")

@@ -22,6 +22,15 @@ Steer = Annotated[
         rich_help_panel=PROBLEM,
     ),
 ]
+Runs = Annotated[
+    int,
+    typer.Option(
+        "--runs",
+        min=0,
+        help="Number of further replays in which ties, sampled nodes, and the order of events are left to chance.",
+        rich_help_panel=PROBLEM,
+    ),
+]
 
 
 @grouped
@@ -30,6 +39,7 @@ def replay(
     paths: opt.Paths,
     *,
     steer: Steer = SteeringMode.NONE,
+    runs: Runs = 20,
     release: opt.OtherRelease = None,
     config: opt.OtherConfig = None,
     settings: Annotated[Settings, only("scheduler", "sample_nodes")],
@@ -65,6 +75,7 @@ def replay(
                 make_profile(settings, snapshot),
                 steered=steer is SteeringMode.EXTENDER,
                 seed=options.seed,
+                runs=runs,
                 stop=stop,
             )
         except InputError as error:
