@@ -94,7 +94,7 @@ def as_snapshot(platform: Platform) -> Snapshot:
         snapshot = Snapshot(
             nodes=tuple(_node(machine, platform) for machine in platform.machines),
             pods=(
-                *(_rest(machine, on[machine.name], metrics, platform.limits.peak) for machine in platform.machines),
+                *(_rest(machine, on[machine.name], metrics, platform) for machine in platform.machines),
                 *(_pod(instance, platform.limits.peak) for instance in platform.instances),
             ),
             metrics=metrics if platform.samples else None,
@@ -173,7 +173,7 @@ def _pod(instance: Instance, peaks: Iterable[str]) -> Pod:
     return Pod(meta, PodSpec((container,), node_name=instance.machine), PodStatus(phase))
 
 
-def _rest(machine: Machine, instances: Iterable[Instance], metrics: LoadMetrics, peaks: Iterable[str]) -> Pod:
+def _rest(machine: Machine, instances: Iterable[Instance], metrics: LoadMetrics, platform: Platform) -> Pod:
     """Return what a machine uses beside its instances, as a pod that stays there."""
     mine: defaultdict[str, int] = defaultdict(int)
     for instance in instances:
@@ -184,9 +184,9 @@ def _rest(machine: Machine, instances: Iterable[Instance], metrics: LoadMetrics,
     for name, total in machine.totals.items():
         measured = machine.used.get(name)
         if measured is None and METRICS.get(name, name) in averages:
-            measured = round(total * averages[METRICS.get(name, name)])
+            measured = round(total * platform.shares.get(name, 1.0) * averages[METRICS.get(name, name)])
         amounts[resource(name)] = max(0, (measured or 0) - mine[name])
-        if name in peaks:
+        if name in platform.limits.peak:
             amounts[PREFIX + f"peak-{name}"] = max(0, machine.peak.get(name, 0) - mine[name])
     owner = OwnerReference("DaemonSet", "machine", api_version="apps/v1", controller=True)
     container = Container("rest", resources=ResourceRequirements(_amounts(amounts)))
@@ -195,7 +195,10 @@ def _rest(machine: Machine, instances: Iterable[Instance], metrics: LoadMetrics,
 
 
 def _metrics(platform: Platform) -> LoadMetrics:
-    """Return mean and population standard deviation of each machine's samples in the window, in percent."""
+    """Return mean and population standard deviation of each machine's samples in the window.
+
+    Samples are shares of a machine's total; the figures are percent of what can be allocated of it, as requests are.
+    """
     end = max((sample.time for sample in platform.samples), default=0.0)
     found: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
     for sample in platform.samples:
@@ -204,9 +207,9 @@ def _metrics(platform: Platform) -> LoadMetrics:
                 found[sample.machine, name].append(value)
     nodes: defaultdict[str, list[Metric]] = defaultdict(list)
     for (machine, name), values in found.items():
-        kind = METRICS.get(name, name)
-        nodes[machine].append(Metric(kind, AVERAGE, 100 * statistics.fmean(values)))
-        nodes[machine].append(Metric(kind, DEVIATION, 100 * statistics.pstdev(values)))
+        kind, whole = METRICS.get(name, name), 100 / platform.shares.get(name, 1.0)
+        nodes[machine].append(Metric(kind, AVERAGE, whole * statistics.fmean(values)))
+        nodes[machine].append(Metric(kind, DEVIATION, whole * statistics.pstdev(values)))
     return LoadMetrics({name: tuple(metrics) for name, metrics in nodes.items()}, None, "samples")
 
 

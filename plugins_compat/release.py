@@ -22,7 +22,7 @@ class Release:
     points
         Highest score of a score plugin.
     real_scores
-        Scores are real numbers.
+        Scores are real numbers; sums over pods count them to `score_unit`.
     policy
         The release is configured by a ``Policy`` file: it has predicates and priorities, not plugins.
     retired
@@ -201,6 +201,11 @@ class Release:
         to the threads that filter in parallel. Only releases that take turns, or the first, leave nothing to chance.
         """
         return self.tie_break in ("uniform", "heap")
+
+    @property
+    def score_unit(self) -> int:
+        """Parts of a point in which scores are added up over pods: 1, or millionths where scores are real numbers."""
+        return 1_000_000 if self.real_scores else 1
 
 
 K24 = Release(

@@ -55,8 +55,8 @@ def final_scores(
     state = framework.state
     placed = [pod for pod in pods if assignment.get(pod.key)]
     chosen = placed if len(placed) <= sample else random.Random(seed).sample(placed, sample)
-    known: dict[tuple[int, int], dict[str, int] | None] = {}
-    sums: dict[str, int] = {}
+    known: dict[tuple[int, int], dict[str, float] | None] = {}
+    sums: dict[str, float] = {}
     scored = 0
     for pod in chosen:
         node = state.snapshot.node_index[assignment[pod.key]]
@@ -71,7 +71,7 @@ def final_scores(
     return FinalScores({plugin: total / max(1, scored) for plugin, total in sorted(sums.items())}, scored, len(placed))
 
 
-def _score(framework: Framework, pod: Pod, node: int) -> dict[str, int] | None:
+def _score(framework: Framework, pod: Pod, node: int) -> dict[str, float] | None:
     cycle = CycleState(pod, framework.state.signatures.of(pod))  # as it is on its node, not as it would be created
     framework.state.forget(cycle.signature, node)
     try:
@@ -79,7 +79,7 @@ def _score(framework: Framework, pod: Pod, node: int) -> dict[str, int] | None:
         at = np.flatnonzero(feasible == node)
         if not len(at):
             return None
-        return {plugin: int(values[at[0]]) for plugin, values in framework.run_scores(cycle, feasible).items()}
+        return {plugin: values[at[0]].item() for plugin, values in framework.run_scores(cycle, feasible).items()}
     except ScoreError:
         return None  # the scheduler would not schedule it either
     finally:

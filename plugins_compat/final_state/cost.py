@@ -41,6 +41,11 @@ class FinalStateCost:
         Pods that are not in the problem, and stay on their nodes.
     kinds
         ``[c]`` the signature of each class.
+
+    Attributes
+    ----------
+    unit
+        Points are counted in this part of a point; see `Release.score_unit`.
     """
 
     def __init__(
@@ -53,6 +58,7 @@ class FinalStateCost:
     ) -> None:
         self._snapshot, self._profile, self._signatures = snapshot, profile, signatures
         self._fixed, self._kinds = fixed, kinds
+        self.unit = profile.release.score_unit
         self._known: OrderedDict[Key, Mapping[str, int]] = OrderedDict()
         self._shared: FinalStateScorer | None = None
 
@@ -75,12 +81,12 @@ class FinalStateCost:
 
     @cached_property
     def all_points(self) -> Mapping[str, Ints]:
-        """By plugin, ``[c]`` the points that a pod of each class can have at most."""
+        """By plugin, ``[c]`` the points that a pod of each class can have at most, in units."""
         scorer = self._shared or self.scorer(Placement.of(()))
         return {name: scorer.most[:, p] for p, name in enumerate(scorer.names)}
 
     def missed(self, placement: Placement, size: Ints) -> Mapping[str, int]:
-        """Return the points missed, by plugin, whatever its weight.
+        """Return the points missed, in units, by plugin, whatever its weight.
 
         Parameters
         ----------
@@ -115,25 +121,24 @@ class PricedFinalState:
 
     @property
     def step(self) -> int:
-        """Points are whole."""
-        return math.gcd(*self.points.values())
+        """Points are whole, unless they are counted in parts."""
+        return math.gcd(*self.points.values()) if self.final_state.unit == 1 else 1
 
     def cost(self, placement: Placement) -> int:
         """Return what the points missed cost."""
         return sum(self.parts(placement).values())
 
     def parts(self, placement: Placement) -> Mapping[str, int]:
-        """Return what the points missed cost, by plugin."""
+        """Return what the points missed cost, by plugin, rounded up, so that no bound is above it."""
         missed = self.final_state.missed(placement, self.size)
-        return {name: point * missed[name] for name, point in self.points.items()}
+        return {name: -(-point * missed[name] // self.final_state.unit) for name, point in self.points.items()}
 
     def state(self, placement: Placement) -> PricedSearchState:
         """Return a placement to be changed."""
         scorer = self.final_state.fresh(placement)
         prices = np.array([self.points.get(name, 0) for name in scorer.names], dtype=np.int64)
-        every = sum(
-            int((most * self.size).sum()) * self.points.get(n, 0) for n, most in self.final_state.all_points.items()
-        )
+        most = self.final_state.all_points
+        every = [int((most[name] * self.size).sum()) for name in scorer.names]
         return PricedSearchState(scorer, Estimates(scorer, prices), prices, every)
 
     def relaxation(self, start: Placement) -> Sequence[Part]:
@@ -150,18 +155,19 @@ class PricedSearchState:
     prices
         ``[p]`` cost of a point of each plugin.
     every
-        What all points that pods can have would cost.
+        ``[p]`` all points that pods can have, in units.
     """
 
     scorer: FinalStateScorer
     estimates: Estimates
     prices: Ints
-    every: int
+    every: Sequence[int]
 
     @property
     def cost(self) -> int:
         """The cost of the placement."""
-        return self.every - self.scorer.worth(self.prices)
+        points = zip(self.every, self.scorer.points.values(), self.prices.tolist(), strict=True)
+        return sum(-((had - most) * price // self.scorer.unit) for most, had, price in points)
 
     @property
     def placement(self) -> Placement:
@@ -187,5 +193,5 @@ class PricedSearchState:
     def estimate(self, c: int, node: int) -> tuple[Ints, Bools]:
         """Estimate what a move of a pod from a node costs, by target, and return the feasible targets."""
         gain, feasible = self.estimates.gains(c, node)
-        change: Ints = np.rint(-gain).astype(np.int64)
+        change: Ints = np.rint(-gain / self.scorer.unit).astype(np.int64)
         return change, feasible

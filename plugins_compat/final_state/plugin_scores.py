@@ -344,11 +344,12 @@ class AffinityScores:
 
 
 class ByFramework:
-    """Scores of any other plugin, asked pod by pod."""
+    """Scores of any other plugin, asked pod by pod, on the release's own scale."""
 
     def __init__(self, plugin: Plugin, kinds: Sequence[Signature]) -> None:
         self._plugin = plugin
         self._kinds = kinds
+        self._unit = plugin.release.score_unit
 
     def scores(self, c: int, nodes: Ints, feasible: Bools) -> Ints:
         """Run PreScore, Score and NormalizeScore on the feasible nodes."""
@@ -363,14 +364,15 @@ class ByFramework:
                 plugin.pre_filter(cycle)
                 if len(listed) and plugin.pre_score(cycle, listed):
                     raw: Any = plugin.score(cycle, listed)
-                    found[k, listed] = plugin.normalize(cycle, listed, raw)
+                    normal = plugin.normalize(cycle, listed, raw)
+                    found[k, listed] = np.rint(normal * self._unit) if self._unit > 1 else normal
             finally:
                 plugin.state.assume(kind, node)
         return found
 
     def most(self, c: int) -> int:
         """Return what the scale allows."""
-        return POINTS
+        return self._plugin.release.points * self._unit
 
     def counts(self, c: int) -> None:
         """Return ``None``: nothing is known of what the plugin reads."""
@@ -382,8 +384,10 @@ class ByFramework:
 
 
 def scores_of(plugin: Plugin, kinds: Sequence[Signature]) -> OnNode | OverFeasible:
-    """Return the scores of a plugin for the pods of some signatures."""
+    """Return the scores of a plugin for the pods of some signatures, in the unit of `Release.score_unit`."""
     kind = type(plugin)  # not isinstance: a plugin derived from one of these may score otherwise
+    if kind is NodeResourcesBalancedAllocation and plugin.release.balances_volumes:
+        return ByFramework(plugin, kinds)  # it reads the disks on the node too
     if isinstance(plugin, NodeResourcesFit) and kind is NodeResourcesFit:
         return FitScores(plugin, kinds)
     if isinstance(plugin, NodeResourcesBalancedAllocation) and kind is NodeResourcesBalancedAllocation:

@@ -38,7 +38,7 @@ def relaxed(scorer: FinalStateScorer, start: Placement, points: Mapping[str, int
     for p, one in sorted(scores, key=lambda item: item[0]):
         if scorer.names[p] not in points:
             continue
-        weight = float(points[scorer.names[p]])
+        weight = points[scorer.names[p]] / scorer.unit
         table, crowding, held = _missed(scorer, one, overloaded)
         found.append(
             Part(

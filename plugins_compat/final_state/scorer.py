@@ -65,6 +65,11 @@ class FinalStateScorer:
         Where the pods of the classes are.
     present
         Whether the framework has them already.
+
+    Attributes
+    ----------
+    unit
+        How many units of the scorer's whole numbers are one point; see `Release.score_unit`.
     """
 
     def __init__(
@@ -75,6 +80,7 @@ class FinalStateScorer:
         if not present:
             for c, n, k in placement.entries():
                 state.assume(kinds[c], n, k)
+        self.unit = framework.profile.release.score_unit
         self.names = [plugin.name for plugin, _ in framework.scores]
         self.weights = np.array([weight for _, weight in framework.scores], dtype=np.int64)
         scores = [scores_of(plugin, kinds) for plugin, _ in framework.scores]
@@ -135,30 +141,31 @@ class FinalStateScorer:
 
     @property
     def total(self) -> int:
-        """Sum of the weighted scores of all pods."""
+        """Sum of the weighted scores of all pods, in units."""
         return self.worth(self.weights)
 
     def worth(self, weights: Ints) -> int:
         """Sum up the scores of all pods, with ``[p]`` weights of plugins."""
-        return int((self._sums * weights).sum())
+        return sum(total * weight for total, weight in zip(self._sums.tolist(), weights.tolist(), strict=True))
 
     @property
     def points(self) -> Mapping[str, int]:
-        """Sum of the scores of all pods by plugin, without weights."""
+        """Sum of the scores of all pods by plugin, without weights, in units."""
         return dict(zip(self.names, self._sums.tolist(), strict=True))
 
     @property
     def final_scores(self) -> FinalScores:
         """Mean weighted score of each plugin, over the pods that the filters admit to their nodes."""
-        sums = (self._sums * self.weights).tolist()
+        sums = self.by_plugin()
         pods = sum(int(row.pods.sum()) for row in self._rows)
         active = [name for p, name in enumerate(self.names) if self.most[:, p].any()]
-        means = {name: total / max(1, self._scored) for name, total in zip(self.names, sums, strict=True)}
+        means = {name: total / self.unit / max(1, self._scored) for name, total in sums.items()}
         return FinalScores({name: means[name] for name in sorted(active)}, self._scored, pods)
 
     def by_plugin(self) -> Mapping[str, int]:
-        """Return the sum of the weighted scores of each plugin."""
-        return dict(zip(self.names, (self._sums * self.weights).tolist(), strict=True))
+        """Return the sum of the weighted scores of each plugin, in units."""
+        weighed = zip(self.names, self._sums.tolist(), self.weights.tolist(), strict=True)
+        return {name: total * weight for name, total, weight in weighed}
 
     def placement(self) -> Placement:
         """Return where the pods are."""
@@ -171,7 +178,7 @@ class FinalStateScorer:
     def offers(self, c: int, node: int, weights: Ints) -> tuple[Ints, Bools]:
         """Return ``[n]`` what a pod would score on each node, once taken off its own, and where it is feasible.
 
-        Scores of plugins that read the usage of nodes are not included.
+        Scores are in units; those of plugins that read the usage of nodes are not included.
 
         Parameters
         ----------

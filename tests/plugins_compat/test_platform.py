@@ -130,6 +130,18 @@ def test_risk_takes_mean_request_and_deviation(tmp_path: Path) -> None:
     assert risk_points(np.array([[0.2, 0.5], [0.9, 1.7]])).tolist() == pytest.approx([10, 0])
 
 
+def test_risk_counts_what_is_placed_since_the_machine_was_measured(tmp_path: Path) -> None:
+    """Also what was placed before any machine was scored; all shares are of what can be allocated."""
+    machines = [{"name": "m", "cpu": 4, "memory": "8Gi"}]
+    samples = [{"time": 0, "machine": "m", "values": {"cpu": 0.1, "memory": 0.4}}]
+    instances = [instance(name, "500m", "1Gi") for name in "ab"]
+    cluster = platform(tmp_path, machines=machines, instances=instances, samples=samples, shares={"memory": 0.8})
+    profile = platform_profile({"scores": [{"name": "LoadRisk"}]}, PLATFORM)
+    framework = populated(cluster, profile, {**cluster.assignment, "platform/a": "m"})
+    found = examine(framework, cluster.pods[-1], score_single=True).scores["LoadRisk"]
+    assert found.tolist() == pytest.approx([100 * (1 - (0.4 + 2 / 8) / 0.8)], abs=1e-6)
+
+
 def test_global_variance_looks_at_all_machines(tmp_path: Path) -> None:
     machines = [machine("m1", 0, 32), machine("m2", 0, 16), machine("m3", 0, 8), machine("tiny", 64, 4)]
     cluster = platform(tmp_path, machines=machines, instances=[instance("a", 1, "16Gi")])

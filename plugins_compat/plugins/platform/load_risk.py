@@ -17,10 +17,10 @@ MEASURED = {"cpu": CPU, "memory": MEMORY}
 class LoadRisk(Real):
     """Scores the least over resources of ``(1 − min(M + r + V, 1))·100``.
 
-    M and V are mean and standard deviation of the machine's utilization in the window of samples, from 0 to 1; r is
-    what the instance and those placed in this round ask of the machine, as a share. A resource without samples counts
-    with the measured usage as M, and no deviation. It is the article's own form of what scheduler-plugins calls
-    LoadVariationRiskBalancing.
+    M and V are mean and standard deviation of the machine's utilization in the window of samples; r is what the
+    instance asks, and what was placed on the machine or taken off it since it was measured. All are shares of what can
+    be allocated. A resource without samples counts with the measured usage as M, and no deviation. It is the article's
+    own form of what scheduler-plugins calls LoadVariationRiskBalancing.
     """
 
     name = "LoadRisk"
@@ -38,19 +38,24 @@ class LoadRisk(Real):
         mean, deviation = self._samples(name)
         row = self.state.resources[name]
         capacity = self.state.allocatable[row, nodes].astype(np.float64)
-        now = np.divide(self._before(row)[nodes], capacity, out=np.ones(len(nodes)), where=capacity > 0)
+        now = np.divide(self._measured(row)[nodes], capacity, out=np.ones(len(nodes)), where=capacity > 0)
         mean_here = np.where(np.isnan(mean[nodes]), now, mean[nodes])
         risk: Floats = mean_here + (share - now) + deviation[nodes]
         return risk
 
-    def _before(self, row: int) -> Floats:
-        """``[n]`` usage when the round began."""
+    def _measured(self, row: int) -> Floats:
+        """``[n]`` usage as the file has it, wherever instances are by now."""
 
         def make() -> Floats:
-            before: Floats = self.state.requested[row].astype(np.float64)
-            return before
+            measured = np.zeros(self.state.size)
+            snapshot = self.state.snapshot
+            for pod in snapshot.pods:
+                if pod.node_name and not pod.finished:
+                    amount = self.state.vector(self.state.signatures.of(pod))[row]
+                    measured[snapshot.node_index[pod.node_name]] += amount
+            return measured
 
-        return self.state.memo((self.name, "before", row), make)
+        return self.state.memo((self.name, "measured", row), make)
 
     def _samples(self, name: str) -> tuple[Floats, Floats]:
         """Return ``[n]`` mean and deviation of the samples, the former not a number where there are none."""

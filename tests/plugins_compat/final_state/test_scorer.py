@@ -30,7 +30,8 @@ def of_framework(compiled: Compiled, placement: Placement) -> tuple[dict[str, in
     where = fixed(compiled) | compiled.assign(placement)
     framework = populated(compiled.snapshot, compiled.profile, where, compiled.signatures)
     found = final_scores(framework, compiled.pods, where, sample=1 << 30)
-    return {plugin: round(mean * found.scored) for plugin, mean in found.by_plugin.items()}, found.scored
+    unit = compiled.profile.release.score_unit
+    return {plugin: round(mean * found.scored * unit) for plugin, mean in found.by_plugin.items()}, found.scored
 
 
 def of_scorer(compiled: Compiled, placement: Placement) -> tuple[dict[str, int], int]:
