@@ -33,6 +33,7 @@ from stowplan.models.platform import (
     Instance,
     Machine,
     Platform,
+    exact,
 )
 from stowplan.models.quantity import NANO, Nanos
 from stowplan.models.snapshot import Snapshot
@@ -136,15 +137,15 @@ def _node(machine: Machine, platform: Platform) -> Node:
     allocatable = {"pods": MOST_INSTANCES * NANO}
     capacity = {"pods": most * NANO}
     for name, total in machine.totals.items():
-        allocatable[resource(name)] = _part(total, shares.get(name, 1.0))
-        capacity[resource(name)] = _part(total, limits.usage.get(name, shares.get(name, 1.0)))
+        allocatable[resource(name)] = _part(name, total, shares.get(name, 1.0))
+        capacity[resource(name)] = _part(name, total, limits.usage.get(name, shares.get(name, 1.0)))
         if name in limits.peak:
-            allocatable[PREFIX + f"peak-{name}"] = total
-            capacity[PREFIX + f"peak-{name}"] = _part(total, limits.peak[name])
+            allocatable[PREFIX + f"peak-{name}"] = _of_peak(name, total)
+            capacity[PREFIX + f"peak-{name}"] = _of_peak(name, _part(name, total, limits.peak[name]))
     allocatable[PREFIX + "maxmemory"] = machine.memory
     if limits.maxmemory is not None:
         # Strictly below the share: at most the whole number of bytes before it.
-        capacity[PREFIX + "maxmemory"] = (math.ceil(machine.memory // NANO * limits.maxmemory) - 1) * NANO
+        capacity[PREFIX + "maxmemory"] = (math.ceil(machine.memory // NANO * exact(limits.maxmemory)) - 1) * NANO
     labels = {"kubernetes.io/hostname": machine.name, MASTERS: repr(limits.masters)}
     status = NodeStatus(_amounts(allocatable), _amounts(capacity))
     return Node(ObjectMeta(machine.name, labels=FrozenMap(labels)), status=status)
@@ -154,14 +155,21 @@ def _amounts(nanos: Mapping[str, int]) -> FrozenMap[int]:
     return FrozenMap({name: Nanos(amount) for name, amount in nanos.items()})
 
 
-def _part(total: int, share: float) -> int:
-    return total if share == 1 else math.floor(total * share)
+def _part(name: str, total: int, share: float) -> int:
+    """Return a share of a total in nanos, rounded down to what amounts are counted in: millicores, bytes, pieces."""
+    unit = NANO // 1000 if name == "cpu" else NANO
+    return math.floor(total * exact(share) / unit) * unit
+
+
+def _of_peak(name: str, amount: int) -> int:
+    """Return an amount of a peak, in which cores are counted in thousandths, as further resources are whole."""
+    return amount * 1000 if name == "cpu" else amount
 
 
 def _pod(instance: Instance, peaks: Iterable[str]) -> Pod:
     uses = instance.uses
     amounts = {resource(name): amount for name, amount in uses.items()}
-    amounts |= {PREFIX + f"peak-{name}": uses.get(name, 0) for name in peaks}
+    amounts |= {PREFIX + f"peak-{name}": _of_peak(name, uses.get(name, 0)) for name in peaks}
     if instance.maxmemory is not None:
         amounts[PREFIX + "maxmemory"] = instance.maxmemory
     ports = () if instance.port is None else (ContainerPort(instance.port, instance.port),)
@@ -187,7 +195,7 @@ def _rest(machine: Machine, instances: Iterable[Instance], metrics: LoadMetrics,
             measured = round(total * platform.shares.get(name, 1.0) * averages[METRICS.get(name, name)])
         amounts[resource(name)] = max(0, (measured or 0) - mine[name])
         if name in platform.limits.peak:
-            amounts[PREFIX + f"peak-{name}"] = max(0, machine.peak.get(name, 0) - mine[name])
+            amounts[PREFIX + f"peak-{name}"] = _of_peak(name, max(0, machine.peak.get(name, 0) - mine[name]))
     owner = OwnerReference("DaemonSet", "machine", api_version="apps/v1", controller=True)
     container = Container("rest", resources=ResourceRequirements(_amounts(amounts)))
     meta = ObjectMeta(f"machine-{machine.name}", "machines", owner_references=(owner,))

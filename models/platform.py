@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
 from stowplan.models.kubernetes.base import Quantity
+from stowplan.models.quantity import NANO
 
 KIND, VERSION = "OperationsPlatform", "stowplan.dev/v1"
 PREFIX = "platform.stowplan.dev/"
@@ -20,8 +22,24 @@ NATIVE = ("cpu", "memory")
 Share = Annotated[float, Field(gt=0, le=1)]
 
 
+def exact(share: float) -> Fraction:
+    """Return a share as it is written: 0.9 is nine tenths, which no floating-point number is."""
+    return Fraction(str(share))
+
+
 class _Part(BaseModel):
     model_config = ConfigDict(alias_generator=to_camel, extra="forbid", frozen=True, validate_by_name=True)
+
+
+def _whole(resources: dict[str, int]) -> dict[str, int]:
+    """Refuse amounts of further resources that are not whole: what is left of a rounded one is not known."""
+    for name, nanos in resources.items():
+        if nanos % NANO:
+            raise ValueError(f"{name} is {nanos / NANO:g}, must be a whole number")
+    return resources
+
+
+Pieces = Annotated[dict[str, Quantity], AfterValidator(_whole)]
 
 
 def _seconds(value: Any) -> Any:
@@ -63,7 +81,7 @@ class Machine(_Part):
     cpu: Quantity
     memory: Quantity
     network: Quantity | None = None
-    resources: dict[str, Quantity] = {}
+    resources: Pieces = {}
     used: dict[str, Quantity] = {}
     peak: dict[str, Quantity] = {}
 
@@ -92,7 +110,7 @@ class Instance(_Part):
     cpu: Quantity | None = None
     memory: Quantity | None = None
     network: Quantity | None = None
-    resources: dict[str, Quantity] = {}
+    resources: Pieces = {}
 
     @model_validator(mode="after")
     def _has_memory(self) -> Instance:

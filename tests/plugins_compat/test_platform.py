@@ -237,6 +237,19 @@ def test_ports_instances_and_peaks(tmp_path: Path) -> None:
     assert feasible(peak) == ["m2"]  # 47 + 4 of 51.2
 
 
+def test_thresholds_are_exact_below_a_core_and_at_shares_that_no_float_is(tmp_path: Path) -> None:
+    limits = {"peak": {"cpu": 0.9}}
+    small = [machine("m", 0, 0, (4, "10Gi"))]
+    for cpu, expected in (("3600m", ["m"]), ("3601m", [])):
+        cluster = platform(tmp_path, machines=small, instances=[instance("a", cpu)], limits=limits)
+        assert feasible(cluster) == expected
+    gpus = [machine("m", resources={"gpu": 3})]
+    for number, expected in ((1, ["m"]), (2, [])):
+        asking = instance("a", resources={"gpu": number})
+        cluster = platform(tmp_path, machines=gpus, instances=[asking], limits={"usage": {"gpu": 0.5}})
+        assert feasible(cluster) == expected
+
+
 def test_further_resources(tmp_path: Path) -> None:
     machines = [machine("m1", resources={"gpu": 2}), machine("m2")]
     cluster = platform(tmp_path, machines=machines, instances=[instance("a", resources={"gpu": 2})])
@@ -309,6 +322,7 @@ def test_tables_say_the_same_as_yaml(tmp_path: Path) -> None:
             "needs memory, or maxmemory",
         ),
         ({"machines": [machine("m", peak={"gpu": 1})]}, "measures gpu, of which it has no total"),
+        ({"machines": [machine("m", resources={"gpu": 1.5})]}, "gpu is 1.5, must be a whole number"),
         (
             {"machines": [machine("m")], "instances": [instance("a", kind="slave")]},
             "instances[0].kind: is 'slave'; must be one of",

@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import Field
 
 from stowplan.models.arrays import Ints
-from stowplan.models.platform import CLUSTER, MASTER, MASTERS, ROLE
+from stowplan.models.platform import CLUSTER, MASTER, MASTERS, ROLE, exact
 from stowplan.models.problem import AtMost, Origin, Rule
 from stowplan.plugins_compat.framework.cycle_state import CycleState
 from stowplan.plugins_compat.framework.plugin import Args, Plugin
@@ -95,4 +95,4 @@ class MastersApart(Plugin):
 
 def most_masters(share: float, masters: int) -> int:
     """Return the largest number below a share of the masters, and at least 1; a share of 1 or more allows all."""
-    return masters if share >= 1 else max(1, math.ceil(share * masters - 1e-9) - 1)
+    return masters if share >= 1 else max(1, math.ceil(exact(share) * masters) - 1)
