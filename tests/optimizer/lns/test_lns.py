@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from itertools import pairwise
 
 import numpy as np
@@ -45,6 +45,11 @@ def synthetic(objective: str = "balance") -> tuple[Evaluator, Placement]:
     return Evaluator(problem), problem.start
 
 
+def quick(evaluator: Evaluator) -> OperatorState:
+    """Return a state with which sub-problems are small, so that a few of them take no second."""
+    return OperatorState(evaluator, LnsParameters(first_size=40, largest=60))
+
+
 # -- the search -----------------------------------------------------------------------------------------------
 
 
@@ -73,7 +78,7 @@ def test_it_improves_an_uneven_history(objective: str) -> None:
     offered: list[Placement] = []
     with SerialBackend(Stop()) as backend:
         tier = next(t for t, value in enumerate(evaluator.evaluate(incumbent).values) if value)
-        deadline = Deadline(3, deterministic=True)
+        deadline = Deadline(0.5, deterministic=True)
         done = improve(evaluator, incumbent, tier, deadline, backend, seed=1, offer=offered.append)
     assert done.values < evaluator.evaluate(incumbent).values
     evaluations = [evaluator.evaluate(placement) for placement in [incumbent, *offered]]
@@ -87,11 +92,12 @@ def test_it_stops_at_what_is_enough() -> None:
     evaluator, incumbent = synthetic()
     before = evaluator.evaluate(incumbent).values
     with SerialBackend(Stop()) as backend:
-        whole = improve(evaluator, incumbent, 1, Deadline(2, deterministic=True), backend, seed=3)
-        half = (before[1] + whole.values[1]) // 2
-        done = improve(evaluator, incumbent, 1, Deadline(2, deterministic=True), backend, seed=3, enough=half)
-        none = improve(evaluator, incumbent, 1, Deadline(2, deterministic=True), backend, seed=3, enough=before[1])
-    assert whole.values[1] < done.values[1] <= half
+        search = partial(improve, evaluator, incumbent, 1, Deadline(0.6, deterministic=True), backend, seed=3)
+        whole = search(operator_state=quick(evaluator))
+        some = (9 * before[1] + whole.values[1]) // 10
+        done = search(operator_state=quick(evaluator), enough=some)
+        none = search(operator_state=quick(evaluator), enough=before[1])
+    assert whole.values[1] < done.values[1] <= some
     assert none.solved == 0
     assert none.placement.same_as(incumbent)
 
@@ -101,7 +107,8 @@ def test_a_pool_finds_what_one_process_finds() -> None:
     found = []
     for backend in (SerialBackend(Stop()), ProcessBackend(2, Stop())):
         with backend:
-            found.append(improve(evaluator, incumbent, 1, Deadline(1, deterministic=True), backend, seed=3))
+            state, deadline = quick(evaluator), Deadline(0.2, deterministic=True)
+            found.append(improve(evaluator, incumbent, 1, deadline, backend, seed=3, operator_state=state))
     assert found[0].placement.same_as(found[1].placement)
     assert found[0].operators == found[1].operators
     assert found[0].values < evaluator.evaluate(incumbent).values
@@ -109,9 +116,10 @@ def test_a_pool_finds_what_one_process_finds() -> None:
 
 def test_the_seed_decides() -> None:
     evaluator, incumbent = synthetic()
+    deadline = Deadline(0.1, deterministic=True)
     with SerialBackend(Stop()) as backend:
         found = [
-            improve(evaluator, incumbent, 1, Deadline(0.5, deterministic=True), backend, seed=seed)
+            improve(evaluator, incumbent, 1, deadline, backend, seed=seed, operator_state=quick(evaluator))
             for seed in (1, 1, 2)
         ]
     assert found[0].placement.same_as(found[1].placement)
@@ -128,10 +136,11 @@ def test_a_killed_process_costs_nothing_but_time() -> None:
                 workers[0].kill()
                 killed.append(workers[0].pid)
 
-        done = improve(evaluator, incumbent, 1, Deadline(1, deterministic=True), pool, seed=3, offer=kill)
+        search = partial(improve, evaluator, incumbent, 1, Deadline(0.2, deterministic=True), seed=3)
+        done = search(pool, offer=kill, operator_state=quick(evaluator))
     assert killed
     with SerialBackend(Stop()) as backend:
-        undisturbed = improve(evaluator, incumbent, 1, Deadline(1, deterministic=True), backend, seed=3)
+        undisturbed = search(backend, operator_state=quick(evaluator))
     assert done.placement.same_as(undisturbed.placement)
     assert set(done.notes) == {"a process for sub-problems died and was replaced"}
 
@@ -163,7 +172,7 @@ def test_each_kind_names_nodes_once_and_parts_stay_apart(kind: str) -> None:
         incumbent = Placement(incumbent.cls[some], incumbent.node[some], incumbent.count[some])
     if kind in ("moved", "cheaper moves"):
         with SerialBackend(Stop()) as backend:
-            incumbent = improve(Evaluator(problem), incumbent, 1, Deadline(1, deterministic=True), backend).placement
+            incumbent = improve(Evaluator(problem), incumbent, 1, Deadline(0.2, deterministic=True), backend).placement
     tier = {"emptiest": 1}.get(kind, len(problem.tiers) - 1)
     features = Features(Shared(Index(Evaluator(problem)), tier), incumbent)
     rng = np.random.default_rng(1)
