@@ -23,11 +23,11 @@ def uneven() -> Problem:
     return compile_problem(synthetic_snapshot(20, 150), default_profile(K36), PRESETS["balance"]).problem
 
 
-@cases(20, cluster=clusters(nodes=4, pods=9), setup=setups())
+@cases(8, cluster=clusters(nodes=4, pods=9), setup=setups())
 def test_what_it_offers_is_legal_and_no_worse(cluster: Snapshot, setup: Setup) -> None:
     problem = setup.compile(cluster).problem
     evaluator = Evaluator(problem)
-    found = evaluator.evaluate(ruin_and_recreate(evaluator, problem.start, Deadline(0.5, deterministic=True)))
+    found = evaluator.evaluate(ruin_and_recreate(evaluator, problem.start, Deadline(0.2, deterministic=True)))
     assert found.legal
     assert found.values <= evaluator.evaluate(problem.start).values
 
@@ -35,7 +35,7 @@ def test_what_it_offers_is_legal_and_no_worse(cluster: Snapshot, setup: Setup) -
 def test_it_improves_a_cluster_with_an_uneven_history() -> None:
     problem = uneven()
     evaluator = Evaluator(problem)
-    found = evaluator.evaluate(ruin_and_recreate(evaluator, problem.start, Deadline(0.5, deterministic=True)))
+    found = evaluator.evaluate(ruin_and_recreate(evaluator, problem.start, Deadline(0.2, deterministic=True)))
     assert found.legal
     assert found.values < evaluator.evaluate(problem.start).values
 
@@ -49,5 +49,5 @@ def test_a_stop_signal_ends_it_at_once() -> None:
 
 
 def test_the_portfolio_lets_it_work() -> None:
-    outcome = solve(uneven(), Options(2, deterministic=True))
+    outcome = solve(uneven(), Options(0.5, deterministic=True))
     assert "ruin and recreate" in dict(outcome.stages)

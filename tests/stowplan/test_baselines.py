@@ -46,7 +46,7 @@ FOREVER = Deadline(1e6)
 SMALL = ClusterSpec(8, 40, 3)
 
 
-@cases(30, at_least={"improved": 4, "bounds above nothing": 1}, cluster=clusters(), setup=setups(*OBJECTIVES))
+@cases(15, at_least={"improved": 1, "bounds above nothing": 1}, cluster=clusters(), setup=setups(*OBJECTIVES))
 def test_no_method_is_better_and_no_bound_higher_than_the_optimum(cluster: Snapshot, setup: Setup) -> None:
     problem = setup.compile(cluster).problem.steered
     evaluator, legal = Evaluator(problem), legal_values(problem)

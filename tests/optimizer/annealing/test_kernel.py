@@ -26,8 +26,8 @@ def compiled_problem(choices: Choices) -> Problem:
 
 
 @cases(
-    100,
-    at_least={"legal moves": 140, "illegal moves": 240, "costs foretold": 80},
+    50,
+    at_least={"legal moves": 56, "illegal moves": 96, "costs foretold": 32},
     problem=drawn(compiled_problem),
     walk=steps(80, 3),
 )

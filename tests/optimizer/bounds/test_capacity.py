@@ -31,17 +31,17 @@ ROOM = drawn(Choices.array, 4, 0, 1)
 """Units on each node."""
 
 
-@cases(20, at_least={"above nothing": 8}, problem=problems(), room=ROOM)
+@cases(10, at_least={"above nothing": 3}, problem=problems(), room=ROOM)
 def test_the_bound_of_a_problem_of_devices_is_never_above_the_optimum(problem: Problem, room: Ints) -> None:
     never_above(with_hardly_any_room(problem, room))
 
 
-@cases(15, at_least={"above nothing": 6}, problem=affinity_problems(), room=ROOM)
+@cases(8, at_least={"above nothing": 2}, problem=affinity_problems(), room=ROOM)
 def test_the_bound_of_a_problem_of_affinity_is_never_above_the_optimum(problem: Problem, room: Ints) -> None:
     never_above(with_hardly_any_room(problem, room))
 
 
-@cases(20, at_least={"above nothing": 8}, cluster=clusters(), setup=setups("pack"))
+@cases(10, at_least={"above nothing": 3}, cluster=clusters(), setup=setups("pack"))
 def test_the_bound_of_a_cluster_is_never_above_the_optimum(cluster: Snapshot, setup: Setup) -> None:
     never_above(setup.compile(cluster).problem.steered)
 

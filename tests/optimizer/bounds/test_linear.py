@@ -49,12 +49,12 @@ COARSE = BoundParameters(linear_fine=0)
 MEANINGFUL = {"above nothing": 24, "above nothing with nodes aggregated": 16}
 
 
-@cases(30, at_least=MEANINGFUL, cluster=clusters(), setup=setups())
+@cases(15, at_least=MEANINGFUL, cluster=clusters(), setup=setups())
 def test_the_relaxation_of_a_cluster_is_never_above_the_optimum(cluster: Snapshot, setup: Setup) -> None:
     never_above(setup.compile(cluster).problem.steered)
 
 
-@cases(60, at_least=MEANINGFUL, problem=problems())
+@cases(30, at_least=MEANINGFUL, problem=problems())
 def test_the_relaxation_of_a_problem_that_no_cluster_compiles_to_is_never_above_the_optimum(problem: Problem) -> None:
     never_above(problem)
 

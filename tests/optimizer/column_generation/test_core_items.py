@@ -71,7 +71,7 @@ def generation(problem: Problem, tier: int, reached: tuple[int, ...]) -> Generat
     return Generation(structure, tier, reached, PatternPool(structure), pricers)
 
 
-@cases(30, at_least={"refuted": 8}, full=drawn(random_full))
+@cases(15, at_least={"refuted": 3}, full=drawn(random_full))
 def test_only_what_is_out_of_reach_is_refuted(full: Full) -> None:
     values = best(full.problem)
     for tier, value in enumerate(values):
@@ -83,7 +83,7 @@ def test_only_what_is_out_of_reach_is_refuted(full: Full) -> None:
             count("refuted", answers == {True})
 
 
-@cases(30, at_least={"proofs": 6}, full=drawn(random_full))
+@cases(15, at_least={"proofs": 2}, full=drawn(random_full))
 def test_next_to_no_room_is_enough_for_a_proof(full: Full) -> None:
     if full.tight and best(full.problem)[0] > 0:
         assert refuted(generation(full.problem, 0, ()), 0, Budget(Deadline(5.0, deterministic=True)))

@@ -161,7 +161,7 @@ class Everything:
         return min(v[len(reached)] for v in kept)
 
 
-@cases(25, at_least={"above nothing": 16}, problem=drawn(random_packing))
+@cases(13, at_least={"above nothing": 6}, problem=drawn(random_packing))
 def test_no_bound_is_above_what_can_be_had(problem: Problem) -> None:
     values, bounds = closed(problem)
     everything = Everything(problem)
@@ -171,7 +171,7 @@ def test_no_bound_is_above_what_can_be_had(problem: Problem) -> None:
             count("above nothing", bound > 0)
 
 
-@cases(15, at_least={"above nothing": 8}, problem=drawn(random_packing, plain=True))
+@cases(8, at_least={"above nothing": 3}, problem=drawn(random_packing, plain=True))
 def test_packings_with_capacities_and_limits_by_node_are_solved_and_proven(problem: Problem) -> None:
     values, bounds = closed(problem)
     assert values == best(problem)
@@ -179,7 +179,7 @@ def test_packings_with_capacities_and_limits_by_node_are_solved_and_proven(probl
     count("above nothing", any(values))
 
 
-@cases(30, at_least={"above nothing": 8}, cluster=clusters(), setup=setups())
+@cases(15, at_least={"above nothing": 3}, cluster=clusters(), setup=setups())
 def test_bounds_of_clusters_are_never_above_the_optimum(cluster: Snapshot, setup: Setup) -> None:
     problem = setup.compile(cluster).problem.steered
     evaluator = Evaluator(problem)
@@ -223,7 +223,7 @@ def random_prices(choices: Choices) -> Prices:
     return Prices(choices.array(6, 0, 49), choices.integer(0, 10), waste)
 
 
-@cases(30, at_least={"patterns wanted": 40}, problem=drawn(random_packing), prices=drawn(random_prices))
+@cases(15, at_least={"patterns wanted": 16}, problem=drawn(random_packing), prices=drawn(random_prices))
 def test_pricing_finds_the_best_pattern_and_all_above_a_value(problem: Problem, prices: Prices) -> None:
     s = structure_of(Evaluator(problem))
     assert s is not None
@@ -279,7 +279,7 @@ def random_filling(choices: Choices) -> Filling:
     return Filling(demand, residual, upper, waste)
 
 
-@cases(30, at_least={"patterns wanted": 120}, filling=drawn(random_filling))
+@cases(15, at_least={"patterns wanted": 48}, filling=drawn(random_filling))
 def test_meeting_in_the_middle_misses_no_pattern_that_fills_a_node(filling: Filling) -> None:
     demand, residual, upper, waste = filling.demand, filling.residual, filling.upper, filling.waste
     key = key_of(demand, residual, waste, rare=0)

@@ -25,8 +25,8 @@ QUICK = Options(time_limit=3, deterministic=True, kernels=False)
 
 
 @cases(
-    30,
-    at_least={"better": 6},
+    15,
+    at_least={"better": 2},
     cluster=clusters(),
     setup=setups("kube", "global"),
     limit=st.sampled_from([1, 2, 3, None]),

@@ -55,7 +55,7 @@ def engines(problem: Problem) -> list[tuple[Problem, int, NodeChangeEngine]]:
     ]
 
 
-@cases(20, at_least={"above nothing": 4, "met": 2}, problem=drawn(random_limited))
+@cases(10, at_least={"above nothing": 1, "met": 1}, problem=drawn(random_limited))
 def test_no_placement_is_below_the_bound_for_any_limit(problem: Problem) -> None:
     for limited_problem, tier, engine in engines(problem):
         start = Evaluator(problem).evaluate(problem.start).values
@@ -70,7 +70,7 @@ def test_no_placement_is_below_the_bound_for_any_limit(problem: Problem) -> None
         count("above nothing", bound > 0)
 
 
-@cases(20, at_least={"better": 2}, problem=drawn(random_limited))
+@cases(10, at_least={"better": 1}, problem=drawn(random_limited))
 def test_what_is_offered_is_legal_or_told_apart_and_no_better_than_the_optimum(problem: Problem) -> None:
     evaluator, optimum = Evaluator(problem), best(problem)
     for _, _, engine in engines(problem):
@@ -99,7 +99,7 @@ def taker(evaluator: Evaluator, offered: list[Placement]) -> Callable[[Placement
     return offer
 
 
-@cases(30, at_least={"moves": 8}, problem=drawn(random_limited))
+@cases(15, at_least={"moves": 3}, problem=drawn(random_limited))
 def test_the_portfolio_proves_the_optimum_of_few_moves(problem: Problem) -> None:
     outcome = solve(problem, Options(time_limit=20, deterministic=True))
     assert outcome.values == best(problem)

@@ -56,12 +56,12 @@ def test_small_clusters_with_every_kind_of_rule(cluster: Snapshot, setup: Setup)
     check(setup.compile(cluster))
 
 
-@cases(15, cluster=disk_clusters(), setup=setups("kube"))
+@cases(8, cluster=disk_clusters(), setup=setups("kube"))
 def test_disks(cluster: Snapshot, setup: Setup) -> None:
     check(setup.compile(cluster), 4)
 
 
-@cases(15, cluster=device_clusters(), setup=setups("kube", more=("GpuShare",)))
+@cases(8, cluster=device_clusters(), setup=setups("kube", more=("GpuShare",)))
 def test_devices(cluster: Snapshot, setup: Setup) -> None:
     check(setup.compile(cluster), 4)
 
