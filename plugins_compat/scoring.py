@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from stowplan.plugins_compat.framework.cycle_state import CycleState
 from stowplan.plugins_compat.framework.framework import Framework
 from stowplan.plugins_compat.framework.status import ScoreError
 
-SAMPLE = 500
+SAMPLE = 300
 """Pods that are scored; more are sampled, since each takes a whole scheduling cycle."""
 
 
@@ -54,7 +55,12 @@ def final_scores(
     """
     state = framework.state
     placed = [pod for pod in pods if assignment.get(pod.key)]
-    chosen = placed if len(placed) <= sample else random.Random(seed).sample(placed, sample)
+    if len(placed) > sample:
+        # One order for all assignments: what two of them differ by is not blurred by different samples.
+        order = random.Random(seed).sample(pods, len(pods))
+        chosen = list(islice((pod for pod in order if assignment.get(pod.key)), sample))
+    else:
+        chosen = placed
     known: dict[tuple[int, int], dict[str, float] | None] = {}
     sums: dict[str, float] = {}
     scored = 0

@@ -2,13 +2,15 @@
 
 To check a placement, every pod is taken off its node and offered to it again. Most pods pass, and most filters answer
 for a node without regard to the pods of other nodes. Those filters are asked about all nodes with pods of a signature
-at once; only the others need each pod to be taken off in turn. Whatever is not certain here is left to the full cycle,
-which alone says why a pod is refused.
+at once, when a pod was taken off each. Others never reject what they admitted with one more pod: they are asked while
+all pods are in place. Only where neither is enough, each pod is taken off in turn. Whatever is not certain here is left
+to the full cycle, which alone says why a pod is refused.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 import numpy as np
 
@@ -51,9 +53,10 @@ class Screen:
             return np.zeros(len(nodes), dtype=np.bool_)
         question = _Question(self, pod)
         passed = question.ask_together(nodes)
-        if question.apart:
+        if question.far:
+            eased = question.ask_in_place(nodes, passed)
             for position in np.flatnonzero(passed).tolist():
-                passed[position] = question.ask_alone(int(nodes[position]))
+                passed[position] = question.ask_alone(int(nodes[position]), eased=bool(eased[position]))
         return passed
 
 
@@ -62,10 +65,10 @@ class _Question:
 
     Attributes
     ----------
-    apart
-        Plugins to which the pod itself, on its node, makes a difference beyond its requests there.
+    near, far
+        Plugins to which the pod itself makes a difference beyond its requests: on its own node, and anywhere.
     together
-        Filters that may be asked about all nodes at once.
+        Filters that read no more than the requests of a node.
     """
 
     def __init__(self, screen: Screen, pod: Pod) -> None:
@@ -73,31 +76,71 @@ class _Question:
         self.state = framework.state
         self.cycle = cycle = CycleState(pod, framework.state.signatures.of(pod))
         self.pre_filters, self.filters = framework.pre_filters, framework.filters
-        self.apart = [plugin for plugin in screen.counting if not plugin.idle(cycle)]
+        counting = [plugin for plugin in screen.counting if not plugin.idle(cycle)]
+        self.near = [plugin for plugin in counting if plugin.reach == "node"]
+        self.far = [plugin for plugin in counting if plugin.reach != "node"]
         self.together = [plugin for plugin in screen.plain if plugin.reads == "nothing" or not plugin.idle(cycle)]
 
     def ask_together(self, nodes: Ints) -> Bools:
-        """``[nodes]`` where every plugin that may be asked at once admits the pod."""
-        passed = self._prepared(self.cycle, (p for p in self.pre_filters if p not in self.apart), nodes)
-        requested, own = self.state.requested, self.state.vector(self.cycle.signature)[:, None]
-        requested[:, nodes] -= own
-        try:
+        """``[nodes]`` where every plugin that may be asked at once admits the pod, when it is taken off all nodes."""
+        with self._off_nodes(nodes):
+            passed = self._prepared(self.cycle, (p for p in self.pre_filters if p not in self.far), nodes)
             self._filter(self.cycle, self.together, nodes, passed)
-        finally:
-            requested[:, nodes] += own
+            self._filter(self.cycle, (p for p in self.filters if p in self.near), nodes, passed)
         return passed
 
-    def ask_alone(self, node: int) -> bool:
-        """Whether the other plugins admit the pod to one node, from which it is taken meanwhile."""
-        cycle = CycleState(self.cycle.pod, self.cycle.signature, dict(self.cycle.data), set(self.cycle.skipped))
-        here = np.array([node], dtype=np.int64)
+    def ask_in_place(self, nodes: Ints, among: Bools) -> Bools:
+        """``[nodes]`` where every monotone plugin admits one pod more, so that it admits the pod itself."""
+        monotone = [plugin for plugin in self.far if plugin.monotone]
+        if not monotone:
+            return np.ones(len(nodes), dtype=np.bool_)
+        cycle, passed = self._copied(), among.copy()
+        passed[among] = self._prepared(cycle, (p for p in self.pre_filters if p in monotone), nodes[among])
+        self._filter(cycle, (p for p in self.filters if p in monotone), nodes, passed)
+        return passed
+
+    def ask_alone(self, node: int, *, eased: bool) -> bool:
+        """Whether the other plugins admit the pod to one node, from which it is taken meanwhile.
+
+        Parameters
+        ----------
+        eased
+            Whether monotone plugins need not be asked.
+        """
+        asked = [plugin for plugin in self.far if not (eased and plugin.monotone)]
+        if not asked:
+            return True
+        cycle, here = self._copied(), np.array([node], dtype=np.int64)
         self.state.forget(cycle.signature, node)
         try:
-            passed = self._prepared(cycle, (p for p in self.pre_filters if p in self.apart), here)
-            self._filter(cycle, (p for p in self.filters if p in self.apart), here, passed)
+            passed = self._prepared(cycle, (p for p in self.pre_filters if p in asked), here)
+            self._filter(cycle, (p for p in self.filters if p in asked), here, passed)
             return bool(passed[0])
         finally:
             self.state.assume(cycle.signature, node)
+
+    def _copied(self) -> CycleState:
+        return CycleState(self.cycle.pod, self.cycle.signature, dict(self.cycle.data), set(self.cycle.skipped))
+
+    @contextmanager
+    def _off_nodes(self, nodes: Ints) -> Iterator[None]:
+        """Take a pod off each of these nodes for a while; its requests are enough where no more of it is looked at."""
+        signature = self.cycle.signature
+        if self.near:
+            for node in nodes.tolist():
+                self.state.forget(signature, node)
+            try:
+                yield
+            finally:
+                for node in nodes.tolist():
+                    self.state.assume(signature, node)
+            return
+        requested, own = self.state.requested, self.state.vector(signature)[:, None]
+        requested[:, nodes] -= own
+        try:
+            yield
+        finally:
+            requested[:, nodes] += own
 
     def _prepared(self, cycle: CycleState, plugins: Iterable[Plugin], nodes: Ints) -> Bools:
         """``[nodes]`` that are left when PreFilter was run."""

@@ -73,6 +73,10 @@ class Plugin:
     """Whether the reasons of a rejection follow from its code, so that they need not be asked for node by node."""
     reads: ClassVar[Literal["nothing", "requests", "pods"]] = "pods"
     """What `filter` asks of the pods on a node: nothing, what they request together, or more than that."""
+    reach: ClassVar[Literal["node", "cluster"]] = "cluster"
+    """Pods that may change what `pre_filter` and `filter` say of a node: those on it, or any."""
+    monotone: ClassVar[bool] = False
+    """Whether `pre_filter` and `filter` never reject a node because a pod was taken off it that was there before."""
     surrogate: ClassVar[str] = ""
     """What `terms` mean where they are not the exact score."""
     deviation: ClassVar[str] = ""

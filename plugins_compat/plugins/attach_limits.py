@@ -32,6 +32,7 @@ class AttachLimits(Plugin):
     """
 
     one_reason_a_code = True
+    reach = "node"
     full_nodes_refuse: ClassVar[bool]
     """Whether a node beyond its limit refuses even a pod whose volumes it has already."""
 

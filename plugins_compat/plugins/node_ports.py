@@ -40,6 +40,7 @@ class NodePorts(Plugin):
     """Rejects nodes where a wanted host port is taken on the same IP, or on all, or is wanted on all."""
 
     name = "NodePorts"
+    reach = "node"
     one_reason_a_code = True
 
     def idle(self, cycle: CycleState) -> bool:

@@ -100,6 +100,7 @@ class PodTopologySpread(Plugin):
     name = "PodTopologySpread"
     surrogate = "the share of a pod's group that is in its domain"
     deviation = "1.24: two constraints of a pod with one topology key are counted apart"
+    monotone = True
     one_reason_a_code = True
     Args = PodTopologySpreadArgs
     _CHANGES = "PodTopologySpread changes"

@@ -86,6 +86,7 @@ class VolumeBinding(Plugin):
     """
 
     name = "VolumeBinding"
+    reach = "node"
     Args = VolumeBindingArgs
     refusal = "pods whose volumes the snapshot lacks or leaves a choice"
 

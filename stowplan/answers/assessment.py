@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from stowplan.models.assignment import Assignment
-from stowplan.models.problem import Move, MoveBudget
+from stowplan.models.problem import Move, MoveBudget, Placement
 from stowplan.optimizer.evaluate import Evaluation, Evaluator
 from stowplan.optimizer.evaluate.cost import cost
 from stowplan.plugins_compat.admission import AdmissionCheck, Rejection
@@ -86,9 +86,14 @@ class Assessment:
     assignment: Assignment
 
     @cached_property
+    def placement(self) -> Placement:
+        """The assignment as the model sees it."""
+        return self.assessor.compiled.placement(self.assignment)
+
+    @cached_property
     def evaluation(self) -> Evaluation:
         """Values, constraint violations, and moves by the model."""
-        return self.assessor.evaluator.evaluate(self.assessor.compiled.placement(self.assignment))
+        return self.assessor.evaluator.evaluate(self.placement)
 
     @cached_property
     def measured(self) -> Evaluation:
@@ -96,16 +101,15 @@ class Assessment:
         assessor = self.assessor
         if assessor.measuring is assessor.evaluator:
             return self.evaluation
-        return assessor.measuring.evaluate(assessor.compiled.placement(self.assignment))
+        return assessor.measuring.evaluate(self.placement)
 
     @cached_property
     def move_costs(self) -> Sequence[int]:
         """What moves cost in each tier."""
-        compiled = self.assessor.compiled
-        placement = compiled.placement(self.assignment)
+        problem, placement = self.assessor.compiled.problem, self.placement
         return [
-            sum(w.weight * cost(w.term, compiled.problem, placement, 0) for w in tier.terms if isinstance(w.term, Move))
-            for tier in compiled.problem.tiers
+            sum(w.weight * cost(w.term, problem, placement, 0) for w in tier.terms if isinstance(w.term, Move))
+            for tier in problem.tiers
         ]
 
     @cached_property

@@ -207,8 +207,5 @@ def _usage_of(resource: str, requested: Ints, allocatable: Ints) -> Usage:
 
 
 def _nodes_in_use(compiled: Compiled, assignment: Assignment) -> set[str]:
-    return {
-        assignment[pod.key]
-        for pod in compiled.snapshot.pods
-        if pod.key in assignment and not pod.finished and not pod.per_node
-    }
+    counted = (pod.key for pod in compiled.snapshot.pods if not pod.finished and not pod.per_node)
+    return {node for key in counted if (node := assignment.get(key))}
