@@ -97,6 +97,35 @@ class PortfolioParameters:
 
 
 @dataclass(frozen=True, slots=True)
+class MoveLimitParameters:
+    """How the time is divided where one problem is solved under several limits on moves.
+
+    Parameters
+    ----------
+    pool_worth
+        Seconds from which on processes of their own, which serve all solves, are worth their start.
+    first_tiers_share
+        Share of the time for the fewest moves that improve violations and unplaced pods.
+    first_turns_share
+        Share of what is left after that for the first turn of every limit.
+    unlimited_weight
+        How much longer that turn is where moves are not limited.
+    turn_share, least_turn
+        Share of the time left of each further turn, and the least seconds or units of work of one.
+    most_turns
+        Turns in a row without gain after which a limit gets no more.
+    """
+
+    pool_worth: float = 20.0
+    first_tiers_share: float = 0.2
+    first_turns_share: float = 0.6
+    unlimited_weight: float = 2.0
+    turn_share: float = 0.2
+    least_turn: float = 1.0
+    most_turns: int = 4
+
+
+@dataclass(frozen=True, slots=True)
 class Parameters:
     """Parameters of all algorithms, component by component. The defaults are tuned together."""
 
@@ -109,6 +138,7 @@ class Parameters:
     final_state: FinalStateParameters = field(default_factory=FinalStateParameters)
     node_changes: NodeChangeParameters = field(default_factory=NodeChangeParameters)
     portfolio: PortfolioParameters = field(default_factory=PortfolioParameters)
+    move_limits: MoveLimitParameters = field(default_factory=MoveLimitParameters)
 
     @classmethod
     def from_toml(cls, path: str | Path) -> Self:

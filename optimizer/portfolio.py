@@ -27,9 +27,9 @@ from stowplan.optimizer.evaluate import Evaluator
 from stowplan.optimizer.final_state.stages import FinalStateStages
 from stowplan.optimizer.lns.lns import OperatorState, improve
 from stowplan.optimizer.node_changes.engine import NAME as NODE_CHANGES
-from stowplan.optimizer.node_changes.engine import NodeChangeEngine
+from stowplan.optimizer.node_changes.engine import NodeChangeEngine, SharedChanges
 from stowplan.optimizer.parameters import Parameters
-from stowplan.optimizer.run import Progress, Run, silent
+from stowplan.optimizer.run import KnownBound, Progress, Run, silent
 
 __all__ = ["Options", "solve"]
 
@@ -42,6 +42,8 @@ def solve(
     stop: Stop | None = None,
     progress: Progress = silent,
     backend: Backend | None = None,
+    known: Sequence[KnownBound] = (),
+    changes: SharedChanges | None = None,
 ) -> Outcome:
     """Find the best placement there is, or the best that time allows, with a bound for every tier.
 
@@ -53,6 +55,11 @@ def solve(
         Set it from any thread to get the best placement so far.
     backend
         Where sub-problems of LNS are solved; processes of its own if not given.
+    known
+        Bounds that were proven before.
+    changes
+        Changes of nodes that solves of the same problem under other limits on moves have found, and that this one adds
+        to.
     """
     options = options or Options()
     stop = stop or Stop()
@@ -60,7 +67,7 @@ def solve(
     if not isinstance(parameters, Parameters):
         raise InputError("must be a Parameters of stowplan.optimizer.parameters", field="parameters")
     evaluator = Evaluator(problem)
-    run = Run(evaluator, options.time_limit, options.deterministic, stop, options.memory, progress, options.gap)
+    run = Run(evaluator, options.time_limit, options.deterministic, stop, options.memory, progress, options.gap, known)
     for candidate in candidates:
         run.offer(candidate, "candidate", trusted=False)
     if any(tier.final is not None for tier in problem.tiers):
@@ -70,7 +77,7 @@ def solve(
             )
         )
     else:
-        _Portfolio(run, options, backend, parameters).work()
+        _Portfolio(run, options, backend, parameters, changes).work()
     return run.outcome()
 
 
@@ -78,8 +85,14 @@ class _Portfolio:
     """The order of the engines, and their shares of the time."""
 
     def __init__(
-        self, run: Run, options: Options, backend: Backend | None, parameters: Parameters | None = None
+        self,
+        run: Run,
+        options: Options,
+        backend: Backend | None,
+        parameters: Parameters | None = None,
+        changes: SharedChanges | None = None,
     ) -> None:
+        self.changes = changes
         self.all_parameters = parameters or Parameters()
         self.parameters = self.all_parameters.portfolio
         self.run = run
@@ -222,6 +235,7 @@ class _Portfolio:
                     run.best,
                     self.all_parameters.node_changes,
                     self.all_parameters.cpsat,
+                    self.changes,
                 )
                 bounding = deadline.share(self.parameters.node_change_bounding)
                 run.raise_bound(tier, engine.bound(bounding, run.values[tier]), NODE_CHANGES)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
@@ -44,6 +44,22 @@ class Step:
     bounds: tuple[int, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class KnownBound:
+    """A lower bound of a tier that was proven before the solve, such as for a higher limit on moves.
+
+    Parameters
+    ----------
+    given
+        Values of the tiers above for which it was proven; see `stowplan.models.result.bound_holds`.
+    """
+
+    tier: int
+    given: tuple[int, ...]
+    bound: int
+    by: str
+
+
 Progress = Callable[[Step], None]
 """Called when a value or a bound has improved."""
 
@@ -63,6 +79,8 @@ class Run:
         Bytes that may be held, or ``None`` for most of what is free.
     gap
         How far a value may be above its bound, as a share of the value, and be good enough.
+    known
+        Bounds to begin with; each counts as soon as the values of the tiers above are good enough for it.
     """
 
     def __init__(
@@ -74,8 +92,10 @@ class Run:
         memory: int | None,
         progress: Progress,
         gap: float = 0.0,
+        known: Sequence[KnownBound] = (),
     ) -> None:
         self.evaluator = evaluator
+        self._known = known
         self.gap = Fraction(gap).limit_denominator(FINEST_GAP)
         self.stop = stop
         self.memory = Memory.granted(memory)
@@ -93,6 +113,7 @@ class Run:
         self._times: dict[str, int] = {}
         self._progress = progress
         self._report("start")
+        self._recall()
 
     # -- placements and bounds ----------------------------------------------------------------------------------
 
@@ -142,7 +163,14 @@ class Run:
         self.best, self.values = placement, evaluation.values
         self._drop_bounds(source)
         self._report(source)
+        self._recall()
         return True
+
+    def _recall(self) -> None:
+        """Accept the bounds that were known before and hold for the incumbent."""
+        for one in self._known:
+            if one.bound > self.bounds[one.tier] and bound_holds(self.values[: one.tier], one.given):
+                self.raise_bound(one.tier, one.bound, one.by)
 
     def raise_bound(self, tier: int, bound: int | None, by: str) -> None:
         """Accept a lower bound of a tier if it is at least as good as the best so far."""

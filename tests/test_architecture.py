@@ -38,7 +38,7 @@ FLOORS = {
     ),
     "optimizer": (
         "compiled deadline threads memory processes evaluate domains subproblem cpsat backend annealing bounds "
-        "column_generation constructive node_changes lns run final_state parameters portfolio warm"
+        "column_generation constructive node_changes lns run final_state parameters portfolio move_limits warm"
     ),
     "plans": (
         "preconditions cordons disruption budgets movability move replacements tokens dry_run sequencing document "

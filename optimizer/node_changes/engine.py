@@ -27,6 +27,9 @@ from stowplan.optimizer.subproblem.scope import Free, replaced
 NAME = "Dantzig-Wolfe decomposition"
 """What results call it."""
 
+SharedChanges = dict[tuple[int, tuple[int, ...]], ChangeGeneration | None]
+"""Generations of changes by tier and values of the tiers above."""
+
 
 class NodeChangeEngine:
     """Bounds and improves one tier under a limit on moves.
@@ -39,6 +42,9 @@ class NodeChangeEngine:
         Values of the earlier tiers, which must not get worse.
     placement
         A legal placement that has them.
+    shared
+        Generations of solves that differ in their limit on moves alone, by tier and values reached: one that is there
+        is used, one that is made is added.
     """
 
     @staticmethod
@@ -56,15 +62,25 @@ class NodeChangeEngine:
         placement: Placement,
         parameters: NodeChangeParameters | None = None,
         cpsat: CpSatParameters | None = None,
+        shared: SharedChanges | None = None,
     ) -> None:
         self.evaluator, self.tier, self.reached = evaluator, tier, tuple(reached)
         self.parameters, self.cpsat = parameters or NodeChangeParameters(), cpsat or CpSatParameters()
         self.placement = placement
-        chosen = self.parameters
-        programs = node_programs(evaluator, upper, tier, reached, chosen.largest, chosen.kinds)
+        shared = {} if shared is None else shared
+        if (tier, self.reached) not in shared:
+            shared[tier, self.reached] = self._generation(upper)
+        self.generation = shared[tier, self.reached]
+        if self.generation is not None:
+            limits = [rule.limit for rule in evaluator.problem.rules if isinstance(rule, MoveBudget)]
+            self.generation.set_limit(limits[-1])
+
+    def _generation(self, upper: NDArray[np.int32]) -> ChangeGeneration | None:
+        """Return the generation of changes, or ``None`` if the tier is too large for one."""
+        chosen, evaluator = self.parameters, self.evaluator
+        programs = node_programs(evaluator, upper, self.tier, self.reached, chosen.largest, chosen.kinds)
         nodes = len(evaluator.problem.nodes)
-        self.generation = None if programs is None else ChangeGeneration(programs, nodes, placement, chosen)
-        self.optimal = False
+        return None if programs is None else ChangeGeneration(programs, nodes, self.placement, chosen)
 
     def bound(self, deadline: Deadline, value: int | None = None) -> int | None:
         """Return a lower bound of the tier, or ``None`` if there was no time for one."""

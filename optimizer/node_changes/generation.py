@@ -6,7 +6,7 @@ limit, with minus that multiplier as its slope.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -64,7 +64,19 @@ class ChangeGeneration:
         self.master.add(programs.program, patterns)
         self._load_duals = slopes(programs.tables, patterns_by_program(programs, patterns))
         self._center = self._first_duals()
+        self._centers: dict[int, tuple[Duals, Floats]] = {}
         self.solution: MasterDuals | None = None
+
+    def set_limit(self, limit: int) -> None:
+        """Continue with another limit on moves: changes and lines that were found stay."""
+        if limit == self.limit:
+            return
+        limits = self.programs.limits
+        most = limits.most.copy()
+        most[-1] = limit
+        self.programs = replace(self.programs, limits=limits._replace(most=most))
+        self.master.limit(len(most) - 1, limit)
+        self.limit, self.solution = limit, None
 
     def bound(self, limit: int | None = None) -> int:
         """Return the best bound for a limit on moves, by default that of the problem, rounded up."""
@@ -74,21 +86,35 @@ class ChangeGeneration:
 
     def run(self, deadline: Deadline, value: int | None = None) -> None:
         """Generate changes until the bound is as good as the master, meets ``value``, or time is up."""
+        if self.limit in self._centers:
+            self._center, self._load_duals = self._centers[self.limit]
+            self._solve_master(self.parameters.box, deadline)
+            return
+        self._generate(deadline, value)
+        if not deadline.over:
+            self._centers[self.limit] = self._center, self._load_duals
+
+    def _solve_master(self, share: float, deadline: Deadline) -> MasterDuals | None:
+        """Solve the master in a box around the best duals, a share of the price of a move wide."""
+        center = self._center
+        unit = max(float(center.side_duals[-1]), 1.0)
+        self.master.box(
+            center.multipliers, center.side_duals, share * unit, share * np.maximum(center.side_duals, unit)
+        )
+        found = self.master.solve(None if deadline.deterministic else deadline.remaining)
+        self.solution = found or self.solution
+        return found
+
+    def _generate(self, deadline: Deadline, value: int | None) -> None:
         chosen, every = self.parameters, np.arange(len(self.programs.tables.upper))
         best = self._begin(deadline)
         share = chosen.box
         for _ in range(chosen.rounds):
             if deadline.over or (value is not None and self.bound() >= value):
                 return
-            center = self._center
-            unit = max(float(center.side_duals[-1]), 1.0)
-            self.master.box(
-                center.multipliers, center.side_duals, share * unit, share * np.maximum(center.side_duals, unit)
-            )
-            found = self.master.solve(None if deadline.deterministic else deadline.remaining)
+            found = self._solve_master(share, deadline)
             if found is None:
                 return
-            self.solution = found
             trial = Duals(found.multipliers, found.side_duals)
             lagrangian = self._priced(trial, self._load_duals, deadline, chosen.budget)
             if lagrangian is None:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from stowplan.answers.assessment import Assessor
-from stowplan.answers.solve import Solution, solve_snapshot
+from stowplan.answers.solve import confirm, starts
 from stowplan.models.assignment import Assignment
 from stowplan.models.errors import InputError
 from stowplan.models.html import html_table, number
-from stowplan.models.problem import MoveBudget, Origin
-from stowplan.models.result import Status, TierOutcome, bound_holds, revalued
+from stowplan.models.result import Outcome, Status, TierOutcome, revalued
 from stowplan.models.stop import Stop
 from stowplan.models.words import plural
 from stowplan.optimizer.backend import Backend
+from stowplan.optimizer.move_limits import MoveLimits, limited
 from stowplan.optimizer.portfolio import Options
 from stowplan.optimizer.run import Progress, silent
 from stowplan.plans.replay.outcome import ObjectiveValue, share_kept
@@ -120,7 +119,7 @@ def climb(
     tell: Callable[[Point], None] = lambda point: None,
     backend: Backend | None = None,
 ) -> Frontier:
-    """Find the best placement for each limit on moves, each search beginning where the last one ended.
+    """Find the best placement for each limit on moves, in one search for all of them.
 
     A placement within one limit is within all higher ones, so values never rise with the limit.
 
@@ -129,13 +128,13 @@ def climb(
     compiled
         The problem, without a limit on moves.
     options
-        The time limit is for all limits, in equal parts; what one limit leaves over is for those after it.
+        The time limit is for all limits together.
     limits
         Limits to try besides no limit; by default those of `LADDER`.
     stop
         Set it to have the points that are found by then.
     tell
-        Called with every point as it is found; its share is not known yet.
+        Called with every point as it is found, and again when it is better; its shares are not known yet.
     backend
         Solves sub-problems; by default processes of its own.
 
@@ -146,62 +145,54 @@ def climb(
     """
     stop = stop or Stop()
     steps = ladder(compiled, limits)
-    began = time.monotonic()
     whole = Assessor(compiled)
     before = whole.today.evaluation.values
+    search = MoveLimits(
+        compiled.problem,
+        steps,
+        options,
+        candidates=starts(compiled, options, stop),
+        stop=stop,
+        progress=progress,
+        backend=backend,
+    )
+    points: dict[int | None, Point] = {}
+
+    def checked(limit: int | None) -> None:
+        outcome = search.outcome(limit)
+        if outcome is not None and (limit not in points or outcome.values < points[limit].values):
+            points[limit] = _point(limit, whole, outcome)
+            tell(points[limit])
+
+    search.work(checked)
     found: list[Point] = []
-    candidates: list[Assignment] = []
     for limit in steps:
-        if stop.is_set():
-            break
-        left = options.time_limit - (time.monotonic() - began)
-        share = options.time_limit / len(steps) if options.deterministic else left / (len(steps) - len(found))
-        each = replace(options, time_limit=max(0.1, share))
-        assessor = whole if limit is None else Assessor(_limited(compiled, limit), whole.admission)
-        solution = solve_snapshot(
-            assessor.compiled,
-            each,
-            candidates=candidates,
-            assessor=assessor,
-            stop=stop,
-            progress=progress,
-            backend=backend,
-        )
-        point = _point(limit, solution, found[-1] if found else None)
-        found.append(point)
-        candidates = [point.assignment]
-        tell(point)
+        if limit in points:
+            point = _bounded(points[limit], search.outcome(limit))
+            found.append(point if not found else _no_worse(point, found[-1]))
     complete = len(found) == len(steps) and not stop.is_set()
-    return Frontier(compiled, before, _shared(before, _bounded(found)), complete)
+    return Frontier(compiled, before, _shared(before, found), complete)
 
 
-def _limited(compiled: Compiled, limit: int) -> Compiled:
-    problem = compiled.problem
-    rules = (*problem.rules, MoveBudget(Origin("--max-moves"), limit))
-    return replace(compiled, problem=replace(problem, rules=rules))
+def _point(limit: int | None, whole: Assessor, outcome: Outcome) -> Point:
+    """Return the point of an outcome, checked by the filters."""
+    compiled = replace(whole.compiled, problem=limited(whole.compiled.problem, limit))
+    solution = confirm(Assessor(compiled, whole.admission), outcome)
+    return Point(limit, solution.evaluation.moves, tuple(solution.outcome.tiers), None, solution.assignment)
 
 
-def _point(limit: int | None, solution: Solution, last: Point | None) -> Point:
-    """Return the point of a solution, or that of the last limit if it is better."""
-    outcome = solution.outcome
-    if last is not None and last.values < outcome.values:
-        return Point(limit, last.moves, revalued(outcome.tiers, last.values), None, last.assignment)
-    return Point(limit, solution.evaluation.moves, tuple(outcome.tiers), None, solution.assignment)
+def _bounded(point: Point, outcome: Outcome | None) -> Point:
+    """Return a point with the bounds that are known in the end."""
+    if outcome is None:
+        return point
+    return replace(point, tiers=revalued(outcome.tiers, point.values))
 
 
-def _bounded(points: Sequence[Point]) -> list[Point]:
-    """Give each point the bounds of higher limits where they are better: what these allow includes what it allows."""
-    found = list(points)
-    for i in range(len(found) - 2, -1, -1):
-        mine, next_values = found[i].tiers, found[i + 1].values
-        tiers = [
-            replace(own, bound=higher.bound, bound_by=higher.bound_by)
-            if own.bound < higher.bound <= own.value and bound_holds(found[i].values[:t], next_values[:t])
-            else own
-            for t, (own, higher) in enumerate(zip(mine, found[i + 1].tiers, strict=True))
-        ]
-        found[i] = replace(found[i], tiers=tuple(tiers))
-    return found
+def _no_worse(point: Point, last: Point) -> Point:
+    """Return a point, or that of the lower limit before it, which the higher one also allows, if that is better."""
+    if last.values >= point.values:
+        return point
+    return Point(point.limit, last.moves, revalued(point.tiers, last.values), None, last.assignment)
 
 
 def _shared(before: tuple[int, ...], points: Sequence[Point]) -> list[Point]:

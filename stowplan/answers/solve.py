@@ -161,7 +161,21 @@ def solve_snapshot(
         Solves sub-problems; by default processes of its own.
     """
     stop = stop or Stop()
-    starts = [compiled.placement(assignment) for assignment in candidates]
+    begin = [compiled.placement(assignment) for assignment in candidates]
+    begin += starts(compiled, options, stop, pending=not candidates)
+    outcome = solve(compiled.problem, options, candidates=begin, stop=stop, progress=progress, backend=backend)
+    return confirm(assessor or Assessor(compiled), outcome)
+
+
+def starts(compiled: Compiled, options: Options, stop: Stop, *, pending: bool = True) -> list[Placement]:
+    """Return what kube-scheduler makes of the snapshot, as far as an answer should be no worse.
+
+    Parameters
+    ----------
+    pending
+        Whether to let it place the pending pods.
+    """
+    found = []
     if compiled.final_state is not None and not any(isinstance(r, MoveBudget) for r in compiled.problem.rules):
         # No answer shall score less than what kube-scheduler makes of all pods.
         anew = simulate(
@@ -174,9 +188,9 @@ def solve_snapshot(
             preempts=False,
             stopped=stop.is_set,
         )
-        starts.append(compiled.placement(anew.assignment))
-    if not candidates and any(not pod.node_name for pod in compiled.pods):
-        waiting = [pod for pod in compiled.pods if not pod.node_name]
+        found.append(compiled.placement(anew.assignment))
+    waiting = [pod for pod in compiled.pods if not pod.node_name]
+    if pending and waiting:
         greedy = simulate(
             compiled.snapshot,
             compiled.profile,
@@ -186,9 +200,8 @@ def solve_snapshot(
             preempts=compiled.objective.preemption == "by-priority",
             stopped=stop.is_set,
         )
-        starts.append(compiled.placement(greedy.assignment))
-    outcome = solve(compiled.problem, options, candidates=starts, stop=stop, progress=progress, backend=backend)
-    return confirm(assessor or Assessor(compiled), outcome)
+        found.append(compiled.placement(greedy.assignment))
+    return found
 
 
 def confirm(assessor: Assessor, outcome: Outcome) -> Solution:

@@ -1,0 +1,283 @@
+"""One problem under several limits on moves: what the solve for one limit finds serves all of them.
+
+An answer with ``k`` moves is an answer for every limit of at least ``k``. A bound for a limit holds for lower ones. The
+decomposition by nodes bounds a tier for every limit at once, and its changes serve all limits. Before all that, the
+tiers that count unplaced pods and violations are improved with the fewest moves, which says from which limit on their
+best values are reached.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from stowplan.models.options import Options
+from stowplan.models.problem import (
+    Move,
+    MoveBudget,
+    Origin,
+    Placement,
+    Problem,
+    Tier,
+    Unplaced,
+    Violation,
+    Weighted,
+)
+from stowplan.models.result import Outcome, TierOutcome, bound_holds, revalued
+from stowplan.models.stop import Stop
+from stowplan.optimizer.backend import Backend, ProcessBackend
+from stowplan.optimizer.evaluate import Evaluator
+from stowplan.optimizer.node_changes.engine import NAME as NODE_CHANGES
+from stowplan.optimizer.node_changes.engine import SharedChanges
+from stowplan.optimizer.parameters import Parameters
+from stowplan.optimizer.portfolio import solve
+from stowplan.optimizer.run import KnownBound, Progress, silent
+
+LEAST_MOVES = "least moves of the tiers above"
+"""What results call the bound that says from which limit on a tier can improve."""
+
+
+def limited(problem: Problem, limit: int | None) -> Problem:
+    """Return the problem with at most so many moves."""
+    if limit is None:
+        return problem
+    return replace(problem, rules=(*problem.rules, MoveBudget(Origin("--max-moves"), limit)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Answer:
+    """A legal placement, its values, and how many pods it moves."""
+
+    placement: Placement
+    values: tuple[int, ...]
+    moves: int
+
+
+@dataclass(slots=True, eq=False)
+class _Limit:
+    """What is known for one limit; ``None`` is no limit."""
+
+    limit: int | None
+    turns: int = 0
+    outcome: Outcome | None = None
+    notes: list[str] = field(default_factory=list)
+
+    def admits(self, moves: int) -> bool:
+        """Whether so many moves are within the limit."""
+        return self.limit is None or moves <= self.limit
+
+
+class MoveLimits:
+    """Solves of one problem under rising limits on moves.
+
+    Parameters
+    ----------
+    problem
+        The problem without the limits.
+    limits
+        Rising limits; ``None``, no limit, comes last.
+    options
+        The time limit is for all of them together.
+    candidates
+        Placements to start from; illegal ones are passed over.
+    backend
+        Where sub-problems are solved; processes of its own if not given.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        limits: Sequence[int | None],
+        options: Options,
+        *,
+        candidates: Sequence[Placement] = (),
+        stop: Stop | None = None,
+        progress: Progress = silent,
+        backend: Backend | None = None,
+    ) -> None:
+        self.problem, self.options = problem, options
+        self.evaluator = Evaluator(problem)
+        self._today = self.evaluator.evaluate(problem.start).values
+        self.stop, self._progress, self._backend = stop or Stop(), progress, backend
+        self.limits = [_Limit(limit) for limit in limits]
+        self.answers: list[Answer] = []
+        self._bounds: list[tuple[int | None, KnownBound]] = []
+        self._changes: SharedChanges = {}
+        self._began, self._granted = time.monotonic(), 0.0
+        parameters = options.parameters
+        self._parameters = (parameters if isinstance(parameters, Parameters) else Parameters()).move_limits
+        for placement in (problem.start, *candidates):
+            self.offer(placement)
+
+    # -- what is known ------------------------------------------------------------------------------------------
+
+    def offer(self, placement: Placement) -> None:
+        """Add a placement to the answers, if it is legal."""
+        evaluation = self.evaluator.evaluate(placement)
+        if evaluation.legal:
+            self.answers.append(Answer(placement, evaluation.values, evaluation.moves))
+
+    def best(self, limit: int | None) -> Answer:
+        """Return the best answer within a limit, among equal ones that with the fewest moves."""
+        within = [answer for answer in self.answers if limit is None or answer.moves <= limit]
+        return min(within, key=lambda answer: (answer.values, answer.moves))
+
+    def outcome(self, limit: int | None) -> Outcome | None:
+        """Return the best answer within a limit with the best bounds, or ``None`` if the limit was not searched yet."""
+        this = next(one for one in self.limits if one.limit == limit)
+        if this.outcome is None:
+            return None
+        best = self.best(limit)
+        tiers = revalued(this.outcome.tiers, best.values)
+        placement = best.placement if best.values < this.outcome.values else this.outcome.placement
+        return replace(this.outcome, placement=placement, tiers=self._bounded(limit, tiers))
+
+    def _bounded(self, limit: int | None, tiers: Sequence[TierOutcome]) -> tuple[TierOutcome, ...]:
+        """Give tiers the best bounds that are known."""
+        values, found = tuple(tier.value for tier in tiers), list(tiers)
+        for one in self._known(limit):
+            own = found[one.tier]
+            if own.bound < one.bound <= own.value and bound_holds(values[: one.tier], one.given):
+                found[one.tier] = replace(own, bound=one.bound, bound_by=one.by)
+        return tuple(found)
+
+    def _known(self, limit: int | None) -> list[KnownBound]:
+        """Return the bounds that hold for a limit."""
+        found = [
+            bound
+            for proven_for, bound in self._bounds
+            if proven_for is None or (limit is not None and limit <= proven_for)
+        ]
+        most = self.problem.pods if limit is None else limit
+        for (tier, given), generation in self._changes.items():
+            if generation is not None and generation.lines:
+                found.append(KnownBound(tier, given, generation.bound(most), NODE_CHANGES))
+        return found
+
+    # -- work ---------------------------------------------------------------------------------------------------
+
+    @property
+    def _left(self) -> float:
+        """Seconds, or units of work, that are left."""
+        if self.options.deterministic:
+            return max(0.0, self.options.time_limit - self._granted)
+        return max(0.0, self.options.time_limit - (time.monotonic() - self._began))
+
+    def work(self, found: Callable[[int | None], None] = lambda limit: None) -> None:
+        """Solve for every limit, and then again where the gap is largest, until time is up.
+
+        Parameters
+        ----------
+        found
+            Called with a limit once it was searched, and again when its answer is better.
+        """
+        chosen = self._parameters
+        processes = self.options.processes or max(2, os.cpu_count() or 2)
+        pool = not self.options.deterministic and processes > 1 and self._left >= chosen.pool_worth
+        own = ProcessBackend(processes, self.stop) if self._backend is None and pool else None
+        if own is None:
+            self._work(found, self._backend)
+            return
+        with closing(own):
+            self._work(found, own)
+
+    def _work(self, found: Callable[[int | None], None], backend: Backend | None) -> None:
+        chosen = self._parameters
+        self._reach_first_tiers(self._left * chosen.first_tiers_share, backend)
+        weights = [chosen.unlimited_weight if one.limit is None else 1.0 for one in self.limits]
+        kept = self._left * (1 - chosen.first_turns_share)
+        for i, one in enumerate(self.limits):
+            if self.stop.is_set():
+                return
+            self._turn(one, (self._left - kept) * weights[i] / sum(weights[i:]), backend)
+            found(one.limit)
+        while not self.stop.is_set() and self._left >= chosen.least_turn:
+            one = max(self.limits, key=self._promise)
+            if self._promise(one) <= 0:
+                return
+            before = self.best(one.limit).values
+            self._turn(one, max(chosen.least_turn, self._left * chosen.turn_share), backend)
+            if self.best(one.limit).values < before:
+                one.turns = 1
+                for other in self.limits:
+                    if other.limit is None or (one.limit is not None and other.limit >= one.limit):
+                        found(other.limit)
+
+    def _promise(self, one: _Limit) -> float:
+        """Return how much another turn may bring: the gap as a share of what can be gained, halved for each turn."""
+        if one.turns > self._parameters.most_turns:
+            return 0.0
+        outcome = self.outcome(one.limit)
+        assert outcome is not None
+        for t, tier in enumerate(outcome.tiers):
+            if tier.value > tier.bound:
+                gain = max(self._today[t], tier.value) - tier.bound
+                return float((tier.value - tier.bound) / gain * 0.5**one.turns)
+        return 0.0
+
+    def _turn(self, one: _Limit, seconds: float, backend: Backend | None) -> None:
+        """Solve for one limit, from the best answer within it."""
+        seconds = max(0.1, seconds)
+        self._granted += seconds
+        outcome = solve(
+            limited(self.problem, one.limit),
+            replace(self.options, time_limit=seconds, seed=(self.options.seed + one.turns) % 2**31),
+            candidates=[self.best(one.limit).placement],
+            stop=self.stop,
+            progress=self._progress,
+            backend=backend,
+            known=self._known(one.limit),
+            changes=self._changes,
+        )
+        one.turns += 1
+        self.offer(outcome.placement)
+        self._keep(one.limit, outcome.tiers)
+        one.notes += [note for note in outcome.notes if note not in one.notes]
+        one.outcome = replace(outcome, notes=tuple(one.notes))
+
+    def _keep(self, limit: int | None, tiers: Sequence[TierOutcome]) -> None:
+        """Keep the bounds of a solve for a limit."""
+        values = tuple(tier.value for tier in tiers)
+        for t, tier in enumerate(tiers):
+            if tier.bound > 0 and t < len(self.problem.tiers):
+                self._bounds.append((limit, KnownBound(t, values[:t], tier.bound, tier.bound_by)))
+
+    def _reach_first_tiers(self, seconds: float, backend: Backend | None) -> None:
+        """Improve each leading tier of violations or unplaced pods with the fewest moves.
+
+        A placement that is as good in these tiers takes as many moves as the bound says, so for lower limits a tier
+        stays above its best value.
+        """
+        tiers, start = self.problem.tiers, self._today
+        leading = [t for t, tier in enumerate(tiers) if start[t] and _repairs(tier)]
+        for t in leading:
+            if self.stop.is_set():
+                return
+            moves = Tier("moves needed", (Weighted(1, Move(Origin("moves"), np.ones_like(self.problem.size))),))
+            granted = max(0.1, seconds / len(leading))
+            self._granted += granted
+            outcome = solve(
+                replace(self.problem, tiers=(*tiers[: t + 1], moves)),
+                replace(self.options, time_limit=granted),
+                candidates=[answer.placement for answer in self.answers],
+                stop=self.stop,
+                progress=silent,
+                backend=backend,
+                known=[bound for bound in self._known(None) if bound.tier <= t],
+            )
+            self.offer(outcome.placement)
+            *reached, needed = outcome.tiers
+            self._keep(None, reached)
+            values = tuple(tier.value for tier in reached)
+            if needed.bound > 0 and values[t] < start[t]:
+                self._bounds.append((needed.bound - 1, KnownBound(t, values[:t], values[t] + 1, LEAST_MOVES)))
+
+
+def _repairs(tier: Tier) -> bool:
+    """Whether a tier counts violations or unplaced pods."""
+    return any(isinstance(weighted.term, Violation | Unplaced) for weighted in tier.terms)
