@@ -1,4 +1,4 @@
-"""Constructive heuristics in plain NumPy: insertion of pending pods, emptying of nodes, steepest descent.
+"""Constructive heuristics in plain NumPy: insertion of pending pods, ejection, emptying of nodes, steepest descent.
 
 They need no compiled code and no tuning, take about a second at any size, and give every search a start to improve on.
 """

@@ -7,7 +7,7 @@ from itertools import islice
 import numpy as np
 
 from stowplan.models.arrays import Ints
-from stowplan.models.problem import Problem, Unplaced
+from stowplan.models.problem import Placement, Problem, Unplaced
 from stowplan.optimizer.constructive.marginal import marginals, total_rise
 from stowplan.optimizer.constructive.parameters import ConstructiveParameters
 from stowplan.optimizer.constructive.state import NOWHERE, State
@@ -23,16 +23,15 @@ def insert(state: State, deadline: Deadline, parameters: ConstructiveParameters)
         The placement, which is changed in place.
     """
     problem, steps = state.problem, parameters.steps
-    missing = problem.size - state.placement.placed(len(problem.classes))
-    worth = _worth(problem)
-    if not missing.any() or not len(worth):
+    waiting = waiting_classes(problem, state.placement)
+    if not waiting:
         return 0
     split = [marginals(problem, tier, state.placement) for tier in problem.tiers]
     terms = [[*local, *relational] for local, relational in split if local or relational]
     every, placed = np.arange(state.nodes), 0
-    for c in np.lexsort(-worth[::-1]).tolist():
-        for _ in range(int(missing[c])):
-            if deadline.over or steps <= 0 or not worth[:, c].any():
+    for c, missing in waiting:
+        for _ in range(missing):
+            if deadline.over or steps <= 0:
                 return placed
             steps -= 1
             nodes = every[state.fits(np.array([c]), every)[0]]
@@ -49,6 +48,14 @@ def insert(state: State, deadline: Deadline, parameters: ConstructiveParameters)
                     term.shift(c, target, 1)
             placed += 1
     return placed
+
+
+def waiting_classes(problem: Problem, placement: Placement) -> list[tuple[int, int]]:
+    """Return the classes with pods without a node, and how many; those that cost the first tiers most come first."""
+    missing, worth = problem.size - placement.placed(len(problem.classes)), _worth(problem)
+    if not len(worth):
+        return []
+    return [(c, int(missing[c])) for c in np.lexsort(-worth[::-1]).tolist() if missing[c] > 0 and worth[:, c].any()]
 
 
 def _worth(problem: Problem) -> Ints:

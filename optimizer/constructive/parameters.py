@@ -22,6 +22,10 @@ class ConstructiveParameters:
         cheapest to add to can receive pods.
     sample
         Classes by which it is told which nodes are cheap.
+    ejecting_pods
+        Pods without a node for which room is to be made at most.
+    ejecting_trials
+        Nodes on which room is to be made for a pod, those with the fewest leavers first.
     emptying_trials, insertion_trials
         Nodes that are tried for a pod before it stays where it is.
     """
@@ -31,5 +35,7 @@ class ConstructiveParameters:
     largest: int = 100_000
     table: int = 2_000_000
     sample: int = 200
+    ejecting_pods: int = 60
+    ejecting_trials: int = 24
     emptying_trials: int = 12
     insertion_trials: int = 24

@@ -87,6 +87,24 @@ class State:
             fit &= (demand[cls][:, None] <= np.maximum(0, room[node])) | (demand[cls][:, None] <= 0)
         return fit
 
+    def allowed(self, c: int) -> Bools:
+        """``[n]`` whether a pod of a class may be on a node at all."""
+        found = np.ones(self.nodes, dtype=np.bool_)
+        for rule in self._allow:
+            found &= rule.mask[rule.row[c]]
+        return found
+
+    def demands(self, cls: Ints) -> Ints:
+        """``[r, c]`` what a pod of each class takes of each capacity."""
+        demand: Ints = self._demand[:, cls]
+        return demand
+
+    def missing(self, c: int, n: int) -> Ints:
+        """``[r]`` how much of each capacity a node lacks for one more pod of a class; not above 0 where it suffices."""
+        needed = self._demand[:, c]
+        lacking: Ints = np.where(needed > 0, needed - self._room[:, n], 0)
+        return lacking
+
     def count(self, c: int, n: int) -> int:
         """Return how many pods of a class are on a node."""
         return count_at(self.placement, self.nodes, c, n)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from stowplan.models.problem import Placement
 from stowplan.optimizer.constructive.descent import Descent
+from stowplan.optimizer.constructive.ejection import make_room
 from stowplan.optimizer.constructive.emptying import costs_of_nodes, empty_nodes
 from stowplan.optimizer.constructive.insertion import insert
 from stowplan.optimizer.constructive.parameters import ConstructiveParameters
@@ -23,7 +24,7 @@ def warm_start(
     tiers: int | None = None,
     parameters: ConstructiveParameters | None = None,
 ) -> None:
-    """Improve a legal placement by insertion, by emptying nodes, and by steepest descent in one tier after the other.
+    """Improve a legal placement by insertion and ejection, by emptying nodes, and by descent in one tier after another.
 
     Parameters
     ----------
@@ -39,6 +40,8 @@ def warm_start(
         return
     state = State(evaluator, placement)
     if insert(state, deadline, parameters):
+        found(state.placement)
+    if make_room(state, deadline, parameters):
         found(state.placement)
     for tier in improved:
         if deadline.over:
