@@ -189,7 +189,10 @@ class MoveLimits:
     def _work(self, found: Callable[[int | None], None], backend: Backend | None) -> None:
         chosen = self._parameters
         self._reach_first_tiers(self._left * chosen.first_tiers_share, backend)
-        weights = [chosen.unlimited_weight if one.limit is None else 1.0 for one in self.limits]
+        weights = [
+            chosen.unlimited_weight if one.limit is None else 1.0 if one.limit else chosen.no_moves_weight
+            for one in self.limits
+        ]
         kept = self._left * (1 - chosen.first_turns_share)
         for i, one in enumerate(self.limits):
             if self.stop.is_set():
@@ -209,16 +212,19 @@ class MoveLimits:
                         found(other.limit)
 
     def _promise(self, one: _Limit) -> float:
-        """Return how much another turn may bring: the gap as a share of what can be gained, halved for each turn."""
+        """Return how much another turn may bring: the largest gap of a tier as a share of what it can gain.
+
+        It is halved for each turn without gain.
+        """
         if one.turns > self._parameters.most_turns:
             return 0.0
         outcome = self.outcome(one.limit)
         assert outcome is not None
-        for t, tier in enumerate(outcome.tiers):
-            if tier.value > tier.bound:
-                gain = max(self._today[t], tier.value) - tier.bound
-                return float((tier.value - tier.bound) / gain * 0.5**one.turns)
-        return 0.0
+        gaps = [
+            (tier.value - tier.bound) / max(1, max(self._today[t], tier.value) - tier.bound)
+            for t, tier in enumerate(outcome.tiers)
+        ]
+        return float(max(gaps) * 0.5**one.turns)
 
     def _turn(self, one: _Limit, seconds: float, backend: Backend | None) -> None:
         """Solve for one limit, from the best answer within it."""
@@ -253,29 +259,34 @@ class MoveLimits:
         A placement that is as good in these tiers takes as many moves as the bound says, so for lower limits a tier
         stays above its best value.
         """
-        tiers, start = self.problem.tiers, self._today
-        leading = [t for t, tier in enumerate(tiers) if start[t] and _repairs(tier)]
-        for t in leading:
+        leading = [t for t, tier in enumerate(self.problem.tiers) if self._today[t] and _repairs(tier)]
+        # All of them first: what is proven of each serves every limit. Then the moves that each alone takes.
+        for t in reversed(leading):
             if self.stop.is_set():
                 return
-            moves = Tier("moves needed", (Weighted(1, Move(Origin("moves"), np.ones_like(self.problem.size))),))
-            granted = max(0.1, seconds / len(leading))
-            self._granted += granted
-            outcome = solve(
-                replace(self.problem, tiers=(*tiers[: t + 1], moves)),
-                replace(self.options, time_limit=granted),
-                candidates=[answer.placement for answer in self.answers],
-                stop=self.stop,
-                progress=silent,
-                backend=backend,
-                known=[bound for bound in self._known(None) if bound.tier <= t],
-            )
-            self.offer(outcome.placement)
-            *reached, needed = outcome.tiers
-            self._keep(None, reached)
-            values = tuple(tier.value for tier in reached)
-            if needed.bound > 0 and values[t] < start[t]:
-                self._bounds.append((needed.bound - 1, KnownBound(t, values[:t], values[t] + 1, LEAST_MOVES)))
+            last = t == leading[-1]
+            few = self._parameters.few_tiers_share
+            self._reach(t, seconds * (1 - few if last else few / (len(leading) - 1)), backend)
+
+    def _reach(self, t: int, seconds: float, backend: Backend | None) -> None:
+        """Improve the tiers up to one with the fewest moves."""
+        moves = Tier("moves needed", (Weighted(1, Move(Origin("moves"), np.ones_like(self.problem.size))),))
+        seconds = max(0.1, seconds)
+        self._granted += seconds
+        outcome = solve(
+            replace(self.problem, tiers=(*self.problem.tiers[: t + 1], moves)),
+            replace(self.options, time_limit=seconds),
+            candidates=[answer.placement for answer in self.answers],
+            stop=self.stop,
+            backend=backend,
+            known=[bound for bound in self._known(None) if bound.tier <= t],
+        )
+        self.offer(outcome.placement)
+        *reached, needed = outcome.tiers
+        self._keep(None, reached)
+        values = tuple(tier.value for tier in reached)
+        if needed.bound > 0 and values[t] < self._today[t]:
+            self._bounds.append((needed.bound - 1, KnownBound(t, values[:t], values[t] + 1, LEAST_MOVES)))
 
 
 def _repairs(tier: Tier) -> bool:

@@ -108,8 +108,10 @@ class MoveLimitParameters:
         Share of the time for the fewest moves that improve violations and unplaced pods.
     first_turns_share
         Share of what is left after that for the first turn of every limit.
-    unlimited_weight
-        How much longer that turn is where moves are not limited.
+    few_tiers_share
+        Part of the first share for the moves that each of these tiers alone takes.
+    unlimited_weight, no_moves_weight
+        How much longer that turn is where moves are not limited, and how much shorter where there are none.
     turn_share, least_turn
         Share of the time left of each further turn, and the least seconds or units of work of one.
     most_turns
@@ -118,8 +120,10 @@ class MoveLimitParameters:
 
     pool_worth: float = 20.0
     first_tiers_share: float = 0.2
-    first_turns_share: float = 0.6
+    few_tiers_share: float = 0.2
+    first_turns_share: float = 0.5
     unlimited_weight: float = 2.0
+    no_moves_weight: float = 0.3
     turn_share: float = 0.2
     least_turn: float = 1.0
     most_turns: int = 4

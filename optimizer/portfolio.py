@@ -131,6 +131,7 @@ class _Portfolio:
             self.anneal(chosen.counting_share if only else chosen.leading_share, leading)
             engine = self._column_generation()
             for tier in range(leading):
+                self._bound_cheaply()
                 self._close_by_columns(engine, tier, chosen.column_share if only else chosen.leading_share, leading)
                 if not only and not run.over and run.is_open(tier):
                     # Making room for a pod takes just the right moves: CP-SAT finds them, annealing does not.
@@ -312,6 +313,7 @@ class _Portfolio:
                     self.all_parameters.bounds,
                     self.all_parameters.cpsat,
                     CHEAP,
+                    run.bounds[:tier],
                 )
                 if found[0] > run.bounds[tier]:
                     run.raise_bound(tier, *found)
@@ -336,6 +338,7 @@ class _Portfolio:
                     self.all_parameters.bounds,
                     self.all_parameters.cpsat,
                     self._bounds_of(tier),
+                    run.bounds[:tier],
                 )
             run.raise_bound(tier, *found)
 

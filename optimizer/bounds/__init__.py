@@ -16,6 +16,7 @@ from stowplan.optimizer.bounds.lagrangian import LagrangianBound
 from stowplan.optimizer.bounds.linear import LinearBound
 from stowplan.optimizer.bounds.parameters import BoundParameters
 from stowplan.optimizer.bounds.surrogate import SurrogateBound
+from stowplan.optimizer.bounds.waiting import WaitingBound
 from stowplan.optimizer.bounds.water_filling import WaterFillingBound
 from stowplan.optimizer.bounds.workload_spread import WorkloadSpreadBound
 from stowplan.optimizer.cpsat.parameters import CpSatParameters
@@ -24,6 +25,7 @@ from stowplan.optimizer.evaluate.evaluation import Evaluator
 
 BOUNDS: tuple[Bound, ...] = (
     CapacityBound(),
+    WaitingBound(),
     EmptyingBound(),
     EmptyingMovesBound(),
     EvictionBound(),
@@ -52,6 +54,7 @@ def best_bound(
     parameters: BoundParameters | None = None,
     cpsat: CpSatParameters | None = None,
     bounds: Sequence[Bound] = BOUNDS,
+    proven: Sequence[int] = (),
 ) -> tuple[int, str]:
     """Return the best lower bound of one tier and its name; among equal ones that of the first.
 
@@ -68,9 +71,13 @@ def best_bound(
         A value of this tier that is known to be reachable.
     bounds
         The bounds to compute, in their order.
+    proven
+        Lower bounds of the earlier tiers, if they are known.
     """
     parameters = parameters or BoundParameters()
-    request = BoundRequest(evaluator, upper, tier, reached, value, deadline, parameters, cpsat or CpSatParameters())
+    request = BoundRequest(
+        evaluator, upper, tier, reached, value, deadline, parameters, cpsat or CpSatParameters(), proven
+    )
     small = np.count_nonzero(upper) <= parameters.small
     best, name = 0, TRIVIAL
     for bound in bounds:

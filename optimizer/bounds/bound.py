@@ -38,6 +38,8 @@ class BoundRequest:
         Values of the earlier tiers, which must not get worse.
     value
         A value of the tier that is known to be reachable: a bound that meets it ends the search.
+    proven
+        Lower bounds of the earlier tiers, if they are known.
     """
 
     evaluator: Evaluator
@@ -48,6 +50,7 @@ class BoundRequest:
     deadline: Deadline
     parameters: BoundParameters = field(default_factory=BoundParameters)
     cpsat: CpSatParameters = field(default_factory=CpSatParameters)
+    proven: Sequence[int] = ()
 
 
 class Bound(Protocol):
