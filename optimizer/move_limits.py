@@ -8,11 +8,13 @@ best values are reached.
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -28,9 +30,11 @@ from stowplan.models.problem import (
     Violation,
     Weighted,
 )
-from stowplan.models.result import Outcome, TierOutcome, bound_holds, revalued
+from stowplan.models.result import TRIVIAL, Outcome, TierOutcome, bound_holds, revalued
 from stowplan.models.stop import Stop
 from stowplan.optimizer.backend import Backend, ProcessBackend
+from stowplan.optimizer.constructive import warm_start
+from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.evaluate import Evaluator
 from stowplan.optimizer.node_changes.engine import NAME as NODE_CHANGES
 from stowplan.optimizer.node_changes.engine import SharedChanges
@@ -63,6 +67,7 @@ class _Limit:
     """What is known for one limit; ``None`` is no limit."""
 
     limit: int | None
+    tried: bool = False
     turns: int = 0
     outcome: Outcome | None = None
     notes: list[str] = field(default_factory=list)
@@ -128,14 +133,20 @@ class MoveLimits:
         return min(within, key=lambda answer: (answer.values, answer.moves))
 
     def outcome(self, limit: int | None) -> Outcome | None:
-        """Return the best answer within a limit with the best bounds, or ``None`` if the limit was not searched yet."""
+        """Return the best answer within a limit with the best bounds, or ``None`` if the limit was not tried yet."""
         this = next(one for one in self.limits if one.limit == limit)
-        if this.outcome is None:
+        if not this.tried:
             return None
-        best = self.best(limit)
-        tiers = revalued(this.outcome.tiers, best.values)
-        placement = best.placement if best.values < this.outcome.values else this.outcome.placement
-        return replace(this.outcome, placement=placement, tiers=self._bounded(limit, tiers))
+        best, known = self.best(limit), this.outcome
+        if known is None:
+            tiers: Sequence[TierOutcome] = [
+                TierOutcome(tier, value, 0, TRIVIAL, 0.0)
+                for tier, value in zip(self.problem.tiers, best.values, strict=True)
+            ]
+            known = Outcome(best.placement, tiers, 0.0, (), self.stop.is_set(), ())
+        tiers = self._bounded(limit, revalued(known.tiers, best.values))
+        placement = best.placement if best.values < known.values else known.placement
+        return replace(known, placement=placement, tiers=tiers)
 
     def _bounded(self, limit: int | None, tiers: Sequence[TierOutcome]) -> tuple[TierOutcome, ...]:
         """Give tiers the best bounds that are known."""
@@ -188,51 +199,74 @@ class MoveLimits:
 
     def _work(self, found: Callable[[int | None], None], backend: Backend | None) -> None:
         chosen = self._parameters
+        self._construct(None, len(self._leading))
         self._reach_first_tiers(self._left * chosen.first_tiers_share, backend)
-        weights = [
-            chosen.unlimited_weight if one.limit is None else 1.0 if one.limit else chosen.no_moves_weight
-            for one in self.limits
-        ]
-        kept = self._left * (1 - chosen.first_turns_share)
-        for i, one in enumerate(self.limits):
+        for one in self.limits:
             if self.stop.is_set():
                 return
-            self._turn(one, (self._left - kept) * weights[i] / sum(weights[i:]), backend)
+            self._construct(one.limit)
+            one.tried = True
             found(one.limit)
-        while not self.stop.is_set() and self._left >= chosen.least_turn:
+        least = min(chosen.least_turn, self.options.time_limit / len(self.limits))
+        while not self.stop.is_set() and self._left >= least / 2:
             one = max(self.limits, key=self._promise)
             if self._promise(one) <= 0:
                 return
             before = self.best(one.limit).values
-            self._turn(one, max(chosen.least_turn, self._left * chosen.turn_share), backend)
+            weight = chosen.unlimited_weight if one.limit is None else 1.0
+            self._turn(one, min(self._left, max(least, self._left * chosen.turn_share) * weight), backend)
             if self.best(one.limit).values < before:
                 one.turns = 1
                 for other in self.limits:
-                    if other.limit is None or (one.limit is not None and other.limit >= one.limit):
+                    if one.limit is not None and other.admits(one.limit):
                         found(other.limit)
+            found(one.limit)
+
+    def _construct(self, limit: int | None, tiers: int | None = None) -> None:
+        """Run the constructive heuristics for a limit, from the best answer within it."""
+        parameters = self.options.parameters
+        warm_start(
+            Evaluator(limited(self.problem, limit)),
+            self.best(limit).placement,
+            Deadline(self._left * self._parameters.constructive_share, self.options.deterministic, self.stop),
+            self.offer,
+            tiers=tiers,
+            parameters=(parameters if isinstance(parameters, Parameters) else Parameters()).constructive,
+        )
+
+    @cached_property
+    def _leading(self) -> range:
+        """The tiers up to the last one that counts violations or unplaced pods and has some today."""
+        counting = [t for t, tier in enumerate(self.problem.tiers) if self._today[t] and _repairs(tier)]
+        return range(max(counting, default=-1) + 1)
 
     def _promise(self, one: _Limit) -> float:
-        """Return how much another turn may bring: the largest gap of a tier as a share of what it can gain.
+        """Return how much another turn may bring: the largest gap of a tier, halved for each turn without gain.
 
-        It is halved for each turn without gain.
+        A gap counts as the geometric mean of its shares of what the limit and of what any number of moves can gain.
         """
-        if one.turns > self._parameters.most_turns:
+        if one.turns > (self._parameters.most_turns if one.limit != 0 else 0):
             return 0.0
-        outcome = self.outcome(one.limit)
+        outcome, whole = self.outcome(one.limit), self.outcome(self.limits[-1].limit)
         assert outcome is not None
+        assert whole is not None
         gaps = [
-            (tier.value - tier.bound) / max(1, max(self._today[t], tier.value) - tier.bound)
-            for t, tier in enumerate(outcome.tiers)
+            (tier.value - tier.bound)
+            / math.sqrt(max(1, max(today, tier.value) - tier.bound) * max(1, max(today, tier.value) - most.bound))
+            for today, tier, most in zip(self._today, outcome.tiers, whole.tiers, strict=True)
         ]
-        return float(max(gaps) * 0.5**one.turns)
+        return max(gaps) * 0.5**one.turns
 
     def _turn(self, one: _Limit, seconds: float, backend: Backend | None) -> None:
         """Solve for one limit, from the best answer within it."""
         seconds = max(0.1, seconds)
         self._granted += seconds
+        # In short turns, the exact model of a large problem would only be built.
+        largest = min(self.options.largest_model, int(seconds * self._parameters.variables_per_second))
+        seed = (self.options.seed + one.turns) % 2**31
         outcome = solve(
             limited(self.problem, one.limit),
-            replace(self.options, time_limit=seconds, seed=(self.options.seed + one.turns) % 2**31),
+            replace(self.options, time_limit=seconds, seed=seed, largest_model=largest),
             candidates=[self.best(one.limit).placement],
             stop=self.stop,
             progress=self._progress,
@@ -259,22 +293,22 @@ class MoveLimits:
         A placement that is as good in these tiers takes as many moves as the bound says, so for lower limits a tier
         stays above its best value.
         """
-        leading = [t for t, tier in enumerate(self.problem.tiers) if self._today[t] and _repairs(tier)]
+        leading = [t for t in self._leading if self._today[t]]
         # All of them first: what is proven of each serves every limit. Then the moves that each alone takes.
         for t in reversed(leading):
-            if self.stop.is_set():
+            between = any(one.limit and one.limit < self.best(None).moves for one in self.limits)
+            if self.stop.is_set() or (t < leading[-1] and not between):
                 return
-            last = t == leading[-1]
-            few = self._parameters.few_tiers_share
-            self._reach(t, seconds * (1 - few if last else few / (len(leading) - 1)), backend)
+            few = self._parameters.few_tiers_share if between else 0.0
+            self._reach(t, seconds * (1 - few if t == leading[-1] else few / (len(leading) - 1)), between, backend)
 
-    def _reach(self, t: int, seconds: float, backend: Backend | None) -> None:
-        """Improve the tiers up to one with the fewest moves."""
+    def _reach(self, t: int, seconds: float, counting: bool, backend: Backend | None) -> None:
+        """Improve the tiers up to one, with the fewest moves if these count."""
         moves = Tier("moves needed", (Weighted(1, Move(Origin("moves"), np.ones_like(self.problem.size))),))
         seconds = max(0.1, seconds)
         self._granted += seconds
         outcome = solve(
-            replace(self.problem, tiers=(*self.problem.tiers[: t + 1], moves)),
+            replace(self.problem, tiers=(*self.problem.tiers[: t + 1], *([moves] if counting else []))),
             replace(self.options, time_limit=seconds),
             candidates=[answer.placement for answer in self.answers],
             stop=self.stop,
@@ -282,10 +316,10 @@ class MoveLimits:
             known=[bound for bound in self._known(None) if bound.tier <= t],
         )
         self.offer(outcome.placement)
-        *reached, needed = outcome.tiers
+        reached, needed = outcome.tiers[: t + 1], outcome.tiers[-1]
         self._keep(None, reached)
         values = tuple(tier.value for tier in reached)
-        if needed.bound > 0 and values[t] < self._today[t]:
+        if counting and needed.bound > 0 and values[t] < self._today[t]:
             self._bounds.append((needed.bound - 1, KnownBound(t, values[:t], values[t] + 1, LEAST_MOVES)))
 
 

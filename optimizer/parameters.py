@@ -106,14 +106,16 @@ class MoveLimitParameters:
         Seconds from which on processes of their own, which serve all solves, are worth their start.
     first_tiers_share
         Share of the time for the fewest moves that improve violations and unplaced pods.
-    first_turns_share
-        Share of what is left after that for the first turn of every limit.
     few_tiers_share
         Part of the first share for the moves that each of these tiers alone takes.
-    unlimited_weight, no_moves_weight
-        How much longer that turn is where moves are not limited, and how much shorter where there are none.
+    constructive_share
+        Share of the time left that constructive heuristics may take for each limit.
     turn_share, least_turn
-        Share of the time left of each further turn, and the least seconds or units of work of one.
+        Share of the time left of each turn, and the least seconds or units of work of one.
+    variables_per_second
+        (class, node) variables for each second of a turn up to which the exact model is tried.
+    unlimited_weight
+        How much longer a turn is where moves are not limited.
     most_turns
         Turns in a row without gain after which a limit gets no more.
     """
@@ -121,11 +123,11 @@ class MoveLimitParameters:
     pool_worth: float = 20.0
     first_tiers_share: float = 0.2
     few_tiers_share: float = 0.2
-    first_turns_share: float = 0.5
+    constructive_share: float = 0.05
+    turn_share: float = 0.12
+    least_turn: float = 1.5
+    variables_per_second: float = 800.0
     unlimited_weight: float = 2.0
-    no_moves_weight: float = 0.3
-    turn_share: float = 0.2
-    least_turn: float = 1.0
     most_turns: int = 4
 
 
