@@ -25,7 +25,15 @@ TINY = 1e-6
 """Pods by which rows of the master may be violated through rounding."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
+class Duals:
+    """Multipliers ``[k]`` of the kinds and duals ``[e]`` of the side constraints, in units of the tier."""
+
+    multipliers: Floats
+    side_duals: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Line:
     """A bound of the tier for every limit on moves: ``bound − multiplier·(limit − at)``, in units of the tier.
 
@@ -33,11 +41,15 @@ class Line:
     ----------
     at
         The limit for which it was computed.
+    duals, load_duals
+        The duals that were priced.
     """
 
     at: int
     bound: Fraction
     multiplier: Fraction
+    duals: Duals
+    load_duals: Floats
 
     def for_limit(self, limit: int) -> Fraction:
         """Return the bound for a limit."""
@@ -64,6 +76,7 @@ class ChangeGeneration:
         self.master.add(programs.program, patterns)
         self._load_duals = slopes(programs.tables, patterns_by_program(programs, patterns))
         self._center = self._first_duals()
+        self._begun: set[int] = set()
         self._centers: dict[int, tuple[Duals, Floats]] = {}
         self.solution: MasterDuals | None = None
 
@@ -107,8 +120,13 @@ class ChangeGeneration:
 
     def _generate(self, deadline: Deadline, value: int | None) -> None:
         chosen, every = self.parameters, np.arange(len(self.programs.tables.upper))
-        best = self._begin(deadline)
         share = chosen.box
+        best = -np.inf if self.limit in self._begun else self._begin(deadline)
+        if not deadline.over:
+            self._begun.add(self.limit)
+        line = max(self.lines, key=lambda line: line.for_limit(self.limit), default=None)
+        if line is not None and (gain := float(line.for_limit(self.limit)) - self.master.start_cost) > best:
+            best, self._center, self._load_duals = gain, line.duals, line.load_duals
         for _ in range(chosen.rounds):
             if deadline.over or (value is not None and self.bound() >= value):
                 return
@@ -165,7 +183,9 @@ class ChangeGeneration:
         if deadline.over:
             return None
         multiplier = int(side_duals(lagrangian.unpenalized, lagrangian.dual)[-1])
-        self.lines.append(Line(self.limit, lagrangian.worth, Fraction(multiplier, lagrangian.unpenalized.scale)))
+        self.lines.append(
+            Line(self.limit, lagrangian.worth, Fraction(multiplier, lagrangian.unpenalized.scale), duals, load_duals)
+        )
         return lagrangian
 
     def _first_duals(self) -> Duals:
@@ -182,14 +202,6 @@ class ChangeGeneration:
         side_duals = np.zeros(len(self.programs.limits.most))
         side_duals[-1] = gain
         return Duals(multipliers, side_duals)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Duals:
-    """Multipliers ``[k]`` of the kinds and duals ``[e]`` of the side constraints, in units of the tier."""
-
-    multipliers: Floats
-    side_duals: Floats
 
 
 def patterns_of(programs: Programs, nodes: int, placement: Placement) -> Ints:

@@ -72,7 +72,8 @@ def test_every_point_is_the_best_there_is(cluster: Snapshot) -> None:
 
 
 def test_values_never_rise_and_shares_never_fall() -> None:
-    found = climbed(synthetic_snapshot(6, 30, seed=3), limits=[0, 1, 3, 8])
+    compiled = problem(synthetic_snapshot(6, 30, seed=3))
+    found = climb(compiled, Options(time_limit=0.2, deterministic=True), limits=[0, 1, 3, 8])
     assert found.complete
     assert found.points[-1].limit is None
     assert all(a.values >= b.values for a, b in pairwise(found.points))
