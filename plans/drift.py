@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter, defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -11,6 +12,7 @@ from stowplan.models.kubernetes import Pod
 from stowplan.models.moments import parse_time
 from stowplan.models.plan import MoveDocument, Plan
 from stowplan.models.snapshot import Snapshot
+from stowplan.plans.any_order import order_problems
 from stowplan.plans.budgets import Budgets
 from stowplan.plans.consistency import contradictions, misdescribed, wrong_cordons
 from stowplan.plans.cordons import cordon
@@ -255,7 +257,24 @@ def _refused_in_dry_runs(
             run.cordon(closed[number])
             for failure in run.carry_out(wave, rng):
                 found[f"wave {number}, {ids[number, failure.key]}, {failure.key}: {failure.problem}"] = None
-    return list(found)
+    return list(found) or list(_refused_in_some_order(snapshot, profile, signatures, waves, closed, ids))
+
+
+def _refused_in_some_order(
+    snapshot: Snapshot,
+    profile: Profile,
+    signatures: Signatures | None,
+    waves: dict[int, list[Move]],
+    closed: dict[int, set[str]],
+    ids: dict[tuple[int, str], str],
+) -> Iterator[str]:
+    """Say which moves may not come in any order, where no order that was tried shows it."""
+    there = snapshot.assignment
+    for number, wave in sorted(waves.items()):
+        for failure in order_problems(cordon(snapshot, closed[number]), profile, there, wave, signatures):
+            key = wave[failure.position].pod.key
+            yield f"wave {number}, {ids[number, key]}, {key}: {failure.problem}"
+        there = there.moved((move.pod.key, move.target) for move in wave)
 
 
 def broken_limits(plan: Plan, snapshot: Snapshot) -> list[str]:

@@ -1,63 +1,103 @@
 """Rearranges a plan so that kube-scheduler places the replacements well without an extender.
 
-Where a replacement lands depends on what the scheduler finds at that moment. So the moves of a wave are put in another
-order, a wave is split, moves are left out, and nodes are cordoned for as long as a wave lasts. All of that is safe: the
-moves of a wave may be under way in any order, hence also one part after the other, and a cordon only keeps pods away.
-Every arrangement is evaluated by a replay. The best one is written down with the nodes on which its pods land: that is
-then what it plans.
+Where a replacement lands depends on what the scheduler finds at that moment, and on chance. So the moves of a wave are
+put in another order, a wave is split, moves are left out, and nodes are cordoned for as long as a wave lasts.
+
+First, arrangements are compared by one replay each, with chance decided by a seed. The best is written down with the
+nodes on which its pods land: that is then what it plans. Then it is replayed many times with chance, as it would be
+carried out. What a move leads to by chance is made certain by further cordons and waves, or the move is left out, until
+nothing more is gained in a cautious share of the runs. Last, cordons are taken off that buy next to nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from stowplan.models.assignment import Assignment
-from stowplan.models.plan import MoveDocument, Plan, WaveDocument
-from stowplan.models.quantity import parse_quantity
+from stowplan.models.plan import MoveDocument, Plan
 from stowplan.models.snapshot import Snapshot
+from stowplan.plans.any_order import WHILE_THERE, order_problems
+from stowplan.plans.arrangement import (
+    ArrangedWave,
+    Arrangement,
+    Shown,
+    as_plan,
+    coherent,
+    cordons,
+    orders,
+    without,
+    written,
+)
+from stowplan.plans.cordons import cordon
+from stowplan.plans.move import Move
+from stowplan.plans.replay.distribution import (
+    CAUTIOUS,
+    RUNS,
+    Distribution,
+    cautious_value,
+    distribution,
+    ends_early,
+    replay_by_chance,
+)
 from stowplan.plans.replay.execution import replay
-from stowplan.plans.replay.outcome import Landing, MoveVerdict, ObjectiveFunction, ReplayOutcome, share_kept
-from stowplan.plans.tokens import tokens
+from stowplan.plans.replay.outcome import (
+    Landing,
+    MoveVerdict,
+    ObjectiveFunction,
+    ObjectiveValue,
+    ReplayOutcome,
+    share_kept,
+)
 from stowplan.plugins_compat.framework.profile import Profile
 from stowplan.plugins_compat.framework.signatures import Signatures
 
 WELL = (MoveVerdict.PLANNED, MoveVerdict.AS_GOOD)
 
-BY_ITSELF = "kube-scheduler puts it there"
-"""What a move is for that ends on another node than was planned."""
-
 MOST_CORDONED = 0.5
 """Share of the nodes that may be cordoned while a wave lasts."""
 
 PATIENCE = 2
-"""How often single nodes are cordoned for a wave before all are that nothing is to come to."""
+"""How often single nodes are cordoned for a wave before all are that no pod is to come to."""
+
+TRIALS = 10
+"""Replays with chance by which an arrangement is judged during the search; the result is judged by others."""
+
+ROUNDS, LATE_TURNS = 12, 4
+"""How often an arrangement is made more certain, and how often what is still left to chance then is left out."""
+
+COMPARED_BY, SECURED_BY = 0.3, 0.7
+"""Shares of the time by which arrangements are compared, and made certain; the rest is for the worth of cordons."""
+
+WORTH_A_CORDON = 0.02
+"""Share of the gain that a cordon must buy."""
 
 
 @dataclass(frozen=True, slots=True)
-class ArrangedWave:
-    """Moves that are under way at once, while some nodes are cordoned.
+class UnassistedLimits:
+    """What an operator accepts.
 
     Parameters
     ----------
-    wave
-        The wave of the plan that this is a part of.
-    repaired
-        How often cordons were added.
+    cordons
+        Maximum number of cordons in all waves together.
+    waves
+        Maximum number of waves, if the given plan does not have more.
     """
 
-    wave: WaveDocument
-    moves: tuple[MoveDocument, ...]
-    cordon: frozenset[str] = frozenset()
-    repaired: int = 0
-
-    @property
-    def targets(self) -> set[str]:
-        """Nodes that something is to come to."""
-        return {move.target for move in self.moves if move.target}
+    cordons: int = 10
+    waves: int = 20
 
 
-Arrangement = tuple[ArrangedWave, ...]
+ACCEPTED = UnassistedLimits()
+
+
+@dataclass(frozen=True, slots=True)
+class CordonWorth:
+    """Share of the gain that a cordon buys, in a cautious share of the runs; ``None`` if it was not measured."""
+
+    wave: int
+    node: str
+    share: float | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +116,10 @@ class Unassisted:
         Moves of the given plan that are left out.
     tried
         How many arrangements were replayed.
+    chance, given_chance
+        What becomes of it, and of the given plan, with chance; shares are of the given plan's gain.
+    cordons
+        What each cordon buys.
     """
 
     plan: Plan
@@ -83,6 +127,9 @@ class Unassisted:
     given: ReplayOutcome
     given_up: Sequence[MoveDocument]
     tried: int
+    chance: Distribution
+    given_chance: Distribution
+    cordons: Sequence[CordonWorth] = ()
 
     @property
     def kept(self) -> float | None:
@@ -95,10 +142,6 @@ class Unassisted:
         return share_kept(self.given.before, self.given.planned, self.given.actual)
 
 
-Shown = Callable[[Assignment], Sequence[float]]
-"""Value of each tier, in displayed units."""
-
-
 def arrange(
     plan: Plan,
     snapshot: Snapshot,
@@ -108,41 +151,47 @@ def arrange(
     *,
     seed: int = 0,
     signatures: Signatures | None = None,
-    may_cordon: bool = True,
+    limits: UnassistedLimits = ACCEPTED,
     stopped: Callable[[], bool] = lambda: False,
+    elapsed: Callable[[], float] = lambda: 0.0,
 ) -> Unassisted:
     """Arrange a plan so that as much as possible of its gain comes with kube-scheduler left alone.
 
     Some orders without cordons are tried first. Then the best is repaired, wave by wave: a node where a pod lands that
-    belongs elsewhere is cordoned for the wave; if others belong on that node, the wave is split; the rest is left out.
-    Last, moves whose pods come back to where they were are left out, and those without which the value is
-    better.
+    belongs elsewhere is cordoned for the wave; if others belong on that node, the wave is split; the rest is left out,
+    and so are moves whose pods come back, and those without which the value is better. Last, what is left is made
+    certain; see `_Search.secure`.
 
     Parameters
     ----------
     shown
         For the values that the waves of the new plan bring.
     seed
-        Decides what the release leaves to chance; the answer holds for this one.
-    may_cordon
-        Whether nodes may be cordoned at all.
+        Decides what the release leaves to chance in the first part; in the second part, runs have seeds of their own.
     stopped
         Asked before every replay but the last; ``True`` ends the search with the best so far.
+    elapsed
+        Share of the time that is gone; every part of the search ends by its own share.
     """
-    search = _Search(plan, snapshot, profile, objective, seed, signatures, may_cordon, stopped)
+    search = _Search(plan, snapshot, profile, objective, shown, seed, signatures, limits, stopped, elapsed)
     given = search.replay_arrangement(
         tuple(ArrangedWave(wave, wave.moves, frozenset(wave.cordon)) for wave in plan.waves)
     )
+    search.gain = (given.outcome.before, given.outcome.planned)
     search.order(given)
     search.mend(search.best)
     nothing = search.replay_arrangement(())
     search.weed()
     search.strike_idle(nothing)
-    written = _written(plan, search.best, snapshot.assignment, shown)
-    outcome = replay(written, snapshot, profile, objective, seed=seed, signatures=signatures)
-    kept = {move.id for part in search.best.arrangement for move in part.moves}
+    arrangement = search.secure(search.best.arrangement)
+    arrangement, worth = search.prune(arrangement)
+    replayed = search.replayed(arrangement)
+    result = search.write(replayed)
+    outcome = replay(result, snapshot, profile, objective, seed=seed, signatures=signatures)
+    kept = {move.id for move in result.moves}
     given_up = [move for move in plan.moves if move.id not in kept]
-    return Unassisted(written, outcome, given.outcome, given_up, search.tried)
+    chance, given_chance = (search.by_chance(found, RUNS, seed + 1) for found in (result, plan))
+    return Unassisted(result, outcome, given.outcome, given_up, search.tried, chance, given_chance, worth)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,8 +203,7 @@ class _Replayed:
     def rank(self) -> tuple[bool, bool, tuple[int, ...], int, int, int]:
         """Lower is better: legal and to the end, then what came of it, then what it takes."""
         outcome = self.outcome
-        cordons = sum(len(part.cordon) for part in self.arrangement)
-        takes = (len(outcome.landings) + len(outcome.preempted), cordons, len(self.arrangement))
+        takes = (len(outcome.landings) + len(outcome.preempted), cordons(self.arrangement), len(self.arrangement))
         return not outcome.actual.legal, bool(outcome.halted), outcome.actual.values, *takes
 
 
@@ -166,66 +214,91 @@ class _Search:
         snapshot: Snapshot,
         profile: Profile,
         objective: ObjectiveFunction,
+        shown: Shown,
         seed: int,
         signatures: Signatures | None,
-        may_cordon: bool,
+        limits: UnassistedLimits,
         stopped: Callable[[], bool],
+        elapsed: Callable[[], float],
     ) -> None:
         self.plan = plan
         self.snapshot = snapshot
         self.profile = profile
         self.objective = objective
+        self.shown = shown
         self.seed = seed
         self.signatures = signatures
         self.stopped = stopped
+        self.elapsed = elapsed
         self.nodes = {node.name for node in snapshot.nodes}
-        self.most = int(len(self.nodes) * MOST_CORDONED) if may_cordon else 0
+        self.pods = {pod.key: pod for pod in snapshot.pods}
+        self.most = min(int(len(self.nodes) * MOST_CORDONED), limits.cordons)
+        self.most_cordons = limits.cordons
+        self.most_waves = max(limits.waves, len(plan.waves))
         self.tried = 0
         self.best: _Replayed
+        self.gain: tuple[ObjectiveValue, ObjectiveValue]
+
+    def hurried(self) -> bool:
+        """Whether the part of the search without chance has to end."""
+        return self.stopped() or self.elapsed() >= COMPARED_BY
 
     def replay_arrangement(self, arrangement: Arrangement) -> _Replayed:
         """Replay an arrangement, and keep it if it is the best so far."""
-        replayed = self._replayed(arrangement)
+        replayed = self.replayed(arrangement)
         if not self.tried or replayed.rank < self.best.rank:
             self.best = replayed
         self.tried += 1
         return replayed
 
-    def _replayed(self, arrangement: Arrangement) -> _Replayed:
-        arrangement = _coherent(arrangement)
-        waves = tuple(
-            _replaced(part.wave, number=number, moves=part.moves, cordon=tuple(sorted(part.cordon)))
-            for number, part in enumerate(arrangement, 1)
-        )
-        plan = self.plan.model_copy(update={"waves": waves})
+    def replayed(self, arrangement: Arrangement) -> _Replayed:
+        """Replay an arrangement once."""
+        arrangement = coherent(arrangement)
+        plan = as_plan(self.plan, arrangement)
         outcome = replay(plan, self.snapshot, self.profile, self.objective, seed=self.seed, signatures=self.signatures)
         return _Replayed(arrangement, outcome)
 
+    def write(self, replayed: _Replayed) -> Plan:
+        """Return the plan of an arrangement."""
+        node_of = {landing.move.id: landing.node for landing in replayed.outcome.landings}
+        return written(self.plan, replayed.arrangement, node_of, self.snapshot.assignment, self.shown)
+
+    def by_chance(self, plan: Plan, runs: int, seed: int) -> Distribution:
+        """Replay a plan with chance."""
+        return distribution(plan, self._runs(plan, runs, seed), self.gain)
+
+    def _runs(self, plan: Plan, runs: int, seed: int) -> list[ReplayOutcome]:
+        return replay_by_chance(
+            plan, self.snapshot, self.profile, self.objective, runs=runs, seed=seed, signatures=self.signatures
+        )
+
     def order(self, given: _Replayed) -> None:
         """Try some orders of the moves inside their waves."""
-        for arrangement in _orders(given.arrangement):
-            if self.best.outcome.by_itself or self.stopped():
+        for arrangement in orders(given.arrangement):
+            if self.best.outcome.by_itself or self.hurried():
                 return
-            self.replay_arrangement(arrangement)
+            if len(arrangement) <= self.most_waves:
+                self.replay_arrangement(arrangement)
 
     def mend(self, replayed: _Replayed) -> None:
         """Cordon, split and leave out until everything lands well."""
-        while not replayed.outcome.by_itself and not self.stopped():
+        while not replayed.outcome.by_itself and not self.hurried():
             number, wrong = _first_wrong(replayed.outcome)
             arrangement = replayed.arrangement
-            parts = self._repair(arrangement[number - 1], wrong)
+            late, foreign = {landing.move.id for landing in wrong}, {landing.node for landing in wrong}
+            parts = self._repair(arrangement, number, late, foreign)
             replayed = self.replay_arrangement((*arrangement[: number - 1], *parts, *arrangement[number:]))
 
     def weed(self) -> None:
         """Leave out moves that come to nothing, and moves without which the value is better."""
         idle = _idle(self.best)
-        if idle and not self.stopped():
-            self.replay_arrangement(_but(self.best.arrangement, idle))
+        if idle and not self.hurried():
+            self.replay_arrangement(without(self.best.arrangement, idle))
         doubtful = [f.move.id for f in self.best.outcome.landings if f.verdict not in WELL or f.move.id in idle]
         for move in doubtful:
-            if self.stopped():
+            if self.hurried():
                 return
-            self.replay_arrangement(_but(self.best.arrangement, {move}))
+            self.replay_arrangement(without(self.best.arrangement, {move}))
 
     def strike_idle(self, nothing: _Replayed) -> None:
         """Leave out moves that come to nothing, even where others profit from them: no pod is evicted for that.
@@ -236,24 +309,141 @@ class _Search:
             What comes of no move at all, which is the answer if the rest is worse.
         """
         while idle := _idle(self.best):
-            self.best = self._replayed(_but(self.best.arrangement, idle))
+            self.best = self.replayed(without(self.best.arrangement, idle))
         self.best = min(self.best, nothing, key=lambda replayed: replayed.rank)
 
-    def _repair(self, part: ArrangedWave, wrong: Sequence[Landing]) -> Sequence[ArrangedWave]:
-        """Return what to do instead of a part of which some moves land badly."""
-        foreign = {landing.node for landing in wrong if landing.node} - part.targets - part.cordon
+    def _repair(
+        self, arrangement: Arrangement, number: int, late: set[str], foreign: set[str]
+    ) -> Sequence[ArrangedWave]:
+        """Return what to do instead of a wave of which some moves land badly.
+
+        Parameters
+        ----------
+        late
+            Ids of those moves.
+        foreign
+            Nodes on which they land.
+        """
+        part = arrangement[number - 1]
+        foreign = foreign - {""} - part.targets - part.cordon
+        left = self.most_cordons - cordons(arrangement)
         wide = part.cordon | (self.nodes - part.targets) if part.repaired >= PATIENCE else part.cordon | foreign
-        for cordon in (wide, part.cordon | foreign):
-            if foreign and len(cordon) <= self.most:
-                return [replace(part, cordon=cordon, repaired=part.repaired + 1)]
+        for closed in (wide, part.cordon | foreign):
+            if foreign and len(closed) <= self.most and len(closed) - len(part.cordon) <= left:
+                return [replace(part, cordon=closed, repaired=part.repaired + 1)]
         if len(part.moves) == 1:
             return []
-        late = {landing.move.id for landing in wrong}
         if len(late) == len(part.moves):
-            late -= {part.moves[0].id}
+            late = late - {part.moves[0].id}
         first = tuple(move for move in part.moves if move.id not in late)
         then = tuple(move for move in part.moves if move.id in late)
-        return [replace(part, moves=first, repaired=0), replace(part, moves=then, repaired=0)]
+        again = [replace(part, moves=then, repaired=0)] if self._may_split(arrangement, part) else []
+        return [replace(part, moves=first, repaired=0), *again]
+
+    def _may_split(self, arrangement: Arrangement, part: ArrangedWave) -> bool:
+        """Whether another wave with the cordons of this one is within the limits."""
+        may_close = not part.cordon or cordons(arrangement) + len(part.cordon) <= self.most_cordons
+        return len(arrangement) < self.most_waves and may_close
+
+    # -- chance -----------------------------------------------------------------------------------------------
+
+    def secure(self, arrangement: Arrangement) -> Arrangement:
+        """Make landings certain, or leave moves out, as long as more is kept in a cautious share of the runs.
+
+        Every wave of the result may come in any order. No moves at all are the answer if nothing else keeps anything.
+        """
+        best: Arrangement = ()
+        value = self._cautious_value(())
+        late_turns = LATE_TURNS
+        for turn in range(ROUNDS + LATE_TURNS):
+            replayed = self._in_any_order(arrangement)
+            arrangement = replayed.arrangement
+            if not arrangement:
+                break
+            outcomes = self._runs(self.write(replayed), TRIALS, self.seed)
+            found = cautious_value(outcomes)
+            if found < value:
+                best, value = arrangement, found
+            ends = ends_early(outcomes)
+            if not ends:
+                break
+            number = min(ends)
+            if turn < ROUNDS and not self.stopped() and self.elapsed() < SECURED_BY:
+                parts = self._repair(arrangement, number, *ends[number])
+                arrangement = coherent((*arrangement[: number - 1], *parts, *arrangement[number:]))
+                continue
+            if not late_turns:
+                break
+            late_turns -= 1
+            arrangement = coherent(without(arrangement, {name for late, _ in ends.values() for name in late}))
+        return best
+
+    def _cautious_value(self, arrangement: Arrangement) -> tuple[bool, tuple[int, ...]]:
+        """Return what comes of an arrangement at least, in a cautious share of the runs."""
+        return cautious_value(self._runs(self.write(self.replayed(arrangement)), TRIALS, self.seed))
+
+    def _in_any_order(self, arrangement: Arrangement) -> _Replayed:
+        """Replay an arrangement, and split its waves until the moves of each may come in any order.
+
+        A move whose pod lands where the filters would refuse it in some order of the wave gets a wave of its own, or is
+        left out if it has one already or there are waves enough.
+        """
+        while True:
+            replayed = self.replayed(arrangement)
+            if idle := _idle(replayed):
+                arrangement = without(replayed.arrangement, idle)
+                continue
+            problem = next(self._order_problems(replayed), None)
+            if problem is None:
+                return replayed
+            number, position, waits = problem
+            arrangement = replayed.arrangement
+            part = arrangement[number - 1]
+            move = part.moves[position]
+            if waits:
+                moves = (*part.moves[:position], move.model_copy(update={"waits": True}), *part.moves[position + 1 :])
+                parts = [replace(part, moves=moves)]
+            else:
+                rest = tuple(other for other in part.moves if other is not move)
+                own = [replace(part, moves=(move,), repaired=0)] if rest and self._may_split(arrangement, part) else []
+                parts = [replace(part, moves=rest), *own]
+            arrangement = (*arrangement[: number - 1], *parts, *arrangement[number:])
+
+    def _order_problems(self, replayed: _Replayed) -> Iterator[tuple[int, int, bool]]:
+        """Yield number of the wave, position of the move, and whether it only has to wait for its old pod."""
+        there = self.snapshot.assignment
+        for wave in self.write(replayed).waves:
+            moves = [
+                Move(self.pods[move.pod.key], move.source or "", move.target or "", waits=move.waits)
+                for move in wave.moves
+            ]
+            closed = cordon(self.snapshot, wave.cordon) if wave.cordon else self.snapshot
+            for found in order_problems(closed, self.profile, there, moves, self.signatures):
+                yield wave.number, found.position, found.problem == WHILE_THERE
+            there = there.moved((move.pod.key, move.target) for move in wave.moves)
+
+    def prune(self, arrangement: Arrangement) -> tuple[Arrangement, list[CordonWorth]]:
+        """Take off the cordons that buy next to nothing; say what the others buy."""
+        worth: list[CordonWorth] = []
+        kept = self._cautious(arrangement) if cordons(arrangement) else 0.0
+        for number, part in enumerate(arrangement, 1):
+            for node in sorted(part.cordon):
+                if self.stopped() or self.elapsed() >= 1:
+                    worth.append(CordonWorth(number, node, None))
+                    continue
+                less = replace(arrangement[number - 1], cordon=arrangement[number - 1].cordon - {node})
+                trial = (*arrangement[: number - 1], less, *arrangement[number:])
+                share, replayed = self._cautious(trial), self.replayed(trial)
+                sound = not _idle(replayed) and next(self._order_problems(replayed), None) is None
+                if kept - share < WORTH_A_CORDON and sound:
+                    arrangement, kept = trial, share
+                else:
+                    worth.append(CordonWorth(number, node, kept - share))
+        return arrangement, worth
+
+    def _cautious(self, arrangement: Arrangement) -> float:
+        """Return the share of the gain that an arrangement keeps in a cautious share of the runs."""
+        return self.by_chance(self.write(self.replayed(arrangement)), TRIALS, self.seed).cautious(CAUTIOUS) or 0.0
 
 
 def _first_wrong(outcome: ReplayOutcome) -> tuple[int, list[Landing]]:
@@ -268,84 +458,3 @@ def _idle(replayed: _Replayed) -> set[str]:
     node_of = {found.move.id: found.node for found in landings}
     source = {f.move.id: node_of.get(f.move.follows or "", f.move.source or "") for f in landings}
     return {found.move.id for found in landings if found.node == source[found.move.id]}
-
-
-def _but(arrangement: Arrangement, out: set[str]) -> Arrangement:
-    """Return an arrangement without some moves."""
-    return tuple(replace(part, moves=tuple(move for move in part.moves if move.id not in out)) for part in arrangement)
-
-
-def _coherent(arrangement: Arrangement) -> Arrangement:
-    """Leave out moves that follow one which is left out, and parts without moves."""
-    while True:
-        kept = {move.id for part in arrangement for move in part.moves}
-        orphans = {m.id for part in arrangement for m in part.moves if m.follows is not None and m.follows not in kept}
-        if not orphans:
-            return tuple(part for part in arrangement if part.moves)
-        arrangement = _but(arrangement, orphans)
-
-
-def _orders(arrangement: Arrangement) -> Iterator[Arrangement]:
-    """Yield the arrangement with the moves of each wave in other orders, first at once, then one after the other."""
-    sorters: list[Callable[[tuple[MoveDocument, ...]], list[MoveDocument]]] = [
-        lambda moves: sorted(moves, key=_size, reverse=True),
-        lambda moves: sorted(moves, key=_size),
-    ]
-    for sort in sorters:
-        yield tuple(replace(part, moves=tuple(sort(part.moves))) for part in arrangement)
-    for sort in sorters:
-        yield tuple(replace(part, moves=(move,)) for part in arrangement for move in sort(part.moves))
-
-
-def _size(move: MoveDocument) -> tuple[int, int]:
-    return tuple(parse_quantity(move.requests.get(name, "0")) for name in ("cpu", "memory"))  # type: ignore[return-value]
-
-
-# -- the plan document ----------------------------------------------------------------------------------------
-
-
-def _written(plan: Plan, best: _Replayed, assignment: Assignment, shown: Shown) -> Plan:
-    """Write an arrangement down as a plan of its own, which aims at where its pods land."""
-    node_of = {landing.move.id: landing.node for landing in best.outcome.landings}
-    waves: list[WaveDocument] = []
-    for part in best.arrangement:
-        moves = tuple(_landed(move, node_of) for move in part.moves)
-        assignment = assignment.moved((move.pod.key, move.target) for move in moves)
-        ends = {node for move in moves for node in (move.source, move.target)}
-        changes = {
-            "number": len(waves) + 1,
-            "moves": moves,
-            "cordon": tuple(sorted(part.cordon)),
-            "tiers": tuple(shown(assignment)),
-            "peak": {node: shares for node, shares in part.wave.peak.items() if node in ends},
-        }
-        waves.append(_replaced(part.wave, **changes))
-    kept = {move.id for wave in waves for move in wave.moves}
-    lost = [f"{m.pod.key}: left out, since nothing steers it" for m in plan.moves if m.id not in kept]
-    after = waves[-1].tiers if waves else tuple(tier.before for tier in plan.tiers)
-    tiers = tuple(t.model_copy(update={"after": value}) for t, value in zip(plan.tiers, after, strict=True))
-    changes = {
-        "id": f"{plan.id[:44]}-alone",
-        "waves": tuple(waves),
-        "tokens": tokens(waves),
-        "tiers": tiers,
-        "status": plan.status if after == tuple(tier.after for tier in plan.tiers) else "FEASIBLE",
-        "least_waves": min(1, len(waves)),
-        "given_up": (*plan.given_up, *lost),
-        "steered": False,
-    }
-    return plan.model_copy(update=changes)
-
-
-def _landed(move: MoveDocument, node_of: Mapping[str, str]) -> MoveDocument:
-    """Return a move to where its pod lands, from where the move before it has landed."""
-    target = node_of[move.id] or None
-    source = move.source if move.follows is None else node_of[move.follows]
-    kind = "place" if move.source is None else "evict" if target else "remove"
-    why = move.why if target == move.target else BY_ITSELF
-    return move.model_copy(update={"kind": kind, "source": source, "target": target, "why": why})
-
-
-def _replaced(wave: WaveDocument, **changes: object) -> WaveDocument:
-    """Return a wave with some fields changed."""
-    return wave.model_copy(update=changes)

@@ -41,8 +41,8 @@ FLOORS = {
         "column_generation constructive node_changes lns run final_state parameters portfolio move_limits warm"
     ),
     "plans": (
-        "preconditions cordons disruption budgets movability move replacements tokens dry_run sequencing document "
-        "consistency drift reasons replay unassisted"
+        "preconditions cordons disruption budgets movability move replacements tokens dry_run sequencing any_order "
+        "document consistency drift reasons replay arrangement unassisted"
     ),
     "stowplan": "settings cluster answers planning api applying bench emitters serving documents report cli __main__",
 }

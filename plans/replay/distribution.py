@@ -26,7 +26,11 @@ RUNS = 20
 LOW, HIGH = 0.05, 0.95
 """Shares of the runs between whose results the others lie."""
 
+CAUTIOUS = 0.9
+"""Share of the runs in which at least what counts is reached."""
+
 WELL = (MoveVerdict.PLANNED, MoveVerdict.AS_GOOD)
+BADLY = (MoveVerdict.NEEDS_STEERING, MoveVerdict.NOT_EVICTED)
 
 
 class Certainty(StrEnum):
@@ -167,3 +171,22 @@ def _certainty(move: str, outcomes: Sequence[ReplayOutcome]) -> Certainty:
     if len({landing.node for landing in landings}) == 1:
         return Certainty.CERTAIN
     return Certainty.EQUALLY_GOOD if all(landing.verdict in WELL for landing in landings) else Certainty.BY_CHANCE
+
+
+def cautious_value(outcomes: Sequence[ReplayOutcome]) -> tuple[bool, tuple[int, ...]]:
+    """Return what is reached or bettered in a cautious share of the runs: whether it is illegal, then its values."""
+    values = sorted((not outcome.actual.legal, outcome.actual.values) for outcome in outcomes)
+    return values[math.ceil(CAUTIOUS * len(values)) - 1]
+
+
+def ends_early(outcomes: Sequence[ReplayOutcome]) -> dict[int, tuple[set[str], set[str]]]:
+    """Return the waves that end runs early, each with the ids of the moves and the nodes that do it."""
+    ends: dict[int, tuple[set[str], set[str]]] = {}
+    for outcome in outcomes:
+        bad = [landing for landing in outcome.landings if landing.verdict in BADLY]
+        if outcome.halted and bad:
+            number = max(landing.wave for landing in bad)
+            late, foreign = ends.setdefault(number, (set(), set()))
+            late |= {landing.move.id for landing in bad if landing.wave == number}
+            foreign |= {landing.node for landing in bad if landing.wave == number}
+    return ends

@@ -23,6 +23,8 @@ from stowplan.plugins_compat.profiles import default_profile
 from stowplan.plugins_compat.release import K36
 from stowplan.settings.terms import Terms
 from tests.support.clusters import Manifest, labels, node, pod, snapshot
+from tests.support.plans import move
+from tests.support.plans import plan as hand_made
 from tests.support.restless import READY, bound
 
 PROFILE = default_profile(K36)
@@ -191,3 +193,18 @@ def test_planning_again_from_the_end_moves_nothing() -> None:
     assert planned.plan.waves
     after = replace(start, pods=tuple(bound(p, planned.assignment[p.key]) for p in start.pods))
     assert not make_plan(after, Settings(), options, Terms(created_at=MADE)).plan.waves
+
+
+def test_a_wave_that_fails_in_few_orders_only_does_not_hold() -> None:
+    """One of twenty pods has to be gone before the other one comes, which few random orders show to be missing."""
+    leaving = [owned(f"web-{i}", "b", cpu="100m") for i in range(20)]
+    found = snapshot(
+        nodes=[node("a", cpu="4"), node("b", cpu="2"), node("c", cpu="4")],
+        pods=[*leaving, owned("api-0", "a", cpu="100m")],
+    )
+    moves = [move(f"web-{i}", "b", "c", id=f"m{i:02}") for i in range(20)]
+    refused = "m20, default/api-0: NodeResourcesFit refuses it on b"
+    together = examine(hand_made([*moves, move("api-0", "a", "b", id="m20")]), found, PROFILE)
+    assert any(refused in line for line in together.problems)
+    apart = examine(hand_made(moves, [move("api-0", "a", "b", id="m20")]), found, PROFILE)
+    assert not any(refused in line for line in apart.problems)

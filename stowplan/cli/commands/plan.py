@@ -49,6 +49,26 @@ ProtectionCosts = Annotated[
 NoCordons = Annotated[
     bool, typer.Option("--no-cordons", help="With --steer none: cordon no nodes.", rich_help_panel=PROBLEM)
 ]
+MaxCordons = Annotated[
+    int | None,
+    typer.Option(
+        "--max-cordons",
+        min=0,
+        help="With --steer none: maximum number of cordons in all waves together. Default: 10.",
+        show_default=False,
+        rich_help_panel=PROBLEM,
+    ),
+]
+MaxWaves = Annotated[
+    int | None,
+    typer.Option(
+        "--max-waves",
+        min=1,
+        help="With --steer none: maximum number of waves, unless the steered plan has more. Default: 20.",
+        show_default=False,
+        rich_help_panel=PROBLEM,
+    ),
+]
 
 
 @grouped
@@ -65,6 +85,8 @@ def plan(
     protection_costs: ProtectionCosts = True,
     steer: Steer = SteeringMode.EXTENDER,
     no_cordons: NoCordons = False,
+    max_cordons: MaxCordons = None,
+    max_waves: MaxWaves = None,
     options: Options,
     output: opt.Output = Format.TABLE,
     quiet: opt.Quiet = False,
@@ -79,8 +101,12 @@ def plan(
 
     if solution is not None:
         _refuse_settings_of_solution(invocation)
-    if no_cordons and steer is not SteeringMode.NONE:
-        raise InputError("needs --steer none", field="--no-cordons")
+    asked = {"--no-cordons": no_cordons, "--max-cordons": max_cordons is not None, "--max-waves": max_waves is not None}
+    for field, is_asked in asked.items():
+        if is_asked and steer is not SteeringMode.NONE:
+            raise InputError("needs --steer none", field=field)
+    if no_cordons and max_cordons:
+        raise InputError("excludes --no-cordons", field="--max-cordons")
     snapshot = load_source(paths, source, skip_unknown_nodes, partial=partial)
     warn_of_idle_freezes(settings.freeze, snapshot)
     if solution is not None:
@@ -90,7 +116,7 @@ def plan(
         if protection_costs:
             planned = _with_protections(planned, snapshot, settings, options, terms)
     if steer is SteeringMode.NONE:
-        planned = _unassisted(planned, options, not no_cordons)
+        planned = _unassisted(planned, options, 0 if no_cordons else max_cordons, max_waves)
     document = planned.plan
     emit(
         output,
@@ -145,9 +171,13 @@ def _with_protections(
     return replace(planned, plan=planned.plan.model_copy(update={"protections": told}))
 
 
-def _unassisted(planned: Planned, options: Options, may_cordon: bool) -> Planned:
+def _unassisted(planned: Planned, options: Options, cordons: int | None, waves: int | None) -> Planned:
     from stowplan.cli.session import stoppable
     from stowplan.planning.unassisted import arrange_unassisted, planned_alone
+    from stowplan.plans.unassisted import ACCEPTED, UnassistedLimits
 
+    limits = UnassistedLimits(
+        ACCEPTED.cordons if cordons is None else cordons, ACCEPTED.waves if waves is None else waves
+    )
     with stoppable("with what is known to land well") as stop:
-        return planned_alone(planned, arrange_unassisted(planned, options, may_cordon=may_cordon, stop=stop))
+        return planned_alone(planned, arrange_unassisted(planned, options, limits=limits, stop=stop))
