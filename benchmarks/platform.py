@@ -1,9 +1,9 @@
 """How evenly an operations platform can be filled: as it is, by the greedy methods, and at best.
 
-``python -m benchmarks.platform [MACHINES INSTANCES SECONDS]``: machines of one size, instances of 1 to 6 GiB of which a
-tenth is new and the others are on random machines. For each method the variance of memory over the machines, in
-squared percentage points, instances that move, instances without a machine, time, and how many machines lie how far
-from the mean.
+``python -m benchmarks.platform [MACHINES INSTANCES SECONDS] [FILE.yaml]``: machines of one size, instances of 1 to 6
+GiB of which a tenth is new and the others are on random machines. For each method the variance of memory over the
+machines, in squared percentage points, instances that move, instances without a machine, time, and how many machines
+lie how far from the mean. With a file, the platform is written there, and nothing is measured.
 """
 
 from __future__ import annotations
@@ -13,14 +13,16 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Mapping
+from pathlib import Path
 
 import numpy as np
+import yaml
 
-from stowplan.answers.solve import solve_snapshot, today
+from stowplan.answers.solve import solve_snapshot
 from stowplan.instances.platform import NAMESPACE, as_snapshot
 from stowplan.models.objective import Objective, TierSettings
 from stowplan.models.options import Options
-from stowplan.models.platform import Instance, Limits, Machine, Platform
+from stowplan.models.platform import KIND, VERSION, Instance, Limits, Machine, Platform
 from stowplan.models.settings import Settings
 from stowplan.models.snapshot import Snapshot
 from stowplan.plugins_compat.platform_scores import platform_profile
@@ -34,7 +36,8 @@ METHODS = {
     "target and risk": [("TargetUtilization", 1), ("LoadRisk", 1)],
     "variance first": [("GlobalVariance", 1000), ("TargetUtilization", 1), ("LoadRisk", 1)],
 }
-EVENNESS = Objective(name="evenness", tiers=(TierSettings(name="unevenness", evenness={"memory": 1}, moves=0.1),))
+MOVE_COSTS = (0.1, 0.0)
+"""What a move costs in the objectives that are compared: with a little for moves, and variance alone."""
 KINDS = ("master", "replica", "proxy")
 GIB = 2**30
 WIDTHS = (0.5, 2.0, 5.0, 10.0)
@@ -58,6 +61,12 @@ def platform(machines: int, instances: int, seed: int = 1) -> Platform:
         machines=tuple(Machine(name=f"m{n:04d}", cpu="64", memory="96Gi") for n in range(machines)),
         instances=tuple(made),
     )
+
+
+def written(made: Platform) -> str:
+    """Return a platform as a file has it."""
+    content = made.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    return yaml.safe_dump({"kind": KIND, "apiVersion": VERSION, **content, "shares": made.shares}, sort_keys=False)
 
 
 def shares(snapshot: Snapshot, assignment: Mapping[str, str]) -> np.ndarray:
@@ -85,8 +94,12 @@ def report(name: str, snapshot: Snapshot, assignment: Mapping[str, str], seconds
 
 def main() -> None:
     """Print one line a method."""
-    given = [int(word) for word in sys.argv[1:]]
+    given = [int(word) for word in sys.argv[1:] if word.isdecimal()]
+    files = [word for word in sys.argv[1:] if not word.isdecimal()]
     machines, instances, limit = (given + [300, 5000, 60][len(given) :])[:3]
+    if files:
+        Path(files[0]).write_text(written(platform(machines, instances)), encoding="utf-8")
+        return
     snapshot = as_snapshot(platform(machines, instances))
     print(f"{machines} machines, {instances} instances; machines within so many percentage points of the mean:")
     heading = " ".join(f"{width:>5g}" for width in WIDTHS)
@@ -106,12 +119,16 @@ def main() -> None:
     report("greedy, variance first, all anew", snapshot, done.assignment, time.perf_counter() - began)
     if not limit:
         return
-    compiled = make_problem(snapshot, Settings(objective=EVENNESS))
-    began = time.perf_counter()
-    solution = solve_snapshot(compiled, Options(time_limit=float(limit)))
-    tier = solution.outcome.tiers[-1]
-    note = f"objective {tier.value}, bound {tier.bound}, {len(today(compiled))} placed before"
-    report("optimum of evenness", snapshot, solution.assignment, time.perf_counter() - began, note)
+    for moves in MOVE_COSTS:
+        tiers = (TierSettings(name="unevenness", evenness={"memory": 1}, moves=moves),)
+        compiled = make_problem(snapshot, Settings(objective=Objective(name="evenness", tiers=tiers)))
+        began = time.perf_counter()
+        solution = solve_snapshot(compiled, Options(time_limit=float(limit)))
+        tier = solution.outcome.tiers[-1]
+        shown = compiled.problem.tiers[-1].shown
+        note = f"objective {shown(tier.value):.5f}, not below {shown(tier.bound):.5f}, by {tier.bound_by}"
+        title = f"evenness, a move costs {moves:g}" if moves else "evenness alone"
+        report(f"best found: {title}", snapshot, solution.assignment, time.perf_counter() - began, note)
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from stowplan.instances.manifests import read_snapshot
 from stowplan.instances.openb import is_openb, read_openb
 from stowplan.instances.platform import is_platform, read_platform
 from stowplan.models.errors import InputError
+from stowplan.models.kubernetes.meta import keeping
 from stowplan.models.snapshot import Snapshot
 
 _SOME_NAMESPACES = Gap(
@@ -27,7 +28,9 @@ Source: TypeAlias = str | os.PathLike[str] | IO[bytes] | IO[str]
 """A path, ``-`` for standard input, or an open file."""
 
 
-def load(*sources: Source | Iterable[Source], skip_unknown_nodes: bool = False) -> Snapshot:
+def load(
+    *sources: Source | Iterable[Source], skip_unknown_nodes: bool = False, annotations: Iterable[str] = ()
+) -> Snapshot:
     """Read a snapshot from files, directories or standard input (``-``).
 
     The format is recognized by content: what ``kubectl`` prints (JSON or YAML, plain or gzip), an openb trace (two
@@ -39,12 +42,21 @@ def load(*sources: Source | Iterable[Source], skip_unknown_nodes: bool = False) 
         Paths and open files, one by one or in lists.
     skip_unknown_nodes
         Leave out pods that are bound to a node the input does not hold, instead of refusing them.
+    annotations
+        Keys of further annotations to keep; most are left out, and a configuration of IsolatedCPUs may name any.
 
     Raises
     ------
     InputError
         With file, object and field of the first thing that cannot be used.
     """
+    keys = frozenset(annotations)
+    with keeping(keys):
+        snapshot = _read(sources, skip_unknown_nodes=skip_unknown_nodes)
+    return replace(snapshot, annotations=keys) if keys else snapshot
+
+
+def _read(sources: Iterable[Source | Iterable[Source]], *, skip_unknown_nodes: bool) -> Snapshot:
     documents = (document for source in _one_by_one(sources) for document in _documents(source))
     first = next(documents, None)
     if first is None:

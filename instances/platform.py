@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+import re
 import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -46,6 +47,8 @@ TABLES = {
     ("time", "machine"): "samples",
 }
 """First columns of the tables."""
+SAYS_SO = re.compile(rb"""^[\s{]*["']?kind["']?\s*:\s*["']?""" + KIND.encode(), re.MULTILINE)
+"""The line that says what a file is, wherever it stands."""
 NESTED = ("used", "peak", "resources")
 MOST_INSTANCES = 100_000
 METRICS = {"cpu": CPU, "memory": MEMORY}
@@ -53,7 +56,7 @@ METRICS = {"cpu": CPU, "memory": MEMORY}
 
 def is_platform(document: Document) -> bool:
     """Whether a document is a platform file, or one of its tables."""
-    return _table(document) is not None or f"kind: {KIND}".encode() in document.data[:4096]
+    return _table(document) is not None or SAYS_SO.search(document.data) is not None
 
 
 def read_platform(documents: Sequence[Document]) -> Snapshot:

@@ -59,6 +59,8 @@ class Snapshot:
         Gaps with which a plan would be unsafe.
     metrics
         Measured load, for the plugins that read it.
+    annotations
+        Keys of annotations that were asked for when it was read, besides those that are always kept.
     """
 
     nodes: tuple[Node, ...] = ()
@@ -84,6 +86,7 @@ class Snapshot:
     gaps: tuple[str, ...] = ()
     fatal_gaps: tuple[str, ...] = ()
     metrics: LoadMetrics | None = None
+    annotations: frozenset[str] = frozenset()
 
     def __repr__(self) -> str:
         return f"<Snapshot: {plural(len(self.nodes), 'node')}, {plural(len(self.pods), 'pod')}>"
@@ -92,7 +95,7 @@ class Snapshot:
         rows = [
             (one.name.replace("_", " "), len(getattr(self, one.name)))
             for one in fields(self)
-            if one.name not in ("skipped", "metrics") and getattr(self, one.name)
+            if one.name not in ("skipped", "metrics", "annotations") and getattr(self, one.name)
         ]
         return html_table("Snapshot", rows)
 

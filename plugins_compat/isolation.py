@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from stowplan.models.errors import InputError
 from stowplan.models.kubernetes import Node, Pod
-from stowplan.models.kubernetes.meta import ISOLATION
+from stowplan.models.kubernetes.meta import always_kept
 
 POOL = "isolated-cpu.stowplan.dev/cores"
 """The pool as a resource, in rules and reports; one unit is a core."""
@@ -40,6 +40,26 @@ class Isolation:
     node_annotation: str = "isolcpus.stowplan.dev/cpus"
     allocatable_contains_pool: bool = False
 
+    def check(self, read: frozenset[str]) -> None:
+        """Check that a snapshot holds the annotations, if its objects have them.
+
+        Parameters
+        ----------
+        read
+            Keys that were asked for when it was read, besides those that are always kept.
+
+        Raises
+        ------
+        InputError
+            If one was left out, so that nobody knows which pods or nodes have it.
+        """
+        for key in (self.pod_annotation, self.node_annotation):
+            if not always_kept(key) and key not in read:
+                problem = (
+                    f"the snapshot was read without annotations {key!r}; read it with load(..., annotations=[...])"
+                )
+                raise InputError(problem, field="IsolatedCPUs")
+
     def marks(self, pod: Pod) -> bool:
         """Whether a pod takes cores of the pool."""
         return pod.metadata.annotations.get(self.pod_annotation, "").lower() not in ("", "false", "0")
@@ -65,19 +85,6 @@ class Isolation:
         cores = -(-amounts.get("cpu", 0) // MILLI)
         rest = {name: amount for name, amount in amounts.items() if name != "cpu"}
         return {**rest, POOL: cores} if cores else rest
-
-
-def check_key(key: str) -> str:
-    """Return the key of an annotation, if it is kept when a snapshot is read.
-
-    Raises
-    ------
-    ValueError
-        If it is not.
-    """
-    if ISOLATION not in key.lower():
-        raise ValueError(f"{key!r} must contain {ISOLATION!r}: other annotations are not kept when a snapshot is read")
-    return key
 
 
 def _cores(text: str) -> int:

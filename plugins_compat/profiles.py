@@ -187,6 +187,23 @@ def read_configuration(path: str) -> Any:
         raise InputError(f"is not YAML: {getattr(error, 'problem', error)}", file=path) from None
 
 
+def annotations_read(path: str) -> tuple[str, ...]:
+    """Return the keys of annotations that a configuration asks for; whether it can be used is checked elsewhere."""
+    content = read_configuration(path)
+    profiles = content.get("profiles") if isinstance(content, dict) else None
+    keys: list[str] = []
+    for profile in profiles if isinstance(profiles, list) else ():
+        entries = profile.get("pluginConfig") if isinstance(profile, dict) else None
+        for entry in entries if isinstance(entries, list) else ():
+            if (
+                isinstance(entry, dict)
+                and entry.get("name") == IsolatedCPUs.name
+                and isinstance(entry.get("args"), dict)
+            ):
+                keys += [entry["args"].get(name) for name in ("podAnnotation", "nodeAnnotation")]
+    return tuple(key for key in keys if isinstance(key, str))
+
+
 def readers(path: str) -> tuple[str, ...]:
     """Return the releases that read the version of a configuration file, in rising order; see `read_profiles`."""
     content = read_configuration(path)

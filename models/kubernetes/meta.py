@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import AfterValidator
@@ -33,15 +36,27 @@ READ_ANNOTATIONS = (
 ISOLATION = "isol"
 """Annotations with this in their key are kept too: they say which CPUs are isolated, and for which pods."""
 
+_asked: ContextVar[frozenset[str]] = ContextVar("annotations to keep", default=frozenset())
+
+
+@contextmanager
+def keeping(keys: Iterable[str]) -> Iterator[None]:
+    """Keep annotations of these keys too while objects are read inside the block."""
+    token = _asked.set(frozenset(keys))
+    try:
+        yield
+    finally:
+        _asked.reset(token)
+
+
+def always_kept(key: str) -> bool:
+    """Whether annotations of a key are kept without being asked for."""
+    return key.startswith(READ_ANNOTATIONS) or ISOLATION in key.lower()
+
 
 def _read_only(annotations: dict[str, str] | None) -> FrozenMap[str]:
-    return freeze(
-        {
-            key: value
-            for key, value in (annotations or {}).items()
-            if key.startswith(READ_ANNOTATIONS) or ISOLATION in key.lower()
-        }
-    )
+    asked = _asked.get()
+    return freeze({key: value for key, value in (annotations or {}).items() if always_kept(key) or key in asked})
 
 
 if TYPE_CHECKING:

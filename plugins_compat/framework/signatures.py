@@ -15,7 +15,7 @@ from typing import Any
 
 from stowplan.models.kubernetes import LabelSelector, Pod
 from stowplan.models.kubernetes.devices import GPU_COUNT, GPU_MILLI, GPU_MODEL
-from stowplan.models.kubernetes.meta import ISOLATION
+from stowplan.models.kubernetes.meta import ISOLATION, always_kept
 from stowplan.models.kubernetes.pod import Volume
 from stowplan.plugins_compat.resize import not_resized, resize
 
@@ -192,8 +192,10 @@ class _Tokens:
         return asked if any(asked) else ()
 
     def isolation(self, annotations: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-        """Return the annotations that may ask for isolated CPUs."""
-        return tuple(sorted(item for item in annotations.items() if ISOLATION in item[0].lower()))
+        """Return the annotations that may ask for isolated CPUs: those with it in their key, and those asked for."""
+        return tuple(
+            sorted(item for item in annotations.items() if ISOLATION in item[0].lower() or not always_kept(item[0]))
+        )
 
     def volumes(self, volumes: tuple[Volume, ...]) -> tuple[Volume, ...]:
         """Return the volumes that a scheduler plugin reads."""

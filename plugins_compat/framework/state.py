@@ -62,6 +62,8 @@ class ClusterState:
         self.snapshot = snapshot
         self.release = release
         self.nodes: tuple[Node, ...] = snapshot.nodes
+        if release.isolation is not None:
+            release.isolation.check(snapshot.annotations)
         self.signatures = signatures or Signatures(pod for pod in snapshot.pods if not pod.finished)
         self.resources = _resource_rows(self.nodes, self.signatures, release)
         self.allocatable = _allocatable(self.nodes, self.resources, release)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-from pydantic import field_validator
+from pydantic import Field
 
 from stowplan.models.arrays import Ints
 from stowplan.models.problem import PENALTY_WEIGHT, Capacity, Origin, Rule
@@ -14,20 +14,15 @@ from stowplan.plugins_compat.framework.plugin import Args, Plugin
 from stowplan.plugins_compat.framework.signatures import Signature
 from stowplan.plugins_compat.framework.status import Code
 from stowplan.plugins_compat.framework.view import View
-from stowplan.plugins_compat.isolation import POOL, Isolation, check_key
+from stowplan.plugins_compat.isolation import POOL, Isolation
 
 
 class IsolatedCPUsArgs(Args):
     """Which annotations mark pods and state pools, and whether allocatable CPU counts the pools too."""
 
-    pod_annotation: str = Isolation().pod_annotation
-    node_annotation: str = Isolation().node_annotation
+    pod_annotation: str = Field(Isolation().pod_annotation, min_length=1)
+    node_annotation: str = Field(Isolation().node_annotation, min_length=1)
     allocatable_contains_pool: bool = False
-
-    @field_validator("pod_annotation", "node_annotation")
-    @classmethod
-    def _kept(cls, key: str) -> str:
-        return check_key(key)
 
     @property
     def isolation(self) -> Isolation:

@@ -8,6 +8,7 @@ from functools import cached_property
 
 from stowplan.answers.compare import BEST, GREEDY, PENDING_ONLY, TODAY, Column, Comparison
 from stowplan.answers.figures import Value
+from stowplan.answers.measures import Measures
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +72,11 @@ class SideBySide:
         """What the placements are called: today, what each kube-scheduler does, the best of each variant."""
         return [placement.title for placement in self._placements]
 
+    @property
+    def measures(self) -> Sequence[tuple[str, Measures]]:
+        """Each placement's title and measures."""
+        return [(placement.title, placement.column.measures) for placement in self._placements]
+
     @cached_property
     def figures(self) -> Sequence[VariantFigure]:
         """Every figure: those of the placements, and the tiers of each objective."""
@@ -83,7 +89,7 @@ class SideBySide:
             values = tuple(_value(placement, one.key) for placement in self._placements)
             found.append(VariantFigure(one.key, one.title, one.unit, values))
         common = max(i for i, figure in enumerate(found, 1) if figure.key[0] in ("tiers", "refused"))
-        return [*found[:common], *self._tiers(), *found[common:]]
+        return [*found[:common], self._choices(), *self._tiers(), *found[common:]]
 
     @cached_property
     def _placements(self) -> Sequence[_Placement]:
@@ -103,6 +109,18 @@ class SideBySide:
             parts += [variant.objective] if len(objectives) > 1 else []
             placements.append(_Placement(" ".join(parts), variant, _column(variant, BEST)))
         return placements
+
+    def _choices(self) -> VariantFigure:
+        """Return how many pods each placement has on another node than the first kube-scheduler's, or on none."""
+        free = [pod.key for pod in self.variants[0].comparison.compiled.pods]
+        first = next((one for one in self._placements if one.column.name == GREEDY), None)
+        if first is None:
+            return VariantFigure(("choices",), "choices that differ", "pods", (None,) * len(self._placements))
+        nodes = first.column.assignment
+        differ = tuple(
+            sum(1 for key in free if one.column.assignment.get(key) != nodes.get(key)) for one in self._placements
+        )
+        return VariantFigure(("choices",), f"choices unlike {first.title}", "pods", differ)
 
     def _tiers(self) -> list[VariantFigure]:
         """Return the tiers of each objective, by which the placements of all others are measured too."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -51,6 +51,7 @@ def load_source(
     skip_unknown_nodes: bool = False,
     *,
     partial: bool = True,
+    configs: Iterable[str | None] = (),
 ) -> Snapshot:
     """Load a snapshot from files, or from the cluster if none are named; see `stowplan.cli.session.load_snapshot`.
 
@@ -59,20 +60,20 @@ def load_source(
     InputError
         If neither files nor the cluster are named, or both.
     """
-    from stowplan.cli.session import checked, load_snapshot
+    from stowplan.cli.session import annotations_of, checked, load_snapshot
     from stowplan.models.errors import InputError
 
     plugin = Path(sys.argv[0]).name.startswith(PLUGIN)
     if paths and source.live:
         raise InputError("excludes SNAPSHOT; name files or ask the cluster", field="--live")
     if paths:
-        return load_snapshot(paths, skip_unknown_nodes, partial=partial)
+        return load_snapshot(paths, skip_unknown_nodes, partial=partial, configs=configs)
     if not (source.live or plugin):
         raise InputError("missing; must be files, - for standard input, or --live to ask the cluster", field="SNAPSHOT")
-    return checked(_read_live(source, skip_unknown_nodes), partial=partial)
+    return checked(_read_live(source, skip_unknown_nodes, annotations_of(configs)), partial=partial)
 
 
-def _read_live(source: Source, skip_unknown_nodes: bool) -> Snapshot:
+def _read_live(source: Source, skip_unknown_nodes: bool, annotations: Sequence[str]) -> Snapshot:
     """Read the cluster as `stowplan snapshot` writes it, so that it is known to be whole."""
     from stowplan.cli.session import warn
     from stowplan.cluster.snapshot import kinds_served, take
@@ -86,7 +87,7 @@ def _read_live(source: Source, skip_unknown_nodes: bool) -> Snapshot:
         data = io.BytesIO(taken.data)
         data.name = "the cluster"
         try:
-            snapshot = load(data, skip_unknown_nodes=skip_unknown_nodes)
+            snapshot = load(data, skip_unknown_nodes=skip_unknown_nodes, annotations=annotations)
         except InputError:
             if not remaining:
                 raise

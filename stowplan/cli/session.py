@@ -6,7 +6,7 @@ import gc
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
 from typing import IO, TYPE_CHECKING, TypeVar, assert_never
@@ -32,7 +32,11 @@ PIPE_WIDTH = 10_000
 
 
 def load_snapshot(
-    paths: Sequence[str | IO[bytes]], skip_unknown_nodes: bool = False, *, partial: bool = True
+    paths: Sequence[str | IO[bytes]],
+    skip_unknown_nodes: bool = False,
+    *,
+    partial: bool = True,
+    configs: Iterable[str | None] = (),
 ) -> Snapshot:
     """Load a snapshot, and exclude it from garbage collection, since it lives as long as the process.
 
@@ -40,6 +44,8 @@ def load_snapshot(
     ----------
     partial
         Whether to accept a snapshot that lacks pods, or fields of nodes.
+    configs
+        Paths of the configurations that it is read for, which may ask for annotations.
 
     Raises
     ------
@@ -48,7 +54,18 @@ def load_snapshot(
     """
     from stowplan.instances.load import load
 
-    return checked(load(paths, skip_unknown_nodes=skip_unknown_nodes), partial=partial)
+    keys = annotations_of(configs)
+    return checked(load(paths, skip_unknown_nodes=skip_unknown_nodes, annotations=keys), partial=partial)
+
+
+def annotations_of(configs: Iterable[str | None]) -> list[str]:
+    """Return the keys of the annotations that configurations ask for."""
+    named = [path for path in configs if path]
+    if not named:
+        return []
+    from stowplan.plugins_compat.profiles import annotations_read
+
+    return [key for path in named for key in annotations_read(path)]
 
 
 def checked(snapshot: Snapshot, *, partial: bool) -> Snapshot:

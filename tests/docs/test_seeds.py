@@ -11,7 +11,7 @@ import pytest
 from tests.docs.blocks import ROOT
 
 PAGE = ROOT / "docs" / "seeds.md"
-TESTS = ROOT / "tests" / "plugins_compat"
+TESTS = ROOT / "tests"
 WITHOUT = {"backoff, events, metrics, trace, parallelism, bind timeouts"}
 """Parts that have no meaning without a clock, and so no test."""
 
@@ -33,7 +33,8 @@ def rows() -> list[list[str]]:
 
 @cache
 def functions(file: str) -> set[str]:
-    tree = ast.parse((TESTS / file).read_text(encoding="utf-8"))
+    (path,) = TESTS.rglob(file)
+    tree = ast.parse(path.read_text(encoding="utf-8"))
     return {part.name for part in ast.walk(tree) if isinstance(part, ast.FunctionDef)}
 
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from benchmarks.isolated_cpus import qos_class, rows
+from stowplan.cli import run
+from stowplan.instances.load import load
 from stowplan.models.errors import InputError
 from stowplan.models.objective import PRESETS
 from stowplan.models.snapshot import Snapshot
@@ -21,8 +26,10 @@ from stowplan.plugins_compat.isolation import POOL, Isolation
 from stowplan.plugins_compat.profiles import default_profile, make_profiles
 from stowplan.plugins_compat.release import K24, K36, Release
 from stowplan.plugins_compat.simulate import simulate
+from tests.docs.blocks import ROOT
 from tests.support.brute_force import placements
 from tests.support.clusters import Manifest, node, pod, snapshot
+from tests.support.malformed import listed
 
 USE, CPUS = Isolation().pod_annotation, Isolation().node_annotation
 
@@ -123,14 +130,38 @@ def test_a_pool_that_cannot_be_read_is_refused(text: str) -> None:
         ClusterState(snapshot(nodes=[machine(cpus=text)]), profile().release)
 
 
-def test_annotations_can_be_chosen_among_those_that_are_kept() -> None:
+def test_annotations_can_be_any_that_the_snapshot_was_read_with(tmp_path: Path) -> None:
+    keys = {"podAnnotation": "example.com/exclusive", "nodeAnnotation": "example.com/pool"}
+    made = node("n", annotations={"example.com/pool": "count:2", "example.com/else": "x"})
+    asking = pod("a", "n", cpu="2", annotations={"example.com/exclusive": "yes"})
+    plain = pod("b", "n", cpu="2", annotations={"example.com/exclusive": "false"})
+    path = tmp_path / "dump.json"
+    path.write_text(json.dumps(listed(made, asking, plain)))
+    cluster = load(str(path), annotations=keys.values())
+    found = charged(cluster, profile(**keys))
+    assert (found[POOL], found["cpu"]) == (2, 2000)
+    assert "example.com/else" not in cluster.nodes[0].metadata.annotations
+    # Read without them, nobody knows which pods are marked: that is said, and not taken for none.
+    with pytest.raises(InputError, match=r"was read without annotations 'example\.com/exclusive'"):
+        charged(load(str(path)), profile(**keys))
+    config = tmp_path / "config.yaml"
+    enabled = {"filter": {"enabled": [{"name": "IsolatedCPUs"}]}}
+    content = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "profiles": [{"plugins": enabled, "pluginConfig": [{"name": "IsolatedCPUs", "args": keys}]}],
+    }
+    config.write_text(json.dumps(content))
+    for command in ("simulate", "solve", "compare"):  # the command line asks for what the configuration names
+        assert run([command, str(path), "--config", str(config)]) == 0
+
+
+def test_annotations_of_isolation_are_always_kept() -> None:
     keys = {"podAnnotation": "example.com/wants-isolated", "nodeAnnotation": "example.com/isolated-pool"}
     made = node("n", annotations={"example.com/isolated-pool": "count:2"})
     asking = pod("a", "n", cpu="2", annotations={"example.com/wants-isolated": "yes", USE: "false"})
     found = charged(snapshot(nodes=[made], pods=[asking]), profile(**keys))
     assert (found[POOL], found["cpu"]) == (2, 0)
-    with pytest.raises(InputError, match="must contain 'isol': other annotations are not kept"):
-        profile(podAnnotation="example.com/exclusive")
 
 
 def test_profiles_must_account_alike() -> None:
@@ -155,6 +186,31 @@ def test_the_pool_is_a_rule_of_the_model() -> None:
         where = compiled.assign(placement)
         refused = rejections(populated(cluster, made, where, compiled.signatures), where)
         assert bool(refused) == bool(evaluator.evaluate(placement).violations), where
+
+
+@pytest.mark.parametrize(
+    ("resources", "expected"),
+    [
+        ([{}], "BestEffort"),
+        ([{"requests": {"cpu": "0"}, "limits": {"memory": "0"}}], "BestEffort"),
+        ([{"requests": {"example.com/gpu": "1"}}], "BestEffort"),
+        ([{"requests": {"cpu": "1"}}], "Burstable"),
+        ([{"limits": {"cpu": "1", "memory": "1Gi"}}], "Guaranteed"),  # requests are what limits say
+        ([{"requests": {"cpu": "1"}, "limits": {"cpu": "2", "memory": "1Gi"}}], "Burstable"),
+        ([{"limits": {"cpu": "1", "memory": "1Gi"}}, {}], "Burstable"),
+    ],
+)
+def test_qos_classes(resources: list[Manifest], expected: str) -> None:
+    containers = [{"name": f"c{i}", "resources": one} for i, one in enumerate(resources)]
+    assert qos_class(snapshot(pods=[pod("p", containers=containers)]).pods[0]) == expected
+
+
+def test_the_three_plans_are_as_the_page_has_them() -> None:
+    page = (ROOT / "docs" / "seeds.md").read_text(encoding="utf-8")
+    found = rows()
+    assert len(found) == 4
+    for row in found:
+        assert f"| {' | '.join(row.cells)} |\n" in page
 
 
 # -- what is given back -----------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -69,6 +70,37 @@ def test_configurations_stand_beside_releases(dump: str, tmp_path: Path, capsys:
     assert rows["scores.total"][2] == rows["scores.total"][3]  # the configuration is that release's default
     together = compared(dump, capsys, "--profile", "1.24", "--config", str(config))
     assert together["kind"] == "Comparison"
+
+
+def test_choices_that_differ_are_counted_and_all_nodes_are_drawn(
+    dump: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "nodes.svg"
+    words = ("--profile", "1.5", "--profile", "1.20", "--svg", str(file))
+    rows = {row["figure"]: row["values"] for row in compared(dump, capsys, *words)["table"]}
+    assert rows["choices"]["kube-scheduler 1.5"] == 0
+    assert 0 < rows["choices"]["today"] <= 6
+    assert list(rows["choices"]) == list(rows["moves"])
+    assert drawn(file)[1:] == (5, 2 + 2 * 5 * 3)
+
+
+def drawn(file: Path) -> tuple[list[str], int, int]:
+    """Return the texts of a drawing, its panels for a resource, and its dots."""
+    picture = ElementTree.fromstring(file.read_text(encoding="utf-8"))
+    texts = [text.text or "" for text in picture.iter("{http://www.w3.org/2000/svg}text")]
+    dots = sum(1 for _ in picture.iter("{http://www.w3.org/2000/svg}circle"))
+    return texts, sum(text.startswith("mean ") and "%" in text for text in texts) // 2, dots
+
+
+def test_nodes_are_drawn_around_their_mean(dump: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One dot for each of three nodes in each panel, beside the two of the legend; the text says what they are."""
+    file = tmp_path / "nodes.svg"
+    assert run(["compare", dump, *QUICK, "--svg", str(file)]) == 0
+    texts, panels, dots = drawn(file)
+    assert (panels, dots) == (3, 2 + 2 * 3 * 3)
+    # The pods ask for 3.3 of 12 cores: 1.5 and 1.8 of 4 today, and none on the third node.
+    assert texts.count("mean 27.5%, deviation 19.69 points") == 1
+    assert texts.count("today") == 2
 
 
 def test_table_and_csv_say_the_same(dump: str, capsys: pytest.CaptureFixture[str]) -> None:

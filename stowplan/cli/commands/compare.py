@@ -11,7 +11,7 @@ from stowplan.cli import options as opt
 from stowplan.cli.exit_codes import CHANGES
 from stowplan.cli.groups import but, grouped
 from stowplan.cli.live import OptionalPaths, Source, load_source
-from stowplan.cli.options import Format
+from stowplan.cli.options import OUTPUT, Format
 from stowplan.models.command_line import PROBLEM
 from stowplan.models.objective import PRESETS, PRICED_PRESETS
 from stowplan.models.options import Options
@@ -59,6 +59,17 @@ Configs = Annotated[
     ),
 ]
 
+Drawing = Annotated[
+    str | None,
+    typer.Option(
+        "--svg",
+        metavar="FILE",
+        help="Also draw the utilization of every node, placement by placement, to this file.",
+        show_default=False,
+        rich_help_panel=OUTPUT,
+    ),
+]
+
 Named = list[tuple[tuple[str, str], Settings]]
 """Settings, with what their scheduler and their objective are called."""
 
@@ -75,6 +86,7 @@ def compare(
     skip_unknown_nodes: opt.SkipUnknownNodes = False,
     options: Annotated[Options, but(time_limit=15.0)],
     ideal: Ideal = False,
+    drawing: Drawing = None,
     output: opt.Output = Format.TABLE,
     quiet: opt.Quiet = False,
     detailed_exitcode: opt.DetailedExit = False,
@@ -82,21 +94,28 @@ def compare(
     """Show today, kube-scheduler, and the best placement side by side."""
     from stowplan.models.errors import InputError
 
-    snapshot = load_source(paths, source, skip_unknown_nodes)
+    snapshot = load_source(paths, source, skip_unknown_nodes, configs=configs or [])
     named = _variants(settings, objectives or [], releases or [], configs or [])
     if len(named) > 1:
         if ideal:
             raise InputError("excludes several profiles, configurations, or objectives", field="--ideal")
-        changes = _compared_variants(snapshot, named, options, output, quiet)
+        changes = _compared_variants(snapshot, named, options, output, quiet, drawing)
     else:
         ((_, settings),) = named
-        changes = compared(snapshot, settings, options, output, quiet, ideal=ideal)
+        changes = compared(snapshot, settings, options, output, quiet, ideal=ideal, drawing=drawing)
     if detailed_exitcode and changes:
         raise typer.Exit(CHANGES)
 
 
 def compared(
-    snapshot: Snapshot, settings: Settings, options: Options, output: Format, quiet: bool, *, ideal: bool = False
+    snapshot: Snapshot,
+    settings: Settings,
+    options: Options,
+    output: Format,
+    quiet: bool,
+    *,
+    ideal: bool = False,
+    drawing: str | None = None,
 ) -> bool:
     """Print a comparison; return whether its answer differs from today."""
     from stowplan.answers.compare import compare
@@ -104,6 +123,7 @@ def compared(
     from stowplan.cli.progress import ready, reported
     from stowplan.cli.session import emit, stoppable, warn_of_idle_freezes
     from stowplan.documents.comparison import comparison_document
+    from stowplan.report.machines import draw_machines
     from stowplan.report.rows import comparison_rows
     from stowplan.report.text import show_comparison
     from stowplan.settings.problem import make_ideal, make_problem
@@ -118,6 +138,8 @@ def compared(
             if ideal:
                 found = tuple(protections(snapshot, settings, comparison.solution.assessment, options, stop=stop))
                 comparison = replace(comparison, protections=found)
+    if drawing is not None:
+        draw_machines([(column.name, column.measures) for column in comparison.columns], drawing)
     emit(
         output,
         lambda console: show_comparison(console, comparison, wide=output is Format.WIDE),
@@ -154,13 +176,16 @@ def _variants(settings: Settings, objectives: list[str], releases: list[str], co
     ]
 
 
-def _compared_variants(snapshot: Snapshot, named: Named, options: Options, output: Format, quiet: bool) -> bool:
+def _compared_variants(
+    snapshot: Snapshot, named: Named, options: Options, output: Format, quiet: bool, drawing: str | None
+) -> bool:
     """Print several comparisons in one table; return whether an answer differs from today."""
     from stowplan.answers.compare import Comparison, compare
     from stowplan.answers.variants import compare_variants
     from stowplan.cli.progress import ready, reported
     from stowplan.cli.session import emit, stoppable, warn_of_idle_freezes
     from stowplan.documents.variants import variants_document
+    from stowplan.report.machines import draw_machines
     from stowplan.report.variants import show_variants, variant_rows
     from stowplan.settings.problem import make_problem
 
@@ -174,6 +199,8 @@ def _compared_variants(snapshot: Snapshot, named: Named, options: Options, outpu
                 return compare(problems[i], prepared, stop=stop, progress=progress)
 
         found = compare_variants([names for names, _ in named], one)
+    if drawing is not None:
+        draw_machines(found.measures, drawing)
     emit(
         output,
         lambda console: show_variants(console, found),

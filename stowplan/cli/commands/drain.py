@@ -48,7 +48,7 @@ def drain(
     from stowplan.report.drain_and_fit import show_drain
     from stowplan.report.rows import plan_rows
 
-    snapshot = load_snapshot(paths, skip_unknown_nodes, partial=incomplete)
+    snapshot = load_snapshot(paths, skip_unknown_nodes, partial=incomplete, configs=[settings.config])
     warn_of_idle_freezes(settings.freeze, snapshot)
     drained = found(partial(drain, nodes=nodes), snapshot, draining(settings, nodes), options, terms, quiet)
     emit(

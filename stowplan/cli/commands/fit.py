@@ -99,7 +99,8 @@ def fit(
     new = new_pods(files or (), replicas)
     if write_pods is not None:
         save(new.data, Path(write_pods))
-    snapshot = load_snapshot([*paths, *_opened(new.data, files)], skip_unknown_nodes, partial=partial)
+    opened: list[str | IO[bytes]] = [*paths, *_opened(new.data, files)]
+    snapshot = load_snapshot(opened, skip_unknown_nodes, partial=partial, configs=[settings.config])
     keys = [*new.keys, *(pods or ()), *(pending_pods(snapshot) if all_pending else ())]
     warn_of_idle_freezes(settings.freeze, snapshot)
     fitted = found(fit, snapshot, admitting(settings, snapshot, keys), options, terms, quiet)

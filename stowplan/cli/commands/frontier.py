@@ -53,7 +53,7 @@ def frontier(
     from stowplan.report.frontier import draw, frontier_rows, point_line, show_frontier
     from stowplan.settings.problem import make_problem
 
-    snapshot = load_source(paths, source, skip_unknown_nodes)
+    snapshot = load_source(paths, source, skip_unknown_nodes, configs=[settings.config])
     warn_of_idle_freezes(settings.freeze, snapshot)
     compiled = make_problem(snapshot, settings)
 

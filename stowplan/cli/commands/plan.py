@@ -107,7 +107,7 @@ def plan(
             raise InputError("needs --steer none", field=field)
     if no_cordons and max_cordons:
         raise InputError("excludes --no-cordons", field="--max-cordons")
-    snapshot = load_source(paths, source, skip_unknown_nodes, partial=partial)
+    snapshot = load_source(paths, source, skip_unknown_nodes, partial=partial, configs=[settings.config])
     warn_of_idle_freezes(settings.freeze, snapshot)
     if solution is not None:
         planned = _sequenced(snapshot, solution, settings, terms)

@@ -63,7 +63,7 @@ def replay(
     if release is None:
         require_config(made_with, config, path)
         scheduler = scheduler or made_with.scheduler
-    snapshot = load_snapshot(paths, skip_unknown_nodes)
+    snapshot = load_snapshot(paths, skip_unknown_nodes, configs=[config])
     settings = settings.model_copy(
         update={"release": release or made_with.release, "config": config, "scheduler": scheduler}
     )

@@ -41,7 +41,7 @@ def simulate(
     from stowplan.report.text import show_simulation
     from stowplan.settings.problem import make_problem
 
-    snapshot = load_snapshot(paths, skip_unknown_nodes)
+    snapshot = load_snapshot(paths, skip_unknown_nodes, configs=[settings.config])
     warn_of_idle_freezes(settings.freeze, snapshot)
     compiled = make_problem(snapshot, settings)
     queue = [pod for pod in compiled.pods if everything or not pod.node_name] + compiled.participants.only_refused()

@@ -36,7 +36,7 @@ def solve(
     from stowplan.report.text import show_solution
     from stowplan.settings.problem import make_problem
 
-    snapshot = load_source(paths, source, skip_unknown_nodes)
+    snapshot = load_source(paths, source, skip_unknown_nodes, configs=[settings.config])
     warn_of_idle_freezes(settings.freeze, snapshot)
     compiled = make_problem(snapshot, settings)
     with stoppable() as stop:

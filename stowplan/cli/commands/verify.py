@@ -41,7 +41,7 @@ def verify(
     from stowplan.settings.problem import document_profile, require_config
 
     read = _read(document)
-    snapshot = load_snapshot(paths, skip_unknown_nodes)
+    snapshot = load_snapshot(paths, skip_unknown_nodes, configs=[settings.config])
     require_config(read.settings, settings.config, document)
     profile = document_profile(read.settings, settings.config, snapshot)
     if isinstance(read, Plan):
