@@ -48,7 +48,7 @@ TABLES = {
 }
 """First columns of the tables."""
 SAYS_SO = re.compile(rb"""^[\s{]*["']?kind["']?\s*:\s*["']?""" + KIND.encode(), re.MULTILINE)
-"""The line that says what a file is, wherever it stands."""
+"""The line that says what a file is, wherever in the file."""
 NESTED = ("used", "peak", "resources")
 MOST_INSTANCES = 100_000
 METRICS = {"cpu": CPU, "memory": MEMORY}

@@ -51,7 +51,7 @@ class Isolation:
         Raises
         ------
         InputError
-            If one was left out, so that nobody knows which pods or nodes have it.
+            If one was left out, so that it is not known which pods or nodes have it.
         """
         for key in (self.pod_annotation, self.node_annotation):
             if not always_kept(key) and key not in read:

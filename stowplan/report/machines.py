@@ -33,7 +33,7 @@ DOT, OUTSIDE, MEAN, BAND = "#06c", "#b5651d", "#222", "#dbe9f8"
 def machines_chart(placements: Sequence[tuple[str, Measures]]) -> str:
     """Draw every node as a dot at its utilization, one panel for each resource and placement.
 
-    Nodes stand in rising order, and the mean counts each node once, as the variance over machines does.
+    Nodes come in rising order, and the mean counts each node once, as the variance over machines does.
 
     Parameters
     ----------
