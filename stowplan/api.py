@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from stowplan.answers.compare import Comparison
 from stowplan.answers.compare import compare as compare_problem
 from stowplan.answers.frontier import Frontier, Point, climb
+from stowplan.answers.nested import nest
 from stowplan.answers.solve import Solution, solve_snapshot
 from stowplan.instances.completeness import require_whole
 from stowplan.models.assignment import Assignment
@@ -99,6 +100,7 @@ def frontier(
     options: Options | None = None,
     *,
     limits: Sequence[int] | None = None,
+    nested: bool = False,
     stop: Stop | None = None,
     tell: Callable[[Point], None] = lambda point: None,
     backend: Backend | None = None,
@@ -111,6 +113,8 @@ def frontier(
         The cluster.
     limits
         Limits to try besides no limit; by default 0, 1, 2, 5, 10, and so on.
+    nested
+        Also find placements that each begin with the moves of the one before.
     tell
         Called with each point when it is found.
     settings, options, stop, backend
@@ -125,7 +129,8 @@ def frontier(
     if settings.max_moves is not None:
         raise InputError(f"is {settings.max_moves}; must be None: give limits instead", field="max_moves")
     compiled = make_problem(snapshot, settings)
-    return climb(compiled, options, limits=limits, stop=stop, tell=tell, backend=backend)
+    found = climb(compiled, options, limits=limits, stop=stop, tell=tell, backend=backend)
+    return nest(found) if nested and found.points else found
 
 
 def plan(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from stowplan.answers.assessment import Assessor
+from stowplan.answers.ranking import ENOUGH
 from stowplan.answers.solve import confirm, starts
 from stowplan.models.assignment import Assignment
 from stowplan.models.errors import InputError
@@ -17,7 +18,6 @@ from stowplan.optimizer.backend import Backend
 from stowplan.optimizer.move_limits import MoveLimits, limited
 from stowplan.optimizer.portfolio import Options
 from stowplan.optimizer.run import Progress, silent
-from stowplan.plans.replay.outcome import ObjectiveValue, share_kept
 from stowplan.plugins_compat.compiler.compile import Compiled
 
 LADDER: tuple[int | None, ...] = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, None)
@@ -34,15 +34,20 @@ class Point:
         Maximum number of moves; ``None`` for no limit.
     moves
         Number of moves.
-    share
-        Share of the largest gain that is reached, by the first tier that improves; ``None`` if none does.
+    shares
+        Share of the gain without a limit, for each tier that gains, by its number.
     """
 
     limit: int | None
     moves: int
     tiers: Sequence[TierOutcome]
-    share: float | None
+    shares: Mapping[int, float]
     assignment: Assignment
+
+    @property
+    def share(self) -> float | None:
+        """The least of the shares; ``None`` where no tier gains."""
+        return min(self.shares.values(), default=None)
 
     @property
     def values(self) -> tuple[int, ...]:
@@ -69,12 +74,29 @@ class Frontier:
         Value of each tier today.
     complete
         Whether all limits were tried.
+    nested
+        On request, a point for each limit whose moves begin with those of the one before.
     """
 
     compiled: Compiled
     before: tuple[int, ...]
     points: Sequence[Point]
     complete: bool
+    nested: Sequence[Point] = ()
+
+    @property
+    def recommended(self) -> Point | None:
+        """The point with the fewest moves that brings most of every tier's gain; ``None`` if nothing gains.
+
+        Most is `ENOUGH`: beyond it, a move brings less and less.
+        """
+        return next((point for point in self.points if (point.share or 0.0) >= ENOUGH), None)
+
+    @property
+    def nesting_loss(self) -> float:
+        """By how much a nested point is behind at most, as a share of the gain."""
+        pairs = zip(self.points, self.nested, strict=False)
+        return max((_behind(free, nested) for free, nested in pairs), default=0.0)
 
     def __repr__(self) -> str:
         limits = ", ".join("any" if point.limit is None else str(point.limit) for point in self.points)
@@ -171,14 +193,19 @@ def climb(
             point = _bounded(points[limit], search.outcome(limit))
             found.append(point if not found else _no_worse(point, found[-1]))
     complete = len(found) == len(steps) and not stop.is_set()
-    return Frontier(compiled, before, _shared(before, found), complete)
+    return Frontier(compiled, before, with_shares(before, found[-1].values if found else before, found), complete)
+
+
+def _behind(free: Point, nested: Point) -> float:
+    """Return by how much one point is behind another, as a share of the gain of a tier."""
+    return max((share - nested.shares[t] for t, share in free.shares.items()), default=0.0)
 
 
 def _point(limit: int | None, whole: Assessor, outcome: Outcome) -> Point:
     """Return the point of an outcome, checked by the filters."""
     compiled = replace(whole.compiled, problem=limited(whole.compiled.problem, limit))
     solution = confirm(Assessor(compiled, whole.admission), outcome)
-    return Point(limit, solution.evaluation.moves, tuple(solution.outcome.tiers), None, solution.assignment)
+    return Point(limit, solution.evaluation.moves, tuple(solution.outcome.tiers), {}, solution.assignment)
 
 
 def _bounded(point: Point, outcome: Outcome | None) -> Point:
@@ -192,12 +219,18 @@ def _no_worse(point: Point, last: Point) -> Point:
     """Return a point, or that of the lower limit before it, which the higher one also allows, if that is better."""
     if last.values >= point.values:
         return point
-    return Point(point.limit, last.moves, revalued(point.tiers, last.values), None, last.assignment)
+    return Point(point.limit, last.moves, revalued(point.tiers, last.values), {}, last.assignment)
 
 
-def _shared(before: tuple[int, ...], points: Sequence[Point]) -> list[Point]:
-    """Return the points with their shares of the last one's gain."""
-    if not points:
-        return []
-    start, best = ObjectiveValue(before, True), ObjectiveValue(points[-1].values, True)
-    return [replace(point, share=share_kept(start, best, ObjectiveValue(point.values, True))) for point in points]
+def with_shares(before: tuple[int, ...], best: tuple[int, ...], points: Sequence[Point]) -> list[Point]:
+    """Return points with their shares of the gain of the best values."""
+    return [replace(point, shares=_shares(before, best, point.values)) for point in points]
+
+
+def _shares(before: tuple[int, ...], best: tuple[int, ...], values: tuple[int, ...]) -> dict[int, float]:
+    """Return the share of each tier's gain; of tiers that gain nothing, none."""
+    return {
+        t: (old - now) / (old - new)
+        for t, (old, new, now) in enumerate(zip(before, best, values, strict=True))
+        if new < old
+    }

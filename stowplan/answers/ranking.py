@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from stowplan.answers.assessment import Assessment
+from stowplan.answers.assessment import Assessment, Assessor
 from stowplan.models.arrays import Ints
+from stowplan.models.assignment import Assignment
 from stowplan.models.problem import Placement, Problem
 from stowplan.models.words import plural
 from stowplan.optimizer.evaluate import Evaluator
@@ -76,21 +77,39 @@ def rank(assessment: Assessment, *, evaluations: int | None = None) -> list[Rank
     evaluations
         Most placements that are evaluated; `EVALUATIONS` if not given.
     """
-    compiled = assessment.assessor.compiled
+    final = assessment.evaluation.values
+    ranked = _ranked(
+        assessment.assessor, assessment.assessor.compiled.snapshot.assignment, assessment.assignment, evaluations
+    )
+    return [*ranked[:-1], replace(ranked[-1], values=final)] if ranked else []
+
+
+def rank_further(assessor: Assessor, first: Assignment, then: Assignment) -> list[RankedMove]:
+    """Return the moves to another assignment of pods that a first one leaves where they are, as `rank` does.
+
+    Their values, and the number of pods that have left, are those after the first assignment.
+    """
+    today = assessor.compiled.snapshot.assignment
+    moved = first.moved_from(today)
+    return _ranked(assessor, first, then.moved((key, first.get(key)) for key in moved), None)
+
+
+def _ranked(assessor: Assessor, begin: Assignment, end: Assignment, evaluations: int | None) -> list[RankedMove]:
+    """Return the moves between two assignments, those that bring most first."""
+    compiled = assessor.compiled
     index = compiled.snapshot.node_index
-    changes = assessment.assignment.moved_from(compiled.snapshot.assignment)
+    changes = end.moved_from(begin)
     steps = [
         _Step(Move(pod, *changes[pod.key]), c, index.get(changes[pod.key][0], -1), index.get(changes[pod.key][1], -1))
         for pod, c in zip(compiled.pods, compiled.class_of.tolist(), strict=True)
         if pod.key in changes
     ]
-    final = assessment.evaluation.values
     ranked: list[RankedMove] = []
     moves = 0
-    for step, values in _Greedy(assessment.assessor.evaluator, steps, evaluations or EVALUATIONS).order():
+    greedy = _Greedy(assessor.evaluator, compiled.placement(begin), steps, evaluations or EVALUATIONS)
+    for step, values in greedy.order():
         moves += bool(step.move.source)
-        last = len(ranked) + 1 == len(steps)
-        ranked.append(RankedMove(step.move, moves, final if last else values))
+        ranked.append(RankedMove(step.move, moves, values))
     return ranked
 
 
@@ -152,11 +171,11 @@ class _Step:
 
 
 class _Greedy:
-    def __init__(self, evaluator: Evaluator, steps: Sequence[_Step], evaluations: int) -> None:
+    def __init__(self, evaluator: Evaluator, begin: Placement, steps: Sequence[_Step], evaluations: int) -> None:
         self.evaluator = evaluator
         self.steps = steps
-        self.table: Ints = evaluator.problem.start.table(*evaluator.problem.shape)
-        self.values = evaluator.evaluate(evaluator.problem.start).values
+        self.table: Ints = begin.table(*evaluator.problem.shape)
+        self.values = evaluator.evaluate(begin).values
         self.left = min(evaluations, CELLS // max(1, self.table.size))
 
     def order(self) -> Iterator[tuple[_Step, tuple[int, ...] | None]]:

@@ -19,9 +19,6 @@ from stowplan.report.svg import Point as Dot
 from stowplan.report.tables import plain_table
 from stowplan.report.words import figure, participant_lines, tier_label, unit_notes
 
-MOST = 0.8
-"""Share of the improvement in the headline."""
-
 BAR = 16
 """Characters of a full bar."""
 
@@ -44,21 +41,23 @@ def show_frontier(console: Console, frontier: Frontier) -> None:
         table.add_column(title, justify="right", no_wrap=True)
     for tier in tiers:
         table.add_column(escape(tier_label(tier)), justify="right")
-    for title in ("BOUND", "GAIN", ""):
+    for title in ("BOUND", "GAIN", "", *(["NESTED MOVES", "NESTED GAIN"] if frontier.nested else [])):
         table.add_column(title, justify="left" if not title else "right", no_wrap=True)
-    for point in frontier.points:
+    for i, point in enumerate(frontier.points):
         values = [figure(compiled.problem.tiers[t].shown(point.values[t])) for t in shown]
         table.add_row(
             "any" if point.limit is None else f"{point.limit:,}",
             f"{point.moves:,}",
             *values,
             _bound(point),
-            "" if point.share is None else f"{point.share:.0%}",
+            _percent(point.share),
             bar(point.share or 0.0),
+            *([f"{nested.moves:,}", _percent(nested.share)] if (nested := _nested(frontier, i)) else []),
         )
     console.print(table)
     for line in (
-        "GAIN: share of the improvement without a limit; lower values are better.",
+        "GAIN: share of the improvement without a limit, in the tier where it is least; lower values are better.",
+        *_nesting_notes(frontier),
         *unit_notes(t.unit for t in tiers),
     ):
         console.print(line, markup=False)
@@ -76,13 +75,37 @@ def headline(frontier: Frontier) -> str:
         return _nothing(frontier, last)
     cut = "" if frontier.complete else " Interrupted: higher limits are not known."
     whole = "improvement" if last.proven and frontier.complete else "improvement found"
-    most = next(point for point in points if (point.share or 0) >= MOST)
+    most = frontier.recommended
+    assert most is not None  # the last point brings all of it
     if most.moves == last.moves or most.share == 1:
         return f"{plural(most.moves, 'move')} {_give(most.moves)} all of the {whole}.{cut}"
+    rest = last.moves - most.moves
+    each, further = (most.share or 0.0) / max(1, most.moves), (1.0 - (most.share or 0.0)) / max(1, rest)
+    least = "at least " if len(most.shares) > 1 else ""
     return (
-        f"{plural(most.moves, 'move')} {_give(most.moves)} {most.share:.0%} of the {whole}; "
-        f"all {last.moves:,} give 100%.{cut}"
+        f"{plural(most.moves, 'move')} {_give(most.moves)} {least}{most.share:.0%} of the {whole}; "
+        f"all {last.moves:,} give 100%.{cut} Each of these moves brings {each:.2%} on average, each further one "
+        f"{further:.2%}. Recommended: --max-moves {most.moves}."
     )
+
+
+def _percent(share: float | None) -> str:
+    return "" if share is None else f"{share:.0%}"
+
+
+def _nested(frontier: Frontier, i: int) -> Point | None:
+    """Return the nested point of a limit, if there are any."""
+    return frontier.nested[i] if frontier.nested else None
+
+
+def _nesting_notes(frontier: Frontier) -> Iterator[str]:
+    """Yield what it costs that each plan begins with the one before."""
+    if frontier.nested:
+        loss = frontier.nesting_loss
+        yield (
+            "NESTED: each plan begins with the moves of the one before. "
+            + (f"That costs up to {loss:.1%} of the improvement." if loss > 0 else "That costs nothing.")
+        )
 
 
 def _nothing(frontier: Frontier, last: Point) -> str:
@@ -110,11 +133,18 @@ def frontier_rows(frontier: Frontier) -> Iterator[Row]:
     """Yield one row for every point."""
     tiers = frontier.compiled.problem.tiers
     names = [name for tier in tiers for name in (tier.name, f"{tier.name} bound")]
-    yield ["limit", "moves", "share", "proven", *names]
-    for point in frontier.points:
+    more = ["nested moves", "nested share"] if frontier.nested else []
+    yield ["limit", "moves", "share", "proven", *names, *more]
+    for i, point in enumerate(frontier.points):
         figures = [tier.tier.shown(value) for tier in point.tiers for value in (tier.value, tier.bound)]
         limit = "" if point.limit is None else point.limit
-        yield [limit, point.moves, "" if point.share is None else point.share, point.proven, *figures]
+        nested = _nested(frontier, i)
+        more = [] if nested is None else [nested.moves, _or_empty(nested.share)]
+        yield [limit, point.moves, _or_empty(point.share), point.proven, *figures, *more]
+
+
+def _or_empty(share: float | None) -> float | str:
+    return "" if share is None else share
 
 
 def drawing(frontier: Frontier) -> str:

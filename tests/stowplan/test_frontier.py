@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from stowplan.answers.frontier import Frontier, climb, ladder
+from stowplan.answers.nested import nest
 from stowplan.cli import run
 from stowplan.instances.synthetic import synthetic_snapshot
 from stowplan.models.errors import InputError
@@ -112,12 +113,46 @@ def test_what_was_not_searched_is_not_called_useless() -> None:
         nodes=[node("n1"), node("n2")], pods=[owned("a-x", "n1"), owned("b-x", "n2"), owned("c-x", "n1")]
     )
     found = climbed(cluster, limits=[0, 1])
-    cut = replace(found, points=[replace(point, share=None) for point in found.points[:2]], complete=False)
+    cut = replace(found, points=[replace(point, shares={}) for point in found.points[:2]], complete=False)
     assert headline(cut) == "Interrupted: no improvement found with up to 1 move; higher limits are not known."
     last = found.points[-1]
     opened = [replace(tier, bound=0, value=tier.value + 1) for tier in last.tiers]
-    unproven = replace(found, points=[replace(last, share=None, tiers=opened)])
+    unproven = replace(found, points=[replace(last, shares={}, tiers=opened)])
     assert headline(unproven) == "No improvement found; it is not proven that there is none."
+
+
+@cases(2, cluster=drawn(random_crowd))
+def test_each_nested_plan_begins_with_the_one_before(cluster: Snapshot) -> None:
+    found = nest(climbed(cluster, limits=[0, 1, 2, 4]))
+    assert len(found.nested) == len(found.points)
+    today = cluster.assignment
+    evaluator = Evaluator(found.compiled.problem)
+    for free, nested in zip(found.points, found.nested, strict=True):
+        evaluation = evaluator.evaluate(found.compiled.placement(nested.assignment))
+        assert evaluation.legal
+        assert evaluation.values == nested.values >= free.values
+        assert len(nested.assignment.moved_from(today)) == nested.moves
+        assert nested.limit is None or nested.moves <= nested.limit
+        assert all(share - nested.shares[t] <= found.nesting_loss for t, share in free.shares.items())
+    for before, after in pairwise(found.nested):
+        kept = before.assignment.moved_from(today)
+        assert all(after.assignment[key] == change[1] for key, change in kept.items())
+        assert before.values >= after.values
+
+
+def test_what_is_recommended_brings_most_of_every_tier() -> None:
+    found = climbed(crowd(1))
+    best, fewer = found.points[-1], found.points[0]
+    tiers = [replace(tier, value=0) for tier in best.tiers]
+    some = replace(fewer, moves=3, tiers=tiers, shares={1: 1.0, 2: 0.82})
+    most = replace(fewer, moves=9, tiers=tiers, shares={1: 1.0, 2: 1.0})
+    less = replace(fewer, moves=1, tiers=tiers, shares={1: 1.0, 2: 0.5})
+    two = replace(found, points=[less, some, most])
+    assert two.recommended is some
+    said = headline(two)
+    assert "3 moves give at least 82% of the improvement" in said
+    assert said.endswith("each further one 3.00%. Recommended: --max-moves 3.")
+    assert replace(found, points=[replace(fewer, shares={})]).recommended is None
 
 
 def test_bars_are_as_long_as_shares() -> None:
@@ -152,4 +187,10 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert run([*common, "-q", "-o", "csv", "--moves", "2"]) == 0
     rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
     assert [row["limit"] for row in rows] == ["2", ""]
+    assert run([*common, "--nested"]) == 0
+    assert "NESTED: each plan begins with the moves of the one before. That costs nothing." in capsys.readouterr().out
+    assert run([*common, "--nested", "-q", "-o", "json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert [point["moves"] for point in document["nested"]] == [0, 1, 1, 1]
+    assert (document["recommendedMoves"], document["nestingLoss"]) == (1, 0)
     assert run([*common, "-q", "--svg", str(tmp_path / "no" / "such.svg")]) == 1

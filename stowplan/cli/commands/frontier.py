@@ -30,6 +30,14 @@ Drawing = Annotated[
         "--svg", metavar="FILE", help="Also draw the curve to this file.", show_default=False, rich_help_panel=OUTPUT
     ),
 ]
+Nested = Annotated[
+    bool,
+    typer.Option(
+        "--nested",
+        help="Also find plans that each begin with the moves of the one before, and what that costs.",
+        rich_help_panel=PROBLEM,
+    ),
+]
 
 
 @grouped
@@ -37,6 +45,7 @@ def frontier(
     paths: OptionalPaths = None,
     *,
     limits: Limits = None,
+    nested: Nested = False,
     settings: Annotated[Settings, but("max_moves", suits=concerns_search)],
     source: Source,
     skip_unknown_nodes: opt.SkipUnknownNodes = False,
@@ -47,6 +56,7 @@ def frontier(
 ) -> None:
     """Find the best placement for 0, 1, 2, 5, 10, … moves, and for any number of moves."""
     from stowplan.answers.frontier import Point, climb
+    from stowplan.answers.nested import nest
     from stowplan.cli.progress import ready
     from stowplan.cli.session import emit, stoppable, warn_of_idle_freezes
     from stowplan.documents.frontier import frontier_document
@@ -64,6 +74,8 @@ def frontier(
     with stoppable("with the points found so far") as stop:
         options = ready(compiled.problem, options, quiet, stop)
         found = climb(compiled, options, limits=limits, stop=stop, tell=tell)
+        if nested and found.points:
+            found = nest(found)
     if drawing is not None:
         draw(found, drawing)
     emit(
