@@ -114,7 +114,7 @@ def frontier(
     limits
         Limits to try besides no limit; by default 0, 1, 2, 5, 10, and so on.
     nested
-        Also find placements that each begin with the moves of the one before.
+        Also find placements that each begin with the moves of the one before, unless the search was stopped.
     tell
         Called with each point when it is found.
     settings, options, stop, backend
@@ -130,7 +130,7 @@ def frontier(
         raise InputError(f"is {settings.max_moves}; must be None: give limits instead", field="max_moves")
     compiled = make_problem(snapshot, settings)
     found = climb(compiled, options, limits=limits, stop=stop, tell=tell, backend=backend)
-    return nest(found) if nested and found.points else found
+    return nest(found) if nested and found.complete else found
 
 
 def plan(

@@ -84,14 +84,14 @@ def rank(assessment: Assessment, *, evaluations: int | None = None) -> list[Rank
     return [*ranked[:-1], replace(ranked[-1], values=final)] if ranked else []
 
 
-def rank_further(assessor: Assessor, first: Assignment, then: Assignment) -> list[RankedMove]:
+def rank_further(assessor: Assessor, first: Assignment, then: Assignment, *, evaluations: int) -> list[RankedMove]:
     """Return the moves to another assignment of pods that a first one leaves where they are, as `rank` does.
 
     Their values, and the number of pods that have left, are those after the first assignment.
     """
     today = assessor.compiled.snapshot.assignment
     moved = first.moved_from(today)
-    return _ranked(assessor, first, then.moved((key, first.get(key)) for key in moved), None)
+    return _ranked(assessor, first, then.moved((key, first.get(key)) for key in moved), evaluations)
 
 
 def _ranked(assessor: Assessor, begin: Assignment, end: Assignment, evaluations: int | None) -> list[RankedMove]:

@@ -74,7 +74,7 @@ def frontier(
     with stoppable("with the points found so far") as stop:
         options = ready(compiled.problem, options, quiet, stop)
         found = climb(compiled, options, limits=limits, stop=stop, tell=tell)
-        if nested and found.points:
+        if nested and found.points and not stop.is_set():
             found = nest(found)
     if drawing is not None:
         draw(found, drawing)
