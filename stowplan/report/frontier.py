@@ -139,8 +139,8 @@ def frontier_rows(frontier: Frontier) -> Iterator[Row]:
         figures = [tier.tier.shown(value) for tier in point.tiers for value in (tier.value, tier.bound)]
         limit = "" if point.limit is None else point.limit
         nested = _nested(frontier, i)
-        more = [] if nested is None else [nested.moves, _or_empty(nested.share)]
-        yield [limit, point.moves, _or_empty(point.share), point.proven, *figures, *more]
+        row: Row = [limit, point.moves, _or_empty(point.share), point.proven, *figures]
+        yield row if nested is None else [*row, nested.moves, _or_empty(nested.share)]
 
 
 def _or_empty(share: float | None) -> float | str:
