@@ -11,7 +11,7 @@ import numpy as np
 from stowplan.models.arrays import Ints
 from stowplan.models.problem import Placement
 from stowplan.optimizer.column_generation.budget import Budget
-from stowplan.optimizer.column_generation.master.core_items import refuted
+from stowplan.optimizer.column_generation.core_items import refuted
 from stowplan.optimizer.column_generation.master.enumeration import Candidates, candidates
 from stowplan.optimizer.column_generation.master.generation import Generation
 from stowplan.optimizer.column_generation.master.restricted import PatternPool

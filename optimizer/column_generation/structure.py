@@ -39,8 +39,8 @@ from stowplan.models.problem import (
     Violation,
     refine,
 )
+from stowplan.optimizer.column_generation.device_shares import Shares, packing_of, sums_of
 from stowplan.optimizer.column_generation.parameters import ColumnGenerationParameters
-from stowplan.optimizer.column_generation.pricing.device_shares import Shares, packing_of, sums_of
 from stowplan.optimizer.domains import upper_bounds
 from stowplan.optimizer.evaluate import Evaluator
 from stowplan.optimizer.evaluate.violations import roles

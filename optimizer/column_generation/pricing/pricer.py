@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stowplan.models.arrays import Floats, Ints
+from stowplan.optimizer.column_generation.device_shares import DeviceArguments, fits_devices
 from stowplan.optimizer.column_generation.parameters import ColumnGenerationParameters
-from stowplan.optimizer.column_generation.pricing.device_shares import DeviceArguments, fits_devices
 from stowplan.optimizer.column_generation.pricing.greedy import fill_each
 from stowplan.optimizer.column_generation.pricing.kernels import search
 from stowplan.optimizer.column_generation.pricing.meet_in_the_middle import MeetInTheMiddle, key_of

@@ -6,8 +6,8 @@ import numpy as np
 
 from stowplan.models.arrays import Ints
 from stowplan.models.problem import Placement, Problem
+from stowplan.optimizer.column_generation.device_shares import fits_devices
 from stowplan.optimizer.column_generation.master.restricted import PatternPool
-from stowplan.optimizer.column_generation.pricing.device_shares import fits_devices
 from stowplan.optimizer.column_generation.structure import Structure
 
 

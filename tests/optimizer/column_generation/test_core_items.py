@@ -12,7 +12,7 @@ from stowplan.models.arrays import Ints
 from stowplan.models.problem import Placement, Problem
 from stowplan.optimizer.column_generation import PatternEngine
 from stowplan.optimizer.column_generation.budget import Budget
-from stowplan.optimizer.column_generation.master.core_items import refuted
+from stowplan.optimizer.column_generation.core_items import refuted
 from stowplan.optimizer.column_generation.master.generation import Generation
 from stowplan.optimizer.column_generation.master.restricted import PatternPool
 from stowplan.optimizer.column_generation.pricing.pricer import Pricer

@@ -14,7 +14,7 @@ from stowplan.models.arrays import Ints
 from stowplan.models.bin_packing import EFFORT, pack
 from stowplan.models.problem import Devices, Placement, Problem
 from stowplan.optimizer.column_generation import PatternEngine
-from stowplan.optimizer.column_generation.pricing.dual_feasible import demanded_weights
+from stowplan.optimizer.column_generation.dual_feasible import demanded_weights
 from stowplan.optimizer.column_generation.pricing.pricer import Pricer
 from stowplan.optimizer.column_generation.structure import Structure, structure_of
 from stowplan.optimizer.compiled.bin_packing import QUICK_EFFORT, admit, distribute

@@ -14,8 +14,8 @@ import numpy as np
 from stowplan.models.arrays import Ints
 from stowplan.models.bin_packing import EFFORT
 from stowplan.models.problem import Devices, Problem
+from stowplan.optimizer.column_generation.dual_feasible import demanded_weights
 from stowplan.optimizer.column_generation.parameters import ColumnGenerationParameters
-from stowplan.optimizer.column_generation.pricing.dual_feasible import demanded_weights
 from stowplan.optimizer.compiled.bin_packing import distribute
 from stowplan.optimizer.evaluate import Evaluator
 
