@@ -11,6 +11,7 @@ from stowplan.models.document import API_VERSION, Document
 from stowplan.models.errors import InputError
 from stowplan.models.html import html_table
 from stowplan.models.limits import LimitsDocument, Positive
+from stowplan.models.platform import RELEASE
 from stowplan.models.settings import Executor, SettingsDocument
 from stowplan.models.words import plural
 
@@ -286,6 +287,18 @@ class Plan(Document):
     def moves(self) -> tuple[MoveDocument, ...]:
         """All moves, in order."""
         return tuple(move for wave in self.waves for move in wave.moves)
+
+    def require_cluster(self) -> None:
+        """Refuse to carry out in a cluster what was planned for machines without Kubernetes.
+
+        Raises
+        ------
+        InputError
+            If the plan is of an operations platform.
+        """
+        if self.settings.release == RELEASE:
+            problem = "is of an operations platform without Kubernetes; give its moves, -o json or csv, to the platform"
+            raise InputError(problem, obj=self.id)
 
     def require_whole(self, partial: bool) -> None:
         """Refuse to carry out a plan of a dump that lacks pods, or what is free on nodes.

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from stowplan.models.platform import RELEASE as PLATFORM_RELEASE
 from stowplan.plugins_compat.isolation import Isolation
 
 TieBreak = Literal["uniform", "heap", "first", "rotating"]
@@ -425,7 +426,7 @@ K20 = replace(
 
 PLATFORM = replace(
     K36,
-    name="platform",
+    name=PLATFORM_RELEASE,
     real_scores=True,
     tie_break="first",
     config_versions=(),

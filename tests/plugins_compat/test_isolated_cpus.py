@@ -152,8 +152,7 @@ def test_annotations_can_be_any_that_the_snapshot_was_read_with(tmp_path: Path) 
         "profiles": [{"plugins": enabled, "pluginConfig": [{"name": "IsolatedCPUs", "args": keys}]}],
     }
     config.write_text(json.dumps(content))
-    for command in ("simulate", "solve", "compare"):  # the command line asks for what the configuration names
-        assert run([command, str(path), "--config", str(config)]) == 0
+    assert run(["simulate", str(path), "--config", str(config)]) == 0  # asks for what the configuration names
 
 
 def test_annotations_of_isolation_are_always_kept() -> None:
@@ -304,6 +303,70 @@ def test_expiry_needs_the_end_of_binding_and_comes_strictly_after_the_deadline()
     never.assume(other, "n")
     never.finish_binding(other, 0.0)
     assert never.expire(10**9) == []
+
+
+def test_simulate_shows_what_each_event_of_a_script_changes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    dump, script, config = (tmp_path / name for name in ("dump.json", "events.yaml", "config.json"))
+    dump.write_text(json.dumps(listed(machine("n"), machine("m"), isolated("p"), pod("q", "n", cpu="1"))))
+    plugins = {"filter": {"enabled": [{"name": "IsolatedCPUs"}]}}
+    head = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+    config.write_text(json.dumps(head | {"profiles": [{"plugins": plugins}]}))
+    p = {"pod": "default/p"}
+    events: list[dict[str, Any]] = [
+        {"event": "assume", **p, "node": "n"},
+        {"event": "assume", **p, "node": "n"},  # twice
+        {"event": "forget", **p, "node": "n"},
+        {"event": "assume", **p, "node": "n"},
+        {"event": "expire", "at": 1000},  # its binding has not finished
+        {"event": "finishBinding", **p, "at": 1000},
+        {"event": "expire", "at": 1030},  # not yet after the deadline
+        {"event": "expire", "at": 1031},
+        {"event": "add", **p, "node": "m"},  # the report comes late
+        {"event": "add", **p, "node": "m"},  # twice
+        {"event": "removeNode", "node": "m"},
+        {"event": "addNode", "node": "m"},
+        {"event": "remove", **p},
+    ]
+    script.write_text(json.dumps({"lifetime": 30, "events": events}))
+    words = ["simulate", str(dump), "--config", str(config), "--cache-events", str(script)]
+    assert run([*words, "-o", "json"]) == 0
+    steps = json.loads(capsys.readouterr().out)["steps"]
+    assumed, pool = ["default/p (assumed)", "default/q"], {"cpu": 1000, "memory": 2 * 2**30, "pods": 2, POOL: 4}
+    assert (steps[0]["pods"]["n"], steps[0]["requested"]["n"], steps[0]["error"]) == (assumed, pool, False)
+    assert steps[1]["error"]
+    assert "can't be assumed" in steps[1]["said"]
+    assert steps[2]["requested"]["n"] == {"cpu": 1000, "memory": 2**30, "pods": 1}
+    assert [step["said"] for step in steps[4:8]] == [
+        "nothing expired", "", "nothing expired", "expired: default/p",
+    ]  # fmt: skip
+    assert steps[6]["pods"]["n"] == assumed
+    assert steps[7]["pods"]["n"] == ["default/q"]
+    assert steps[8]["pods"]["m"] == ["default/p"]
+    assert steps[9]["error"]
+    assert "already in added state" in steps[9]["said"]
+    assert steps[10]["pods"]["m (no node)"] == steps[11]["pods"]["m"] == ["default/p"]
+    assert steps[12]["requested"]["m"] == {}
+    assert run(words) == 0
+    assert "error: pod default/p was already in added state" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize(
+    ("event", "complaint"),
+    [
+        ({"event": "assume", "pod": "default/p"}, "events[0]: assume needs a node"),
+        ({"event": "expire", "pod": "default/p"}, "events[0]: expire takes no pod"),
+        ({"event": "add", "pod": "default/x", "node": "n"}, "events[0]: names pod 'default/x', which the snapshot"),
+        ({"event": "vanish"}, "events[0].event: "),
+    ],
+)
+def test_events_that_cannot_be_run_get_one_line(
+    event: dict[str, str], complaint: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dump, script = tmp_path / "dump.json", tmp_path / "events.yaml"
+    dump.write_text(json.dumps(listed(machine(), isolated("p"))))
+    script.write_text(json.dumps({"events": [event]}))
+    assert run(["simulate", str(dump), "--cache-events", str(script)]) == 1
+    assert complaint in capsys.readouterr().err
 
 
 def test_pods_that_come_before_their_node_are_kept_for_it() -> None:

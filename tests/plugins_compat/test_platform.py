@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import statistics
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 import yaml
 
+from stowplan.cli import run
 from stowplan.instances.load import load
 from stowplan.models.errors import InputError
 from stowplan.models.objective import Objective, TierSettings
@@ -31,6 +33,8 @@ from tests.support.brute_force import placements
 from tests.support.clusters import node
 from tests.support.clusters import snapshot as kubernetes
 
+QUICK = ("plan", "drain", "fit", "frontier")
+"""Commands that search."""
 EVEN = Objective(tiers=(TierSettings(name="unevenness", evenness={"memory": 1}),))
 
 
@@ -275,6 +279,36 @@ def test_masters_of_one_cluster(tmp_path: Path) -> None:
         tmp_path, machines=[machine("m1", 2, 2), machine("m2")], instances=other, limits={"masters": 0.5}
     )
     assert feasible(cluster) == ["m1", "m2"]
+
+
+# -- commands ---------------------------------------------------------------------------------------------------
+
+
+def test_commands_work_on_machines_and_what_needs_a_cluster_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A plan in waves, its replay, a frontier, a drain and room for new instances; none of it is for a cluster."""
+    machines = [{"name": name, "cpu": 64, "memory": "64Gi"} for name in ("m1", "m2", "m3")]
+    instances = [instance(f"a{i}", 2, f"{10 + i}Gi", machine="m1") for i in range(3)] + [instance("new", 1, "5Gi")]
+    platform(tmp_path, machines=machines, instances=instances)
+    file, plan = str(tmp_path / "platform.yaml"), tmp_path / "plan.json"
+
+    def said(*words: str) -> str:
+        assert run([*words, "-q", "-t", "2", "--deterministic"] if words[0] in QUICK else list(words)) == 0, words
+        return capsys.readouterr().out
+
+    plan.write_text(said("plan", file, "-o", "json"))
+    moves = [move for wave in json.loads(plan.read_text())["waves"] for move in wave["moves"]]
+    assert {move["pod"]["name"] for move in moves} >= {"new"}
+    assert len(moves) >= 3  # from the one machine that holds all to the two that are empty
+    assert "Verified" in said("verify", str(plan), file)
+    assert "as planned" in said("replay", str(plan), file, "--runs", "0")
+    assert "Drains m1 with" in said("drain", "m1", "--from", file)
+    assert "Fits 1 pod" in said("fit", file, "--all-pending")
+    assert "GAIN" in said("frontier", file, "--moves", "0", "--moves", "1")
+    for words in (["emit", str(plan), "--to", "kubectl"], ["apply", str(plan)], ["serve", str(plan)]):
+        assert run(words) == 1
+        assert "is of an operations platform without Kubernetes" in capsys.readouterr().err
 
 
 # -- files ------------------------------------------------------------------------------------------------------

@@ -117,6 +117,7 @@ def apply(
     plan = read_plan(path)
     try:
         plan.require_whole(partial)
+        plan.require_cluster()
     except InputError as error:
         raise error.in_file(path) from None
     _require_wave(plan, path, options.stop_after)

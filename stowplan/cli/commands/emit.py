@@ -87,6 +87,7 @@ def emit(
     choices = EmitOptions(snapshot=load(snapshot) if snapshot else None, **given)
     try:
         document.require_whole(partial)
+        document.require_cluster()
         emission = EMITTERS[to](document, choices)
     except InputError as error:
         raise error.in_file(path) from None

@@ -48,6 +48,12 @@ def serve(
 ) -> None:
     """Serve a plan as a scheduler extender that steers replacements to their nodes."""
     from stowplan.documents.plan import read_plan
+    from stowplan.models.errors import InputError
     from stowplan.serving.run import run_server
 
-    run_server(read_plan(plan), bind, serving, state, certificate, key, client_ca)
+    served = read_plan(plan)
+    try:
+        served.require_cluster()
+    except InputError as error:
+        raise error.in_file(plan) from None
+    run_server(served, bind, serving, state, certificate, key, client_ca)

@@ -1,0 +1,156 @@
+"""The scheduler's cache, event by event: what each event of a script changes, and which one is an error.
+
+A script stands in for the clock, the API server and the binding threads that a simulation does not have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
+
+from stowplan.models.errors import InputError
+from stowplan.models.kubernetes import Pod
+from stowplan.models.snapshot import Snapshot
+from stowplan.models.validation import refusal
+from stowplan.plugins_compat.framework.cache import CacheError, SchedulerCache
+from stowplan.plugins_compat.release import Release
+
+Verb = Literal["assume", "finishBinding", "forget", "add", "remove", "expire", "addNode", "removeNode"]
+OF_PODS = ("assume", "finishBinding", "forget", "add", "remove")
+ON_NODES = ("assume", "forget", "add")
+
+
+class CacheEvent(BaseModel):
+    """One event: what happens, in which second, and to which pod or node."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    event: Verb
+    at: Annotated[float, Field(ge=0)] = 0.0
+    pod: str = ""
+    node: str = ""
+
+    @model_validator(mode="after")
+    def _says_what_it_is_about(self) -> CacheEvent:
+        if (self.event in OF_PODS) != bool(self.pod):
+            raise ValueError(f"{self.event} {'needs a' if self.event in OF_PODS else 'takes no'} pod")
+        wants = self.event in ON_NODES or self.event.endswith("Node")
+        if wants != bool(self.node):
+            raise ValueError(f"{self.event} {'needs a' if wants else 'takes no'} node")
+        return self
+
+
+class CacheScript(BaseModel):
+    """A script: after how many seconds assumed pods expire, never if not said, and the events in order."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    lifetime: Annotated[float, Field(ge=0)] | None = None
+    events: tuple[CacheEvent, ...] = Field(min_length=1)
+
+
+@dataclass(frozen=True, slots=True)
+class CacheStep:
+    """An event, and how things are after it.
+
+    Parameters
+    ----------
+    said
+        What came of it: the pods that expired, or the error that upstream reports.
+    error
+        Whether it was refused, and changed nothing.
+    pods
+        By node, its pods; assumed ones end in ``(assumed)``. Nodes that are not there yet, or no longer, are named
+        with ``(no node)``.
+    requested
+        By node, what its pods are charged, in scheduler units.
+    """
+
+    event: CacheEvent
+    said: str
+    error: bool
+    pods: Mapping[str, Sequence[str]]
+    requested: Mapping[str, Mapping[str, int]]
+
+
+def read_script(path: str) -> CacheScript:
+    """Read a script.
+
+    Raises
+    ------
+    InputError
+        With the event that cannot be used.
+    """
+    try:
+        with open(path, encoding="utf-8") as file:
+            content: Any = yaml.safe_load(file)
+        return TypeAdapter(CacheScript).validate_python(content)
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot be read: {getattr(error, 'strerror', None) or error}", file=path) from None
+    except yaml.YAMLError as error:
+        raise InputError(f"is not YAML: {getattr(error, 'problem', error)}", file=path) from None
+    except ValidationError as error:
+        raise refusal(error, path) from None
+
+
+def run_script(snapshot: Snapshot, release: Release, script: CacheScript) -> list[CacheStep]:
+    """Run a script on a cache that has the snapshot's nodes and, as added, the pods that are on them.
+
+    Raises
+    ------
+    InputError
+        If an event names a pod or, to be added, a node that the snapshot does not hold.
+    """
+    cache = SchedulerCache(release, script.lifetime)
+    for node in snapshot.nodes:
+        cache.add_node(node)
+    pods = {pod.key: pod for pod in snapshot.pods if not pod.finished}
+    for pod in pods.values():
+        if pod.node_name:
+            cache.add(pod, pod.node_name)
+    steps = []
+    for i, event in enumerate(script.events):
+        try:
+            said, error = _apply(cache, snapshot, pods, event), False
+        except CacheError as problem:
+            said, error = str(problem), True
+        except KeyError:
+            what, name = ("pod", event.pod) if event.pod else ("node", event.node)
+            raise InputError(f"names {what} {name!r}, which the snapshot does not hold", field=f"events[{i}]") from None
+        steps.append(_step(cache, pods, event, said, error=error))
+    return steps
+
+
+def _apply(cache: SchedulerCache, snapshot: Snapshot, pods: Mapping[str, Pod], event: CacheEvent) -> str:
+    match event.event:
+        case "assume":
+            cache.assume(pods[event.pod], event.node)
+        case "finishBinding":
+            cache.finish_binding(pods[event.pod], event.at)
+        case "forget":
+            cache.forget(pods[event.pod], event.node)
+        case "add":
+            cache.add(pods[event.pod], event.node)
+        case "remove":
+            cache.remove(pods[event.pod])
+        case "expire":
+            return f"expired: {', '.join(gone)}" if (gone := cache.expire(event.at)) else "nothing expired"
+        case "addNode":
+            cache.add_node(snapshot.nodes[snapshot.node_index[event.node]])
+        case "removeNode":
+            cache.remove_node(event.node)
+    return ""
+
+
+def _step(cache: SchedulerCache, pods: Mapping[str, Pod], event: CacheEvent, said: str, *, error: bool) -> CacheStep:
+    held: dict[str, Sequence[str]] = {}
+    requested: dict[str, Mapping[str, int]] = {}
+    for name, account in cache.nodes.items():
+        title = name if account.node is not None else f"{name} (no node)"
+        held[title] = [f"{key} (assumed)" if cache.is_assumed(pods[key]) else key for key in sorted(account.pods)]
+        requested[title] = {resource: amount for resource, amount in account.requested.items() if amount}
+    return CacheStep(event, said, error, held, requested)
