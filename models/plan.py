@@ -11,8 +11,7 @@ from stowplan.models.document import API_VERSION, Document
 from stowplan.models.errors import InputError
 from stowplan.models.html import html_table
 from stowplan.models.limits import LimitsDocument, Positive
-from stowplan.models.platform import RELEASE
-from stowplan.models.settings import Executor, SettingsDocument
+from stowplan.models.settings import PLATFORM_RELEASE, Executor, SettingsDocument
 from stowplan.models.words import plural
 
 Number = Annotated[int, Field(ge=0)]
@@ -296,7 +295,7 @@ class Plan(Document):
         InputError
             If the plan is of an operations platform.
         """
-        if self.settings.release == RELEASE:
+        if self.settings.release == PLATFORM_RELEASE:
             problem = "is of an operations platform without Kubernetes; give its moves, -o json or csv, to the platform"
             raise InputError(problem, obj=self.id)
 

@@ -17,8 +17,6 @@ PREFIX = "platform.stowplan.dev/"
 CLUSTER, ROLE, MASTER = PREFIX + "cluster", PREFIX + "kind", "master"
 MASTERS = PREFIX + "masters"
 """Label of every machine: the share of a cluster's masters that those on one machine must stay below."""
-RELEASE = "platform"
-"""What settings call the scheduler of a platform, in place of a release of kube-scheduler."""
 NATIVE = ("cpu", "memory")
 
 Share = Annotated[float, Field(gt=0, le=1)]

@@ -27,6 +27,9 @@ EXECUTORS: tuple[Executor, ...] = get_args(Executor)
 RELEASES = ("platform", "1.5", "1.20", "1.24", "1.36")
 """Releases of kube-scheduler that are built in."""
 LATEST = RELEASES[-1]
+PLATFORM_RELEASE = "platform"
+"""What settings call the scheduler of an operations platform, in place of a release of kube-scheduler."""
+
 CHOICE = f"{', '.join(RELEASES[:-1])} or {LATEST}"
 
 

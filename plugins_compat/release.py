@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from stowplan.models.platform import RELEASE as PLATFORM_RELEASE
+from stowplan.models.settings import PLATFORM_RELEASE
 from stowplan.plugins_compat.isolation import Isolation
 
 TieBreak = Literal["uniform", "heap", "first", "rotating"]

@@ -1,6 +1,6 @@
 """The scheduler's cache, event by event: what each event of a script changes, and which one is an error.
 
-A script stands in for the clock, the API server and the binding threads that a simulation does not have.
+A script takes the place of the clock, the API server and the binding threads, which a simulation does not have.
 """
 
 from __future__ import annotations
