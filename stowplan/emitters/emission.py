@@ -53,6 +53,8 @@ class EmitOptions:
         URL of ``stowplan serve`` for the scheduler.
     config
         Path of a KubeSchedulerConfiguration that the extender is added to.
+    kubeconfig
+        Path of the scheduler's kubeconfig, where the scheduler runs.
     """
 
     snapshot: Snapshot | None = None
@@ -60,3 +62,4 @@ class EmitOptions:
     namespace: str = "kube-system"
     url: str = "http://127.0.0.1:8888/v1"
     config: str | None = None
+    kubeconfig: str | None = None

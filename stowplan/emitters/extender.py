@@ -15,8 +15,11 @@ from stowplan.plugins_compat.profiles import GROUP, PERCENTAGE, choose_release, 
 from stowplan.plugins_compat.release import Release
 from stowplan.settings.problem import require_config
 
-TIMEOUT = "1s"
-"""Timeout: long for a round trip, short for a scheduling cycle."""
+TIMEOUT = "200ms"
+"""Timeout: long for a round trip, short for a scheduling cycle; a dead address costs it twice for every pod."""
+KUBECONFIG = "/etc/kubernetes/scheduler.conf"
+"""Where kubeadm puts the scheduler's kubeconfig: a scheduler that is given a configuration does not start without."""
+FILL_IN = "# kubeadm's path; put the one of your scheduler here"
 
 
 def emit_extender(plan: Plan, choices: EmitOptions) -> Emission:
@@ -62,8 +65,16 @@ def emit_extender(plan: Plan, choices: EmitOptions) -> Emission:
             place[PERCENTAGE] = 100
     content["extenders"] = [*(content.get("extenders") or ()), extender]
     make_profiles(content, release)  # read back: what we write is what the scheduler would take
+    assumed = choices.config is None and choices.kubeconfig is None
+    if choices.config is None or choices.kubeconfig is not None:
+        kubeconfig = choices.kubeconfig or KUBECONFIG
+        content["clientConnection"] = {**(content.get("clientConnection") or {}), "kubeconfig": kubeconfig}
     text = yaml.safe_dump(content, sort_keys=False, allow_unicode=True)
+    if assumed:
+        text = text.replace(f"kubeconfig: {KUBECONFIG}\n", f"kubeconfig: {KUBECONFIG}  {FILL_IN}\n")
     notes = [f"the extender is asked at {choices.url}: run stowplan serve there"]
+    if assumed:
+        notes.append(f"clientConnection.kubeconfig is kubeadm's, {KUBECONFIG}; --kubeconfig names another")
     if "tlsConfig" in extender:
         notes.append(
             f"the scheduler trusts what {extender['tlsConfig']['caFile']} has signed; put the certificate there"

@@ -51,6 +51,15 @@ AddTo = Annotated[
         show_default=False,
     ),
 ]
+Kubeconfig = Annotated[
+    str | None,
+    typer.Option(
+        "--kubeconfig",
+        metavar="PATH",
+        help="Path of the scheduler's kubeconfig on its host (for extender).",
+        show_default="with --config as there, otherwise /etc/kubernetes/scheduler.conf",
+    ),
+]
 
 
 def emit(
@@ -63,6 +72,7 @@ def emit(
     namespace: JobNamespace = None,
     url: ExtenderURL = None,
     config: AddTo = None,
+    kubeconfig: Kubeconfig = None,
     partial: PartialPlan = False,
 ) -> None:
     """Write a plan as a script, as manifests, or as a scheduler configuration."""
@@ -82,7 +92,7 @@ def emit(
     if url is not None:
         url = read_url(url, "--url")
     document = read_plan(path)
-    chosen = {"image": image, "namespace": namespace, "url": url, "config": config}
+    chosen = {"image": image, "namespace": namespace, "url": url, "config": config, "kubeconfig": kubeconfig}
     given = {name: value for name, value in chosen.items() if value is not None}
     choices = EmitOptions(snapshot=load(snapshot) if snapshot else None, **given)
     try:

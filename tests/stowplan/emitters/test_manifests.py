@@ -287,6 +287,47 @@ def test_our_own_scheduler_reads_the_configuration() -> None:
     assert profile.percentage_of_nodes_to_score == 100
 
 
+CONFIGURATION_V1 = {
+    "apiVersion", "kind", "parallelism", "leaderElection", "clientConnection", "enableProfiling",
+    "enableContentionProfiling", "percentageOfNodesToScore", "podInitialBackoffSeconds", "podMaxBackoffSeconds",
+    "profiles", "extenders", "delayCacheUntilActive",
+}  # fmt: skip
+"""Fields of ``kubescheduler.config.k8s.io/v1``: unknown ones keep kube-scheduler from starting."""
+CONNECTION = {"kubeconfig", "acceptContentTypes", "contentType", "qps", "burst"}
+EXTENDER_V1 = {
+    "urlPrefix", "filterVerb", "preemptVerb", "prioritizeVerb", "weight", "bindVerb", "enableHTTPS", "tlsConfig",
+    "httpTimeout", "nodeCacheCapable", "managedResources", "ignorable",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:8888/v1", "https://10.0.0.5:8888/v1"])
+def test_kube_scheduler_starts_with_the_configuration(url: str) -> None:
+    """It refuses unknown fields, and a configuration without a kubeconfig outside of pods."""
+    content = configuration(simple(), url=url)
+    assert content.keys() <= CONFIGURATION_V1
+    assert content["clientConnection"].keys() <= CONNECTION
+    assert content["clientConnection"]["kubeconfig"] == "/etc/kubernetes/scheduler.conf"
+    (extender,) = content["extenders"]
+    assert extender.keys() <= EXTENDER_V1
+    assert extender["httpTimeout"] == "200ms"
+
+
+def test_the_kubeconfig_is_marked_where_it_is_assumed_and_is_the_users_where_it_is_given(tmp_path: Path) -> None:
+    assumed = emit_extender(simple(), EmitOptions())
+    assert "scheduler.conf  # kubeadm's path; put the one of your scheduler here\n" in assumed.files[0].content
+    assert any("--kubeconfig names another" in note for note in assumed.notes)
+    given = emit_extender(simple(), EmitOptions(kubeconfig="/var/lib/scheduler/kubeconfig"))
+    assert "#" not in given.files[0].content
+    assert yaml.safe_load(given.files[0].content)["clientConnection"] == {"kubeconfig": "/var/lib/scheduler/kubeconfig"}
+    path = tmp_path / "scheduler.yaml"
+    version = "kubescheduler.config.k8s.io/v1"
+    own = {"apiVersion": version, "kind": "KubeSchedulerConfiguration", "clientConnection": {"qps": 50}}
+    path.write_text(yaml.safe_dump(own))
+    assert configuration(simple(), config=str(path))["clientConnection"] == {"qps": 50}
+    both = configuration(simple(), config=str(path), kubeconfig="/k")["clientConnection"]
+    assert both == {"qps": 50, "kubeconfig": "/k"}
+
+
 def test_an_old_release_has_its_own_version() -> None:
     made = simple()
     old = made.model_copy(update={"settings": made.settings.model_copy(update={"release": "1.24"})})
