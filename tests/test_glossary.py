@@ -101,6 +101,7 @@ ALLOWED_IN_TEXTS = {
     ("ring", "optimizer/column_generation/pricing/kernels.py"): "a ring buffer",
     ("stand", "models/bin_packing.py"): "a changed kernel is compiled anew everywhere: for its next change",
     ("stand", "optimizer/annealing/kernel"): "as above",
+    ("unsteered", "stowplan/cli/commands/apply.py"): "the option of that name",
     ("verdict", "stowplan/report/replay.py"): "the column of the field of that name",
     ("nobody", "optimizer/compiled"): "a changed compiler compiles every kernel anew: for its next change",
     ("whoever", "optimizer/compiled"): "as above",

@@ -19,6 +19,7 @@ from stowplan.applying.observations import ClusterView
 from stowplan.applying.options import ApplyOptions, Guard, Halt, Interrupted
 from stowplan.applying.preconditions import PreconditionCheck
 from stowplan.applying.records import DoneRecord, PlanRecord, StartRecord, StopRecord, WaveRecord
+from stowplan.applying.tolerance import LandingTolerance
 from stowplan.applying.wave import WaveRun
 from stowplan.cluster.kubectl import ClusterError, Kubectl
 from stowplan.models.errors import InputError
@@ -201,7 +202,8 @@ class _Run:
         self.cordons.close(wave)
         if self.options.serve is not None:
             tell_extender(self.options.serve, self.plan, wave.number, self.options.tls)
-        args = (self.ledger, self.kubectl, self.evictor, self.options, self.guard, self.tell)
+        tolerance = LandingTolerance(self.precondition_check, self.ledger) if self.options.serve is None else None
+        args = (self.ledger, self.kubectl, self.evictor, self.options, self.guard, self.tell, tolerance)
         WaveRun(wave, *args).carry_out()
         self._open(wave.number)
 

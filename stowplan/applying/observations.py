@@ -57,10 +57,31 @@ class ObservedSpec(_Part):
     replicas: int | None = None
 
 
+class ObservedWaiting(_Part):
+    """Why a container waits, such as ``ImagePullBackOff``."""
+
+    reason: str = ""
+    message: str = ""
+
+
+class ObservedContainerState(_Part):
+    """State of a container."""
+
+    waiting: ObservedWaiting | None = None
+
+
+class ObservedContainer(_Part):
+    """How a container fares."""
+
+    name: str = ""
+    state: ObservedContainerState = msgspec.field(default_factory=ObservedContainerState)
+
+
 class ObservedStatus(_Part):
     """How an object fares."""
 
     phase: str = ""
+    container_statuses: tuple[ObservedContainer, ...] | None = None
     conditions: tuple[ObservedCondition, ...] | None = None
     observed_generation: int = 0
 
@@ -118,6 +139,16 @@ class ObservedObject(_Part):
     def waits_for(self) -> str:
         """Why a pod is unscheduled: the scheduler's message."""
         return next((c.message or c.reason for c in self.status.conditions or () if c.type == "PodScheduled"), "")
+
+    @property
+    def unready_because(self) -> str:
+        """Why a bound pod is not ready: what a container waits for, or what the condition ``Ready`` says."""
+        for container in self.status.container_statuses or ():
+            if (waiting := container.state.waiting) is not None and waiting.reason:
+                return f"container {container.name}: {waiting.reason}" + (
+                    f": {waiting.message}" if waiting.message else ""
+                )
+        return next((c.message or c.reason for c in self.status.conditions or () if c.type == "Ready"), "")
 
 
 class _List(_Part):

@@ -13,6 +13,7 @@ from stowplan.cluster.snapshot import kinds_served, take
 from stowplan.instances.documents import Document
 from stowplan.instances.manifests import read_snapshot
 from stowplan.models.plan import Plan, WaveDocument
+from stowplan.models.snapshot import Snapshot
 from stowplan.plugins_compat.framework.profile import Profile
 
 NEEDED = ("nodes", "pods", "poddisruptionbudgets.policy")
@@ -39,11 +40,24 @@ class PreconditionCheck:
         ClusterError
             If the cluster cannot be seen.
         """
-        self._kinds = self._kinds or kinds_served(self.kubectl)
-        data = take(self.kubectl, self._kinds, needed=NEEDED).data
-        snapshot = read_snapshot(iter([Document("kubectl get", data)]), check=False)
+        snapshot = self._look()
         view = ClusterView(snapshot)
         problems = drift(self.plan, self.ledger, view, wave.number)
         if not problems and wave.number not in self.ledger.known:
             problems = dry_run_on(wave, self.ledger, snapshot.on_known_nodes(), self.profile)
         return view, problems
+
+    def snapshot(self) -> Snapshot:
+        """Return the whole cluster, without pods on nodes that are gone.
+
+        Raises
+        ------
+        ClusterError
+            If the cluster cannot be seen.
+        """
+        return self._look().on_known_nodes()
+
+    def _look(self) -> Snapshot:
+        self._kinds = self._kinds or kinds_served(self.kubectl)
+        data = take(self.kubectl, self._kinds, needed=NEEDED).data
+        return read_snapshot(iter([Document("kubectl get", data)]), check=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from stowplan.applying.eviction import Evictor
@@ -14,8 +14,12 @@ from stowplan.applying.ledger import ApplyLedger
 from stowplan.applying.observations import ObservedObject, look_at, seen_pods
 from stowplan.applying.options import ApplyOptions, Guard, Halt
 from stowplan.applying.records import LandedRecord, WaveEndRecord
+from stowplan.applying.tolerance import LandingTolerance, StrayPod
 from stowplan.cluster.kubectl import ClusterError, Kubectl
 from stowplan.models.plan import MoveDocument, WaveDocument
+
+TELL_AFTER = 5.0
+"""Seconds after which it is said again for which pods a wave waits, and why."""
 
 SURE = 2
 """How often a replacement must be seen on another node than planned before it counts as landed there."""
@@ -31,6 +35,8 @@ class WaveRun:
         Asked before every step.
     tell
         Takes lines about what happens.
+    tolerance
+        Decides whether pods may stay on other nodes than planned, beyond those that the options allow.
     """
 
     wave: WaveDocument
@@ -40,11 +46,15 @@ class WaveRun:
     options: ApplyOptions
     guard: Guard
     tell: Callable[[str], None]
+    tolerance: LandingTolerance | None = None
     _due: dict[str, float] = field(default_factory=dict)
     _waits: dict[str, float] = field(default_factory=dict)
     _sightings: Counter[tuple[str, str]] = field(default_factory=Counter)
-    _astray: set[str] = field(default_factory=set)
+    _astray: dict[str, StrayPod] = field(default_factory=dict)
+    _accepted: list[StrayPod] = field(default_factory=list)
+    _reasons: dict[str, str] = field(default_factory=dict)
     _present: set[str] = field(default_factory=set)
+    _pods: list[ObservedObject] = field(default_factory=list)
     _failure: str = ""
 
     def carry_out(self) -> None:
@@ -57,6 +67,7 @@ class WaveRun:
         """
         timeout = self.options.timeout if self.options.timeout is not None else self.wave.barrier.timeout_seconds
         deadline = time.monotonic() + timeout
+        told = time.monotonic()
         while True:
             expired = self._evict()
             if self._observe():
@@ -66,6 +77,9 @@ class WaveRun:
                     raise Halt(expired)
             if time.monotonic() >= deadline:
                 raise Halt(f"wave {self.wave.number} is not over after {timeout:g} s: {self._unsettled()}")
+            if time.monotonic() - told >= TELL_AFTER:
+                told = time.monotonic()
+                self.tell(f"wave {self.wave.number} waits: {self._unsettled()}")
             self.guard.may_go_on()
             self.guard.rest(self._pause(deadline))
         self.ledger.write(WaveEndRecord(at=now(), wave=self.wave.number))
@@ -106,7 +120,9 @@ class WaveRun:
             return False
         self._failure = ""
         self._present = {pod.uid for pod in pods}
-        self._astray = set()
+        self._astray = {}
+        self._reasons = {}
+        self._pods = pods
         known = self.ledger.known.get(self.wave.number, {})
         for matched in match(self.wave.moves, self.ledger, known, pods):
             self._check_landings(matched)
@@ -125,8 +141,10 @@ class WaveRun:
             self._sightings[(move.id, pod.uid)] += 1
             if self._sightings[(move.id, pod.uid)] < SURE:
                 return
-            self._astray.add(move.id)
+            self._astray[move.id] = StrayPod(move, pod.key, pod.node)
         if not pod.ready and self.wave.barrier.ready:
+            because = f": {pod.unready_because}" if pod.unready_because else ""
+            self._reasons[move.id] = f"pod {pod.key} on {pod.node} is not ready{because}"
             return
         self.ledger.write(
             LandedRecord(
@@ -137,14 +155,30 @@ class WaveRun:
         self.tell(f"wave {self.wave.number}: {pod.key} ready {where}")
 
     def _check_strays(self) -> None:
-        """Stop if too many replacements are elsewhere, ready or not."""
-        elsewhere = {move.id for move in self.ledger.plan.moves if self.ledger.stage(move) == "elsewhere"}
-        strays = sorted(elsewhere | self._astray)
-        if len(strays) > self.options.elsewhere:
-            limit = f"{self.options.elsewhere} may" if self.options.elsewhere else "none may"
-            count = "1 replacement" if len(strays) == 1 else f"{len(strays)} replacements"
-            names = ", ".join(strays[:5]) + (", …" if len(strays) > 5 else "")
-            raise Halt(f"{count} came up on another node than planned, {limit}: {names}")
+        """Stop if too many pods are elsewhere, ready or not, and the rest of the plan is worse for it."""
+        found = dict(self._astray)
+        for move in self.ledger.plan.moves:
+            landed = self.ledger.progress[move.id].landed
+            if landed is not None and not landed.planned:
+                found[move.id] = StrayPod(move, f"{move.pod.namespace}/{landed.pod}", landed.node)
+        strays = [found[name] for name in sorted(found)]
+        if len(strays) <= self.options.elsewhere or self._tolerates(strays):
+            return
+        limit = f"{self.options.elsewhere} may" if self.options.elsewhere else "none may"
+        count = "1 pod" if len(strays) == 1 else f"{len(strays)} pods"
+        names = "; ".join(map(str, strays[:5])) + ("; …" if len(strays) > 5 else "")
+        worse = ", and the rest of the plan is worse for it" if self.tolerance is not None else ""
+        raise Halt(f"{count} came up on another node than planned, {limit}{worse}: {names}")
+
+    def _tolerates(self, strays: Sequence[StrayPod]) -> bool:
+        """Whether the rest of the plan is as good with pods where they are; say so of new ones."""
+        if self.tolerance is None or not self.tolerance.accepts(strays):
+            return False
+        for stray in strays:
+            if stray not in self._accepted:
+                self.tell(f"wave {self.wave.number}: {stray}; the rest of the plan is as good, so it goes on")
+        self._accepted = list(strays)
+        return True
 
     def _wait(self, matched: Match) -> None:
         """Stop if a pod is unscheduled, or missing, for too long."""
@@ -153,6 +187,10 @@ class WaveRun:
             return  # the old pod may have to be gone first, to free its name or what only one of the two can have
         if pod is None and move.same_name:
             return  # it may come when others before it are ready; the time for the wave is its limit
+        said = f": {pod.waits_for}" if pod is not None and pod.waits_for else ""
+        self._reasons[move.id] = f"pod {pod.key} is unscheduled{said}" if pod is not None else ""
+        if pod is None and move.kind == "evict" and (fewer := self._fewer_wanted(move)):
+            raise Halt(fewer)
         since = self._waits.setdefault(move.id, time.monotonic())
         if time.monotonic() - since < self.options.pending:
             return
@@ -163,6 +201,24 @@ class WaveRun:
         if move.kind == "place":
             raise Halt(f"pod {move.pod.key} is gone")
         raise Halt(f"no replacement of pod {move.pod.key} {for_so_long}{self._owner_says(move)}")
+
+    def _fewer_wanted(self, move: MoveDocument) -> str:
+        """Say that no replacement comes since the controller wants no more pods than it has; seen twice."""
+        assert move.owner is not None
+        try:
+            owner = look_at(self.kubectl, move.owner.kind, move.owner.name, move.pod.namespace)
+        except ClusterError:
+            return ""
+        if owner is None or owner.spec.replicas is None or owner.uid != (move.owner.uid or owner.uid):
+            return ""
+        there = [pod for pod in self._pods if pod.owner == owner.uid and not pod.leaving and not pod.finished]
+        if len(there) < owner.spec.replicas:
+            return ""
+        self._sightings[(move.id, "fewer wanted")] += 1
+        if self._sightings[(move.id, "fewer wanted")] < SURE:
+            return ""
+        wants = f"{move.owner.kind} {move.owner.name} wants {owner.spec.replicas} pods now, and has {len(there)}"
+        return f"no replacement of pod {move.pod.key} comes: {wants}"
 
     def _owner_says(self, move: MoveDocument) -> str:
         if move.owner is None:
@@ -200,10 +256,11 @@ class WaveRun:
             if self.ledger.settled(move):
                 continue
             stage = self.ledger.stage(move)
+            because = f" ({self._reasons[move.id]})" if self._reasons.get(move.id) else ""
             if stage == "leaving":
-                parts.append(f"the replacement of {move.pod.key} is not ready")
+                parts.append(f"the replacement of {move.pod.key} is not ready{because}")
             elif move.kind == "place":
-                parts.append(f"{move.pod.key} is not ready on {move.target}")
+                parts.append(f"{move.pod.key} is not ready on {move.target}{because}")
             else:
                 parts.append(f"{move.pod.key} is not evicted" + (f" ({answer.message})" if answer else ""))
         parts += [f"{move.pod.key} is not gone" for move in self._lingering() if self.ledger.settled(move)]

@@ -106,7 +106,7 @@ def evaluator(stage: Scene) -> None:
 
 
 def _arguments() -> tuple[str, ...]:
-    return "apply", "plan.json", "--yes", "-q", "--poll", "0.1", "--timeout", "60"
+    return "apply", "plan.json", "--yes", "--unsteered", "-q", "--poll", "0.1", "--timeout", "60"
 
 
 def _run_and_kill(stage: Scene, rng: random.Random) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from stowplan.applying.options import ApplyOptions
+from stowplan.applying.options import RULES, ApplyOptions
 from stowplan.cli import options as opt
 from stowplan.cli.cluster_options import Connection
 from stowplan.cli.exit_codes import INTERRUPTED
@@ -34,6 +34,14 @@ JournalFile = Annotated[
 ServerDryRun = Annotated[
     bool,
     typer.Option("--server-dry-run", help="Without --yes: also send the evictions of the next wave as dry runs."),
+]
+Unassisted = Annotated[
+    bool,
+    typer.Option(
+        "--unsteered",
+        help="Carry out a plan that was made to be steered although --serve names no server.",
+        rich_help_panel=RULES,
+    ),
 ]
 ServeCA = Annotated[
     str | None,
@@ -89,6 +97,7 @@ def apply(
     yes: Yes = False,
     journal: JournalFile = None,
     server_dry_run: ServerDryRun = False,
+    unassisted: Unassisted = False,
     partial: opt.PartialPlan = False,
     connection: Connection,
     options: ApplyOptions,
@@ -121,6 +130,14 @@ def apply(
     except InputError as error:
         raise error.in_file(path) from None
     _require_wave(plan, path, options.stop_after)
+    if plan.steered and plan.tokens and options.serve is None and not unassisted:
+        missing = (
+            "is missing: the plan was made to be steered, and without stowplan serve kube-scheduler puts pods on other "
+            "nodes; --unsteered carries it out nevertheless, also where something else steers"
+        )
+        if yes:
+            raise InputError(missing, field="--serve")
+        tell(f"warning: --serve {missing}")
     kubectl = connection.kubectl()
     place = Path(journal if journal is not None else f"{plan.id}.journal")
     result: Applied | Preview

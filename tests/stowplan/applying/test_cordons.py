@@ -91,7 +91,7 @@ def test_a_node_that_cannot_be_opened_is_opened_by_the_next_run(shop: Scene) -> 
 
 @pytest.mark.parametrize("skip", [0, 1, 2])
 def test_a_run_that_is_killed_at_a_cordon(shop: Scene, skip: int) -> None:
-    process = shop.start("apply", "plan.json", "--yes", "-q", "--poll", "0.1")
+    process = shop.start("apply", "plan.json", "--yes", "--unsteered", "-q", "--poll", "0.1")
     shop.server.faults.on("patch", lambda request: process.kill(), matching="nodes/", skip=skip, after=skip == 1)
     process.communicate(timeout=60)
     assert process.returncode == -9
@@ -102,7 +102,7 @@ def test_a_run_that_is_killed_at_a_cordon(shop: Scene, skip: int) -> None:
 
 def kill_at(shop: Scene, node: str) -> None:
     """Begin, and be killed just after a node was cordoned."""
-    process = shop.start("apply", "plan.json", "--yes", "-q", "--poll", "0.1")
+    process = shop.start("apply", "plan.json", "--yes", "--unsteered", "-q", "--poll", "0.1")
     shop.server.faults.on("patch", lambda request: process.kill(), matching=f"nodes/{node}", after=True)
     process.communicate(timeout=60)
     assert process.returncode == -9

@@ -40,7 +40,7 @@ def test_from_snapshot_to_nothing_to_do(home: Path) -> None:
         document: Plan = read_plan(str(home / "plan.json"))
         assert document.moves
         steering[0] = ByTokens(document.tokens)
-        done = shop.command("apply", "plan.json", "--yes", "-q", "--poll", "0.1", "-o", "json")
+        done = shop.command("apply", "plan.json", "--yes", "--unsteered", "-q", "--poll", "0.1", "-o", "json")
         assert done.returncode == 0, done.stderr
         assert {move["stage"] for move in json.loads(done.stdout)["moves"]} == {"landed"}
         assert shop.command("snapshot", "-o", "dump.json.gz").returncode == 0

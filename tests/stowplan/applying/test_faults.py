@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +13,9 @@ import pytest
 
 from stowplan.applying.journal import read_journal
 from stowplan.applying.records import AnswerRecord
+from stowplan.models.objective import PRESETS
 from stowplan.models.plan import Plan
+from stowplan.models.settings import SettingsDocument
 from tests.support.api_server import Cluster, Pace, Request, cut, emptiest, hang, refuse
 from tests.support.api_server.errors import ApiError, Object, too_many_requests
 from tests.support.api_server.manifests import budget, deployment, namespace, node
@@ -184,12 +188,32 @@ class TestStopRules:
     def test_replacements_elsewhere(self, home: Path) -> None:
         def make(objects: list[Object]) -> Plan:
             m = Moving(objects)
+            pack = SettingsDocument(objective=PRESETS["pack"], release="1.36", scheduler="default-scheduler")
+            return plan([m.move("shop/web-5d5b-aaaab", "n2")], [m.move("shop/db-0", "n2")], settings=pack)
+
+        with scene(home, RUNNING, make, lambda plan: emptiest) as shop:
+            result = shop.run()
+            assert result.stopped.startswith("1 pod came up on another node than planned, none may, and the rest")
+            assert result.stopped.endswith(" of ReplicaSet web-5d5b is on n3, planned for n2")
+            assert shop.accepted().total() == 1
+
+    def test_a_workload_that_is_scaled_down_is_told_at_once(self, home: Path) -> None:
+        def make(objects: list[Object]) -> Plan:
+            m = Moving(objects)
             return plan([m.move("shop/web-5d5b-aaaab", "n2")], [m.move("shop/db-0", "n2")])
 
-        with scene(home, make=make, scheduler=lambda plan: emptiest) as shop:
-            result = shop.run()
-            assert result.stopped == "1 replacement came up on another node than planned, none may: m0001"
-            assert shop.accepted().total() == 1
+        with scene(home, RUNNING, make, lambda plan: lambda store, pod: None) as shop:
+
+            def fewer(found: Object) -> None:
+                found["spec"]["replicas"] = 2
+
+            began = time.monotonic()
+            threading.Timer(1.0, shop.server.store.update, (REPLICA_SETS, "shop", "web-5d5b", fewer)).start()
+            stopped = shop.run(pending=15).stopped
+            assert stopped == (
+                "no replacement of pod shop/web-5d5b-aaaab comes: ReplicaSet web-5d5b wants 2 pods now, and has 2"
+            )
+            assert time.monotonic() - began < 10
 
     def test_some_may_be_elsewhere(self, home: Path) -> None:
         def away(store: object, pod: Object) -> str:
@@ -224,7 +248,11 @@ class TestStopRules:
     def test_a_replacement_that_does_not_become_ready(self, small: Scene) -> None:
         small.server.cluster.never_ready.add("web")
         result = small.run(timeout=1)
-        assert result.stopped == ("wave 1 is not over after 1 s: the replacement of shop/web-5d5b-aaaab is not ready")
+        assert re.fullmatch(
+            r"wave 1 is not over after 1 s: the replacement of shop/web-5d5b-aaaab is not ready "
+            r"\(pod shop/web-5d5b-\w+ on n\d is not ready\)",
+            result.stopped,
+        )
         small.server.cluster.heal()
         assert small.run().ledger.done
         small.check_done()

@@ -13,6 +13,7 @@ from stowplan.applying.observations import (
     ObservedOwner,
     ObservedSpec,
     PodIdentity,
+    seen_pods,
 )
 from stowplan.applying.records import AnswerRecord, IntentRecord, LandedRecord
 from stowplan.models.plan import MoveDocument
@@ -131,3 +132,16 @@ def test_a_pod_that_waits_is_itself() -> None:
     waits = move("new", None, "n2", id="p", owner="")
     assert matched([waits], [pod("new", uid="uid-new")]) == {"p": "new@"}
     assert matched([waits], [pod("new", "n2", uid="another")]) == {"p": "-"}
+
+
+def test_why_a_pod_is_not_ready() -> None:
+    def seen(text: str) -> str:
+        return seen_pods(f'{{"items": [{{"metadata": {{"name": "a"}}, "status": {text}}}]}}'.encode())[
+            0
+        ].unready_because
+
+    pulling = '{"containerStatuses": [{"name": "main", "state": {"waiting": {"reason": "ImagePullBackOff"}}}]}'
+    assert seen(pulling) == "container main: ImagePullBackOff"
+    failing = '{"conditions": [{"type": "Ready", "status": "False", "reason": "ContainersNotReady"}]}'
+    assert seen(failing) == "ContainersNotReady"
+    assert seen("{}") == ""

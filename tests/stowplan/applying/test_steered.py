@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import yaml
 
 from stowplan.emitters.emission import EmitOptions
 from stowplan.emitters.extender import emit_extender
+from stowplan.models.objective import PRESETS
 from stowplan.models.plan import Plan
+from stowplan.models.settings import SettingsDocument
 from stowplan.plugins_compat.framework.profile import Profile
 from stowplan.plugins_compat.profiles import default_profile, make_profiles
 from stowplan.plugins_compat.release import K36
+from tests.support.api_server import ByMap
 from tests.support.api_server.errors import Object
 from tests.support.api_server.framework import ByFramework
+from tests.support.api_server.manifests import node as make_node
 from tests.support.applying import scene
 from tests.support.applying import shop as shop_manifests
 from tests.support.extender import serving
@@ -37,9 +42,43 @@ def steered(made: Plan, url: str) -> Profile:
     return make_profiles(yaml.safe_load(file.content), K36, "first")["default-scheduler"]
 
 
-def test_unsteered_pods_come_up_elsewhere_and_stop_the_plan(home: Path) -> None:
-    with scene(home, MANIFESTS, make, lambda plan: ByFramework(default_profile(K36, "first"))) as shop:
-        assert shop.run().stopped == "1 replacement came up on another node than planned, none may: m0001"
+PACK = SettingsDocument(objective=PRESETS["pack"], release="1.36", scheduler="default-scheduler")
+
+
+def packing(objects: list[Object]) -> Plan:
+    """Return a plan that leaves the third node empty, which kube-scheduler prefers."""
+    m = Moving(objects)
+    return plan([m.move("shop/web-5d5b-aaaab", "n2")], [m.move("shop/db-0", "n2")], settings=PACK)
+
+
+def test_pods_elsewhere_stop_the_plan_where_the_rest_is_worse_for_it(home: Path) -> None:
+    with scene(home, MANIFESTS, packing, lambda plan: ByFramework(default_profile(K36, "first"))) as shop:
+        stopped = shop.run().stopped
+        found = re.fullmatch(
+            r"1 pod came up on another node than planned, none may, and the rest of the plan is worse for it: "
+            r"shop/web-5d5b-\w+ of ReplicaSet web-5d5b is on n3, planned for n2",
+            stopped,
+        )
+        assert found, stopped
+        assert shop.run(elsewhere=1, stop_after=1).stopped == ""
+
+
+def test_pods_elsewhere_are_accepted_where_the_rest_is_as_good(home: Path) -> None:
+    """n3 is as empty as n4; the plan balances, so either will do, and a restarted run thinks so too."""
+
+    def make(objects: list[Object]) -> Plan:
+        m = Moving(objects)
+        return plan([m.move("shop/web-5d5b-aaaab", "n4")], [m.move("shop/db-0", "n4")])
+
+    manifests = [*MANIFESTS, make_node("n4")]
+    chosen = {"web-5d5b": ["n3"], "db-0": ["n4"]}
+    with scene(home, manifests, make, lambda plan: ByMap(chosen)) as shop:
+        assert shop.run(stop_after=1).stopped == ""
+        assert any("is on n3, planned for n4; the rest of the plan is as good" in line for line in shop.lines)
+        result = shop.run()
+        assert result.stopped == ""
+        assert [p.stage for p in result.ledger.progress.values()] == ["elsewhere", "landed"]
+        assert set(shop.accepted().values()) == {1}
 
 
 def test_steered_pods_land_as_planned(home: Path) -> None:

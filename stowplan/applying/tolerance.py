@@ -1,0 +1,91 @@
+"""Whether pods may stay on other nodes than planned, decided on what the cluster shows and as replays decide it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from stowplan.applying.ledger import ApplyLedger
+from stowplan.applying.preconditions import PreconditionCheck
+from stowplan.models.assignment import Assignment
+from stowplan.models.errors import InputError
+from stowplan.models.kubernetes import Pod
+from stowplan.models.plan import MoveDocument
+from stowplan.models.snapshot import Snapshot
+from stowplan.planning.replay import CompiledObjective
+from stowplan.plans.replay.tolerance import tolerable
+from stowplan.settings.problem import same_problem
+
+
+class StrayPod(NamedTuple):
+    """A pod on another node than planned: the move that it counts for, its key, and its node."""
+
+    move: MoveDocument
+    key: str
+    node: str
+
+    def __str__(self) -> str:
+        owner = f" of {self.move.owner.kind} {self.move.owner.name}" if self.move.owner else ""
+        return f"{self.key}{owner} is on {self.node}, planned for {self.move.target}"
+
+
+@dataclass
+class LandingTolerance:
+    """Says of pods on other nodes than planned whether the rest of a plan leads to as good a placement with them."""
+
+    check: PreconditionCheck
+    ledger: ApplyLedger
+    _known: dict[frozenset[tuple[str, str]], bool] = field(default_factory=dict)
+
+    def accepts(self, strays: Collection[StrayPod]) -> bool:
+        """Whether the plan may go on.
+
+        The placement that its remaining moves lead to must violate no rule that it would not violate as planned, and
+        its value must be as good.
+
+        Raises
+        ------
+        ClusterError
+            If the cluster cannot be seen.
+        """
+        where = frozenset((stray.key, stray.node) for stray in strays)
+        if where not in self._known:
+            try:
+                self._known[where] = self._is_as_good(self.check.snapshot(), strays)
+            except InputError:  # the settings of the plan name what the cluster has no more
+                self._known[where] = False
+        return self._known[where]
+
+    def _is_as_good(self, snapshot: Snapshot, strays: Collection[StrayPod]) -> bool:
+        """Compare the two placements on a snapshot in which the strays have no node yet, so that neither is a move."""
+        there = {pod.key: pod for pod in snapshot.pods if not pod.finished}
+        if any(stray.key not in there or stray.move.target not in snapshot.node_index for stray in strays):
+            return False
+        keys = {stray.key for stray in strays}
+        pods = tuple(_unbound(pod) if pod.key in keys else pod for pod in snapshot.pods)
+        without = replace(snapshot, pods=pods)
+        plan = self.ledger.plan
+        compiled = same_problem(without, plan.settings, self.check.profile, limited=False)
+        objective = CompiledObjective(compiled)
+        base = Assignment(without.assignment)
+        rest = list(self._rest(there))
+        planned = base.moved([*((s.key, s.move.target) for s in strays), *_ends(rest)])
+        seen = base.moved((stray.key, stray.node) for stray in strays)
+        return tolerable(objective, seen, rest, objective(planned))
+
+    def _rest(self, there: dict[str, Pod]) -> Iterator[MoveDocument]:
+        """Yield the moves that are not begun, about the pods that they are about now."""
+        for move in self.ledger.plan.moves:
+            name = self.ledger.name(move)
+            key = f"{move.pod.namespace}/{name}"
+            if self.ledger.stage(move) in {"waiting", "asked"} and key in there:
+                yield move.model_copy(update={"pod": move.pod.model_copy(update={"name": name})})
+
+
+def _ends(moves: Collection[MoveDocument]) -> Iterator[tuple[str, str | None]]:
+    return ((move.pod.key, move.target) for move in moves)
+
+
+def _unbound(pod: Pod) -> Pod:
+    return replace(pod, spec=replace(pod.spec, node_name=""))
