@@ -29,14 +29,14 @@ def test_a_real_cluster_is_solved_and_verified(name: str, release: str, shared_d
     snapshot = load([str(shared_data / "snapshots" / f"{name}.json.gz")])
     settings = Settings(release=release)
     compiled = make_problem(snapshot, settings)
-    counts = {standing: compiled.roll.count(standing) for standing in Participation}
+    counts = {one: compiled.participants.count(one) for one in Participation}
     assert sum(counts.values()) == len(snapshot.pods)
     comparison = compare(compiled, Options(time_limit=15))
     today, best = comparison.column(TODAY), comparison.column(BEST)
     assert today is not None
     assert best is not None
     assert comparison.solution.status is Status.OPTIMAL
-    assert best.placed + best.pending + counts[Participation.FINISHED] == len(snapshot.pods)
+    assert best.scheduled + best.unscheduled + counts[Participation.FINISHED] == len(snapshot.pods)
     assert best.values <= today.values
     assert len(best.violations) == DUMPS[name].get(release, 0)
     assert {r.pod.key for r in best.refused} <= {r.pod.key for r in today.refused}

@@ -148,4 +148,4 @@ def test_the_scheduler_places_as_many_pods_as_was_published(shared_data: Path) -
     cluster = read_clusters(file.name, gzip.decompress(file.read_bytes()))[0]
     assert cluster.seed == 484806185843093489
     snapshot = cluster_snapshot(cluster)
-    assert simulate(snapshot, default_profile(K36), snapshot.pods, {}).placed == 14
+    assert simulate(snapshot, default_profile(K36), snapshot.pods, {}).scheduled == 14
