@@ -35,6 +35,8 @@ class Option:
     read
         Makes the field's value of the word that the user gives; raises ``ValueError`` where it cannot. Without it,
         the word is read by the type of the field.
+    several
+        The option may be repeated; ``read`` gets the list of words.
     write
         Writes a default as the user would give it.
     """
@@ -45,7 +47,8 @@ class Option:
     negated: bool = False
     metavar: str | None = None
     show_default: bool = True
-    read: Callable[[str], Any] | None = None
+    read: Callable[[Any], Any] | None = None
+    several: bool = False
     write: Callable[[Any], str] = str
 
     def flag(self, field: str) -> str:

@@ -18,6 +18,7 @@ from pydantic.json_schema import SkipJsonSchema
 from stowplan.models.arguments import Arguments
 from stowplan.models.command_line import PROBLEM, Option
 from stowplan.models.document import Document
+from stowplan.models.move_limits import MoveLimits, known_groups, read_move_limits
 from stowplan.models.objective import PRESETS, PRICED_PRESETS, Objective, Preemption
 
 Executor = Literal["eviction-api", "descheduler", "koordinator"]
@@ -142,7 +143,9 @@ class Settings(Arguments):
     freeze_bare
         Keep pods without a controller on their node.
     max_moves
-        Maximum number of pods to move.
+        Maximum number of pods to move. The command line takes limits on some pods here too.
+    max_moves_of
+        Maximum numbers of some pods to move: ``ns=NAMESPACE:N``, ``workload=NAMESPACE/NAME:N``, or ``SELECTOR:N``.
     preemption
         Overrides ``preemption`` of the objective: whether a pod may lose its node.
     executor
@@ -220,8 +223,17 @@ class Settings(Arguments):
     max_moves: Annotated[
         int | None,
         Field(ge=0, strict=True),
-        ProblemOption("Maximum number of pods to move.", concerns=Concerns.SEARCH),
+        ProblemOption(
+            "Maximum number of pods to move: N, or of some pods: ns=NAMESPACE:N, workload=NAMESPACE/NAME:N, or "
+            "SELECTOR:N; repeatable.",
+            metavar="[PODS:]N",
+            show_default=False,
+            read=read_move_limits,
+            several=True,
+            concerns=Concerns.SEARCH,
+        ),
     ] = None
+    max_moves_of: Annotated[tuple[str, ...], AfterValidator(known_groups)] = ()
     preemption: Annotated[
         Unwritten[Preemption | None],
         ProblemOption(
@@ -263,6 +275,14 @@ class Settings(Arguments):
     ] = False
     drain: tuple[str, ...] = ()
     admit: tuple[str, ...] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _divides_limits(cls, data: Any) -> Any:
+        if isinstance(data, dict) and isinstance(data.get("max_moves"), MoveLimits):
+            limits = data["max_moves"]
+            data = {**data, "max_moves": limits.total, "max_moves_of": (*data.get("max_moves_of", ()), *limits.groups)}
+        return data
 
     @field_validator("objective", mode="before")
     @classmethod

@@ -16,6 +16,7 @@ from stowplan.models.problem import (
     Capacity,
     Devices,
     Distinct,
+    GroupMoveBudget,
     MoveBudget,
     Occupy,
     Problem,
@@ -87,7 +88,7 @@ def upper_bounds(
             case Repel():
                 inside = np.flatnonzero(rule.topology.domain[nodes] >= 0)
                 _lower(upper, row[np.intersect1d(rule.seekers, rule.targets)], inside, np.ones(len(inside)))
-            case Attract() | Spread() | Occupy() | MoveBudget():
+            case Attract() | Spread() | Occupy() | MoveBudget() | GroupMoveBudget():
                 pass  # they depend on other pods, not on the node alone
             case _:
                 assert_never(rule)

@@ -302,4 +302,13 @@ class MoveBudget:
     limit: int
 
 
-Rule = Allow | Capacity | AtMost | Repel | Attract | Spread | Occupy | Distinct | Devices | MoveBudget
+@dataclass(frozen=True, slots=True, eq=False)
+class GroupMoveBudget:
+    """At most ``limit`` pods of the group leave the node they started on."""
+
+    origin: Origin
+    group: ClassSet
+    limit: int
+
+
+Rule = Allow | Capacity | AtMost | Repel | Attract | Spread | Occupy | Distinct | Devices | MoveBudget | GroupMoveBudget

@@ -11,6 +11,7 @@ import numpy as np
 
 from stowplan.models.arrays import Floats, Ints
 from stowplan.models.problem import CURVES, Move, MovePeak, NodeCurve, Open, Placement, Tier, Unplaced
+from stowplan.optimizer.annealing.budgets import with_budgets_kept
 from stowplan.optimizer.annealing.kernel import layout as at
 from stowplan.optimizer.annealing.kernel.chain import LONGEST, Chain, Penalties
 from stowplan.optimizer.annealing.kernel.metropolis import (
@@ -73,6 +74,7 @@ def anneal(
     Placement
         A legal placement whose tiers are no worse.
     """
+    evaluator = with_budgets_kept(evaluator, start)
     problem = evaluator.problem
     if not problem.pods or not problem.tiers:
         return start

@@ -17,6 +17,7 @@ from stowplan.models.problem import (
     Devices,
     Distinct,
     DomainCurve,
+    GroupMoveBudget,
     Held,
     Move,
     MoveBudget,
@@ -82,6 +83,8 @@ class Relations:
                     self._occupy(rule, before)
                 case Allow() | Capacity() | Distinct() | Devices() | MoveBudget():
                     pass  # counted on the nodes
+                case GroupMoveBudget():
+                    pass  # `within_budgets` keeps the pods of the group where they are
                 case _:
                     assert_never(rule)
         self._list_dependencies()

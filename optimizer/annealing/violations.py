@@ -14,6 +14,7 @@ from stowplan.models.problem import (
     Capacity,
     Devices,
     Distinct,
+    GroupMoveBudget,
     MoveBudget,
     Occupy,
     Placement,
@@ -49,7 +50,7 @@ def _nodes(rule: Rule, problem: Problem, places: Bools) -> Bools:
             return places[:nodes] | places[nodes:]
         case AtMost() | Repel() | Spread():
             return _inside(rule.topology, places)
-        case Occupy() | MoveBudget():
+        case Occupy() | MoveBudget() | GroupMoveBudget():
             return np.full(nodes, bool(places.any()))
         case _:
             assert_never(rule)

@@ -33,6 +33,7 @@ from stowplan.models.problem import (
     Devices,
     Distinct,
     DomainCurve,
+    GroupMoveBudget,
     Move,
     MoveBudget,
     MovePeak,
@@ -398,7 +399,7 @@ def reading_of_rule(rule: Rule, before: Ints) -> RuleReading | None:
             return RuleReading(tuple((demand, free + limit * before) for limit, demand, free in rule.sums))
         case MoveBudget():
             return RuleReading(most_moves=rule.limit)
-        case Allow() | AtMost() | Repel() | Attract() | Spread() | Occupy() | Distinct():
+        case Allow() | AtMost() | Repel() | Attract() | Spread() | Occupy() | Distinct() | GroupMoveBudget():
             return None
         case _:
             assert_never(rule)

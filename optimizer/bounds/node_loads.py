@@ -17,6 +17,7 @@ from stowplan.models.problem import (
     Capacity,
     Devices,
     Distinct,
+    GroupMoveBudget,
     MoveBudget,
     NodeCurve,
     Occupy,
@@ -71,7 +72,17 @@ def load_rows(evaluator: Evaluator, terms: list[tuple[int, Term]], tier: int, re
                 over = np.minimum(before, _tolerated(problem, tier, reached, penalty_weight))
                 for limit, demand, free in rule.sums:
                     rows.append(Row(demand, free_of_charge, free + limit * over, free_of_charge, flat, flat, flat))
-            case Allow() | AtMost() | Repel() | Attract() | Spread() | Occupy() | Distinct() | MoveBudget():
+            case (
+                Allow()
+                | AtMost()
+                | Repel()
+                | Attract()
+                | Spread()
+                | Occupy()
+                | Distinct()
+                | MoveBudget()
+                | GroupMoveBudget()
+            ):
                 pass  # no load of a single node: leaving a rule out only lowers the bound
             case _:
                 assert_never(rule)

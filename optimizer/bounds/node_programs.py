@@ -20,6 +20,7 @@ from stowplan.models.problem import (
     PENALTY_WEIGHT,
     Allow,
     DomainCurve,
+    GroupMoveBudget,
     Move,
     MoveBudget,
     MovePeak,
@@ -245,6 +246,12 @@ def _charges(problem: Problem, tier: int, reached: Sequence[int]) -> list[tuple[
         if part:
             found.append((part, value))
     each = np.ones(len(problem.classes), dtype=np.int64)
+    for rule in problem.rules:
+        if isinstance(rule, GroupMoveBudget):
+            members = np.zeros_like(each)
+            members[rule.group] = 1
+            found.append(([(1, Move(rule.origin, members))], rule.limit))
+    # The decomposition over changes of nodes expects the limit on all moves to be the last one.
     for rule in problem.rules:
         if isinstance(rule, MoveBudget):
             found.append(([(1, Move(rule.origin, each))], rule.limit))

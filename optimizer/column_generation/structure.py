@@ -21,6 +21,7 @@ from stowplan.models.problem import (
     Devices,
     Distinct,
     DomainCurve,
+    GroupMoveBudget,
     Move,
     MoveBudget,
     MovePeak,
@@ -258,7 +259,7 @@ def _other_rows(
                 anything = alone * problem.pods
                 demand = alone * _indicator(classes, both) + _indicator(classes, others)
                 yield demand, _at(rule.topology.domain, np.where(before > 0, anything, residual), anything)
-        case Capacity() | Distinct() | Allow() | Attract() | Spread() | Occupy() | MoveBudget():
+        case Capacity() | Distinct() | Allow() | Attract() | Spread() | Occupy() | MoveBudget() | GroupMoveBudget():
             return
         case _:
             assert_never(rule)

@@ -14,6 +14,7 @@ from stowplan.models.problem import (
     Capacity,
     Devices,
     Distinct,
+    GroupMoveBudget,
     MoveBudget,
     Occupy,
     Placement,
@@ -154,7 +155,7 @@ def _named(rule: Rule) -> Ints:
             return np.zeros(0, dtype=np.int64)
         case Capacity():
             return np.flatnonzero(rule.demand != 0 if rule.held_on_source else rule.demand < 0)
-        case AtMost() | Occupy():
+        case AtMost() | Occupy() | GroupMoveBudget():
             return rule.group
         case Repel() | Attract():
             return np.union1d(rule.seekers, rule.targets)

@@ -7,6 +7,7 @@ where nothing is free is left out, since it stays as legal as it was.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import assert_never
 
 import numpy as np
@@ -20,8 +21,10 @@ from stowplan.models.problem import (
     Capacity,
     Devices,
     Distinct,
+    GroupMoveBudget,
     MoveBudget,
     Occupy,
+    Placement,
     Repel,
     Rule,
     Spread,
@@ -54,6 +57,8 @@ def post(rule: Rule, builder: Builder, variables: Variables, places: Places) -> 
             _distinct(rule, builder, variables, places)
         case Devices():
             _devices(rule, builder, variables, places)
+        case GroupMoveBudget():
+            _group_move_budget(rule, builder, variables)
         case MoveBudget():
             _move_budget(rule, builder, variables)
         case _:
@@ -187,8 +192,20 @@ def _devices(rule: Devices, builder: Builder, variables: Variables, places: Plac
 
 
 def _move_budget(rule: MoveBudget, builder: Builder, variables: Variables) -> None:
-    started = variables.started()
+    _limit_moves(variables.scope.problem.start, variables.started(), rule.limit, builder, variables)
+
+
+def _group_move_budget(rule: GroupMoveBudget, builder: Builder, variables: Variables) -> None:
+    rows = set(variables.scope.rows(rule.group).tolist())
+    started = [(r, j) for r, j in variables.started() if r in rows]
+    _limit_moves(variables.scope.problem.start.only(rule.group), started, rule.limit, builder, variables)
+
+
+def _limit_moves(
+    start: Placement, started: Sequence[tuple[int, int]], limit: int, builder: Builder, variables: Variables
+) -> None:
+    """Limit the moves of some pods; what of them moved elsewhere is a constant."""
     moves = Linear([variables.leaving(r, j) for r, j in started], [1] * len(started))
     scope = variables.scope
-    everywhere = scope.problem.start.beyond(scope.incumbent, len(scope.problem.nodes)).count.sum()
-    builder.at_most(moves, rule.limit - int(everywhere) + builder.value(moves))
+    everywhere = start.beyond(scope.incumbent, len(scope.problem.nodes)).count.sum()
+    builder.at_most(moves, limit - int(everywhere) + builder.value(moves))

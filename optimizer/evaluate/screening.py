@@ -21,6 +21,7 @@ from stowplan.models.problem import (
     Capacity,
     Devices,
     Distinct,
+    GroupMoveBudget,
     Held,
     MoveBudget,
     Occupy,
@@ -70,7 +71,7 @@ def _family(rule: Rule) -> Hashable:
             return None if _anyone(rule.held) else (Repel, id(rule.topology))
         case Attract():
             return None if _anyone(rule.held) else (Attract, *map(id, rule.topologies))
-        case Allow() | Capacity() | Spread() | Distinct() | Devices() | MoveBudget():
+        case Allow() | Capacity() | Spread() | Distinct() | Devices() | MoveBudget() | GroupMoveBudget():
             return None
         case _:
             assert_never(rule)

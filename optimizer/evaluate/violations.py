@@ -15,6 +15,7 @@ from stowplan.models.problem import (
     Capacity,
     Devices,
     Distinct,
+    GroupMoveBudget,
     Held,
     MoveBudget,
     Occupy,
@@ -31,8 +32,8 @@ def violation(rule: Rule, problem: Problem, placement: Placement) -> Ints:
     """``[places]`` violation of the rule at each place; 0 where the rule holds.
 
     A place is a node for `Allow`, `Capacity`, `Distinct` and `Devices`, a domain for `AtMost`, `Repel` and `Spread`,
-    the whole cluster for `Occupy` and `MoveBudget`. `Attract` has two places a node: seekers that are targets too,
-    and others.
+    the whole cluster for `Occupy` and the budgets of moves. `Attract` has two places a node: seekers that are targets
+    too, and others.
     """
     match rule:
         case Allow():
@@ -57,8 +58,9 @@ def violation(rule: Rule, problem: Problem, placement: Placement) -> Ints:
         case Devices():
             return _short_of_devices(rule, problem, placement)
         case MoveBudget():
-            moved = int(problem.start.beyond(placement, len(problem.nodes)).count.sum())
-            return np.array([max(0, moved - rule.limit)], dtype=np.int64)
+            return _over_budget(problem.start, problem, placement, rule.limit)
+        case GroupMoveBudget():
+            return _over_budget(problem.start.only(rule.group), problem, placement, rule.limit)
         case _:
             assert_never(rule)
 
@@ -85,7 +87,7 @@ def arrivals(rule: Rule, problem: Problem, placement: Placement) -> Ints:
             return _counts(problem, new.only(np.flatnonzero((rule.own > 0) | (rule.bundle >= 0))))
         case Devices():
             return _counts(problem, new.only(rule.asking))
-        case Occupy() | MoveBudget():
+        case Occupy() | MoveBudget() | GroupMoveBudget():
             return np.zeros(1, dtype=np.int64)
         case _:
             assert_never(rule)
@@ -100,7 +102,7 @@ def place_names(rule: Rule, problem: Problem) -> tuple[str, ...]:
             return problem.nodes * 2
         case AtMost() | Repel() | Spread():
             return rule.topology.names
-        case Occupy() | MoveBudget():
+        case Occupy() | MoveBudget() | GroupMoveBudget():
             return ("cluster",)
         case _:
             assert_never(rule)
@@ -115,10 +117,15 @@ def places(rule: Rule, problem: Problem) -> int:
             return 2 * len(problem.nodes)
         case AtMost() | Repel() | Spread():
             return rule.topology.size
-        case Occupy() | MoveBudget():
+        case Occupy() | MoveBudget() | GroupMoveBudget():
             return 1
         case _:
             assert_never(rule)
+
+
+def _over_budget(start: Placement, problem: Problem, placement: Placement, limit: int) -> Ints:
+    moved = int(start.beyond(placement, len(problem.nodes)).count.sum())
+    return np.array([max(0, moved - limit)], dtype=np.int64)
 
 
 def roles(seekers: Ints, targets: Ints) -> tuple[Ints, Ints, Ints]:

@@ -13,7 +13,18 @@ from stowplan.models.assignment import Assignment
 from stowplan.models.kubernetes import Pod
 from stowplan.models.node_health import health_notes
 from stowplan.models.objective import Objective
-from stowplan.models.problem import MoveBudget, Origin, Placement, Problem, Rule, Tier, Weighted, project, refine
+from stowplan.models.problem import (
+    GroupMoveBudget,
+    MoveBudget,
+    Origin,
+    Placement,
+    Problem,
+    Rule,
+    Tier,
+    Weighted,
+    project,
+    refine,
+)
 from stowplan.models.snapshot import Snapshot
 from stowplan.models.words import plural
 from stowplan.plugins_compat.compiler.goals import DrainAndAdmit, Weigh, make_tiers, scoring_plugins
@@ -116,6 +127,25 @@ class Compiled:
         return Assignment(assigned)
 
 
+@dataclass(frozen=True, slots=True)
+class GroupLimit:
+    """A limit on the moves of some pods.
+
+    Parameters
+    ----------
+    name
+        What reports call it.
+    holds
+        Whether a pod is of the group; pods of one signature are all of it, or none is.
+    limit
+        Maximum number of its pods to move.
+    """
+
+    name: str
+    holds: Callable[[Pod], bool]
+    limit: int
+
+
 def compile_problem(
     snapshot: Snapshot,
     profile: Profile,
@@ -123,6 +153,7 @@ def compile_problem(
     *,
     freeze: Freeze | None = None,
     max_moves: int | None = None,
+    group_limits: Sequence[GroupLimit] = (),
     weigh: Weigh | None = None,
     drain_and_admit: DrainAndAdmit | None = None,
     prices: Mapping[str, float] | None = None,
@@ -137,6 +168,8 @@ def compile_problem(
         Returns why a bound pod is to stay where it is, or ``None``.
     max_moves
         Maximum number of pods to move.
+    group_limits
+        Maximum numbers of some of the pods to move.
     weigh
         Returns what a pod's move weighs, where the objective has a cost of moves; without it, each move weighs 1.
     drain_and_admit
@@ -175,6 +208,10 @@ def compile_problem(
     rules: list[Rule] = [*dead_node_rule(snapshot, len(signatures)), *tolerating.rules]
     if max_moves is not None:
         rules.append(MoveBudget(Origin("--max-moves"), max_moves))
+    for group in group_limits:
+        members = view.select(signature for signature in signatures if group.holds(signature.pod))
+        if len(members):
+            rules.append(GroupMoveBudget(Origin("--max-moves", group.name), members, group.limit))
     losing = np.ones_like(waiting) if objective.preemption == "by-priority" else waiting
     pending = [signature for signature, loses in zip(pod_signatures, losing, strict=True) if loses]
     made = make_tiers(view, objective, framework, pending, rules, weigh, drain_and_admit, prices)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from stowplan.models.assignment import Assignment
-from stowplan.models.problem import Move, MoveBudget, Placement
+from stowplan.models.problem import GroupMoveBudget, Move, MoveBudget, Placement
 from stowplan.optimizer.evaluate import Evaluation, Evaluator
 from stowplan.optimizer.evaluate.cost import cost
 from stowplan.plugins_compat.admission import AdmissionCheck, Rejection
@@ -36,7 +36,7 @@ class Assessor:
     def measuring(self) -> Evaluator:
         """Evaluates placements without the limit on moves, which kube-scheduler does not know."""
         problem = self.compiled.problem
-        rules = tuple(rule for rule in problem.rules if not isinstance(rule, MoveBudget))
+        rules = tuple(rule for rule in problem.rules if not isinstance(rule, MoveBudget | GroupMoveBudget))
         if len(rules) == len(problem.rules):
             return self.evaluator
         return Evaluator(replace(problem, rules=rules))

@@ -11,7 +11,7 @@ from stowplan.answers.parts import TierPart, tier_parts
 from stowplan.models.assignment import Assignment
 from stowplan.models.html import html_table, number
 from stowplan.models.kubernetes import Pod
-from stowplan.models.problem import MoveBudget, Placement
+from stowplan.models.problem import GroupMoveBudget, MoveBudget, Placement
 from stowplan.models.result import Outcome, Status, revalued
 from stowplan.models.stop import Stop
 from stowplan.models.words import plural
@@ -176,7 +176,8 @@ def starts(compiled: Compiled, options: Options, stop: Stop, *, pending: bool = 
         Whether to let it place the pending pods.
     """
     found = []
-    if compiled.final_state is not None and not any(isinstance(r, MoveBudget) for r in compiled.problem.rules):
+    limited = any(isinstance(rule, MoveBudget | GroupMoveBudget) for rule in compiled.problem.rules)
+    if compiled.final_state is not None and not limited:
         # No answer shall score less than what kube-scheduler makes of all pods.
         anew = simulate(
             compiled.snapshot,

@@ -119,6 +119,8 @@ class _Field:
 
     def value(self, word: Any) -> Any:
         """Return the value of the field for what the user gave."""
+        if self.option is not None and self.option.several:
+            word = word or None
         if self.option is not None and self.option.read is not None and word is not None:
             try:
                 return self.option.read(word)
@@ -224,7 +226,9 @@ def _parameter(name: str, base: Any, notes: list[Any], option: Option, default: 
         if hasattr(part, limit) and option.read is None
     }
     kind: Any
-    if option.read is not None:
+    if option.several:
+        kind, default = list[str] | None, None
+    elif option.read is not None:
         kind, default = (str | None if default is None else str), None if default is None else option.write(default)
     elif get_origin(base) is tuple:
         kind, default = list[str] | None, list(default) or None

@@ -24,6 +24,7 @@ from stowplan.settings.devices import asks_for_devices, with_device_note
 from stowplan.settings.freeze import EVERYTHING, Stays, who_stays
 from stowplan.settings.kept_pods import with_violations_of_kept_pods
 from stowplan.settings.metrics import with_metrics
+from stowplan.settings.move_limits import group_limits, idle_limits
 from stowplan.settings.objective import chosen_objective
 from stowplan.settings.prices import node_prices
 
@@ -93,21 +94,24 @@ def same_problem(
     limited
         Whether to apply the limit on moves.
     """
-    settings = settings if limited else settings.model_copy(update={"max_moves": None})
+    settings = settings if limited else settings.model_copy(update={"max_moves": None, "max_moves_of": ()})
     return _compiled(snapshot, settings, settings.objective, profile, freeze or who_stays(snapshot, settings))
 
 
 def _compiled(snapshot: Snapshot, settings: Settings, objective: Objective, profile: Profile, stays: Stays) -> Compiled:
+    limits = group_limits(snapshot, settings.max_moves_of)
     compiled = compile_problem(
         cordon(snapshot, settings.drain),
         profile,
         objective,
         freeze=stays,
         max_moves=settings.max_moves,
+        group_limits=limits,
         weigh=move_weight if settings.move_costs and has_costs(snapshot) else None,
         drain_and_admit=DrainAndAdmit(frozenset(settings.drain), frozenset(settings.admit)),
         prices=_prices(settings, snapshot),
     )
+    compiled = replace(compiled, notes=(*compiled.notes, *idle_limits(limits, compiled.pods)))
     return with_violations_of_kept_pods(compiled, settings.drain)
 
 

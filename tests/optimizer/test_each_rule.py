@@ -23,6 +23,7 @@ from stowplan.models.problem import (
     Devices,
     Distinct,
     DomainCurve,
+    GroupMoveBudget,
     Held,
     Load,
     Move,
@@ -263,6 +264,15 @@ CASES = [
         [MoveBudget(WHERE, 2)],
         [Prefer(WHERE, ints(0), ints(1, 1, 0)[None])],
         [(0, 0, 3)],
+    ),
+    # All would like to leave n0, but only one of the first class may; of the others, all do.
+    Case(
+        "group move budget",
+        [3, 2],
+        (0, 0, 2),
+        [GroupMoveBudget(WHERE, ints(0), 1)],
+        [Prefer(WHERE, ints(0, 0), ints(1, 0, 0)[None])],
+        [(0, 0, 3), (1, 0, 2)],
     ),
     # Squares of the load: 2 + 1 + 1 is best of all ways to place four.
     Case("node curve", [4], (0, 0, 6), [], [NodeCurve(WHERE, ints(1), NONE, ints(0, 0, 0), SQUARE)]),

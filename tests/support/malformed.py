@@ -214,6 +214,10 @@ CASES = [
     with_metrics("a multiplier that is a word", "", defaultRequestsMultiplier="twice"),
     Malformed("an unknown release", "solve dump.json --profile 1.30", {"dump.json": GOOD}),
     Malformed("a bad label selector", "solve dump.json --freeze app==a==b", {"dump.json": GOOD}),
+    Malformed(
+        "a move limit of some pods without a number", "solve dump.json --max-moves ns=payments", {"dump.json": GOOD}
+    ),
+    Malformed("two limits on all moves", "solve dump.json --max-moves 5 --max-moves 9", {"dump.json": GOOD}),
     Malformed("a move limit below zero", "solve dump.json --max-moves -1", {"dump.json": GOOD}),
     Malformed("a time limit that is a word", "solve dump.json -t soon", {"dump.json": GOOD}),
     Malformed("an unknown option", "solve dump.json --objectiv pack", {"dump.json": GOOD}),

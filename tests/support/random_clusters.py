@@ -7,10 +7,11 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from stowplan.models.kubernetes import Pod
 from stowplan.models.kubernetes.devices import GPU_COUNT, GPU_MILLI, GPU_MODEL
 from stowplan.models.objective import PRESETS
 from stowplan.models.snapshot import Snapshot
-from stowplan.plugins_compat.compiler.compile import Compiled, compile_problem
+from stowplan.plugins_compat.compiler.compile import Compiled, GroupLimit, compile_problem
 from stowplan.plugins_compat.profiles import default_profile
 from stowplan.plugins_compat.release import K24, K36, Release
 from tests.support.choices import Choices, drawn
@@ -310,23 +311,33 @@ class Setup:
     preemption: str = "never"
     max_moves: int | None = None
     more: tuple[str, ...] = field(default=())
+    moves_of_a: int | None = None
 
     def compile(self, cluster: Snapshot) -> Compiled:
         """Return the problem of a cluster."""
         objective = PRESETS[self.objective].model_copy(update={"preemption": self.preemption})
         return compile_problem(
-            cluster, default_profile(self.release, more=self.more), objective, max_moves=self.max_moves
+            cluster,
+            default_profile(self.release, more=self.more),
+            objective,
+            max_moves=self.max_moves,
+            group_limits=[] if self.moves_of_a is None else [GroupLimit("app=a", _is_a, self.moves_of_a)],
         )
 
 
+def _is_a(pod: Pod) -> bool:
+    return pod.metadata.labels.get("app") == "a"
+
+
 def random_setup(choices: Choices, *objectives: str, more: tuple[str, ...] = ()) -> Setup:
-    """Return an objective, one of all presets if none is named, a release, preemption, and a limit of moves."""
+    """Return an objective, one of all presets if none is named, a release, preemption, and limits on moves."""
     return Setup(
         choices.one(objectives or tuple(PRESETS)),
         K24 if choices.chance(0.33) else K36,
         "by-priority" if choices.chance(0.15) else "never",
         choices.integer(2, 3) if choices.chance(0.1) else None,
         more,
+        choices.integer(0, 1) if choices.chance(0.2) else None,
     )
 
 

@@ -12,6 +12,7 @@ from stowplan.cli.groups import but, grouped
 from stowplan.cli.live import OptionalPaths, Source, load_source
 from stowplan.cli.options import OUTPUT, Format
 from stowplan.models.command_line import PROBLEM
+from stowplan.models.errors import InputError
 from stowplan.models.options import Options
 from stowplan.models.settings import Settings, concerns_search
 
@@ -46,7 +47,7 @@ def frontier(
     *,
     limits: Limits = None,
     nested: Nested = False,
-    settings: Annotated[Settings, but("max_moves", suits=concerns_search)],
+    settings: Annotated[Settings, but(suits=concerns_search)],
     source: Source,
     skip_unknown_nodes: opt.SkipUnknownNodes = False,
     options: Annotated[Options, but(time_limit=60.0)],
@@ -63,6 +64,8 @@ def frontier(
     from stowplan.report.frontier import draw, frontier_rows, point_line, show_frontier
     from stowplan.settings.problem import make_problem
 
+    if settings.max_moves is not None:
+        raise InputError(f"is {settings.max_moves}; a limit on all moves is given with --moves", field="--max-moves")
     snapshot = load_source(paths, source, skip_unknown_nodes, configs=[settings.config])
     warn_of_idle_freezes(settings.freeze, snapshot)
     compiled = make_problem(snapshot, settings)

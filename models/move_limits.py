@@ -1,0 +1,106 @@
+"""Limits on the moves of all pods and of some, as users write them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from stowplan.models.kubernetes.selectors import LabelSelector, parse_selector
+
+NAMESPACE, WORKLOAD = "ns=", "workload="
+_FORMS = f"{NAMESPACE}NAMESPACE:N, {WORKLOAD}NAMESPACE/NAME:N, or SELECTOR:N"
+_GROUP = re.compile("[:=!(,]")
+_WHOLE = re.compile(r"-?\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class MoveLimits:
+    """Limits as the command line gives them.
+
+    Parameters
+    ----------
+    total
+        Maximum number of all pods to move, or what the user gave in its place.
+    groups
+        Limits on some pods, as `read_group` reads them.
+    """
+
+    total: Any
+    groups: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LimitedGroup:
+    """A limit on the moves of the pods of a namespace, of a workload, or with certain labels; one of them is given.
+
+    Parameters
+    ----------
+    name
+        The group as the user named it.
+    limit
+        Maximum number of its pods to move.
+    """
+
+    name: str
+    limit: int
+    namespace: str | None = None
+    workload: tuple[str, str] | None = None
+    selector: LabelSelector | None = None
+
+
+def read_move_limits(words: Sequence[str]) -> MoveLimits:
+    """Divide limits into the one on all pods and those on some.
+
+    Raises
+    ------
+    ValueError
+        If there are several on all pods, or one on some pods cannot be read.
+    """
+    totals = [word for word in words if not _GROUP.search(word)]
+    if len(totals) > 1:
+        raise ValueError(f"limits all moves to {totals[0]} and to {totals[1]}; give one number, and others as {_FORMS}")
+    groups = known_groups(tuple(word for word in words if _GROUP.search(word)))
+    total = int(totals[0]) if totals and _WHOLE.fullmatch(totals[0]) else totals[0] if totals else None
+    return MoveLimits(total, groups)
+
+
+def known_groups(words: tuple[str, ...]) -> tuple[str, ...]:
+    """Return limits on some pods if all of them can be read.
+
+    Raises
+    ------
+    ValueError
+        With the first one that cannot.
+    """
+    for word in words:
+        read_group(word)
+    return words
+
+
+def read_group(word: str) -> LimitedGroup:
+    """Return a limit on the moves of some pods.
+
+    Raises
+    ------
+    ValueError
+        If it is none.
+    """
+    name, colon, number = word.rpartition(":")
+    if not colon or not name or not re.fullmatch(r"\d+", number):
+        raise ValueError(f"is {word!r}; must be {_FORMS}, with N from 0")
+    limit = int(number)
+    if name.startswith(NAMESPACE):
+        if name == NAMESPACE:
+            raise ValueError(f"is {word!r}; must be {NAMESPACE}NAMESPACE:N")
+        return LimitedGroup(name, limit, namespace=name.removeprefix(NAMESPACE))
+    if name.startswith(WORKLOAD):
+        namespace, _, workload = name.removeprefix(WORKLOAD).partition("/")
+        if not namespace or not workload:
+            raise ValueError(f"is {word!r}; must be {WORKLOAD}NAMESPACE/NAME:N")
+        return LimitedGroup(name, limit, workload=(namespace, workload))
+    try:
+        return LimitedGroup(name, limit, selector=parse_selector(name))
+    except ValueError as error:
+        raise ValueError(f"is {word!r}: {error}; must be {_FORMS}") from None
