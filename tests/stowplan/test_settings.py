@@ -191,7 +191,8 @@ def test_every_setting_is_an_option_where_it_decides_something() -> None:
         assert (name in commands["simulate"]) == (Concerns.SCHEDULER in option.concerns)
         several = name + "s"  # compare takes several of some, and a table of them
         assert (name in commands["compare"]) != (several in commands["compare"])
-    assert set(Settings.model_fields) - set(options_of(Settings)) == {"drain", "admit"}  # arguments of drain and fit
+    # Arguments of drain and fit; --max-moves takes limits on some pods too.
+    assert set(Settings.model_fields) - set(options_of(Settings)) == {"drain", "admit", "max_moves_of"}
 
 
 def test_releases_are_those_that_are_built_in() -> None:
@@ -219,6 +220,7 @@ settings = st.builds(
     freeze=st.lists(texts).map(tuple),
     freeze_bare=st.booleans(),
     max_moves=st.none() | st.integers(0, 10**6),
+    max_moves_of=st.lists(st.sampled_from(["ns=a:1", "app=b:0", "workload=a/b:12"])).map(tuple),
     preemption=st.none() | st.sampled_from(get_args(Preemption)),
     executor=st.none() | st.sampled_from(EXECUTORS),
     may_move=st.lists(texts).map(tuple),
@@ -244,7 +246,12 @@ def test_documents_carry_all_that_decides_what_the_problem_is(given_settings: Se
 def test_the_form_of_settings_in_documents() -> None:
     """Written down by hand: what is printed today is to be read tomorrow."""
     document = Settings(
-        objective="repair", freeze=("tools", "app=a"), max_moves=3, executor="descheduler", may_move=("critical",)
+        objective="repair",
+        freeze=("tools", "app=a"),
+        max_moves=3,
+        max_moves_of=("ns=a:1",),
+        executor="descheduler",
+        may_move=("critical",),
     ).resolved(PRESETS["repair"], "1.36", "default-scheduler")
     repair = '"overcommit","host-ports","anti-affinity","affinity","spread","node-affinity","no-execute"'
     assert document.model_dump_json(by_alias=True) == (
@@ -252,8 +259,8 @@ def test_the_form_of_settings_in_documents() -> None:
         '"tiers":[{"name":"moves","variance":{},"evenness":{},"moves":1.0,'
         '"nodes":0.0,"price":0.0,"scores":0.0,"spread":{}}]},"release":"1.36","scheduler":"default-scheduler",'
         '"config":null,"featureGates":null,"prices":null,'
-        '"freeze":["tools","app=a"],"freezeBare":false,"maxMoves":3,"executor":"descheduler","mayMove":["critical"],'
-        '"moveCosts":true,"drain":[],"admit":[]}'
+        '"freeze":["tools","app=a"],"freezeBare":false,"maxMoves":3,"maxMovesOf":["ns=a:1"],'
+        '"executor":"descheduler","mayMove":["critical"],"moveCosts":true,"drain":[],"admit":[]}'
     )
 
 
