@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from stowplan.models.kubernetes.selectors import LabelSelector, parse_selector
+if TYPE_CHECKING:
+    from stowplan.models.kubernetes.selectors import LabelSelector
 
 NAMESPACE, WORKLOAD = "ns=", "workload="
 _FORMS = f"{NAMESPACE}NAMESPACE:N, {WORKLOAD}NAMESPACE/NAME:N, or SELECTOR:N"
@@ -100,6 +101,9 @@ def read_group(word: str) -> LimitedGroup:
         if not namespace or not workload:
             raise ValueError(f"is {word!r}; must be {WORKLOAD}NAMESPACE/NAME:N")
         return LimitedGroup(name, limit, workload=(namespace, workload))
+    # Imported here, since the help of commands, which reads settings, needs no Kubernetes objects.
+    from stowplan.models.kubernetes.selectors import parse_selector
+
     try:
         return LimitedGroup(name, limit, selector=parse_selector(name))
     except ValueError as error:

@@ -26,7 +26,7 @@ FLOORS = {
     "models": (
         "arrays html words command_line errors interning quantity bin_packing document manifest moments metrics stop "
         "validation limits objective assignment problem kubernetes platform result arguments options snapshot "
-        "node_health settings trace plan solution"
+        "node_health move_limits settings trace plan solution"
     ),
     "instances": (
         "documents items defaulting metrics openb platform load_aware_traces traces manifests completeness load suites "
