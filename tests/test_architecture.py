@@ -46,7 +46,9 @@ FLOORS = {
     ),
     "stowplan": "settings cluster answers planning api applying bench emitters serving documents report cli __main__",
     "instances/suites": "numbers suite published packing triplets roadef openb priority_matters opening",
-    "optimizer/annealing": "kernel parameters violations relation_builder schedule sampling state_builder anneal",
+    "optimizer/annealing": (
+        "kernel parameters budgets violations relation_builder schedule sampling state_builder anneal"
+    ),
     "optimizer/column_generation": (
         "parameters dual_feasible device_shares budget structure pricing master primal core_items engine"
     ),
