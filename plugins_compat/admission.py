@@ -65,6 +65,7 @@ class AdmissionCheck:
         self._snapshot = snapshot
         self._at = Assignment()
         self._framework = populated(snapshot, profile, self._at, signatures)
+        self._screen = Screen(self._framework)
         self._pods = {pod.key: pod for pod in snapshot.pods if not pod.finished}
         self._refused: list[tuple[Assignment, Sequence[Rejection]]] = []
 
@@ -90,12 +91,12 @@ class AdmissionCheck:
         """Return the pods that the filters would not admit to the nodes that they are on, as `rejections` does."""
         known = next((refused for other, refused in self._refused if other == assignment), None)
         if known is None:
-            known = rejections(self.framework(assignment), assignment)
+            known = rejections(self.framework(assignment), assignment, self._screen)
             self._refused.append((assignment, known))
         return known
 
 
-def rejections(framework: Framework, assignment: Assignment) -> list[Rejection]:
+def rejections(framework: Framework, assignment: Assignment, screen: Screen | None = None) -> list[Rejection]:
     """Take every pod off, offer it to its node again, and return those that the filters refuse.
 
     Static pods are left out: the kubelet runs them without asking the scheduler. Pods of one signature on one node are
@@ -105,6 +106,8 @@ def rejections(framework: Framework, assignment: Assignment) -> list[Rejection]:
     ----------
     framework
         On the cluster as `populated` returns it; it is left as it was.
+    screen
+        That of this framework, if other placements were checked with it.
     """
     state = framework.state
     on_node: dict[int, dict[int, Pod]] = defaultdict(dict)  # a pod by signature and node
@@ -116,7 +119,7 @@ def rejections(framework: Framework, assignment: Assignment) -> list[Rejection]:
         on_node[signature].setdefault(node, pod)
         pods.append((pod, signature, node))
     judged: dict[tuple[int, int], Status] = {}
-    screen = Screen(framework)
+    screen = screen or Screen(framework)
     for signature, alike in on_node.items():
         nodes = np.fromiter(alike, dtype=np.int64, count=len(alike))
         admitted = screen.surely_admitted(next(iter(alike.values())), nodes)

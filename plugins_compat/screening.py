@@ -9,8 +9,10 @@ to the full cycle, which alone says why a pod is refused.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -28,11 +30,12 @@ class Screen:
     Parameters
     ----------
     framework
-        Its cluster may change between two questions.
+        Its cluster may change between two questions; what does not depend on its pods is asked once.
     """
 
     def __init__(self, framework: Framework) -> None:
         self.framework = framework
+        self._known: dict[int, _Known] = {}
         involved = dict.fromkeys([*framework.pre_filters, *framework.filters])
         self.counting = [plugin for plugin in involved if _counts_pods(plugin)]
         self.plain = [plugin for plugin in framework.filters if not _counts_pods(plugin)]
@@ -51,55 +54,86 @@ class Screen:
         """
         if self.framework.state.nominator:
             return np.zeros(len(nodes), dtype=np.bool_)
-        question = _Question(self, pod)
-        passed = question.ask_together(nodes)
-        if question.far:
-            eased = question.ask_in_place(nodes, passed)
+        known = self.known(pod)
+        question = _Question(self.framework, CycleState(pod, self.framework.state.signatures.of(pod)))
+        passed = question.ask_together(known, nodes)
+        if known.far:
+            eased = question.ask_in_place(known, nodes, passed)
             for position in np.flatnonzero(passed).tolist():
-                passed[position] = question.ask_alone(int(nodes[position]), eased=bool(eased[position]))
+                passed[position] = question.ask_alone(known, int(nodes[position]), eased=bool(eased[position]))
+        return passed
+
+    def known(self, pod: Pod) -> _Known:
+        """Return what holds for the pods of a signature wherever the others are."""
+        signature = self.framework.state.signatures.of(pod)
+        found = self._known.get(signature.index)
+        if found is None:
+            cycle = CycleState(pod, signature)
+            counting = [plugin for plugin in self.counting if not plugin.idle(cycle)]
+            found = self._known[signature.index] = _Known(
+                near=[plugin for plugin in counting if plugin.reach == "node"],
+                far=[plugin for plugin in counting if plugin.reach != "node"],
+                requests=[plugin for plugin in self.plain if plugin.reads != "nothing" and not plugin.idle(cycle)],
+                admitted=self._admitted(cycle),
+            )
+        return found
+
+    def _admitted(self, cycle: CycleState) -> Bools:
+        """``[n]`` nodes that every plugin admits which reads no pods."""
+        question, nodes = _Question(self.framework, cycle), np.arange(self.framework.state.size)
+        static = [plugin for plugin in self.plain if plugin.reads == "nothing"]
+        passed = question.prepared((p for p in self.framework.pre_filters if p in static), nodes)
+        question.filter(static, nodes, passed)
         return passed
 
 
-class _Question:
-    """The plugins of a screen, as the pods of one signature meet them.
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What holds for the pods of one signature wherever the other pods are.
 
-    Attributes
+    Parameters
     ----------
     near, far
         Plugins to which the pod itself makes a difference beyond its requests: on its own node, and anywhere.
-    together
+    requests
         Filters that read no more than the requests of a node.
+    admitted
+        ``[n]`` nodes that all filters admit which read no pods.
     """
 
-    def __init__(self, screen: Screen, pod: Pod) -> None:
-        framework = screen.framework
-        self.state = framework.state
-        self.cycle = cycle = CycleState(pod, framework.state.signatures.of(pod))
-        self.pre_filters, self.filters = framework.pre_filters, framework.filters
-        counting = [plugin for plugin in screen.counting if not plugin.idle(cycle)]
-        self.near = [plugin for plugin in counting if plugin.reach == "node"]
-        self.far = [plugin for plugin in counting if plugin.reach != "node"]
-        self.together = [plugin for plugin in screen.plain if plugin.reads == "nothing" or not plugin.idle(cycle)]
+    near: Sequence[Plugin]
+    far: Sequence[Plugin]
+    requests: Sequence[Plugin]
+    admitted: Bools
 
-    def ask_together(self, nodes: Ints) -> Bools:
+
+class _Question:
+    """One cycle of a pod, in which the plugins of a screen are asked."""
+
+    def __init__(self, framework: Framework, cycle: CycleState) -> None:
+        self.state, self.cycle = framework.state, cycle
+        self.pre_filters, self.filters = framework.pre_filters, framework.filters
+
+    def ask_together(self, known: _Known, nodes: Ints) -> Bools:
         """``[nodes]`` where every plugin that may be asked at once admits the pod, when it is taken off all nodes."""
-        with self._off_nodes(nodes):
-            passed = self._prepared(self.cycle, (p for p in self.pre_filters if p not in self.far), nodes)
-            self._filter(self.cycle, self.together, nodes, passed)
-            self._filter(self.cycle, (p for p in self.filters if p in self.near), nodes, passed)
+        passed = known.admitted[nodes]
+        with self._off_nodes(nodes, real=bool(known.near)):
+            passed &= self.prepared((p for p in self.pre_filters if p not in known.far), nodes)
+            self.filter(known.requests, nodes, passed)
+            self.filter(known.near, nodes, passed)
         return passed
 
-    def ask_in_place(self, nodes: Ints, among: Bools) -> Bools:
+    def ask_in_place(self, known: _Known, nodes: Ints, among: Bools) -> Bools:
         """``[nodes]`` where every monotone plugin admits one pod more, so that it admits the pod itself."""
-        monotone = [plugin for plugin in self.far if plugin.monotone]
+        monotone = [plugin for plugin in known.far if plugin.monotone]
         if not monotone:
             return np.ones(len(nodes), dtype=np.bool_)
-        cycle, passed = self._copied(), among.copy()
-        passed[among] = self._prepared(cycle, (p for p in self.pre_filters if p in monotone), nodes[among])
-        self._filter(cycle, (p for p in self.filters if p in monotone), nodes, passed)
+        question, passed = self._apart(), among.copy()
+        passed[among] = question.prepared((p for p in self.pre_filters if p in monotone), nodes[among])
+        question.filter((p for p in self.filters if p in monotone), nodes, passed)
         return passed
 
-    def ask_alone(self, node: int, *, eased: bool) -> bool:
+    def ask_alone(self, known: _Known, node: int, *, eased: bool) -> bool:
         """Whether the other plugins admit the pod to one node, from which it is taken meanwhile.
 
         Parameters
@@ -107,26 +141,29 @@ class _Question:
         eased
             Whether monotone plugins need not be asked.
         """
-        asked = [plugin for plugin in self.far if not (eased and plugin.monotone)]
+        asked = [plugin for plugin in known.far if not (eased and plugin.monotone)]
         if not asked:
             return True
-        cycle, here = self._copied(), np.array([node], dtype=np.int64)
-        self.state.forget(cycle.signature, node)
+        question, here = self._apart(), np.array([node], dtype=np.int64)
+        self.state.forget(self.cycle.signature, node)
         try:
-            passed = self._prepared(cycle, (p for p in self.pre_filters if p in asked), here)
-            self._filter(cycle, (p for p in self.filters if p in asked), here, passed)
+            passed = question.prepared((p for p in self.pre_filters if p in asked), here)
+            question.filter((p for p in self.filters if p in asked), here, passed)
             return bool(passed[0])
         finally:
-            self.state.assume(cycle.signature, node)
+            self.state.assume(self.cycle.signature, node)
 
-    def _copied(self) -> CycleState:
-        return CycleState(self.cycle.pod, self.cycle.signature, dict(self.cycle.data), set(self.cycle.skipped))
+    def _apart(self) -> _Question:
+        """Return a question that goes on from here, and leaves this one as it is."""
+        cycle, question = self.cycle, copy(self)
+        question.cycle = CycleState(cycle.pod, cycle.signature, dict(cycle.data), set(cycle.skipped))
+        return question
 
     @contextmanager
-    def _off_nodes(self, nodes: Ints) -> Iterator[None]:
-        """Take a pod off each of these nodes for a while; its requests are enough where no more of it is looked at."""
+    def _off_nodes(self, nodes: Ints, *, real: bool) -> Iterator[None]:
+        """Take a pod off each of these nodes for a while; unless ``real``, of its requests alone."""
         signature = self.cycle.signature
-        if self.near:
+        if real:
             for node in nodes.tolist():
                 self.state.forget(signature, node)
             try:
@@ -142,26 +179,26 @@ class _Question:
         finally:
             requested[:, nodes] += own
 
-    def _prepared(self, cycle: CycleState, plugins: Iterable[Plugin], nodes: Ints) -> Bools:
+    def prepared(self, plugins: Iterable[Plugin], nodes: Ints) -> Bools:
         """``[nodes]`` that are left when PreFilter was run."""
         passed = np.ones(len(nodes), dtype=np.bool_)
         for plugin in plugins:
-            answer = plugin.pre_filter(cycle)
+            answer = plugin.pre_filter(self.cycle)
             if isinstance(answer, NodeSet):
                 names = answer.names
                 passed &= np.array([self.state.nodes[node].name in names for node in nodes.tolist()], dtype=np.bool_)
             elif isinstance(answer, Status) and answer.code is Code.SKIP:
-                cycle.skipped.add(plugin.name)
+                self.cycle.skipped.add(plugin.name)
             elif isinstance(answer, Status):
                 passed[:] = False
         return passed
 
-    def _filter(self, cycle: CycleState, plugins: Iterable[Plugin], nodes: Ints, passed: Bools) -> None:
+    def filter(self, plugins: Iterable[Plugin], nodes: Ints, passed: Bools) -> None:
         """Clear the nodes that some plugin rejects."""
         alive = nodes if passed.all() else nodes[passed]
         for plugin in plugins:
-            if plugin.name not in cycle.skipped and len(alive):
-                failed = plugin.filter(cycle, alive) != SUCCESS
+            if plugin.name not in self.cycle.skipped and len(alive):
+                failed = plugin.filter(self.cycle, alive) != SUCCESS
                 if failed.any():
                     passed[passed] = ~failed
                     alive = alive[~failed]
