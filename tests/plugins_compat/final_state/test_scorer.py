@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import random
+from typing import Any
 
 import pytest
 
@@ -20,9 +21,13 @@ from stowplan.plugins_compat.release import K24, K36, Release
 from stowplan.plugins_compat.scoring import final_scores
 from tests.support.brute_force import placements
 from tests.support.cases import cases, count
+from tests.support.choices import Choices, drawn
+from tests.support.clusters import HOSTNAME, ZONE, node, pod, snapshot
 from tests.support.random_clusters import Setup, clusters, device_clusters, disk_clusters, setups
 
 TRIED = 8
+RULES_OF_PODS = ("InterPodAffinity", "PodTopologySpread")
+"""Plugins whose scores depend on which pods are where; they seldom score anything in random clusters."""
 
 
 def of_framework(compiled: Compiled, placement: Placement) -> tuple[dict[str, int], int]:
@@ -48,14 +53,35 @@ def check(compiled: Compiled, tried: int = TRIED) -> None:
         sums, scored = of_framework(compiled, placement)
         assert of_scorer(compiled, placement) == ({p: s for p, s in sums.items() if s}, scored)
         count("refused", scored < int(placement.count.sum()))
-        for plugin in ("InterPodAffinity", "PodTopologySpread"):
+        for plugin in RULES_OF_PODS:
             count(plugin, sums.get(plugin, 0) > 0)
 
 
-@cases(
-    80, at_least={"refused": 4, "InterPodAffinity": 4, "PodTopologySpread": 4}, cluster=clusters(), setup=setups("kube")
-)
+@cases(80, at_least={"refused": 4, "PodTopologySpread": 4}, cluster=clusters(), setup=setups("kube"))
 def test_small_clusters_with_every_kind_of_rule(cluster: Snapshot, setup: Setup) -> None:
+    check(setup.compile(cluster))
+
+
+def random_attraction(choices: Choices) -> Snapshot:
+    """Return a cluster whose pods would like to be near to some and far from others, by node or by zone."""
+
+    def wish() -> dict[str, Any]:
+        selector = {"matchLabels": {"app": choices.one("ab")}}
+        term = {"labelSelector": selector, "topologyKey": choices.one((HOSTNAME, ZONE))}
+        return {"weight": choices.integer(1, 100), "podAffinityTerm": term}
+
+    def attracted(name: str) -> dict[str, Any]:
+        kind = choices.one(("podAffinity", "podAntiAffinity"))
+        affinity = {kind: {"preferredDuringSchedulingIgnoredDuringExecution": [wish()]}}
+        app, at = choices.one("ab"), f"n{choices.integer(0, 2)}"
+        return pod(name, at, owner=f"ReplicaSet/{app}", labels={"app": app}, affinity=affinity)
+
+    nodes = [node(f"n{i}", labels={ZONE: f"z{i // 2}"}) for i in range(3)]
+    return snapshot(nodes=nodes, pods=[attracted(f"p{i}") for i in range(4)])
+
+
+@cases(8, at_least={"InterPodAffinity": 30}, cluster=drawn(random_attraction), setup=setups("kube"))
+def test_pods_that_attract_and_repel_each_other(cluster: Snapshot, setup: Setup) -> None:
     check(setup.compile(cluster))
 
 
