@@ -40,6 +40,12 @@ def missing_fields(snapshot: Snapshot) -> Iterator[Gap]:
     bare = sum(1 for pod in live if not pod.spec.tolerations)
     if bare and 2 * sum(1 for pod in live if _tolerates_for_a_time(pod)) > len(live):
         yield Gap(f"{plural(bare, 'pod')} without spec.tolerations, so it is not known on which nodes they can run")
+    unranked = sum(1 for pod in live if pod.spec.priority is None and not pod.spec.priority_class_name)
+    if unranked and any(pod.spec.priority is not None for pod in live):
+        yield Gap(
+            f"{plural(unranked, 'pod')} without spec.priority although others have one, so it is not known who may "
+            "preempt whom"
+        )
     strange = sum(1 for pod in live if _not_selected(snapshot, pod))
     if strange:
         yield Gap(

@@ -11,6 +11,7 @@ from stowplan.instances.completeness.gap import Gap
 from stowplan.instances.completeness.kinds import missing_kinds, missing_namespaces
 from stowplan.instances.completeness.listings import RESOURCES, Listing
 from stowplan.models.errors import InputError
+from stowplan.models.kubernetes import Node
 from stowplan.models.snapshot import MIRROR, Snapshot
 from stowplan.models.words import plural
 
@@ -20,12 +21,13 @@ _UID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 def gaps(snapshot: Snapshot, listings: Sequence[Listing] = ()) -> tuple[Gap, ...]:
     """Return what is missing in a snapshot, the fatal gaps first.
 
-    Only objects of an API server, which have UUIDs or come in a list that says what was asked, are held against what
-    every cluster has: a cluster written by hand has no gaps but those that its lists name.
+    Only objects of an API server, which have UUIDs, or nodes of which a kubelet reports, or come in a list that says
+    what was asked, are held against what every cluster has: a cluster written by hand has no gaps but those that its
+    lists name.
     """
     asked = frozenset[str]().union(*(one.asked for one in listings if one.asked))
     found = [*_truncated(listings), *_lost(snapshot, listings)]
-    if asked or any(_UID.fullmatch(uid) for uid in _uids(snapshot)):
+    if asked or any(_UID.fullmatch(uid) for uid in _uids(snapshot)) or any(map(_is_reported, snapshot.nodes)):
         found += _without_agents(snapshot, asked)
         found += missing_fields(snapshot)
         found += missing_kinds(snapshot, asked)
@@ -37,6 +39,12 @@ def _uids(snapshot: Snapshot) -> Iterator[str]:
     """Yield the uids of all objects, kind by kind."""
     for field, _ in RESOURCES.values():
         yield from (one.metadata.uid for one in getattr(snapshot, field))
+
+
+def _is_reported(node: Node) -> bool:
+    """Whether a kubelet told its version and whether the node is ready."""
+    conditions = node.status.conditions if node.status else ()
+    return bool(node.kubelet_version) and any(one.type == "Ready" for one in conditions)
 
 
 def _truncated(listings: Sequence[Listing]) -> Iterator[Gap]:

@@ -300,6 +300,23 @@ def test_tolerations_that_all_others_have_are_missed() -> None:
     )
 
 
+def test_priorities_that_others_have_are_missed() -> None:
+    found = copy.deepcopy(items())
+    pods = [item for item in found if item["kind"] == "Pod"]
+    for item in pods[1:]:
+        item["spec"]["priority"] = 0
+    assert read(found, annotations={ASKED: ALL}).gaps == (
+        "1 pod without spec.priority although others have one, so it is not known who may preempt whom",
+    )
+
+
+def test_nodes_that_a_kubelet_reports_need_no_uid_to_be_real() -> None:
+    real = node("n1")
+    real["status"] |= {"conditions": READY, "nodeInfo": {"kubeletVersion": "v1.36.0"}}
+    snapshot = load(io.BytesIO(dumped([{"apiVersion": "v1", "kind": "Node", **real}]).encode()))
+    assert snapshot.fatal_gaps[0].startswith("1 node has neither a DaemonSet pod nor a static pod: pods are missing")
+
+
 def test_a_cluster_written_by_hand_is_taken_as_whole() -> None:
     assert load(io.BytesIO(dumped([{"apiVersion": "v1", "kind": "Node", **node("n1")}]).encode())).gaps == ()
 
