@@ -58,7 +58,7 @@ class TierOutcome:
         return max(0, self.value - self.bound) / max(1, abs(self.value + self.tier.constant))
 
 
-def bound_holds(values: Sequence[int], given: Sequence[int]) -> bool:
+def bound_holds(values: Sequence[float], given: Sequence[float]) -> bool:
     """Whether a bound of a tier holds for other values of the tiers above it than it was proven for.
 
     A bound is proven over all placements that are as good, in every tier above, as some values ``given``. Where no

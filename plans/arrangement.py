@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from stowplan.models.assignment import Assignment
-from stowplan.models.plan import MoveDocument, Plan, WaveDocument
+from stowplan.models.plan import MoveDocument, Plan, PlanTier, WaveDocument
 from stowplan.models.quantity import parse_quantity
+from stowplan.models.result import TRIVIAL, bound_holds
 from stowplan.plans.tokens import tokens
 
 BY_ITSELF = "kube-scheduler puts it there"
@@ -117,7 +118,7 @@ def written(
     kept = {move.id for wave in waves for move in wave.moves}
     lost = [f"{m.pod.key}: left out, since nothing steers it" for m in plan.moves if m.id not in kept]
     after = waves[-1].tiers if waves else tuple(tier.before for tier in plan.tiers)
-    tiers = tuple(t.model_copy(update={"after": value}) for t, value in zip(plan.tiers, after, strict=True))
+    tiers = tuple(_with_value(plan.tiers, t, after) for t in range(len(after)))
     changes = {
         "id": f"{plan.id[:44]}-alone",
         "waves": tuple(waves),
@@ -129,6 +130,14 @@ def written(
         "steered": False,
     }
     return plan.model_copy(update=changes)
+
+
+def _with_value(tiers: Sequence[PlanTier], t: int, after: Sequence[float]) -> PlanTier:
+    """Return a tier with its value when the plan is done, and with its bound where that still holds."""
+    tier = tiers[t].model_copy(update={"after": after[t]})
+    if bound_holds(after[:t], [tier.after for tier in tiers[:t]]):
+        return tier
+    return tier.model_copy(update={"bound": min(0.0, tier.bound), "bound_by": TRIVIAL})
 
 
 def _landed(move: MoveDocument, node_of: Mapping[str, str]) -> MoveDocument:

@@ -110,9 +110,9 @@ def test_no_placement_is_judged_twice(comparison: Comparison, monkeypatch: pytes
     judged: list[Any] = []
     rejections = admission.rejections
 
-    def counted(framework: Any, assignment: Any) -> Any:
+    def counted(framework: Any, assignment: Any, *more: Any) -> Any:
         judged.append(assignment)
-        return rejections(framework, assignment)
+        return rejections(framework, assignment, *more)
 
     monkeypatch.setattr(admission, "rejections", counted)
     again = compare(comparison.compiled, QUICK)

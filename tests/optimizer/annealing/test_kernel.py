@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from hypothesis import assume
 
-from stowplan.models.problem import Capacity, Move, Origin, Placement, Problem, Tier, Weighted
+from stowplan.models.problem import Capacity, GroupMoveBudget, Move, Origin, Placement, Problem, Tier, Weighted
 from stowplan.optimizer.annealing.kernel import layout as at
 from stowplan.optimizer.annealing.kernel.moves import evaluate_delta, legal, place_all, shift
 from stowplan.optimizer.annealing.kernel.screen import forbidden
@@ -33,6 +35,8 @@ def compiled_problem(choices: Choices) -> Problem:
 )
 def test_values_and_legality_follow_every_move(problem: Problem, walk: list[tuple[int, ...]]) -> None:
     assume(problem.pods)
+    # Limits on the moves of some pods are kept by what annealing leaves where it is, not by the kernel.
+    problem = replace(problem, rules=tuple(rule for rule in problem.rules if not isinstance(rule, GroupMoveBudget)))
     evaluator = Evaluator(problem)
     state = build_state(evaluator, problem.start)
     nodes, tiers = len(problem.nodes), len(problem.tiers)
