@@ -32,8 +32,7 @@ def dead_by(node: Node) -> Taint | None:
             return taint
     if not node.not_ready:
         return None
-    conditions = node.status.conditions if node.status else ()
-    unknown = any(one.type == "Ready" and one.status == "Unknown" for one in conditions)
+    unknown = node.readiness is not None and node.readiness.status == "Unknown"
     return Taint(UNREACHABLE if unknown else NOT_READY, "NoExecute")
 
 
@@ -88,6 +87,5 @@ def health_notes(snapshot: Snapshot) -> Iterator[str]:
 
 
 def _heartbeat(node: Node) -> datetime | None:
-    conditions = node.status.conditions if node.status else ()
-    stamps = (one.last_heartbeat_time for one in conditions if one.type == "Ready")
-    return max((read for stamp in stamps if stamp and (read := parse_time(stamp))), default=None)
+    stamp = node.readiness.last_heartbeat_time if node.readiness else None
+    return parse_time(stamp) if stamp else None

@@ -38,7 +38,7 @@ from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.evaluate import Evaluator
 from stowplan.optimizer.node_changes.engine import NAME as NODE_CHANGES
 from stowplan.optimizer.node_changes.engine import SharedChanges
-from stowplan.optimizer.parameters import Parameters
+from stowplan.optimizer.parameters import parameters_of
 from stowplan.optimizer.portfolio import solve
 from stowplan.optimizer.run import KnownBound, Progress, silent
 
@@ -114,8 +114,8 @@ class MoveLimits:
         self._bounds: list[tuple[int | None, KnownBound]] = []
         self._changes: SharedChanges = {}
         self._began, self._granted = time.monotonic(), 0.0
-        parameters = options.parameters
-        self._parameters = (parameters if isinstance(parameters, Parameters) else Parameters()).move_limits
+        self._all_parameters = parameters_of(options)
+        self._parameters = self._all_parameters.move_limits
         for placement in (problem.start, *candidates):
             self.offer(placement)
 
@@ -224,14 +224,13 @@ class MoveLimits:
 
     def _construct(self, limit: int | None, tiers: int | None = None) -> None:
         """Run the constructive heuristics for a limit, from the best answer within it."""
-        parameters = self.options.parameters
         warm_start(
             Evaluator(limited(self.problem, limit)),
             self.best(limit).placement,
             Deadline(self._left * self._parameters.constructive_share, self.options.deterministic, self.stop),
             self.offer,
             tiers=tiers,
-            parameters=(parameters if isinstance(parameters, Parameters) else Parameters()).constructive,
+            parameters=self._all_parameters.constructive,
         )
 
     @cached_property

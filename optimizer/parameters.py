@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Self, TypeVar, get_args, get_origin, get_type_hints
 
 from stowplan.models.errors import InputError
+from stowplan.models.options import Options
 from stowplan.optimizer.annealing.parameters import AnnealingParameters
 from stowplan.optimizer.bounds.parameters import BoundParameters
 from stowplan.optimizer.column_generation.parameters import ColumnGenerationParameters
@@ -185,6 +186,21 @@ class Parameters:
                 raise InputError(f"is {given!r}; must be a table of parameters", field=component)
             made = replace(made, **{component: _changed(getattr(made, component), given, component)})
         return made
+
+
+def parameters_of(options: Options) -> Parameters:
+    """Return the parameters that options name, or the defaults.
+
+    Raises
+    ------
+    InputError
+        If they are something else.
+    """
+    if options.parameters is None:
+        return Parameters()
+    if not isinstance(options.parameters, Parameters):
+        raise InputError("must be a Parameters of stowplan.optimizer.parameters", field="parameters")
+    return options.parameters
 
 
 def _changed(component: D, given: Mapping[str, Any], name: str) -> D:

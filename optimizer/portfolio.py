@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import cached_property
 from itertools import takewhile
 
-from stowplan.models.errors import InputError, InternalError
+from stowplan.models.errors import InternalError
 from stowplan.models.options import Options
 from stowplan.models.problem import MoveBudget, NodeCurve, Open, Placement, Problem, Unplaced, Violation
 from stowplan.models.result import BOUNDING, Outcome
@@ -28,7 +28,7 @@ from stowplan.optimizer.final_state.stages import FinalStateStages
 from stowplan.optimizer.lns.lns import OperatorState, improve
 from stowplan.optimizer.node_changes.engine import NAME as NODE_CHANGES
 from stowplan.optimizer.node_changes.engine import NodeChangeEngine, SharedChanges
-from stowplan.optimizer.parameters import Parameters
+from stowplan.optimizer.parameters import Parameters, parameters_of
 from stowplan.optimizer.run import KnownBound, Progress, Run, silent
 
 __all__ = ["Options", "solve"]
@@ -63,9 +63,7 @@ def solve(
     """
     options = options or Options()
     stop = stop or Stop()
-    parameters = Parameters() if options.parameters is None else options.parameters
-    if not isinstance(parameters, Parameters):
-        raise InputError("must be a Parameters of stowplan.optimizer.parameters", field="parameters")
+    parameters = parameters_of(options)
     evaluator = Evaluator(problem)
     run = Run(evaluator, options.time_limit, options.deterministic, stop, options.memory, progress, options.gap, known)
     for candidate in candidates:

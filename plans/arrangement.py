@@ -87,7 +87,7 @@ def orders(arrangement: Arrangement) -> Iterator[Arrangement]:
 
 
 def _size(move: MoveDocument) -> tuple[int, int]:
-    return tuple(parse_quantity(move.requests.get(name, "0")) for name in ("cpu", "memory"))  # type: ignore[return-value]
+    return parse_quantity(move.requests.get("cpu", "0")), parse_quantity(move.requests.get("memory", "0"))
 
 
 def written(

@@ -33,6 +33,7 @@ from stowplan.plans.move import Move
 from stowplan.plans.replay.distribution import (
     CAUTIOUS,
     RUNS,
+    WELL,
     Distribution,
     cautious_value,
     distribution,
@@ -42,7 +43,6 @@ from stowplan.plans.replay.distribution import (
 from stowplan.plans.replay.execution import replay
 from stowplan.plans.replay.outcome import (
     Landing,
-    MoveVerdict,
     ObjectiveFunction,
     ObjectiveValue,
     ReplayOutcome,
@@ -50,8 +50,6 @@ from stowplan.plans.replay.outcome import (
 )
 from stowplan.plugins_compat.framework.profile import Profile
 from stowplan.plugins_compat.framework.signatures import Signatures
-
-WELL = (MoveVerdict.PLANNED, MoveVerdict.AS_GOOD)
 
 MOST_CORDONED = 0.5
 """Share of the nodes that may be cordoned while a wave lasts."""
@@ -425,7 +423,7 @@ class _Search:
     def prune(self, arrangement: Arrangement) -> tuple[Arrangement, list[CordonWorth]]:
         """Take off the cordons that buy next to nothing; say what the others buy."""
         worth: list[CordonWorth] = []
-        kept = self._cautious(arrangement) if cordons(arrangement) else 0.0
+        kept = self._cautious(self.replayed(arrangement)) if cordons(arrangement) else 0.0
         for number, part in enumerate(arrangement, 1):
             for node in sorted(part.cordon):
                 if self.stopped() or self.elapsed() >= 1:
@@ -433,7 +431,8 @@ class _Search:
                     continue
                 less = replace(arrangement[number - 1], cordon=arrangement[number - 1].cordon - {node})
                 trial = (*arrangement[: number - 1], less, *arrangement[number:])
-                share, replayed = self._cautious(trial), self.replayed(trial)
+                replayed = self.replayed(trial)
+                share = self._cautious(replayed)
                 sound = not _idle(replayed) and next(self._order_problems(replayed), None) is None
                 if kept - share < WORTH_A_CORDON and sound:
                     arrangement, kept = trial, share
@@ -441,9 +440,9 @@ class _Search:
                     worth.append(CordonWorth(number, node, kept - share))
         return arrangement, worth
 
-    def _cautious(self, arrangement: Arrangement) -> float:
+    def _cautious(self, replayed: _Replayed) -> float:
         """Return the share of the gain that an arrangement keeps in a cautious share of the runs."""
-        return self.by_chance(self.write(self.replayed(arrangement)), TRIALS, self.seed).cautious(CAUTIOUS) or 0.0
+        return self.by_chance(self.write(replayed), TRIALS, self.seed).cautious(CAUTIOUS) or 0.0
 
 
 def _first_wrong(outcome: ReplayOutcome) -> tuple[int, list[Landing]]:

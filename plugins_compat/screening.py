@@ -70,9 +70,11 @@ class Screen:
         if found is None:
             cycle = CycleState(pod, signature)
             counting = [plugin for plugin in self.counting if not plugin.idle(cycle)]
+            far = [plugin for plugin in counting if plugin.reach != "node"]
             found = self._known[signature.index] = _Known(
                 near=[plugin for plugin in counting if plugin.reach == "node"],
-                far=[plugin for plugin in counting if plugin.reach != "node"],
+                far=far,
+                eased=[plugin for plugin in far if not plugin.monotone],
                 requests=[plugin for plugin in self.plain if plugin.reads != "nothing" and not plugin.idle(cycle)],
                 admitted=self._admitted(cycle),
             )
@@ -95,6 +97,8 @@ class _Known:
     ----------
     near, far
         Plugins to which the pod itself makes a difference beyond its requests: on its own node, and anywhere.
+    eased
+        Those of `far` that are left where monotone plugins need not be asked.
     requests
         Filters that read no more than the requests of a node.
     admitted
@@ -103,6 +107,7 @@ class _Known:
 
     near: Sequence[Plugin]
     far: Sequence[Plugin]
+    eased: Sequence[Plugin]
     requests: Sequence[Plugin]
     admitted: Bools
 
@@ -141,7 +146,7 @@ class _Question:
         eased
             Whether monotone plugins need not be asked.
         """
-        asked = [plugin for plugin in known.far if not (eased and plugin.monotone)]
+        asked = known.eased if eased else known.far
         if not asked:
             return True
         question, here = self._apart(), np.array([node], dtype=np.int64)

@@ -98,7 +98,7 @@ def _not_selected(snapshot: Snapshot, pod: Pod) -> bool:
 _OF_NODES: tuple[tuple[Callable[[Node], bool], str, bool], ...] = (
     (lambda node: not node.allocatable, "status.allocatable: nothing is known to fit", True),
     (
-        lambda node: not any(one.type == "Ready" for one in (node.status.conditions if node.status else ())),
+        lambda node: node.readiness is None,
         "status.conditions, so it is not known which are ready",
         False,
     ),

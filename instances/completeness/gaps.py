@@ -43,8 +43,7 @@ def _uids(snapshot: Snapshot) -> Iterator[str]:
 
 def _is_reported(node: Node) -> bool:
     """Whether a kubelet told its version and whether the node is ready."""
-    conditions = node.status.conditions if node.status else ()
-    return bool(node.kubelet_version) and any(one.type == "Ready" for one in conditions)
+    return bool(node.kubelet_version) and node.readiness is not None
 
 
 def _truncated(listings: Sequence[Listing]) -> Iterator[Gap]:

@@ -93,10 +93,15 @@ class Node:
         return bool(self.spec and self.spec.unschedulable)
 
     @property
+    def readiness(self) -> NodeCondition | None:
+        """Its condition ``Ready``, or ``None`` if the node does not say whether it is ready."""
+        conditions = self.status.conditions if self.status else ()
+        return next((condition for condition in conditions if condition.type == "Ready"), None)
+
+    @property
     def not_ready(self) -> bool:
         """Whether the node says of itself that it is not ready; one that says nothing counts as ready."""
-        conditions = self.status.conditions if self.status else ()
-        return any(condition.type == "Ready" and condition.status != "True" for condition in conditions)
+        return self.readiness is not None and self.readiness.status != "True"
 
     @property
     def allocatable(self) -> dict[str, int]:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import islice
 
 import numpy as np
 
-from stowplan.models.arrays import Ints
 from stowplan.optimizer.constructive.insertion import waiting_classes
 from stowplan.optimizer.constructive.parameters import ConstructiveParameters
 from stowplan.optimizer.constructive.state import NOWHERE, State
@@ -87,7 +85,7 @@ def _eject(state: State, c: int, ejection: _Ejection, parameters: ConstructivePa
     """Send pods to the tightest other nodes that take them, and place the pod; undo everything if one finds none."""
     n, moved = ejection.node, list[tuple[int, int]]()
     for leaver in sorted(ejection.leavers, key=state.size, reverse=True):
-        target = _tightest(state, leaver, n, parameters.emptying_trials)
+        target = state.tightest(leaver, n, np.arange(state.nodes), parameters.emptying_trials)
         if target is None:
             break
         state.shift(leaver, n, target)
@@ -99,11 +97,3 @@ def _eject(state: State, c: int, ejection: _Ejection, parameters: ConstructivePa
     for leaver, target in reversed(moved):
         state.shift(leaver, target, n)
     return False
-
-
-def _tightest(state: State, c: int, source: int, trials: int) -> int | None:
-    """Return the node with the least room that may take a pod of a class."""
-    every: Ints = np.arange(state.nodes)
-    fitting = every[state.fits(np.array([c]), every)[0] & (every != source)]
-    order = fitting[np.argsort(state.room()[fitting], kind="stable")]
-    return next((n for n in islice(order.tolist(), trials) if state.legal(c, source, n)), None)

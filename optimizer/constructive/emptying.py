@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import islice
-
 import numpy as np
 
 from stowplan.models.arrays import Ints
@@ -60,7 +58,7 @@ def _empty(state: State, source: int, trials: int) -> tuple[bool, int]:
             return False, 1
     for c, count in pods:
         for _ in range(count):
-            target = _tightest(state, c, source, trials)
+            target = state.tightest(c, source, np.flatnonzero(state.pods > 0), trials)
             if target is None:
                 for other, at in reversed(moved):
                     state.shift(other, at, source)
@@ -68,12 +66,3 @@ def _empty(state: State, source: int, trials: int) -> tuple[bool, int]:
             state.shift(c, source, target)
             moved.append((c, target))
     return True, 1 + len(moved)
-
-
-def _tightest(state: State, c: int, source: int, trials: int) -> int | None:
-    """Return the node in use with the least room that may take a pod of a class."""
-    used = np.flatnonzero(state.pods > 0)
-    used = used[used != source]
-    fitting = used[state.fits(np.array([c]), used)[0]]
-    order = fitting[np.argsort(state.room()[fitting], kind="stable")]
-    return next((n for n in islice(order.tolist(), trials) if state.legal(c, source, n)), None)

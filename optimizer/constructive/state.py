@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import assert_never
 
 import numpy as np
@@ -137,6 +138,21 @@ class State:
                 if (arrivals(rule, self.problem, after)[now > 0] > 0).any():
                     return False
         return True
+
+    def tightest(self, c: int, source: int, among: Ints, trials: int) -> int | None:
+        """Return the node with the least room that may take a pod of a class from another one, or ``None``.
+
+        Parameters
+        ----------
+        among
+            The nodes that count.
+        trials
+            How many nodes with room are tried at most.
+        """
+        others = among[among != source]
+        fitting = others[self.fits(np.array([c]), others)[0]]
+        order = fitting[np.argsort(self.room()[fitting], kind="stable")]
+        return next((n for n in islice(order.tolist(), trials) if self.legal(c, source, n)), None)
 
     def shift(self, c: int, source: int, target: int) -> None:
         """Let a pod of a class come from one node to another."""

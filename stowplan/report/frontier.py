@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 from rich.console import Console
 from rich.markup import escape
 from rich.text import Text
 
 from stowplan.answers.frontier import Frontier, Point
-from stowplan.models.errors import InputError
 from stowplan.models.result import Status
 from stowplan.models.words import plural
 from stowplan.report.rows import Row
@@ -21,9 +19,6 @@ from stowplan.report.words import figure, participant_lines, tier_label, unit_no
 
 BAR = 16
 """Characters of a full bar."""
-
-WIDTH, HEIGHT, MARGIN = 640, 360, 56
-"""Size of the chart in pixels."""
 
 
 def show_frontier(console: Console, frontier: Frontier) -> None:
@@ -147,7 +142,7 @@ def _or_empty(share: float | None) -> float | str:
     return "" if share is None else share
 
 
-def drawing(frontier: Frontier) -> str:
+def frontier_chart(frontier: Frontier) -> str:
     """Draw the share of the gain over the number of moves, as an SVG step chart."""
     points = [(point.moves, max(0.0, point.share or 0.0)) for point in frontier.points]
     most = max((moves for moves, _ in points), default=0) or 1
@@ -159,20 +154,6 @@ def drawing(frontier: Frontier) -> str:
         Axis("", 0, 1, [(quarter / 4, f"{quarter * 25}%") for quarter in range(5)]),
         [Curve(curve, stepped=True)],
     )
-
-
-def draw(frontier: Frontier, file: str) -> None:
-    """Write the drawing to a file.
-
-    Raises
-    ------
-    InputError
-        If it cannot be written.
-    """
-    try:
-        Path(file).write_text(drawing(frontier), encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"cannot be written: {error.strerror}", file=file) from None
 
 
 def point_line(point: Point) -> str:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from pathlib import Path
-from xml.sax.saxutils import escape
 
 from stowplan.answers.measures import Measures
-from stowplan.models.errors import InputError
 from stowplan.models.words import plural
+from stowplan.report.svg import document, text
 
 NEAR = 5.0
 """Percentage points from the mean that are shaded."""
@@ -58,11 +56,7 @@ def machines_chart(placements: Sequence[tuple[str, Measures]]) -> str:
     number = len(placements[0][1].nodes)
     title = f"Requests on {plural(number, 'node')}, in percent of what can be allocated: one dot each, in rising order"
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
-        f'font-family="sans-serif" font-size="12">',
-        f"<title>{escape(title)}</title>",
-        f'<rect width="{width}" height="{height}" fill="#fff"/>',
-        _text(LEFT, 24, title, size=15),
+        text(LEFT, 24, title, size=15),
         *_legend(LEFT, 46),
     ]
     for r, resource in enumerate(resources):
@@ -70,22 +64,8 @@ def machines_chart(placements: Sequence[tuple[str, Measures]]) -> str:
             x = LEFT + (i % ACROSS) * (WIDTH + GAP)
             y = HEAD + (r * lines + i // ACROSS) * panel + ABOVE
             heading = f"{resource}:" if i == 0 else ""
-            parts += [_text(x, y - 30, heading, size=14), *_panel(x, y, name, found, scale, numbered=i % ACROSS == 0)]
-    return "\n".join([*filter(None, parts), "</svg>", ""])
-
-
-def draw_machines(placements: Sequence[tuple[str, Measures]], file: str) -> None:
-    """Write the drawing to a file.
-
-    Raises
-    ------
-    InputError
-        If it cannot be written.
-    """
-    try:
-        Path(file).write_text(machines_chart(placements), encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"cannot be written: {error.strerror}", file=file) from None
+            parts += [text(x, y - 30, heading, size=14), *_panel(x, y, name, found, scale, numbered=i % ACROSS == 0)]
+    return document(width, height, title, parts)
 
 
 def _shares(measures: Measures, resource: str) -> list[float]:
@@ -104,13 +84,13 @@ def _panel(x: int, y: int, name: str, shares: Sequence[float], scale: int, *, nu
     near = sum(abs(share - mean) <= NEAR for share in shares)
     band = up(mean + NEAR), up(mean - NEAR)
     parts = [
-        _text(x, y - 10, name, size=13),
+        text(x, y - 10, name, size=13),
         f'<rect x="{x}" y="{band[0]}" width="{WIDTH}" height="{band[1] - band[0]:.1f}" fill="{BAND}"/>',
     ]
     for tick in range(0, scale + 1, 20 if scale <= 200 else 20 * math.ceil(scale / 200)):
         parts.append(f'<path d="M{x},{up(tick)}h{WIDTH}" stroke="#ddd" stroke-width="0.5"/>')
         if numbered:
-            parts.append(_text(x - 6, up(tick) + 4, f"{tick}%", anchor="end", size=11))
+            parts.append(text(x - 6, up(tick) + 4, f"{tick}%", anchor="end", size=11))
     parts.append(f'<path d="M{x},{up(mean)}h{WIDTH}" stroke="{MEAN}" stroke-dasharray="4 3"/>')
     radius = 4 if len(shares) <= 30 else 2.5 if len(shares) <= 100 else 1.6
     for i, share in enumerate(shares):
@@ -118,8 +98,8 @@ def _panel(x: int, y: int, name: str, shares: Sequence[float], scale: int, *, nu
         color = DOT if abs(share - mean) <= NEAR else OUTSIDE
         parts.append(f'<circle cx="{across}" cy="{up(share)}" r="{radius}" fill="{color}"/>')
     parts.append(f'<rect x="{x}" y="{y}" width="{WIDTH}" height="{HEIGHT}" fill="none" stroke="#999"/>')
-    parts.append(_text(x, y + HEIGHT + 18, f"mean {mean:.1f}%, deviation {deviation:.2f} points"))
-    parts.append(_text(x, y + HEIGHT + 34, f"{near:,} of {len(shares):,} near the mean"))
+    parts.append(text(x, y + HEIGHT + 18, f"mean {mean:.1f}%, deviation {deviation:.2f} points"))
+    parts.append(text(x, y + HEIGHT + 34, f"{near:,} of {len(shares):,} near the mean"))
     return parts
 
 
@@ -127,16 +107,9 @@ def _legend(x: int, y: int) -> list[str]:
     """Draw what the colors mean."""
     return [
         f'<circle cx="{x + 4}" cy="{y - 4}" r="4" fill="{DOT}"/>',
-        _text(x + 14, y, f"within {NEAR:g} percentage points of the mean (shaded)"),
+        text(x + 14, y, f"within {NEAR:g} percentage points of the mean (shaded)"),
         f'<circle cx="{x + 354}" cy="{y - 4}" r="4" fill="{OUTSIDE}"/>',
-        _text(x + 364, y, "farther away"),
+        text(x + 364, y, "farther away"),
         f'<path d="M{x + 460},{y - 4}h24" stroke="{MEAN}" stroke-dasharray="4 3"/>',
-        _text(x + 490, y, "mean of all nodes"),
+        text(x + 490, y, "mean of all nodes"),
     ]
-
-
-def _text(x: float, y: float, text: str, *, anchor: str = "start", size: int = 12) -> str:
-    """Write a text, if there is one."""
-    if not text:
-        return ""
-    return f'<text x="{x}" y="{y}" text-anchor="{anchor}" font-size="{size}">{escape(text)}</text>'

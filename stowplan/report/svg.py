@@ -1,11 +1,14 @@
-"""Line charts as SVG."""
+"""SVG files, and line charts as such."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from xml.sax.saxutils import escape, quoteattr
+
+from stowplan.models.errors import InputError
 
 WIDTH, HEIGHT, MARGIN = 640, 360, 56
 """Size of a chart in pixels."""
@@ -86,18 +89,14 @@ def line_chart(title: str, x: Axis, y: Axis, curves: Sequence[Curve]) -> str:
         return round(HEIGHT - MARGIN - (HEIGHT - 2 * MARGIN) * y.share(value), 1)
 
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}" '
-        f'font-family="sans-serif" font-size="12">',
-        f"<title>{escape(title)}</title>",
-        f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#fff"/>',
-        _text(WIDTH / 2, 24, title, size=14),
-        _text(WIDTH / 2, HEIGHT - 12, x.label),
-        _text(MARGIN - 8, MARGIN - 12, y.label, anchor="start"),
+        text(WIDTH / 2, 24, title, anchor="middle", size=14),
+        text(WIDTH / 2, HEIGHT - 12, x.label, anchor="middle"),
+        text(MARGIN - 8, MARGIN - 12, y.label),
     ]
-    for value, text in y.ticks:
+    for value, words in y.ticks:
         parts.append(f'<path d="M{MARGIN},{up(value)}H{WIDTH - MARGIN}" stroke="#ddd"/>')
-        parts.append(_text(MARGIN - 8, up(value) + 4, text, anchor="end"))
-    parts += [_text(across(value), HEIGHT - MARGIN + 18, text) for value, text in x.ticks]
+        parts.append(text(MARGIN - 8, up(value) + 4, words, anchor="end"))
+    parts += [text(across(value), HEIGHT - MARGIN + 18, words, anchor="middle") for value, words in x.ticks]
     colors = iter(range(len(curves)))
     for curve in curves:
         color = "#bbb" if curve.dashed else COLORS[next(colors) % len(COLORS)]
@@ -110,10 +109,35 @@ def line_chart(title: str, x: Axis, y: Axis, curves: Sequence[Curve]) -> str:
             for point, (left, top) in zip(curve.points, places, strict=True):
                 tooltip = f"<title>{escape(point.tooltip)}</title>" if point.tooltip else ""
                 parts.append(f'<circle cx="{left}" cy="{top}" r="3" fill="{color}">{tooltip}</circle>')
-                parts.append(_text(left, top - 8, point.text, color))
+                parts.append(text(left, top - 8, point.text, color, anchor="middle"))
         end, height = places[-1]
-        parts.append(_text(end + 8, height + 4, curve.name, color, anchor="start"))
-    return "\n".join([*filter(None, parts), "</svg>", ""])
+        parts.append(text(end + 8, height + 4, curve.name, color))
+    return document(WIDTH, HEIGHT, title, parts)
+
+
+def document(width: int, height: int, title: str, parts: Sequence[str]) -> str:
+    """Return the text of an SVG file on white ground; empty parts are left out."""
+    head = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
+        f'font-family="sans-serif" font-size="12">',
+        f"<title>{escape(title)}</title>",
+        f'<rect width="{width}" height="{height}" fill="#fff"/>',
+    ]
+    return "\n".join([*head, *filter(None, parts), "</svg>", ""])
+
+
+def write_drawing(drawing: str, file: str) -> None:
+    """Write the text of an SVG file.
+
+    Raises
+    ------
+    InputError
+        If it cannot be written.
+    """
+    try:
+        Path(file).write_text(drawing, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"cannot be written: {error.strerror}", file=file) from None
 
 
 def _path(places: Sequence[tuple[float, float]], stepped: bool) -> str:
@@ -122,8 +146,8 @@ def _path(places: Sequence[tuple[float, float]], stepped: bool) -> str:
     return " ".join([f"M{left},{top}", *steps])
 
 
-def _text(x: float, y: float, text: str, color: str = "#000", *, anchor: str = "middle", size: int = 12) -> str:
+def text(x: float, y: float, words: str, color: str = "#000", *, anchor: str = "start", size: int = 12) -> str:
     """Write a text, if there is one."""
-    if not text:
+    if not words:
         return ""
-    return f'<text x="{x}" y="{y}" text-anchor="{anchor}" font-size="{size}" fill="{color}">{escape(text)}</text>'
+    return f'<text x="{x}" y="{y}" text-anchor="{anchor}" font-size="{size}" fill="{color}">{escape(words)}</text>'

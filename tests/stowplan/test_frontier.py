@@ -25,7 +25,7 @@ from stowplan.models.stop import Stop
 from stowplan.optimizer.evaluate import Evaluator
 from stowplan.optimizer.portfolio import Options
 from stowplan.plugins_compat.compiler.compile import Compiled
-from stowplan.report.frontier import bar, drawing, headline
+from stowplan.report.frontier import bar, frontier_chart, headline
 from stowplan.settings.problem import make_problem
 from tests.plans.test_replay import owned
 from tests.support.cases import cases
@@ -162,7 +162,7 @@ def test_bars_are_as_long_as_shares() -> None:
 
 def test_the_drawing_is_a_stair_through_the_points() -> None:
     found = climbed(crowd(1))
-    svg = ElementTree.fromstring(drawing(found))
+    svg = ElementTree.fromstring(frontier_chart(found))
     dots = svg.findall(".//{*}circle")
     assert len(dots) == len(found.points)
     heights = [float(dot.attrib["cy"]) for dot in dots]

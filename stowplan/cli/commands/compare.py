@@ -123,8 +123,9 @@ def compared(
     from stowplan.cli.progress import ready, reported
     from stowplan.cli.session import emit, stoppable, warn_of_idle_freezes
     from stowplan.documents.comparison import comparison_document
-    from stowplan.report.machines import draw_machines
+    from stowplan.report.machines import machines_chart
     from stowplan.report.rows import comparison_rows
+    from stowplan.report.svg import write_drawing
     from stowplan.report.text import show_comparison
     from stowplan.settings.problem import make_ideal, make_problem
 
@@ -139,7 +140,7 @@ def compared(
                 found = tuple(protections(snapshot, settings, comparison.solution.assessment, options, stop=stop))
                 comparison = replace(comparison, protections=found)
     if drawing is not None:
-        draw_machines([(column.name, column.measures) for column in comparison.columns], drawing)
+        write_drawing(machines_chart([(column.name, column.measures) for column in comparison.columns]), drawing)
     emit(
         output,
         lambda console: show_comparison(console, comparison, wide=output is Format.WIDE),
@@ -185,7 +186,8 @@ def _compared_variants(
     from stowplan.cli.progress import ready, reported
     from stowplan.cli.session import emit, stoppable, warn_of_idle_freezes
     from stowplan.documents.variants import variants_document
-    from stowplan.report.machines import draw_machines
+    from stowplan.report.machines import machines_chart
+    from stowplan.report.svg import write_drawing
     from stowplan.report.variants import show_variants, variant_rows
     from stowplan.settings.problem import make_problem
 
@@ -200,7 +202,7 @@ def _compared_variants(
 
         found = compare_variants([names for names, _ in named], one)
     if drawing is not None:
-        draw_machines(found.measures, drawing)
+        write_drawing(machines_chart(found.measures), drawing)
     emit(
         output,
         lambda console: show_variants(console, found),

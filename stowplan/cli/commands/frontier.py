@@ -61,7 +61,8 @@ def frontier(
     from stowplan.cli.progress import ready
     from stowplan.cli.session import emit, stoppable, warn_of_idle_freezes
     from stowplan.documents.frontier import frontier_document
-    from stowplan.report.frontier import draw, frontier_rows, point_line, show_frontier
+    from stowplan.report.frontier import frontier_chart, frontier_rows, point_line, show_frontier
+    from stowplan.report.svg import write_drawing
     from stowplan.settings.problem import make_problem
 
     if settings.max_moves is not None:
@@ -80,7 +81,7 @@ def frontier(
         if nested and found.points and not stop.is_set():
             found = nest(found)
     if drawing is not None:
-        draw(found, drawing)
+        write_drawing(frontier_chart(found), drawing)
     emit(
         output,
         lambda console: show_frontier(console, found),
