@@ -84,7 +84,7 @@ class Relations:
                 case Allow() | Capacity() | Distinct() | Devices() | MoveBudget():
                     pass  # counted on the nodes
                 case GroupMoveBudget():
-                    pass  # `within_budgets` keeps the pods of the group where they are
+                    raise ValueError("budgets of groups are not counted here: `with_budgets_kept` keeps their pods")
                 case _:
                     assert_never(rule)
         self._list_dependencies()

@@ -58,7 +58,8 @@ def build_state(
     Raises
     ------
     ValueError
-        If the placement is not legal: kernels only tell how legality changes.
+        If the placement is not legal: kernels only tell how legality changes. If groups have a budget of moves, which
+        `with_budgets_kept` turns into rules that are counted.
     """
     evaluation = evaluator.evaluate(placement)
     if not evaluation.legal:

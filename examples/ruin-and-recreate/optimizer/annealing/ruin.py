@@ -7,6 +7,7 @@ import random
 import numpy as np
 
 from stowplan.models.problem import Placement
+from stowplan.optimizer.annealing.budgets import with_budgets_kept
 from stowplan.optimizer.annealing.kernel import layout as at
 from stowplan.optimizer.annealing.kernel.moves import evaluate_delta, legal, place_all, shift
 from stowplan.optimizer.annealing.kernel.screen import forbidden
@@ -33,7 +34,7 @@ def ruin_and_recreate(evaluator: Evaluator, start: Placement, deadline: Deadline
     Placement
         A legal placement whose tiers are no worse.
     """
-    state = build_state(evaluator, start)
+    state = build_state(with_budgets_kept(evaluator, start), start)
     nodes, tiers = int(state.head[at.H_NODES]), int(state.head[at.H_TIERS])
     rng = random.Random(seed)
     left = int(deadline.seconds * ATTEMPTS_PER_SECOND) if deadline.deterministic else None
