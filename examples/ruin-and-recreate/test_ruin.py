@@ -49,5 +49,5 @@ def test_a_stop_signal_ends_it_at_once() -> None:
 
 
 def test_the_portfolio_lets_it_work() -> None:
-    outcome = solve(uneven(), Options(0.5, deterministic=True))
+    outcome = solve(uneven(), Options(0.1, deterministic=True))
     assert "ruin and recreate" in dict(outcome.stages)

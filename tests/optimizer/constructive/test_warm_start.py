@@ -170,6 +170,6 @@ def test_a_hundred_nodes_get_as_far_as_the_simplest_methods(
 def test_a_solve_starts_from_them(half_full: dict[str, Problem]) -> None:
     problem = half_full["pack"]
     limited = replace(problem, rules=(*problem.rules, MoveBudget(WHERE, 20)))
-    outcome = solve(limited, Options(time_limit=0.2, deterministic=True, workers=1, processes=1))
+    outcome = solve(limited, Options(time_limit=0.1, deterministic=True, workers=1, processes=1))
     assert outcome.tiers[1].value <= 85
     assert "constructive heuristics" in dict(outcome.stages)
