@@ -7,7 +7,12 @@ BIN    := $(VENV)/bin
 PYTHON ?= $(firstword $(foreach p,python3.11 python3.12 python3.13 python3.14 python3,$(shell command -v $(p) 2>/dev/null)))
 READY  := $(VENV)/.ready
 SITE   := $(VENV)/.docs
+# One more than there are processors, since many tests wait for other processes.
+WORKERS := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 PLUGINS := $(filter-out $(wildcard examples/*/test_*.py),$(wildcard examples/*/*.py)) examples/moves.py
+
+# Some images set it: each process that a test starts would compile all modules anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 help:
 	@echo "make demo      compare placements of a bundled cluster"
@@ -23,10 +28,10 @@ demo: $(READY)
 	@$(BIN)/stowplan demo
 
 test: $(READY)
-	$(BIN)/pytest -q -n auto --maxprocesses 8 --dist worksteal
+	$(BIN)/pytest -q -n $(WORKERS) --maxprocesses 8 --dist worksteal
 
 coverage: $(READY)
-	$(BIN)/pytest -q -n auto --maxprocesses 8 --dist worksteal --cov --cov-report=term
+	$(BIN)/pytest -q -n $(WORKERS) --maxprocesses 8 --dist worksteal --cov --cov-report=term
 
 lint: $(READY)
 	$(BIN)/ruff check .
