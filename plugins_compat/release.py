@@ -204,6 +204,11 @@ class Release:
         return self.tie_break in ("uniform", "heap")
 
     @property
+    def scheduler(self) -> str:
+        """What the scheduler is called whose decisions are these: kube-scheduler, or an operations platform's."""
+        return "greedy" if self.real_scores else "kube-scheduler"
+
+    @property
     def score_unit(self) -> int:
         """Parts of a point in which scores are added up over pods: 1, or millionths where scores are real numbers."""
         return 1_000_000 if self.real_scores else 1

@@ -26,8 +26,7 @@ from stowplan.plans.reasons import reasons
 from stowplan.plugins_compat.compiler.compile import Compiled
 from stowplan.plugins_compat.simulate import Simulation, simulate
 
-TODAY, PENDING_ONLY, GREEDY, BEST = "today", "kube-scheduler, pending only", "kube-scheduler", "stowplan"
-IDEAL = "ideal"
+TODAY, BEST, IDEAL = "today", "stowplan", "ideal"
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +127,12 @@ class Comparison:
         return next((column.measures for column in self.columns if column.name == name), None)
 
 
+def greedy_names(compiled: Compiled) -> tuple[str, str]:
+    """Return the names of the greedy placements: of pending pods only, and of every free pod anew."""
+    scheduler = compiled.profile.release.scheduler
+    return f"{scheduler}, pending only", scheduler
+
+
 def compare(
     compiled: Compiled,
     options: Options,
@@ -152,9 +157,10 @@ def compare(
     stop = stop or Stop()
     now = today(compiled)
     waiting = [pod for pod in compiled.pods if not pod.node_name]
-    starts: list[tuple[str, Sequence[Pod], Assignment]] = [(GREEDY, compiled.pods, fixed(compiled))]
+    pending_only, greedy = greedy_names(compiled)
+    starts: list[tuple[str, Sequence[Pod], Assignment]] = [(greedy, compiled.pods, fixed(compiled))]
     if waiting and len(waiting) < len(compiled.pods):
-        starts.insert(0, (PENDING_ONLY, waiting, now))
+        starts.insert(0, (pending_only, waiting, now))
     runs = [(name, _schedule(compiled, queue, start, options, stop)) for name, queue, start in starts]
     finished = [(name, run) for name, run in runs if run.complete]
     candidates = [run.assignment for _, run in finished]
@@ -188,7 +194,7 @@ def compare(
         known = "proven optimal" if best_of_all.status is Status.OPTIMAL else "the best that was found"
         notes.append(f"ideal: if every pod could move that is not tied to its node, whatever that loses; {known}")
     if len(finished) < len(runs):
-        notes.append("kube-scheduler's placement was interrupted and is left out")
+        notes.append(f"{greedy}: the placement was interrupted and is left out")
     preempting = [_preempted(compiled, name, run) for name, run in finished if run.preemptions]
     if preempting and compiled.objective.preemption == "never":
         preempting.append("stowplan preempts no pod, as the objective asks; --preemption by-priority allows it")

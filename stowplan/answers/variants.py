@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from stowplan.answers.compare import BEST, GREEDY, PENDING_ONLY, TODAY, Column, Comparison
+from stowplan.answers.compare import BEST, TODAY, Column, Comparison, greedy_names
 from stowplan.answers.figures import Value
 from stowplan.answers.measures import Measures
 
@@ -99,7 +99,7 @@ class SideBySide:
         placements = [_Placement(TODAY, first, _column(first, TODAY))]
         for scheduler in schedulers:
             variant = next(one for one in self.variants if one.scheduler == scheduler)
-            for name in (PENDING_ONLY, GREEDY):
+            for name in greedy_names(variant.comparison.compiled):
                 if any(column.name == name for column in variant.comparison.columns):
                     title = name if len(schedulers) == 1 else f"{name} {scheduler}"
                     placements.append(_Placement(title, variant, _column(variant, name)))
@@ -111,9 +111,10 @@ class SideBySide:
         return placements
 
     def _choices(self) -> VariantFigure:
-        """Return how many pods each placement has on another node than the first kube-scheduler's, or on none."""
+        """Return how many pods each placement has on another node than the first greedy one, or on none."""
         free = [pod.key for pod in self.variants[0].comparison.compiled.pods]
-        first = next((one for one in self._placements if one.column.name == GREEDY), None)
+        greedy = {greedy_names(variant.comparison.compiled)[1] for variant in self.variants}
+        first = next((one for one in self._placements if one.column.name in greedy), None)
         if first is None:
             return VariantFigure(("choices",), "choices that differ", "pods", (None,) * len(self._placements))
         nodes = first.column.assignment
