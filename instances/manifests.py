@@ -13,6 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 from stowplan.instances.defaulting import Defaults, complete_claim
 from stowplan.instances.documents import Document
 from stowplan.instances.items import Item, split
+from stowplan.instances.own_pins import without_pin
 from stowplan.models.errors import InputError
 from stowplan.models.interning import FrozenMap, interning
 from stowplan.models.kubernetes import (
@@ -147,7 +148,7 @@ class _Reader:
             pods = known
         self._add_namespaces(pods)
         defaults = Defaults(self.objects["priority_classes"])
-        self.objects["pods"] = [defaults.apply(pod) for pod in pods]
+        self.objects["pods"] = [without_pin(defaults.apply(pod)) for pod in pods]
         claims: list[PersistentVolumeClaim] = self.objects["persistent_volume_claims"]
         self.objects["persistent_volume_claims"] = [complete_claim(claim) for claim in claims]
         objects: dict[str, Any] = {field: tuple(found) for field, found in self.objects.items()}

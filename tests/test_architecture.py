@@ -29,8 +29,8 @@ FLOORS = {
         "node_health move_limits settings trace plan solution"
     ),
     "instances": (
-        "documents items defaulting metrics openb platform load_aware_traces traces manifests completeness load suites "
-        "synthetic demo"
+        "documents items defaulting own_pins metrics openb platform load_aware_traces traces manifests completeness "
+        "load suites synthetic demo"
     ),
     "plugins_compat": (
         "curves isolation release feature_gates resize requests extenders framework matching plugins registry "
