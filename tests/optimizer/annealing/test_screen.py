@@ -11,14 +11,14 @@ from stowplan.optimizer.annealing.kernel.moves import evaluate_delta, legal, shi
 from stowplan.optimizer.annealing.kernel.screen import forbidden, relation_costs
 from stowplan.optimizer.annealing.state_builder import build_state
 from stowplan.optimizer.evaluate import Evaluator
-from tests.optimizer.annealing.test_kernel import compiled_problem
+from tests.optimizer.annealing.test_kernel import counted_problem
 from tests.support.cases import cases, count
 from tests.support.choices import Choices, drawn, steps
 from tests.support.problems import random_affinity
 
 
 def any_problem(choices: Choices) -> Problem:
-    return random_affinity(choices) if choices.chance(0.33) else compiled_problem(choices)
+    return random_affinity(choices) if choices.chance(0.33) else counted_problem(choices)
 
 
 @cases(
