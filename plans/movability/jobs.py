@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from datetime import datetime
 
 from stowplan.models.kubernetes import Job, Pod
@@ -25,15 +26,16 @@ class JobRuns:
     ``backoffLimitPerIndex``, each index has a limit of its own. A rule of its ``podFailurePolicy`` that ignores
     ``DisruptionTarget`` keeps evictions out of the count, unless an earlier rule can match first: one about exit codes
     may, since a container that is told to end can end with any code.
+
+    Parameters
+    ----------
+    at_stake
+        How many pods of each Job, by namespace and name, may fail still. By default all that are not finished.
     """
 
-    def __init__(self, snapshot: Snapshot) -> None:
+    def __init__(self, snapshot: Snapshot, at_stake: Mapping[tuple[str, str], int] | None = None) -> None:
         self._jobs = {(job.metadata.namespace or "default", job.metadata.name): job for job in snapshot.jobs}
-        self._under_way = Counter(
-            (pod.namespace, owner.name)
-            for pod in snapshot.pods
-            if not pod.finished and (owner := pod.metadata.controller) and owner.kind == "Job"
-        )
+        self._at_stake = _under_way(snapshot) if at_stake is None else at_stake
 
     def why_it_fails(self, pod: Pod) -> str:
         """Return why the Job of a pod may not survive an eviction; empty if it does."""
@@ -42,7 +44,7 @@ class JobRuns:
         job = self._jobs.get((pod.namespace, owner.name))
         if job is None:
             return f"{owner.name} is not in the snapshot"
-        return _why_it_fails(job, pod, self._under_way[pod.namespace, owner.name])
+        return _why_it_fails(job, pod, self._at_stake.get((pod.namespace, owner.name), 0))
 
 
 def running_time(pod: Pod, now: datetime | None) -> str:
@@ -56,7 +58,15 @@ def running_time(pod: Pod, now: datetime | None) -> str:
     return f"{hours} h {minutes} min" if hours else f"{minutes} min"
 
 
-def _why_it_fails(job: Job, pod: Pod, under_way: int) -> str:
+def _under_way(snapshot: Snapshot) -> Counter[tuple[str, str]]:
+    return Counter(
+        (pod.namespace, owner.name)
+        for pod in snapshot.pods
+        if not pod.finished and (owner := pod.metadata.controller) and owner.kind == "Job"
+    )
+
+
+def _why_it_fails(job: Job, pod: Pod, at_stake: int) -> str:
     spec = job.spec
     name = job.metadata.name
     if spec and spec.pod_failure_policy:
@@ -72,9 +82,9 @@ def _why_it_fails(job: Job, pod: Pod, under_way: int) -> str:
         return "" if failures < limit else f"{name} has no retries left for this index (backoffLimitPerIndex {limit})"
     limit = BACKOFF_LIMIT if spec is None or spec.backoff_limit is None else spec.backoff_limit
     failed = job.status.failed if job.status and job.status.failed else 0
-    if failed + under_way <= limit:
+    if failed + at_stake <= limit:
         return ""
-    return f"{name} has failed {failed} of {limit} times allowed, and {under_way} of its pods could go"
+    return f"{name} has failed {failed} of {limit} times allowed, and {at_stake} of its pods could go"
 
 
 def _policy(rules: tuple[PodFailurePolicyRule, ...]) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from stowplan.applying.drift import drift
 from stowplan.applying.dry_run import dry_run_on
+from stowplan.applying.jobs import failing_jobs
 from stowplan.applying.ledger import ApplyLedger
 from stowplan.applying.observations import ClusterView
 from stowplan.cluster.kubectl import Kubectl
@@ -43,6 +44,7 @@ class PreconditionCheck:
         snapshot = self._look()
         view = ClusterView(snapshot)
         problems = drift(self.plan, self.ledger, view, wave.number)
+        problems += failing_jobs(self.plan, self.ledger, snapshot)
         if not problems and wave.number not in self.ledger.known:
             problems = dry_run_on(wave, self.ledger, snapshot.on_known_nodes(), self.profile)
         return view, problems
