@@ -121,8 +121,19 @@ def read_file(file: Path) -> bytes:
     InputError
         If it cannot be read, or is packed in a way that is not read.
     """
+    return decoded(str(file), stored_bytes(file))
+
+
+def stored_bytes(file: Path) -> bytes:
+    """Return the bytes of a file as they are stored.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read.
+    """
     try:
-        return decoded(str(file), file.read_bytes())
+        return file.read_bytes()
     except FileNotFoundError:
         raise InputError("no such file", file=str(file)) from None
     except OSError as error:

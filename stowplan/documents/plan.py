@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
+import sys
+from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
-from stowplan.documents.reading import another_kind, kind_of, read_content
+from stowplan.documents.reading import another_kind, kind_of, parse_content, read_content
+from stowplan.instances.documents import STDIN, decoded, stored_bytes
 from stowplan.models.document import API_VERSION
 from stowplan.models.errors import InputError
 from stowplan.models.moments import require_time
@@ -26,8 +31,37 @@ def read_plan(path: str) -> Plan:
         With the field that cannot be used: another kind or version, a field that is unknown or missing, moves and
         tokens that do not belong together.
     """
-    content = read_content(path)
+    return _plan_inside(read_content(path), path)
+
+
+def _plan_inside(content: Any, path: str) -> Plan:
     return parse_plan(content.get("plan") if kind_of(content) in WITH_PLAN else content, path)
+
+
+def read_reviewed_plan(path: str, expected: str) -> Plan:
+    """Read a plan as `read_plan` does, if its file has exactly the bytes that were reviewed.
+
+    The file is read once, so that the bytes that are checked are the bytes that are parsed.
+
+    Parameters
+    ----------
+    path
+        The file, or ``-`` for standard input.
+    expected
+        SHA-256 of the file as it is stored, packed or not: 64 hexadecimal digits, as ``sha256sum`` prints.
+
+    Raises
+    ------
+    InputError
+        If ``expected`` is no SHA-256, the file has another one, or `read_plan` refuses it.
+    """
+    if re.fullmatch("[0-9a-fA-F]{64}", expected) is None:
+        raise InputError(f"is {expected!r}; must be 64 hexadecimal digits", field="--expect-hash")
+    data = sys.stdin.buffer.read() if path == STDIN else stored_bytes(Path(path))
+    found = hashlib.sha256(data).hexdigest()
+    if found != expected.lower():
+        raise InputError(f"has the SHA-256 {found}; --expect-hash says {expected.lower()}", file=path)
+    return _plan_inside(parse_content(decoded(path, data), path), path)
 
 
 def parse_plan(content: Any, path: str) -> Plan:

@@ -20,8 +20,13 @@ def read_content(path: str) -> Any:
         If it cannot be read, or is neither JSON nor YAML.
     """
     (document, *_) = read_documents([path])
+    return parse_content(document.data, path)
+
+
+def parse_content(data: bytes, path: str) -> Any:
+    """Parse the plain bytes of one document; ``path`` is named in errors, which are those of `read_content`."""
     try:
-        text = document.data.decode("utf-8")
+        text = data.decode("utf-8")
         return json.loads(text) if text.lstrip().startswith("{") else yaml.safe_load(text)
     except (UnicodeDecodeError, json.JSONDecodeError, yaml.YAMLError) as error:
         raise InputError(f"is neither JSON nor YAML: {error}".partition("\n")[0], file=path) from None

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import gzip
+import hashlib
 import io
 import json
 import os
@@ -263,6 +265,30 @@ def test_a_wave_to_stop_after_is_one_of_the_plan(dump: str, tmp_path: Path, caps
     path.write_text(out(capsys, "plan", dump, *QUICK, "-o", "json"), encoding="utf-8")
     assert run(["apply", str(path), "--stop-after-wave", "77"]) == 1
     assert f"--stop-after-wave: is 77; {path} has 2 waves" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_apply_refuses_bytes_that_were_not_reviewed(
+    packed: bool, dump: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = out(capsys, "plan", dump, *QUICK, "-o", "json").encode()
+    path = tmp_path / "plan.json"
+    path.write_bytes(gzip.compress(text) if packed else text)
+    reviewed = hashlib.sha256(path.read_bytes()).hexdigest()
+    # The plan is read: the next check, of its waves, refuses it.
+    assert run(["apply", str(path), "--expect-hash", reviewed.upper(), "--stop-after-wave", "77"]) == 1
+    assert "--stop-after-wave: is 77" in capsys.readouterr().err
+    path.write_bytes(gzip.compress(text + b" ") if packed else text + b" ")
+    found = hashlib.sha256(path.read_bytes()).hexdigest()
+    assert run(["apply", str(path), "--expect-hash", reviewed, "--stop-after-wave", "77"]) == 1
+    assert f"{path}: has the SHA-256 {found}; --expect-hash says {reviewed}\n" in capsys.readouterr().err
+
+
+def test_an_expected_hash_is_a_sha256(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["apply", str(tmp_path / "plan.json"), "--expect-hash", "abc"]) == 1
+    assert "--expect-hash: is 'abc'; must be 64 hexadecimal digits" in capsys.readouterr().err
+    assert run(["apply", str(tmp_path / "plan.json"), "--expect-hash", "0" * 64]) == 1
+    assert "plan.json: no such file" in capsys.readouterr().err
 
 
 def test_a_name_of_a_plan_is_explained_in_words(dump: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

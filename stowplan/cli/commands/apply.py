@@ -31,6 +31,15 @@ JournalFile = Annotated[
         show_default=False,
     ),
 ]
+ExpectHash = Annotated[
+    str | None,
+    typer.Option(
+        "--expect-hash",
+        metavar="SHA256",
+        help="Refuse a plan whose file has another SHA-256 (as sha256sum prints) than the one that was reviewed.",
+        show_default=False,
+    ),
+]
 ServerDryRun = Annotated[
     bool,
     typer.Option("--server-dry-run", help="Without --yes: also send the evictions of the next wave as dry runs."),
@@ -96,6 +105,7 @@ def apply(
     *,
     yes: Yes = False,
     journal: JournalFile = None,
+    expect_hash: ExpectHash = None,
     server_dry_run: ServerDryRun = False,
     unassisted: Unassisted = False,
     partial: opt.PartialPlan = False,
@@ -113,7 +123,7 @@ def apply(
     from stowplan.applying.dry_run import profile_of
     from stowplan.applying.preview import preview
     from stowplan.cli.session import stoppable
-    from stowplan.documents.plan import read_plan
+    from stowplan.documents.plan import read_plan, read_reviewed_plan
     from stowplan.models.errors import InputError
 
     def tell(line: str) -> None:
@@ -123,7 +133,7 @@ def apply(
     if yes and server_dry_run:
         raise InputError("excludes --yes", field="--server-dry-run")
     options = trust.secured(options)
-    plan = read_plan(path)
+    plan = read_plan(path) if expect_hash is None else read_reviewed_plan(path, expect_hash)
     try:
         plan.require_whole(partial)
         plan.require_cluster()
