@@ -1,10 +1,11 @@
 # Everything runs in .venv, made on first use from any Python 3.11 or newer.
 .DEFAULT_GOAL := help
-.PHONY: help demo test coverage lint format docs dist try-dist clean
+.PHONY: help kernels demo test coverage lint format docs dist try-dist clean
 
 VENV   := .venv
 BIN    := $(VENV)/bin
 PYTHON ?= $(firstword $(foreach p,python3.11 python3.12 python3.13 python3.14 python3,$(shell command -v $(p) 2>/dev/null)))
+INSTALLED := $(VENV)/.installed
 READY  := $(VENV)/.ready
 SITE   := $(VENV)/.docs
 # One more than there are processors, since many tests wait for other processes.
@@ -21,8 +22,11 @@ help:
 	@echo "make lint      ruff and mypy --strict"
 	@echo "make format    let ruff format the code"
 	@echo "make docs      build the site in site/; a warning is an error"
+	@echo "make kernels   compile the kernels, which the targets above do first where they need them"
 	@echo "make dist      build sdist and wheel in dist/"
 	@echo "make try-dist  install both in clean environments and run them"
+
+kernels: $(READY)
 
 demo: $(READY)
 	@$(BIN)/stowplan demo
@@ -33,24 +37,24 @@ test: $(READY)
 coverage: $(READY)
 	$(BIN)/pytest -q -n $(WORKERS) --maxprocesses 8 --dist worksteal --cov --cov-report=term
 
-lint: $(READY)
+lint: $(INSTALLED)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/mypy $(PLUGINS)
 
-format: $(READY)
+format: $(INSTALLED)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
 docs: $(SITE)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
-dist: $(READY)
+dist: $(INSTALLED)
 	rm -rf dist
 	$(BIN)/hatchling build
 
-try-dist: dist
+try-dist: dist $(READY)
 	.ci/try_dist
 
 clean:
@@ -58,7 +62,7 @@ clean:
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 	find models plugins_compat optimizer instances plans stowplan tests benchmarks -type d -empty -delete
 
-$(READY): pyproject.toml
+$(INSTALLED): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
 		{ echo "make: needs Python 3.11 or newer; name one with make PYTHON=/path/to/python3.11" >&2; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
@@ -66,9 +70,13 @@ $(READY): pyproject.toml
 		{ echo "make: $(PYTHON) has no venv module; on Debian: apt-get install python3-venv" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@
+
+# Machine code of the kernels.
+$(READY): $(INSTALLED)
 	$(BIN)/python -m stowplan.optimizer.warm
 	@touch $@
 
-$(SITE): $(READY)
+$(SITE): $(INSTALLED)
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[docs]'
 	@touch $@
