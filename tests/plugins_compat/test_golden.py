@@ -12,6 +12,9 @@ from tests.support.recordings import FILES, FOLDER, MISTAKEN, OWN_IMAGE_STATES, 
 
 ALL = 10**6
 
+# Other tests run the same lines, and these loops are what measuring slows down most.
+pytestmark = pytest.mark.no_cover
+
 
 def test_recordings_are_there() -> None:
     assert len(FILES) >= 83

@@ -33,7 +33,7 @@ FOLDER = Path(".hypothesis") / "failing"
 PRINTED = 8_000
 """Characters of a failing case that are printed; the file has all of them."""
 
-MEASURED = 4
+MEASURED = 2
 """Cases of one test that coverage is measured on: those that follow run the same lines, and measuring takes time."""
 
 KINDS = {
