@@ -291,6 +291,23 @@ def test_a_field_that_is_missing_is_named(
     assert bool(snapshot.fatal_gaps) is fatal
 
 
+@pytest.mark.parametrize("field", ["selector", "maxUnavailable"])
+def test_a_budget_that_lost_a_field_is_named(field: str) -> None:
+    snapshot = changed("PodDisruptionBudget", "web", lambda item: item["spec"].pop(field))
+    said = "PodDisruptionBudget default/web without a selector or a limit, so it is not known what it forbids"
+    assert (snapshot.gaps, snapshot.fatal_gaps) == ((said,), ())
+
+
+def test_a_priority_class_that_a_pod_names_is_missed() -> None:
+    other = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "low"}, "value": 1}
+    found = [*copy.deepcopy(items()), other]
+    for item in found:
+        if item["kind"] == "Pod":
+            item["spec"] |= {"priority": 7, "priorityClassName": "high"}
+    said = "1 priority class of pods not in the dump (high), so it is not known who preempts"
+    assert read(found, annotations={ASKED: ALL}).gaps == (said,)
+
+
 def test_tolerations_that_all_others_have_are_missed() -> None:
     found = copy.deepcopy(items())
     pods = [item for item in found if item["kind"] == "Pod"]
