@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import gzip
 import os
 import sys
-import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from stowplan.models.errors import InputError
+from stowplan.models.input_bounds import read_bounded, unpack_gzip
 
 STDIN = "-"
 GZIP = b"\x1f\x8b"
@@ -69,7 +68,9 @@ def read_documents(paths: Sequence[str]) -> Iterator[Document]:
         if "\0" in path or path.lstrip().startswith("{"):
             raise InputError(f"{path[:20]!r}… is no path; content is read from an open file, such as io.StringIO(text)")
         if path == STDIN:
-            yield Document("standard input", decoded("standard input", sys.stdin.buffer.read()))
+            yield Document(
+                "standard input", decoded("standard input", read_bounded(sys.stdin.buffer, "standard input"))
+            )
         elif Path(path).is_dir():
             yield from _walk(Path(path))
         else:
@@ -91,14 +92,30 @@ def _walk(folder: Path) -> Iterator[Document]:
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """Yield the files below a folder, those behind symbolic links too; hidden ones are left out, and repetitions."""
+    """Yield the files below a folder, those behind symbolic links too; hidden ones are left out, and repetitions.
+
+    Raises
+    ------
+    InputError
+        If a folder cannot be read, or a symbolic link leads nowhere: what it holds would be missing without a word.
+    """
     entered = {folder.resolve()}
-    for name, folders, files in os.walk(folder, followlinks=True):
+    for name, folders, files in os.walk(folder, followlinks=True, onerror=_unreadable):
         here = Path(name)
         folders[:] = sorted(inner for inner in folders if not inner.startswith(".") and _is_new(here / inner, entered))
         for file in sorted(files):
-            if not file.startswith(".") and (here / file).is_file() and _is_new(here / file, entered):
+            if not file.startswith(".") and _is_file(here / file) and _is_new(here / file, entered):
                 yield here / file
+
+
+def _unreadable(error: OSError) -> None:
+    raise InputError(f"cannot be read: {error.strerror}", file=str(error.filename))
+
+
+def _is_file(path: Path) -> bool:
+    if path.is_symlink() and not path.exists():
+        raise InputError("is a symbolic link that leads nowhere; remove it, or restore its target", file=str(path))
+    return path.is_file()
 
 
 def _is_new(path: Path, known: set[Path]) -> bool:
@@ -133,7 +150,8 @@ def stored_bytes(file: Path) -> bytes:
         If it cannot be read.
     """
     try:
-        return file.read_bytes()
+        with file.open("rb") as source:
+            return read_bounded(source, str(file))
     except FileNotFoundError:
         raise InputError("no such file", file=str(file)) from None
     except OSError as error:
@@ -150,10 +168,7 @@ def decoded(name: str, data: bytes) -> bytes:
         if data.startswith(magic):
             raise InputError(f"is compressed with {packing}; decompress it first, or use gzip", file=name)
     if data.startswith(GZIP):
-        try:
-            data = gzip.decompress(data)
-        except (OSError, EOFError, zlib.error) as error:
-            raise InputError(f"is a damaged gzip file: {error}", file=name) from None
+        data = unpack_gzip(data, name)
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):  # what PowerShell's > writes
         try:
             data = data.decode("utf-16").encode()

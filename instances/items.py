@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
-import yaml
 
 from stowplan.instances.documents import Document
 from stowplan.models.errors import InputError
+from stowplan.models.yaml_input import parse_yaml
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +62,8 @@ def split(document: Document) -> Iterator[Item]:
         return
     try:
         yield from _split_json(msgspec.Raw(document.data), document)
+    except RecursionError:
+        raise InputError("is nested too deeply", file=document.name) from None
     except msgspec.DecodeError as error:
         if "trailing characters" not in str(error):
             raise InputError(_syntax(error, document.data), file=document.name) from None
@@ -123,38 +124,9 @@ def _split_stream(document: Document) -> Iterator[Item]:
         yield from _split_json(raw, Document(document.name, b"", chosen=False))
 
 
-class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    """YAML as Kubernetes reads it: a timestamp is a string, and ``1e+09`` is a number, which JSON allows as well."""
-
-
-_Loader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
-    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
-
-
-def _number(loader: Any, node: Any) -> int | float | str:
-    """Read a number with an exponent, as Go writes large ones; one too large for a float is a word, such as a hash."""
-    value = float(node.value)
-    if not math.isfinite(value):
-        return str(node.value)
-    return int(value) if value.is_integer() else value
-
-
-_EXPONENT = "tag:stowplan,exponent"
-_Loader.add_constructor(_EXPONENT, _number)
-_Loader.add_implicit_resolver(_EXPONENT, re.compile(r"[-+]?[0-9]+(?:\.[0-9]*)?[eE][-+]?[0-9]+$"), list("-+0123456789"))
-
-
 def _split_yaml(document: Document) -> Iterator[Item]:
-    try:
-        for content in yaml.load_all(document.data, Loader=_Loader):
-            yield from _split_mapping(content, document)
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f"line {mark.line + 1}: " if mark else ""
-        problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "unreadable"
-        raise InputError(f"{where}is neither JSON nor YAML: {problem}", file=document.name) from None
+    for content in parse_yaml(document.data, document.name):
+        yield from _split_mapping(content, document)
 
 
 def _split_mapping(content: Any, document: Document) -> Iterator[Item]:

@@ -15,7 +15,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-import yaml
 from pydantic import ValidationError
 
 from stowplan.instances.documents import Document
@@ -39,6 +38,7 @@ from stowplan.models.platform import (
 from stowplan.models.quantity import NANO, Nanos
 from stowplan.models.snapshot import Snapshot
 from stowplan.models.validation import refusal
+from stowplan.models.yaml_input import parse_one_yaml
 
 NAMESPACE = "platform"
 TABLES = {
@@ -233,10 +233,7 @@ def _table(document: Document) -> str | None:
 
 
 def _mapping(document: Document) -> dict[str, Any]:
-    try:
-        content = yaml.safe_load(document.data)
-    except yaml.YAMLError as error:
-        raise InputError(f"is not YAML: {getattr(error, 'problem', error)}", file=document.name) from None
+    content = parse_one_yaml(document.data, document.name, "not YAML")
     if not isinstance(content, dict):
         raise InputError(f"must be an object of kind {KIND}", file=document.name)
     return content

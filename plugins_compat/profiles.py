@@ -6,14 +6,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic.alias_generators import to_camel
 
 from stowplan.models.errors import InputError
+from stowplan.models.input_bounds import read_bounded
 from stowplan.models.problem import POINTS
 from stowplan.models.settings import known_release
 from stowplan.models.validation import refusal, without_nulls
+from stowplan.models.yaml_input import parse_one_yaml
 from stowplan.plugins_compat.extenders.config import ExtenderConfig
 from stowplan.plugins_compat.framework.plugin import Args, Plugin, implements
 from stowplan.plugins_compat.framework.profile import DEFAULT_SCHEDULER, Profile, Use
@@ -179,12 +180,11 @@ def read_profiles(path: str, release: Release, tie_break: TieBreak | None = None
 def read_configuration(path: str) -> Any:
     """Parse a ``KubeSchedulerConfiguration`` file, without looking into it."""
     try:
-        with open(path, encoding="utf-8") as file:
-            return yaml.safe_load(file)
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot be read: {getattr(error, 'strerror', None) or error}", file=path) from None
-    except yaml.YAMLError as error:
-        raise InputError(f"is not YAML: {getattr(error, 'problem', error)}", file=path) from None
+        with open(path, "rb") as file:
+            data = read_bounded(file, path)
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", file=path) from None
+    return parse_one_yaml(data, path, "not YAML")
 
 
 def annotations_read(path: str) -> tuple[str, ...]:

@@ -8,8 +8,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from stowplan.instances.documents import read_documents
 from stowplan.instances.metrics.http import Access, get_json, split_url
 from stowplan.instances.metrics.load_watcher import parse_load_watcher
@@ -18,6 +16,7 @@ from stowplan.instances.metrics.prometheus import read_prometheus
 from stowplan.models.errors import InputError
 from stowplan.models.kubernetes import Node
 from stowplan.models.metrics import LoadMetrics
+from stowplan.models.yaml_input import parse_one_yaml
 
 WATCHER_PATH = "/watcher"
 
@@ -68,15 +67,9 @@ def _read_file(path: str) -> LoadMetrics:
 
 def _parse(data: bytes, name: str) -> Any:
     if data.lstrip().startswith(b"{"):
-        with suppress(ValueError):  # YAML says better what is wrong, and allows more
+        with suppress(ValueError, RecursionError):  # YAML says better what is wrong, and allows more
             return json.loads(data)
-    try:
-        return yaml.load(data, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        mark = getattr(error, "problem_mark", None)
-        line = f"line {mark.line + 1}: " if mark else ""
-        problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "unreadable"
-        raise InputError(f"{line}is neither JSON nor YAML: {problem}", file=name) from None
+    return parse_one_yaml(data, name)
 
 
 def _ask_load_watcher(url: str, access: Access) -> LoadMetrics:

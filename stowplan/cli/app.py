@@ -44,11 +44,31 @@ def _version(wanted: bool) -> None:
 Version = Annotated[bool, typer.Option("--version", help="Print the version.", callback=_version, is_eager=True)]
 
 
+MaxInput = Annotated[
+    str | None,
+    typer.Option(
+        "--max-input",
+        metavar="SIZE",
+        help="Read documents up to this size after unpacking, such as 4Gi; 2Gi by default.",
+        show_default=False,
+    ),
+]
+
+
 @app.callback()
 def _root(
     version: Version = False,
+    max_input: MaxInput = None,
 ) -> None:
     """Take options that belong to no command."""
+    if max_input is not None:
+        from stowplan.models.errors import InputError
+        from stowplan.models.input_bounds import MAX_INPUT, parse_size
+
+        try:
+            MAX_INPUT.set(parse_size(max_input))
+        except InputError as error:
+            raise InputError(error.problem, field="--max-input") from None
 
 
 COMMANDS = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Sequence
+from contextvars import copy_context
 
 import typer
 
@@ -17,7 +18,8 @@ from stowplan.models.validation import in_plain_words
 def run_app(arguments: Sequence[str] | None) -> int:
     """Run the application, on ``sys.argv`` by default, and return the exit code."""
     try:
-        code = int(app(arguments, standalone_mode=False) or 0)
+        # Limits that this command line sets end with it.
+        code = int(copy_context().run(app, arguments, standalone_mode=False) or 0)
         if sys.stdout is not None:
             sys.stdout.flush()
         # An interrupt is caught inside, and told by its exit code alone.

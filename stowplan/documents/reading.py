@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import yaml
-
 from stowplan.instances.documents import read_documents
 from stowplan.models.errors import InputError
+from stowplan.models.yaml_input import parse_one_yaml
 
 
 def read_content(path: str) -> Any:
@@ -25,11 +24,14 @@ def read_content(path: str) -> Any:
 
 def parse_content(data: bytes, path: str) -> Any:
     """Parse the plain bytes of one document; ``path`` is named in errors, which are those of `read_content`."""
+    if not data.lstrip().startswith(b"{"):
+        return parse_one_yaml(data, path)
     try:
-        text = data.decode("utf-8")
-        return json.loads(text) if text.lstrip().startswith("{") else yaml.safe_load(text)
-    except (UnicodeDecodeError, json.JSONDecodeError, yaml.YAMLError) as error:
+        return json.loads(data.decode("utf-8"))
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
         raise InputError(f"is neither JSON nor YAML: {error}".partition("\n")[0], file=path) from None
+    except RecursionError:
+        raise InputError("is nested too deeply", file=path) from None
 
 
 def kind_of(content: Any) -> str | None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import yaml
 from pydantic import ValidationError
 
 from stowplan.models.errors import InputError
+from stowplan.models.input_bounds import read_bounded
 from stowplan.models.objective import PRESETS, PRICED_PRESETS, Objective
 from stowplan.models.settings import Settings
 from stowplan.models.validation import refusal
+from stowplan.models.yaml_input import parse_one_yaml
 
 
 def chosen_objective(settings: Settings) -> Objective:
@@ -43,13 +44,12 @@ def read_objective(name: str) -> Objective:
     if not Path(name).is_file():
         raise InputError(f"{name!r} is neither a preset ({', '.join(presets)}) nor a file", field="--objective")
     try:
-        content = yaml.safe_load(Path(name).read_text(encoding="utf-8"))
+        with open(name, "rb") as file:
+            content = parse_one_yaml(read_bounded(file, name), name, "not YAML")
         if not isinstance(content, dict):
             raise InputError("must be an object with tiers", file=name)
         return Objective.model_validate(content)
-    except yaml.YAMLError as error:
-        raise InputError(f"is not YAML: {getattr(error, 'problem', error)}", file=name) from None
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
         raise InputError(f"cannot be read: {error}", file=name) from None
     except ValidationError as error:
         raise refusal(error, name) from None

@@ -19,7 +19,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 
 from stowplan.instances.documents import Document, read_documents
@@ -29,6 +28,7 @@ from stowplan.models.kubernetes.selectors import NodeSelectorRequirement
 from stowplan.models.quantity import NANO
 from stowplan.models.validation import refusal
 from stowplan.models.words import plural
+from stowplan.models.yaml_input import parse_yaml
 from stowplan.plugins_compat.requests import CPU, MEMORY
 
 INSTANCE_TYPE = "node.kubernetes.io/instance-type"
@@ -178,11 +178,9 @@ def _read(document: Document, prices: _Prices) -> None:
         if name.removesuffix(".gz").endswith(".csv"):
             prices.by_node += _rows(document)
             return
-        for content in yaml.safe_load_all(document.data):
+        for content in parse_yaml(document.data, name):
             for one in content.get("items", [content]) if isinstance(content, dict) else [content]:
                 _add(one, prices)
-    except yaml.YAMLError as error:
-        raise InputError(f"is neither JSON nor YAML: {getattr(error, 'problem', error)}", file=name) from None
     except ValidationError as error:
         raise refusal(error, name) from None
     except InputError as error:

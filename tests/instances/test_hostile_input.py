@@ -1,0 +1,86 @@
+"""Input of somebody else that is made to exhaust stack, time, or memory ends with one line."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from stowplan.cli import run
+from stowplan.instances.documents import read_documents
+from stowplan.instances.load import load
+from stowplan.instances.metrics.read import read_metrics
+from stowplan.models.errors import InputError
+from stowplan.models.input_bounds import parse_size
+from stowplan.models.yaml_input import parse_one_yaml
+from stowplan.plugins_compat.profiles import read_configuration
+from stowplan.settings.objective import read_objective
+from stowplan.settings.prices import read_prices
+from stowplan.documents.reading import read_content
+
+SECONDS, MEMORY = 5.0, 500 << 20
+
+READERS: dict[str, Callable[[str], object]] = {
+    "dump": lambda path: load(path),
+    "metrics": lambda path: read_metrics(path, ()),
+    "configuration": read_configuration,
+    "plan": read_content,
+    "objective": read_objective,
+    "prices": lambda path: read_prices(path, ()),
+}
+
+
+def deep(levels: int = 40_000) -> bytes:
+    return b"kind: Pod\nspec: " + b"[" * levels + b"]" * levels
+
+
+def deep_blocks(levels: int = 40_000) -> bytes:
+    return b"- " * levels + b"x\n"
+
+
+def alias_bomb(levels: int = 12) -> bytes:
+    """A list of nine lists of nine lists of …: 9**12 pods in some hundred bytes."""
+    lines = [b"a0: &a0 [x, x, x, x, x, x, x, x, x]"]
+    lines += [b"a%d: &a%d [%s]" % (i, i, b", ".join([b"*a%d" % (i - 1)] * 9)) for i in range(1, levels)]
+    return b"kind: List\nitems: [*a%d]\n" % (levels - 1) if False else b"\n".join(lines) + b"\n"
+
+
+def listed_bomb(levels: int = 12) -> bytes:
+    """The same as lists in lists, each of which the reader of dumps looks into."""
+    inner = b"&a0 [x, x]"
+    for i in range(1, levels):
+        inner = b"&a%d [%s%s]" % (i, inner, b", *a%d" % (i - 1) * 9)
+    return b"- " + inner + b"\n"
+
+
+ATTACKS = {
+    "flow": deep(),
+    "blocks": deep_blocks(),
+    "aliases": alias_bomb(),
+    "aliased lists": listed_bomb(),
+    "alias of what contains it": b"a: &a [*a]\n",
+    "long texts": b"a: &a '" + b"x" * 1_000_000 + b"'\nb: [" + b", ".join([b"*a"] * 1000) + b"]\n",
+    "brackets of JSON": b'{"kind": "List", "items": ' + b"[" * 100_000,
+    "arrays of JSON": b"[" * 100_000,
+    "values that contradict their tag": b"a: !!int x\n",
+    "digits": b"a: " + b"9" * 5000 + b"\n",
+}
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+@pytest.mark.parametrize("reader", READERS)
+def test_each_reader_ends_with_one_line(reader: str, attack: str, tmp_path: Path) -> None:
+    path = tmp_path / "evil.yaml"
+    path.write_bytes(ATTACKS[attack])
+    before = time.monotonic()
+    with pytest.raises(InputError) as refused:
+        READERS[reader](str(path))
+    assert time.monotonic() - before < SECONDS
+    assert "evil.yaml" in str(refused.value) and "\n" not in str(refused.value)
