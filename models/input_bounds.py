@@ -1,7 +1,7 @@
 """Bounds on what is read: bytes of a file, what a packed file unpacks to, nesting, and what YAML aliases stand for.
 
 Input may come from somebody else, and a small file can be made to need any memory and any time: gzip packs 1 GB of
-zeros into 1 MB, and ten lines of YAML aliases stand for a billion words. Whatever goes beyond a bound ends with one line
+zeros into 1 MB, and ten lines of YAML aliases stand for a billion words. What goes beyond a bound ends with one line
 before it is expanded.
 """
 

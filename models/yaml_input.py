@@ -115,7 +115,7 @@ Loader.add_implicit_resolver(_EXPONENT, re.compile(r"[-+]?[0-9]+(?:\.[0-9]*)?[eE
 def _require_small(document: yaml.Node) -> None:
     """Refuse a document whose aliases stand for much more than it says, or for what contains them.
 
-    What an alias stands for comes before it, so its size and depth are known when the alias is met, and the recursion is
+    What an alias stands for comes before it, so its size and depth are known when the alias is met; the recursion is
     as deep as the text is nested.
     """
     sizes: dict[int, tuple[int, int]] = {}
