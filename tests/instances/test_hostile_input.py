@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from stowplan.cli import run
 from stowplan.documents.reading import read_content
 from stowplan.instances.load import load
 from stowplan.instances.metrics.read import read_metrics
@@ -76,3 +78,23 @@ def test_each_reader_ends_with_one_line(reader: str, attack: str, tmp_path: Path
     assert time.monotonic() - before < SECONDS
     assert "evil.yaml" in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+def test_gzip_that_unpacks_to_hundreds_of_times_its_size_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "evil.json.gz"
+    path.write_bytes(gzip.compress(b" " * (160 << 20)))
+    with pytest.raises(InputError, match=r"evil.json.gz: unpacks to more than 100 times"):
+        load(path)
+
+
+def test_max_input_bounds_a_document(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "large.json"
+    path.write_text(" " * 2000, encoding="utf-8")
+    assert run(["--max-input", "1Ki", "solve", str(path)]) == 1
+    assert "has more than 1,024 bytes" in capsys.readouterr().err
+
+
+def test_a_link_that_leads_nowhere_is_named(tmp_path: Path) -> None:
+    (tmp_path / "pods.json").symlink_to(tmp_path / "lost")
+    with pytest.raises(InputError, match=r"pods.json: is a symbolic link that leads nowhere"):
+        load(tmp_path)
