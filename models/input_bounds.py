@@ -1,7 +1,7 @@
-"""Bounds on what is read: bytes of a file, what a packed file unpacks to, nesting, and what YAML aliases stand for.
+"""Bounds on what is read: bytes of a file, what a packed file unpacks to, nesting, and what YAML aliases expand to.
 
-Input may come from somebody else, and a small file can be made to need any memory and any time: gzip packs 1 GB of
-zeros into 1 MB, and ten lines of YAML aliases stand for a billion words. What goes beyond a bound ends with one line
+Input may come from a stranger, and a small file can be made to need any memory and any time: gzip packs 1 GB of
+zeros into 1 MB, and ten lines of YAML aliases expand to a billion words. What goes beyond a bound ends with one line
 before it is expanded.
 """
 

@@ -1,4 +1,4 @@
-"""YAML as Kubernetes reads it, within bounds of nesting and of what aliases stand for."""
+"""YAML as Kubernetes reads it, within bounds of nesting and of what aliases expand to."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from stowplan.models.errors import InputError
-from stowplan.models.input_bounds import MAX_DEPTH, MAX_EXPANSION, SMALL_EXPANSION
+from stowplan.models.input_bounds import MAX_DEPTH, MAX_EXPANSION, SMALL_EXPANSION, read_bounded
 
 _ANCHOR = re.compile(rb"(?:^|[\s\[{,:\-?])&[^\s,\[\]{}]", re.MULTILINE)
 
@@ -26,7 +26,7 @@ def parse_yaml(data: bytes | str, name: str, what: str = "neither JSON nor YAML"
     Raises
     ------
     InputError
-        With the line, if it is no YAML, is nested deeper than `MAX_DEPTH`, or stands for much more than it says.
+        With the line, if it is no YAML, is nested deeper than `MAX_DEPTH`, or expands to much more than is written.
     """
     text = data if isinstance(data, bytes) else data.encode("utf-8", "surrogatepass")
     try:
@@ -53,13 +53,29 @@ def parse_one_yaml(data: bytes | str, name: str, what: str = "neither JSON nor Y
     return documents[0] if documents else None
 
 
+def read_yaml(path: str) -> Any:
+    """Return the only document of a YAML file, or None if it is empty.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, or is no YAML; see `parse_yaml`.
+    """
+    try:
+        with open(path, "rb") as file:
+            data = read_bounded(file, path)
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", file=path) from None
+    return parse_one_yaml(data, path, "not YAML")
+
+
 class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
     """A timestamp is a string, and ``1e+09`` is a number, which JSON allows as well.
 
     Parameters
     ----------
     has_anchors
-        Whether the text may hold anchors, so that what aliases stand for has to be counted.
+        Whether the text may hold anchors, so that what aliases expand to has to be counted.
     """
 
     has_anchors = True
@@ -79,7 +95,7 @@ class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[mis
         super().ascend_resolver()
 
     def construct_document(self, node: yaml.Node) -> Any:
-        """Build a document, unless its aliases stand for too much."""
+        """Build a document, unless its aliases expand to too much."""
         if self.has_anchors:
             _require_small(node)
         return super().construct_document(node)
@@ -113,9 +129,9 @@ Loader.add_implicit_resolver(_EXPONENT, re.compile(r"[-+]?[0-9]+(?:\.[0-9]*)?[eE
 
 
 def _require_small(document: yaml.Node) -> None:
-    """Refuse a document whose aliases stand for much more than it says, or for what contains them.
+    """Refuse a document whose aliases expand to much more than is written, or to what contains them.
 
-    What an alias stands for comes before it, so its size and depth are known when the alias is met; the recursion is
+    What an alias names comes before it, so its size and depth are known when the alias is met; the recursion is
     as deep as the text is nested.
     """
     sizes: dict[int, tuple[int, int]] = {}
@@ -123,13 +139,13 @@ def _require_small(document: yaml.Node) -> None:
     written = 0
 
     def measure(node: yaml.Node) -> tuple[int, int]:
-        """Return nodes and characters of what a node stands for, and how deep it is nested."""
+        """Return nodes and characters of what a node expands to, and how deep it is nested."""
         nonlocal written
         known = sizes.get(id(node))
         if known is not None:
             return known
         if id(node) in inside:
-            raise _refused("an alias stands for what contains it", node)
+            raise _refused("an alias names what contains it", node)
         if isinstance(node, yaml.ScalarNode):
             size, depth = 1 + len(node.value), 1
             written += size
@@ -151,7 +167,7 @@ def _require_small(document: yaml.Node) -> None:
     if depth > MAX_DEPTH:
         raise _refused(f"nested more than {MAX_DEPTH} levels deep", document)
     if size > SMALL_EXPANSION + MAX_EXPANSION * written:
-        raise _refused(f"aliases stand for more than {MAX_EXPANSION} times what is written", document)
+        raise _refused(f"aliases expand to more than {MAX_EXPANSION} times what is written", document)
 
 
 def _refused(problem: str, node: yaml.Node) -> yaml.composer.ComposerError:

@@ -10,11 +10,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from pydantic.alias_generators import to_camel
 
 from stowplan.models.errors import InputError
-from stowplan.models.input_bounds import read_bounded
 from stowplan.models.problem import POINTS
 from stowplan.models.settings import known_release
 from stowplan.models.validation import refusal, without_nulls
-from stowplan.models.yaml_input import parse_one_yaml
+from stowplan.models.yaml_input import read_yaml
 from stowplan.plugins_compat.extenders.config import ExtenderConfig
 from stowplan.plugins_compat.framework.plugin import Args, Plugin, implements
 from stowplan.plugins_compat.framework.profile import DEFAULT_SCHEDULER, Profile, Use
@@ -179,12 +178,7 @@ def read_profiles(path: str, release: Release, tie_break: TieBreak | None = None
 
 def read_configuration(path: str) -> Any:
     """Parse a ``KubeSchedulerConfiguration`` file, without looking into it."""
-    try:
-        with open(path, "rb") as file:
-            data = read_bounded(file, path)
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", file=path) from None
-    return parse_one_yaml(data, path, "not YAML")
+    return read_yaml(path)
 
 
 def annotations_read(path: str) -> tuple[str, ...]:

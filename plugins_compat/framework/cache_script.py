@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 
 from stowplan.models.errors import InputError
 from stowplan.models.kubernetes import Pod
 from stowplan.models.snapshot import Snapshot
 from stowplan.models.validation import refusal
+from stowplan.models.yaml_input import read_yaml
 from stowplan.plugins_compat.framework.cache import CacheError, SchedulerCache
 from stowplan.plugins_compat.release import Release
 
@@ -86,13 +86,7 @@ def read_script(path: str) -> CacheScript:
         With the event that cannot be used.
     """
     try:
-        with open(path, encoding="utf-8") as file:
-            content: Any = yaml.safe_load(file)
-        return TypeAdapter(CacheScript).validate_python(content)
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot be read: {getattr(error, 'strerror', None) or error}", file=path) from None
-    except yaml.YAMLError as error:
-        raise InputError(f"is not YAML: {getattr(error, 'problem', error)}", file=path) from None
+        return TypeAdapter(CacheScript).validate_python(read_yaml(path))
     except ValidationError as error:
         raise refusal(error, path) from None
 

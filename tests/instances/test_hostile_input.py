@@ -1,4 +1,4 @@
-"""Input of somebody else that is made to exhaust stack, time, or memory ends with one line."""
+"""Input of a stranger that is made to exhaust stack, time, or memory ends with one line."""
 
 from __future__ import annotations
 
