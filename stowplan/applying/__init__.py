@@ -9,5 +9,6 @@
         │                    wave.py            evict, wait, look where replacements land
         │                      ├── eviction.py     one eviction, and what its answer means
         │                      └── landing.py      which new pod replaces which old one
+        │                    replanning.py      around it all: the rest made anew, if it fits no more
         └── everything is written down before and after it is done: journal.py, folded into ledger.py
 """

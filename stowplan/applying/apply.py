@@ -16,7 +16,7 @@ from stowplan.applying.extender_client import tell_extender
 from stowplan.applying.journal import ApplyJournal, check_header, now, plan_hash
 from stowplan.applying.ledger import ApplyLedger
 from stowplan.applying.observations import ClusterView
-from stowplan.applying.options import ApplyOptions, Guard, Halt, Interrupted
+from stowplan.applying.options import ApplyOptions, Guard, Halt, Interrupted, Obsolete
 from stowplan.applying.preconditions import PreconditionCheck
 from stowplan.applying.records import DoneRecord, PlanRecord, StartRecord, StopRecord, WaveRecord
 from stowplan.applying.tolerance import LandingTolerance
@@ -43,6 +43,8 @@ class Applied:
         Why it ended before the plan did; empty if all waves are over, or those that were asked for.
     interrupted
         Whether a stop was requested.
+    obsolete
+        Whether it ended since the rest of the plan does not fit the cluster.
     """
 
     ledger: ApplyLedger
@@ -50,6 +52,7 @@ class Applied:
     stopped: str
     interrupted: bool
     seconds: float
+    obsolete: bool = False
 
 
 def check_plan(plan: Plan) -> None:
@@ -147,14 +150,14 @@ def apply(
             Guard(plan, stop or Stop()),
             tell,
         )
-        why, interrupted = "", False
-        if not ledger.done:
+        why, interrupted, obsolete = ledger.superseded, False, False
+        if not ledger.done and not why:
             try:
                 run.carry_out()
             except (Halt, ClusterError, InputError) as error:
-                why, interrupted = str(error), isinstance(error, Interrupted)
+                why, interrupted, obsolete = str(error), isinstance(error, Interrupted), isinstance(error, Obsolete)
                 ledger.write(StopRecord(at=now(), why=why))
-        return Applied(ledger, journal, why, interrupted, time.monotonic() - began)
+        return Applied(ledger, journal, why, interrupted, time.monotonic() - began, obsolete)
 
 
 @dataclass
@@ -216,7 +219,7 @@ class _Run:
         view, problems = self._expect(wave)
         if problems:
             more = f" (and {len(problems) - 5} more)" if len(problems) > 5 else ""
-            raise Halt(f"the cluster has changed before wave {wave.number}: {'; '.join(problems[:5])}{more}")
+            raise Obsolete(f"the cluster has changed before wave {wave.number}: {'; '.join(problems[:5])}{more}")
         if wave.number not in self.ledger.known:
             owners = {move.owner.uid for move in wave.moves if move.owner is not None and move.owner.uid}
             known = {owner: tuple(sorted(pod.metadata.uid for pod in view.of_owner(owner))) for owner in sorted(owners)}
@@ -244,4 +247,6 @@ class _Run:
             answer = self.ledger.progress[refused[0].id].answer
             because = f" ({answer.message})" if answer is not None else ""
             names = ", ".join(move.pod.key for move in refused[:5]) + (", …" if len(refused) > 5 else "")
-            raise Halt(f"refused for good in wave {wave.number}: {names}{because}; what follows may need their room")
+            raise Obsolete(
+                f"refused for good in wave {wave.number}: {names}{because}; what follows may need their room"
+            )

@@ -15,6 +15,7 @@ from stowplan.applying.records import (
     LandedRecord,
     PlanRecord,
     Record,
+    ReplanRecord,
     StartRecord,
     StopRecord,
     UncordonRecord,
@@ -64,6 +65,8 @@ class ApplyLedger:
         By wave and node, whether a node is cordoned by us; wave 0 is for good.
     ended
         Numbers of the waves that are over.
+    successor
+        The plan that was made of the rest of this one, and accepted.
     """
 
     plan: Plan
@@ -74,6 +77,7 @@ class ApplyLedger:
     ended: set[int] = field(default_factory=set)
     done: bool = False
     stopped: str = ""
+    successor: ReplanRecord | None = None
     runs: int = 0
 
     def __post_init__(self) -> None:
@@ -116,10 +120,19 @@ class ApplyLedger:
                 self.ended.add(record.wave)
             case StopRecord():
                 self.stopped = record.why
+            case ReplanRecord():
+                self.successor = record
             case DoneRecord():
                 self.done = True
             case _:
                 assert_never(record)
+
+    @property
+    def superseded(self) -> str:
+        """What is to be said of a plan whose rest was made anew; empty if it was not."""
+        if self.successor is None:
+            return ""
+        return f"the rest of this plan was made anew as {self.successor.plan}; apply {self.successor.file} instead"
 
     @property
     def closed(self) -> list[tuple[int, str]]:

@@ -41,6 +41,9 @@ class ApplyOptions:
         How the connection to it is secured, if not as connections usually are.
     pause_scale
         Factor on the pauses between two attempts at one pod.
+    settles
+        Whether a wave whose pods came up elsewhere evicts no more, and waits for what is under way, before the run
+        stops: whoever makes the rest anew then has replacements that are ready.
     """
 
     timeout: Annotated[
@@ -75,6 +78,7 @@ class ApplyOptions:
     ] = None
     tls: ssl.SSLContext | None = None
     pause_scale: float = 1.0
+    settles: bool = False
 
 
 @dataclass
@@ -85,6 +89,10 @@ class Halt(StowplanError):
 
     def __str__(self) -> str:
         return self.why
+
+
+class Obsolete(Halt):
+    """The rest of the plan does not fit the cluster that was seen."""
 
 
 class Interrupted(Halt):

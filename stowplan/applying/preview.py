@@ -56,6 +56,8 @@ def preview(plan: Plan, kubectl: Kubectl, journal: Path, profile: Profile, *, as
     check_header(records, plan, cluster_uid(kubectl), journal)
     ledger = ApplyLedger(plan)
     ledger.fold(records)
+    if ledger.superseded:
+        return Preview(ledger, journal, (ledger.superseded,), {}, False)
     following = next((wave for wave in plan.waves if wave.number not in ledger.ended), None)
     if following is None:
         return Preview(ledger, journal, (), {}, False)

@@ -130,6 +130,24 @@ class StopRecord(Document):
     why: str
 
 
+class ReplanRecord(Document):
+    """The rest of the plan was made anew, and the new plan was accepted: nothing more of this one is carried out.
+
+    Parameters
+    ----------
+    plan, plan_hash
+        The new plan's id, and the SHA-256 of its content.
+    file
+        Name of its file, in the folder of the journal.
+    """
+
+    event: Literal["replan"] = "replan"
+    at: str
+    plan: str
+    plan_hash: str
+    file: str
+
+
 class DoneRecord(Document):
     """All waves are over."""
 
@@ -148,6 +166,7 @@ Record = Annotated[
     | LandedRecord
     | WaveEndRecord
     | StopRecord
+    | ReplanRecord
     | DoneRecord,
     Field(discriminator="event"),
 ]

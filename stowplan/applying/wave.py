@@ -12,7 +12,7 @@ from stowplan.applying.journal import now
 from stowplan.applying.landing import Match, match
 from stowplan.applying.ledger import ApplyLedger
 from stowplan.applying.observations import ObservedObject, look_at, seen_pods
-from stowplan.applying.options import ApplyOptions, Guard, Halt
+from stowplan.applying.options import ApplyOptions, Guard, Halt, Obsolete
 from stowplan.applying.records import LandedRecord, WaveEndRecord
 from stowplan.applying.tolerance import LandingTolerance, StrayPod
 from stowplan.cluster.kubectl import ClusterError, Kubectl
@@ -56,6 +56,7 @@ class WaveRun:
     _present: set[str] = field(default_factory=set)
     _pods: list[ObservedObject] = field(default_factory=list)
     _failure: str = ""
+    _obsolete: str = ""
 
     def carry_out(self) -> None:
         """Bring the wave to its end.
@@ -71,6 +72,8 @@ class WaveRun:
         while True:
             expired = self._evict()
             if self._observe():
+                if self._obsolete and not self._under_way():
+                    raise Obsolete(self._obsolete)
                 if self._over():
                     break
                 if expired and not self._under_way():
@@ -86,6 +89,8 @@ class WaveRun:
 
     def _evict(self) -> str:
         """Evict what is due; say why no more if the plan has expired meanwhile: what is under way is then awaited."""
+        if self._obsolete:
+            return ""
         for move in self.wave.moves:
             if move.kind == "place" or self.ledger.stage(move) not in {"waiting", "asked"}:
                 continue
@@ -136,7 +141,7 @@ class WaveRun:
             return
         self._waits.pop(move.id, None)
         if move.template_hash and pod.template and pod.template != move.template_hash:
-            raise Halt(f"pod {pod.key} came back from another template than planned (a rollout); make a new plan")
+            raise Obsolete(f"pod {pod.key} came back from another template than planned (a rollout); make a new plan")
         if not matched.planned:
             self._sightings[(move.id, pod.uid)] += 1
             if self._sightings[(move.id, pod.uid)] < SURE:
@@ -162,13 +167,15 @@ class WaveRun:
             if landed is not None and not landed.planned:
                 found[move.id] = StrayPod(move, f"{move.pod.namespace}/{landed.pod}", landed.node)
         strays = [found[name] for name in sorted(found)]
-        if len(strays) <= self.options.elsewhere or self._tolerates(strays):
+        if self._obsolete or len(strays) <= self.options.elsewhere or self._tolerates(strays):
             return
         limit = f"{self.options.elsewhere} may" if self.options.elsewhere else "none may"
         count = "1 pod" if len(strays) == 1 else f"{len(strays)} pods"
         names = "; ".join(map(str, strays[:5])) + ("; …" if len(strays) > 5 else "")
         worse = ", and the rest of the plan is worse for it" if self.tolerance is not None else ""
-        raise Halt(f"{count} came up on another node than planned, {limit}{worse}: {names}")
+        self._obsolete = f"{count} came up on another node than planned, {limit}{worse}: {names}"
+        if not self.options.settles:
+            raise Obsolete(self._obsolete)
 
     def _tolerates(self, strays: Sequence[StrayPod]) -> bool:
         """Whether the rest of the plan is as good with pods where they are; say so of new ones."""
@@ -190,17 +197,17 @@ class WaveRun:
         said = f": {pod.waits_for}" if pod is not None and pod.waits_for else ""
         self._reasons[move.id] = f"pod {pod.key} is unscheduled{said}" if pod is not None else ""
         if pod is None and move.kind == "evict" and (fewer := self._fewer_wanted(move)):
-            raise Halt(fewer)
+            raise Obsolete(fewer)
         since = self._waits.setdefault(move.id, time.monotonic())
         if time.monotonic() - since < self.options.pending:
             return
         for_so_long = f"for {self.options.pending:g} s"
         if pod is not None:
             because = f": {pod.waits_for}" if pod.waits_for else ""
-            raise Halt(f"pod {pod.key} is unscheduled {for_so_long}{because}")
+            raise Obsolete(f"pod {pod.key} is unscheduled {for_so_long}{because}")
         if move.kind == "place":
-            raise Halt(f"pod {move.pod.key} is gone")
-        raise Halt(f"no replacement of pod {move.pod.key} {for_so_long}{self._owner_says(move)}")
+            raise Obsolete(f"pod {move.pod.key} is gone")
+        raise Obsolete(f"no replacement of pod {move.pod.key} {for_so_long}{self._owner_says(move)}")
 
     def _fewer_wanted(self, move: MoveDocument) -> str:
         """Say that no replacement comes since the controller wants no more pods than it has; seen twice."""

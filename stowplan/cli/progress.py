@@ -63,6 +63,12 @@ def ready(problem: Problem, options: Options, quiet: bool, stop: Stop) -> Option
     return options
 
 
+def ready_to_search() -> Options:
+    """Return options for a search that must not wait for a compilation: kernels are used if they are compiled."""
+    kept = kernel_cache.folder()
+    return Options(kernels=kept is not None and kept.complete)
+
+
 def compile_kernels(quiet: bool, stop: Stop) -> None:
     """Compile the kernels, unless that was done before, and report progress: it takes a few minutes."""
     kept = kernel_cache.folder()

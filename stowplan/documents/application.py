@@ -51,6 +51,8 @@ class ApplicationDocument(Document):
         Whether all waves are over.
     stopped
         Why the run ended before that; in a dry run, all reasons that would stop it.
+    obsolete
+        Whether it ended since the rest of the plan does not fit the cluster any more.
     """
 
     api_version: Literal["stowplan/v1"] = API_VERSION
@@ -61,6 +63,7 @@ class ApplicationDocument(Document):
     complete: bool
     stopped: tuple[str, ...]
     interrupted: bool
+    obsolete: bool = False
     seconds: float
     waves: int
     waves_over: int
@@ -79,6 +82,7 @@ def application_document(result: Applied | Preview) -> ApplicationDocument:
         complete=len(ledger.ended) == len(ledger.plan.waves),
         stopped=stopped,
         interrupted=isinstance(result, Applied) and result.interrupted,
+        obsolete=isinstance(result, Applied) and result.obsolete,
         seconds=result.seconds if isinstance(result, Applied) else 0.0,
         waves=len(ledger.plan.waves),
         waves_over=len(ledger.ended),

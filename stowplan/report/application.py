@@ -33,6 +33,13 @@ def show_application(console: Console, found: ApplicationDocument, *, wide: bool
         for cordon in found.cordons:
             console.print(Text(f"Would cordon {cordon}"))
         console.print(Text("Nothing was changed; --yes applies the plan."))
+    elif found.obsolete:
+        console.print(
+            Text(
+                "The plan has to be made anew from a new snapshot, as --replan does. If the cluster changes back, the "
+                f"same command resumes; the journal is {found.journal}"
+            )
+        )
     elif not found.complete:
         console.print(Text(f"Run the same command again to resume; the journal is {found.journal}"))
     if found.moves:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -20,6 +21,14 @@ if TYPE_CHECKING:
     from stowplan.applying.apply import Applied
     from stowplan.applying.preview import Preview
     from stowplan.models.plan import Plan
+
+
+class ReplanMode(StrEnum):
+    """What is done with a plan that was made of the rest of another."""
+
+    SHOW = "show"
+    AUTO = "auto"
+
 
 Yes = Annotated[bool, typer.Option("--yes", help="Carry out the plan; without this option, nothing is changed.")]
 JournalFile = Annotated[
@@ -49,6 +58,16 @@ Unassisted = Annotated[
     typer.Option(
         "--unsteered",
         help="Carry out a plan that was made to be steered although --serve names no server.",
+        rich_help_panel=RULES,
+    ),
+]
+Replan = Annotated[
+    ReplanMode | None,
+    typer.Option(
+        "--replan",
+        help="If the rest of the plan does not fit the cluster any more, make it anew within the same limits on moves. "
+        "show: print it, write it to a file, and stop; auto: carry it out.",
+        show_default=False,
         rich_help_panel=RULES,
     ),
 ]
@@ -108,6 +127,7 @@ def apply(
     expect_hash: ExpectHash = None,
     server_dry_run: ServerDryRun = False,
     unassisted: Unassisted = False,
+    replan: Replan = None,
     partial: opt.PartialPlan = False,
     connection: Connection,
     options: ApplyOptions,
@@ -133,6 +153,7 @@ def apply(
     if yes and server_dry_run:
         raise InputError("excludes --yes", field="--server-dry-run")
     options = trust.secured(options)
+    _check_replan(replan, yes, options)
     plan = read_plan(path) if expect_hash is None else read_reviewed_plan(path, expect_hash)
     try:
         plan.require_whole(partial)
@@ -154,13 +175,31 @@ def apply(
     with stoppable("when the request under way is answered") as stop:
         try:
             profile = profile_of(plan, settings.config)
-            if yes:
+            if yes and replan is not None:
+                from stowplan.applying.replanning import Replanning, apply_and_replan
+                from stowplan.cli.progress import ready_to_search
+
+                replanning = Replanning(replan is ReplanMode.AUTO, ready_to_search(), settings.config)
+                result = apply_and_replan(plan, kubectl, place, profile, options, replanning, stop=stop, tell=tell)
+            elif yes:
                 result = apply(plan, kubectl, place, profile, options, stop=stop, tell=tell)
             else:
                 result = preview(plan, kubectl, place, profile, ask_server=server_dry_run, stop=stop)
         except InputError as error:
             raise error.in_file(path) from None
     _report(result, output)
+
+
+def _check_replan(replan: ReplanMode | None, yes: bool, options: ApplyOptions) -> None:
+    """Refuse combinations in which a new plan could not be what the user expects."""
+    from stowplan.models.errors import InputError
+
+    if replan is not None and not yes:
+        raise InputError("needs --yes", field="--replan")
+    if replan is ReplanMode.AUTO and options.serve is not None:
+        raise InputError("auto excludes --serve, which steers one plan; show writes the new one", field="--replan")
+    if replan is ReplanMode.AUTO and options.stop_after is not None:
+        raise InputError("auto excludes --stop-after-wave, since a new plan has other waves", field="--replan")
 
 
 def _require_wave(plan: Plan, path: str, number: int | None) -> None:
