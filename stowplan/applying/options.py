@@ -41,9 +41,9 @@ class ApplyOptions:
         How the connection to it is secured, if not as connections usually are.
     pause_scale
         Factor on the pauses between two attempts at one pod.
-    settles
+    awaits_evicted
         Whether a wave whose pods came up elsewhere evicts no more, and waits for what is under way, before the run
-        stops: whoever makes the rest anew then has replacements that are ready.
+        stops, so that the rest can be made anew from replacements that are ready.
     """
 
     timeout: Annotated[
@@ -78,7 +78,7 @@ class ApplyOptions:
     ] = None
     tls: ssl.SSLContext | None = None
     pause_scale: float = 1.0
-    settles: bool = False
+    awaits_evicted: bool = False
 
 
 @dataclass

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from pydantic import ValidationError
+
 from stowplan.applying.apply import Applied, apply
 from stowplan.applying.journal import ApplyJournal, now, plan_hash
 from stowplan.applying.ledger import ApplyLedger
@@ -14,11 +16,11 @@ from stowplan.applying.preconditions import PreconditionCheck
 from stowplan.applying.records import ReplanRecord
 from stowplan.cluster.kubectl import ClusterError, Kubectl
 from stowplan.cluster.snapshot import save
-from stowplan.documents.plan import read_plan
 from stowplan.models.errors import InputError
 from stowplan.models.options import Options
 from stowplan.models.plan import Plan
 from stowplan.models.stop import Stop
+from stowplan.models.validation import refusal
 from stowplan.models.words import plural
 from stowplan.planning.replan import MadeEviction, replan
 from stowplan.plugins_compat.framework.profile import Profile
@@ -68,7 +70,7 @@ def apply_and_replan(
         As `apply` does.
     """
     stop = stop or Stop()
-    options = replace(options, settles=True)
+    options = replace(options, awaits_evicted=True)
     refused: dict[str, str] = {}
     in_vain, seconds = 0, 0.0
     while True:
@@ -186,10 +188,15 @@ def _successor(record: ReplanRecord, folder: Path) -> Plan:
     Raises
     ------
     InputError
-        If it is not the plan that was accepted.
+        If it cannot be read, or is not the plan that was accepted.
     """
-    file = str(folder / record.file)
-    plan = read_plan(file)
+    file = folder / record.file
+    try:
+        plan = Plan.model_validate_json(file.read_bytes())
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", str(file)) from None
+    except ValidationError as error:
+        raise refusal(error, str(file)) from None
     if plan_hash(plan) != record.plan_hash:
-        raise InputError(f"is not the plan {record.plan} that was accepted", file)
+        raise InputError(f"is not the plan {record.plan} that was accepted", str(file))
     return plan

@@ -174,7 +174,7 @@ class WaveRun:
         names = "; ".join(map(str, strays[:5])) + ("; …" if len(strays) > 5 else "")
         worse = ", and the rest of the plan is worse for it" if self.tolerance is not None else ""
         self._obsolete = f"{count} came up on another node than planned, {limit}{worse}: {names}"
-        if not self.options.settles:
+        if not self.options.awaits_evicted:
             raise Obsolete(self._obsolete)
 
     def _tolerates(self, strays: Sequence[StrayPod]) -> bool:

@@ -111,7 +111,7 @@ def remaining_settings(
     there = {pod.key: pod for pod in snapshot.pods}
     spent: Counter[str] = Counter()
     for limit in group_limits(snapshot, made_with.max_moves_of):
-        # A pod that is not known counts in every group: a limit may be kept too strictly, but never exceeded.
+        # A pod that is not known counts in every group: a limit may be kept too strictly, never violated.
         spent[limit.name] = sum(
             (pod := there.get(eviction.replacement)) is None or limit.holds(pod) for eviction in evictions
         )
