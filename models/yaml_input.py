@@ -72,7 +72,7 @@ def read_yaml(path: str) -> Any:
 class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
     """A timestamp is a string, and ``1e+09`` is a number, which JSON allows as well.
 
-    Parameters
+    Attributes
     ----------
     has_anchors
         Whether the text may hold anchors, so that what aliases expand to has to be counted.
