@@ -10,7 +10,9 @@ from stowplan.models.kubernetes.pod import Affinity, NodeAffinity
 from stowplan.models.kubernetes.selectors import NodeSelector, NodeSelectorTerm
 
 TOKEN = "stowplan.io/token"
-"""The label of pods that a plan has pinned."""
+"""The label of pods that a plan has pinned, until what it left is taken off."""
+PINNED_BY = "stowplan.io/pinned-by"
+"""The annotation of pods that a plan has pinned, after the label was taken off: the affinity stays."""
 
 
 def without_pin(pod: Pod) -> Pod:
@@ -20,11 +22,10 @@ def without_pin(pod: Pod) -> Pod:
     of it alone. A bound pod keeps both for as long as it lives, since the API server changes no affinity of a pod that
     has a node; its replacement has neither. Of a pod that still waits the pin counts: kube-scheduler obeys it.
     """
-    labels = pod.metadata.labels
-    if not pod.node_name or TOKEN not in labels:
+    labels, annotations = pod.metadata.labels, pod.metadata.annotations
+    if not pod.node_name or (TOKEN not in labels and PINNED_BY not in annotations):
         return pod
-    kept = FrozenMap({key: value for key, value in labels.items() if key != TOKEN})
-    metadata = replace(pod.metadata, labels=kept)
+    metadata = replace(pod.metadata, labels=_less(labels, TOKEN), annotations=_less(annotations, PINNED_BY))
     affinity = pod.spec.affinity
     required = affinity.node_affinity.required if affinity and affinity.node_affinity else None
     if affinity is None or affinity.node_affinity is None or required is None:
@@ -33,6 +34,10 @@ def without_pin(pod: Pod) -> Pod:
     if not terms or not all(_ends_with_pin(term, pod.node_name) for term in terms):
         return replace(pod, metadata=metadata)
     return replace(pod, metadata=metadata, spec=replace(pod.spec, affinity=_without(affinity, terms)))
+
+
+def _less(content: FrozenMap[str], key: str) -> FrozenMap[str]:
+    return FrozenMap({name: value for name, value in content.items() if name != key})
 
 
 def _ends_with_pin(term: NodeSelectorTerm, node: str) -> bool:

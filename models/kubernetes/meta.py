@@ -28,6 +28,7 @@ READ_ANNOTATIONS = (
     "scheduler.alpha.kubernetes.io/preferAvoidPods",
     "scheduling.koordinator.sh/",
     "storage.alpha.kubernetes.io/migrated-plugins",
+    "stowplan.io/pinned-by",
     "volume.beta.kubernetes.io/storage-class",
     "volume.kubernetes.io/selected-node",
 )

@@ -34,14 +34,11 @@ def emit_descheduler(plan: Plan, choices: EmitOptions) -> Emission:
     require_uids(plan)
     variables = {
         "WAVES": str(len(plan.waves)),
-        "NAMESPACE": choices.namespace,
-        "PLAN_LABEL": PLAN_LABEL,
-        "WAVE_LABEL": WAVE_LABEL,
-        "EVICT_ANNOTATION": EVICT,
+        **_variables(choices),
         "PROTECTED": " ".join(_protected(plan, choices)),
     }
     files = [
-        script(plan, ("pods", "waves", "descheduler"), plan_lines(plan), **variables),
+        script(plan, ("pods", "waves", "labels", "descheduler"), plan_lines(plan), **variables),
         File("rbac.yaml", stream(_rights(choices.namespace))),
         *(
             File(f"wave-{wave.number}.yaml", stream(_wave(plan, wave, choices)))
@@ -62,6 +59,25 @@ def emit_descheduler(plan: Plan, choices: EmitOptions) -> Emission:
     if waiting := _not_running(plan, choices):
         notes.append(f"the descheduler passes over pods that do not run: {', '.join(waiting)}")
     return Emission(files, notes)
+
+
+def remove_descheduler(plan: Plan, choices: EmitOptions) -> Emission:
+    """Return a script that takes off what `emit_descheduler` has put into a cluster, by hand or by its script.
+
+    Raises
+    ------
+    InputError
+        If a name is none.
+    """
+    require_plain(plan)
+    libraries = ("pods", "removal", "labels", "remove-descheduler")
+    return Emission([script(plan, libraries, (), **_variables(choices), ACCOUNT=ACCOUNT)])
+
+
+def _variables(choices: EmitOptions) -> dict[str, str]:
+    """Return the variables by which the scripts find what is the plan's."""
+    labels = {"PLAN_LABEL": PLAN_LABEL, "WAVE_LABEL": WAVE_LABEL, "EVICT_ANNOTATION": EVICT}
+    return {"NAMESPACE": choices.namespace, **labels}
 
 
 def _evicted(wave: WaveDocument) -> int:

@@ -9,6 +9,7 @@ from stowplan.emitters.emission import PREFIX, Emission, EmitOptions, File
 from stowplan.emitters.manifests import Manifest, stream
 from stowplan.emitters.script import NONE, script
 from stowplan.emitters.words import require_plain
+from stowplan.instances.own_pins import PINNED_BY, TOKEN
 from stowplan.models.errors import InputError
 from stowplan.models.plan import Plan
 from stowplan.plugins_compat.profiles import choose_release
@@ -34,7 +35,7 @@ def emit_pin(plan: Plan, choices: EmitOptions) -> Emission:
     if "SchedulingGates" not in dict(release.plugins):
         raise InputError(f"release {release.name} has no scheduling gates", field="settings.release")
     lines = ["tokens() {", *_tokens(plan), "    :", "}", "", "finish", ""]
-    files = [script(plan, ("pods", "pin"), lines, GATE=GATE)]
+    files = [script(plan, ("pods", "removal", "gates", "pin"), lines, **_variables(plan))]
     notes = []
     owners = sorted({token.owner_uid for token in plan.tokens if token.owner_uid})
     if owners:
@@ -44,6 +45,23 @@ def emit_pin(plan: Plan, choices: EmitOptions) -> Emission:
             "templates"
         )
     return Emission(files, notes)
+
+
+def remove_pin(plan: Plan, choices: EmitOptions) -> Emission:
+    """Return a script that takes off what `emit_pin` has put into a cluster, by hand or by its script.
+
+    Raises
+    ------
+    InputError
+        If a name is none.
+    """
+    require_plain(plan)
+    return Emission([script(plan, ("pods", "removal", "gates", "remove-pin"), (), **_variables(plan))])
+
+
+def _variables(plan: Plan) -> dict[str, str]:
+    spaces = sorted({token.namespace for token in plan.tokens})
+    return {"GATE": GATE, "GROUP": GROUP, "TOKEN": TOKEN, "PINNED_BY": PINNED_BY, "SPACES": " ".join(spaces)}
 
 
 def _tokens(plan: Plan) -> Iterator[str]:

@@ -65,6 +65,15 @@ def test_a_pinned_pod_is_read_as_its_controller_made_it(
     assert read(tmp_path, pinned, **OURS) == read(tmp_path, made)
 
 
+def test_a_pin_whose_label_was_taken_off_is_known_by_its_annotation(tmp_path: Path) -> None:
+    pinned = pod("web", "n1", labels={"app": "web"}, affinity=affinity({"matchFields": [PIN]}))
+    pinned["metadata"] = {**pinned["metadata"], "annotations": {"stowplan.io/pinned-by": "plan-7f3a"}}
+    items = [{"apiVersion": "v1", "kind": "Node", **node("n1")}, {"apiVersion": "v1", "kind": "Pod", **pinned}]
+    path = tmp_path / "pinned.json"
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    assert load([str(path)]).pods[0] == read(tmp_path, None)
+
+
 def test_a_pin_without_the_label_is_the_owners_will(tmp_path: Path) -> None:
     assert read(tmp_path, affinity({"matchFields": [PIN]})).spec.affinity is not None
 

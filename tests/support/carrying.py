@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from stowplan.emitters.emission import File
+from stowplan.emitters.pin import GATE
 from stowplan.models.plan import MoveDocument, OwnerDocument, Plan, PodReference
 from tests.support.api_server import ApiServer, ByTokens, Cluster
 from tests.support.api_server.manifests import deployment, namespace, node, stateful_set
@@ -86,13 +87,30 @@ def served(
             "STOWPLAN_PAUSE": "1",
         }
 
-        def run(*arguments: str, shell: str = "sh") -> subprocess.CompletedProcess[str]:
+        def run(*arguments: str, shell: str = "sh", other: File | None = None) -> subprocess.CompletedProcess[str]:
             words = ["busybox", "sh"] if shell == "busybox" else [shell]
+            if other is not None:
+                (folder / other.name).write_text(other.content)
+            path = script if other is None else folder / other.name
             return subprocess.run(
-                [*words, str(script), *arguments], cwd=folder, env=settings, capture_output=True, text=True, timeout=90
+                [*words, str(path), *arguments], cwd=folder, env=settings, capture_output=True, text=True, timeout=90
             )
 
         yield server, run
+
+
+def gated(
+    affinity: Manifest | None = None, gates: tuple[str, ...] = (GATE,), manifests: list[Manifest] | None = None
+) -> list[Manifest]:
+    """Return the cluster with pods of the Deployment that come up behind our gate."""
+    manifests = cluster() if manifests is None else manifests
+    for manifest in manifests:
+        if manifest["kind"] in ("ReplicaSet", "StatefulSet"):
+            spec = manifest["spec"]["template"]["spec"]
+            spec["schedulingGates"] = [{"name": name} for name in gates]
+            if affinity is not None:
+                spec["affinity"] = affinity
+    return manifests
 
 
 def where(server: ApiServer) -> list[tuple[str, str]]:

@@ -23,6 +23,13 @@ Folder = Annotated[
     ),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite existing files.", rich_help_panel=OUTPUT)]
+Remove = Annotated[
+    bool,
+    typer.Option(
+        "--remove",
+        help="Write instead a script that takes off what the tool has put into the cluster (for descheduler, pin).",
+    ),
+]
 PlanSnapshotPaths = Annotated[
     list[str] | None,
     typer.Option(
@@ -65,6 +72,7 @@ Kubeconfig = Annotated[
 def emit(
     path: PlanPath,
     to: To,
+    remove: Remove = False,
     folder: Folder = None,
     force: Force = False,
     snapshot: PlanSnapshotPaths = None,
@@ -82,7 +90,7 @@ def emit(
     from stowplan.cli.session import warn
     from stowplan.documents.plan import read_plan
     from stowplan.emitters.emission import EmitOptions
-    from stowplan.emitters.registry import EMITTERS
+    from stowplan.emitters.registry import EMITTERS, REMOVERS
     from stowplan.emitters.remarks import remarks
     from stowplan.emitters.writing import as_text, write_folder
     from stowplan.instances.load import load
@@ -91,6 +99,12 @@ def emit(
 
     if url is not None:
         url = read_url(url, "--url")
+    emitters = REMOVERS if remove else EMITTERS
+    if to not in emitters:
+        left = (
+            "its objects go with kubectl delete -f" if to is Target.KOORDINATOR else "it leaves nothing in the cluster"
+        )
+        raise InputError(f"is not for --to {to.value}: {left}", field="--remove")
     document = read_plan(path)
     chosen = {"image": image, "namespace": namespace, "url": url, "config": config, "kubeconfig": kubeconfig}
     given = {name: value for name, value in chosen.items() if value is not None}
@@ -98,7 +112,7 @@ def emit(
     try:
         document.require_whole(partial)
         document.require_cluster()
-        emission = EMITTERS[to](document, choices)
+        emission = emitters[to](document, choices)
     except InputError as error:
         raise error.in_file(path) from None
     if folder is None:
@@ -106,6 +120,7 @@ def emit(
     else:
         for written in write_folder(emission, Path(folder), force):
             print(written)
-    for note in (*remarks(document, to.value, choices, datetime.now(UTC)), *emission.notes):
+    warnings = () if remove else remarks(document, to.value, choices, datetime.now(UTC))
+    for note in (*warnings, *emission.notes):
         warn(note)
     sys.stdout.flush()

@@ -153,17 +153,7 @@ carry_out() {
             ;;
         unlabel)
             reopen
-            key=$(printf '%s' "$EVICT_ANNOTATION" | sed 's/\./\\./g')
-            left=$(ask get pods --all-namespaces --selector "$SELECTED=$WAVE" \
-                --output "jsonpath={range .items[*]}{.metadata.namespace} {.metadata.name} {.metadata.annotations.$key}{\"\\n\"}{end}") ||
-                exit 1
-            printf '%s\n' "$left" | while read -r space called value; do
-                case $value in
-                "plan $PLAN wave "*) kube annotate pod --namespace "$space" "$called" "$EVICT_ANNOTATION-" </dev/null ;;
-                esac
-                [ -z "$called" ] ||
-                    kube label pod --namespace "$space" "$called" "$PLAN_LABEL-" "$WAVE_LABEL-" </dev/null
-            done
+            unlabel "$SELECTED=$WAVE"
             ;;
         esac
     done

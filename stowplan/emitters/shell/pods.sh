@@ -92,7 +92,11 @@ replacement() {
         awk -F '|' -v node="$4" -v same="$5" -v name="$6" '$3 == node && (same == "no" || $2 == name)' | head -n 1
 }
 
-# unexpired FOURTEEN-DIGITS
+# expired FOURTEEN-DIGITS
+expired() {
+    [ "$(date -u +%Y%m%d%H%M%S)" -ge "$1" ]
+}
+
 unexpired() {
-    [ "$(date -u +%Y%m%d%H%M%S)" -lt "$1" ] || stop "the plan has expired; make a new one"
+    ! expired "$1" || stop "the plan has expired; make a new one"
 }

@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 import yaml
 
-from stowplan.emitters.descheduler import emit_descheduler
+from stowplan.emitters.descheduler import emit_descheduler, remove_descheduler
 from stowplan.emitters.descheduler_policy import DeschedulerPolicy
 from stowplan.emitters.emission import PLAN_LABEL, EmitOptions
-from stowplan.emitters.pin import GATE, emit_pin
+from stowplan.emitters.pin import GATE, emit_pin, remove_pin
 from stowplan.models.plan import Plan
 from stowplan.plans.movability.annotations import EVICT
 from stowplan.plugins_compat.framework.framework import Framework
@@ -33,7 +33,7 @@ from tests.support.api_server.errors import ApiError
 from tests.support.api_server.faults import refuse
 from tests.support.api_server.manifests import budget
 from tests.support.api_server.resources import NODES, PODS
-from tests.support.carrying import Manifest, cluster, of, served, two_waves, where
+from tests.support.carrying import Manifest, cluster, gated, of, served, two_waves, where
 from tests.support.clusters import node, snapshot
 from tests.support.kubectl import needs_kubectl
 from tests.support.plans import move, plan, shop
@@ -42,7 +42,7 @@ SHELLCHECK = shutil.which("shellcheck") or str(Path(sys.executable).with_name("s
 
 
 @pytest.mark.skipif(not Path(SHELLCHECK).exists(), reason="shellcheck is not installed")
-@pytest.mark.parametrize("emit", [emit_descheduler, emit_pin])
+@pytest.mark.parametrize("emit", [emit_descheduler, remove_descheduler, emit_pin, remove_pin])
 def test_shellcheck_has_nothing_to_say(emit: Any, tmp_path: Path) -> None:
     (tmp_path / "plan.sh").write_text(emit(shop(), EmitOptions()).files[0].content)
     done = subprocess.run([SHELLCHECK, str(tmp_path / "plan.sh")], capture_output=True, text=True)
@@ -272,18 +272,6 @@ HOLD = {"key": "metadata.name", "operator": "NotIn", "values": ["n9"]}
 def required(*terms: Manifest) -> Manifest:
     """Return an affinity to nodes."""
     return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [*terms]}}}
-
-
-def gated(affinity: Manifest | None = None, gates: tuple[str, ...] = (GATE,)) -> list[Manifest]:
-    """Return the cluster with pods of the Deployment that come up behind our gate."""
-    manifests = cluster()
-    for manifest in manifests:
-        if manifest["kind"] in ("ReplicaSet", "StatefulSet"):
-            spec = manifest["spec"]["template"]["spec"]
-            spec["schedulingGates"] = [{"name": name} for name in gates]
-            if affinity is not None:
-                spec["affinity"] = affinity
-    return manifests
 
 
 @needs_kubectl

@@ -39,6 +39,7 @@ STATEFUL_SETS = Resource("apps", "v1", "statefulsets", "StatefulSet", True, ("st
 DAEMON_SETS = Resource("apps", "v1", "daemonsets", "DaemonSet", True, ("ds",))
 DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment", True, ("deploy",))
 BUDGETS = Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget", True, ("pdb",))
+POLICIES = Resource("admissionregistration.k8s.io", "v1", "mutatingadmissionpolicies", "MutatingAdmissionPolicy", False)
 
 RESOURCES: tuple[Resource, ...] = (
     NODES,
@@ -61,6 +62,17 @@ RESOURCES: tuple[Resource, ...] = (
     BUDGETS,
     Resource("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", False, ("pc",)),
     Resource("batch", "v1", "jobs", "Job", True),
+    Resource("", "v1", "serviceaccounts", "ServiceAccount", True, ("sa",)),
+    Resource("rbac.authorization.k8s.io", "v1", "clusterroles", "ClusterRole", False),
+    Resource("rbac.authorization.k8s.io", "v1", "clusterrolebindings", "ClusterRoleBinding", False),
+    POLICIES,
+    Resource(
+        "admissionregistration.k8s.io",
+        "v1",
+        "mutatingadmissionpolicybindings",
+        "MutatingAdmissionPolicyBinding",
+        False,
+    ),
 )
 BY_KIND = {resource.kind: resource for resource in RESOURCES}
 

@@ -316,7 +316,15 @@ def _in(namespace: str | None, manifest: Object) -> Object:
 
 
 def _replace(found: Object, new: Object) -> None:
-    """Take over a new content; what the server keeps stays."""
+    """Take over a new content; what the server keeps stays.
+
+    A version that is not the current one is a conflict, and nobody changes the affinity of a pod that has its node.
+    """
+    version = new.get("metadata", {}).get("resourceVersion")
+    if version and version != found["metadata"].get("resourceVersion"):
+        raise ApiError(409, "Conflict", "the object has been modified; please apply your changes to the latest version")
+    if found.get("spec", {}).get("nodeName") and new["spec"].get("affinity") != found["spec"].get("affinity"):
+        raise ApiError(422, "Invalid", "spec: Forbidden: pod updates may not change fields other than a few")
     kept = {key: found["metadata"][key] for key in ("uid", "name", "creationTimestamp") if key in found["metadata"]}
     found.clear()
     found.update(new)
