@@ -90,3 +90,13 @@ DetailedExit = Annotated[
     bool,
     typer.Option("--detailed-exitcode", help="Exit 2 if the answer differs from today.", rich_help_panel=OUTPUT),
 ]
+Report = Annotated[
+    str | None,
+    typer.Option(
+        "--report",
+        metavar="FILE",
+        help="Also write a report to this file: one HTML page, which needs no network.",
+        show_default=False,
+        rich_help_panel=OUTPUT,
+    ),
+]

@@ -31,8 +31,30 @@ TELL_EVERY = 10.0
 
 
 @contextmanager
-def reported(tiers: Sequence[Tier], quiet: bool) -> Iterator[Progress]:
-    """Yield a reporter for one solve."""
+def reported(tiers: Sequence[Tier], quiet: bool, kept: list[Step] | None = None) -> Iterator[Progress]:
+    """Yield a reporter for one solve.
+
+    Parameters
+    ----------
+    kept
+        Takes every step, for a report of the search.
+    """
+    with _shown(tiers, quiet) as show:
+        if kept is None:
+            yield show
+            return
+        steps = kept
+
+        def keep(step: Step) -> None:
+            steps.append(step)
+            show(step)
+
+        yield keep
+
+
+@contextmanager
+def _shown(tiers: Sequence[Tier], quiet: bool) -> Iterator[Progress]:
+    """Yield a reporter that prints, unless nothing is to be printed."""
     if quiet:
         yield silent
     elif sys.stderr.isatty():

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from stowplan.models.options import Options
     from stowplan.models.settings import Settings
     from stowplan.models.snapshot import Snapshot
+    from stowplan.optimizer.run import Step
     from stowplan.settings.terms import Terms
 
 T = TypeVar("T")
@@ -117,16 +118,28 @@ def stoppable(with_what: str = "with the best answer so far") -> Iterator[Stop]:
 
 
 def found(
-    search: Callable[..., T], snapshot: Snapshot, settings: Settings, options: Options, terms: Terms, quiet: bool
+    search: Callable[..., T],
+    snapshot: Snapshot,
+    settings: Settings,
+    options: Options,
+    terms: Terms,
+    quiet: bool,
+    kept: list[Step] | None = None,
 ) -> T:
-    """Run a search for plans, such as `stowplan.planning.plan.make_plan`, with progress and a stop signal."""
+    """Run a search for plans, such as `stowplan.planning.plan.make_plan`, with progress and a stop signal.
+
+    Parameters
+    ----------
+    kept
+        Takes every step of the search.
+    """
     from stowplan.cli.progress import ready, reported
     from stowplan.planning.plan import planning_problem
 
     compiled = planning_problem(snapshot, settings, terms)
     with stoppable() as stop:
         prepared = ready(compiled.problem, options, quiet, stop)
-        with reported(compiled.problem.tiers, quiet) as progress:
+        with reported(compiled.problem.tiers, quiet, kept) as progress:
             return search(
                 snapshot=snapshot,
                 settings=settings,
@@ -136,6 +149,22 @@ def found(
                 stop=stop,
                 progress=progress,
             )
+
+
+def steps_for(report: str | None) -> list[Step] | None:
+    """Return a list for the steps of a search if a report is to be written, and make sure that it can be written.
+
+    Raises
+    ------
+    InputError
+        If it cannot be.
+    """
+    if report is None:
+        return None
+    from stowplan.html_report.render import require_writable
+
+    require_writable(report)
+    return []
 
 
 def emit(

@@ -11,7 +11,6 @@ from rich.markup import escape
 from rich.text import Text
 
 from stowplan.answers.compare import Comparison
-from stowplan.answers.figures import FRACTION, Figure, Value
 from stowplan.answers.parts import TierPart
 from stowplan.answers.ranking import worth_words
 from stowplan.answers.solve import Solution
@@ -38,6 +37,7 @@ from stowplan.report.words import (
     resolved_lines,
     tier_label,
     unit_notes,
+    value_text,
     violation_lines,
 )
 
@@ -204,18 +204,12 @@ def show_figures(console: Console, comparison: Comparison, *, wide: bool = False
     if wide:
         table.add_column("unit", style="dim", no_wrap=True)
     for one in found:
-        cells = [_cell(one, one.value(column.measures)) for column in comparison.columns]
+        cells = [value_text(one.unit, one.value(column.measures)) for column in comparison.columns]
         bound = figure(one.bound) if one.bound is not None else ""
         table.add_row(escape(one.title), *cells, bound, *([escape(one.unit)] if wide else []))
     console.print(table)
     units = [one.unit for one in found if one.bound is not None]
     _lines(console, ["Lower is better in the rows with a bound.", *unit_notes(units)])
-
-
-def _cell(one: Figure, value: Value) -> str:
-    if value is None:
-        return "-"
-    return f"{value:.1%}" if one.unit == FRACTION else figure(value)
 
 
 def _tier_lines(console: Console, solution: Solution, *, wide: bool = False) -> None:

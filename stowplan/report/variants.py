@@ -7,11 +7,10 @@ from collections.abc import Iterator
 from rich.console import Console
 from rich.markup import escape
 
-from stowplan.answers.figures import FRACTION
 from stowplan.answers.variants import SideBySide
 from stowplan.report.rows import Row
 from stowplan.report.tables import label_column, plain_table, say
-from stowplan.report.words import figure, headline, participant_lines, unit_notes
+from stowplan.report.words import headline, participant_lines, unit_notes, value_text
 
 
 def show_variants(console: Console, found: SideBySide) -> None:
@@ -28,10 +27,7 @@ def show_variants(console: Console, found: SideBySide) -> None:
     for title in found.titles:
         table.add_column(escape(title.replace(", ", ",\n").replace(" ", "\n")), justify="right", no_wrap=True)
     for one in found.figures:
-        cells = [
-            "-" if value is None else f"{value:.1%}" if one.unit == FRACTION else figure(value) for value in one.values
-        ]
-        table.add_row(escape(one.title), *cells)
+        table.add_row(escape(one.title), *(value_text(one.unit, value) for value in one.values))
     console.print(table)
     own = [one.unit for one in found.figures if one.key[0] == "objectives"]
     for line in ("Every placement is measured by every objective; lower is better there.", *unit_notes(own)):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
+from stowplan.answers.figures import FRACTION, Value
 from stowplan.answers.protections import Protection
 from stowplan.answers.solve import Solution
 from stowplan.models.plan import PlanTier, ProtectionDocument
@@ -27,6 +28,13 @@ def figure(value: float) -> str:
     if abs(value) >= 1000:
         return f"{value:,.0f}"
     return f"{value:.4g}"
+
+
+def value_text(unit: str, value: Value) -> str:
+    """Write a figure of a comparison; a dash if it is not defined."""
+    if value is None:
+        return "-"
+    return f"{value:.1%}" if unit == FRACTION else figure(value)
 
 
 def amount(resource: str, value: int) -> str:

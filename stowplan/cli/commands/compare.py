@@ -87,6 +87,7 @@ def compare(
     options: Annotated[Options, but(time_limit=15.0)],
     ideal: Ideal = False,
     drawing: Drawing = None,
+    report: opt.Report = None,
     output: opt.Output = Format.TABLE,
     quiet: opt.Quiet = False,
     detailed_exitcode: opt.DetailedExit = False,
@@ -99,10 +100,12 @@ def compare(
     if len(named) > 1:
         if ideal:
             raise InputError("excludes several profiles, configurations, or objectives", field="--ideal")
+        if report is not None:
+            raise InputError("excludes several profiles, configurations, or objectives", field="--report")
         changes = _compared_variants(snapshot, named, options, output, quiet, drawing)
     else:
         ((_, settings),) = named
-        changes = compared(snapshot, settings, options, output, quiet, ideal=ideal, drawing=drawing)
+        changes = compared(snapshot, settings, options, output, quiet, ideal=ideal, drawing=drawing, report=report)
     if detailed_exitcode and changes:
         raise typer.Exit(CHANGES)
 
@@ -116,12 +119,13 @@ def compared(
     *,
     ideal: bool = False,
     drawing: str | None = None,
+    report: str | None = None,
 ) -> bool:
     """Print a comparison; return whether its answer differs from today."""
     from stowplan.answers.compare import compare
     from stowplan.answers.protections import protections
     from stowplan.cli.progress import ready, reported
-    from stowplan.cli.session import emit, stoppable, warn_of_idle_freezes
+    from stowplan.cli.session import emit, steps_for, stoppable, warn_of_idle_freezes
     from stowplan.documents.comparison import comparison_document
     from stowplan.report.machines import machines_chart
     from stowplan.report.rows import comparison_rows
@@ -129,11 +133,12 @@ def compared(
     from stowplan.report.text import show_comparison
     from stowplan.settings.problem import make_ideal, make_problem
 
+    steps = steps_for(report)
     warn_of_idle_freezes(settings.freeze, snapshot)
     compiled = make_problem(snapshot, settings)
     with stoppable() as stop:
         options = ready(compiled.problem, options, quiet, stop)
-        with reported(compiled.problem.tiers, quiet) as progress:
+        with reported(compiled.problem.tiers, quiet, steps) as progress:
             everyone = make_ideal(snapshot, settings) if ideal else None
             comparison = compare(compiled, options, ideal=everyone, stop=stop, progress=progress)
             if ideal:
@@ -141,6 +146,11 @@ def compared(
                 comparison = replace(comparison, protections=found)
     if drawing is not None:
         write_drawing(machines_chart([(column.name, column.measures) for column in comparison.columns]), drawing)
+    if report is not None:
+        from stowplan.html_report.answers import comparison_page
+        from stowplan.html_report.render import write_page
+
+        write_page(comparison_page(comparison, settings, options, steps or ()), report)
     emit(
         output,
         lambda console: show_comparison(console, comparison, wide=output is Format.WIDE),

@@ -16,6 +16,7 @@ from stowplan.models.settings import Settings
 @grouped
 def demo(
     options: Annotated[Options, only("time_limit", time_limit=15.0)],
+    report: opt.Report = None,
     output: opt.Output = Format.TABLE,
     quiet: opt.Quiet = False,
 ) -> None:
@@ -25,4 +26,4 @@ def demo(
 
     if not quiet:
         print(f"stowplan: stowplan compare {demo_path()}", file=sys.stderr)
-    compared(load_snapshot([str(demo_path())]), Settings(), options, output, quiet)
+    compared(load_snapshot([str(demo_path())]), Settings(), options, output, quiet, report=report)

@@ -23,6 +23,7 @@ def solve(
     source: Source,
     skip_unknown_nodes: opt.SkipUnknownNodes = False,
     options: Options,
+    report: opt.Report = None,
     output: opt.Output = Format.TABLE,
     quiet: opt.Quiet = False,
     detailed_exitcode: opt.DetailedExit = False,
@@ -30,19 +31,25 @@ def solve(
     """Find the best placement, with a proof or a gap; verify reads its -o json."""
     from stowplan.answers.solve import solve_snapshot
     from stowplan.cli.progress import ready, reported
-    from stowplan.cli.session import emit, stoppable, warn_of_idle_freezes
+    from stowplan.cli.session import emit, steps_for, stoppable, warn_of_idle_freezes
     from stowplan.documents.solution import solution_document
     from stowplan.report.rows import solution_rows
     from stowplan.report.text import show_solution
     from stowplan.settings.problem import make_problem
 
+    steps = steps_for(report)
     snapshot = load_source(paths, source, skip_unknown_nodes, configs=[settings.config])
     warn_of_idle_freezes(settings.freeze, snapshot)
     compiled = make_problem(snapshot, settings)
     with stoppable() as stop:
         options = ready(compiled.problem, options, quiet, stop)
-        with reported(compiled.problem.tiers, quiet) as progress:
+        with reported(compiled.problem.tiers, quiet, steps) as progress:
             solution = solve_snapshot(compiled, options, stop=stop, progress=progress)
+    if report is not None:
+        from stowplan.html_report.answers import solution_page
+        from stowplan.html_report.render import write_page
+
+        write_page(solution_page(solution, settings, options, steps or ()), report)
     emit(
         output,
         lambda console: show_solution(console, solution, wide=output is Format.WIDE),
