@@ -118,13 +118,16 @@ def _moves(solution: Solution, ranked: Sequence[RankedMove], why: Mapping[str, s
     before = solution.before.values
     final = solution.evaluation.values
     improved = [t for t in range(len(tiers)) if final[t] < before[t]]
+    improved = (
+        improved[:1] + improved[-1:] if len(improved) > 1 else improved
+    )  # the most important, and what was asked for
     lost = solution.losses
     headings = [Heading("pod"), Heading("rank", "those that bring most first", numeric=True), Heading("from")]
-    headings += [Heading("to"), Heading("for", "what the move is for")]
+    headings += [Heading("to"), Heading("for", "what the move is for", prose=True)]
     headings += [
         Heading(f"then {tiers[t].name}", "the value once this move and all before it are made", True) for t in improved
     ]
-    headings += [Heading("loses", "what is lost for good")] if lost else []
+    headings += [Heading("loses", "what is lost for good", prose=True)] if lost else []
     rows = [
         [
             Cell(one.move.pod.key),
@@ -138,7 +141,7 @@ def _moves(solution: Solution, ranked: Sequence[RankedMove], why: Mapping[str, s
         for i, one in enumerate(ranked)
     ]
     blocks: list[Block] = []
-    for t in improved[:2]:
+    for t in improved:
         course = [(one.moves, one.values[t]) for one in ranked if one.values is not None]
         bound = solution.outcome.tiers[t].bound
         if len({moves for moves, _ in course}) > 1:
@@ -159,7 +162,7 @@ def _then(one: RankedMove, t: int, tier: Tier) -> Cell:
 
 def _unscheduled(solution: Solution) -> Section:
     rows = [[Cell(pod.key), counts(pod.priority), Cell(message)] for pod, message in solution.waiting]
-    headings = [Heading("pod"), Heading("priority", numeric=True), Heading("why no node takes it")]
+    headings = [Heading("pod"), Heading("priority", numeric=True), Heading("why no node takes it", prose=True)]
     table = long_table(plural(len(rows), "pod"), headings, rows, "-o json lists every pod")
     return Section("unscheduled", "Unscheduled pods", [table] if rows else [], "Pods that get no node in the answer.")
 

@@ -209,7 +209,7 @@ def first_moves(tier: Tier, before: int, course: Sequence[tuple[int, int]], boun
     most = max(1, *(round(point.x) for point in points))
     floor = [] if bound is None else [tier.shown(bound)]
     axis = _axis(min(*floor, *(point.y for point in points)), max(point.y for point in points))
-    curves = [Curve(points)]
+    curves = [Curve(points, stepped=True)]
     if floor:
         curves.append(Curve([Point(0, floor[0]), Point(most, floor[0])], "bound", dashed=True))
     chart = line_chart(

@@ -33,11 +33,22 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """The heading of a column; ``hint`` says more about it."""
+    """The heading of a column.
+
+    Parameters
+    ----------
+    hint
+        Says more about it.
+    numeric
+        Whether its cells are numbers, which are aligned to the right.
+    prose
+        Whether its cells are sentences, which may wrap; others stay on one line.
+    """
 
     text: str
     hint: str = ""
     numeric: bool = False
+    prose: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from stowplan.answers.compare import Column
-from stowplan.answers.figures import Figure, Value, figures
+from stowplan.answers.figures import FRACTION, Figure, Value, figures
 from stowplan.answers.measures import NodeUsage
 from stowplan.answers.spread import Spread, by_zone, workload_spread, zone_of
 from stowplan.html_report.drawings import histogram
@@ -28,7 +28,7 @@ from stowplan.models.result import TierOutcome
 from stowplan.models.snapshot import Participation
 from stowplan.models.words import plural
 from stowplan.plugins_compat.compiler.compile import Compiled
-from stowplan.report.words import figure, unit_notes, value_text
+from stowplan.report.words import amount, figure, unit_notes, value_text
 
 MOST_RESOURCES = 5
 """Most resources that nodes are listed with, CPU and memory first."""
@@ -38,6 +38,9 @@ MOST_ZONES = 6
 
 PLUGIN = ("scores", "byPlugin")
 """Where figures have the scores of plugins."""
+
+AMOUNTS = ("millicores", "bytes")
+"""Units that are written as kubectl writes them, with the number."""
 
 LEGEND = "Filled: {after}. Mark: {before}."
 
@@ -85,8 +88,14 @@ class Placements:
         return LEGEND.format(after=self.answer, before=self.before.name)
 
 
-def side_by_side(placements: Placements) -> Section:
-    """Return the section with all placements beside each other, and the proven bounds."""
+def side_by_side(placements: Placements, *, bounded: bool = True) -> Section:
+    """Return the section with all placements beside each other.
+
+    Parameters
+    ----------
+    bounded
+        Whether bounds are known, and shown.
+    """
     rows = []
     found = [one for one in placements.figures if one.key[:2] != PLUGIN]
     for one in found:
@@ -94,24 +103,29 @@ def side_by_side(placements: Placements) -> Section:
         lower_is_better = one.bound is not None
         least = min((value for value in values if value is not None), default=None) if lower_is_better else None
         differ = len({*values}) > 1
-        cells = [
-            Cell(value_text(one.unit, value), best=differ and least is not None and value == least) for value in values
-        ]
-        bound = Cell("" if one.bound is None else figure(one.bound))
-        rows.append([Cell(one.title), *cells, bound, Cell(one.unit)])
+        cells = [Cell(_text(one, value), best=differ and least is not None and value == least) for value in values]
+        bound = [Cell("" if one.bound is None else figure(one.bound))] if bounded else []
+        unit = "" if one.unit == FRACTION or one.unit in AMOUNTS else one.unit
+        rows.append([Cell(one.title), *cells, *bound, Cell(unit)])
     headings = [
         Heading(""),
         *(Heading(column.name, numeric=True) for column in placements.columns),
-        Heading("bound", "proven lower bound, given the values of the rows above", numeric=True),
+        *([Heading("bound", "proven lower bound, given the values of the rows above", True)] if bounded else []),
         Heading("unit"),
     ]
     notes = " ".join(f"{note}." for note in unit_notes(one.unit for one in found if one.bound is not None))
-    intro = (
-        "Rows with a bound are the objective, the most important first: lower is better, the lowest in bold, and no "
-        f"placement is below the bound without being worse in a row above. {notes}"
-    )
+    intro = "Rows with a bound are the objective, the most important first: lower is better, the lowest in bold, and "
+    intro += "no placement is below the bound without being worse in a row above."
+    if not bounded:
+        names = ", ".join(one.title for one in found if one.bound is not None)
+        intro = f"The objective, the most important first: {names}. Lower is better there, the lowest in bold."
     table = Table("Figures of each placement", headings, rows, sortable=False)
-    return Section("figures", "Placements side by side", [table], intro)
+    return Section("figures", "Placements side by side", [table], f"{intro} {notes}")
+
+
+def _text(one: Figure, value: Value) -> str:
+    """Write a figure; amounts as kubectl does."""
+    return amount(one.key[1], int(value)) if one.unit in AMOUNTS and value is not None else value_text(one.unit, value)
 
 
 def nodes(placements: Placements) -> Section:
@@ -278,7 +292,7 @@ def fixed_pods(compiled: Compiled) -> Section:
     )
     stay.sort(key=lambda one: (kinds[one[1].partition(": ")[0]], one[1], one[0].key))
     rows = [[Cell(pod.key), Cell(pod.node_name), Cell(reason)] for pod, reason in stay]
-    headings = [Heading("pod"), Heading("node"), Heading("reason")]
+    headings = [Heading("pod"), Heading("node"), Heading("reason", prose=True)]
     each = long_table(
         f"{plural(len(stay), 'pod')}, the rarest reasons first",
         headings,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from importlib.metadata import version
 
 from stowplan.html_report.page import Cell, Heading, Section, Table
@@ -14,9 +15,13 @@ from stowplan.settings.problem import settings_document
 
 def provenance(compiled: Compiled, settings: Settings, options: Options) -> Section:
     """Return the section that says how an answer was made."""
-    searched = f"time limit {options.time_limit:g} s, seed {options.seed}"
-    searched += ", deterministic" if options.deterministic else ""
-    return provenance_of(compiled.snapshot.fingerprint, settings_document(compiled, settings), searched)
+    return provenance_of(compiled.snapshot.fingerprint, settings_document(compiled, settings), search_words(options))
+
+
+def search_words(options: Options) -> str:
+    """Return the options of a search in words."""
+    words = f"time limit {options.time_limit:g} s, seed {options.seed}"
+    return words + (", deterministic" if options.deterministic else "")
 
 
 def provenance_of(fingerprint: str, settings: SettingsDocument, search: str) -> Section:
@@ -27,11 +32,17 @@ def provenance_of(fingerprint: str, settings: SettingsDocument, search: str) -> 
     search
         With which options was searched; empty if there was no search.
     """
-    rows = {"stowplan": version("stowplan"), "snapshot, SHA-256 of its placement": fingerprint}
+    rows = {"snapshot, SHA-256 of its placement": fingerprint}
     rows |= {"search": search} if search else {}
     for name, value in settings.model_dump(by_alias=True, mode="json").items():
         if value not in (None, "", [], {}, False) and name != "prices":
             rows[name] = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    cells = [[Cell(name), Cell(value)] for name, value in rows.items()]
-    table = Table("What is needed to make it again", [Heading("setting"), Heading("value")], cells, sortable=False)
+    return made_with(rows)
+
+
+def made_with(rows: Mapping[str, str]) -> Section:
+    """Return the section from names and values."""
+    cells = [[Cell(name), Cell(value)] for name, value in {"stowplan": version("stowplan"), **rows}.items()]
+    headings = [Heading("setting"), Heading("value", prose=True)]
+    table = Table("What is needed to make it again", headings, cells, sortable=False)
     return Section("made", "How this was made", [table])

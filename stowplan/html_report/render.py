@@ -17,7 +17,7 @@ from stowplan.models.errors import InputError
 FILTERED = 12
 """Rows from which a table has a field to search it."""
 
-SHOWN = 100
+SHOWN = 25
 """Rows of a table that are shown before the reader asks for the rest."""
 
 

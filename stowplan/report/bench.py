@@ -26,7 +26,7 @@ def row_line(number: int, of: int, row: Row) -> str:
     """Return one line about the result of an instance."""
     if not row.values:
         return f"{number}/{of} {row.instance}: {row.status}: {row.complaints[0]}"
-    told = [_values(row, row.values), f"bound {_values(row, row.bounds)}", row.status, f"{row.seconds:.1f} s"]
+    told = [tier_values(row, row.values), f"bound {tier_values(row, row.bounds)}", row.status, f"{row.seconds:.1f} s"]
     told += [f"{name} {shown:.2f}" for name, shown in row.measures.items()]
     if row.interrupted:
         told.append("interrupted")
@@ -36,7 +36,7 @@ def row_line(number: int, of: int, row: Row) -> str:
 
 def show_bench(console: Console, bench: Bench, *, wide: bool = False) -> None:
     """Print the results of a suite."""
-    console.print(Text(_headline(bench), style="bold green" if bench.accepted and bench.complete else "bold"))
+    console.print(Text(headline(bench), style="bold green" if bench.accepted and bench.complete else "bold"))
     refused = [row for row in bench.rows if not row.accepted]
     for row in refused[: None if wide else SHOWN]:
         console.print(f"  {row.instance}: {'; '.join(row.complaints[:3])}", markup=False)
@@ -66,7 +66,8 @@ def bench_rows(bench: Bench) -> Iterator[Sequence[Any]]:
             yield [row.group, row.instance, name, *numbers, row.status, _or_empty(row.gap), *known, greedy, *end]
 
 
-def _headline(bench: Bench) -> str:
+def headline(bench: Bench) -> str:
+    """Return what came of a suite in one line."""
     accepted = sum(row.accepted for row in bench.rows)
     proved = sum(row.proved for row in bench.rows)
     of = f"{bench.suite.name}: {plural(bench.asked, 'instance')}"
@@ -78,14 +79,14 @@ def _headline(bench: Bench) -> str:
 
 def _rows_table(rows: Sequence[Row]) -> Table:
     columns: list[tuple[str, Callable[[Row], str]]] = [
-        ("VALUE", lambda row: _values(row, row.values)),
-        ("BOUND", lambda row: _values(row, row.bounds)),
+        ("VALUE", lambda row: tier_values(row, row.values)),
+        ("BOUND", lambda row: tier_values(row, row.bounds)),
         ("GAP", lambda row: _percent(row.gap)),
         ("STATUS", lambda row: str(row.status)),
         ("BEST KNOWN", lambda row: NOTHING if row.reference.best is None else figure(row.reference.best)),
         ("EXCESS", lambda row: _percent(row.excess)),
         ("SCORE", lambda row: NOTHING if row.score is None else f"{row.score:.4f}"),
-        ("GREEDY", lambda row: _values(row, row.greedy or ())),
+        ("GREEDY", lambda row: tier_values(row, row.greedy or ())),
         *((name.upper(), _measure(name)) for name in dict.fromkeys(name for row in rows for name in row.measures)),
         ("SECONDS", lambda row: f"{row.seconds:.1f}"),
         ("CHECKER", lambda row: "accepted" if row.accepted else "refused"),
@@ -111,7 +112,7 @@ def _totals_table(bench: Bench) -> Table:
     for name in names:
         table.add_column(name.upper(), justify="right")
     for total in bench.totals:
-        table.add_row(escape(total.group), *(_shown(total.figures.get(name)) for name in names))
+        table.add_row(escape(total.group), *(shown_total(total.figures.get(name)) for name in names))
     return table
 
 
@@ -119,7 +120,7 @@ def _measure(name: str) -> Callable[[Row], str]:
     return lambda row: f"{row.measures[name]:.2f}" if name in row.measures else NOTHING
 
 
-def _values(row: Row, values: Sequence[int]) -> str:
+def tier_values(row: Row, values: Sequence[int]) -> str:
     """Write the values of all tiers, the most urgent first."""
     shown = [figure(value / scale) for value, (_, _, scale) in zip(values, row.units, strict=False)]
     return " / ".join(shown) or NOTHING
@@ -129,7 +130,8 @@ def _percent(share: float | None) -> str:
     return NOTHING if share is None else f"{share:.3%}"
 
 
-def _shown(value: Figure) -> str:
+def shown_total(value: Figure) -> str:
+    """Write a figure of a suite."""
     if value is None:
         return NOTHING
     if isinstance(value, str):

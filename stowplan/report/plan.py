@@ -83,7 +83,7 @@ def show_plan(
         )
     console.print()
     shown = [tier for tier in plan.tiers if tier.before or tier.after]
-    _lines(console, [*map(_known, shown), *unit_notes(tier.unit for tier in shown)])
+    _lines(console, [*map(known_line, shown), *unit_notes(tier.unit for tier in shown)])
     _listed(
         console,
         "Left out, because no order of moves reaches it or the executor cannot evict the pod:",
@@ -179,7 +179,8 @@ def _parked(plan: Plan, move: MoveDocument) -> bool:
     return any(other.follows == move.id for other in plan.moves)
 
 
-def _known(tier: PlanTier) -> str:
+def known_line(tier: PlanTier) -> str:
+    """Return what is proven of a tier, in one line."""
     return f"{tier_label(tier)}: {figure(tier.after)}, {known(tier.after, tier.bound, tier.bound_by)}"
 
 

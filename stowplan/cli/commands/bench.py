@@ -110,7 +110,7 @@ ParametersFile = Annotated[
 BASELINES = "baselines"
 """The suite of generated clusters on which simple methods compete."""
 _OF_BASELINES = ("clusters", "presets", "limits")
-_OF_SUITES = ("instances", "first", "count", "jobs", "solutions")
+_OF_SUITES = ("instances", "first", "count", "jobs", "solutions", "report")
 _FLAGS = {"clusters": "--cluster", "presets": "--preset", "limits": "--moves"}
 
 
@@ -129,6 +129,7 @@ def bench(
     count: Count = 10,
     options: Annotated[Options, but("gap", time_limit=10.0)],
     parameters: ParametersFile = None,
+    report: opt.Report = None,
     output: opt.Output = Format.TABLE,
     quiet: opt.Quiet = False,
 ) -> None:
@@ -139,7 +140,7 @@ def bench(
     from stowplan.bench.bench import choose, run
     from stowplan.bench.jobs import shared
     from stowplan.cli.progress import compile_kernels
-    from stowplan.cli.session import emit, stoppable
+    from stowplan.cli.session import emit, steps_for, stoppable
     from stowplan.documents.bench import bench_document
     from stowplan.instances.suites.opening import open_suite
     from stowplan.optimizer.parameters import Parameters
@@ -154,6 +155,7 @@ def bench(
     if suite == BASELINES:
         _baselines(clusters or (), presets or (), limits or (), options, output, quiet)
         return
+    steps_for(report)
     opened = open_suite(suite, count=count, seed=options.seed)
     chosen = choose(opened, instances or (), first)
     workers = options.workers if given(context, ["workers"]) else None
@@ -174,6 +176,11 @@ def bench(
             stop=stop,
             progress=tell,
         )
+    if report is not None:
+        from stowplan.html_report.bench import bench_page
+        from stowplan.html_report.render import write_page
+
+        write_page(bench_page(result), report)
     emit(
         output,
         lambda console: show_bench(console, result, wide=output is Format.WIDE),

@@ -88,12 +88,13 @@ def plan(
     max_cordons: MaxCordons = None,
     max_waves: MaxWaves = None,
     options: Options,
+    report: opt.Report = None,
     output: opt.Output = Format.TABLE,
     quiet: opt.Quiet = False,
     detailed_exitcode: opt.DetailedExit = False,
 ) -> None:
     """Find the best reachable placement, and plan its moves in waves; -o json is for executors."""
-    from stowplan.cli.session import emit, found, warn_of_idle_freezes
+    from stowplan.cli.session import emit, found, steps_for, warn_of_idle_freezes
     from stowplan.models.errors import InputError
     from stowplan.planning.plan import make_plan, with_note
     from stowplan.report.plan import show_plan
@@ -107,17 +108,24 @@ def plan(
             raise InputError("needs --steer none", field=field)
     if no_cordons and max_cordons:
         raise InputError("excludes --no-cordons", field="--max-cordons")
+    steps = steps_for(report)
     snapshot = load_source(paths, source, skip_unknown_nodes, partial=partial, configs=[settings.config])
     warn_of_idle_freezes(settings.freeze, snapshot)
     if solution is not None:
         planned = _sequenced(snapshot, solution, settings, terms)
     else:
-        planned = found(make_plan, snapshot, settings, options, terms, quiet)
+        planned = found(make_plan, snapshot, settings, options, terms, quiet, steps)
         if protection_costs:
             planned = _with_protections(planned, snapshot, settings, options, terms)
     if steer is SteeringMode.NONE:
         planned = _unassisted(planned, options, 0 if no_cordons else max_cordons, max_waves)
     document = planned.plan
+    if report is not None:
+        from stowplan.html_report.plan import plan_page
+        from stowplan.html_report.provenance import search_words
+        from stowplan.html_report.render import write_page
+
+        write_page(plan_page(planned, search_words(options) if solution is None else "", steps or ()), report)
     emit(
         output,
         lambda console: show_plan(

@@ -45,10 +45,11 @@ def replay(
     settings: Annotated[Settings, only("scheduler", "sample_nodes")],
     skip_unknown_nodes: opt.SkipUnknownNodes = False,
     options: Annotated[Options, only("seed")],
+    report: opt.Report = None,
     output: opt.Output = Format.TABLE,
 ) -> None:
     """Carry out a plan on a simulated cluster, and report where its pods land."""
-    from stowplan.cli.session import emit, load_snapshot, stoppable
+    from stowplan.cli.session import emit, load_snapshot, steps_for, stoppable
     from stowplan.documents.plan import read_plan
     from stowplan.documents.replay import replay_document
     from stowplan.models.errors import InputError
@@ -57,6 +58,7 @@ def replay(
     from stowplan.report.replay import replay_rows, show_replay
     from stowplan.settings.problem import make_profile, require_config
 
+    steps_for(report)
     plan = read_plan(path)
     made_with = plan.settings
     scheduler = settings.scheduler
@@ -80,6 +82,11 @@ def replay(
             )
         except InputError as error:
             raise error.in_file(path) from None
+    if report is not None:
+        from stowplan.html_report.render import write_page
+        from stowplan.html_report.replay import replay_page
+
+        write_page(replay_page(replay), report)
     emit(
         output,
         lambda console: show_replay(console, replay, wide=output is Format.WIDE),
