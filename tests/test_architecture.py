@@ -44,7 +44,10 @@ FLOORS = {
         "preconditions cordons disruption budgets movability move replacements tokens dry_run sequencing any_order "
         "document consistency drift reasons replay arrangement unassisted"
     ),
-    "stowplan": "settings cluster answers planning api applying bench emitters serving documents report html_report cli __main__",
+    "stowplan": (
+        "settings cluster answers planning api applying bench emitters serving documents report html_report cli "
+        "__main__"
+    ),
     "instances/suites": "numbers suite published packing triplets roadef openb priority_matters opening",
     "optimizer/annealing": (
         "kernel parameters budgets violations relation_builder schedule sampling state_builder anneal"

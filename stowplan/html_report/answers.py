@@ -118,9 +118,7 @@ def _moves(solution: Solution, ranked: Sequence[RankedMove], why: Mapping[str, s
     before = solution.before.values
     final = solution.evaluation.values
     improved = [t for t in range(len(tiers)) if final[t] < before[t]]
-    improved = (
-        improved[:1] + improved[-1:] if len(improved) > 1 else improved
-    )  # the most important, and what was asked for
+    improved = list(dict.fromkeys(improved[:1] + improved[-1:]))  # the most important one, and what was asked for
     lost = solution.losses
     headings = [Heading("pod"), Heading("rank", "those that bring most first", numeric=True), Heading("from")]
     headings += [Heading("to"), Heading("for", "what the move is for", prose=True)]

@@ -53,7 +53,7 @@ def _instances(bench: Bench) -> Section:
         (Heading("group"), lambda row: Cell(row.group)),
         (Heading("value", numeric=True), lambda row: Cell(tier_values(row, row.values))),
         (Heading("bound", "proven lower bound", numeric=True), lambda row: Cell(tier_values(row, row.bounds))),
-        (Heading("gap"), _gap),
+        (Heading("gap", "of the bound below the value", True), lambda row: _number(row.gap, "{:.3%}".format)),
         (Heading("status"), lambda row: Cell(row.status + (", interrupted" if row.interrupted else ""))),
         (Heading("best known", numeric=True), lambda row: _number(row.reference.best, figure)),
         (
@@ -78,11 +78,6 @@ def _instances(bench: Bench) -> Section:
     table = long_table(plural(len(rows), "instance"), headings, rows, "-o csv lists every instance")
     intro = f"Lower values are better{several if any(len(row.values) > 1 for row in bench.rows) else ''}."
     return Section("instances", "Instances", [table] if rows else [], intro)
-
-
-def _gap(row: Row) -> Cell:
-    """Return a cell with a bar: how far the bound is below the value, as a share of the value."""
-    return Cell(NOTHING, -1) if row.gap is None else Cell(f"{row.gap:.2%}", round(row.gap, 6), (0.0, row.gap))
 
 
 def _measure(name: str) -> Callable[[Row], Cell]:

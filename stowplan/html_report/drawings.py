@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from xml.sax.saxutils import escape
 
 from stowplan.answers.measures import Measures
@@ -20,7 +21,7 @@ from stowplan.report.svg import MARGIN, Axis, Curve, Point, document, line_chart
 from stowplan.report.svg import WIDTH as CHART_WIDTH
 from stowplan.report.words import change, figure, tier_label
 
-WIDTH, HEIGHT = 720, 250
+WIDTH, HEIGHT = 600, 250
 """Size of a histogram in pixels."""
 
 LEFT, BOTTOM, TOP = 44, 46, 40
@@ -35,7 +36,7 @@ STYLES = ('fill="#fff" stroke="#000"', 'fill="#bbb" stroke="#bbb"', 'fill="#06c"
 MOST_POINTS = 150
 """Most points of a curve; those between are left out."""
 
-MOST_CHARTS = 3
+MOST_CHARTS = 2
 """Most tiers whose search is drawn."""
 
 
@@ -71,10 +72,10 @@ def histogram(resource: str, placements: Sequence[tuple[str, Measures]]) -> Draw
                     f'<rect x="{x:.1f}" y="{y}" width="{bar - 1:.1f}" height="{base - y:.1f}" {style}>'
                     f"<title>{escape(told)}</title></rect>"
                 )
-        parts += _legend(LEFT + i * 210, name, style)
+        parts += _legend(LEFT + i * 180, name, style)
     for b in range(BINS):
         label = ">100%" if b == BINS - 1 else f"{b * 10}–{b * 10 + 10}%"
-        parts.append(text(round(LEFT + (b + 0.5) * bin_width, 1), base + 16, label, anchor="middle", size=11))
+        parts.append(text(round(LEFT + (b + 0.5) * bin_width, 1), base + 16, label, anchor="middle", size=10))
     name = resource.rpartition("/")[2]
     parts.append(
         text(LEFT + (WIDTH - LEFT) / 2, HEIGHT - 10, f"{name} requested, of what a node offers", anchor="middle")
@@ -120,7 +121,7 @@ def ticks(low: float, high: float, *, whole: bool = False, most: int = 6) -> lis
 
 
 def convergence(tiers: Sequence[Tier], steps: Sequence[Step], seconds: float) -> Iterator[Drawing]:
-    """Yield a drawing of incumbent and bound over time for each tier that took some time, the first tiers first.
+    """Yield a drawing of incumbent and bound over time for each tier that took some time.
 
     Parameters
     ----------
@@ -135,11 +136,8 @@ def convergence(tiers: Sequence[Tier], steps: Sequence[Step], seconds: float) ->
     begin = max(0.01, min((step.seconds for step in steps if step.seconds > 0), default=0.01))
     logarithmic = end / begin > 30
     low = begin if logarithmic else 0.0
-    drawn = 0
-    for t, tier in enumerate(tiers):
-        if not any(step.values[t] != step.bounds[t] for step in steps) or drawn == MOST_CHARTS:
-            continue
-        drawn += 1
+    for t in _searched(steps):
+        tier = tiers[t]
         values = _over_time(steps, [tier.shown(step.values[t]) for step in steps], low, end)
         bounds = _over_time(steps, [tier.shown(step.bounds[t]) for step in steps], low, end)
         found = [point.y for point in (*values, *bounds)]
@@ -149,13 +147,24 @@ def convergence(tiers: Sequence[Tier], steps: Sequence[Step], seconds: float) ->
             f"{tier.name} over the time of the search",
             Axis("seconds", low, end, [(second, f"{second:g}") for second in times], logarithmic),
             y,
-            [Curve(bounds, "bound", stepped=True, dashed=True), Curve(values, "value", stepped=True)],
+            [Curve(bounds, stepped=True, dashed=True), Curve(values, stepped=True)],
         )
         yield Drawing(
             chart,
             f"{tier_label(tier)}: the best value found so far (solid) and the proven lower bound (dashed). "
             "Where they meet, the value is proven optimal, given the rows above it.",
         )
+
+
+def _searched(steps: Sequence[Step]) -> list[int]:
+    """Return the tiers whose search is drawn, in their order: those whose values and bounds change most often."""
+    tiers = range(len(steps[0].values))
+    changes = {t: sum(1 for a, b in pairwise(steps) if _of(a, t) != _of(b, t)) for t in tiers}
+    return sorted(sorted((t for t in tiers if changes[t]), key=lambda t: (-changes[t], t))[:MOST_CHARTS])
+
+
+def _of(step: Step, t: int) -> tuple[int, int]:
+    return step.values[t], step.bounds[t]
 
 
 def _over_time(steps: Sequence[Step], values: Sequence[float], low: float, end: float) -> list[Point]:
@@ -267,7 +276,7 @@ def waves(plan: Plan) -> Drawing:
         "Each block is a move; waves follow each other, and the moves of a wave may be under way at once. "
         f"On the right, the objective once the wave is over.{more}"
     )
-    return Drawing(document(width, y + 6, "The waves of the plan", parts), caption)
+    return Drawing(document(width, y + 6, "The waves of the plan", parts), caption, wide=True)
 
 
 def told_move(move: MoveDocument) -> str:

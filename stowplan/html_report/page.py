@@ -73,10 +73,17 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """A drawing: the text of an SVG file, and a sentence on how to read it."""
+    """A drawing: the text of an SVG file, and a sentence on how to read it.
+
+    Parameters
+    ----------
+    wide
+        Whether it needs the whole width of the page; others may be side by side.
+    """
 
     svg: str
     caption: str
+    wide: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -120,7 +120,7 @@ def side_by_side(placements: Placements, *, bounded: bool = True) -> Section:
         names = ", ".join(one.title for one in found if one.bound is not None)
         intro = f"The objective, the most important first: {names}. Lower is better there, the lowest in bold."
     table = Table("Figures of each placement", headings, rows, sortable=False)
-    return Section("figures", "Placements side by side", [table], f"{intro} {notes}")
+    return Section("figures", "Placements", [table], f"{intro} {notes}")
 
 
 def _text(one: Figure, value: Value) -> str:
@@ -131,20 +131,22 @@ def _text(one: Figure, value: Value) -> str:
 def nodes(placements: Placements) -> Section:
     """Return the section with every node, and drawings of how full they are."""
     compiled, resources = placements.compiled, placements.resources
-    drawn = [placements.before, *(c for c in placements.columns[1:-1] if c is not placements.after)][:2]
-    chosen = [(column.name, column.measures) for column in (*drawn, placements.after)]
+    between = placements.columns[1 : placements.columns.index(placements.after)]
+    chosen = [(one.name, one.measures) for one in (placements.before, *between[-1:], placements.after)]
     blocks: list[Block] = [histogram(resource, chosen) for resource in resources[:3]]
     zones = any(zone_of(node) for node in compiled.snapshot.nodes)
     prices = compiled.prices
+    both = placements.before.measures.nodes, placements.after.measures.nodes
+    usages = list(zip(compiled.snapshot.nodes, *both, strict=True))
+    states = [_state(node, then, now) for node, then, now in usages]
     headings = [
         Heading("node"),
         *([Heading("zone")] if zones else []),
         Heading("pods", numeric=True),
         *(Heading(name.rpartition("/")[2]) for name in resources),
         *([Heading("price per hour", numeric=True)] if prices is not None else []),
-        Heading("state"),
+        *([Heading("state")] if any(states) else []),
     ]
-    usages = zip(placements.before.measures.nodes, placements.after.measures.nodes, strict=True)
     rows = [
         [
             Cell(node.name),
@@ -152,9 +154,9 @@ def nodes(placements: Placements) -> Section:
             pair(then.pods, now.pods),
             *(share_pair(then.share(name), now.share(name)) for name in resources),
             *([Cell(f"{prices[node.name]:,.2f}", prices[node.name])] if prices is not None else []),
-            Cell(_state(node, then, now)),
+            *([Cell(state)] if any(states) else []),
         ]
-        for node, (then, now) in zip(compiled.snapshot.nodes, usages, strict=True)
+        for (node, then, now), state in zip(usages, states, strict=True)
     ]
     many = any(column.measures.nodes_in_use != len(rows) for column in (placements.before, placements.after))
     used = placements.before.measures.nodes_in_use, placements.after.measures.nodes_in_use
@@ -178,7 +180,7 @@ def _state(node: Node, then: NodeUsage, now: NodeUsage) -> str:
         words.append("cordoned")
     if node.not_ready:
         words.append("not ready")
-    words += [taint.key for taint in node.taints if taint.effect in ("NoSchedule", "NoExecute")]
+    words += [f"taint {taint.key}" for taint in node.taints if taint.effect in ("NoSchedule", "NoExecute")]
     return ", ".join(words)
 
 

@@ -45,4 +45,4 @@ def made_with(rows: Mapping[str, str]) -> Section:
     cells = [[Cell(name), Cell(value)] for name, value in {"stowplan": version("stowplan"), **rows}.items()]
     headings = [Heading("setting"), Heading("value", prose=True)]
     table = Table("What is needed to make it again", headings, cells, sortable=False)
-    return Section("made", "How this was made", [table])
+    return Section("settings", "Settings", [table])

@@ -71,17 +71,15 @@ def _curves(tier: Tier, planned: Sequence[int], actual: Sequence[int]) -> Drawin
     values = [[tier.shown(value) for value in values] for values in (planned, actual)]
     low, high = min(map(min, values)), max(map(max, values))
     waves = len(planned) - 1
-    curves = [
-        Curve(
-            [Point(wave, value, tooltip=f"after wave {wave}: {figure(value)}") for wave, value in enumerate(one)], name
-        )
-        for name, one in zip((PLANNED, SIMULATED), values, strict=True)
+    points = [
+        [Point(wave, value, tooltip=f"after wave {wave}: {figure(value)}") for wave, value in enumerate(one)]
+        for one in values
     ]
     chart = line_chart(
         f"{tier.name}, wave by wave",
         Axis("waves", 0, waves, [(wave, f"{wave:g}") for wave in ticks(0, waves, whole=True)]),
         Axis("", low, high, [(value, figure(value)) for value in ticks(low, high)]),
-        [Curve(curves[0].points, PLANNED, dashed=True), curves[1]],
+        [Curve(points[0], dashed=True), Curve(points[1])],
     )
     return Drawing(chart, f"{tier_label(tier)} as planned (dashed) and as simulated (solid).")
 
