@@ -141,7 +141,7 @@ def convergence(tiers: Sequence[Tier], steps: Sequence[Step], seconds: float) ->
         values = _over_time(steps, [tier.shown(step.values[t]) for step in steps], low, end)
         bounds = _over_time(steps, [tier.shown(step.bounds[t]) for step in steps], low, end)
         found = [point.y for point in (*values, *bounds)]
-        y = _axis(min(found), max(found))
+        y = upright(min(found), max(found))
         times = _decades(low, end) if logarithmic else ticks(low, end)
         chart = line_chart(
             f"{tier.name} over the time of the search",
@@ -190,11 +190,19 @@ def _decades(low: float, high: float) -> list[float]:
     return [10.0**k for k in range(math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9) + 1)]
 
 
-def _axis(low: float, high: float) -> Axis:
+def upright(low: float, high: float) -> Axis:
     """Return an upright axis for values between two."""
     if low == high:
         low, high = min(0.0, low), max(1.0, high)
-    return Axis("", low, high, [(value, figure(value)) for value in ticks(low, high)])
+    return Axis("", low, high, [(value, compact(value)) for value in ticks(low, high)])
+
+
+def compact(value: float) -> str:
+    """Write a value beside an axis, where there is room for few digits: 4M, 50k, 2,500."""
+    for unit, letter in ((10**12, "T"), (10**9, "G"), (10**6, "M"), (10**3, "k")):
+        if abs(value) >= 10 * unit or (unit > 1000 and abs(value) >= unit):
+            return f"{value / unit:g}{letter}"
+    return figure(value)
 
 
 def first_moves(tier: Tier, before: int, course: Sequence[tuple[int, int]], bound: int | None) -> Drawing:
@@ -217,7 +225,7 @@ def first_moves(tier: Tier, before: int, course: Sequence[tuple[int, int]], boun
     points = _thinned(points)
     most = max(1, *(round(point.x) for point in points))
     floor = [] if bound is None else [tier.shown(bound)]
-    axis = _axis(min(*floor, *(point.y for point in points)), max(point.y for point in points))
+    axis = upright(min(*floor, *(point.y for point in points)), max(point.y for point in points))
     curves = [Curve(points, stepped=True)]
     if floor:
         curves.append(Curve([Point(0, floor[0]), Point(most, floor[0])], "bound", dashed=True))

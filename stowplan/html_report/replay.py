@@ -8,7 +8,7 @@ from stowplan.answers.assessment import Assessor
 from stowplan.answers.compare import TODAY, Column
 from stowplan.answers.measures import measured
 from stowplan.answers.solve import today
-from stowplan.html_report.drawings import ticks
+from stowplan.html_report.drawings import ticks, upright
 from stowplan.html_report.page import Block, Cell, Drawing, Heading, Lines, Page, Section, counts, long_table
 from stowplan.html_report.placements import Placements, nodes, plugin_scores, side_by_side, workloads, zones
 from stowplan.html_report.provenance import provenance_of
@@ -78,7 +78,7 @@ def _curves(tier: Tier, planned: Sequence[int], actual: Sequence[int]) -> Drawin
     chart = line_chart(
         f"{tier.name}, wave by wave",
         Axis("waves", 0, waves, [(wave, f"{wave:g}") for wave in ticks(0, waves, whole=True)]),
-        Axis("", low, high, [(value, figure(value)) for value in ticks(low, high)]),
+        upright(low, high),
         [Curve(points[0], dashed=True), Curve(points[1])],
     )
     return Drawing(chart, f"{tier_label(tier)} as planned (dashed) and as simulated (solid).")

@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 import pytest
 
 from stowplan.answers.measures import NodeUsage
-from stowplan.html_report.drawings import MOST_POINTS, convergence, first_moves, histogram, ticks, waves
+from stowplan.html_report.drawings import MOST_POINTS, compact, convergence, first_moves, histogram, ticks, waves
 from stowplan.models.plan import Plan, PlanTier
 from stowplan.models.problem import Tier
 from stowplan.optimizer.run import Step
@@ -50,6 +50,13 @@ def test_ticks_are_few_round_and_between_the_ends(low: float, high: float) -> No
     steps = {round((b - a) / (high - low), 9) for a, b in pairwise(found)}
     assert len(steps) == 1
     assert re.fullmatch(r"[125]0*", f"{(found[1] - found[0]) * 1e6:.0f}")
+
+
+def test_values_beside_an_axis_are_short() -> None:
+    values = (0, 0.25, 999, 2_500, 10_000, 50_500, 1_000_000, 4_250_000, 3e9, 2e12, -20_000)
+    assert [compact(value) for value in values] == (
+        ["0", "0.25", "999", "2,500", "10k", "50.5k", "1M", "4.25M", "3G", "2T", "-20k"]
+    )
 
 
 def test_ticks_of_counts_are_whole_and_one_value_has_one_tick() -> None:
