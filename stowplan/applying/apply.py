@@ -8,6 +8,7 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from stowplan.applying.cordons import Cordons
@@ -16,7 +17,7 @@ from stowplan.applying.extender_client import tell_extender
 from stowplan.applying.journal import ApplyJournal, check_header, now, plan_hash
 from stowplan.applying.ledger import ApplyLedger
 from stowplan.applying.observations import ClusterView
-from stowplan.applying.options import ApplyOptions, Guard, Halt, Interrupted, Obsolete
+from stowplan.applying.options import ApplyOptions, Expired, Guard, Halt, Interrupted, Obsolete
 from stowplan.applying.preconditions import PreconditionCheck
 from stowplan.applying.records import DoneRecord, PlanRecord, StartRecord, StopRecord, WaveRecord
 from stowplan.applying.tolerance import LandingTolerance
@@ -45,6 +46,8 @@ class Applied:
         Whether a stop was requested.
     obsolete
         Whether it ended since the rest of the plan does not fit the cluster.
+    resumable
+        Whether the same plan can be taken up again: it has not expired, and no other has taken its place.
     """
 
     ledger: ApplyLedger
@@ -53,6 +56,7 @@ class Applied:
     interrupted: bool
     seconds: float
     obsolete: bool = False
+    resumable: bool = True
 
 
 def check_plan(plan: Plan) -> None:
@@ -151,13 +155,15 @@ def apply(
             tell,
         )
         why, interrupted, obsolete = ledger.superseded, False, False
+        resumable = not why
         if not ledger.done and not why:
             try:
                 run.carry_out()
             except (Halt, ClusterError, InputError) as error:
                 why, interrupted, obsolete = str(error), isinstance(error, Interrupted), isinstance(error, Obsolete)
+                resumable = not isinstance(error, Expired)
                 ledger.write(StopRecord(at=now(), why=why))
-        return Applied(ledger, journal, why, interrupted, time.monotonic() - began, obsolete)
+        return Applied(ledger, journal, why, interrupted, time.monotonic() - began, obsolete, resumable)
 
 
 @dataclass
@@ -171,6 +177,11 @@ class _Run:
     options: ApplyOptions
     guard: Guard
     tell: Callable[[str], None]
+
+    @cached_property
+    def tolerance(self) -> LandingTolerance:
+        """Decides whether the rest of the plan is still good enough."""
+        return LandingTolerance(self.precondition_check, self.ledger)
 
     def carry_out(self) -> None:
         """Carry the waves out; however it ends, nodes do not stay cordoned for a wave, by an earlier run either."""
@@ -205,7 +216,9 @@ class _Run:
         self.cordons.close(wave)
         if self.options.serve is not None:
             tell_extender(self.options.serve, self.plan, wave.number, self.options.tls)
-        tolerance = LandingTolerance(self.precondition_check, self.ledger) if self.options.serve is None else None
+        # A server keeps the places of moves that were left out, and pods of the same owner may get them.
+        by_chance = self.options.serve is None or self.ledger.has_dropped
+        tolerance = self.tolerance if by_chance else None
         args = (self.ledger, self.kubectl, self.evictor, self.options, self.guard, self.tell, tolerance)
         WaveRun(wave, *args).carry_out()
         self._open(wave.number)
@@ -217,13 +230,24 @@ class _Run:
     def _begin(self, wave: WaveDocument) -> None:
         """Check that the wave can still be carried out, and write down what was there before it."""
         view, problems = self._expect(wave)
+        if problems and (lines := self.precondition_check.leave_out(view, wave)):
+            for line in lines:
+                self.tell(line)
+            view, problems = self._expect(wave)
+        if not problems and self.ledger.has_dropped and not self.tolerance.is_worthwhile():
+            problems = [f"without {self._left_out()} the rest of the plan makes the placement worse"]
         if problems:
             more = f" (and {len(problems) - 5} more)" if len(problems) > 5 else ""
             raise Obsolete(f"the cluster has changed before wave {wave.number}: {'; '.join(problems[:5])}{more}")
         if wave.number not in self.ledger.known:
             owners = {move.owner.uid for move in wave.moves if move.owner is not None and move.owner.uid}
             known = {owner: tuple(sorted(pod.metadata.uid for pod in view.of_owner(owner))) for owner in sorted(owners)}
-            self.ledger.write(WaveRecord(at=now(), wave=wave.number, known=known))
+            unready = tuple(sorted(_unready(wave, self.ledger, view)))
+            self.ledger.write(WaveRecord(at=now(), wave=wave.number, known=known, unready=unready))
+
+    def _left_out(self) -> str:
+        dropped = [move.pod.key for move in self.plan.moves if self.ledger.stage(move) == "dropped"]
+        return "the moves of " + ", ".join(dropped[:5]) + (", …" if len(dropped) > 5 else "")
 
     def _expect(self, wave: WaveDocument) -> tuple[ClusterView, list[str]]:
         """Look at the cluster; look again if it is not as expected, or could not be seen."""
@@ -250,3 +274,11 @@ class _Run:
             raise Obsolete(
                 f"refused for good in wave {wave.number}: {names}{because}; what follows may need their room"
             )
+
+
+def _unready(wave: WaveDocument, ledger: ApplyLedger, view: ClusterView) -> Iterator[str]:
+    """Yield the uids of the pods of a wave that have a node and are not ready."""
+    for move in wave.moves:
+        pod = view.pods.get(f"{move.pod.namespace}/{ledger.name(move)}")
+        if move.kind != "place" and pod is not None and not pod.ready and ledger.stage(move) == "waiting":
+            yield pod.metadata.uid

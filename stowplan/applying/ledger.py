@@ -11,6 +11,7 @@ from stowplan.applying.records import (
     AnswerRecord,
     CordonRecord,
     DoneRecord,
+    DroppedRecord,
     IntentRecord,
     LandedRecord,
     PlanRecord,
@@ -25,9 +26,10 @@ from stowplan.applying.records import (
 from stowplan.models.plan import MoveDocument, Plan
 from stowplan.plans.replacements import group_of_move, pods_of_pending
 
-Stage = Literal["waiting", "asked", "leaving", "landed", "elsewhere", "refused"]
+Stage = Literal["waiting", "asked", "leaving", "landed", "elsewhere", "refused", "dropped"]
 """Of a move: not begun; requested, without a final answer; the pod leaves or has left (of a pod that has
-no node: never); the replacement is ready on the target; it is ready on another node; refused for good."""
+no node: never); the replacement is ready on the target; it is ready on another node; refused for good; left
+out, since the workload has changed."""
 
 
 @dataclass
@@ -37,6 +39,7 @@ class MoveProgress:
     intent: IntentRecord | None = None
     answer: AnswerRecord | None = None
     landed: LandedRecord | None = None
+    dropped: DroppedRecord | None = None
     attempts: int = 0
 
     @property
@@ -44,11 +47,18 @@ class MoveProgress:
         """How far the move is."""
         if self.landed is not None:
             return "landed" if self.landed.planned else "elsewhere"
+        if self.dropped is not None:
+            return "dropped"
         if self.answer is not None and self.answer.outcome in {"evicted", "gone"}:
             return "leaving"
         if self.answer is not None and self.answer.outcome == "refused":
             return "refused"
         return "asked" if self.intent is not None else "waiting"
+
+    @property
+    def evicted(self) -> bool:
+        """Whether the pod has left or leaves, whatever became of the move."""
+        return self.answer is not None and self.answer.outcome in {"evicted", "gone"}
 
 
 @dataclass
@@ -61,6 +71,8 @@ class ApplyLedger:
         Writes a record down for good; a ledger that is only read has none.
     known
         By number of the wave and uid of the owner: uids of the pods that were there when the wave was begun.
+    unready
+        Uids of pods that were not ready when their wave was begun.
     cordons
         By wave and node, whether a node is cordoned by us; wave 0 is for good.
     ended
@@ -73,6 +85,7 @@ class ApplyLedger:
     keep: Callable[[Record], None] | None = None
     progress: dict[str, MoveProgress] = field(init=False)
     known: dict[int, dict[str, frozenset[str]]] = field(default_factory=dict)
+    unready: set[str] = field(default_factory=set)
     cordons: dict[tuple[int, str], bool] = field(default_factory=dict)
     ended: set[int] = field(default_factory=set)
     done: bool = False
@@ -104,6 +117,7 @@ class ApplyLedger:
                 self.stopped = ""
             case WaveRecord():
                 self.known[record.wave] = {owner: frozenset(uids) for owner, uids in record.known.items()}
+                self.unready |= set(record.unready)
             case CordonRecord():
                 self.cordons[(record.wave, record.node)] = True
             case UncordonRecord():
@@ -116,6 +130,8 @@ class ApplyLedger:
                 self.progress[record.move].answer = record
             case LandedRecord():
                 self.progress[record.move].landed = record
+            case DroppedRecord():
+                self.progress[record.move].dropped = record
             case WaveEndRecord():
                 self.ended.add(record.wave)
             case StopRecord():
@@ -146,7 +162,7 @@ class ApplyLedger:
     def settled(self, move: MoveDocument) -> bool:
         """Whether nothing more is to be done or awaited for a move, but that its old pod is gone."""
         stage = self.stage(move)
-        return stage in {"landed", "elsewhere", "refused"} or (move.kind == "remove" and stage == "leaving")
+        return stage in {"landed", "elsewhere", "refused", "dropped"} or (move.kind == "remove" and stage == "leaving")
 
     def uid(self, move: MoveDocument) -> str:
         """Return the uid of the pod that a move is about: what was seen before what the plan says; empty if open."""
@@ -203,6 +219,24 @@ class ApplyLedger:
             and pod.uid not in self.landed
         }
         return pods_of_pending(places, nodes, {move.id for move in places if self.settled(move)})
+
+    @property
+    def has_dropped(self) -> bool:
+        """Whether a move was left out."""
+        return any(progress.dropped is not None for progress in self.progress.values())
+
+    @property
+    def skipped(self) -> int:
+        """Number of replacements that were not ready in time, and not waited for any longer."""
+        return sum(p.landed is not None and p.landed.unready == "skipped" for p in self.progress.values())
+
+    def may_stay_unready(self, move: MoveDocument) -> bool:
+        """Whether the replacement of a move need not be ready, since a pod that its group replaces was not."""
+        group = self._interchangeable(move.id)
+        moves = [other for other in self.plan.moves if other.id in group]
+        were = sum(self.uid(other) in self.unready for other in moves)
+        landed = (self.progress[name].landed for name in group)
+        return sum(record is not None and record.unready == "before" for record in landed) < were
 
     @property
     def landed(self) -> set[str]:

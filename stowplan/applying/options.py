@@ -31,6 +31,13 @@ class ApplyOptions:
         Seconds that a replacement may be missing or unscheduled.
     elsewhere
         Maximum number of replacements on another node than planned.
+    skip_unready
+        Maximum number of replacements, in the whole plan, that are not waited for any longer although they are not
+        ready.
+    unready_limit
+        Seconds on its node after which a replacement is one of them.
+    await_unready
+        Whether replacements of pods that were not ready when their wave began must be ready.
     stop_after
         Number of the wave after which to stop.
     poll
@@ -61,6 +68,20 @@ class ApplyOptions:
         Field(ge=0),
         Option("Maximum number of replacements on another node than planned.", RULES, flags=("--allow-elsewhere",)),
     ] = 0
+    skip_unready: Annotated[
+        int,
+        Field(ge=0),
+        Option("Maximum number of replacements to go on without although they are not ready.", RULES),
+    ] = 0
+    unready_limit: Annotated[
+        float,
+        Field(ge=0.0),
+        Option("Seconds that each of them has to become ready.", RULES),
+    ] = 120.0
+    await_unready: Annotated[
+        bool,
+        Option("Wait until replacements of pods that were not ready before are ready.", RULES),
+    ] = False
     stop_after: Annotated[
         int | None,
         Field(ge=1),
@@ -95,6 +116,10 @@ class Obsolete(Halt):
     """The rest of the plan does not fit the cluster that was seen."""
 
 
+class Expired(Halt):
+    """The plan has expired."""
+
+
 class Interrupted(Halt):
     """A stop was requested."""
 
@@ -121,7 +146,7 @@ class Guard:
         """Raise if nothing new may be begun."""
         self.may_go_on()
         if self.expired:
-            raise Halt(self.expired)
+            raise Expired(self.expired)
 
     def rest(self, seconds: float) -> None:
         """Sleep, but end at once if a stop is requested."""

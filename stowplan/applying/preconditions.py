@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from stowplan.applying.drift import drift
+from stowplan.applying.dropped import changed_workloads
 from stowplan.applying.dry_run import dry_run_on
 from stowplan.applying.jobs import failing_jobs
+from stowplan.applying.journal import now
 from stowplan.applying.ledger import ApplyLedger
 from stowplan.applying.observations import ClusterView
+from stowplan.applying.records import DroppedRecord
 from stowplan.cluster.kubectl import Kubectl
 from stowplan.cluster.snapshot import kinds_served, take
 from stowplan.instances.documents import Document
@@ -48,6 +51,16 @@ class PreconditionCheck:
         if not problems and wave.number not in self.ledger.known:
             problems = dry_run_on(wave, self.ledger, snapshot.on_known_nodes(), self.profile)
         return view, problems
+
+    def leave_out(self, view: ClusterView, wave: WaveDocument) -> list[str]:
+        """Leave moves from a wave on out whose workloads have changed, and say which, one line each."""
+        lines: list[str] = []
+        found = changed_workloads(self.ledger, view, self.kubectl, wave.number)
+        for move in self.plan.moves:
+            if why := found.get(move.id):
+                self.ledger.write(DroppedRecord(at=now(), move=move.id, why=why))
+                lines.append(f"{move.pod.key} is left out: {why}")
+        return lines
 
     def snapshot(self) -> Snapshot:
         """Return the whole cluster, without pods on nodes that are gone.

@@ -61,7 +61,10 @@ def preview(plan: Plan, kubectl: Kubectl, journal: Path, profile: Profile, *, as
     following = next((wave for wave in plan.waves if wave.number not in ledger.ended), None)
     if following is None:
         return Preview(ledger, journal, (), {}, False)
-    problems = PreconditionCheck(plan, ledger, kubectl, profile).look(following)[1]
+    check = PreconditionCheck(plan, ledger, kubectl, profile)
+    view, problems = check.look(following)
+    if problems and check.leave_out(view, following):
+        problems = check.look(following)[1]
     try:
         Guard(plan, stop).may_begin()
     except Halt as error:

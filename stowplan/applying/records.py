@@ -43,12 +43,15 @@ class WaveRecord(Document):
     ----------
     known
         By uid of the owner, the uids of the pods that it had: what comes later are replacements.
+    unready
+        Uids of the pods to be moved that were not ready: as many replacements need not be ready either.
     """
 
     event: Literal["wave"] = "wave"
     at: str
     wave: int
     known: dict[str, tuple[str, ...]]
+    unready: tuple[str, ...] = ()
 
 
 class CordonRecord(Document):
@@ -101,8 +104,13 @@ class AnswerRecord(Document):
 class LandedRecord(Document):
     """A pod that a move is about has a node, and is ready there; ``pod`` is the replacement, or the pod itself.
 
-    ``planned`` is also true if it is on the target of another move of its owner in the wave: they have exchanged
-    their places.
+    Parameters
+    ----------
+    planned
+        Also true if it is on the target of another move of its owner in the wave: they have exchanged their places.
+    unready
+        Why it was not waited for until it was ready: ``before`` if the pod that it replaces was not ready either,
+        ``skipped`` if the limit on waiting was reached; empty if it was ready.
     """
 
     event: Literal["landed"] = "landed"
@@ -112,6 +120,16 @@ class LandedRecord(Document):
     uid: str
     node: str
     planned: bool
+    unready: Literal["", "before", "skipped"] = ""
+
+
+class DroppedRecord(Document):
+    """A move is left out from here on, since the workload of its pod has changed."""
+
+    event: Literal["dropped"] = "dropped"
+    at: str
+    move: str
+    why: str
 
 
 class WaveEndRecord(Document):
@@ -164,6 +182,7 @@ Record = Annotated[
     | IntentRecord
     | AnswerRecord
     | LandedRecord
+    | DroppedRecord
     | WaveEndRecord
     | StopRecord
     | ReplanRecord

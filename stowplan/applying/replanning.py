@@ -143,7 +143,7 @@ def _made_anew(
 def _evictions(ledger: ApplyLedger) -> Iterator[MadeEviction]:
     """Yield the evictions that were made, each with its replacement, if that is ready."""
     for move in ledger.plan.moves:
-        if move.kind != "place" and ledger.stage(move) in {"leaving", "landed", "elsewhere"}:
+        if move.kind != "place" and ledger.progress[move.id].evicted:
             landed = ledger.progress[move.id].landed
             yield MadeEviction(move, f"{move.pod.namespace}/{landed.pod}" if landed is not None else "")
 

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from stowplan.applying.dropped import of_owner
 from stowplan.applying.ledger import ApplyLedger
 from stowplan.applying.preconditions import PreconditionCheck
 from stowplan.models.assignment import Assignment
@@ -26,8 +27,7 @@ class StrayPod(NamedTuple):
     node: str
 
     def __str__(self) -> str:
-        owner = f" of {self.move.owner.kind} {self.move.owner.name}" if self.move.owner else ""
-        return f"{self.key}{owner} is on {self.node}, planned for {self.move.target}"
+        return f"{self.key}{of_owner(self.move)} is on {self.node}, planned for {self.move.target}"
 
 
 @dataclass
@@ -57,6 +57,27 @@ class LandingTolerance:
                 self._known[where] = False
         return self._known[where]
 
+    def is_worthwhile(self) -> bool:
+        """Whether the rest of the plan leads to a placement that is as good as where the pods are now.
+
+        Raises
+        ------
+        ClusterError
+            If the cluster cannot be seen.
+        """
+        snapshot = self.check.snapshot()
+        there = {pod.key: pod for pod in snapshot.pods if not pod.finished}
+        seen = Assignment(snapshot.assignment)
+        try:
+            objective = self._objective(snapshot)
+        except InputError:  # the settings of the plan name what the cluster has no more
+            return False
+        return tolerable(objective, seen, list(self._rest(there)), objective(seen))
+
+    def _objective(self, snapshot: Snapshot) -> CompiledObjective:
+        plan = self.ledger.plan
+        return CompiledObjective(same_problem(snapshot, plan.settings, self.check.profile, limited=False))
+
     def _is_as_good(self, snapshot: Snapshot, strays: Collection[StrayPod]) -> bool:
         """Compare the two placements on a snapshot in which the strays have no node yet, so that neither is a move."""
         there = {pod.key: pod for pod in snapshot.pods if not pod.finished}
@@ -65,9 +86,7 @@ class LandingTolerance:
         keys = {stray.key for stray in strays}
         pods = tuple(_unbound(pod) if pod.key in keys else pod for pod in snapshot.pods)
         without = replace(snapshot, pods=pods)
-        plan = self.ledger.plan
-        compiled = same_problem(without, plan.settings, self.check.profile, limited=False)
-        objective = CompiledObjective(compiled)
+        objective = self._objective(without)
         base = Assignment(without.assignment)
         rest = list(self._rest(there))
         planned = base.moved([*((s.key, s.move.target) for s in strays), *_ends(rest)])

@@ -7,13 +7,14 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from stowplan.applying.dropped import not_wanted, of_owner, rolled_out
 from stowplan.applying.eviction import Evictor
 from stowplan.applying.journal import now
 from stowplan.applying.landing import Match, match
 from stowplan.applying.ledger import ApplyLedger
-from stowplan.applying.observations import ObservedObject, look_at, seen_pods
-from stowplan.applying.options import ApplyOptions, Guard, Halt, Obsolete
-from stowplan.applying.records import LandedRecord, WaveEndRecord
+from stowplan.applying.observations import ObservedObject, seen_pods
+from stowplan.applying.options import ApplyOptions, Expired, Guard, Halt, Obsolete
+from stowplan.applying.records import DroppedRecord, LandedRecord, WaveEndRecord
 from stowplan.applying.tolerance import LandingTolerance, StrayPod
 from stowplan.cluster.kubectl import ClusterError, Kubectl
 from stowplan.models.plan import MoveDocument, WaveDocument
@@ -49,6 +50,7 @@ class WaveRun:
     tolerance: LandingTolerance | None = None
     _due: dict[str, float] = field(default_factory=dict)
     _waits: dict[str, float] = field(default_factory=dict)
+    _unready: dict[str, float] = field(default_factory=dict)
     _sightings: Counter[tuple[str, str]] = field(default_factory=Counter)
     _astray: dict[str, StrayPod] = field(default_factory=dict)
     _accepted: list[StrayPod] = field(default_factory=list)
@@ -77,7 +79,7 @@ class WaveRun:
                 if self._over():
                     break
                 if expired and not self._under_way():
-                    raise Halt(expired)
+                    raise Expired(expired)
             if time.monotonic() >= deadline:
                 raise Halt(f"wave {self.wave.number} is not over after {timeout:g} s: {self._unsettled()}")
             if time.monotonic() - told >= TELL_AFTER:
@@ -140,24 +142,43 @@ class WaveRun:
             self._wait(matched)
             return
         self._waits.pop(move.id, None)
-        if move.template_hash and pod.template and pod.template != move.template_hash:
-            raise Obsolete(f"pod {pod.key} came back from another template than planned (a rollout); make a new plan")
+        if why := rolled_out(move, pod.template):
+            self._drop(move, why)
+            return
         if not matched.planned:
             self._sightings[(move.id, pod.uid)] += 1
             if self._sightings[(move.id, pod.uid)] < SURE:
                 return
             self._astray[move.id] = StrayPod(move, pod.key, pod.node)
-        if not pod.ready and self.wave.barrier.ready:
-            because = f": {pod.unready_because}" if pod.unready_because else ""
-            self._reasons[move.id] = f"pod {pod.key} on {pod.node} is not ready{because}"
-            return
-        self.ledger.write(
-            LandedRecord(
-                at=now(), move=move.id, pod=pod.metadata.name, uid=pod.uid, node=pod.node, planned=matched.planned
-            )
-        )
+        content = {"pod": pod.metadata.name, "uid": pod.uid, "node": pod.node, "planned": matched.planned}
         where = f"on {pod.node}" if matched.planned else f"on {pod.node}, not as planned"
-        self.tell(f"wave {self.wave.number}: {pod.key} ready {where}")
+        if pod.ready or not self.wave.barrier.ready:
+            self.ledger.write(LandedRecord.model_validate({"at": now(), "move": move.id, **content}))
+            self.tell(f"wave {self.wave.number}: {pod.key} ready {where}")
+            return
+        because = f": {pod.unready_because}" if pod.unready_because else ""
+        self._reasons[move.id] = f"pod {pod.key}{of_owner(move)} on {pod.node} is not ready{because}"
+        if unready := self._need_not_be_ready(move, pod):
+            self.ledger.write(
+                LandedRecord.model_validate({"at": now(), "move": move.id, "unready": unready, **content})
+            )
+            no_wait = (
+                "the pod that it replaces was not either" if unready == "before" else "it is not waited for longer"
+            )
+            self.tell(f"wave {self.wave.number}: {pod.key} {where} is not ready{because}; {no_wait}")
+
+    def _need_not_be_ready(self, move: MoveDocument, pod: ObservedObject) -> str:
+        """Say why a pod is not waited for until it is ready, as `LandedRecord` does; empty if it is."""
+        if not self.options.await_unready and self.ledger.may_stay_unready(move):
+            return "before"
+        since = self._unready.setdefault(pod.uid, time.monotonic())
+        over = time.monotonic() - since >= self.options.unready_limit
+        return "skipped" if over and self.ledger.skipped < self.options.skip_unready else ""
+
+    def _drop(self, move: MoveDocument, why: str) -> None:
+        """Leave a move out whose workload has changed; the wave does not wait for it."""
+        self.ledger.write(DroppedRecord(at=now(), move=move.id, why=why))
+        self.tell(f"wave {self.wave.number}: {move.pod.key} is left out: {why}")
 
     def _check_strays(self) -> None:
         """Stop if too many pods are elsewhere, ready or not, and the rest of the plan is worse for it."""
@@ -192,52 +213,30 @@ class WaveRun:
         move, pod = matched.move, matched.pod
         if move.kind != "place" and self.ledger.uid(move) in self._present:
             return  # the old pod may have to be gone first, to free its name or what only one of the two can have
+        if pod is None and (why := self._not_wanted(move)):
+            self._drop(move, why)
+            return
         if pod is None and move.same_name:
             return  # it may come when others before it are ready; the time for the wave is its limit
         said = f": {pod.waits_for}" if pod is not None and pod.waits_for else ""
         self._reasons[move.id] = f"pod {pod.key} is unscheduled{said}" if pod is not None else ""
-        if pod is None and move.kind == "evict" and (fewer := self._fewer_wanted(move)):
-            raise Obsolete(fewer)
         since = self._waits.setdefault(move.id, time.monotonic())
         if time.monotonic() - since < self.options.pending:
             return
         for_so_long = f"for {self.options.pending:g} s"
         if pod is not None:
-            because = f": {pod.waits_for}" if pod.waits_for else ""
-            raise Obsolete(f"pod {pod.key} is unscheduled {for_so_long}{because}")
+            raise Obsolete(f"pod {pod.key}{of_owner(move)} is unscheduled {for_so_long}{said}")
         if move.kind == "place":
-            raise Obsolete(f"pod {move.pod.key} is gone")
-        raise Obsolete(f"no replacement of pod {move.pod.key} {for_so_long}{self._owner_says(move)}")
+            raise Obsolete(f"pod {move.pod.key}{of_owner(move)} is gone")
+        raise Obsolete(f"no replacement of pod {move.pod.key}{of_owner(move)} {for_so_long}")
 
-    def _fewer_wanted(self, move: MoveDocument) -> str:
-        """Say that no replacement comes since the controller wants no more pods than it has; seen twice."""
-        assert move.owner is not None
-        try:
-            owner = look_at(self.kubectl, move.owner.kind, move.owner.name, move.pod.namespace)
-        except ClusterError:
-            return ""
-        if owner is None or owner.spec.replicas is None or owner.uid != (move.owner.uid or owner.uid):
-            return ""
-        there = [pod for pod in self._pods if pod.owner == owner.uid and not pod.leaving and not pod.finished]
-        if len(there) < owner.spec.replicas:
-            return ""
-        self._sightings[(move.id, "fewer wanted")] += 1
-        if self._sightings[(move.id, "fewer wanted")] < SURE:
-            return ""
-        wants = f"{move.owner.kind} {move.owner.name} wants {owner.spec.replicas} pods now, and has {len(there)}"
-        return f"no replacement of pod {move.pod.key} comes: {wants}"
-
-    def _owner_says(self, move: MoveDocument) -> str:
-        if move.owner is None:
-            return ""
-        name = f"{move.owner.kind} {move.owner.name}"
-        try:
-            owner = look_at(self.kubectl, move.owner.kind, move.owner.name, move.pod.namespace)
-        except ClusterError:
-            return ""
-        if owner is None or owner.leaving or owner.uid != (move.owner.uid or owner.uid):
-            return f": {name} is gone"
-        return f": {name} wants {owner.spec.replicas} pods now" if owner.spec.replicas is not None else ""
+    def _not_wanted(self, move: MoveDocument) -> str:
+        """Say why no pod comes for a move, if that was seen twice; empty if one may."""
+        owner = move.owner.uid if move.owner is not None else ""
+        live = sum(pod.owner == owner and not pod.leaving and not pod.finished for pod in self._pods)
+        why = not_wanted(self.kubectl, move, live)
+        self._sightings[(move.id, "not wanted")] += bool(why)
+        return why if self._sightings[(move.id, "not wanted")] >= SURE else ""
 
     def _over(self) -> bool:
         return all(self.ledger.settled(move) for move in self.wave.moves) and not self._lingering()

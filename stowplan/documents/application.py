@@ -18,7 +18,8 @@ class ProgressDocument(Document):
     stage
         ``waiting``: not begun. ``asked``: the eviction was requested, without a final answer. ``leaving``: the pod
         leaves or has left. ``landed``: the replacement is ready on the target. ``elsewhere``: it is ready on another
-        node. ``refused``: the eviction was refused for good.
+        node. ``refused``: the eviction was refused for good. ``dropped``: left out, since the workload was
+        scaled down, rolled out, or deleted.
     replacement, node
         The replacement and its node; empty as long as it is not ready.
     message
@@ -53,6 +54,8 @@ class ApplicationDocument(Document):
         Why the run ended before that; in a dry run, all reasons that would stop it.
     obsolete
         Whether it ended since the rest of the plan does not fit the cluster any more.
+    resumable
+        Whether the same command can go on with the plan: it has not expired, and no other has taken its place.
     """
 
     api_version: Literal["stowplan/v1"] = API_VERSION
@@ -64,6 +67,7 @@ class ApplicationDocument(Document):
     stopped: tuple[str, ...]
     interrupted: bool
     obsolete: bool = False
+    resumable: bool = True
     seconds: float
     waves: int
     waves_over: int
@@ -83,6 +87,7 @@ def application_document(result: Applied | Preview) -> ApplicationDocument:
         stopped=stopped,
         interrupted=isinstance(result, Applied) and result.interrupted,
         obsolete=isinstance(result, Applied) and result.obsolete,
+        resumable=not isinstance(result, Applied) or result.resumable,
         seconds=result.seconds if isinstance(result, Applied) else 0.0,
         waves=len(ledger.plan.waves),
         waves_over=len(ledger.ended),
@@ -99,7 +104,8 @@ def _progress(ledger: ApplyLedger, refusals: dict[str, str]) -> list[ProgressDoc
     for wave in ledger.plan.waves:
         for move in wave.moves:
             progress = ledger.progress[move.id]
-            landed, answer = progress.landed, progress.answer
+            landed, answer, dropped = progress.landed, progress.answer, progress.dropped
+            said = dropped.why if dropped is not None else answer.message if answer is not None else ""
             found.append(
                 ProgressDocument(
                     wave=wave.number,
@@ -112,7 +118,7 @@ def _progress(ledger: ApplyLedger, refusals: dict[str, str]) -> list[ProgressDoc
                     stage=progress.stage,
                     replacement=landed.pod if landed is not None else "",
                     node=landed.node if landed is not None else "",
-                    message=refusals.get(move.id, answer.message if answer is not None else ""),
+                    message=refusals.get(move.id, said),
                 )
             )
     return found

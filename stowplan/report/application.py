@@ -21,6 +21,7 @@ STAGES = {
     "landed": "as planned",
     "elsewhere": "elsewhere",
     "refused": "refused",
+    "dropped": "left out",
 }
 
 
@@ -40,7 +41,7 @@ def show_application(console: Console, found: ApplicationDocument, *, wide: bool
                 f"same command resumes; the journal is {found.journal}"
             )
         )
-    elif not found.complete:
+    elif not found.complete and found.resumable:
         console.print(Text(f"Run the same command again to resume; the journal is {found.journal}"))
     if found.moves:
         console.print()
@@ -89,4 +90,8 @@ def _state(move: ProgressDocument) -> str:
         words = f"as planned, on {move.node} in exchange"
     if move.replacement and move.replacement != move.name:
         words += f", now {move.replacement}"
-    return f"{words}: {move.message}" if move.message and move.stage in {"waiting", "asked", "refused"} else words
+    return (
+        f"{words}: {move.message}"
+        if move.message and move.stage in {"waiting", "asked", "refused", "dropped"}
+        else words
+    )
