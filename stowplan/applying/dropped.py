@@ -51,10 +51,10 @@ def not_wanted(kubectl: Kubectl, move: MoveDocument, live: int) -> str:
 
 
 def changed_workloads(ledger: ApplyLedger, view: ClusterView, kubectl: Kubectl, wave: int) -> dict[str, str]:
-    """Return the moves from a wave on whose pods are gone because their owners want them no more, each with the reason.
+    """Return the moves from a wave on whose pods are gone since their owners want them no more, each with the reason.
 
-    A pod that another client deleted is none of them: its controller has replaced it, or will, and the plan does not say
-    where that replacement belongs.
+    A pod that another client deleted is none of them: its controller has replaced it, or will, and the plan does not
+    say where that replacement belongs.
     """
     found: dict[str, str] = {}
     pending = ledger.pending(view.identities)
