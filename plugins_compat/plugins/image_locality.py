@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from stowplan.models.arrays import Ints
+from stowplan.models.kubernetes.images import normalized
 from stowplan.models.problem import POINTS, Weighted
 from stowplan.plugins_compat.framework.cycle_state import CycleState
 from stowplan.plugins_compat.framework.plugin import Plugin
@@ -15,11 +16,6 @@ from stowplan.plugins_compat.framework.view import ScoreView
 
 MEBI = 2**20
 LEAST, MOST = 23 * MEBI, 1000 * MEBI
-
-
-def normalized(image: str) -> str:
-    """Add the tag that an image without one means."""
-    return image if image.rfind(":") > image.rfind("/") else image + ":latest"
 
 
 class ImageLocality(Plugin):
