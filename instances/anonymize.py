@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from stowplan.models.errors import InputError
@@ -64,7 +64,10 @@ NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
 AWS = "aws://"
 """What the volume IDs of in-tree AWS disks may begin with; a zone follows."""
 
-_TOKEN = re.compile(r"[^\s=,:!()/]+")
+SELECTOR_HEADS = ("ns=", "workload=")
+"""What selectors of settings may begin with, besides labels."""
+
+_TOKEN = re.compile(r"[^\s=,:!()]+")
 
 Rename = Callable[[str, str], str]
 """Takes a category and a text; returns the text to write instead."""
@@ -111,17 +114,33 @@ class Pseudonyms:
         namespace, slash, name = key.partition("/")
         return f"{self.of(namespace)}{slash}{self.of(name)}"
 
-    def inside(self, value: Any) -> Any:
-        """Return plain data with the other names, also of names that are a word of a text, such as ``app=web``."""
+    def selector(self, text: str) -> str:
+        """Return a selector of pods with other names: a namespace, ``app=db``, ``tier in (a, b)``, ``ns=shop:5``."""
+        if text in self._named:
+            return self._named[text]
+        head = next((word for word in SELECTOR_HEADS if text.startswith(word)), "")
+        return head + _TOKEN.sub(lambda found: self._word(found[0]), text.removeprefix(head))
+
+    def inside(self, value: Any, fields: Collection[str], field: str = "") -> Any:
+        """Return plain data in which the texts of some fields, and of all that is below them, are other names."""
+        named = field in fields
         match value:
             case str():
-                whole = self._named.get(value)
-                return whole or _TOKEN.sub(lambda found: self.of(found[0]), value)
+                return self.of(value) if named or "/" in value else value  # with a slash, it is the key of a label
             case Mapping():
-                return {self.inside(key): self.inside(one) for key, one in value.items()}
+                return {
+                    self.of(key) if named else key: self.inside(one, fields, field if named else key)
+                    for key, one in value.items()
+                }
             case list() | tuple():
-                return [self.inside(one) for one in value]
+                return [self.inside(one, fields, field) for one in value]
         return value
+
+    def _word(self, word: str) -> str:
+        """Return a word of a selector with other names: a key, a value, or ``namespace/name``; operators stay."""
+        if word in ("in", "notin") or NUMBER.fullmatch(word):
+            return word
+        return self.of(word) if word in self._named else self.key(word)
 
     def _rename(self, category: str, text: str) -> str:
         del category
@@ -161,7 +180,7 @@ class _List:
         if field in LABELS or (field == "selector" and all(isinstance(one, str) for one in value.values())):
             return {self.key(key): self.label_value(key, one) for key, one in value.items()}
         if field == "annotations":
-            return {key: self.annotation(key, one) for key, one in value.items()}
+            return {self.annotation_key(key): self.annotation(key, one) for key, one in value.items()}
         if field == "disruptedPods":
             return {self.text(POD, key): one for key, one in value.items()}
         if field == "drivers":
@@ -213,6 +232,10 @@ class _List:
             return value
         parts = DELIMITERS.split(value) if "__" in value or key == GPU_MODEL else [value]
         return "".join(part if DELIMITERS.fullmatch(part) else self.text(VALUE, part) for part in parts)
+
+    def annotation_key(self, key: str) -> str:
+        """Return the key of an annotation; those that are read in every cluster are vocabulary."""
+        return key if always_kept(key) else self.text(KEY, key)
 
     def annotation(self, key: str, value: str) -> str:
         """Return the value of an annotation: numbers stay, and what is JSON is walked through."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 import os
 from collections.abc import Iterable, Iterator, Mapping
@@ -54,6 +55,13 @@ def load(
     with keeping(keys):
         snapshot = _read(sources, skip_unknown_nodes=skip_unknown_nodes)
     return replace(snapshot, annotations=keys) if keys else snapshot
+
+
+def load_bytes(data: bytes, name: str, *, annotations: Iterable[str] = ()) -> Snapshot:
+    """Read a snapshot from bytes; ``name`` is named in errors, which are those of `load`."""
+    source = io.BytesIO(data)
+    source.name = name
+    return load(source, annotations=annotations)
 
 
 def _read(sources: Iterable[Source | Iterable[Source]], *, skip_unknown_nodes: bool) -> Snapshot:

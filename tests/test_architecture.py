@@ -30,7 +30,7 @@ FLOORS = {
     ),
     "instances": (
         "documents items defaulting own_pins metrics openb platform load_aware_traces traces manifests completeness "
-        "load suites synthetic demo"
+        "manifest_list anonymize load suites synthetic demo"
     ),
     "plugins_compat": (
         "curves isolation release feature_gates resize requests extenders framework matching plugins registry "
@@ -45,8 +45,8 @@ FLOORS = {
         "document consistency drift reasons replay arrangement unassisted"
     ),
     "stowplan": (
-        "settings cluster answers planning api applying bench emitters serving documents report html_report cli "
-        "__main__"
+        "settings cluster answers planning api applying bench emitters serving bundles documents report html_report "
+        "cli __main__"
     ),
     "instances/suites": "numbers suite published packing triplets roadef openb priority_matters opening",
     "optimizer/annealing": (
@@ -56,7 +56,7 @@ FLOORS = {
         "parameters dual_feasible device_shares budget structure pricing master primal core_items engine"
     ),
     "stowplan/bench": "row answer totals jobs bench baselines",
-    "stowplan/cli": "exit_codes progress groups options cluster_options session live commands app entry",
+    "stowplan/cli": "exit_codes progress groups options bundling cluster_options session live commands app entry",
 }
 """Rooms of each package that has any, from the ground up: a room imports from those before it alone."""
 

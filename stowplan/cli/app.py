@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from stowplan.cli.commands.anonymize import anonymize
 from stowplan.cli.commands.apply import apply
 from stowplan.cli.commands.bench import bench
 from stowplan.cli.commands.compare import compare
@@ -17,6 +18,7 @@ from stowplan.cli.commands.frontier import frontier
 from stowplan.cli.commands.generate import generate
 from stowplan.cli.commands.plan import plan
 from stowplan.cli.commands.replay import replay
+from stowplan.cli.commands.rerun import rerun
 from stowplan.cli.commands.serve import serve
 from stowplan.cli.commands.simulate import simulate
 from stowplan.cli.commands.snapshot import snapshot
@@ -72,9 +74,9 @@ def _root(
 
 
 COMMANDS = {
-    "Answers": (compare, solve, frontier, simulate, verify, validate, bench),
+    "Answers": (compare, solve, frontier, simulate, verify, validate, bench, rerun),
     "Plans": (plan, emit, serve, drain, fit, replay, apply),
-    "Inputs": (snapshot, demo, generate),
+    "Inputs": (snapshot, anonymize, demo, generate),
 }
 for panel, commands in COMMANDS.items():
     for command in commands:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from stowplan.cli import options as opt
+from stowplan.cli.bundling import Bundling
 from stowplan.cli.exit_codes import CHANGES
 from stowplan.cli.groups import but, grouped
 from stowplan.cli.live import OptionalPaths, Source, load_source
@@ -88,6 +89,7 @@ def compare(
     ideal: Ideal = False,
     drawing: Drawing = None,
     report: opt.Report = None,
+    bundling: Bundling,
     output: opt.Output = Format.TABLE,
     quiet: opt.Quiet = False,
     detailed_exitcode: opt.DetailedExit = False,
@@ -95,17 +97,21 @@ def compare(
     """Show today, kube-scheduler, and the best placement side by side."""
     from stowplan.models.errors import InputError
 
+    bundling.check()
     snapshot = load_source(paths, source, skip_unknown_nodes, configs=configs or [])
     named = _variants(settings, objectives or [], releases or [], configs or [])
     if len(named) > 1:
         if ideal:
             raise InputError("excludes several profiles, configurations, or objectives", field="--ideal")
-        if report is not None:
-            raise InputError("excludes several profiles, configurations, or objectives", field="--report")
+        for field, asked in (("--report", report), ("--bundle", bundling.bundle)):
+            if asked is not None:
+                raise InputError("excludes several profiles, configurations, or objectives", field=field)
         changes = _compared_variants(snapshot, named, options, output, quiet, drawing)
     else:
         ((_, settings),) = named
-        changes = compared(snapshot, settings, options, output, quiet, ideal=ideal, drawing=drawing, report=report)
+        changes = compared(
+            snapshot, settings, options, output, quiet, ideal=ideal, drawing=drawing, report=report, bundling=bundling
+        )
     if detailed_exitcode and changes:
         raise typer.Exit(CHANGES)
 
@@ -120,6 +126,7 @@ def compared(
     ideal: bool = False,
     drawing: str | None = None,
     report: str | None = None,
+    bundling: Bundling | None = None,
 ) -> bool:
     """Print a comparison; return whether its answer differs from today."""
     from stowplan.answers.compare import compare
@@ -151,6 +158,11 @@ def compared(
         from stowplan.html_report.render import write_page
 
         write_page(comparison_page(comparison, settings, options, steps or ()), report)
+    if bundling is not None and bundling.bundle is not None:
+        from stowplan.bundles.answer import of_solution
+        from stowplan.bundles.making import Question
+
+        bundling.keep(Question("compare", snapshot, settings, options), compiled, of_solution(comparison.solution))
     emit(
         output,
         lambda console: show_comparison(console, comparison, wide=output is Format.WIDE),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from stowplan.cli import options as opt
+from stowplan.cli.bundling import Bundling
 from stowplan.cli.exit_codes import CHANGES
 from stowplan.cli.groups import but, given, grouped
 from stowplan.cli.live import OptionalPaths, Source, load_source
@@ -89,6 +90,7 @@ def plan(
     max_waves: MaxWaves = None,
     options: Options,
     report: opt.Report = None,
+    bundling: Bundling,
     output: opt.Output = Format.TABLE,
     quiet: opt.Quiet = False,
     detailed_exitcode: opt.DetailedExit = False,
@@ -108,6 +110,9 @@ def plan(
             raise InputError("needs --steer none", field=field)
     if no_cordons and max_cordons:
         raise InputError("excludes --no-cordons", field="--max-cordons")
+    bundling.check()
+    if bundling.bundle is not None and (solution is not None or steer is SteeringMode.NONE):
+        raise InputError("excludes --solution and --steer none", field="--bundle")
     steps = steps_for(report)
     snapshot = load_source(paths, source, skip_unknown_nodes, partial=partial, configs=[settings.config])
     warn_of_idle_freezes(settings.freeze, snapshot)
@@ -120,6 +125,11 @@ def plan(
     if steer is SteeringMode.NONE:
         planned = _unassisted(planned, options, 0 if no_cordons else max_cordons, max_waves)
     document = planned.plan
+    if bundling.bundle is not None:
+        from stowplan.bundles.answer import of_plan
+        from stowplan.bundles.making import Question
+
+        bundling.keep(Question("plan", snapshot, settings, options, terms), planned.compiled, of_plan(document))
     if report is not None:
         from stowplan.html_report.plan import plan_page
         from stowplan.html_report.provenance import search_words

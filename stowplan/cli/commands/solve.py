@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from stowplan.cli import options as opt
+from stowplan.cli.bundling import Bundling
 from stowplan.cli.exit_codes import CHANGES
 from stowplan.cli.groups import but, grouped
 from stowplan.cli.live import OptionalPaths, Source, load_source
@@ -24,6 +25,7 @@ def solve(
     skip_unknown_nodes: opt.SkipUnknownNodes = False,
     options: Options,
     report: opt.Report = None,
+    bundling: Bundling,
     output: opt.Output = Format.TABLE,
     quiet: opt.Quiet = False,
     detailed_exitcode: opt.DetailedExit = False,
@@ -38,6 +40,7 @@ def solve(
     from stowplan.settings.problem import make_problem
 
     steps = steps_for(report)
+    bundling.check()
     snapshot = load_source(paths, source, skip_unknown_nodes, configs=[settings.config])
     warn_of_idle_freezes(settings.freeze, snapshot)
     compiled = make_problem(snapshot, settings)
@@ -50,6 +53,11 @@ def solve(
         from stowplan.html_report.render import write_page
 
         write_page(solution_page(solution, settings, options, steps or ()), report)
+    if bundling.bundle is not None:
+        from stowplan.bundles.answer import of_solution
+        from stowplan.bundles.making import Question
+
+        bundling.keep(Question("solve", snapshot, settings, options), compiled, of_solution(solution))
     emit(
         output,
         lambda console: show_solution(console, solution, wide=output is Format.WIDE),

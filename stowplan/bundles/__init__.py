@@ -1,0 +1,1 @@
+"""Bundles: an answer with all that is needed to make it again, in one file."""
