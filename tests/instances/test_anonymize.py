@@ -144,7 +144,7 @@ def test_no_name_is_left_and_vocabulary_and_quantities_are() -> None:
     assert node.labels["kubernetes.io/hostname"] == node.name == pod.node_name
     (key,) = pod.spec.node_selector
     assert node.labels[key] == pod.spec.node_selector[key]
-    (term,) = pod.spec.affinity.node_affinity.required.terms  # type: ignore[union-attr]
+    (term,) = pod.spec.affinity.node_affinity.required.node_selector_terms  # type: ignore[union-attr]
     assert term.match_expressions[0].key == key
     assert node.labels[key] in term.match_expressions[0].values
     assert volume.metadata.labels[ZONE].partition("__")[0] == node.labels[ZONE]
