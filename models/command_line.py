@@ -39,6 +39,8 @@ class Option:
         The option may be repeated; ``read`` gets the list of words.
     write
         Writes a default as the user would give it.
+    words
+        Values that the shell completes; others may be as good.
     """
 
     help: str
@@ -50,6 +52,7 @@ class Option:
     read: Callable[[Any], Any] | None = None
     several: bool = False
     write: Callable[[Any], str] = str
+    words: tuple[str, ...] = ()
 
     def flag(self, field: str) -> str:
         """Return the long form of what the user writes."""

@@ -174,6 +174,7 @@ class Settings(Arguments):
             f"{', '.join((*PRESETS, *PRICED_PRESETS))}, or an objective file.",
             flags=("--objective", "-O"),
             read=str,
+            words=(*PRESETS, *PRICED_PRESETS),
             concerns=Concerns.SEARCH,
         ),
     ] = "balance"
@@ -182,6 +183,7 @@ class Settings(Arguments):
         ProblemOption(
             f"kube-scheduler release: {CHOICE}. Default: the nearest to the nodes' kubelets.",
             flags=("--profile",),
+            words=RELEASES,
         ),
     ] = None
     scheduler: Annotated[

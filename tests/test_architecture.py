@@ -56,7 +56,9 @@ FLOORS = {
         "parameters dual_feasible device_shares budget structure pricing master primal core_items engine"
     ),
     "stowplan/bench": "row answer totals jobs bench baselines",
-    "stowplan/cli": "exit_codes progress groups options bundling cluster_options session live commands app entry",
+    "stowplan/cli": (
+        "exit_codes progress groups options bundling cluster_options session live commands app completion entry"
+    ),
 }
 """Rooms of each package that has any, from the ground up: a room imports from those before it alone."""
 

@@ -151,6 +151,8 @@ def test_the_installed_command_answers_beside_files_of_the_same_names(installed:
     rows = run(installed, crowded, program, "simulate", "cluster.json", "--all", "-o", "csv").splitlines()
     assert len(rows) == 1 + 9
     assert (installed / "bin" / "kubectl-stowplan").exists()
+    completion = str(installed / "bin" / "kubectl_complete-stowplan")
+    assert run(installed, crowded, completion, "comp").split() == ["compare", ":4"]
 
 
 def test_ruff_reads_every_file_once() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from inspect import Parameter
 from types import UnionType
@@ -89,6 +89,11 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     ungrouped.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     ungrouped.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return ungrouped
+
+
+def completed(words: Sequence[str]) -> Callable[[str], list[str]]:
+    """Return what completes the beginning of a word to one of these."""
+    return lambda incomplete: [word for word in words if word.startswith(incomplete)]
 
 
 def given(context: typer.Context, names: Iterable[str]) -> list[str]:
@@ -240,6 +245,7 @@ def _parameter(name: str, base: Any, notes: list[Any], option: Option, default: 
         metavar=option.metavar,
         show_default=option.show_default,
         rich_help_panel=option.panel,
+        autocompletion=completed(option.words) if option.words else None,
         **limits,
     )
     return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, info])

@@ -9,8 +9,9 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
-from rich.console import Console
+from rich.console import Console, Group, RenderableType
 from rich.live import Live
+from rich.markup import escape
 from rich.table import Table
 
 from stowplan.models.options import Options
@@ -21,25 +22,34 @@ from stowplan.optimizer.compiled import kernel_cache
 from stowplan.optimizer.domains import upper_bounds
 from stowplan.optimizer.run import Progress, Step, silent
 from stowplan.optimizer.warm import warm_ahead
+from stowplan.report.tables import bar
 from stowplan.report.words import figure
 
 A_SECOND = 4
 """Updates of the live table per second."""
+
+BAR = 20
+"""Characters of the bar of time."""
 
 TELL_EVERY = 10.0
 """Seconds between lines about compiling."""
 
 
 @contextmanager
-def reported(tiers: Sequence[Tier], quiet: bool, kept: list[Step] | None = None) -> Iterator[Progress]:
+def reported(
+    tiers: Sequence[Tier], quiet: bool, kept: list[Step] | None = None, *, options: Options | None = None
+) -> Iterator[Progress]:
     """Yield a reporter for one solve.
 
     Parameters
     ----------
+    options
+        Of the search, whose time limit is shown unless it counts work.
     kept
         Takes every step, for a report of the search.
     """
-    with _shown(tiers, quiet) as show:
+    limit = None if options is None or options.deterministic else options.time_limit
+    with _shown(tiers, quiet, limit) as show:
         if kept is None:
             yield show
             return
@@ -53,14 +63,15 @@ def reported(tiers: Sequence[Tier], quiet: bool, kept: list[Step] | None = None)
 
 
 @contextmanager
-def _shown(tiers: Sequence[Tier], quiet: bool) -> Iterator[Progress]:
+def _shown(tiers: Sequence[Tier], quiet: bool, limit: float | None) -> Iterator[Progress]:
     """Yield a reporter that prints, unless nothing is to be printed."""
     if quiet:
         yield silent
     elif sys.stderr.isatty():
         console = Console(stderr=True)
-        with Live(console=console, refresh_per_second=A_SECOND, transient=True) as live:
-            yield lambda step: live.update(_table(tiers, step))
+        shown = LiveTable(tiers, limit)
+        with Live(shown, console=console, refresh_per_second=A_SECOND, transient=True):
+            yield shown.report
     else:
         yield _Lines(tiers).report
 
@@ -138,13 +149,40 @@ class _Lines:
         self.printed = line
 
 
-def _table(tiers: Sequence[Tier], step: Step) -> Table:
-    """Draw incumbent and bound of every tier."""
-    table = Table(title=f"{step.seconds:.0f} s, last improvement by {step.source}", title_justify="left", box=None)
-    table.add_column("tier")
-    for name in ("value", "bound", "gap"):
-        table.add_column(name, justify="right")
-    for tier, value, bound in zip(tiers, step.values, step.bounds, strict=True):
-        gap = "proven" if value <= bound else f"{(value - bound) / value:.1%}"
-        table.add_row(tier.name, figure(tier.shown(value)), figure(tier.shown(bound)), gap)
-    return table
+class LiveTable:
+    """Incumbent, bound, and gap of every tier, and the time that has passed; drawn anew several times in a second.
+
+    Parameters
+    ----------
+    limit
+        Seconds that the search may take; ``None`` if they are not known.
+    """
+
+    def __init__(self, tiers: Sequence[Tier], limit: float | None) -> None:
+        self.tiers = tiers
+        self.limit = limit
+        self._step: Step | None = None
+        self._began = 0.0
+
+    def report(self, step: Step) -> None:
+        """Take what was found last."""
+        self._began = time.monotonic() - step.seconds
+        self._step = step
+
+    def __rich__(self) -> RenderableType:
+        """Draw the table, and the time below it."""
+        step = self._step
+        if step is None:
+            return ""
+        table = Table(title=f"last improvement by {step.source}", title_justify="left", box=None, pad_edge=False)
+        table.add_column("tier", overflow="fold")
+        for name in ("value", "bound", "gap"):
+            table.add_column(name, justify="right", no_wrap=True)
+        for tier, value, bound in zip(self.tiers, step.values, step.bounds, strict=True):
+            gap = "proven" if value <= bound else f"{(value - bound) / value:.1%}"
+            table.add_row(escape(tier.name), figure(tier.shown(value)), figure(tier.shown(bound)), gap)
+        passed = max(step.seconds, time.monotonic() - self._began)
+        if self.limit is None:
+            return Group(table, f"{passed:.0f} s; Ctrl-C ends the search with the best answer so far")
+        drawn = bar(passed / self.limit, BAR)
+        return Group(table, f"{passed:.0f} of {self.limit:g} s {drawn:<{BAR}} Ctrl-C ends the search with this answer")

@@ -139,7 +139,7 @@ def found(
     compiled = planning_problem(snapshot, settings, terms)
     with stoppable() as stop:
         prepared = ready(compiled.problem, options, quiet, stop)
-        with reported(compiled.problem.tiers, quiet, kept) as progress:
+        with reported(compiled.problem.tiers, quiet, kept, options=prepared) as progress:
             return search(
                 snapshot=snapshot,
                 settings=settings,

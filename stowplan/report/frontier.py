@@ -14,7 +14,7 @@ from stowplan.models.words import plural
 from stowplan.report.rows import Row
 from stowplan.report.svg import Axis, Curve, line_chart
 from stowplan.report.svg import Point as Dot
-from stowplan.report.tables import plain_table
+from stowplan.report.tables import bar, plain_table
 from stowplan.report.words import figure, participant_lines, tier_label, unit_notes
 
 BAR = 16
@@ -46,7 +46,7 @@ def show_frontier(console: Console, frontier: Frontier) -> None:
             *values,
             _bound(point),
             _percent(point.share),
-            bar(point.share or 0.0),
+            bar(point.share or 0.0, BAR),
             *([f"{nested.moves:,}", _percent(nested.share)] if (nested := _nested(frontier, i)) else []),
         )
     console.print(table)
@@ -116,12 +116,6 @@ def _nothing(frontier: Frontier, last: Point) -> str:
 
 def _give(number: int) -> str:
     return "gives" if number == 1 else "give"
-
-
-def bar(share: float) -> str:
-    """Draw a share as a bar of eighths of a character."""
-    eighths = round(max(0.0, min(1.0, share)) * BAR * 8)
-    return "█" * (eighths // 8) + " ▏▎▍▌▋▊▉"[eighths % 8].strip()
 
 
 def frontier_rows(frontier: Frontier) -> Iterator[Row]:

@@ -19,6 +19,12 @@ def say(console: Console, line: str | Text, *, style: str | None = None) -> None
     console.print(text, style=style, overflow="ignore", crop=False)
 
 
+def bar(share: float, length: int) -> str:
+    """Draw a share as a bar of eighths of a character; a full one has so many characters."""
+    eighths = round(max(0.0, min(1.0, share)) * length * 8)
+    return "█" * (eighths // 8) + " ▏▎▍▌▋▊▉"[eighths % 8].strip()
+
+
 def plain_table(*, tight: bool = False) -> Table:
     """Return a table without lines."""
     return Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1 if tight else 2, 0, 0))

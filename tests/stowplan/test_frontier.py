@@ -25,7 +25,8 @@ from stowplan.models.stop import Stop
 from stowplan.optimizer.evaluate import Evaluator
 from stowplan.optimizer.portfolio import Options
 from stowplan.plugins_compat.compiler.compile import Compiled
-from stowplan.report.frontier import bar, frontier_chart, headline
+from stowplan.report.frontier import BAR, frontier_chart, headline
+from stowplan.report.tables import bar
 from stowplan.settings.problem import make_problem
 from tests.plans.test_replay import owned
 from tests.support.cases import cases
@@ -156,8 +157,8 @@ def test_what_is_recommended_brings_most_of_every_tier() -> None:
 
 
 def test_bars_are_as_long_as_shares() -> None:
-    assert [len(bar(share)) for share in (-1.0, 0.0, 0.5, 1.0, 2.0)] == [0, 0, 8, 16, 16]
-    assert bar(1 / 24 / 8) == "▏"
+    assert [len(bar(share, BAR)) for share in (-1.0, 0.0, 0.5, 1.0, 2.0)] == [0, 0, 8, 16, 16]
+    assert bar(1 / 24 / 8, BAR) == "▏"
 
 
 def test_the_drawing_is_a_stair_through_the_points() -> None:

@@ -10,7 +10,7 @@ import typer
 from stowplan.cli import options as opt
 from stowplan.cli.bundling import Bundling
 from stowplan.cli.exit_codes import CHANGES
-from stowplan.cli.groups import but, grouped
+from stowplan.cli.groups import but, completed, grouped
 from stowplan.cli.live import OptionalPaths, Source, load_source
 from stowplan.cli.options import OUTPUT, Format
 from stowplan.models.command_line import PROBLEM
@@ -19,6 +19,9 @@ from stowplan.models.options import Options
 from stowplan.models.settings import CHOICE, Settings
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
+    from stowplan.answers.compare import Comparison
     from stowplan.models.snapshot import Snapshot
 
 
@@ -39,6 +42,7 @@ Objectives = Annotated[
         help=f"{', '.join((*PRESETS, *PRICED_PRESETS))}, or an objective file; repeatable. Default: balance.",
         show_default=False,
         rich_help_panel=PROBLEM,
+        autocompletion=completed((*PRESETS, *PRICED_PRESETS)),
     ),
 ]
 Releases = Annotated[
@@ -71,6 +75,11 @@ Drawing = Annotated[
     ),
 ]
 
+NodeMap = Annotated[
+    bool,
+    typer.Option("--map", help="Also print a bar for each node, today and in the answer.", rich_help_panel=OUTPUT),
+]
+
 Named = list[tuple[tuple[str, str], Settings]]
 """Settings, with what their scheduler and their objective are called."""
 
@@ -88,6 +97,7 @@ def compare(
     options: Annotated[Options, but(time_limit=15.0)],
     ideal: Ideal = False,
     drawing: Drawing = None,
+    node_map: NodeMap = False,
     report: opt.Report = None,
     bundling: Bundling,
     output: opt.Output = Format.TABLE,
@@ -103,14 +113,23 @@ def compare(
     if len(named) > 1:
         if ideal:
             raise InputError("excludes several profiles, configurations, or objectives", field="--ideal")
-        for field, asked in (("--report", report), ("--bundle", bundling.bundle)):
+        for field, asked in (("--report", report), ("--bundle", bundling.bundle), ("--map", node_map or None)):
             if asked is not None:
                 raise InputError("excludes several profiles, configurations, or objectives", field=field)
         changes = _compared_variants(snapshot, named, options, output, quiet, drawing)
     else:
         ((_, settings),) = named
         changes = compared(
-            snapshot, settings, options, output, quiet, ideal=ideal, drawing=drawing, report=report, bundling=bundling
+            snapshot,
+            settings,
+            options,
+            output,
+            quiet,
+            ideal=ideal,
+            drawing=drawing,
+            report=report,
+            bundling=bundling,
+            node_map=node_map,
         )
     if detailed_exitcode and changes:
         raise typer.Exit(CHANGES)
@@ -127,6 +146,7 @@ def compared(
     drawing: str | None = None,
     report: str | None = None,
     bundling: Bundling | None = None,
+    node_map: bool = False,
 ) -> bool:
     """Print a comparison; return whether its answer differs from today."""
     from stowplan.answers.compare import compare
@@ -137,7 +157,6 @@ def compared(
     from stowplan.report.machines import machines_chart
     from stowplan.report.rows import comparison_rows
     from stowplan.report.svg import write_drawing
-    from stowplan.report.text import show_comparison
     from stowplan.settings.problem import make_ideal, make_problem
 
     steps = steps_for(report)
@@ -145,7 +164,7 @@ def compared(
     compiled = make_problem(snapshot, settings)
     with stoppable() as stop:
         options = ready(compiled.problem, options, quiet, stop)
-        with reported(compiled.problem.tiers, quiet, steps) as progress:
+        with reported(compiled.problem.tiers, quiet, steps, options=options) as progress:
             everyone = make_ideal(snapshot, settings) if ideal else None
             comparison = compare(compiled, options, ideal=everyone, stop=stop, progress=progress)
             if ideal:
@@ -165,11 +184,22 @@ def compared(
         bundling.keep(Question("compare", snapshot, settings, options), compiled, of_solution(comparison.solution))
     emit(
         output,
-        lambda console: show_comparison(console, comparison, wide=output is Format.WIDE),
+        lambda console: _show(console, comparison, wide=output is Format.WIDE, node_map=node_map),
         lambda: comparison_document(comparison, settings),
         lambda: comparison_rows(comparison),
     )
     return bool(comparison.solution.moves)
+
+
+def _show(console: Console, comparison: Comparison, *, wide: bool, node_map: bool) -> None:
+    """Print a comparison, and the map of its nodes if it is wanted."""
+    from stowplan.report.node_map import show_node_map
+    from stowplan.report.text import show_comparison
+
+    show_comparison(console, comparison, wide=wide)
+    if node_map:
+        best = comparison.best
+        show_node_map(console, comparison.columns[0].measures, best.measures, best.name, wide=wide)
 
 
 def _variants(settings: Settings, objectives: list[str], releases: list[str], configs: list[str]) -> Named:
@@ -203,7 +233,7 @@ def _compared_variants(
     snapshot: Snapshot, named: Named, options: Options, output: Format, quiet: bool, drawing: str | None
 ) -> bool:
     """Print several comparisons in one table; return whether an answer differs from today."""
-    from stowplan.answers.compare import Comparison, compare
+    from stowplan.answers.compare import compare
     from stowplan.answers.variants import compare_variants
     from stowplan.cli.progress import ready, reported
     from stowplan.cli.session import emit, stoppable, warn_of_idle_freezes
@@ -219,7 +249,7 @@ def _compared_variants(
 
         def one(i: int) -> Comparison:
             prepared = ready(problems[i].problem, options, quiet, stop)
-            with reported(problems[i].problem.tiers, quiet) as progress:
+            with reported(problems[i].problem.tiers, quiet, options=prepared) as progress:
                 return compare(problems[i], prepared, stop=stop, progress=progress)
 
         found = compare_variants([names for names, _ in named], one)

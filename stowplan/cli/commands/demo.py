@@ -6,7 +6,7 @@ import sys
 from typing import Annotated
 
 from stowplan.cli import options as opt
-from stowplan.cli.commands.compare import compared
+from stowplan.cli.commands.compare import NodeMap, compared
 from stowplan.cli.groups import grouped, only
 from stowplan.cli.options import Format
 from stowplan.models.options import Options
@@ -16,6 +16,7 @@ from stowplan.models.settings import Settings
 @grouped
 def demo(
     options: Annotated[Options, only("time_limit", time_limit=15.0)],
+    node_map: NodeMap = False,
     report: opt.Report = None,
     output: opt.Output = Format.TABLE,
     quiet: opt.Quiet = False,
@@ -26,4 +27,4 @@ def demo(
 
     if not quiet:
         print(f"stowplan: stowplan compare {demo_path()}", file=sys.stderr)
-    compared(load_snapshot([str(demo_path())]), Settings(), options, output, quiet, report=report)
+    compared(load_snapshot([str(demo_path())]), Settings(), options, output, quiet, report=report, node_map=node_map)

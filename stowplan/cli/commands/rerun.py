@@ -39,7 +39,7 @@ def rerun(bundle: BundlePath, output: opt.Output = Format.TABLE, quiet: opt.Quie
         except InputError as error:
             raise error.in_file(bundle) from None
         options = ready(compiled.problem, question.options, quiet, stop)
-        with reported(compiled.problem.tiers, quiet) as progress:
+        with reported(compiled.problem.tiers, quiet, options=options) as progress:
             found = ask_again(read.document, question, compiled, options, stop=stop, progress=progress)
     emit(output, lambda console: show_rerun(console, found), lambda: rerun_document(found), lambda: rerun_rows(found))
     if not found.same:

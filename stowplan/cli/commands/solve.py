@@ -46,7 +46,7 @@ def solve(
     compiled = make_problem(snapshot, settings)
     with stoppable() as stop:
         options = ready(compiled.problem, options, quiet, stop)
-        with reported(compiled.problem.tiers, quiet, steps) as progress:
+        with reported(compiled.problem.tiers, quiet, steps, options=options) as progress:
             solution = solve_snapshot(compiled, options, stop=stop, progress=progress)
     if report is not None:
         from stowplan.html_report.answers import solution_page
