@@ -16,11 +16,13 @@ if TYPE_CHECKING:
     from stowplan.answers.frontier import Frontier
     from stowplan.answers.measures import Measures, measure
     from stowplan.answers.solve import Solution
+    from stowplan.answers.validate import Validation
     from stowplan.answers.verify_plan import PlanVerification, verify_plan
     from stowplan.answers.verify_solution import Verification, verify
-    from stowplan.api import compare, drain, fit, frontier, plan, solve
+    from stowplan.api import anonymize, compare, drain, fit, frontier, plan, replay, solve, validate
     from stowplan.documents.comparison import ComparisonDocument, comparison_document
     from stowplan.documents.solution import solution_document
+    from stowplan.html_report.writing import write_report
     from stowplan.instances.load import load
     from stowplan.instances.synthetic import synthetic_snapshot
     from stowplan.models.assignment import Assignment
@@ -38,8 +40,10 @@ if TYPE_CHECKING:
     from stowplan.planning.drain import Drained
     from stowplan.planning.fit import Fitted
     from stowplan.planning.plan import Planned
+    from stowplan.planning.replay import Replay
     from stowplan.plugins_compat.compiler.compile import Compiled
     from stowplan.plugins_compat.simulate import Simulation, simulate
+    from stowplan.report.frames import frame
     from stowplan.settings.problem import make_problem, make_profile
     from stowplan.settings.terms import Terms
 
@@ -63,6 +67,7 @@ __all__ = [
     "PlanVerification",
     "Planned",
     "ProcessBackend",
+    "Replay",
     "SerialBackend",
     "Settings",
     "SettingsDocument",
@@ -76,23 +81,29 @@ __all__ = [
     "Terms",
     "TierOutcome",
     "TierSettings",
+    "Validation",
     "Verification",
+    "anonymize",
     "compare",
     "comparison_document",
     "drain",
     "fit",
+    "frame",
     "frontier",
     "load",
     "make_problem",
     "make_profile",
     "measure",
     "plan",
+    "replay",
     "simulate",
     "solution_document",
     "solve",
     "synthetic_snapshot",
+    "validate",
     "verify",
     "verify_plan",
+    "write_report",
 ]
 
 _HOMES = {
@@ -100,9 +111,10 @@ _HOMES = {
     "stowplan.answers.frontier": ("Frontier",),
     "stowplan.answers.measures": ("Measures", "measure"),
     "stowplan.answers.solve": ("Solution",),
+    "stowplan.answers.validate": ("Validation",),
     "stowplan.answers.verify_plan": ("PlanVerification", "verify_plan"),
     "stowplan.answers.verify_solution": ("Verification", "verify"),
-    "stowplan.api": ("compare", "drain", "fit", "frontier", "plan", "solve"),
+    "stowplan.api": ("anonymize", "compare", "drain", "fit", "frontier", "plan", "replay", "solve", "validate"),
     "stowplan.documents.comparison": ("ComparisonDocument", "comparison_document"),
     "stowplan.documents.solution": ("solution_document",),
     "stowplan.instances.load": ("load",),
@@ -121,7 +133,10 @@ _HOMES = {
     "stowplan.optimizer.backend": ("Backend", "ProcessBackend", "SerialBackend"),
     "stowplan.planning.drain": ("Drained",),
     "stowplan.planning.fit": ("Fitted",),
+    "stowplan.html_report.writing": ("write_report",),
     "stowplan.planning.plan": ("Planned",),
+    "stowplan.planning.replay": ("Replay",),
+    "stowplan.report.frames": ("frame",),
     "stowplan.plugins_compat.compiler.compile": ("Compiled",),
     "stowplan.plugins_compat.simulate": ("Simulation", "simulate"),
     "stowplan.settings.problem": ("make_problem", "make_profile"),

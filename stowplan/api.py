@@ -9,10 +9,17 @@ from stowplan.answers.compare import compare as compare_problem
 from stowplan.answers.frontier import Frontier, Point, climb
 from stowplan.answers.nested import nest
 from stowplan.answers.solve import Solution, solve_snapshot
+from stowplan.answers.validate import Validation
+from stowplan.answers.validate import validate as validate_traces
+from stowplan.instances.anonymize import Pseudonyms
 from stowplan.instances.completeness import require_whole
+from stowplan.instances.load import load_bytes
+from stowplan.instances.manifest_list import manifest_list, written
+from stowplan.instances.traces import trace_files
 from stowplan.models.assignment import Assignment
 from stowplan.models.errors import InputError
 from stowplan.models.options import Options
+from stowplan.models.plan import Plan
 from stowplan.models.settings import Settings
 from stowplan.models.snapshot import Snapshot
 from stowplan.models.stop import Stop
@@ -21,7 +28,9 @@ from stowplan.optimizer.run import Progress, silent
 from stowplan.planning import drain as draining
 from stowplan.planning import fit as fitting
 from stowplan.planning.plan import Planned, make_plan
-from stowplan.settings.problem import make_problem
+from stowplan.planning.replay import Replay, replay_plan
+from stowplan.plans.replay.distribution import RUNS
+from stowplan.settings.problem import document_profile, make_problem
 from stowplan.settings.terms import Terms
 
 
@@ -259,6 +268,87 @@ def fit(
         progress=progress,
         backend=backend,
     )
+
+
+def replay(
+    plan: Planned | Plan,
+    snapshot: Snapshot,
+    *,
+    steered: bool = False,
+    runs: int = RUNS,
+    seed: int = 0,
+    config: str | None = None,
+    stop: Stop | None = None,
+) -> Replay:
+    """Carry a plan out in a simulated cluster, and return where its pods land.
+
+    Parameters
+    ----------
+    plan
+        What `plan` returns, or a plan that was read.
+    snapshot
+        The cluster that the plan begins in.
+    steered
+        Whether the extender that knows the plan is asked; otherwise kube-scheduler decides alone.
+    runs
+        Number of further replays in which ties, sampled nodes, and the order of events are left to chance.
+    seed
+        Of chance.
+    config
+        The KubeSchedulerConfiguration file that the plan was made with, if it was.
+    stop
+        Set it to end after the wave under way.
+
+    Raises
+    ------
+    InputError
+        With the argument that cannot be used, or if the plan cannot begin in this snapshot.
+    """
+    _checked(snapshot, None, None, None)
+    document = plan.plan if isinstance(plan, Planned) else plan
+    if not isinstance(document, Plan):
+        raise _mistaken("plan", plan, "what plan returns, or a Plan")
+    profile = document_profile(document.settings, config, snapshot)
+    return replay_plan(document, snapshot, profile, steered=steered, runs=runs, seed=seed, stop=stop)
+
+
+def validate(traces: str | Sequence[str], *, keep: int = 20, stop: Stop | None = None) -> Validation:
+    """Repeat recorded decisions of a scheduler, and return every difference.
+
+    Parameters
+    ----------
+    traces
+        Files, folders, or patterns.
+    keep
+        Maximum number of differences to describe.
+    stop
+        Set it to end with what was compared so far.
+
+    Raises
+    ------
+    InputError
+        With the file or the line that cannot be used.
+    """
+    return validate_traces(trace_files(_names("traces", traces)), keep=keep, stop=stop)
+
+
+def anonymize(snapshot: Snapshot) -> Snapshot:
+    """Return a cluster with other names: of objects, images, labels, and addresses; quantities and structure stay.
+
+    Parameters
+    ----------
+    snapshot
+        The cluster.
+
+    Raises
+    ------
+    InputError
+        If the argument is no snapshot.
+    """
+    _checked(snapshot, None, None, None)
+    renamed = Pseudonyms(manifest_list(snapshot)).cluster()
+    keys = {key for item in renamed["items"] for key in item["metadata"].get("annotations", {})}
+    return load_bytes(written(renamed), "the anonymized cluster", annotations=keys)
 
 
 def _checked(

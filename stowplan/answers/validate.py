@@ -56,8 +56,12 @@ class Validation:
 
     Parameters
     ----------
+    files, plugins
+        Counts by file, and by name of plugin.
     findings
-        The first differences; ``total`` counts all.
+        The first differences.
+    total
+        Number of all differences.
     complete
         Whether every case was decided; ``False`` after an interruption.
     """

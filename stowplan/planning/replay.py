@@ -24,12 +24,20 @@ class Replay:
 
     Parameters
     ----------
+    plan
+        The plan.
+    compiled
+        The problem by whose tiers it is measured.
     outcome
         What becomes of it if of equally good nodes the scheduler takes the one that ``seed`` decides.
     steered
         Whether the extender of the plan's tokens had a say.
+    seed
+        Of chance.
     distribution
         What becomes of it in many runs with chance; ``None`` if there were none.
+    notes
+        What a reader should know.
     """
 
     plan: Plan

@@ -296,3 +296,70 @@ def test_everything_in_a_table_is_escaped(tmp_path: Path) -> None:
         html = value._repr_html_()  # type: ignore[attr-defined]
         assert "<script>" not in html
         assert "<script>alert(1)</script>" in Cells(html).cells
+
+
+# -- frames, reports, replays -----------------------------------------------------------------------------------
+
+
+def test_frames_hold_what_csv_prints(dump: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    import pandas
+
+    from stowplan.cli import run
+
+    snapshot = stowplan.load(dump)
+    common = ["-q", "-t", "1", "--deterministic", "-o", "csv"]
+    answers: dict[str, Any] = {
+        "solve": stowplan.solve(snapshot, options=QUICK),
+        "compare": stowplan.compare(snapshot, options=QUICK),
+        "plan": stowplan.plan(snapshot, options=QUICK),
+        "frontier": stowplan.frontier(snapshot, options=QUICK),
+    }
+    for command, answer in answers.items():
+        assert run([command, str(dump), *common]) == 0
+        printed = pandas.read_csv(io.StringIO(capsys.readouterr().out), dtype=str, keep_default_na=False)
+        made = stowplan.frame(answer)
+        assert list(made.columns) == list(printed.columns)
+        assert made.astype(str).to_numpy().tolist() == printed.to_numpy().tolist(), command
+    assert stowplan.frame(answers["plan"].plan).equals(stowplan.frame(answers["plan"]))
+
+
+def test_a_frame_of_measures_has_a_row_for_each_node(dump: Path) -> None:
+    comparison = stowplan.compare(stowplan.load(dump), options=QUICK)
+    nodes = stowplan.frame(comparison.columns[0].measures).set_index("node")
+    assert list(nodes.index) == ["n1", "n2"]
+    assert nodes.loc["n1", ["pods", "cpu requested", "cpu allocatable", "cpu share"]].tolist() == [5, 2500, 4000, 0.625]
+    with pytest.raises(stowplan.InputError, match="is of type int; must be an answer"):
+        stowplan.frame(3)  # type: ignore[arg-type]
+
+
+def test_a_plan_is_replayed_and_everything_has_a_page(dump: Path, tmp_path: Path) -> None:
+    snapshot, steps = stowplan.load(dump), []
+    planned = stowplan.plan(snapshot, options=QUICK, progress=steps.append)
+    steered = stowplan.replay(planned, snapshot, steered=True, runs=2)
+    assert steered.kept == 1
+    assert steered.distribution is not None
+    assert steered.distribution.runs == 2
+    assert stowplan.replay(planned.plan, snapshot, steered=True, runs=0).outcome.landings == steered.outcome.landings
+    with pytest.raises(stowplan.InputError, match="plan: is of type int"):
+        stowplan.replay(3, snapshot)  # type: ignore[arg-type]
+    solution = stowplan.solve(snapshot, options=QUICK)
+    for answer in (planned, steered, solution, stowplan.compare(snapshot, options=QUICK)):
+        file = tmp_path / "report.html"
+        stowplan.write_report(answer, file, options=QUICK, steps=steps)
+        assert file.read_text(encoding="utf-8").count("</section>") >= 5
+    with pytest.raises(stowplan.InputError, match="must be what compare, solve, plan, or replay returns"):
+        stowplan.write_report(3, tmp_path / "x.html")  # type: ignore[arg-type]
+
+
+def test_traces_are_validated_and_clusters_anonymized(dump: Path, tmp_path: Path) -> None:
+    from stowplan.cli import run
+
+    trace = tmp_path / "trace.jsonl"
+    assert run(["simulate", str(dump), "--record", str(trace)]) == 0
+    found = stowplan.validate(str(trace))
+    assert found.holds
+    assert found.pods == 1
+    assert list(stowplan.frame(found).columns)[:2] == ["source", "case"]
+    other = stowplan.anonymize(stowplan.load(dump))
+    assert [node.name for node in other.nodes] == ["node-0", "node-1"]
+    assert len(other.pods) == 6
