@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import threading
 import time
 from collections.abc import Iterable
@@ -46,6 +47,11 @@ class Cluster:
         Names of pods, or the beginnings of names, that never become ready.
     budgets_sleep
         Whether the disruption controller is out of order, so that the status of budgets grows stale.
+    budget_lag
+        Seconds between two looks of the disruption controller; in between, the status of budgets is what it was.
+    chance
+        Decides in which order pending pods are tried, and makes everything take up to three times as long; without it,
+        pods are tried by name, and all take the same time.
     """
 
     manifests: Iterable[Object]
@@ -53,10 +59,14 @@ class Cluster:
     pace: Pace = Pace()
     never_ready: set[str] = field(default_factory=set)
     budgets_sleep: bool = False
+    budget_lag: float = 0.0
+    chance: random.Random | None = None
     store: Store = field(default_factory=Store)
 
     def __post_init__(self) -> None:
         self._since: dict[tuple[str, str], float] = {}
+        self._slowness: dict[tuple[str, str], float] = {}
+        self._budgets_seen = 0.0
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._live, name="cluster", daemon=True)
         self._seen = -1
@@ -95,7 +105,7 @@ class Cluster:
     def _live(self) -> None:
         try:
             while not self._over.wait(self.pace.tick):
-                if self.store.revision != self._seen or self._waiting:
+                if self.store.revision != self._seen or self._waiting or self.budget_lag:
                     self._seen = self.store.revision
                     self._step()
         except BaseException as error:  # told to the test, which runs in another thread
@@ -106,12 +116,16 @@ class Cluster:
         sync_workloads(self.store)
         self._waiting = False
         now = time.monotonic()
-        for pod in self.store.all(PODS):
+        pods = self.store.all(PODS)
+        if self.chance is not None:
+            self.chance.shuffle(pods)
+        for pod in pods:
             try:
                 self._advance(pod, now)
             except ApiError:  # somebody was faster: the pod is gone
                 continue
-        if not self.budgets_sleep:
+        if not self.budgets_sleep and now - self._budgets_seen >= self.budget_lag:
+            self._budgets_seen = now
             sync_budgets(self.store)
 
     def _advance(self, pod: Object, now: float) -> None:
@@ -132,6 +146,8 @@ class Cluster:
 
     def _due(self, uid: str, stage: str, now: float, delay: float) -> bool:
         """Say whether so much time has gone by since a pod came to a stage."""
+        if self.chance is not None:
+            delay *= self._slowness.setdefault((uid, stage), self.chance.uniform(1, 3))
         due = now - self._since.setdefault((uid, stage), now) >= delay
         self._waiting |= not due
         return due

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import random
+from dataclasses import replace
 
 from stowplan.instances.documents import Document
 from stowplan.instances.manifests import READ, read_snapshot
@@ -15,10 +17,17 @@ from tests.support.api_server.store import Store
 
 
 class ByFramework:
-    """Runs one cycle of the re-implemented framework for each pending pod."""
+    """Runs one cycle of the re-implemented framework for each pending pod.
 
-    def __init__(self, profile: Profile) -> None:
-        self.profile = profile
+    Parameters
+    ----------
+    chance
+        Decides which of several nodes with the highest score is taken; without it, the profile does.
+    """
+
+    def __init__(self, profile: Profile, chance: random.Random | None = None) -> None:
+        self.profile = profile if chance is None else replace(profile, tie_break="uniform")
+        self.chance = chance
 
     def __call__(self, store: Store, pod: Object) -> str | None:
         """Return the node that the profile chooses now."""
@@ -28,7 +37,8 @@ class ByFramework:
         standing = {p.key: p.node_name for p in snapshot.pods if p.node_name and not p.finished}
         key = f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
         queue = [p for p in snapshot.pods if p.key == key]
-        framework = populated(snapshot, self.profile, standing)
+        seed = self.chance.getrandbits(32) if self.chance is not None else 0
+        framework = populated(snapshot, self.profile, standing, seed=seed)
         framework.post_filters = []
         try:
             chosen = [decision.node for decision in schedule(framework, queue)]
