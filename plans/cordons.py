@@ -32,6 +32,19 @@ def cordon(snapshot: Snapshot, names: Collection[str]) -> Snapshot:
     return replace(snapshot, nodes=tuple(_cordoned(n) if n.name in wanted else n for n in snapshot.nodes))
 
 
+def uncordon(snapshot: Snapshot, names: Collection[str]) -> Snapshot:
+    """Return a snapshot in which the named nodes are not cordoned; names that it does not have are passed over."""
+    wanted = set(names)
+    return replace(snapshot, nodes=tuple(_uncordoned(n) if n.name in wanted else n for n in snapshot.nodes))
+
+
+def _uncordoned(node: Node) -> Node:
+    if node.spec is None:
+        return node
+    taints = tuple(taint for taint in node.spec.taints if taint.key != CORDONED.key)
+    return replace(node, spec=replace(node.spec, unschedulable=None, taints=taints))
+
+
 def _cordoned(node: Node) -> Node:
     spec = node.spec or NodeSpec()
     taints = spec.taints if any(taint.key == CORDONED.key for taint in spec.taints) else (*spec.taints, CORDONED)

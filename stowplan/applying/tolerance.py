@@ -15,6 +15,7 @@ from stowplan.models.kubernetes import Pod
 from stowplan.models.plan import MoveDocument
 from stowplan.models.snapshot import Snapshot
 from stowplan.planning.replay import CompiledObjective
+from stowplan.plans.cordons import uncordon
 from stowplan.plans.replay.tolerance import tolerable
 from stowplan.settings.problem import same_problem
 
@@ -52,7 +53,7 @@ class LandingTolerance:
         where = frozenset((stray.key, stray.node) for stray in strays)
         if where not in self._known:
             try:
-                self._known[where] = self._is_as_good(self.check.snapshot(), strays)
+                self._known[where] = self._is_as_good(self._snapshot(), strays)
             except InputError:  # the settings of the plan name what the cluster has no more
                 self._known[where] = False
         return self._known[where]
@@ -65,7 +66,7 @@ class LandingTolerance:
         ClusterError
             If the cluster cannot be seen.
         """
-        snapshot = self.check.snapshot()
+        snapshot = self._snapshot()
         there = {pod.key: pod for pod in snapshot.pods if not pod.finished}
         seen = Assignment(snapshot.assignment)
         try:
@@ -73,6 +74,10 @@ class LandingTolerance:
         except InputError:  # the settings of the plan name what the cluster has no more
             return False
         return tolerable(objective, seen, list(self._rest(there)), objective(seen))
+
+    def _snapshot(self) -> Snapshot:
+        """Return the cluster without the cordons of a wave, which are lifted before the rest of the plan."""
+        return uncordon(self.check.snapshot(), [node for wave, node in self.ledger.closed if wave])
 
     def _objective(self, snapshot: Snapshot) -> CompiledObjective:
         plan = self.ledger.plan

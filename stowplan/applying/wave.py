@@ -57,6 +57,8 @@ class WaveRun:
     _reasons: dict[str, str] = field(default_factory=dict)
     _present: set[str] = field(default_factory=set)
     _pods: list[ObservedObject] = field(default_factory=list)
+    _unbound: bool = False
+    _holds: bool = False
     _failure: str = ""
     _obsolete: str = ""
 
@@ -91,7 +93,7 @@ class WaveRun:
 
     def _evict(self) -> str:
         """Evict what is due; say why no more if the plan has expired meanwhile: what is under way is then awaited."""
-        if self._obsolete:
+        if self._obsolete or self._holds:
             return ""
         for move in self.wave.moves:
             if move.kind == "place" or self.ledger.stage(move) not in {"waiting", "asked"}:
@@ -131,7 +133,9 @@ class WaveRun:
         self._reasons = {}
         self._pods = pods
         known = self.ledger.known.get(self.wave.number, {})
-        for matched in match(self.wave.moves, self.ledger, known, pods):
+        found = match(self.wave.moves, self.ledger, known, pods)
+        self._unbound = any(not matched.bound and matched.move.kind == "evict" for matched in found)
+        for matched in found:
             self._check_landings(matched)
         self._check_strays()
         return True
@@ -181,14 +185,24 @@ class WaveRun:
         self.tell(f"wave {self.wave.number}: {move.pod.key} is left out: {why}")
 
     def _check_strays(self) -> None:
-        """Stop if too many pods are elsewhere, ready or not, and the rest of the plan is worse for it."""
+        """Stop if too many pods are elsewhere, ready or not, and the rest of the plan is worse for it.
+
+        Pods of several owners may have exchanged their nodes, so as long as one of the evicted pods has no replacement
+        on a node, nothing more is evicted, and nothing is decided.
+        """
         found = dict(self._astray)
         for move in self.ledger.plan.moves:
             landed = self.ledger.progress[move.id].landed
             if landed is not None and not landed.planned:
                 found[move.id] = StrayPod(move, f"{move.pod.namespace}/{landed.pod}", landed.node)
         strays = [found[name] for name in sorted(found)]
-        if self._obsolete or len(strays) <= self.options.elsewhere or self._tolerates(strays):
+        self._holds = False
+        if self._obsolete or len(strays) <= self.options.elsewhere:
+            return
+        if self.tolerance is not None and self._unbound:
+            self._holds = True
+            return
+        if self._tolerates(strays):
             return
         limit = f"{self.options.elsewhere} may" if self.options.elsewhere else "none may"
         count = "1 pod" if len(strays) == 1 else f"{len(strays)} pods"
