@@ -125,7 +125,7 @@ class Outcome:
     kept, low, high
         Share of the gain that was there at the end, and the range that replays gave; ``None`` without a gain.
     worse
-        Whether it ended worse than it began.
+        Whether it ended worse than it began; not told where workloads were changed meanwhile.
     twice
         Number of pods that were deleted twice.
     """
@@ -194,7 +194,8 @@ def _judged(
     kept = share_kept(objective(start), objective(planned), end)
     low, high = told or (None, None)
     cordons = sum(len(wave.cordon) for wave in plan.waves)
-    worse = not end.legal or end.values > objective(start).values
+    changed = any(event.startswith(("scale-down", "rollout")) for event in events)  # the pods are others then
+    worse = not changed and (not end.legal or end.values > objective(start).values)
     twice = _deleted_twice(store)
     return Outcome(len(plan.moves), len(plan.waves), cordons, result.stopped, kept, low, high, worse, twice, events)
 

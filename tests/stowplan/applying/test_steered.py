@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from pathlib import Path
 
 import yaml
@@ -19,6 +20,8 @@ from tests.support.api_server import ByMap
 from tests.support.api_server.errors import Object
 from tests.support.api_server.framework import ByFramework
 from tests.support.api_server.manifests import node as make_node
+from tests.support.api_server.resources import NODES
+from tests.support.api_server.store import Store
 from tests.support.applying import scene
 from tests.support.applying import shop as shop_manifests
 from tests.support.extender import serving
@@ -79,6 +82,46 @@ def test_pods_elsewhere_are_accepted_where_the_rest_is_as_good(home: Path) -> No
         assert result.stopped == ""
         assert [p.stage for p in result.ledger.progress.values()] == ["elsewhere", "landed"]
         assert set(shop.accepted().values()) == {1}
+
+
+def test_the_cordons_of_a_wave_do_not_count_against_what_comes_after_it(home: Path) -> None:
+    """n3 is as empty as n4, and the pod of the next wave belongs on the node that is cordoned as yet."""
+
+    def make(objects: list[Object]) -> Plan:
+        m = Moving(objects)
+        made = plan([m.move("shop/web-5d5b-aaaab", "n4")], [m.move("shop/db-0", "n5")])
+        first, second = made.waves
+        return made.model_copy(update={"waves": (first.model_copy(update={"cordon": ("n5",)}), second)})
+
+    manifests = [*MANIFESTS, make_node("n4"), make_node("n5")]
+    with scene(home, manifests, make, lambda plan: ByMap({"web-5d5b": ["n3"], "db-0": ["n5"]})) as shop:
+        assert shop.run().stopped == ""
+        assert [p.stage for p in shop.run().ledger.progress.values()] == ["elsewhere", "landed"]
+
+
+def test_owners_that_exchange_their_nodes_are_judged_together(home: Path) -> None:
+    """The first replacement alone would be worse where it is; with the second in its place, the two are as good."""
+
+    def make(objects: list[Object]) -> Plan:
+        m = Moving(objects)
+        return plan([m.move("shop/web-5d5b-aaaab", "n3"), m.move("shop/db-0", "n2")], [m.move("shop/db-1", "n1")])
+
+    def schedule(store: Store, pod: Object) -> str | None:
+        if pod["metadata"]["name"] == "db-1":
+            return "n1"
+        if pod["metadata"]["name"] != "db-0":
+            return "n2"
+        return "n3" if opened.is_set() else None
+
+    def open_up() -> None:
+        opened.set()  # and a node that changes lets all be tried again
+        shop.server.store.update(NODES, "", "n1", lambda found: found["metadata"].update(labels={}))
+
+    opened = threading.Event()
+    with scene(home, MANIFESTS, make, lambda plan: schedule) as shop:
+        threading.Timer(2.0, open_up).start()
+        assert shop.run().stopped == ""
+        assert [p.stage for p in shop.run().ledger.progress.values()] == ["elsewhere", "elsewhere", "landed"]
 
 
 def test_steered_pods_land_as_planned(home: Path) -> None:

@@ -1,0 +1,37 @@
+"""Plans of random clusters carried out while chance decides; `tests.support.campaign` carries out any number."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.campaign import Outcome, carried_out_alone, carried_out_steered, told_of
+
+IMPROVED = 12
+"""Seed of a plan of which kube-scheduler alone brings a part, in some runs."""
+
+
+@pytest.mark.parametrize("seed", [IMPROVED, 290])
+def test_a_plan_for_kube_scheduler_alone_brings_what_replays_say(seed: int, home: Path) -> None:
+    found = carried_out_alone(seed, home)
+    assert found is not None
+    assert not found.worse
+    assert not found.twice
+    assert found.in_range
+
+
+def test_a_steered_plan_comes_to_its_end_although_it_is_killed_and_a_workload_changes(home: Path) -> None:
+    found = carried_out_steered(4, home)
+    assert found is not None
+    assert found.events
+    assert (found.stopped, found.worse, found.twice) == ("", False, 0)
+
+
+def test_outcomes_are_summed_up() -> None:
+    good = Outcome(3, 2, 1, "", 1.0, 0.9, 1.0, False, 0, ("rollout of web1", "apply killed at list"))
+    bad = Outcome(1, 1, 0, "pod shop/web1-5d5b-aaaab is gone", 0.5, 0.9, 1.0, True, 1, ("rollout of web2",))
+    first, gain, *rest = told_of([good, bad])
+    assert first.startswith("2 plans, 4 moves, 3 waves, 1 cordons; 1 came to their end, 1 ended worse")
+    assert gain == "gain kept: 75.0% on average; in the range of the replays in 1 of 2"
+    assert rest == ["2 times rollout", "1 times apply killed", "1 stopped: pod … is gone"]
