@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -89,15 +89,17 @@ def make_bundle(question: Question, compiled: Compiled, answer: Answer, *, anony
         options={name: getattr(question.options, name) for name in OWN_OPTIONS},
         terms=terms,
         annotations=tuple(keys),
-        # What these say names objects.
-        gaps=() if anonymize else snapshot.gaps,
-        fatal_gaps=() if anonymize else snapshot.fatal_gaps,
+        gaps=_told(snapshot.gaps, anonymize),
+        fatal_gaps=_told(snapshot.fatal_gaps, anonymize),
         notes=() if anonymize else snapshot.notes,
         fingerprint=load_bytes(data, "the bundle", annotations=keys).fingerprint,
         answer=answer,
     )
     return Bundle(document, data, files)
 
+
+INCOMPLETE = "the dump was incomplete; what it lacked is not told with other names"
+"""Gap of an anonymized bundle."""
 
 NAMING = frozenset({"schedulerName", "topologyKey", "spread", "key", "values", "matchLabels", "label", "labels"})
 """Fields of objectives and configurations that hold names of the cluster."""
@@ -118,6 +120,11 @@ def _settings(settings: Settings, compiled: Compiled) -> tuple[dict[str, Any], d
             (document,) = read_documents([path])
             files[name], plain[name] = document.data, name
     return {name: list(value) if isinstance(value, tuple) else value for name, value in plain.items()}, files
+
+
+def _told(gaps: Sequence[str], anonymize: bool) -> tuple[str, ...]:
+    """Return gaps as a bundle has them: their words may name objects."""
+    return (INCOMPLETE,) if anonymize and gaps else tuple(gaps)
 
 
 def _terms(terms: Terms) -> dict[str, Any]:
@@ -188,7 +195,10 @@ def restored(bundle: Bundle, folder: Path) -> Question:
             place.write_bytes(content)
             settings[name] = str(place)
     snapshot = load_bytes(bundle.snapshot, "snapshot.json", annotations=document.annotations)
-    snapshot = replace(snapshot, gaps=document.gaps, fatal_gaps=document.fatal_gaps, notes=document.notes)
+    gaps, notes = document.gaps, document.notes
+    if document.anonymized:  # what is still seen of the gaps is said with the other names
+        gaps, notes = (*gaps, *snapshot.gaps), (*gaps, *snapshot.notes)
+    snapshot = replace(snapshot, gaps=gaps, fatal_gaps=document.fatal_gaps, notes=notes)
     known = {one.name for one in fields(Options)} & set(OWN_OPTIONS)
     unknown = sorted({*document.options} - known) + sorted({*settings} - {*Settings.model_fields})
     if unknown:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from stowplan.bundles.answer import MOST_NAMED, Answer, MoveAnswer, TierAnswer, differences
+from stowplan.bundles.making import INCOMPLETE
 from stowplan.cli import run
 from tests.support.clusters import ZONE, Manifest, labels, node, pod
 from tests.support.malformed import listed
@@ -139,6 +140,18 @@ def test_a_bundle_says_when_the_time_decides(dump: str, tmp_path: Path, capsys: 
     capsys.readouterr()
     run(["rerun", str(file), "-q"])
     assert "note: the search was not deterministic" in capsys.readouterr().out
+
+
+def test_what_the_dump_lacks_is_said_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    dump = tmp_path / "part.json"
+    dump.write_text(json.dumps({**cluster(), "metadata": {"remainingItemCount": 3}}), encoding="utf-8")
+    for names in ((), ("--anonymize",)):
+        file = kept(tmp_path, "solve", str(dump), *names)
+        said = capsys.readouterr().err
+        assert said.startswith("stowplan: warning: ")
+        assert run(["rerun", str(file), "-q"]) == 0
+        again = capsys.readouterr().err
+        assert again == said if not names else again.startswith(f"stowplan: warning: {INCOMPLETE}")
 
 
 def test_equal_bundles_are_equal_bytes(dump: str, tmp_path: Path) -> None:

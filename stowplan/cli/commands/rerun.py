@@ -26,7 +26,7 @@ def rerun(bundle: BundlePath, output: opt.Output = Format.TABLE, quiet: opt.Quie
     from stowplan.bundles.rerun import problem_of
     from stowplan.bundles.rerun import rerun as ask_again
     from stowplan.cli.progress import ready, reported
-    from stowplan.cli.session import emit, stoppable
+    from stowplan.cli.session import emit, stoppable, warn
     from stowplan.documents.rerun import rerun_document
     from stowplan.models.errors import InputError
     from stowplan.report.rerun import rerun_rows, show_rerun
@@ -38,6 +38,8 @@ def rerun(bundle: BundlePath, output: opt.Output = Format.TABLE, quiet: opt.Quie
             compiled = problem_of(question)
         except InputError as error:
             raise error.in_file(bundle) from None
+        for gap in question.snapshot.gaps:
+            warn(gap)
         options = ready(compiled.problem, question.options, quiet, stop)
         with reported(compiled.problem.tiers, quiet, options=options) as progress:
             found = ask_again(read.document, question, compiled, options, stop=stop, progress=progress)
