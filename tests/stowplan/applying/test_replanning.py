@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -129,6 +130,26 @@ class Test_a_target_that_was_cordoned_meanwhile:
             file.write_text(file.read_text().replace('"n3"', '"n2"'))
             with pytest.raises(InputError, match=r"is not the plan .* that was accepted"):
                 run(shop, accepted=True)
+
+
+def test_a_new_plan_goes_on_after_a_kill(home: Path) -> None:
+    """The process is killed with SIGKILL before the first eviction of the new plan is answered, and run again."""
+    arguments = ("apply", "plan.json", "--yes", "--unsteered", "--replan", "auto", "--poll", "0.1")
+    kube_scheduler = ByFramework(default_profile(K36, "first"))
+    with scene(home, manifests(), draining, lambda plan: kube_scheduler) as shop:
+        cordon(shop, "n2")
+        process = shop.start(*arguments)
+        shop.server.faults.on("evict", lambda request: process.kill(), after=True)
+        _, said = process.communicate(timeout=120)
+        assert "going on with plan" in said
+        assert process.returncode == -signal.SIGKILL
+        shop.server.faults.clear()
+        done = shop.command(*arguments)
+        assert done.returncode == 0, done.stderr
+        assert "made anew" not in done.stderr
+        shop.server.cluster.settle()
+        assert (on(shop, "n1"), on(shop, "n3")) == (0, 2)
+        assert len(shop.terminated()) == len(set(shop.terminated())) == 2
 
 
 def test_a_limit_that_is_used_up_leaves_nothing_to_plan(home: Path) -> None:
