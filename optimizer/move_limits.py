@@ -32,6 +32,8 @@ from stowplan.models.problem import (
 )
 from stowplan.models.result import TRIVIAL, Outcome, TierOutcome, bound_holds, revalued
 from stowplan.models.stop import Stop
+from stowplan.optimizer.annealing.anneal import anneal
+from stowplan.optimizer.annealing.schedule import Calibration
 from stowplan.optimizer.backend import Backend, ProcessBackend
 from stowplan.optimizer.constructive import warm_start
 from stowplan.optimizer.deadline import Deadline
@@ -41,6 +43,9 @@ from stowplan.optimizer.node_changes.engine import SharedChanges
 from stowplan.optimizer.parameters import parameters_of
 from stowplan.optimizer.portfolio import solve
 from stowplan.optimizer.run import KnownBound, Progress, silent
+
+LEAST_TIME = 0.1
+"""The least time limit that a solve takes."""
 
 LEAST_MOVES = "least moves of the tiers above"
 """What results call the bound that says from which limit on a tier can improve."""
@@ -207,6 +212,7 @@ class MoveLimits:
             self._construct(one.limit)
             one.tried = True
             found(one.limit)
+        self._anneal_each(found)
         least = min(chosen.least_turn, self.options.time_limit / len(self.limits))
         while not self.stop.is_set() and self._left >= least / 2:
             one = max(self.limits, key=self._promise)
@@ -233,6 +239,37 @@ class MoveLimits:
             parameters=self._all_parameters.constructive,
         )
 
+    def _anneal_each(self, found: Callable[[int | None], None]) -> None:
+        """Anneal for each limit from the best answer within it, before bounds take time.
+
+        Limits rise, so an answer serves the next ones as a start. With no moves, there is little to search.
+        """
+        chosen = self._parameters
+        searched = [one for one in self.limits if one.limit != 0]
+        if not self.options.kernels or not searched:
+            return
+        weights = [chosen.unlimited_weight if one.limit is None else 1.0 for one in searched]
+        whole = self._left * chosen.annealing_share
+        calibrations: dict[int, Calibration] = {}
+        for one, weight in zip(searched, weights, strict=True):
+            seconds, before = whole * weight / sum(weights), self.best(one.limit).values
+            if self.stop.is_set() or self._left < seconds:
+                return
+            known = self.outcome(one.limit)
+            anneal(
+                Evaluator(limited(self.problem, one.limit)),
+                self.best(one.limit).placement,
+                Deadline(seconds, self.options.deterministic, self.stop),
+                self.options.seed,
+                floor=[tier.bound for tier in known.tiers] if known is not None else None,
+                calibrations=calibrations,
+                found=self.offer,
+                parameters=self._all_parameters.annealing,
+            )
+            self._granted += seconds
+            if self.best(one.limit).values < before:
+                found(one.limit)
+
     @cached_property
     def _leading(self) -> range:
         """The tiers up to the last one that counts violations or unplaced pods and has some today."""
@@ -240,11 +277,14 @@ class MoveLimits:
         return range(max(counting, default=-1) + 1)
 
     def _promise(self, one: _Limit) -> float:
-        """Return how much another turn may bring: the largest gap of a tier, halved for each turn without gain.
+        """Return how much another turn may bring: the largest gap of a tier, less with each turn without gain.
 
         A gap counts as the geometric mean of its shares of what the limit and of what any number of moves can gain.
+        The leading tiers were searched for all limits before, so a gap that they still have counts as one that resists:
+        it must not draw the turns of the tiers below, which have had none.
         """
-        if one.turns > (self._parameters.most_turns if one.limit != 0 else 0):
+        chosen = self._parameters
+        if one.turns > (chosen.most_turns if one.limit != 0 else 0):
             return 0.0
         outcome, whole = self.outcome(one.limit), self.outcome(self.limits[-1].limit)
         assert outcome is not None
@@ -254,18 +294,22 @@ class MoveLimits:
             / math.sqrt(max(1, max(today, tier.value) - tier.bound) * max(1, max(today, tier.value) - most.bound))
             for today, tier, most in zip(self._today, outcome.tiers, whole.tiers, strict=True)
         ]
-        return max(gaps) * 0.5**one.turns
+        resists = [chosen.searched_factor ** (one.turns + 1) if t in self._leading else 1.0 for t in range(len(gaps))]
+        return (
+            max(gap * factor for gap, factor in zip(gaps, resists, strict=True))
+            * 0.5**one.turns
+            * (chosen.no_moves_promise if one.limit == 0 else 1.0)
+        )
 
     def _turn(self, one: _Limit, seconds: float, backend: Backend | None) -> None:
         """Solve for one limit, from the best answer within it."""
-        seconds = max(0.1, seconds)
         self._granted += seconds
         # In short turns, the exact model of a large problem would only be built.
         largest = min(self.options.largest_model, int(seconds * self._parameters.variables_per_second))
         seed = (self.options.seed + one.turns) % 2**31
         outcome = solve(
             limited(self.problem, one.limit),
-            replace(self.options, time_limit=seconds, seed=seed, largest_model=largest),
+            replace(self.options, time_limit=max(LEAST_TIME, seconds), seed=seed, largest_model=largest),
             candidates=[self.best(one.limit).placement],
             stop=self.stop,
             progress=self._progress,
@@ -304,11 +348,10 @@ class MoveLimits:
     def _reach(self, t: int, seconds: float, counting: bool, backend: Backend | None) -> None:
         """Improve the tiers up to one, with the fewest moves if these count."""
         moves = Tier("moves needed", (Weighted(1, Move(Origin("moves"), np.ones_like(self.problem.size))),))
-        seconds = max(0.1, seconds)
         self._granted += seconds
         outcome = solve(
             replace(self.problem, tiers=(*self.problem.tiers[: t + 1], *([moves] if counting else []))),
-            replace(self.options, time_limit=seconds),
+            replace(self.options, time_limit=max(LEAST_TIME, seconds)),
             candidates=[answer.placement for answer in self.answers],
             stop=self.stop,
             backend=backend,

@@ -111,12 +111,18 @@ class MoveLimitParameters:
         Part of the first share for the moves that each of these tiers alone takes.
     constructive_share
         Share of the time left that constructive heuristics may take for each limit.
+    annealing_share
+        Share of the time left for annealing, one limit after the other.
     turn_share, least_turn
         Share of the time left of each turn, and the least seconds or units of work of one.
     variables_per_second
         (class, node) variables for each second of a turn up to which the exact model is tried.
     unlimited_weight
         How much longer a turn is where moves are not limited.
+    no_moves_promise
+        Factor by which it counts less what a limit of 0 moves may gain, where pods can only be placed.
+    searched_factor
+        Factor by which a gap of a tier that was searched before all limits counts less, once more with each turn.
     most_turns
         Turns in a row without gain after which a limit gets no more.
     """
@@ -125,10 +131,13 @@ class MoveLimitParameters:
     first_tiers_share: float = 0.2
     few_tiers_share: float = 0.2
     constructive_share: float = 0.05
+    annealing_share: float = 0.15
     turn_share: float = 0.12
     least_turn: float = 1.5
     variables_per_second: float = 800.0
     unlimited_weight: float = 2.0
+    no_moves_promise: float = 0.1
+    searched_factor: float = 0.3
     most_turns: int = 4
 
 

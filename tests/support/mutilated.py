@@ -84,6 +84,9 @@ def _mounts(item: Manifest) -> bool:
     )
 
 
+WELL_KNOWN = ("system-node-critical", "system-cluster-critical")
+"""Priority classes of every cluster, whose values are known without the field."""
+
 FIELDS = (
     Field("Node", ("status", "allocatable"), lambda item: True, "status.allocatable"),
     Field("Node", ("status", "conditions"), lambda item: True, "status.conditions"),
@@ -96,7 +99,7 @@ FIELDS = (
     Field(
         "Pod",
         ("spec", "priority"),
-        lambda item: _live(item) and bool(item["spec"].get("priorityClassName")),
+        lambda item: _live(item) and (item["spec"].get("priorityClassName") or WELL_KNOWN[0]) not in WELL_KNOWN,
         "spec.priority",
     ),
     Field(
