@@ -118,6 +118,7 @@ BRITISH = re.compile(
     flags=re.IGNORECASE,
 )
 OTHERS_SPELL_SO = {
+    "cancelled": "a function of GitHub's workflows",
     "neighbourhood": "the ROADEF/EURO challenge",
     "neighbourhoods": "the ROADEF/EURO challenge",
     "node_memory_utilisation": "a series of node-exporter's recording rules",

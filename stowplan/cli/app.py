@@ -20,6 +20,7 @@ from stowplan.cli.commands.plan import plan
 from stowplan.cli.commands.replay import replay
 from stowplan.cli.commands.rerun import rerun
 from stowplan.cli.commands.serve import serve
+from stowplan.cli.commands.show import show
 from stowplan.cli.commands.simulate import simulate
 from stowplan.cli.commands.snapshot import snapshot
 from stowplan.cli.commands.solve import solve
@@ -75,7 +76,7 @@ def _root(
 
 COMMANDS = {
     "Answers": (compare, solve, frontier, simulate, verify, validate, bench, rerun),
-    "Plans": (plan, emit, serve, drain, fit, replay, apply),
+    "Plans": (plan, show, emit, serve, drain, fit, replay, apply),
     "Inputs": (snapshot, anonymize, demo, generate),
 }
 for panel, commands in COMMANDS.items():

@@ -176,7 +176,7 @@ def emit(
     """Print an answer on stdout in the requested format."""
     match output:
         case Format.TABLE | Format.WIDE:
-            _write(text)
+            write_report(text)
         case Format.JSON:
             print(document().model_dump_json(by_alias=True, indent=2))
         case Format.YAML:
@@ -188,7 +188,7 @@ def emit(
             assert_never(output)
 
 
-def _write(text: Callable[[Console], None]) -> None:
+def write_report(text: Callable[[Console], None]) -> None:
     """Write a report as wide as the terminal; in a file or a pipe nothing is folded, and no line ends in blanks."""
     if sys.stdout is not None and sys.stdout.isatty():
         text(Console(highlight=False))

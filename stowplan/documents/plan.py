@@ -14,6 +14,7 @@ from stowplan.documents.reading import another_kind, kind_of, parse_content, rea
 from stowplan.instances.documents import STDIN, decoded, stored_bytes
 from stowplan.models.document import API_VERSION
 from stowplan.models.errors import InputError
+from stowplan.models.input_bounds import read_bounded
 from stowplan.models.moments import require_time
 from stowplan.models.plan import Plan
 from stowplan.models.validation import refusal
@@ -57,11 +58,22 @@ def read_reviewed_plan(path: str, expected: str) -> Plan:
     """
     if re.fullmatch("[0-9a-fA-F]{64}", expected) is None:
         raise InputError(f"is {expected!r}; must be 64 hexadecimal digits", field="--expect-hash")
-    data = sys.stdin.buffer.read() if path == STDIN else stored_bytes(Path(path))
-    found = hashlib.sha256(data).hexdigest()
+    data, found = _stored(path)
     if found != expected.lower():
         raise InputError(f"has the SHA-256 {found}; --expect-hash says {expected.lower()}", file=path)
     return _plan_inside(parse_content(decoded(path, data), path), path)
+
+
+def read_plan_and_hash(path: str) -> tuple[Plan, str]:
+    """Read a plan as `read_plan` does, and return it with the SHA-256 that `read_reviewed_plan` expects of its file."""
+    data, found = _stored(path)
+    return _plan_inside(parse_content(decoded(path, data), path), path), found
+
+
+def _stored(path: str) -> tuple[bytes, str]:
+    """Return the bytes of a file as they are stored, or of standard input, with their SHA-256."""
+    data = read_bounded(sys.stdin.buffer, path) if path == STDIN else stored_bytes(Path(path))
+    return data, hashlib.sha256(data).hexdigest()
 
 
 def parse_plan(content: Any, path: str) -> Plan:

@@ -40,44 +40,52 @@ SIGNS = {"evict": ("~", "yellow"), "place": ("+", "green"), "remove": ("-", "red
 def show_plan(
     console: Console,
     plan: Plan,
-    participants: Participants,
+    participants: Participants | None,
     unresolved: Unresolved | None = None,
     *,
     wide: bool = False,
     worth: str = "",
     gaps: bool = True,
+    limit: int | None = None,
 ) -> None:
     """Print a plan.
 
     Parameters
     ----------
+    participants
+        Accounts for every pod of the snapshot; a plan that was read from a file only knows how many there were.
     unresolved
         What is left when it is done.
     worth
         How many of its moves bring most.
     gaps
         Whether to begin with what the dump lacks.
+    limit
+        Maximum number of moves to show in all waves together, instead of in each.
     """
     if gaps:
         _lines(console, gap_lines(plan.gaps))
-    _lines(console, participant_lines(participants, plan.snapshot.nodes))
+    if participants is None:
+        say(console, f"{plural(plan.snapshot.nodes, 'node')}, {plural(plan.snapshot.pods, 'pod')}")
+    else:
+        _lines(console, participant_lines(participants, plan.snapshot.nodes))
     console.print()
     say(console, headline(plan, unresolved), style="bold")
     if worth:
         say(console, worth)
     if plan.waves:
-        say(console, _subtitle(plan), style="dim")
+        say(console, subtitle(plan), style="dim")
     before: Sequence[float] = [tier.before for tier in plan.tiers]
-    waves = plan.waves if wide else plan.waves[:SHOWN_WAVES]
-    for wave in waves:
+    counts = _shown_moves(plan, wide=wide, limit=limit)
+    for wave, count in zip(plan.waves, counts, strict=False):
         console.print()
-        _wave(console, plan, wave, before, wide=wide)
+        _wave(console, plan, wave, before, count, wide=wide)
         before = wave.tiers
-    if len(waves) < len(plan.waves):
+    if len(counts) < len(plan.waves):
         console.print()
-        rest = sum(len(wave.moves) for wave in plan.waves[SHOWN_WAVES:])
+        rest = sum(len(wave.moves) for wave in plan.waves[len(counts) :])
         console.print(
-            f"… and {plural(len(plan.waves) - SHOWN_WAVES, 'wave')} more, with {plural(rest, 'move')}; "
+            f"… and {plural(len(plan.waves) - len(counts), 'wave')} more, with {plural(rest, 'move')}; "
             "-o wide shows all",
             style="dim",
         )
@@ -134,16 +142,33 @@ def headline(plan: Plan, unresolved: Unresolved | None = None) -> str:
     return f"Plan: {', '.join(does)} in {plural(len(plan.waves), 'wave')}: {brings}; {proof}."
 
 
-def _subtitle(plan: Plan) -> str:
+def subtitle(plan: Plan) -> str:
+    """Return what a plan is called, who can carry it out until when, and whether it could have fewer waves."""
     minimal = plan.least_waves >= len(plan.waves)
     least = "minimum number of waves (proven)" if minimal else f"lower bound: {plural(plan.least_waves, 'wave')}"
     return f"{plan.id}, for {plan.executor}; valid until {plan.expires_at}; {least}"
 
 
-def _wave(console: Console, plan: Plan, wave: WaveDocument, before: Sequence[float], *, wide: bool) -> None:
+def _shown_moves(plan: Plan, *, wide: bool, limit: int | None) -> list[int]:
+    """Return how many moves to show of each wave, as far as waves are shown."""
+    sizes = [len(wave.moves) for wave in plan.waves]
+    if wide:
+        return sizes
+    if limit is None:
+        return [min(size, SHOWN_MOVES) for size in sizes[:SHOWN_WAVES]]
+    shown: list[int] = []
+    for size in sizes:
+        if limit <= sum(shown):
+            break
+        shown.append(min(size, limit - sum(shown)))
+    return shown
+
+
+def _wave(console: Console, plan: Plan, wave: WaveDocument, before: Sequence[float], count: int, *, wide: bool) -> None:
     changed = [
         change(tier.name, then, now)
-        for tier, then, now in zip(plan.tiers, before, wave.tiers, strict=True)
+        # A plan by hand need not say what each of its waves brings.
+        for tier, then, now in zip(plan.tiers, before, wave.tiers, strict=False)
         if then != now
     ]
     brings = f": {', '.join(changed)}" if changed else ""
@@ -152,27 +177,29 @@ def _wave(console: Console, plan: Plan, wave: WaveDocument, before: Sequence[flo
         named = wave.cordon if wide else wave.cordon[:SHOWN_MOVES]
         more = f" and {len(wave.cordon) - len(named)} more" if len(named) < len(wave.cordon) else ""
         say(console, f"  cordoned during the wave: {', '.join(named)}{more}", style="dim")
-    shown = wave.moves if wide else wave.moves[:SHOWN_MOVES]
-    for move in shown:
-        say(console, _move(plan, move))
-    if len(shown) < len(wave.moves):
-        console.print(f"  … and {len(wave.moves) - len(shown)} more", style="dim")
+    for move in wave.moves[:count]:
+        say(console, _move(move))
+    if count < len(wave.moves):
+        console.print(f"  … and {len(wave.moves) - count} more", style="dim")
 
 
-def _move(plan: Plan, move: MoveDocument) -> Text:
+def _move(move: MoveDocument) -> Text:
     sign, style = SIGNS[move.kind]
     line = Text(f"  {sign} ", style=style)
     line.append(move.pod.key)
     line.append(f"  {move.source or '(pending)'} → {move.target or '(none)'}", style="default")
     if move.loses:
         line.append(f"  loses {', '.join(move.loses)}", style="bold red")
+    if about := remarks(move):
+        line.append(f"  # {'; '.join(about)}", style="dim")
+    return line
+
+
+def remarks(move: MoveDocument) -> list[str]:
+    """Return the purpose of a move, the budgets that it draws on, and what has to come first."""
     about = [move.why] if move.why else []
     about += [f"PodDisruptionBudget {name}" for name in move.budgets]
-    about += ["replacement starts after the old pod is gone"] if move.same_name or move.waits else []
-    if about:
-        line.append(f"  # {'; '.join(about)}", style="dim")
-    del plan
-    return line
+    return about + (["replacement starts after the old pod is gone"] if move.same_name or move.waits else [])
 
 
 def _parked(plan: Plan, move: MoveDocument) -> bool:

@@ -18,8 +18,8 @@ from tests.docs.blocks import PAGES, ROOT
 
 FOLDERS = "models|plugins_compat|optimizer|instances|plans|stowplan|tests|benchmarks|examples|docs"
 CODE_PAGES = ("architecture", "contributing")
-OF_OTHERS = {"--dry-run", "--evict-taint", "--for", "--output-directory"}
-"""Options of kubectl and of control planes."""
+OF_OTHERS = {"--dry-run", "--evict-taint", "--for", "--output-directory", "--policy"}
+"""Options of kubectl, of control planes, and of conftest."""
 ENTRY_POINTS = {"stowplan.plugins"}
 """Groups of entry points, which look like modules."""
 ABOUT_CODE = [*sorted((ROOT / "docs" / "how-to").glob("*.md")), *(ROOT / "docs" / f"{name}.md" for name in CODE_PAGES)]
