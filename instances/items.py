@@ -81,7 +81,7 @@ def _split_json(raw: msgspec.Raw, document: Document, listed_as: str | None = No
         if document.chosen:
             raise InputError(f"is not a Kubernetes object: {error}", file=document.name) from None
         return
-    group, kind = _identify(header.api_version, header.kind, listed_as)
+    group, kind = identify(header.api_version, header.kind, listed_as)
     if header.items is not msgspec.UNSET and kind.endswith("List"):
         # The items of a typed list, as the API itself sends it, do not repeat their kind.
         inner = None if kind == "List" else f"{header.api_version or 'v1'} {kind.removesuffix('List')}"
@@ -93,7 +93,14 @@ def _split_json(raw: msgspec.Raw, document: Document, listed_as: str | None = No
         raise InputError("is not a Kubernetes object: it has no kind", file=document.name)
 
 
-def _identify(api_version: str | None, kind: str | None, listed_as: str | None) -> tuple[str | None, str]:
+def identify(api_version: str | None, kind: str | None, listed_as: str | None = None) -> tuple[str | None, str]:
+    """Return the API group of an object, if it says one, and its kind.
+
+    Parameters
+    ----------
+    listed_as
+        ``apiVersion kind`` of the objects of a typed list, which need not repeat it.
+    """
     if kind is None and listed_as is not None:
         api_version, kind = listed_as.split(" ")
     group = None if api_version is None else api_version.rpartition("/")[0]
@@ -135,7 +142,7 @@ def _split_mapping(content: Any, document: Document) -> Iterator[Item]:
             yield from _split_mapping(element, document)
     elif isinstance(content, dict) and isinstance(content.get("kind"), str):
         version = content.get("apiVersion")
-        group, kind = _identify(version if isinstance(version, str) else None, content["kind"], None)
+        group, kind = identify(version if isinstance(version, str) else None, content["kind"])
         if kind.endswith("List") and "items" in content:
             for element in content["items"] or ():
                 yield from _split_mapping(element, document)

@@ -53,7 +53,7 @@ def load(
     """
     keys = frozenset(annotations)
     with keeping(keys):
-        snapshot = _read(sources, skip_unknown_nodes=skip_unknown_nodes)
+        snapshot = _read(sources, keys, skip_unknown_nodes=skip_unknown_nodes)
     return replace(snapshot, annotations=keys) if keys else snapshot
 
 
@@ -64,7 +64,9 @@ def load_bytes(data: bytes, name: str, *, annotations: Iterable[str] = ()) -> Sn
     return load(source, annotations=annotations)
 
 
-def _read(sources: Iterable[Source | Iterable[Source]], *, skip_unknown_nodes: bool) -> Snapshot:
+def _read(
+    sources: Iterable[Source | Iterable[Source]], annotations: frozenset[str], *, skip_unknown_nodes: bool
+) -> Snapshot:
     documents = (document for source in _one_by_one(sources) for document in _documents(source))
     first = next(documents, None)
     if first is None:
@@ -81,7 +83,7 @@ def _read(sources: Iterable[Source | Iterable[Source]], *, skip_unknown_nodes: b
     snapshot = read_snapshot(
         _noting(itertools.chain([first], documents), listings, gathered), skip_unknown_nodes=skip_unknown_nodes
     )
-    found = gaps(snapshot, tuple(listings))
+    found = gaps(snapshot, tuple(listings), annotations)
     if any(gathered):
         found = (_SOME_NAMESPACES, *found)
     fatal = tuple(gap.what for gap in found if gap.fatal)

@@ -30,7 +30,7 @@ FLOORS = {
     ),
     "instances": (
         "documents items defaulting own_pins metrics openb platform load_aware_traces traces manifests completeness "
-        "manifest_list anonymize load suites synthetic demo"
+        "pruning manifest_list anonymize load suites synthetic demo"
     ),
     "plugins_compat": (
         "curves isolation release feature_gates resize requests extenders framework matching plugins registry "

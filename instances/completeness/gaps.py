@@ -18,15 +18,22 @@ from stowplan.models.words import plural
 _UID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
-def gaps(snapshot: Snapshot, listings: Sequence[Listing] = ()) -> tuple[Gap, ...]:
+def gaps(
+    snapshot: Snapshot, listings: Sequence[Listing] = (), annotations: frozenset[str] = frozenset()
+) -> tuple[Gap, ...]:
     """Return what is missing in a snapshot, the fatal gaps first.
 
     Only objects of an API server, which have UUIDs, or nodes of which a kubelet reports, or come in a list that says
     what was asked, are held against what every cluster has: a cluster written by hand has no gaps but those that its
     lists name.
+
+    Parameters
+    ----------
+    annotations
+        Keys of annotations that are asked for, besides those that are always read.
     """
     asked = frozenset[str]().union(*(one.asked for one in listings if one.asked))
-    found = [*_truncated(listings), *_lost(snapshot, listings)]
+    found = [*_truncated(listings), *_lost(snapshot, listings), *_left_out(listings, annotations)]
     if asked or any(_UID.fullmatch(uid) for uid in _uids(snapshot)) or any(map(_is_reported, snapshot.nodes)):
         found += _without_agents(snapshot, asked)
         found += missing_fields(snapshot)
@@ -68,6 +75,16 @@ def _lost(snapshot: Snapshot, listings: Sequence[Listing]) -> Iterator[Gap]:
         if field and (lost := count - _held(snapshot, field)) > 0:
             objects = plural(count, f"{kind} object")
             yield Gap(f"the dump says that it holds {objects}, and {lost} of them {_are(lost)} missing", fatal=True)
+
+
+def _left_out(listings: Sequence[Listing], annotations: frozenset[str]) -> Iterator[Gap]:
+    """Yield annotations that are asked for, and that were left out when the dump was taken."""
+    for key in sorted(annotations):
+        if any(one.annotations is not None and key not in one.annotations for one in listings):
+            yield Gap(
+                f"the dump was taken without annotations {key!r}; take it with stowplan snapshot --config, which keeps "
+                "what the configuration reads, or --full"
+            )
 
 
 def _held(snapshot: Snapshot, field: str) -> int:

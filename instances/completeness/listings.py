@@ -14,6 +14,10 @@ from stowplan.instances.documents import Document
 ASKED = "stowplan-asked"
 """Annotation of a ``List`` by ``stowplan snapshot``: ``RESOURCE=COUNT`` of each kind that was read to its end."""
 
+PRUNED = "stowplan-annotations"
+"""Annotation of a ``List`` by ``stowplan snapshot``, unless it is a full one: which annotations it holds besides those
+that are always read, separated by commas."""
+
 RESOURCES: Mapping[str, tuple[str, str]] = {
     "nodes": ("nodes", "Node"),
     "pods": ("pods", "Pod"),
@@ -50,11 +54,14 @@ class Listing:
         Objects that the list lacks; -1 for an unknown number.
     version
         Its resource version; empty if it has none, as the lists that kubectl puts together.
+    annotations
+        Keys of the annotations that were kept besides those that are always read; ``None`` if all were.
     """
 
     asked: Mapping[str, int | None] | None = None
     rest: int = 0
     version: str = ""
+    annotations: frozenset[str] | None = None
 
 
 class _ListMeta(msgspec.Struct, rename="camel"):
@@ -83,7 +90,13 @@ def listing(document: Document) -> Listing:
         return Listing()
     asked = (meta.annotations or {}).get(ASKED)
     rest = meta.remaining_item_count or (-1 if meta.more else 0)
-    return Listing(None if asked is None else _read(asked), rest, str(meta.resource_version or ""))
+    kept = (meta.annotations or {}).get(PRUNED)
+    return Listing(
+        None if asked is None else _read(asked),
+        rest,
+        str(meta.resource_version or ""),
+        None if kept is None else frozenset(filter(None, kept.split(","))),
+    )
 
 
 def statement(counts: Iterable[tuple[str, int]]) -> str:

@@ -11,6 +11,7 @@ ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "safety.md"
 
 GAPS = "tests/instances/test_completeness.py"
+PRUNING = "tests/instances/test_pruning.py"
 HEALTH = "tests/models/test_node_health.py"
 FIELD = f"{GAPS}::test_a_field_that_is_missing_is_named"
 KIND = f"{GAPS}::test_a_kind_that_is_missing_is_warned_of"
@@ -32,6 +33,7 @@ HELD_BY = {
     "has a pod without uid": FIELD,
     "has a disruption budget without selector or limit": f"{GAPS}::test_a_budget_that_lost_a_field_is_named",
     "has a list with a `resourceVersion`": f"{GAPS}::test_a_resource_version_that_is_none",
+    "was taken without annotations": f"{PRUNING}::test_annotations_that_a_configuration_reads_are_kept_or_missed",
     "a dead node": f"{HEALTH}::test_a_dead_node_is_seen_and_its_pods_are_named",
     "its pods": f"{HEALTH}::test_solve_finds_homes_for_the_pods_of_a_dead_node",
     "those that tolerate the taint for good": f"{HEALTH}::test_pods_that_tolerate_a_dead_node_for_good_stay",

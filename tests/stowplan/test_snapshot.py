@@ -11,11 +11,11 @@ import pytest
 
 from stowplan.cli import run
 from stowplan.cluster.snapshot import KINDS
-from stowplan.instances.load import load
+from stowplan.instances.load import load, load_bytes
 from stowplan.instances.manifests import READ
 from tests.support.api_server import ApiServer, Cluster, cut, refuse
-from tests.support.api_server.errors import ApiError
-from tests.support.api_server.resources import RESOURCES
+from tests.support.api_server.errors import ApiError, Object
+from tests.support.api_server.resources import PODS, RESOURCES
 from tests.support.applying import shop
 from tests.support.kubectl import needs_kubectl
 
@@ -50,6 +50,21 @@ class TestSnapshot:
     def test_on_standard_output(self, capfd: pytest.CaptureFixture[str]) -> None:
         assert run(["snapshot", "-o", "-"]) == 0
         assert json.loads(capfd.readouterr().out)["kind"] == "List"
+
+    def test_secrets_are_left_out_unless_all_is_asked_for(self, capfd: pytest.CaptureFixture[str]) -> None:
+        def plant(pod: Object) -> None:
+            pod["spec"]["containers"][0]["env"] = [{"name": "PASSWORD", "value": "hunter2"}]
+            pod["metadata"].setdefault("annotations", {})["example.com/token"] = "hunter2"
+
+        self.server.store.update(PODS, "shop", "db-0", plant)
+        self.server.cluster.settle()
+        found = {}
+        for options in ((), ("--full",)):
+            assert run(["snapshot", "-o", "-", *options]) == 0
+            found[options] = capfd.readouterr().out
+        assert "hunter2" not in found[()]
+        assert found[("--full",)].count("hunter2") == 2
+        assert load_bytes(found[()].encode(), "dump").pods == load_bytes(found[("--full",)].encode(), "dump").pods
 
     def test_kinds_that_are_missing_are_named(self, capsys: pytest.CaptureFixture[str]) -> None:
         self.server.discovery.resources = tuple(r for r in self.server.discovery.resources if r.plural != "csidrivers")

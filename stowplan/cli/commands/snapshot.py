@@ -9,8 +9,9 @@ import typer
 
 from stowplan.cli import options as opt
 from stowplan.cli.cluster_options import Connection
-from stowplan.cli.groups import grouped
+from stowplan.cli.groups import grouped, only
 from stowplan.models.command_line import CLUSTER
+from stowplan.models.settings import Settings
 
 SnapshotFile = Annotated[
     str,
@@ -22,12 +23,21 @@ ChunkSize = Annotated[
         "--chunk-size", min=0, help="Number of objects in each request; 0 for all at once.", rich_help_panel=CLUSTER
     ),
 ]
+Full = Annotated[
+    bool,
+    typer.Option(
+        "--full",
+        help="Keep what no command reads too: environment and arguments of containers, all annotations, managedFields.",
+    ),
+]
 
 
 @grouped
 def snapshot(
     output: SnapshotFile,
     *,
+    full: Full = False,
+    settings: Annotated[Settings, only("config")],
     connection: Connection,
     chunk_size: ChunkSize = 500,
     quiet: opt.Quiet = False,
@@ -35,17 +45,20 @@ def snapshot(
     """Write everything that stowplan reads from a live cluster to a file."""
     from pathlib import Path
 
-    from stowplan.cli.session import warn
+    from stowplan.cli.session import annotations_of, warn
     from stowplan.cluster.snapshot import kinds_served, save, take
+    from stowplan.instances.pruning import pruned
 
+    keys = annotations_of([settings.config])
     kubectl = connection.kubectl()
     taken = take(kubectl, kinds_served(kubectl), chunk=chunk_size)
     for note in taken.notes:
         warn(note)
+    data = taken.data if full else pruned(taken.data, keys)
     if output == "-":
-        sys.stdout.buffer.write(taken.data)
+        sys.stdout.buffer.write(data)
         return
-    save(taken.data, Path(output))
+    save(data, Path(output))
     if not quiet:
         told = ", ".join(f"{count} {kind}" for kind, count in taken.counts.most_common())
         print(f"stowplan: {output}: {told}", file=sys.stderr)
