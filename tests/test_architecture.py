@@ -24,7 +24,7 @@ MAY_IMPORT = {
 }
 FLOORS = {
     "models": (
-        "arrays html words command_line errors input_bounds yaml_input interning quantity bin_packing document "
+        "arrays hosts html words command_line errors input_bounds yaml_input interning quantity bin_packing document "
         "manifest moments metrics stop validation limits objective assignment problem kubernetes platform result "
         "arguments options snapshot node_health move_limits settings trace plan solution"
     ),

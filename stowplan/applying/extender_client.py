@@ -32,7 +32,8 @@ def tell_extender(url: str, plan: Plan, wave: int, tls: ssl.SSLContext | None = 
 
     try:
         named = {"plan": plan.id, "createdAt": plan.created_at}
-        answer = httpx.post(f"{url.rstrip('/')}/waves/{wave}", params=named, timeout=SECONDS, verify=tls or True)
+        where = f"{url.rstrip('/')}/waves/{wave}"
+        answer = httpx.post(where, params=named, json={}, timeout=SECONDS, verify=tls or True)
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         raise Halt(f"{url} does not answer, so nothing steers the replacements: {error}") from None
     if not answer.is_success:

@@ -9,6 +9,7 @@ import yaml
 
 from stowplan.emitters.emission import Emission, EmitOptions, File
 from stowplan.models.errors import InputError
+from stowplan.models.hosts import is_address
 from stowplan.models.plan import Plan
 from stowplan.plugins_compat.framework.profile import DEFAULT_SCHEDULER, Profile
 from stowplan.plugins_compat.profiles import GROUP, PERCENTAGE, choose_release, make_profiles, read_configuration
@@ -73,6 +74,12 @@ def emit_extender(plan: Plan, choices: EmitOptions) -> Emission:
     if assumed:
         text = text.replace(f"kubeconfig: {KUBECONFIG}\n", f"kubeconfig: {KUBECONFIG}  {FILL_IN}\n")
     notes = [f"the extender is asked at {choices.url}: run stowplan serve there"]
+    host = urlsplit(choices.url).hostname or ""
+    if host != "localhost" and not is_address(host):
+        notes.append(
+            f"{host} is a name: a scheduler on the host network does not ask the cluster's DNS and cannot resolve the "
+            "name of a Service; give an address, such as the Service's clusterIP"
+        )
     if assumed:
         notes.append(f"clientConnection.kubeconfig is kubeadm's, {KUBECONFIG}; --kubeconfig names another")
     if "tlsConfig" in extender:

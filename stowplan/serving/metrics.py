@@ -14,6 +14,9 @@ from stowplan.serving.ledger import LedgerRecord, TokenLedger
 BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 """Seconds; a scheduler waits for one."""
 
+WHY_DROPPED = ("full", "displaced", "handshake", "silent", "slow")
+"""Why a connection is closed: there were too many, a newer one came, or it took too long."""
+
 
 class Metrics:
     """Counters of one server; nothing global."""
@@ -28,6 +31,15 @@ class Metrics:
         self.granted = Counter("stowplan_leases_granted", "Tokens handed out.", registry=registry)
         self.released = Counter("stowplan_leases_released", "Tokens taken back.", ["why"], registry=registry)
         self.steered = Counter("stowplan_answers", "Answers about pods.", ["verb", "token"], registry=registry)
+        self.dropped = Counter(
+            "stowplan_connections_dropped", "Connections closed by the server.", ["why"], registry=registry
+        )
+        for why in WHY_DROPPED:
+            self.dropped.labels(why)
+        self.current = Gauge(
+            "stowplan_certificates_current", "1 if the certificates in use are those on the disk.", registry=registry
+        )
+        self.current.set(1)
         self.wave = Gauge("stowplan_wave_open", "Waves up to this one are handed out.", registry=registry)
         self.wave.set_function(lambda: ledger.open)
         expires = Gauge(

@@ -80,7 +80,7 @@ class Question:
     objects: Mapping[str, msgspec.Raw] | None = None
 
 
-def read_question(body: bytes) -> Question:
+def read_question(body: bytes | bytearray) -> Question:
     """Read what the scheduler sends to filter and to prioritize.
 
     Raises

@@ -4,48 +4,46 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import ssl
+import signal
 import sys
 from pathlib import Path
 
-from stowplan.models.errors import InputError
+from aiohttp import web
+
 from stowplan.models.plan import Plan
 from stowplan.models.words import plural
+from stowplan.serving.access import Access
+from stowplan.serving.certificates import Certificates
 from stowplan.serving.journal import LeaseJournal
-from stowplan.serving.options import Serving
-from stowplan.serving.server import Server, serve
+from stowplan.serving.listener import Listener
+from stowplan.serving.options import Listening, Serving, read_address
+from stowplan.serving.server import Server
+
+CERTIFICATE_SECONDS = 5.0
+"""How often the files of certificates are looked at."""
+GRACE_SECONDS = 5.0
+"""How long requests under way have when the server is asked to end."""
+HEALTH_CONNECTIONS = 32
+"""Clients of the address of health and metrics at a time: a kubelet and a few Prometheus."""
 
 
-def run_server(
-    plan: Plan,
-    bind: str,
-    serving: Serving,
-    state: str | None = None,
-    certificate: str | None = None,
-    key: str | None = None,
-    client_ca: str | None = None,
-) -> None:
+def run_server(plan: Plan, listening: Listening, serving: Serving, state: str | None = None) -> None:
     """Serve a plan until the process is told to end.
 
     Parameters
     ----------
-    bind
-        ``host:port``; port 0 is any free one.
     state
         The journal; by default ``<plan id>.leases`` in the working directory.
-    certificate, key
-        Files in PEM; both or none.
-    client_ca
-        A file in PEM: only clients whose certificate it has signed are served.
 
     Raises
     ------
     InputError
         With the option that cannot be used.
     """
-    host, port = address(bind)
-    tls = context(certificate, key, client_ca)
-    server = Server(plan, LeaseJournal(Path(state or f"{plan.id}.leases")), serving)
+    host, _ = read_address(listening.bind, "--bind")
+    access = Access(listening.clients, {name.lower() for name in (*listening.hosts, host)})
+    certificates = Certificates(listening.certificate, listening.key, listening.client_ca)
+    server = Server(plan, LeaseJournal(Path(state or f"{plan.id}.leases")), serving, access)
     known = server.restore()
     tokens = sum(token.count for token in plan.tokens)
     print(
@@ -56,9 +54,14 @@ def run_server(
     )
     if server.expired:
         _say(f"warning: {server.why_expired}: no pod is steered; make a new one")
+    if listening.open_to_all:
+        _say(
+            f"warning: every client that reaches {listening.bind} can take tokens and open waves; "
+            "--tls-client-ca and --tls-client-name say who may"
+        )
     gc.freeze()  # what is here stays; collections need not look at it
     try:
-        asyncio.run(serve(server, host, port, tls, lambda url: _say(f"serving {url}")))
+        asyncio.run(_serve(server, listening, certificates))
     finally:
         server.journal.close()
 
@@ -67,33 +70,54 @@ def _say(text: str) -> None:
     print(f"stowplan: {text}", file=sys.stderr, flush=True)
 
 
-def address(bind: str) -> tuple[str, int]:
-    """Read ``host:port``; a host with colons is in brackets, and an empty host means all addresses."""
-    host, colon, port = bind.rpartition(":")
-    if not colon or not port.isascii() or not port.isdigit() or int(port) > 65535:
-        raise InputError(f"{bind!r} is not an address, such as 127.0.0.1:8888", field="--bind")
-    return host.strip("[]") or "0.0.0.0", int(port)
-
-
-def context(certificate: str | None, key: str | None, client_ca: str | None) -> ssl.SSLContext | None:
-    """Return how connections are secured, if they are."""
-    if certificate is None or key is None:
-        if (certificate, key, client_ca) != (None, None, None):
-            raise InputError("needs both --tls-cert and --tls-key; --tls-client-ca needs them too", field="--tls-cert")
-        return None
-    made = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+async def _serve(server: Server, listening: Listening, certificates: Certificates) -> None:
+    """Serve until SIGTERM or SIGINT; then answer what is under way, and end. SIGHUP has certificates read again."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    loop.add_signal_handler(signal.SIGHUP, _refresh, server, certificates)
+    # The grace below is what requests under way have; what is left after it has none.
+    runners = [web.AppRunner(server.app(health=listening.health_bind is None), shutdown_timeout=1.0)]
+    if listening.health_bind is not None:
+        runners.append(web.AppRunner(server.health_app(), shutdown_timeout=1.0))
+    for runner in runners:
+        await runner.setup()
+    background = [asyncio.create_task(server.sweep()), asyncio.create_task(_watch(server, certificates))]
+    listeners: list[Listener] = []
     try:
-        made.load_cert_chain(certificate, key, password=_no_password)
-        if client_ca is not None:
-            made.load_verify_locations(client_ca)
-            made.verify_mode = ssl.CERT_REQUIRED
-    except FileNotFoundError:
-        missing = next(name for name in (certificate, key, client_ca) if name and not Path(name).exists())
-        raise InputError("no such file", file=missing) from None
-    except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
-        raise InputError(f"cannot be used: {getattr(error, 'reason', None) or error}", file=certificate) from None
-    return made
+        limit = server.serving.max_connections
+        where = read_address(listening.bind, "--bind")
+        listeners.append(Listener(where, "--bind", runners[0], server.metrics, limit, lambda: certificates.context))
+        if listening.health_bind is not None:
+            where = read_address(listening.health_bind, "--health-bind")
+            listeners.append(Listener(where, "--health-bind", runners[1], server.metrics, HEALTH_CONNECTIONS))
+            _say(f"health and metrics at http://{listeners[1].address}")
+        _say(f"serving {'https' if certificates.context else 'http'}://{listeners[0].address}/v1")
+        await stop.wait()
+        server.ready = False
+        _say("ending")
+        for listener in listeners:
+            listener.close()
+        # The library closes a connection whose request has not arrived as a whole; so that is waited for here.
+        deadline = loop.time() + GRACE_SECONDS
+        while server.under_way and loop.time() < deadline:
+            await asyncio.sleep(0.01)
+    finally:
+        for listener in listeners:
+            listener.close()
+        for task in background:
+            task.cancel()
+        for runner in runners:
+            await runner.cleanup()
 
 
-def _no_password() -> str:
-    raise ValueError("the key is encrypted, which is not supported")
+async def _watch(server: Server, certificates: Certificates) -> None:
+    while True:
+        await asyncio.sleep(CERTIFICATE_SECONDS)
+        _refresh(server, certificates)
+
+
+def _refresh(server: Server, certificates: Certificates) -> None:
+    certificates.refresh(_say)
+    server.metrics.current.set(certificates.current)

@@ -1,21 +1,19 @@
-"""The HTTP server: filter, prioritize, and what those who run it want to know."""
+"""What the server answers: filter, prioritize, and what those who run it want to know."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import signal
-import ssl
-import sys
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
-from aiohttp import ClientPayloadError, web
-from aiohttp.http_exceptions import HttpProcessingError
+import msgspec
+from aiohttp import web
 
-from stowplan.models.errors import InputError
 from stowplan.models.moments import require_time
 from stowplan.models.plan import Plan
+from stowplan.serving.access import JSON, Access
+from stowplan.serving.bodies import Bodies
 from stowplan.serving.connection import Connection
 from stowplan.serving.journal import LeaseJournal
 from stowplan.serving.ledger import LedgerRecord, TokenLedger
@@ -23,13 +21,8 @@ from stowplan.serving.metrics import Metrics
 from stowplan.serving.options import Mode, Serving
 from stowplan.serving.protocol import BadRequest, Question, all_pass, only, read_question, scores
 
-JSON = "application/json"
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
 
-BODY_SECONDS = 10.0
-"""How long a request may take to arrive."""
-GRACE_SECONDS = 5.0
-"""How long requests under way have when the server is asked to end."""
 SWEEP_SECONDS = 5.0
 DIGITS = 9
 """Of the number of a wave."""
@@ -43,10 +36,17 @@ class Server:
     """One plan, its ledger, its journal."""
 
     def __init__(
-        self, plan: Plan, journal: LeaseJournal, serving: Serving | None = None, clock: Callable[[], float] = time.time
+        self,
+        plan: Plan,
+        journal: LeaseJournal,
+        serving: Serving | None = None,
+        access: Access | None = None,
+        clock: Callable[[], float] = time.time,
     ) -> None:
         self.plan, self.journal, self.clock = plan, journal, clock
         self.serving = serving = serving or Serving()
+        self.access = access or Access()
+        self.bodies = Bodies(serving.max_body, serving.bodies)
         expires = require_time(plan.expires_at, "expiresAt").timestamp()
         firm = range(len(plan.tokens)) if serving.mode is Mode.FILTER else waiting_tokens(plan)
         self.ledger = TokenLedger(plan.tokens, expires, serving.lease, firm, serving.patience)
@@ -68,13 +68,18 @@ class Server:
         """Whether no pod is steered any more."""
         return self.clock() >= self.ledger.expires
 
-    def app(self) -> web.Application:
-        """Return the application."""
-        app = web.Application(client_max_size=self.serving.max_body, middlewares=[self._measured])
+    def app(self, *, health: bool = True) -> web.Application:
+        """Return the application, with what tells of its health or without."""
+        app = self.health_app() if health else web.Application(middlewares=[self._measured])
         app.router.add_post("/v1/filter", self.filter)
         app.router.add_post("/v1/prioritize", self.prioritize)
         app.router.add_post("/v1/waves/{number}", self.open_wave)
         app.router.add_get("/v1/leases", self.leases)
+        return app
+
+    def health_app(self) -> web.Application:
+        """Return an application that tells of the server's health alone."""
+        app = web.Application(middlewares=[self._measured])
         app.router.add_get("/healthz", self.health)
         app.router.add_get("/readyz", self.readiness)
         app.router.add_get("/metrics", self.show_metrics)
@@ -82,22 +87,25 @@ class Server:
 
     async def filter(self, request: web.Request) -> web.Response:
         """Answer which nodes will do."""
-        question, target = await self._ask(request, "filter")
-        body = all_pass(question)
-        if target is not None and self.ledger.is_firm(question.asker):
-            body = only(question, target, self.why)
-        return web.Response(body=body, content_type=JSON)
+        async with self._asked(request, "filter") as (question, target):
+            body = all_pass(question)
+            if target is not None and self.ledger.is_firm(question.asker):
+                body = only(question, target, self.why)
+            return web.Response(body=body, content_type=JSON)
 
     async def prioritize(self, request: web.Request) -> web.Response:
         """Answer how good each node is."""
-        question, target = await self._ask(request, "prioritize")
-        return web.Response(body=scores(question, target), content_type=JSON)
+        async with self._asked(request, "prioritize") as (question, target):
+            return web.Response(body=scores(question, target), content_type=JSON)
 
     async def open_wave(self, request: web.Request) -> web.Response:
         """Let the tokens of a wave be handed out, whatever became of the waves before.
 
         A request may name a plan (``?plan=ID&createdAt=TIME``), and is refused if it is not this one.
         """
+        self.access.require_opener(request)
+        async with self.bodies.of(request) as body:
+            _require_json(body)
         text = request.match_info["number"]
         # Python refuses to read numbers of some thousand digits, so their length comes first.
         short = text.isascii() and text.isdigit() and len(text) <= DIGITS
@@ -117,6 +125,7 @@ class Server:
 
     async def leases(self, request: web.Request) -> web.Response:
         """Show who holds what."""
+        self.access.require_reader(request)
         now, ledger = self.clock(), self.ledger
         held = [
             {
@@ -148,11 +157,6 @@ class Server:
         """Show the metrics."""
         return web.Response(body=self.metrics.text(), headers={"Content-Type": TEXT})
 
-    def refused(self) -> None:
-        """Count a request that was not even HTTP."""
-        self.metrics.bad.labels("http").inc()
-        self.metrics.requests.labels("none", "400").inc()
-
     async def sweep(self) -> None:
         """Take tokens back from time to time."""
         while True:
@@ -162,24 +166,19 @@ class Server:
             with contextlib.suppress(OSError):  # told by /readyz
                 await self.journal.write(records)
 
-    async def _ask(self, request: web.Request, verb: str) -> tuple[Question, str | None]:
-        try:
-            async with asyncio.timeout(BODY_SECONDS):
-                body = await request.read()
-        except TimeoutError:
-            raise web.HTTPRequestTimeout(text="the body did not arrive in time\n") from None
-        except ConnectionError:
-            raise BadRequest("body", "the connection ended before the body did") from None
-        except (web.RequestPayloadError, HttpProcessingError, ClientPayloadError) as error:
-            raise BadRequest("body", f"the body cannot be read: {error}") from None
-        question = read_question(body)
-        # From here to the records there is no await: one pod after the other.
-        target, records = self.ledger.ask(question.asker, question.nodes, self.clock())
-        self.metrics.count(records)
-        self.metrics.steered.labels(verb, "none" if target is None else "held").inc()
-        if records or target is not None:
-            await self._write(records)
-        return question, target
+    @contextlib.asynccontextmanager
+    async def _asked(self, request: web.Request, verb: str) -> AsyncIterator[tuple[Question, str | None]]:
+        """Yield a question and the node that is the answer, if there is one; the question's body counts meanwhile."""
+        self.access.require_asker(request)
+        async with self.bodies.of(request) as body:
+            question = read_question(body)
+            # From here to the records there is no await: one pod after the other.
+            target, records = self.ledger.ask(question.asker, question.nodes, self.clock())
+            self.metrics.count(records)
+            self.metrics.steered.labels(verb, "none" if target is None else "held").inc()
+            if records or target is not None:
+                await self._write(records)
+            yield question, target
 
     async def _write(self, records: Sequence[LedgerRecord]) -> None:
         try:
@@ -192,6 +191,8 @@ class Server:
         self, request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
     ) -> web.StreamResponse:
         begun = time.perf_counter()
+        if isinstance(request.protocol, Connection):
+            request.protocol.hear()
         self.under_way += 1
         try:
             answer = await self._answer(request, handler)
@@ -233,45 +234,10 @@ def waiting_tokens(plan: Plan) -> set[int]:
     }
 
 
-async def serve(server: Server, host: str, port: int, tls: ssl.SSLContext | None, tell: Callable[[str], None]) -> None:
-    """Serve until SIGTERM or SIGINT; then answer what is under way, and end.
-
-    Parameters
-    ----------
-    tell
-        Is told the address when the server listens.
-
-    Raises
-    ------
-    InputError
-        If the address cannot be bound.
-    """
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
-    runner = web.AppRunner(server.app(), access_log=None, shutdown_timeout=1.0)
-    await runner.setup()
-    sweeper = asyncio.create_task(server.sweep())
+def _require_json(body: bytes | bytearray) -> None:
+    """Refuse a body that is no JSON; there need be none."""
     try:
-        try:
-            listener = await loop.create_server(
-                lambda: Connection(runner.server, server.refused, loop=loop, access_log=None), host, port, ssl=tls
-            )
-        except OSError as error:
-            raise InputError(f"{host}:{port}: {error.strerror or error}", field="--bind") from None
-        bound = listener.sockets[0].getsockname()
-        shown = f"[{bound[0]}]" if ":" in bound[0] else bound[0]
-        tell(f"{'https' if tls else 'http'}://{shown}:{bound[1]}/v1")
-        await stop.wait()
-        server.ready = False
-        print("stowplan: ending", file=sys.stderr, flush=True)
-        listener.close()
-        # The library closes a connection whose request has not arrived as a whole; so that is waited for here.
-        deadline = loop.time() + GRACE_SECONDS
-        while server.under_way and loop.time() < deadline:
-            await asyncio.sleep(0.01)
-    finally:
-        sweeper.cancel()
-        await runner.cleanup()
-        server.journal.close()
+        if body:
+            msgspec.json.decode(body)
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        raise BadRequest("json", f"the body is not JSON: {error}") from None

@@ -8,9 +8,8 @@ import typer
 
 from stowplan.cli.groups import grouped
 from stowplan.cli.options import PlanPath
-from stowplan.serving.options import Serving
+from stowplan.serving.options import Listening, Serving
 
-Bind = Annotated[str, typer.Option("--bind", metavar="HOST:PORT", help="Address to listen on; port 0 is any free one.")]
 State = Annotated[
     str | None,
     typer.Option(
@@ -20,31 +19,15 @@ State = Annotated[
         show_default=False,
     ),
 ]
-TLSCertificate = Annotated[
-    str | None, typer.Option("--tls-cert", metavar="FILE", help="Certificate, in PEM.", show_default=False)
-]
-TLSKey = Annotated[str | None, typer.Option("--tls-key", metavar="FILE", help="Its key, in PEM.", show_default=False)]
-TLSClientCA = Annotated[
-    str | None,
-    typer.Option(
-        "--tls-client-ca",
-        metavar="FILE",
-        help="Accept only clients with a certificate of this authority, in PEM.",
-        show_default=False,
-    ),
-]
 
 
 @grouped
 def serve(
     plan: PlanPath,
     *,
-    bind: Bind = "127.0.0.1:8888",
+    listening: Listening,
     serving: Serving,
     state: State = None,
-    certificate: TLSCertificate = None,
-    key: TLSKey = None,
-    client_ca: TLSClientCA = None,
 ) -> None:
     """Serve a plan as a scheduler extender that steers replacements to their nodes."""
     from stowplan.documents.plan import read_plan
@@ -56,4 +39,4 @@ def serve(
         served.require_cluster()
     except InputError as error:
         raise error.in_file(plan) from None
-    run_server(served, bind, serving, state, certificate, key, client_ca)
+    run_server(served, listening, serving, state)

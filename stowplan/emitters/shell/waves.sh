@@ -49,8 +49,8 @@ reopen() {
 # plan is named: a server of another one refuses.
 announce() {
     [ -n "$SERVE" ] || return 0
-    answer=$(curl --silent --show-error --max-time 10 --request POST --get --data-urlencode "plan=$PLAN" \
-        --data-urlencode "createdAt=$CREATED" --write-out 'HTTP %{http_code}' "${SERVE%/}/waves/$WAVE") ||
+    answer=$(curl --silent --show-error --max-time 10 --request POST --header 'Content-Type: application/json' --get \
+        --data-urlencode "plan=$PLAN" --data-urlencode "createdAt=$CREATED" --write-out 'HTTP %{http_code}' "${SERVE%/}/waves/$WAVE") ||
         stop "$SERVE does not answer; nothing steers the replacements"
     case $answer in *'HTTP 200') ;; *) stop "$SERVE does not open wave $WAVE: $(printf '%s' "$answer" | tr '\n' ' ')" ;; esac
 }

@@ -18,7 +18,6 @@ from typing import Any
 
 import httpx
 import pytest
-import trustme
 import yaml
 from aiohttp.test_utils import TestClient, TestServer
 from hypothesis import given, settings
@@ -256,9 +255,21 @@ def test_broken_http_is_answered_too(tmp_path: Path) -> None:
 
 
 BREAKING = [
-    (b"POST /v1/waves/" + b"1" * 5000 + b" HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", "wave"),
-    (b"POST /v1/filter HTTP/1.1\r\nHost: x\r\nContent-Encoding: gzip\r\nContent-Length: 8\r\n\r\nnonsense", "body"),
-    (b"POST /v1/filter HTTP/1.1\r\nHost: x\r\nContent-Encoding: deflate\r\nContent-Length: 8\r\n\r\nnonsense", "body"),
+    (
+        b"POST /v1/waves/" + b"1" * 5000 + b" HTTP/1.1\r\nHost: [::1]\r\nContent-Type: application/json\r\n"
+        b"Connection: close\r\n\r\n",
+        "wave",
+    ),
+    (
+        b"POST /v1/filter HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Encoding: gzip\r\n"
+        b"Content-Length: 8\r\n\r\nnonsense",
+        "body",
+    ),
+    (
+        b"POST /v1/filter HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Encoding: deflate\r\n"
+        b"Content-Length: 8\r\n\r\nnonsense",
+        "body",
+    ),
     (b"POST /v1/filter HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nabc\r\n", "http"),
     (b"POST /v1/filter HTTP/1.1\r\nHost: x\r\nContent-Length: -3\r\n\r\nabc", "http"),
     (b"P@ST /v1/filter HTTP/1.1\r\nHost: x\r\n\r\n", "http"),
@@ -327,7 +338,7 @@ def test_what_is_not_there_and_what_is_too_large(tmp_path: Path) -> None:
         large = http.post(f"{base}/v1/filter", content=b" " * 20_000)
         assert large.status_code == 413
         assert large.text.count("\n") == 1
-        assert http.post(f"{base}/v1/waves/9").status_code == 400
+        assert http.post(f"{base}/v1/waves/9", json={}).status_code == 400
         counted = metrics(http, server)
         for code in (404, 405, 413):
             assert counted[f'stowplan_bad_requests_total{{reason="http-{code}"}}'] == 1
@@ -474,7 +485,7 @@ def test_health_and_metrics(tmp_path: Path) -> None:
         assert counted['stowplan_tokens{state="leased",wave="1"}'] == 1
         assert counted['stowplan_answers_total{token="none",verb="filter"}'] == 1
         assert counted["stowplan_wave_open"] == 1
-        assert http.post(f"{base}/v1/waves/2").json() == {"open": 2}
+        assert http.post(f"{base}/v1/waves/2", json={}).json() == {"open": 2}
         assert metrics(http, server)['stowplan_requests_total{code="200",verb="waves"}'] == 1
         assert metrics(http, server)["stowplan_wave_open"] == 2
         assert counted['stowplan_plan_expires_timestamp_seconds{plan="plan-7f3a"}'] > 4e9
@@ -487,19 +498,21 @@ def test_a_wave_of_another_plan_is_not_opened(tmp_path: Path) -> None:
             ({"plan": "plan-1"}, "not plan-1 of 2026-11-21T10:00:00Z"),
             ({"plan": "plan-7f3a", "createdAt": "2026-11-20T10:00:00Z"}, "not plan-7f3a of 2026-11-20T10:00:00Z"),
         ):
-            answer = http.post(at, params=named)
+            answer = http.post(at, params=named, json={})
             assert answer.status_code == 409
             told = f"plan plan-7f3a of 2026-11-21T10:00:00Z is served here, {said}; serve that one\n"
             assert answer.text == told
         assert everything(server)["open"] == 1
-        assert http.post(at, params={"plan": "plan-7f3a", "createdAt": "2026-11-21T10:00:00Z"}).json() == {"open": 2}
+        assert http.post(at, params={"plan": "plan-7f3a", "createdAt": "2026-11-21T10:00:00Z"}, json={}).json() == {
+            "open": 2
+        }
 
 
 def test_an_expired_plan_is_served_to_nobody(tmp_path: Path) -> None:
     with serving(web_plan(expires_at="2026-11-21T10:00:01Z"), tmp_path) as server, httpx.Client() as http:
         why = "plan plan-7f3a expired at 2026-11-21T10:00:01Z"
         assert f"stowplan: warning: {why}: no pod is steered; make a new one" in server.said
-        answer = http.post(f"{server.url}/waves/1")
+        answer = http.post(f"{server.url}/waves/1", json={})
         assert (answer.status_code, answer.text) == (409, f"{why}; make a new one\n")
         answer = http.get(f"{server.url.removesuffix('/v1')}/readyz")
         assert (answer.status_code, answer.text) == (503, f"{why}\n")
@@ -518,18 +531,6 @@ def test_a_request_under_way_is_answered_before_the_end(tmp_path: Path) -> None:
             assert peer.recv(100).startswith(b"HTTP/1.1 200")
         assert server.process.wait(timeout=20) == 0
     assert "stowplan: ending" in server.said
-
-
-@pytest.fixture
-def authority(tmp_path: Path) -> Path:
-    """Make an authority, and certificates of a server and of a client."""
-    made = trustme.CA()
-    made.cert_pem.write_to_path(tmp_path / "ca.crt")
-    for name in ("server", "client"):
-        certificate = made.issue_cert("localhost", "127.0.0.1", common_name=name)
-        certificate.private_key_pem.write_to_path(tmp_path / f"{name}.key")
-        certificate.cert_chain_pems[0].write_to_path(tmp_path / f"{name}.crt")
-    return tmp_path
 
 
 def test_tls(authority: Path) -> None:
