@@ -7,14 +7,17 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from stowplan.applying.cordons import Cordons
+from stowplan.applying.events import EventWriter
 from stowplan.applying.eviction import Evictor, eviction_version
 from stowplan.applying.extender_client import tell_extender
 from stowplan.applying.journal import ApplyJournal, check_header, now, plan_hash
+from stowplan.applying.lease import ClusterLease, holder_of
 from stowplan.applying.ledger import ApplyLedger
 from stowplan.applying.observations import ClusterView
 from stowplan.applying.options import ApplyOptions, Expired, Guard, Halt, Interrupted, Obsolete
@@ -143,6 +146,10 @@ def apply(
         ledger.fold(book.records)
         if not book.records:
             ledger.write(PlanRecord(at=now(), plan=plan.id, plan_hash=plan_hash(plan), cluster=cluster))
+        if options.events:
+            ledger.announce = EventWriter(kubectl, ledger, tell).announce
+        stop = stop or Stop()
+        lease = _lease(plan, kubectl, journal, options, Guard(plan, stop), tell) if options.lease else None
         run = _Run(
             plan,
             kubectl,
@@ -151,19 +158,31 @@ def apply(
             Evictor(kubectl, ledger, version, options.pause_scale),
             Cordons(kubectl, ledger, tell),
             options,
-            Guard(plan, stop or Stop()),
+            Guard(plan, stop, lease),
             tell,
         )
         why, interrupted, obsolete = ledger.superseded, False, False
         resumable = not why
         if not ledger.done and not why:
             try:
-                run.carry_out()
+                with lease or nullcontext():
+                    run.carry_out()
             except (Halt, ClusterError, InputError) as error:
                 why, interrupted, obsolete = str(error), isinstance(error, Interrupted), isinstance(error, Obsolete)
                 resumable = not isinstance(error, Expired)
                 ledger.write(StopRecord(at=now(), why=why))
         return Applied(ledger, journal, why, interrupted, time.monotonic() - began, obsolete, resumable)
+
+
+def _lease(
+    plan: Plan, kubectl: Kubectl, journal: Path, options: ApplyOptions, guard: Guard, tell: Callable[[str], None]
+) -> ClusterLease:
+    def rest(seconds: float) -> None:
+        guard.may_go_on()
+        guard.rest(seconds)
+
+    holder = holder_of(journal)
+    return ClusterLease(kubectl, options.lease_namespace, holder, plan.id, options.lease_seconds, rest, tell)
 
 
 @dataclass

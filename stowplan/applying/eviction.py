@@ -26,12 +26,18 @@ def eviction_path(namespace: str, name: str) -> str:
     return f"/api/v1/namespaces/{namespace}/pods/{name}/eviction"
 
 
-def eviction(version: str, namespace: str, name: str, uid: str, *, dry_run: bool = False) -> dict[str, object]:
-    """Return an ``Eviction`` that is valid for the pod of this uid only."""
+def eviction(
+    version: str, namespace: str, name: str, uid: str, *, plan: str, move: str, dry_run: bool = False
+) -> dict[str, object]:
+    """Return an ``Eviction`` that is valid for the pod of this uid only.
+
+    Its annotations name plan and move: the audit log of an API server keeps them at the level ``Request``.
+    """
     options: dict[str, object] = {"preconditions": {"uid": uid}}
     if dry_run:
         options["dryRun"] = ["All"]
-    meta = {"name": name, "namespace": namespace}
+    about = {"stowplan.io/plan": plan, "stowplan.io/move": move}
+    meta = {"name": name, "namespace": namespace, "annotations": about}
     return {"apiVersion": version, "kind": "Eviction", "metadata": meta, "deleteOptions": options}
 
 
@@ -78,7 +84,7 @@ class Evictor:
             return None
         name = self.ledger.name(move)
         self.ledger.write(IntentRecord(at=now(), move=move.id, namespace=namespace, name=name, uid=uid))
-        body = eviction(self.version, namespace, name, uid)
+        body = eviction(self.version, namespace, name, uid, plan=self.ledger.plan.id, move=move.id)
         try:
             self.kubectl.post(eviction_path(namespace, name), body, f"evict pod {namespace}/{name}")
         except Refusal as error:

@@ -69,6 +69,8 @@ class ApplyLedger:
     ----------
     keep
         Writes a record down for good; a ledger that is only read has none.
+    announce
+        Told of a record once it is kept and taken in, if others are to hear of it.
     known
         By number of the wave and uid of the owner: uids of the pods that were there when the wave was begun.
     unready
@@ -83,6 +85,7 @@ class ApplyLedger:
 
     plan: Plan
     keep: Callable[[Record], None] | None = None
+    announce: Callable[[Record], None] | None = None
     progress: dict[str, MoveProgress] = field(init=False)
     known: dict[int, dict[str, frozenset[str]]] = field(default_factory=dict)
     unready: set[str] = field(default_factory=set)
@@ -101,6 +104,8 @@ class ApplyLedger:
         if self.keep is not None:
             self.keep(record)
         self.take(record)
+        if self.announce is not None:
+            self.announce(record)
 
     def fold(self, records: Iterable[Record]) -> None:
         """Take in records, in their order."""

@@ -9,6 +9,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from stowplan.applying.lease import ClusterLease
 from stowplan.models.command_line import CLUSTER, Option
 from stowplan.models.errors import StowplanError
 from stowplan.models.moments import require_time
@@ -44,6 +45,12 @@ class ApplyOptions:
         Seconds between two checks of the cluster.
     serve
         Where ``stowplan serve`` is told which wave begins, if it is to be.
+    lease, lease_namespace
+        Whether a Lease keeps other runs in the cluster away, and the namespace that it is in.
+    events
+        Whether moves are told as Events of their pods.
+    lease_seconds
+        Seconds for which the Lease is held without being renewed.
     tls
         How the connection to it is secured, if not as connections usually are.
     pause_scale
@@ -97,6 +104,16 @@ class ApplyOptions:
             show_default=False,
         ),
     ] = None
+    lease: Annotated[
+        bool,
+        Option("Run although another run may be under way in the cluster.", CLUSTER, ("--no-lease",), negated=True),
+    ] = True
+    lease_namespace: Annotated[
+        str,
+        Option("Namespace of the Lease that keeps other runs in the cluster away.", CLUSTER, metavar="NAMESPACE"),
+    ] = "kube-system"
+    events: Annotated[bool, Option("Write no Events about the moves.", CLUSTER, ("--no-events",), negated=True)] = True
+    lease_seconds: float = 30.0
     tls: ssl.SSLContext | None = None
     pause_scale: float = 1.0
     awaits_evicted: bool = False
@@ -126,10 +143,17 @@ class Interrupted(Halt):
 
 @dataclass(frozen=True)
 class Guard:
-    """Says whether a run may go on."""
+    """Says whether a run may go on.
+
+    Parameters
+    ----------
+    lease
+        What keeps other runs in the cluster away, if anything does.
+    """
 
     plan: Plan
     stop: Stop
+    lease: ClusterLease | None = None
 
     @property
     def expired(self) -> str:
@@ -138,9 +162,11 @@ class Guard:
         return f"the plan expired at {self.plan.expires_at}; make a new one" if late else ""
 
     def may_go_on(self) -> None:
-        """Raise if a stop was requested."""
+        """Raise if a stop was requested, or the lease is lost."""
         if self.stop.is_set():
             raise Interrupted("interrupted")
+        if self.lease is not None and self.lease.lost:
+            raise Halt(self.lease.lost)
 
     def may_begin(self) -> None:
         """Raise if nothing new may be begun."""

@@ -80,7 +80,7 @@ def _ask(wave: WaveDocument, ledger: ApplyLedger, kubectl: Kubectl) -> dict[str,
         uid, name, namespace = ledger.uid(move), ledger.name(move), move.pod.namespace
         if move.kind == "place" or ledger.stage(move) not in {"waiting", "asked"} or not uid:
             continue
-        body = eviction(version, namespace, name, uid, dry_run=True)
+        body = eviction(version, namespace, name, uid, plan=ledger.plan.id, move=move.id, dry_run=True)
         try:
             kubectl.post(eviction_path(namespace, name), body, "")
         except Refusal as error:

@@ -160,8 +160,8 @@ class Kubectl:
             raise _placed(_errors(answer.stderr)[0], f"get {path}")
         return answer.stdout
 
-    def post(self, path: str, body: dict[str, Any], what: str) -> None:
-        """Send an object to a path of the API.
+    def post(self, path: str, body: dict[str, Any], what: str) -> bytes:
+        """Send an object to a path of the API, and return the answer.
 
         kubectl does not show headers and details of an answer but in its log, so it is asked to write one.
 
@@ -172,9 +172,17 @@ class Kubectl:
         NoAnswer
             If it is not known whether it did what it was asked for.
         """
-        answer = self._ask(["create", "--raw", path, "-f", "-", "-v=8"], json.dumps(body).encode(), self.timeout)
+        return self._send(["create", "--raw", path, "-f", "-", "-v=8"], body, what)
+
+    def put(self, path: str, body: dict[str, Any], what: str) -> bytes:
+        """Replace the object of a path as `post` sends one; what is not of the version that the body names stays."""
+        return self._send(["replace", "--raw", path, "-f", "-"], body, what)
+
+    def _send(self, command: Sequence[str], body: dict[str, Any], what: str) -> bytes:
+        answer = self._ask(command, json.dumps(body).encode(), self.timeout)
         if answer.returncode:
             raise _placed(_errors(answer.stderr)[0], what)
+        return answer.stdout
 
     def cordon(self, node: str, closed: bool) -> None:
         """Cordon a node, or open it again.

@@ -28,9 +28,11 @@ from tests.support.moving import Moving
 from tests.support.plans import plan
 
 USED = {"Node", "Pod", "Namespace", "ReplicaSet", "StatefulSet", "DaemonSet", "Deployment", "PodDisruptionBudget"}
+USED |= {"Lease", "Event"}
 UNUSED = tuple(resource.plural for resource in RESOURCES if resource.kind not in USED)
 ROOT = Path(__file__).parent.parent.parent
-FAST = ApplyOptions(timeout=20, pending=5, poll=0.25, pause_scale=0.05)
+FAST = ApplyOptions(timeout=20, pending=5, poll=0.25, pause_scale=0.05, lease=False, events=False)
+"""Options of tests that are not about leases and Events: each costs some calls of kubectl."""
 
 
 def shop() -> list[Object]:

@@ -59,7 +59,7 @@ from tests.support.applying import UNUSED
 from tests.support.direct import DirectKubectl
 from tests.support.extender import serving
 
-FAST = ApplyOptions(timeout=20, pending=2, poll=0.05, pause_scale=0.02)
+FAST = ApplyOptions(timeout=20, pending=2, poll=0.05, pause_scale=0.02, lease=False, events=False)
 OPTIONS = Options(time_limit=0.5, deterministic=True, kernels=False)
 
 

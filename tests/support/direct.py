@@ -55,9 +55,13 @@ class DirectKubectl(Kubectl):
         """Return what the server answers to a GET."""
         return json.dumps(self._ask_server("GET", path)).encode()
 
-    def post(self, path: str, body: dict[str, Any], what: str) -> None:
+    def post(self, path: str, body: dict[str, Any], what: str) -> bytes:
         """Send an object."""
-        self._ask_server("POST", path, body)
+        return json.dumps(self._ask_server("POST", path, body)).encode()
+
+    def put(self, path: str, body: dict[str, Any], what: str) -> bytes:
+        """Replace an object."""
+        return json.dumps(self._ask_server("PUT", path, body)).encode()
 
     def cordon(self, node: str, closed: bool) -> None:
         """Cordon a node, or open it again."""

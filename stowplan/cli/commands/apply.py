@@ -152,6 +152,7 @@ def apply(
 
     if yes and server_dry_run:
         raise InputError("excludes --yes", field="--server-dry-run")
+    _require_namespace(options.lease_namespace)
     options = trust.secured(options)
     _check_replan(replan, yes, options)
     plan = read_plan(path) if expect_hash is None else read_reviewed_plan(path, expect_hash)
@@ -200,6 +201,14 @@ def _check_replan(replan: ReplanMode | None, yes: bool, options: ApplyOptions) -
         raise InputError("auto excludes --serve, which steers one plan; show writes the new one", field="--replan")
     if replan is ReplanMode.AUTO and options.stop_after is not None:
         raise InputError("auto excludes --stop-after-wave, since a new plan has other waves", field="--replan")
+
+
+def _require_namespace(name: str) -> None:
+    from stowplan.applying.apply import NAME
+    from stowplan.models.errors import InputError
+
+    if not NAME.fullmatch(name):
+        raise InputError(f"{name!r} is not the name of a namespace", field="--lease-namespace")
 
 
 def _require_wave(plan: Plan, path: str, number: int | None) -> None:

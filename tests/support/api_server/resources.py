@@ -39,6 +39,8 @@ STATEFUL_SETS = Resource("apps", "v1", "statefulsets", "StatefulSet", True, ("st
 DAEMON_SETS = Resource("apps", "v1", "daemonsets", "DaemonSet", True, ("ds",))
 DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment", True, ("deploy",))
 BUDGETS = Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget", True, ("pdb",))
+LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease", True)
+EVENTS = Resource("events.k8s.io", "v1", "events", "Event", True, ("ev",))
 POLICIES = Resource("admissionregistration.k8s.io", "v1", "mutatingadmissionpolicies", "MutatingAdmissionPolicy", False)
 
 RESOURCES: tuple[Resource, ...] = (
@@ -62,6 +64,8 @@ RESOURCES: tuple[Resource, ...] = (
     BUDGETS,
     Resource("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", False, ("pc",)),
     Resource("batch", "v1", "jobs", "Job", True),
+    LEASES,
+    EVENTS,
     Resource("", "v1", "serviceaccounts", "ServiceAccount", True, ("sa",)),
     Resource("rbac.authorization.k8s.io", "v1", "clusterroles", "ClusterRole", False),
     Resource("rbac.authorization.k8s.io", "v1", "clusterrolebindings", "ClusterRoleBinding", False),
