@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from stowplan.models.kubernetes.selectors import LabelSelector
 
-NAMESPACE, WORKLOAD = "ns=", "workload="
+NAMESPACE, WORKLOAD, POD = "ns=", "workload=", "pod="
+POD_FORMS = f"{NAMESPACE}NAMESPACE, {WORKLOAD}NAMESPACE/NAME, {POD}NAMESPACE/NAME, or a label selector"
+"""What names some pods."""
 _FORMS = f"{NAMESPACE}NAMESPACE:N, {WORKLOAD}NAMESPACE/NAME:N, or SELECTOR:N"
 _GROUP = re.compile("[:=!(,]")
 _WHOLE = re.compile(r"-?\d+")
@@ -33,22 +35,34 @@ class MoveLimits:
 
 
 @dataclass(frozen=True, slots=True)
-class LimitedGroup:
-    """A limit on the moves of the pods of a namespace, of a workload, or with certain labels; one of them is given.
+class PodGroup:
+    """The pods of a namespace, of a workload, or with certain labels, or one pod; one of them is given.
 
     Parameters
     ----------
     name
         The group as the user named it.
-    limit
-        Maximum number of its pods to move.
     """
 
     name: str
-    limit: int
     namespace: str | None = None
     workload: tuple[str, str] | None = None
+    pod: tuple[str, str] | None = None
     selector: LabelSelector | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LimitedGroup:
+    """A limit on the moves of some pods.
+
+    Parameters
+    ----------
+    limit
+        Maximum number of them to move.
+    """
+
+    pods: PodGroup
+    limit: int
 
 
 def read_move_limits(words: Sequence[str]) -> MoveLimits:
@@ -91,20 +105,35 @@ def read_group(word: str) -> LimitedGroup:
     name, colon, number = word.rpartition(":")
     if not colon or not name or not re.fullmatch(r"\d+", number):
         raise ValueError(f"is {word!r}; must be {_FORMS}, with N from 0")
-    limit = int(number)
-    if name.startswith(NAMESPACE):
-        if name == NAMESPACE:
-            raise ValueError(f"is {word!r}; must be {NAMESPACE}NAMESPACE:N")
-        return LimitedGroup(name, limit, namespace=name.removeprefix(NAMESPACE))
-    if name.startswith(WORKLOAD):
-        namespace, _, workload = name.removeprefix(WORKLOAD).partition("/")
-        if not namespace or not workload:
-            raise ValueError(f"is {word!r}; must be {WORKLOAD}NAMESPACE/NAME:N")
-        return LimitedGroup(name, limit, workload=(namespace, workload))
+    try:
+        return LimitedGroup(read_pods(name), int(number))
+    except ValueError as error:
+        raise ValueError(f"is {word!r}: {error}") from None
+
+
+def read_pods(word: str) -> PodGroup:
+    """Return the pods that a word names: ``ns=shop``, ``workload=shop/web``, ``pod=shop/web-0``, or ``tier=db,!new``.
+
+    Raises
+    ------
+    ValueError
+        If it names none.
+    """
+    if word.startswith(NAMESPACE):
+        if word == NAMESPACE:
+            raise ValueError(f"{word!r} must be {NAMESPACE}NAMESPACE")
+        return PodGroup(word, namespace=word.removeprefix(NAMESPACE))
+    for prefix in (WORKLOAD, POD):
+        if word.startswith(prefix):
+            namespace, _, name = word.removeprefix(prefix).partition("/")
+            if not namespace or not name:
+                raise ValueError(f"{word!r} must be {prefix}NAMESPACE/NAME")
+            both = (namespace, name)
+            return PodGroup(word, workload=both) if prefix == WORKLOAD else PodGroup(word, pod=both)
     # Imported here, since the help of commands, which reads settings, needs no Kubernetes objects.
     from stowplan.models.kubernetes.selectors import parse_selector
 
     try:
-        return LimitedGroup(name, limit, selector=parse_selector(name))
+        return PodGroup(word, selector=parse_selector(word))
     except ValueError as error:
-        raise ValueError(f"is {word!r}: {error}; must be {_FORMS}") from None
+        raise ValueError(f"{error}; must be {POD_FORMS}") from None

@@ -121,7 +121,7 @@ def remaining_settings(
         "executor": plan.executor,
         "config": config,
         "max_moves": max(0, left - len(evictions)),
-        "max_moves_of": tuple(f"{group.name}:{max(0, group.limit - spent[group.name])}" for group in groups),
+        "max_moves_of": tuple(f"{group.pods.name}:{max(0, group.limit - spent[group.pods.name])}" for group in groups),
         "admit": tuple(key for key in made_with.admit if key in there),
     }
     return Settings(**({name: getattr(made_with, name) for name in Settings.model_fields} | changes))

@@ -1,0 +1,1 @@
+"""What-if: scenarios, which are pure functions of a snapshot and settings, and what they change."""
