@@ -42,7 +42,7 @@ def _known_amounts(amounts: dict[str, str]) -> dict[str, str]:
 Pods = Annotated[str, Field(min_length=1), AfterValidator(_known_pods)]
 """``ns=NAMESPACE``, ``workload=NAMESPACE/NAME``, ``pod=NAMESPACE/NAME``, or a label selector."""
 Nodes = Annotated[str, Field(min_length=1)]
-"""Name of a node, or a label selector; the words of `SHORT` stand for the labels that they are short for."""
+"""Name of a node, or a label selector; the words of `SHORT` are short for labels."""
 Count = Annotated[int, Field(ge=1, le=100_000)]
 Amounts = Annotated[dict[str, str], Field(min_length=1), AfterValidator(_known_amounts)]
 WorkloadName = Annotated[str, Field(pattern=r"^[^/\s:@]+/[^/\s:@]+$")]

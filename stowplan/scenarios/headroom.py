@@ -23,7 +23,7 @@ LOWEST = -(2**31)
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """Room that somebody asks for.
+    """Room that a scenario or an object asks for.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def templated(namespace: str, name: str, template: dict[str, Any]) -> Pod:
 def with_headroom(snapshot: Snapshot, wishes: Iterable[Wish]) -> Snapshot:
     """Return a snapshot with a pending placeholder for each pod that there shall be room for.
 
-    Placeholders have the rules and requests of the pods that they stand for, no persistent volumes, and the lowest
+    Placeholders have the rules and requests of the pods that they are like, no persistent volumes, and the lowest
     priority, so that pods that exist come first.
 
     Raises

@@ -1,4 +1,4 @@
-"""Other requests of containers, as somebody recommends them."""
+"""Other requests of containers, as tools recommend them."""
 
 from __future__ import annotations
 

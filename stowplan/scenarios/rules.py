@@ -29,7 +29,7 @@ Requirements = Sequence[NodeSelectorTerm]
 def drop_rule(snapshot: Snapshot, rule: Rule, holds: Callable[[Pod], bool]) -> Snapshot:
     """Return a snapshot in which pods no longer have a rule.
 
-    Anti-affinity that other pods have towards them stays.
+    Anti-affinity that other pods have toward them stays.
 
     Parameters
     ----------

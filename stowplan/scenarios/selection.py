@@ -15,7 +15,7 @@ from stowplan.settings.pod_groups import membership, owners_of
 
 
 def topology_key(snapshot: Snapshot, word: str) -> str:
-    """Return the label that a word stands for: itself, unless it is short for another and no node has it."""
+    """Return the label that a word means: itself, unless it is short for another and no node has it."""
     return SHORT[word] if word in SHORT and not any(word in node.labels for node in snapshot.nodes) else word
 
 
