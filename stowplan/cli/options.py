@@ -90,6 +90,16 @@ DetailedExit = Annotated[
     bool,
     typer.Option("--detailed-exitcode", help="Exit 2 if the answer differs from today.", rich_help_panel=OUTPUT),
 ]
+MetricsFile = Annotated[
+    str | None,
+    typer.Option(
+        "--metrics-file",
+        metavar="FILE",
+        help="Also write metrics of this run, and counts of all, to this file, for Prometheus' textfile collector.",
+        show_default=False,
+        rich_help_panel=OUTPUT,
+    ),
+]
 Report = Annotated[
     str | None,
     typer.Option(

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import os
-import tempfile
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,8 +12,8 @@ from typing import Any
 import msgspec
 
 from stowplan.cluster.kubectl import ClusterError, Kubectl
+from stowplan.cluster.whole_file import write_whole
 from stowplan.instances.completeness import ASKED, RESOURCES, statement
-from stowplan.models.errors import InputError
 
 KINDS = tuple(RESOURCES)
 """All kinds that a snapshot is read from, as the API names them."""
@@ -101,16 +99,4 @@ def save(data: bytes, path: Path) -> None:
     """
     if path.name.endswith(".gz"):
         data = gzip.compress(data, mtime=0)
-    try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            Path(name).replace(path)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
-    except OSError as error:
-        raise InputError(f"cannot be written: {error.strerror}", str(path)) from None
+    write_whole(data, path)

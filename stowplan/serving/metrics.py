@@ -8,6 +8,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from stowplan.build_info import build_info
 from stowplan.models.plan import Plan
 from stowplan.serving.ledger import LedgerRecord, TokenLedger
 
@@ -23,6 +24,7 @@ class Metrics:
 
     def __init__(self, plan: Plan, ledger: TokenLedger, clock: Callable[[], float]) -> None:
         self.registry = registry = CollectorRegistry()
+        registry.register(_Build())
         self.requests = Counter("stowplan_requests", "Requests answered.", ["verb", "code"], registry=registry)
         self.seconds = Histogram(
             "stowplan_request_seconds", "Time to answer.", ["verb"], buckets=BUCKETS, registry=registry
@@ -59,6 +61,13 @@ class Metrics:
     def text(self) -> bytes:
         """Return all of it in the text format."""
         return generate_latest(self.registry)
+
+
+class _Build(Collector):
+    """Says which version serves."""
+
+    def collect(self) -> Iterable[Metric]:
+        return [build_info("serve")]
 
 
 class _Tokens(Collector):

@@ -30,6 +30,11 @@ class ReplanMode(StrEnum):
     AUTO = "auto"
 
 
+SERVE_MISSING = (
+    "is missing: the plan was made to be steered, and without stowplan serve kube-scheduler puts pods on other "
+    "nodes; --unsteered carries it out nevertheless, also where something else steers"
+)
+
 Yes = Annotated[bool, typer.Option("--yes", help="Carry out the plan; without this option, nothing is changed.")]
 JournalFile = Annotated[
     str | None,
@@ -129,6 +134,7 @@ def apply(
     unassisted: Unassisted = False,
     replan: Replan = None,
     partial: opt.PartialPlan = False,
+    metrics_file: opt.MetricsFile = None,
     connection: Connection,
     options: ApplyOptions,
     trust: Trust,
@@ -139,56 +145,58 @@ def apply(
     """Carry out a plan in a live cluster, wave by wave; without --yes, print what would be done."""
     from pathlib import Path
 
-    from stowplan.applying.apply import apply
+    from stowplan.applying.apply import Applied, apply
     from stowplan.applying.dry_run import profile_of
     from stowplan.applying.preview import preview
-    from stowplan.cli.session import stoppable
+    from stowplan.cli.session import stoppable, warn
     from stowplan.documents.plan import read_plan, read_reviewed_plan
     from stowplan.models.errors import InputError
+    from stowplan.run_metrics import recorded
 
     def tell(line: str) -> None:
         if not quiet:
             print(f"stowplan: {line}", file=sys.stderr, flush=True)
 
+    if metrics_file is not None and not yes:
+        raise InputError("needs --yes", field="--metrics-file")
     if yes and server_dry_run:
         raise InputError("excludes --yes", field="--server-dry-run")
     _require_namespace(options.lease_namespace)
     options = trust.secured(options)
     _check_replan(replan, yes, options)
-    plan = read_plan(path) if expect_hash is None else read_reviewed_plan(path, expect_hash)
-    try:
-        plan.require_whole(partial)
-        plan.require_cluster()
-    except InputError as error:
-        raise error.in_file(path) from None
-    _require_wave(plan, path, options.stop_after)
-    if plan.steered and plan.tokens and options.serve is None and not unassisted:
-        missing = (
-            "is missing: the plan was made to be steered, and without stowplan serve kube-scheduler puts pods on other "
-            "nodes; --unsteered carries it out nevertheless, also where something else steers"
-        )
-        if yes:
-            raise InputError(missing, field="--serve")
-        tell(f"warning: --serve {missing}")
-    kubectl = connection.kubectl()
-    place = Path(journal if journal is not None else f"{plan.id}.journal")
-    result: Applied | Preview
-    with stoppable("when the request under way is answered") as stop:
+    with recorded(metrics_file, "apply", warn) as metrics:
+        plan = read_plan(path) if expect_hash is None else read_reviewed_plan(path, expect_hash)
         try:
-            profile = profile_of(plan, settings.config)
-            if yes and replan is not None:
-                from stowplan.applying.replanning import Replanning, apply_and_replan
-                from stowplan.cli.progress import ready_to_search
-
-                replanning = Replanning(replan is ReplanMode.AUTO, ready_to_search(), settings.config)
-                result = apply_and_replan(plan, kubectl, place, profile, options, replanning, stop=stop, tell=tell)
-            elif yes:
-                result = apply(plan, kubectl, place, profile, options, stop=stop, tell=tell)
-            else:
-                result = preview(plan, kubectl, place, profile, ask_server=server_dry_run, stop=stop)
+            plan.require_whole(partial)
+            plan.require_cluster()
         except InputError as error:
             raise error.in_file(path) from None
-    _report(result, output)
+        _require_wave(plan, path, options.stop_after)
+        if plan.steered and plan.tokens and options.serve is None and not unassisted:
+            if yes:
+                raise InputError(SERVE_MISSING, field="--serve")
+            tell(f"warning: --serve {SERVE_MISSING}")
+        kubectl = connection.kubectl()
+        place = Path(journal if journal is not None else f"{plan.id}.journal")
+        result: Applied | Preview
+        with stoppable("when the request under way is answered") as stop:
+            try:
+                profile = profile_of(plan, settings.config)
+                if yes and replan is not None:
+                    from stowplan.applying.replanning import Replanning, apply_and_replan
+                    from stowplan.cli.progress import ready_to_search
+
+                    replanning = Replanning(replan is ReplanMode.AUTO, ready_to_search(), settings.config)
+                    result = apply_and_replan(plan, kubectl, place, profile, options, replanning, stop=stop, tell=tell)
+                elif yes:
+                    result = apply(plan, kubectl, place, profile, options, stop=stop, tell=tell)
+                else:
+                    result = preview(plan, kubectl, place, profile, ask_server=server_dry_run, stop=stop)
+            except InputError as error:
+                raise error.in_file(path) from None
+        if isinstance(result, Applied):
+            metrics.applied(result)
+        _report(result, output)
 
 
 def _check_replan(replan: ReplanMode | None, yes: bool, options: ApplyOptions) -> None:

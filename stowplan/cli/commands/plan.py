@@ -90,17 +90,19 @@ def plan(
     max_waves: MaxWaves = None,
     options: Options,
     report: opt.Report = None,
+    metrics_file: opt.MetricsFile = None,
     bundling: Bundling,
     output: opt.Output = Format.TABLE,
     quiet: opt.Quiet = False,
     detailed_exitcode: opt.DetailedExit = False,
 ) -> None:
     """Find the best reachable placement, and plan its moves in waves; -o json is for executors."""
-    from stowplan.cli.session import emit, found, steps_for, warn_of_idle_freezes
+    from stowplan.cli.session import emit, found, steps_for, warn, warn_of_idle_freezes
     from stowplan.models.errors import InputError
     from stowplan.planning.plan import make_plan, with_note
     from stowplan.report.plan import show_plan
     from stowplan.report.rows import plan_rows
+    from stowplan.run_metrics import recorded
 
     if solution is not None:
         _refuse_settings_of_solution(invocation)
@@ -113,42 +115,44 @@ def plan(
     bundling.check()
     if bundling.bundle is not None and (solution is not None or steer is SteeringMode.NONE):
         raise InputError("excludes --solution and --steer none", field="--bundle")
-    steps = steps_for(report)
-    snapshot = load_source(paths, source, skip_unknown_nodes, partial=partial, configs=[settings.config])
-    warn_of_idle_freezes(settings.freeze, snapshot)
-    if solution is not None:
-        planned = _sequenced(snapshot, solution, settings, terms)
-    else:
-        planned = found(make_plan, snapshot, settings, options, terms, quiet, steps)
-        if protection_costs:
-            planned = _with_protections(planned, snapshot, settings, options, terms)
-    if steer is SteeringMode.NONE:
-        planned = _unassisted(planned, options, 0 if no_cordons else max_cordons, max_waves)
-    document = planned.plan
-    if bundling.bundle is not None:
-        from stowplan.bundles.answer import of_plan
-        from stowplan.bundles.making import Question
+    with recorded(metrics_file, "plan", warn) as metrics:
+        steps = steps_for(report)
+        snapshot = load_source(paths, source, skip_unknown_nodes, partial=partial, configs=[settings.config])
+        warn_of_idle_freezes(settings.freeze, snapshot)
+        if solution is not None:
+            planned = _sequenced(snapshot, solution, settings, terms)
+        else:
+            planned = found(make_plan, snapshot, settings, options, terms, quiet, steps)
+            if protection_costs:
+                planned = _with_protections(planned, snapshot, settings, options, terms)
+        if steer is SteeringMode.NONE:
+            planned = _unassisted(planned, options, 0 if no_cordons else max_cordons, max_waves)
+        document = planned.plan
+        if bundling.bundle is not None:
+            from stowplan.bundles.answer import of_plan
+            from stowplan.bundles.making import Question
 
-        bundling.keep(Question("plan", snapshot, settings, options, terms), planned.compiled, of_plan(document))
-    if report is not None:
-        from stowplan.html_report.plan import plan_page
-        from stowplan.html_report.provenance import search_words
-        from stowplan.html_report.render import write_page
+            bundling.keep(Question("plan", snapshot, settings, options, terms), planned.compiled, of_plan(document))
+        if report is not None:
+            from stowplan.html_report.plan import plan_page
+            from stowplan.html_report.provenance import search_words
+            from stowplan.html_report.render import write_page
 
-        write_page(plan_page(planned, search_words(options) if solution is None else "", steps or ()), report)
-    emit(
-        output,
-        lambda console: show_plan(
-            console,
-            document,
-            planned.compiled.participants,
-            planned.unresolved,
-            wide=output is Format.WIDE,
-            worth=planned.worth_words,
-        ),
-        lambda: with_note(document, planned.worth_words),
-        lambda: plan_rows(document),
-    )
+            write_page(plan_page(planned, search_words(options) if solution is None else "", steps or ()), report)
+        emit(
+            output,
+            lambda console: show_plan(
+                console,
+                document,
+                planned.compiled.participants,
+                planned.unresolved,
+                wide=output is Format.WIDE,
+                worth=planned.worth_words,
+            ),
+            lambda: with_note(document, planned.worth_words),
+            lambda: plan_rows(document),
+        )
+        metrics.planned(document)
     if detailed_exitcode and document.waves:
         raise typer.Exit(CHANGES)
 
