@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 from stowplan.models.errors import InputError
+from stowplan.models.network import NETWORK, TooMuch, bounded, shown
 
 TIMEOUT = 10.0
 """Seconds that a server may take to connect, and to answer."""
@@ -53,23 +55,33 @@ def get_json(url: str, access: Access, query: Mapping[str, str] | None = None) -
     Raises
     ------
     InputError
-        If the address is none, the server cannot be reached, takes too long, or answers something else than JSON.
+        If the address is none, the server cannot be reached, takes too long, sends us elsewhere, or answers something
+        else than JSON; or if the run is offline.
     """
     import httpx  # takes a tenth of a second, and most runs ask no server
 
     name = shown(url)
+    NETWORK.get().require(name)
     direct = {f"all://{host}": None for host in LOCAL}
     headers = {"Authorization": f"Bearer {access.token}"} if access.token else {}
     try:
-        with httpx.Client(verify=access.verify, timeout=TIMEOUT, follow_redirects=True, mounts=direct) as client:
-            response = client.get(url, params=dict(query) if query else None, headers=headers)
+        with (
+            httpx.Client(verify=access.verify, timeout=TIMEOUT, mounts=direct) as client,
+            client.stream("GET", url, params=dict(query) if query else None, headers=headers) as response,
+        ):
+            if response.is_redirect:
+                elsewhere = shown(response.headers["Location"])
+                raise InputError(f"sends us to {elsewhere!r}, and we do not go there unasked; name that one", file=name)
+            body = bounded(response.iter_bytes())
+    except TooMuch as error:
+        raise InputError(str(error), file=name) from None
     except httpx.TimeoutException:
         raise InputError(f"did not answer within {TIMEOUT:g} seconds", file=name) from None
     except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as error:
         raise InputError(f"cannot be reached: {_reason(error)}", file=name) from None
     try:
-        return Answer(name, response.status_code, response.json())
-    except ValueError:
+        return Answer(name, response.status_code, json.loads(body))
+    except (ValueError, RecursionError):
         if response.is_success:
             raise InputError("did not answer with a JSON document", file=name) from None
         return Answer(name, response.status_code, None)
@@ -87,14 +99,6 @@ def split_url(url: str) -> SplitResult:
         return urlsplit(url)
     except ValueError as error:
         raise InputError(f"is not an address: {error}", file=shown(url)) from None
-
-
-def shown(url: str) -> str:
-    """Return an address without credentials and query, which have no place in messages."""
-    address, _, _ = url.partition("?")
-    scheme, separator, rest = address.partition("://")
-    host, slash, path = rest.partition("/")
-    return f"{scheme}{separator}{host.rpartition('@')[2]}{slash}{path}"
 
 
 def _reason(error: Exception) -> str:

@@ -17,12 +17,13 @@ from urllib.parse import parse_qsl, urlunsplit
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from stowplan.instances.metrics.http import Access, get_json, shown, split_url
+from stowplan.instances.metrics.http import Access, get_json, split_url
 from stowplan.models import metrics
 from stowplan.models.errors import InputError
 from stowplan.models.kubernetes import Node
 from stowplan.models.metrics import LoadMetrics, Metric
 from stowplan.models.moments import parse_time, stamp
+from stowplan.models.network import shown
 from stowplan.models.validation import refusal
 
 WINDOW = "15m"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import ssl
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -14,6 +15,7 @@ import httpx
 
 from stowplan.models.kubernetes import Container, Node, Pod
 from stowplan.models.manifest import manifest
+from stowplan.models.network import NETWORK, TooMuch, bounded
 from stowplan.plugins_compat.extenders.answers import ExtenderError, Filtered
 from stowplan.plugins_compat.extenders.config import ExtenderConfig, TLSConfig
 
@@ -147,18 +149,19 @@ class HTTPExtender:
 
     def _post(self, verb: str, content: dict[str, Any]) -> Any:
         url = self._url(verb)
+        NETWORK.get().named_by_configuration(url, "extender, told of pods and nodes")
         server_name = self.config.tls_config.server_name if self.config.tls_config else ""
         try:
-            answer = self._client.post(
-                url, json=content, extensions={"sni_hostname": server_name} if server_name else {}
-            )
-        except httpx.HTTPError as error:
+            extensions = {"sni_hostname": server_name} if server_name else {}
+            with self._client.stream("POST", url, json=content, extensions=extensions) as answer:
+                body = bounded(answer.iter_bytes())
+        except (httpx.HTTPError, TooMuch) as error:
             raise ExtenderError(f"{url}: {error or type(error).__name__}") from None
         if answer.status_code != httpx.codes.OK:
             raise ExtenderError(f"{url}: HTTP status {answer.status_code}")
         try:
-            content = answer.json()
-        except ValueError:
+            content = json.loads(body)
+        except (ValueError, RecursionError):
             raise ExtenderError(f"{url}: the answer is not JSON") from None
         return _folded(content) if isinstance(content, dict) else content
 

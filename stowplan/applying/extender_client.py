@@ -7,6 +7,7 @@ from pathlib import Path
 
 from stowplan.applying.options import Halt
 from stowplan.models.errors import InputError
+from stowplan.models.network import NETWORK
 from stowplan.models.plan import Plan
 
 SECONDS = 10.0
@@ -27,9 +28,12 @@ def tell_extender(url: str, plan: Plan, wave: int, tls: ssl.SSLContext | None = 
     ------
     Halt
         If it does not answer, or serves another plan or an expired one: replacements would not be steered.
+    InputError
+        If the run is offline.
     """
     import httpx
 
+    NETWORK.get().require(url)
     try:
         named = {"plan": plan.id, "createdAt": plan.created_at}
         where = f"{url.rstrip('/')}/waves/{wave}"

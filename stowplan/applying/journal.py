@@ -11,7 +11,7 @@ from types import TracebackType
 from pydantic import ValidationError
 
 from stowplan.applying.records import RECORD, PlanRecord, Record
-from stowplan.cluster.append_only_file import GrowingFile, whole_lines
+from stowplan.cluster.append_only_file import GrowingFile, read_lines, whole_lines
 from stowplan.models.errors import InputError
 from stowplan.models.moments import stamp
 from stowplan.models.plan import Plan
@@ -30,7 +30,7 @@ def plan_hash(plan: Plan) -> str:
 def read_journal(path: Path) -> list[Record]:
     """Read what a journal holds, without touching it; a last line that was cut off is left out."""
     try:
-        data = path.read_bytes()
+        data = read_lines(path)
     except FileNotFoundError:
         return []
     except OSError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated
 
 import typer
@@ -58,12 +59,22 @@ MaxInput = Annotated[
 ]
 
 
+Offline = Annotated[
+    bool, typer.Option("--offline", help="Ask no server, not even those that options or a configuration name.")
+]
+
+
 @app.callback()
 def _root(
     version: Version = False,
     max_input: MaxInput = None,
+    offline: Offline = False,
 ) -> None:
     """Take options that belong to no command."""
+    from stowplan.models.network import NETWORK, Network
+
+    NETWORK.set(Network(offline, _tell))
+
     if max_input is not None:
         from stowplan.models.errors import InputError
         from stowplan.models.input_bounds import MAX_INPUT, parse_size
@@ -72,6 +83,12 @@ def _root(
             MAX_INPUT.set(parse_size(max_input))
         except InputError as error:
             raise InputError(error.problem, field="--max-input") from None
+
+
+def _tell(line: str) -> None:
+    from stowplan.models.words import printable
+
+    print(f"stowplan: {printable(line)}", file=sys.stderr, flush=True)
 
 
 COMMANDS = {

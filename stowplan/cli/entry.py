@@ -13,6 +13,7 @@ from stowplan.cli.app import app
 from stowplan.cli.exit_codes import INTERRUPTED
 from stowplan.models.errors import InternalError, StowplanError
 from stowplan.models.validation import in_plain_words
+from stowplan.models.words import printable
 
 
 def run_app(arguments: Sequence[str] | None) -> int:
@@ -55,5 +56,5 @@ def _in_plain_words(message: str) -> str:
 
 
 def _fail(message: str, code: int = 1) -> int:
-    print(f"stowplan: {' '.join(message.split())}", file=sys.stderr)
+    print(f"stowplan: {printable(' '.join(message.split()))}", file=sys.stderr)
     return code

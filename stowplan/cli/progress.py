@@ -17,12 +17,12 @@ from rich.table import Table
 from stowplan.models.options import Options
 from stowplan.models.problem import Problem, Tier
 from stowplan.models.stop import Stop
-from stowplan.models.words import plural
+from stowplan.models.words import plural, printable
 from stowplan.optimizer.compiled import kernel_cache
 from stowplan.optimizer.domains import upper_bounds
 from stowplan.optimizer.run import Progress, Step, silent
 from stowplan.optimizer.warm import warm_ahead
-from stowplan.report.tables import bar
+from stowplan.report.tables import Printable, bar
 from stowplan.report.words import figure
 
 A_SECOND = 4
@@ -69,6 +69,7 @@ def _shown(tiers: Sequence[Tier], quiet: bool, limit: float | None) -> Iterator[
         yield silent
     elif sys.stderr.isatty():
         console = Console(stderr=True)
+        console.push_render_hook(Printable())
         shown = LiveTable(tiers, limit)
         with Live(shown, console=console, refresh_per_second=A_SECOND, transient=True):
             yield shown.report
@@ -126,7 +127,7 @@ def compile_kernels(quiet: bool, stop: Stop) -> None:
 
 
 def _say(line: str) -> None:
-    print(f"stowplan: {line}", file=sys.stderr)
+    print(f"stowplan: {printable(line)}", file=sys.stderr)
 
 
 class _Lines:
@@ -145,7 +146,7 @@ class _Lines:
         ]
         line = f"{step.source:<25} {', '.join(shown) or 'all tiers 0'}"
         if line != self.printed:
-            print(f"{step.seconds:7.1f}s  {line}", file=sys.stderr, flush=True)
+            print(f"{step.seconds:7.1f}s  {printable(line)}", file=sys.stderr, flush=True)
         self.printed = line
 
 

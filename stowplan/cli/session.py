@@ -17,7 +17,9 @@ from rich.console import Console
 
 from stowplan.cli.options import Format
 from stowplan.models.stop import Stop
+from stowplan.models.words import printable, printable_json
 from stowplan.report.rows import Row, write_csv
+from stowplan.report.tables import Printable
 
 if TYPE_CHECKING:
     from stowplan.models.options import Options
@@ -83,7 +85,7 @@ def checked(snapshot: Snapshot, *, partial: bool) -> Snapshot:
 
 def warn(message: str) -> None:
     """Print a warning."""
-    print(f"stowplan: warning: {message}", file=sys.stderr)
+    print(f"stowplan: warning: {printable(message)}", file=sys.stderr)
 
 
 def warn_of_idle_freezes(words: Sequence[str], snapshot: Snapshot) -> None:
@@ -178,7 +180,7 @@ def emit(
         case Format.TABLE | Format.WIDE:
             write_report(text)
         case Format.JSON:
-            print(document().model_dump_json(by_alias=True, indent=2))
+            print(printable_json(document().model_dump_json(by_alias=True, indent=2)))
         case Format.YAML:
             content = document().model_dump(by_alias=True, mode="json")
             print(yaml.safe_dump(content, sort_keys=False, allow_unicode=True), end="")
@@ -191,9 +193,12 @@ def emit(
 def write_report(text: Callable[[Console], None]) -> None:
     """Write a report as wide as the terminal; in a file or a pipe nothing is folded, and no line ends in blanks."""
     if sys.stdout is not None and sys.stdout.isatty():
-        text(Console(highlight=False))
+        console = Console(highlight=False)
+        console.push_render_hook(Printable())
+        text(console)
         return
     console = Console(highlight=False, soft_wrap=True, width=PIPE_WIDTH)
+    console.push_render_hook(Printable())
     with console.capture() as captured:
         text(console)
     print("\n".join(line.rstrip() for line in captured.get().splitlines()))

@@ -16,6 +16,7 @@ from functools import cached_property
 from typing import Any
 
 from stowplan.models.errors import StowplanError
+from stowplan.models.network import NETWORK
 
 OLDEST = (1, 20)
 """The oldest kubectl that is tested: Debian 12 has it."""
@@ -214,6 +215,7 @@ class Kubectl:
 
     def _run(self, command: Sequence[str], body: bytes | None, seconds: float) -> subprocess.CompletedProcess[bytes]:
         what = f"{self.binary} {command[0]}"
+        NETWORK.get().require(what)
         try:
             return subprocess.run(
                 [self.binary, *command],

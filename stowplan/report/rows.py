@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
+
+from stowplan.models.words import printable
 
 if TYPE_CHECKING:
     from stowplan.answers.compare import Comparison
@@ -17,12 +20,23 @@ if TYPE_CHECKING:
 
 Row = Sequence[Any]
 
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+"""What a spreadsheet computes begins like this."""
+_NUMBER = re.compile(r"[-+]?[0-9][0-9.,]*([eE][-+]?[0-9]+)?")
+
 
 def write_csv(rows: Iterator[Row]) -> str:
     """Write rows as CSV; the first is the header."""
     out = io.StringIO()
-    csv.writer(out, lineterminator="\n").writerows(rows)
+    csv.writer(out, lineterminator="\n").writerows(map(_harmless, row) for row in rows)
     return out.getvalue()
+
+
+def _harmless(cell: Any) -> Any:
+    """Return a cell that a spreadsheet takes for text: one that would begin a formula begins with an apostrophe."""
+    if not isinstance(cell, str):
+        return cell
+    return printable(f"'{cell}" if cell.startswith(_FORMULA) and not _NUMBER.fullmatch(cell) else cell)
 
 
 def comparison_rows(comparison: Comparison) -> Iterator[Row]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from aiohttp import web
 
 from stowplan.models.plan import Plan
-from stowplan.models.words import plural
+from stowplan.models.words import plural, printable
 from stowplan.serving.access import Access
 from stowplan.serving.certificates import Certificates
 from stowplan.serving.journal import LeaseJournal
@@ -46,11 +46,10 @@ def run_server(plan: Plan, listening: Listening, serving: Serving, state: str | 
     server = Server(plan, LeaseJournal(Path(state or f"{plan.id}.leases")), serving, access)
     known = server.restore()
     tokens = sum(token.count for token in plan.tokens)
-    print(
-        f"stowplan: plan {plan.id}: {plural(tokens, 'token')} in {plural(len(plan.waves), 'wave')}, "
+    _say(
+        f"plan {plan.id}: {plural(tokens, 'token')} in {plural(len(plan.waves), 'wave')}, "
         f"until {plan.expires_at}; "
-        f"{len(server.ledger.leases)} handed out, {known} records in {server.journal.path}",
-        file=sys.stderr,
+        f"{len(server.ledger.leases)} handed out, {known} records in {server.journal.path}"
     )
     if server.expired:
         _say(f"warning: {server.why_expired}: no pod is steered; make a new one")
@@ -67,7 +66,7 @@ def run_server(plan: Plan, listening: Listening, serving: Serving, state: str | 
 
 
 def _say(text: str) -> None:
-    print(f"stowplan: {text}", file=sys.stderr, flush=True)
+    print(f"stowplan: {printable(text)}", file=sys.stderr, flush=True)
 
 
 async def _serve(server: Server, listening: Listening, certificates: Certificates) -> None:

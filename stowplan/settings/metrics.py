@@ -9,6 +9,7 @@ from stowplan.instances.metrics.http import Access
 from stowplan.instances.metrics.read import WATCHER_PATH, read_metrics
 from stowplan.models.errors import InputError
 from stowplan.models.metrics import LoadMetrics
+from stowplan.models.network import NETWORK
 from stowplan.models.snapshot import Snapshot
 from stowplan.plugins_compat.framework.profile import Profile
 from stowplan.plugins_compat.plugins.trimaran.load import LoadAware, TrimaranArgs
@@ -69,6 +70,7 @@ def _named_by_profile(readers: dict[str, TrimaranArgs], snapshot: Snapshot) -> L
             where = provider.address
         else:
             continue
+        NETWORK.get().named_by_configuration(where, f"{plugin}, for measured load")
         try:
             return read_metrics(where, snapshot.nodes, access)
         except InputError as error:

@@ -12,6 +12,7 @@ import pytest
 from stowplan.instances.metrics import http
 from stowplan.instances.metrics.http import Access
 from stowplan.instances.metrics.read import read_metrics
+from stowplan.models import network
 from stowplan.models.errors import InputError
 from stowplan.models.kubernetes import Node
 from stowplan.models.metrics import AVERAGE, CPU, DEVIATION, LATEST, MEMORY, LoadMetrics, Metric
@@ -153,13 +154,31 @@ def test_a_token_goes_to_the_named_server_only() -> None:
             seen.append(headers.get("Authorization"))
             return 302, f"{elsewhere}/watcher"
 
-        with answering(answer) as address:
+        with answering(answer) as address, pytest.raises(InputError) as refused:
             read(f"{address}/watcher", access=Access("secret"))
-    assert seen == ["Bearer secret", None]
+    assert f"{address}/watcher: sends us to '{elsewhere}/watcher', and we do not go there" in str(refused.value)
+    assert seen == ["Bearer secret"]
+
+
+def test_an_answer_without_end_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(network, "MAX_ANSWER", 1 << 20)
+    with answering(lambda path, headers: (200, " " * (2 << 20))) as address:
+        assert line(f"{address}/watcher") == f"{address}/watcher: the answer is larger than 1 MiB"
+
+
+def test_an_answer_that_trickles_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(network, "MAX_ANSWER_SECONDS", -1.0)
+    with answering(lambda path, headers: (200, json.dumps(watched()))) as address:
+        assert "the answer takes longer than" in line(f"{address}/watcher")
+
+
+def test_brackets_without_end_are_no_answer() -> None:
+    with answering(lambda path, headers: (200, "[" * 100_000)) as address:
+        assert line(f"{address}/watcher") == f"{address}/watcher: did not answer with a JSON document"
 
 
 def test_credentials_are_not_shown() -> None:
-    assert http.shown("https://me:secret@host:9090/prom?time=1") == "https://host:9090/prom"
+    assert network.shown("https://me:secret@host:9090/prom?time=1") == "https://host:9090/prom"
 
 
 # -- what is no Prometheus ------------------------------------------------------------------------------------

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from stowplan.cluster.append_only_file import GrowingFile, whole_lines
+from stowplan.cli import run
+from stowplan.cluster.append_only_file import GrowingFile, read_lines, whole_lines
+from tests.support.plans import move, plan
 
 
 def test_it_grows_and_nobody_else_has_it(tmp_path: Path) -> None:
@@ -66,13 +70,104 @@ def test_what_is_cut_is_gone(tmp_path: Path) -> None:
 def test_the_name_of_a_new_file_is_on_the_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes | None, times: int
 ) -> None:
-    """In the folder where the file really is; a process may also have been killed before it came to that."""
+    """In the folder that its name leads to; a process may also have been killed before it came to that."""
     (tmp_path / "there").mkdir()
     target = tmp_path / "there" / "f"
     if content is not None:
         target.write_bytes(content)
-    (tmp_path / "f").symlink_to(target)
+    (tmp_path / "linked").symlink_to(tmp_path / "there")
     synced: list[int] = []
     monkeypatch.setattr(os, "fsync", lambda handle: synced.append(os.fstat(handle).st_ino))
-    GrowingFile(tmp_path / "f").close()
+    GrowingFile(tmp_path / "linked" / "f").close()
     assert synced == [target.parent.stat().st_ino] * times
+
+
+# -- files that somebody else may have written ----------------------------------------------------------------
+
+
+Reader = Callable[[Path], object]
+READERS: dict[str, Reader] = {"written": GrowingFile, "read": read_lines}
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_a_link_is_not_followed(tmp_path: Path, reader: str) -> None:
+    """A state file in a folder of all users would be written wherever the link leads."""
+    (tmp_path / "victim").write_text("precious")
+    (tmp_path / "state").symlink_to(tmp_path / "victim")
+    with pytest.raises(PermissionError, match="it is a symbolic link, so what it says is not to be trusted"):
+        READERS[reader](tmp_path / "state")
+    (tmp_path / "dangling").symlink_to(tmp_path / "made-by-the-link")
+    with pytest.raises(PermissionError, match="it is a symbolic link"):
+        READERS[reader](tmp_path / "dangling")
+    assert (tmp_path / "victim").read_text() == "precious"
+    assert not (tmp_path / "made-by-the-link").exists()
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_a_file_of_another_user_is_not_believed(tmp_path: Path, reader: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "state"
+    path.write_text("forged\n")
+    path.chmod(0o600)
+    monkeypatch.setattr(os, "geteuid", lambda: 12345)
+    with pytest.raises(PermissionError, match="it belongs to another user"):
+        READERS[reader](path)
+    assert path.read_text() == "forged\n"
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("mode", [0o602, 0o622, 0o666, 0o777])
+def test_a_file_that_others_can_write_is_not_believed(tmp_path: Path, reader: str, mode: int) -> None:
+    path = tmp_path / "state"
+    path.write_text("forged\n")
+    path.chmod(mode)
+    with pytest.raises(PermissionError, match="it can be written by other users"):
+        READERS[reader](path)
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_the_group_may_write_it_if_it_is_ours(tmp_path: Path, reader: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kubernetes gives the files of a volume to the group of its pod."""
+    path = tmp_path / "state"
+    path.write_text("one\n")
+    path.chmod(0o660)
+    found = READERS[reader](path)
+    if isinstance(found, GrowingFile):
+        found.close()
+    monkeypatch.setattr(os, "getegid", lambda: 12345)
+    monkeypatch.setattr(os, "getgroups", list)
+    with pytest.raises(PermissionError, match="it can be written by other users"):
+        READERS[reader](path)
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_a_pipe_is_no_state_and_is_not_waited_for(tmp_path: Path, reader: str) -> None:
+    os.mkfifo(tmp_path / "state", 0o600)
+    with pytest.raises(PermissionError, match="it is no regular file"):
+        READERS[reader](tmp_path / "state")
+
+
+def test_what_is_read_is_the_file_that_was_looked_at(tmp_path: Path) -> None:
+    """Another file under the same name, put there a moment later, is not read."""
+    path = tmp_path / "state"
+    file = GrowingFile(path)
+    file.append(b"ours\n")
+    (tmp_path / "forged").write_bytes(b"forged\n")
+    (tmp_path / "forged").replace(path)
+    assert file.read() == b"ours\n"
+    file.close()
+
+
+def test_it_is_made_for_its_owner_alone(tmp_path: Path) -> None:
+    GrowingFile(tmp_path / "state").close()
+    assert stat.S_IMODE((tmp_path / "state").stat().st_mode) == 0o600
+
+
+def test_serve_and_apply_say_why_they_do_not_believe_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "plan.json"
+    path.write_text(plan([move("shop/web-a", "n1", "n2")]).model_dump_json(by_alias=True))
+    (tmp_path / "forged").write_text("x")
+    (tmp_path / "state").symlink_to(tmp_path / "forged")
+    said = "state: cannot be {}: it is a symbolic link, so what it says is not to be trusted"
+    assert run(["serve", str(path), "--bind", "127.0.0.1:0", "--state", str(tmp_path / "state")]) == 1
+    assert said.format("opened") in capsys.readouterr().err
+    assert (tmp_path / "forged").read_text() == "x"

@@ -151,11 +151,12 @@ def apply(
     from stowplan.cli.session import stoppable, warn
     from stowplan.documents.plan import read_plan, read_reviewed_plan
     from stowplan.models.errors import InputError
+    from stowplan.models.words import printable
     from stowplan.run_metrics import recorded
 
     def tell(line: str) -> None:
         if not quiet:
-            print(f"stowplan: {line}", file=sys.stderr, flush=True)
+            print(f"stowplan: {printable(line)}", file=sys.stderr, flush=True)
 
     if metrics_file is not None and not yes:
         raise InputError("needs --yes", field="--metrics-file")

@@ -50,6 +50,7 @@ def show(
     from stowplan.cli.session import write_report
     from stowplan.documents.plan import read_plan_and_hash
     from stowplan.models.moments import require_time
+    from stowplan.models.words import printable, printable_json
     from stowplan.report.plan import show_plan
     from stowplan.report.review import review
 
@@ -61,11 +62,11 @@ def show(
             write_report(lambda console: show_plan(console, plan, None, wide=wide, limit=limit))
             print(f"SHA-256 of the file, for apply --expect-hash: {digest}")
             if expired:
-                print(f"The plan expired at {plan.expires_at}; make a new one.")
+                print(printable(f"The plan expired at {plan.expires_at}; make a new one."))
         case ReviewFormat.MARKDOWN:
-            print("\n".join(review(plan, digest, limit, expired=expired)).rstrip())
+            print(printable("\n".join(review(plan, digest, limit, expired=expired)).rstrip()))
         case ReviewFormat.JSON:
-            print(plan.model_dump_json(by_alias=True, indent=2))
+            print(printable_json(plan.model_dump_json(by_alias=True, indent=2)))
         case _:
             assert_never(output)
     if detailed_exitcode and plan.waves:

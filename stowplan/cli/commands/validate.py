@@ -51,13 +51,17 @@ def validate(
     from stowplan.documents.validation import validation_document
     from stowplan.instances.traces import TraceWriter, trace_files
     from stowplan.models.errors import InputError
+    from stowplan.models.words import printable
     from stowplan.plugins_compat.profiles import led_by, read_configuration
     from stowplan.report.rows import validation_rows
     from stowplan.report.text import show_validation
 
     def tell(counts: FileCounts) -> None:
         if not quiet:
-            print(f"stowplan: {counts.file}: {counts.pods} decisions, {counts.different} different", file=sys.stderr)
+            print(
+                f"stowplan: {printable(counts.file)}: {counts.pods} decisions, {counts.different} different",
+                file=sys.stderr,
+            )
 
     files = trace_files(traces)
     profile = _other_profile(release, config, settings.scheduler)
