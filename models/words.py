@@ -27,5 +27,5 @@ def printable(text: str) -> str:
 
 
 def printable_json(document: str) -> str:
-    """Return the same JSON with the control characters escaped that JSON lets stand."""
+    """Return the same JSON with those control characters escaped that JSON need not escape."""
     return document.translate(_IN_JSON)
