@@ -19,10 +19,12 @@ if TYPE_CHECKING:
     from stowplan.answers.validate import Validation
     from stowplan.answers.verify_plan import PlanVerification, verify_plan
     from stowplan.answers.verify_solution import Verification, verify
+    from stowplan.answers.what_if import WhatIf
     from stowplan.api import anonymize, compare, drain, fit, frontier, plan, replay, solve, validate
     from stowplan.documents.comparison import ComparisonDocument, comparison_document
     from stowplan.documents.solution import solution_document
     from stowplan.html_report.writing import write_report
+    from stowplan.hypothetical import what_if
     from stowplan.instances.load import load
     from stowplan.instances.synthetic import synthetic_snapshot
     from stowplan.models.assignment import Assignment
@@ -44,6 +46,8 @@ if TYPE_CHECKING:
     from stowplan.plugins_compat.compiler.compile import Compiled
     from stowplan.plugins_compat.simulate import Simulation, simulate
     from stowplan.report.frames import frame
+    from stowplan.scenarios.apply import apply_scenario
+    from stowplan.scenarios.scenario import Scenario
     from stowplan.settings.problem import make_problem, make_profile
     from stowplan.settings.terms import Terms
 
@@ -68,6 +72,7 @@ __all__ = [
     "Planned",
     "ProcessBackend",
     "Replay",
+    "Scenario",
     "SerialBackend",
     "Settings",
     "SettingsDocument",
@@ -83,7 +88,9 @@ __all__ = [
     "TierSettings",
     "Validation",
     "Verification",
+    "WhatIf",
     "anonymize",
+    "apply_scenario",
     "compare",
     "comparison_document",
     "drain",
@@ -103,6 +110,7 @@ __all__ = [
     "validate",
     "verify",
     "verify_plan",
+    "what_if",
     "write_report",
 ]
 
@@ -114,6 +122,7 @@ _HOMES = {
     "stowplan.answers.validate": ("Validation",),
     "stowplan.answers.verify_plan": ("PlanVerification", "verify_plan"),
     "stowplan.answers.verify_solution": ("Verification", "verify"),
+    "stowplan.answers.what_if": ("WhatIf",),
     "stowplan.api": ("anonymize", "compare", "drain", "fit", "frontier", "plan", "replay", "solve", "validate"),
     "stowplan.documents.comparison": ("ComparisonDocument", "comparison_document"),
     "stowplan.documents.solution": ("solution_document",),
@@ -134,11 +143,14 @@ _HOMES = {
     "stowplan.planning.drain": ("Drained",),
     "stowplan.planning.fit": ("Fitted",),
     "stowplan.html_report.writing": ("write_report",),
+    "stowplan.hypothetical": ("what_if",),
     "stowplan.planning.plan": ("Planned",),
     "stowplan.planning.replay": ("Replay",),
     "stowplan.report.frames": ("frame",),
     "stowplan.plugins_compat.compiler.compile": ("Compiled",),
     "stowplan.plugins_compat.simulate": ("Simulation", "simulate"),
+    "stowplan.scenarios.apply": ("apply_scenario",),
+    "stowplan.scenarios.scenario": ("Scenario",),
     "stowplan.settings.problem": ("make_problem", "make_profile"),
     "stowplan.settings.terms": ("Terms",),
 }

@@ -66,7 +66,7 @@ def solve(
     InputError
         With the argument or the setting that cannot be used.
     """
-    settings, options = _checked(snapshot, settings, options, backend)
+    settings, options = checked_arguments(snapshot, settings, options, backend)
     starts = _assignments(snapshot, candidates)
     compiled = make_problem(snapshot, settings)
     return solve_snapshot(compiled, options, candidates=starts, stop=stop, progress=progress, backend=backend)
@@ -98,7 +98,7 @@ def compare(
     InputError
         With the argument or the setting that cannot be used.
     """
-    settings, options = _checked(snapshot, settings, options, backend)
+    settings, options = checked_arguments(snapshot, settings, options, backend)
     compiled = make_problem(snapshot, settings)
     return compare_problem(compiled, options, scores=scores, stop=stop, progress=progress, backend=backend)
 
@@ -134,7 +134,7 @@ def frontier(
     InputError
         With the argument or the setting that cannot be used, or the limit that is negative.
     """
-    settings, options = _checked(snapshot, settings, options, backend)
+    settings, options = checked_arguments(snapshot, settings, options, backend)
     if settings.max_moves is not None:
         raise InputError(f"is {settings.max_moves}; must be None: give limits instead", field="max_moves")
     compiled = make_problem(snapshot, settings)
@@ -174,7 +174,7 @@ def plan(
     InputError
         With the argument or the setting that cannot be used, or with what the snapshot lacks.
     """
-    settings, options = _checked(snapshot, settings, options, backend, partial=partial)
+    settings, options = checked_arguments(snapshot, settings, options, backend, partial=partial)
     return make_plan(
         snapshot,
         settings,
@@ -217,7 +217,7 @@ def drain(
     InputError
         With the node, the argument or the setting that cannot be used, or with what the snapshot lacks.
     """
-    settings, options = _checked(snapshot, settings, options, backend, partial=partial)
+    settings, options = checked_arguments(snapshot, settings, options, backend, partial=partial)
     return draining.drain(
         snapshot,
         _names("nodes", nodes),
@@ -258,7 +258,7 @@ def fit(
     InputError
         With the pod, the argument or the setting that cannot be used, or with what the snapshot lacks.
     """
-    settings, options = _checked(snapshot, settings, options, backend, partial=partial)
+    settings, options = checked_arguments(snapshot, settings, options, backend, partial=partial)
     return fitting.fit(
         snapshot,
         fitting.admitting(settings, snapshot, _names("pods", pods)),
@@ -304,7 +304,7 @@ def replay(
     InputError
         With the argument that cannot be used, or if the plan cannot begin in this snapshot.
     """
-    _checked(snapshot, None, None, None)
+    checked_arguments(snapshot, None, None, None)
     document = plan.plan if isinstance(plan, Planned) else plan
     if not isinstance(document, Plan):
         raise _mistaken("plan", plan, "what plan returns, or a Plan")
@@ -345,13 +345,13 @@ def anonymize(snapshot: Snapshot) -> Snapshot:
     InputError
         If the argument is no snapshot.
     """
-    _checked(snapshot, None, None, None)
+    checked_arguments(snapshot, None, None, None)
     renamed = Pseudonyms(manifest_list(snapshot)).cluster()
     keys = {key for item in renamed["items"] for key in item["metadata"].get("annotations", {})}
     return load_bytes(written(renamed), "the anonymized cluster", annotations=keys)
 
 
-def _checked(
+def checked_arguments(
     snapshot: object,
     settings: object,
     options: object,
@@ -359,7 +359,13 @@ def _checked(
     *,
     partial: bool = True,
 ) -> tuple[Settings, Options]:
-    """Return settings and options, the defaults where none are given; refuse arguments that are something else."""
+    """Return settings and options, the defaults where none are given; refuse arguments that are something else.
+
+    Raises
+    ------
+    InputError
+        With the argument that is something else, or what the snapshot lacks unless it may be ``partial``.
+    """
     if not isinstance(snapshot, Snapshot):
         raise _mistaken("snapshot", snapshot, "a Snapshot, as load returns")
     if not isinstance(settings, Settings | None):

@@ -27,6 +27,7 @@ from stowplan.cli.commands.snapshot import snapshot
 from stowplan.cli.commands.solve import solve
 from stowplan.cli.commands.validate import validate
 from stowplan.cli.commands.verify import verify
+from stowplan.cli.commands.what_if import what_if
 
 app = typer.Typer(
     name="stowplan",
@@ -92,10 +93,10 @@ def _tell(line: str) -> None:
 
 
 COMMANDS = {
-    "Answers": (compare, solve, frontier, simulate, verify, validate, bench, rerun),
+    "Answers": (compare, solve, frontier, what_if, simulate, verify, validate, bench, rerun),
     "Plans": (plan, show, emit, serve, drain, fit, replay, apply),
     "Inputs": (snapshot, anonymize, demo, generate),
 }
 for panel, commands in COMMANDS.items():
     for command in commands:
-        app.command(command.__name__, rich_help_panel=panel)(command)
+        app.command(command.__name__.replace("_", "-"), rich_help_panel=panel)(command)

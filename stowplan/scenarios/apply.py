@@ -52,6 +52,13 @@ class Changed:
 def apply_scenario(scenario: Scenario, snapshot: Snapshot, settings: Settings | None = None) -> Changed:
     """Apply the changes of a scenario, in the order of its fields.
 
+    Parameters
+    ----------
+    scenario
+        What is different.
+    snapshot, settings
+        The cluster and the settings without it; neither is changed.
+
     Raises
     ------
     InputError

@@ -183,6 +183,12 @@ class Scenario(Arguments):
         return not any(value for field, value in self if field != "name")
 
 
+def flag_of(field: str | None) -> str | None:
+    """Return the option of a field of scenarios; anything else as it is."""
+    notes = Scenario.model_fields[field].metadata if field in Scenario.model_fields else ()
+    return next((note.flag(str(field)) for note in notes if isinstance(note, Option)), field)
+
+
 class ScenarioDocument(Scenario):
     """A scenario as a file holds it."""
 

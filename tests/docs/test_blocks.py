@@ -20,10 +20,11 @@ from stowplan.cluster.snapshot import KINDS
 from stowplan.models.objective import Objective
 from stowplan.plugins_compat.profiles import make_profiles
 from stowplan.plugins_compat.release import K36
+from stowplan.scenarios.scenario import ScenarioDocument
 from tests.docs.blocks import ALL, PAGES, ROOT, Block, Command, Treatment, commands
 
 QUICK = ("-q", "--deterministic", "-t", "0.5")
-SEARCHING = {"compare", "solve", "plan", "frontier", "drain", "fit"}
+SEARCHING = {"compare", "solve", "plan", "frontier", "drain", "fit", "what-if"}
 """Commands that search; here for no longer than it takes to see that they do."""
 RUN = SEARCHING | {"simulate", "verify", "replay", "emit", "validate", "generate"}
 OTHERS = {"curl", "git", "gzip", "kubectl", "make", "pip", "pipx", "stowplan", "…", ".venv/bin/pre-commit"}
@@ -125,6 +126,8 @@ def test_a_document_is_what_it_seems_to_be(block: Block, workplace: Path, capsys
     assert isinstance(document, dict)
     if document.get("kind") == "KubeSchedulerConfiguration":
         assert make_profiles(document, K36)
+    elif document.get("kind") == "Scenario":
+        assert not ScenarioDocument.model_validate(document).is_empty
     elif "tiers" in document:
         assert Objective.model_validate(document).tiers
     elif "expect" in document:

@@ -54,7 +54,8 @@ def cluster() -> Items:
     lone = [pod("lone", "n1", cpu="100m", memory="64Mi")]
     over = [pod("over", "n1", cpu="100m", memory="64Mi", phase="Succeeded", owner="Job/over")]
     csi = [csi_node("n0", ebs=4), csi_node("n1", ebs=4)]
-    return listed(*nodes, *web, *db, *near, *ssd, *port, *gated, *agents, *lone, *over)["items"] + _csi(csi)
+    items = listed(*nodes, *web, *db, *near, *ssd, *port, *gated, *agents, *lone, *over)["items"]
+    return copy.deepcopy([*items, *_csi(csi)])  # edits change parts that several manifests share
 
 
 CORDON = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
