@@ -144,7 +144,7 @@ class _Handler(BaseHTTPRequestHandler):
         url = urlsplit(self.path)
         query = dict(parse_qsl(url.query))
         body = self._body()
-        address = _address(self.api.discovery, url.path)
+        address = address_of(self.api.discovery, url.path)
         request = Request(_wish(method, address, query), url.path, _parsed(body))
         self.api.requests.append(request)
         answer = success()
@@ -276,7 +276,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(b"0\r\n\r\n")
 
 
-def _address(discovery: Discovery, path: str) -> _Address | None:
+def address_of(discovery: Discovery, path: str) -> _Address | None:
+    """Return what a path names, or ``None`` if it is none of a kind that is served."""
     parts = path.strip("/").split("/")
     if parts[:2] == ["api", "v1"]:
         group, version, rest = "", "v1", parts[2:]

@@ -1,0 +1,1 @@
+"""Tests of what runs in and beside a cluster: manifests, images, releases."""
