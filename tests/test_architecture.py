@@ -24,9 +24,9 @@ MAY_IMPORT = {
 }
 FLOORS = {
     "models": (
-        "arrays hosts html words command_line errors network input_bounds yaml_input interning quantity bin_packing "
-        "document manifest moments metrics stop validation limits objective assignment problem kubernetes platform "
-        "result arguments options snapshot node_health move_limits settings trace plan solution"
+        "arrays hosts html words command_line errors messages network input_bounds yaml_input interning quantity "
+        "bin_packing document manifest moments metrics stop validation limits objective assignment problem kubernetes "
+        "platform result arguments options snapshot node_health move_limits settings trace plan solution"
     ),
     "instances": (
         "documents items defaulting own_pins metrics openb platform load_aware_traces traces manifests completeness "
@@ -57,7 +57,8 @@ FLOORS = {
     ),
     "stowplan/bench": "row answer totals jobs bench baselines",
     "stowplan/cli": (
-        "exit_codes progress groups options bundling cluster_options session live commands app completion entry"
+        "exit_codes progress groups options log_format bundling cluster_options session live commands app completion "
+        "entry"
     ),
 }
 """Rooms of each package that has any, from the ground up: a room imports from those before it alone."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
@@ -28,6 +27,7 @@ from stowplan.cli.commands.solve import solve
 from stowplan.cli.commands.validate import validate
 from stowplan.cli.commands.verify import verify
 from stowplan.cli.commands.what_if import what_if
+from stowplan.cli.log_format import with_log_format
 
 app = typer.Typer(
     name="stowplan",
@@ -72,9 +72,10 @@ def _root(
     offline: Offline = False,
 ) -> None:
     """Take options that belong to no command."""
+    from stowplan.models.messages import log
     from stowplan.models.network import NETWORK, Network
 
-    NETWORK.set(Network(offline, _tell))
+    NETWORK.set(Network(offline, log))
 
     if max_input is not None:
         from stowplan.models.errors import InputError
@@ -86,12 +87,6 @@ def _root(
             raise InputError(error.problem, field="--max-input") from None
 
 
-def _tell(line: str) -> None:
-    from stowplan.models.words import printable
-
-    print(f"stowplan: {printable(line)}", file=sys.stderr, flush=True)
-
-
 COMMANDS = {
     "Answers": (compare, solve, frontier, what_if, simulate, verify, validate, bench, rerun),
     "Plans": (plan, show, emit, serve, drain, fit, replay, apply),
@@ -99,4 +94,5 @@ COMMANDS = {
 }
 for panel, commands in COMMANDS.items():
     for command in commands:
-        app.command(command.__name__.replace("_", "-"), rich_help_panel=panel)(command)
+        named = command.__name__.replace("_", "-")
+        app.command(named, rich_help_panel=panel)(with_log_format(command))

@@ -12,38 +12,42 @@ import typer
 from stowplan.cli.app import app
 from stowplan.cli.exit_codes import INTERRUPTED
 from stowplan.models.errors import InternalError, StowplanError
+from stowplan.models.messages import log
 from stowplan.models.validation import in_plain_words
-from stowplan.models.words import printable
 
 
 def run_app(arguments: Sequence[str] | None) -> int:
     """Run the application, on ``sys.argv`` by default, and return the exit code."""
+    context = copy_context()  # what this command line sets ends with it
+
+    def fail(message: str, code: int = 1) -> int:
+        return context.run(_fail, message, code)
+
     try:
-        # Limits that this command line sets end with it.
-        code = int(copy_context().run(app, arguments, standalone_mode=False) or 0)
+        code = int(context.run(app, arguments, standalone_mode=False) or 0)
         if sys.stdout is not None:
             sys.stdout.flush()
         # An interrupt is caught inside, and told by its exit code alone.
-        return _fail("interrupted", INTERRUPTED) if code == INTERRUPTED else code
+        return fail("interrupted", INTERRUPTED) if code == INTERRUPTED else code
     except typer.TyperException as error:
         message = error.format_message()
-        return _fail(_in_plain_words(message)) if message else 0
+        return fail(_in_plain_words(message)) if message else 0
     except InternalError as error:
-        return _fail(f"internal error, please report it: {error}")
+        return fail(f"internal error, please report it: {error}")
     except StowplanError as error:
-        return _fail(str(error))
+        return fail(str(error))
     except (KeyboardInterrupt, typer.Abort):
-        return _fail("interrupted", INTERRUPTED)
+        return fail("interrupted", INTERRUPTED)
     except RecursionError:
-        return _fail("the input is nested too deeply")
+        return fail("the input is nested too deeply")
     except MemoryError:
-        return _fail("out of memory")
+        return fail("out of memory")
     except BrokenPipeError:
         # The reader has closed the pipe, as head does; nothing can be printed any more.
         sys.stderr.close()
         return 1
     except OSError as error:
-        return _fail(f"the answer cannot be written: {error.strerror}")
+        return fail(f"the answer cannot be written: {error.strerror}")
 
 
 def _in_plain_words(message: str) -> str:
@@ -55,6 +59,6 @@ def _in_plain_words(message: str) -> str:
     return message.replace("Value error, ", "")
 
 
-def _fail(message: str, code: int = 1) -> int:
-    print(f"stowplan: {printable(' '.join(message.split()))}", file=sys.stderr)
+def _fail(message: str, code: int) -> int:
+    log(" ".join(message.split()), "error")
     return code

@@ -14,6 +14,7 @@ from rich.live import Live
 from rich.markup import escape
 from rich.table import Table
 
+from stowplan.models.messages import LOG_FORMAT, LogFormat, log
 from stowplan.models.options import Options
 from stowplan.models.problem import Problem, Tier
 from stowplan.models.stop import Stop
@@ -67,7 +68,7 @@ def _shown(tiers: Sequence[Tier], quiet: bool, limit: float | None) -> Iterator[
     """Yield a reporter that prints, unless nothing is to be printed."""
     if quiet:
         yield silent
-    elif sys.stderr.isatty():
+    elif sys.stderr.isatty() and LOG_FORMAT.get() is LogFormat.TEXT:
         console = Console(stderr=True)
         console.push_render_hook(Printable())
         shown = LiveTable(tiers, limit)
@@ -127,7 +128,7 @@ def compile_kernels(quiet: bool, stop: Stop) -> None:
 
 
 def _say(line: str) -> None:
-    print(f"stowplan: {printable(line)}", file=sys.stderr)
+    log(line)
 
 
 class _Lines:
@@ -146,7 +147,10 @@ class _Lines:
         ]
         line = f"{step.source:<25} {', '.join(shown) or 'all tiers 0'}"
         if line != self.printed:
-            print(f"{step.seconds:7.1f}s  {printable(line)}", file=sys.stderr, flush=True)
+            if LOG_FORMAT.get() is LogFormat.JSON:
+                log(line, about={"seconds": step.seconds})
+            else:
+                print(f"{step.seconds:7.1f}s  {printable(line)}", file=sys.stderr, flush=True)
         self.printed = line
 
 

@@ -16,8 +16,9 @@ from pydantic import BaseModel
 from rich.console import Console
 
 from stowplan.cli.options import Format
+from stowplan.models.messages import log
 from stowplan.models.stop import Stop
-from stowplan.models.words import printable, printable_json
+from stowplan.models.words import printable_json
 from stowplan.report.rows import Row, write_csv
 from stowplan.report.tables import Printable
 
@@ -85,7 +86,7 @@ def checked(snapshot: Snapshot, *, partial: bool) -> Snapshot:
 
 def warn(message: str) -> None:
     """Print a warning."""
-    print(f"stowplan: warning: {printable(message)}", file=sys.stderr)
+    log(message, "warning")
 
 
 def warn_of_idle_freezes(words: Sequence[str], snapshot: Snapshot) -> None:
@@ -105,7 +106,7 @@ def stoppable(with_what: str = "with the best answer so far") -> Iterator[Stop]:
         if stop.is_set():
             raise KeyboardInterrupt
         stop.set()
-        print(f"stowplan: stopping {with_what}; once more to give up", file=sys.stderr)
+        log(f"stopping {with_what}; once more to give up")
 
     if threading.current_thread() is not threading.main_thread():
         yield stop

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import gc
 import signal
-import sys
 from pathlib import Path
 
 from aiohttp import web
 
+from stowplan.models.messages import log
 from stowplan.models.plan import Plan
-from stowplan.models.words import plural, printable
+from stowplan.models.words import plural
 from stowplan.serving.access import Access
 from stowplan.serving.certificates import Certificates
 from stowplan.serving.journal import LeaseJournal
@@ -46,27 +46,24 @@ def run_server(plan: Plan, listening: Listening, serving: Serving, state: str | 
     server = Server(plan, LeaseJournal(Path(state or f"{plan.id}.leases")), serving, access)
     known = server.restore()
     tokens = sum(token.count for token in plan.tokens)
-    _say(
+    log(
         f"plan {plan.id}: {plural(tokens, 'token')} in {plural(len(plan.waves), 'wave')}, "
         f"until {plan.expires_at}; "
         f"{len(server.ledger.leases)} handed out, {known} records in {server.journal.path}"
     )
     if server.expired:
-        _say(f"warning: {server.why_expired}: no pod is steered; make a new one")
+        log(f"{server.why_expired}: no pod is steered; make a new one", "warning")
     if listening.open_to_all:
-        _say(
-            f"warning: every client that reaches {listening.bind} can take tokens and open waves; "
-            "--tls-client-ca and --tls-client-name say who may"
+        log(
+            f"every client that reaches {listening.bind} can take tokens and open waves; "
+            "--tls-client-ca and --tls-client-name say who may",
+            "warning",
         )
     gc.freeze()  # what is here stays; collections need not look at it
     try:
         asyncio.run(_serve(server, listening, certificates))
     finally:
         server.journal.close()
-
-
-def _say(text: str) -> None:
-    print(f"stowplan: {printable(text)}", file=sys.stderr, flush=True)
 
 
 async def _serve(server: Server, listening: Listening, certificates: Certificates) -> None:
@@ -91,11 +88,11 @@ async def _serve(server: Server, listening: Listening, certificates: Certificate
         if listening.health_bind is not None:
             where = read_address(listening.health_bind, "--health-bind")
             listeners.append(Listener(where, "--health-bind", runners[1], server.metrics, HEALTH_CONNECTIONS))
-            _say(f"health and metrics at http://{listeners[1].address}")
-        _say(f"serving {'https' if certificates.context else 'http'}://{listeners[0].address}/v1")
+            log(f"health and metrics at http://{listeners[1].address}")
+        log(f"serving {'https' if certificates.context else 'http'}://{listeners[0].address}/v1")
         await stop.wait()
         server.ready = False
-        _say("ending")
+        log("ending")
         for listener in listeners:
             listener.close()
         # The library closes a connection whose request has not arrived as a whole; so that is waited for here.
@@ -118,5 +115,5 @@ async def _watch(server: Server, certificates: Certificates) -> None:
 
 
 def _refresh(server: Server, certificates: Certificates) -> None:
-    certificates.refresh(_say)
+    certificates.refresh(log)
     server.metrics.current.set(certificates.current)

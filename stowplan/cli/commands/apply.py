@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
@@ -151,12 +150,14 @@ def apply(
     from stowplan.cli.session import stoppable, warn
     from stowplan.documents.plan import read_plan, read_reviewed_plan
     from stowplan.models.errors import InputError
-    from stowplan.models.words import printable
+    from stowplan.models.messages import log
     from stowplan.run_metrics import recorded
+
+    about: dict[str, str] = {}
 
     def tell(line: str) -> None:
         if not quiet:
-            print(f"stowplan: {printable(line)}", file=sys.stderr, flush=True)
+            log(line, about=about)
 
     if metrics_file is not None and not yes:
         raise InputError("needs --yes", field="--metrics-file")
@@ -167,6 +168,7 @@ def apply(
     _check_replan(replan, yes, options)
     with recorded(metrics_file, "apply", warn) as metrics:
         plan = read_plan(path) if expect_hash is None else read_reviewed_plan(path, expect_hash)
+        about["plan"] = plan.id
         try:
             plan.require_whole(partial)
             plan.require_cluster()
@@ -176,7 +178,8 @@ def apply(
         if plan.steered and plan.tokens and options.serve is None and not unassisted:
             if yes:
                 raise InputError(SERVE_MISSING, field="--serve")
-            tell(f"warning: --serve {SERVE_MISSING}")
+            if not quiet:
+                warn(f"--serve {SERVE_MISSING}")
         kubectl = connection.kubectl()
         place = Path(journal if journal is not None else f"{plan.id}.journal")
         result: Applied | Preview

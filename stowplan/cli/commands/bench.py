@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +15,7 @@ from stowplan.cli.groups import but, given, grouped
 from stowplan.cli.options import OUTPUT, Format
 from stowplan.models.command_line import PROBLEM, SEARCH
 from stowplan.models.errors import InputError
+from stowplan.models.messages import log
 from stowplan.models.options import Options
 
 if TYPE_CHECKING:
@@ -162,7 +162,7 @@ def bench(
 
     def tell(number: int, row: Row) -> None:
         if not quiet:
-            print(f"stowplan: {row_line(number, len(chosen), row)}", file=sys.stderr, flush=True)
+            log(row_line(number, len(chosen), row))
 
     with stoppable("with what was answered so far") as stop:
         compile_kernels(quiet, stop)
@@ -213,7 +213,7 @@ def _baselines(
 
     def tell(number: int, of: int, row: BaselineRow) -> None:
         if not quiet:
-            print(f"stowplan: {baseline_line(number, of, row)}", file=sys.stderr, flush=True)
+            log(baseline_line(number, of, row))
 
     with stoppable("with what was answered so far") as stop:
         compile_kernels(quiet, stop)

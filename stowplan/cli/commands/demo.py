@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 from stowplan.cli import options as opt
 from stowplan.cli.commands.compare import NodeMap, compared
 from stowplan.cli.groups import grouped, only
 from stowplan.cli.options import Format
+from stowplan.models.messages import log
 from stowplan.models.options import Options
 from stowplan.models.settings import Settings
 
@@ -26,5 +26,5 @@ def demo(
     from stowplan.instances.demo import demo_path
 
     if not quiet:
-        print(f"stowplan: stowplan compare {demo_path()}", file=sys.stderr)
+        log(f"stowplan compare {demo_path()}")
     compared(load_snapshot([str(demo_path())]), Settings(), options, output, quiet, report=report, node_map=node_map)

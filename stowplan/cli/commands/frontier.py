@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
@@ -13,6 +12,7 @@ from stowplan.cli.live import OptionalPaths, Source, load_source
 from stowplan.cli.options import OUTPUT, Format
 from stowplan.models.command_line import PROBLEM
 from stowplan.models.errors import InputError
+from stowplan.models.messages import log
 from stowplan.models.options import Options
 from stowplan.models.settings import Settings, concerns_search
 
@@ -73,7 +73,7 @@ def frontier(
 
     def tell(point: Point) -> None:
         if not quiet:
-            print(f"stowplan: {point_line(point)}", file=sys.stderr, flush=True)
+            log(point_line(point))
 
     with stoppable("with the points found so far") as stop:
         options = ready(compiled.problem, options, quiet, stop)

@@ -11,6 +11,7 @@ from stowplan.cli import options as opt
 from stowplan.cli.cluster_options import Connection
 from stowplan.cli.groups import grouped, only
 from stowplan.models.command_line import CLUSTER
+from stowplan.models.messages import log
 from stowplan.models.settings import Settings
 
 SnapshotFile = Annotated[
@@ -61,4 +62,4 @@ def snapshot(
     save(data, Path(output))
     if not quiet:
         told = ", ".join(f"{count} {kind}" for kind, count in taken.counts.most_common())
-        print(f"stowplan: {output}: {told}", file=sys.stderr)
+        log(f"{output}: {told}")

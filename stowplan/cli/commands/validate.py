@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,6 +11,7 @@ from stowplan.cli import options as opt
 from stowplan.cli.exit_codes import INTERRUPTED
 from stowplan.cli.groups import grouped, only
 from stowplan.cli.options import OUTPUT, Format
+from stowplan.models.messages import log
 from stowplan.models.settings import Settings
 
 if TYPE_CHECKING:
@@ -51,17 +51,13 @@ def validate(
     from stowplan.documents.validation import validation_document
     from stowplan.instances.traces import TraceWriter, trace_files
     from stowplan.models.errors import InputError
-    from stowplan.models.words import printable
     from stowplan.plugins_compat.profiles import led_by, read_configuration
     from stowplan.report.rows import validation_rows
     from stowplan.report.text import show_validation
 
     def tell(counts: FileCounts) -> None:
         if not quiet:
-            print(
-                f"stowplan: {printable(counts.file)}: {counts.pods} decisions, {counts.different} different",
-                file=sys.stderr,
-            )
+            log(f"{counts.file}: {counts.pods} decisions, {counts.different} different")
 
     files = trace_files(traces)
     profile = _other_profile(release, config, settings.scheduler)
