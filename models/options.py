@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Annotated
 
 from pydantic import Field
 
 from stowplan.models.command_line import SEARCH, Option
+from stowplan.models.errors import InputError
 from stowplan.models.quantity import parse_quantity
 from stowplan.models.validation import check_fields
 
@@ -16,6 +18,11 @@ LARGEST_MODEL = 20_000
 
 MANY_WORKERS = 8
 """Threads of CP-SAT, each with its own strategy; more threads than processors still help."""
+
+LOCAL, RAY = "local", "ray"
+"""Where sub-problems are worked on: in processes of this machine, or in a Ray cluster."""
+
+_BACKEND = re.compile(r"local|ray(:auto|:[^\s:/]+:\d{1,5}|:\[[0-9a-fA-F:]+\]:\d{1,5})?")
 
 LEAST_MEMORY = 256 * 2**20
 """Bytes; the solver libraries alone need about as much."""
@@ -63,6 +70,11 @@ class Options:
     kernels
         Whether to use compiled kernels. Without them, nothing has to be compiled; annealing, column generation, and
         the Lagrangian bound are left out, and constructive heuristics, CP-SAT, and large neighborhood search remain.
+    backend
+        Where sub-problems are worked on: ``local``, or ``ray:HOST:PORT``, a Ray cluster; ``ray`` alone is that of
+        ``RAY_ADDRESS``, or one that is begun on this machine. ``processes`` is then the maximum number of its workers.
+    checkpoint
+        File that always holds the best answer so far; if it is there already, the search begins with what it holds.
     parameters
         Parameters of the algorithms, a `stowplan.optimizer.parameters.Parameters`; the defaults if not given.
 
@@ -107,8 +119,27 @@ class Options:
         Field(ge=0.0, le=0.99),
         Option("Stop when the relative optimality gap of every tier is at most this (0.01 = 1%).", SEARCH),
     ] = 0.0
+    backend: Annotated[
+        str,
+        Option(
+            "Where sub-problems are solved: local, or ray[:HOST:PORT], a Ray cluster (needs stowplan[ray]).",
+            SEARCH,
+            words=(LOCAL, RAY),
+        ),
+    ] = LOCAL
+    checkpoint: Annotated[
+        str | None,
+        Option(
+            "Keep the best answer so far in this file, and begin with what it holds.",
+            SEARCH,
+            metavar="FILE",
+            show_default=False,
+        ),
+    ] = None
     kernels: bool = True
     parameters: object = None
 
     def __post_init__(self) -> None:
         check_fields(self)
+        if not _BACKEND.fullmatch(self.backend):
+            raise InputError(f"is {self.backend!r}; must be local, ray, or ray:HOST:PORT", field="backend")

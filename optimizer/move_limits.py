@@ -9,7 +9,6 @@ best values are reached.
 from __future__ import annotations
 
 import math
-import os
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
@@ -34,7 +33,7 @@ from stowplan.models.result import TRIVIAL, Outcome, TierOutcome, bound_holds, r
 from stowplan.models.stop import Stop
 from stowplan.optimizer.annealing.anneal import anneal
 from stowplan.optimizer.annealing.schedule import Calibration
-from stowplan.optimizer.backend import Backend, ProcessBackend
+from stowplan.optimizer.backend import Backend, ProcessBackend, named_backend, processors
 from stowplan.optimizer.constructive import warm_start
 from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.evaluate import Evaluator
@@ -113,7 +112,8 @@ class MoveLimits:
         self.problem, self.options = problem, options
         self.evaluator = Evaluator(problem)
         self._today = self.evaluator.evaluate(problem.start).values
-        self.stop, self._progress, self._backend = stop or Stop(), progress, backend
+        self.stop, self._progress = stop or Stop(), progress
+        self._backend = backend or named_backend(options, self.stop)
         self.limits = [_Limit(limit) for limit in limits]
         self.answers: list[Answer] = []
         self._bounds: list[tuple[int | None, KnownBound]] = []
@@ -193,7 +193,7 @@ class MoveLimits:
             Called with a limit once it was searched, and again when its answer is better.
         """
         chosen = self._parameters
-        processes = self.options.processes or max(2, os.cpu_count() or 2)
+        processes = processors(self.options.processes)
         pool = not self.options.deterministic and processes > 1 and self._left >= chosen.pool_worth
         own = ProcessBackend(processes, self.stop) if self._backend is None and pool else None
         if own is None:

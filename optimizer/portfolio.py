@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
-from contextlib import closing
 from dataclasses import replace
 from functools import cached_property
 from itertools import takewhile
@@ -14,9 +12,7 @@ from stowplan.models.options import Options
 from stowplan.models.problem import MoveBudget, NodeCurve, Open, Placement, Problem, Unplaced, Violation
 from stowplan.models.result import BOUNDING, Outcome
 from stowplan.models.stop import Stop
-from stowplan.optimizer.annealing.anneal import anneal
-from stowplan.optimizer.annealing.schedule import Calibration
-from stowplan.optimizer.backend import Backend, ProcessBackend, SerialBackend
+from stowplan.optimizer.backend import Backend, RayBackend, SerialBackend, named_backend
 from stowplan.optimizer.bounds import BOUNDS, CHEAP, WITHOUT_KERNELS, best_bound
 from stowplan.optimizer.bounds.bound import Bound
 from stowplan.optimizer.column_generation.engine import PatternEngine
@@ -30,6 +26,7 @@ from stowplan.optimizer.node_changes.engine import NAME as NODE_CHANGES
 from stowplan.optimizer.node_changes.engine import NodeChangeEngine, SharedChanges
 from stowplan.optimizer.parameters import Parameters, parameters_of
 from stowplan.optimizer.run import KnownBound, Progress, Run, silent
+from stowplan.optimizer.workplace import Workplace
 
 __all__ = ["Options", "solve"]
 
@@ -65,7 +62,9 @@ def solve(
     stop = stop or Stop()
     parameters = parameters_of(options)
     evaluator = Evaluator(problem)
-    run = Run(evaluator, options.time_limit, options.deterministic, stop, options.memory, progress, options.gap, known)
+    backend = backend or named_backend(options, stop)
+    elsewhere = backend.told if isinstance(backend, RayBackend) else None
+    run = Run.begun(evaluator, options, stop, progress, known, elsewhere)
     for candidate in candidates:
         run.offer(candidate, "candidate", trusted=False)
     if any(tier.final is not None for tier in problem.tiers):
@@ -100,7 +99,7 @@ class _Portfolio:
         self.exact = run.variables <= options.largest_model
         self.rounds = 0
         self.constructed: tuple[int, ...] | None = None
-        self.calibrations: dict[int, Calibration] = {}
+        self.workplace = Workplace(run, options, backend, self.all_parameters)
         self.changed: dict[int, tuple[int, ...]] = {}
         self.repairing = len(self.tiers)
         self.unspent: tuple[Placement, tuple[int, ...]] | None = None
@@ -254,18 +253,8 @@ class _Portfolio:
         if run.over or run.closed or not self.options.kernels:
             return
         with run.stage("annealing", share) as deadline:
-            # The incumbent of every round is offered as it is found, that of the last one too.
-            anneal(
-                run.evaluator,
-                run.best if tiers is None else self._beginning(0),
-                deadline,
-                self.options.seed + self.rounds,
-                floor=run.enough,
-                tiers=tiers,
-                calibrations=self.calibrations,
-                found=lambda placement: run.offer(placement, "annealing"),
-                parameters=self.all_parameters.annealing,
-            )
+            start = run.best if tiers is None else self._beginning(0)
+            self.workplace.anneal(start, deadline, self.options.seed + self.rounds, tiers)
             self.rounds += 1
 
     def _column_generation(self) -> PatternEngine | None:
@@ -276,7 +265,7 @@ class _Portfolio:
         counts = any(isinstance(term, Open | Unplaced) for term in terms)
         if run.over or not counts or not self.options.kernels:
             return None
-        threads = 1 if self.options.deterministic else self._processes
+        threads = 1 if self.options.deterministic else self.workplace.processes
         engine = PatternEngine(run.evaluator, threads, self.all_parameters.column_generation)
         return engine if engine.suits else None
 
@@ -395,7 +384,7 @@ class _Portfolio:
         annealing has mostly gained what it can, and CP-SAT finds what it misses.
         """
         run = self.run
-        with closing(self._backend()) as backend:
+        with self.workplace.sub_problems() as backend:
             turns: dict[str, Callable[[float], None]] = {
                 "annealing": self.anneal,
                 "large neighborhood search": lambda share: self._lns(backend, share),
@@ -438,19 +427,3 @@ class _Portfolio:
             self.rounds += 1
             for note in found.notes:
                 run.note(note)
-
-    @property
-    def _processes(self) -> int:
-        return self.options.processes or max(2, os.cpu_count() or 2)
-
-    def _backend(self) -> Backend:
-        """Return where sub-problems of LNS are solved."""
-        if self.backend is not None:
-            return self.backend
-        processes = self._processes
-        if processes == 1 or self.run.left < self.parameters.pool_worth:
-            return SerialBackend(self.run.stop)
-        if not self.run.memory.admits(processes * self.parameters.bytes_per_process):
-            self.run.note("one process ran large neighborhood search: more would not fit into memory")
-            return SerialBackend(self.run.stop)
-        return ProcessBackend(processes, self.run.stop)

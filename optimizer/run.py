@@ -12,9 +12,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from stowplan.models.errors import InputError
+from stowplan.models.options import Options
 from stowplan.models.problem import Placement
 from stowplan.models.result import TRIVIAL, Outcome, TierOutcome, bound_holds
 from stowplan.models.stop import Stop
+from stowplan.optimizer.checkpoint import Checkpoint
 from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.domains import upper_bounds
 from stowplan.optimizer.evaluate import Evaluator
@@ -36,12 +39,15 @@ class Step:
         The engine or bound that found it.
     values, bounds
         Value and lower bound of each tier after it.
+    elsewhere
+        Tells, whenever it is asked, what workers in a cluster have done by then.
     """
 
     seconds: float
     source: str
     values: tuple[int, ...]
     bounds: tuple[int, ...]
+    elsewhere: Callable[[], str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +87,10 @@ class Run:
         How far a value may be above its bound, as a share of the value, and be good enough.
     known
         Bounds to begin with; each counts as soon as the values of the tiers above are good enough for it.
+    elsewhere
+        Tells what workers in a cluster have done.
+    checkpoint
+        Keeps every incumbent.
     """
 
     def __init__(
@@ -93,8 +103,12 @@ class Run:
         progress: Progress,
         gap: float = 0.0,
         known: Sequence[KnownBound] = (),
+        elsewhere: Callable[[], str] | None = None,
+        checkpoint: Checkpoint | None = None,
     ) -> None:
         self.evaluator = evaluator
+        self._elsewhere, self._checkpoint = elsewhere, checkpoint
+        self._found_by = ""
         self._known = known
         self.gap = Fraction(gap).limit_denominator(FINEST_GAP)
         self.stop = stop
@@ -114,6 +128,41 @@ class Run:
         self._progress = progress
         self._report("start")
         self._recall()
+
+    @classmethod
+    def begun(
+        cls,
+        evaluator: Evaluator,
+        options: Options,
+        stop: Stop,
+        progress: Progress = silent,
+        known: Sequence[KnownBound] = (),
+        elsewhere: Callable[[], str] | None = None,
+    ) -> Run:
+        """Return a run under options, from the answer in their checkpoint if it has one.
+
+        Raises
+        ------
+        InputError
+            If the checkpoint cannot be used.
+        """
+        checkpoint = Checkpoint(options.checkpoint, evaluator.problem) if options.checkpoint else None
+        kept = checkpoint.recall() if checkpoint else None
+        run = cls(
+            evaluator,
+            options.time_limit,
+            options.deterministic,
+            stop,
+            options.memory,
+            progress,
+            options.gap,
+            known,
+            elsewhere,
+            checkpoint,
+        )
+        if kept is not None and run.offer(kept, "checkpoint", trusted=False):
+            run.note(f"the search began with the answer in {options.checkpoint}")
+        return run
 
     # -- placements and bounds ----------------------------------------------------------------------------------
 
@@ -160,11 +209,24 @@ class Run:
             return False
         if evaluation.values >= self.values:
             return False
-        self.best, self.values = placement, evaluation.values
+        self.best, self.values, self._found_by = placement, evaluation.values, source
+        self._keep()
         self._drop_bounds(source)
         self._report(source)
         self._recall()
         return True
+
+    def _keep(self, *, last: bool = False) -> None:
+        """Keep the incumbent where a killed process leaves it; a disk that is full must not end the search."""
+        if self._checkpoint is None:
+            return
+        try:
+            if last:
+                self._checkpoint.flush()
+            else:
+                self._checkpoint.keep(self.best, self.values)
+        except InputError as error:
+            self.note(f"the best answer is not in the checkpoint: {error}")
 
     def _recall(self) -> None:
         """Accept the bounds that were known before and hold for the incumbent."""
@@ -247,6 +309,10 @@ class Run:
 
     def outcome(self) -> Outcome:
         """Return the result of the solve."""
+        self._keep(last=True)
+        if self._elsewhere is not None:
+            found = f"the answer was found by {self._found_by}; " if self._found_by else ""
+            self.note(found + self._elsewhere())
         seconds = time.monotonic() - self._deadline.began
         tiers = tuple(
             TierOutcome(tier, value, bound, by, spent)
@@ -258,4 +324,4 @@ class Run:
 
     def _report(self, source: str) -> None:
         seconds = time.monotonic() - self._deadline.began
-        self._progress(Step(seconds, source, self.values, tuple(self.bounds)))
+        self._progress(Step(seconds, source, self.values, tuple(self.bounds), self._elsewhere))

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from stowplan.models.snapshot import Snapshot
     from stowplan.models.solution import SolutionDocument
     from stowplan.models.stop import Stop
-    from stowplan.optimizer.backend import Backend, ProcessBackend, SerialBackend
+    from stowplan.optimizer.backend import Backend, ProcessBackend, RayBackend, SerialBackend
     from stowplan.planning.drain import Drained
     from stowplan.planning.fit import Fitted
     from stowplan.planning.plan import Planned
@@ -71,6 +71,7 @@ __all__ = [
     "PlanVerification",
     "Planned",
     "ProcessBackend",
+    "RayBackend",
     "Replay",
     "Scenario",
     "SerialBackend",
@@ -139,7 +140,7 @@ _HOMES = {
     "stowplan.models.snapshot": ("Snapshot",),
     "stowplan.models.solution": ("SolutionDocument",),
     "stowplan.models.stop": ("Stop",),
-    "stowplan.optimizer.backend": ("Backend", "ProcessBackend", "SerialBackend"),
+    "stowplan.optimizer.backend": ("Backend", "ProcessBackend", "RayBackend", "SerialBackend"),
     "stowplan.planning.drain": ("Drained",),
     "stowplan.planning.fit": ("Fitted",),
     "stowplan.html_report.writing": ("write_report",),

@@ -22,10 +22,10 @@ from prometheus_client.registry import Collector
 from stowplan.applying.apply import Applied
 from stowplan.applying.ledger import Stage
 from stowplan.build_info import build_info
-from stowplan.cluster.whole_file import PUBLIC, write_whole
 from stowplan.instances.documents import read_file
 from stowplan.models.errors import InputError
 from stowplan.models.plan import Plan
+from stowplan.models.whole_file import PUBLIC, write_whole
 
 ERROR, INTERRUPTED = "error", "interrupted"
 """Outcomes of runs without an answer."""

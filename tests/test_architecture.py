@@ -24,9 +24,9 @@ MAY_IMPORT = {
 }
 FLOORS = {
     "models": (
-        "arrays hosts html words command_line errors messages network input_bounds yaml_input interning quantity "
-        "bin_packing document manifest moments metrics stop validation limits objective assignment problem kubernetes "
-        "platform result arguments options snapshot node_health move_limits settings trace plan solution"
+        "arrays hosts html words command_line errors whole_file messages network input_bounds yaml_input interning "
+        "quantity bin_packing document manifest moments metrics stop validation limits objective assignment problem "
+        "kubernetes platform result arguments options snapshot node_health move_limits settings trace plan solution"
     ),
     "instances": (
         "documents items defaulting own_pins metrics openb platform load_aware_traces traces manifests completeness "
@@ -37,8 +37,9 @@ FLOORS = {
         "platform_scores policy profiles screening admission simulate scoring final_state compiler coverage parity"
     ),
     "optimizer": (
-        "compiled deadline threads memory processes evaluate domains subproblem cpsat backend annealing bounds "
-        "column_generation constructive node_changes lns run final_state parameters portfolio move_limits warm"
+        "compiled deadline threads memory processes distributed evaluate domains subproblem cpsat backend annealing "
+        "annealing_elsewhere bounds column_generation constructive node_changes lns checkpoint run final_state "
+        "parameters workplace portfolio move_limits warm"
     ),
     "plans": (
         "preconditions cordons disruption budgets movability move replacements tokens dry_run sequencing any_order "

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import time
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
@@ -134,7 +133,6 @@ class _Proposal:
 class _Counts:
     solved: int = 0
     improved: int = 0
-    clashes: int = 0
     wrong: int = 0
     work: float = 0.0
     notes: list[str] = field(default_factory=list)
@@ -260,16 +258,16 @@ class _Search:
         return None
 
     def _solve(self, proposals: Iterable[_Proposal]) -> None:
-        """Have sub-problems solved, and accept their solutions one after the other."""
-        sent: deque[_Proposal] = deque()
+        """Have sub-problems solved, and accept their solutions one after the other, in the order in which they come."""
+        sent: dict[int, _Proposal] = {}
 
         def tasks() -> Iterator[Task]:
-            for proposal in proposals:
-                sent.append(proposal)
+            for number, proposal in enumerate(proposals):
+                sent[number] = proposal
                 yield Task(proposal.tier_model.model, self._limits(proposal))
 
-        for result in self.backend.stream(tasks(), self.deadline):
-            proposal = sent.popleft()
+        for number, result in self.backend.stream(tasks(), self.deadline, ordered=self.deadline.deterministic):
+            proposal = sent.pop(number)
             self.busy.release(proposal.free)
             self._digest(proposal, result)
 
@@ -332,7 +330,7 @@ class _Search:
             self.features = Features(self.shared, placement)
             self.version += 1
         elif self.version != proposal.version:
-            self.counts.clashes += 1  # others have been accepted meanwhile, and the two are not compatible
+            self.backend.counts.dropped += 1  # others have been accepted meanwhile, and the two are not compatible
         elif not evaluation.legal or (
             result.optimal and evaluation.values[: self.tier + 1] > self.values[: self.tier + 1]
         ):

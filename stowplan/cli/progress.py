@@ -19,6 +19,7 @@ from stowplan.models.options import Options
 from stowplan.models.problem import Problem, Tier
 from stowplan.models.stop import Stop
 from stowplan.models.words import plural, printable
+from stowplan.optimizer.backend import named_backend
 from stowplan.optimizer.compiled import kernel_cache
 from stowplan.optimizer.domains import upper_bounds
 from stowplan.optimizer.run import Progress, Step, silent
@@ -84,6 +85,7 @@ def ready(problem: Problem, options: Options, quiet: bool, stop: Stop) -> Option
     Where kernels are not compiled yet, a problem that CP-SAT can hold is solved without them. For another one they are
     compiled first, which is no part of the search. A deterministic answer does not depend on what was compiled before.
     """
+    named_backend(options, stop)  # a cluster that does not answer is told before anything begins
     kept = kernel_cache.folder()
     if kept is not None and kept.complete:
         return options
@@ -147,10 +149,11 @@ class _Lines:
         ]
         line = f"{step.source:<25} {', '.join(shown) or 'all tiers 0'}"
         if line != self.printed:
+            there = f" [{step.elsewhere()}]" if step.elsewhere else ""
             if LOG_FORMAT.get() is LogFormat.JSON:
-                log(line, about={"seconds": step.seconds})
+                log(f"{line}{there}", about={"seconds": step.seconds})
             else:
-                print(f"{step.seconds:7.1f}s  {printable(line)}", file=sys.stderr, flush=True)
+                print(f"{step.seconds:7.1f}s  {printable(line)}{there}", file=sys.stderr, flush=True)
         self.printed = line
 
 
@@ -187,7 +190,8 @@ class LiveTable:
             gap = "proven" if value <= bound else f"{(value - bound) / value:.1%}"
             table.add_row(escape(tier.name), figure(tier.shown(value)), figure(tier.shown(bound)), gap)
         passed = max(step.seconds, time.monotonic() - self._began)
+        parts: list[RenderableType] = [table, escape(step.elsewhere())] if step.elsewhere else [table]
         if self.limit is None:
-            return Group(table, f"{passed:.0f} s; Ctrl-C ends the search with the best answer so far")
+            return Group(*parts, f"{passed:.0f} s; Ctrl-C ends the search with the best answer so far")
         drawn = bar(passed / self.limit, BAR)
-        return Group(table, f"{passed:.0f} of {self.limit:g} s {drawn:<{BAR}} Ctrl-C ends the search with this answer")
+        return Group(*parts, f"{passed:.0f} of {self.limit:g} s {drawn:<{BAR}} Ctrl-C ends the search with this answer")

@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 
 from stowplan.cluster.kubectl import ClusterError, Kubectl
-from stowplan.cluster.whole_file import write_whole
 from stowplan.instances.completeness import ASKED, RESOURCES, statement
+from stowplan.models.whole_file import write_whole
 
 KINDS = tuple(RESOURCES)
 """All kinds that a snapshot is read from, as the API names them."""

@@ -27,7 +27,20 @@ QUICK = ("-q", "--deterministic", "-t", "0.5")
 SEARCHING = {"compare", "solve", "plan", "frontier", "drain", "fit", "what-if"}
 """Commands that search; here for no longer than it takes to see that they do."""
 RUN = SEARCHING | {"simulate", "verify", "replay", "emit", "validate", "generate"}
-OTHERS = {"curl", "git", "gzip", "kubectl", "make", "pip", "pipx", "stowplan", "…", ".venv/bin/pre-commit"}
+OTHERS = {
+    "curl",
+    "git",
+    "gzip",
+    "kubectl",
+    "make",
+    "python",
+    "ray",
+    "pip",
+    "pipx",
+    "stowplan",
+    "…",
+    ".venv/bin/pre-commit",
+}
 """Programs that the pages call."""
 CALLS = [command for block in ALL if block.treatment is Treatment.COMMANDS for command in commands(block)]
 

@@ -6,17 +6,23 @@ import errno
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from multiprocessing.context import SpawnProcess
 
 import numpy as np
 import pytest
 
+from stowplan.instances.synthetic import synthetic_snapshot
+from stowplan.models.objective import PRESETS
+from stowplan.models.problem import Problem
 from stowplan.models.stop import Stop
-from stowplan.optimizer.backend import RESTARTS, RETRIES, ProcessBackend, SerialBackend
+from stowplan.optimizer.backend import RESTARTS, RETRIES, Backend, ProcessBackend, SerialBackend
 from stowplan.optimizer.cpsat.builder import Builder, Linear, Model
 from stowplan.optimizer.cpsat.task import SolverLimits, Task, TaskResult
 from stowplan.optimizer.deadline import Deadline
+from stowplan.plugins_compat.compiler.compile import compile_problem
+from stowplan.plugins_compat.profiles import default_profile
+from stowplan.plugins_compat.release import K36
 from tests.support.processes import workers_of
 
 
@@ -31,17 +37,30 @@ def knapsack(seed: int, items: int) -> Model:
     return builder.minimize(Linear(chosen, (-rng.integers(10, 1000, items)).tolist()))
 
 
+Answer = tuple[list[int], int | None, bool]
+"""Values, bound, and whether it is optimal."""
+
+
+def uneven() -> Problem:
+    """Return the problem of a cluster with an uneven history."""
+    return compile_problem(synthetic_snapshot(12, 90, seed=1), default_profile(K36), PRESETS["balance"]).problem
+
+
 def tasks(number: int, items: int = 12, limits: SolverLimits | None = None) -> list[Task]:
     return [Task(knapsack(seed, items), limits or SolverLimits(work=5.0)) for seed in range(number)]
 
 
-def found(answers: Iterator[TaskResult]) -> list[tuple[list[int], int | None, bool]]:
+def stream(backend: Backend, given: Iterable[Task], deadline: Deadline | None = None) -> Iterator[TaskResult]:
+    return (result for _, result in backend.stream(given, deadline))
+
+
+def found(answers: Iterator[TaskResult]) -> list[Answer]:
     return [(a.values.tolist() if a.values is not None else [], a.bound, a.optimal) for a in answers]
 
 
 @pytest.fixture(scope="module")
-def expected() -> list[tuple[list[int], int | None, bool]]:
-    answers = found(SerialBackend(Stop()).stream(tasks(6)))
+def expected() -> list[Answer]:
+    answers = found(stream(SerialBackend(Stop()), tasks(6)))
     assert all(optimal for _, _, optimal in answers)
     assert len({str(values) for values, _, _ in answers}) > 1
     return answers
@@ -49,8 +68,8 @@ def expected() -> list[tuple[list[int], int | None, bool]]:
 
 def test_a_pool_answers_as_one_process_does_in_the_order_of_the_tasks(expected: list[object]) -> None:
     with ProcessBackend(2, Stop()) as pool:
-        assert found(pool.stream(tasks(6))) == expected
-        assert found(pool.stream(tasks(2))) == expected[:2]
+        assert found(stream(pool, tasks(6))) == expected
+        assert found(stream(pool, tasks(2))) == expected[:2]
         assert not pool.notes
 
 
@@ -59,7 +78,7 @@ def test_a_killed_process_is_replaced_and_no_answer_is_lost(expected: list[objec
     quick = tasks(6)
     with ProcessBackend(2, Stop()) as pool:
         answers = []
-        for answer in pool.stream([quick[0], slow, *quick[1:]]):
+        for answer in stream(pool, [quick[0], slow, *quick[1:]]):
             if not answers:
                 kill_workers()
             answers.append(answer)
@@ -71,7 +90,7 @@ def test_a_killed_process_is_replaced_and_no_answer_is_lost(expected: list[objec
 def test_a_task_that_costs_process_after_process_is_left_out(expected: list[object]) -> None:
     """Were it done here in the end, it would cost this process too."""
     with ProcessBackend(1, Stop()) as pool:
-        answers = list(pool.stream([deadly(), *tasks(2)]))
+        answers = list(stream(pool, [deadly(), *tasks(2)]))
         assert answers[0].values is None
         assert found(iter(answers[1:])) == expected[:2]
         assert pool.notes == [*[REPLACED] * (RETRIES + 1), LEFT_OUT]
@@ -79,7 +98,7 @@ def test_a_task_that_costs_process_after_process_is_left_out(expected: list[obje
 
 def test_processes_that_die_again_and_again_are_done_without(expected: list[object]) -> None:
     with ProcessBackend(1, Stop()) as pool:
-        answers = list(pool.stream([deadly(), deadly(), *tasks(2)]))
+        answers = list(stream(pool, [deadly(), deadly(), *tasks(2)]))
         assert [answer.values for answer in answers[:2]] == [None, None]
         assert found(iter(answers[2:])) == expected[:2]
         assert not workers_of()
@@ -96,7 +115,7 @@ def test_where_no_process_can_be_begun_all_is_done_here(
 
     monkeypatch.setattr(SpawnProcess, "start", refuse)
     with ProcessBackend(2, Stop()) as pool:
-        assert found(pool.stream(tasks(4))) == expected[:4]
+        assert found(stream(pool, tasks(4))) == expected[:4]
         (note,) = pool.notes
         assert note.endswith("a worker process could not be begun: Resource temporarily unavailable")
 
@@ -128,10 +147,10 @@ def test_the_stop_signal_ends_what_is_under_way_within_a_second(kind: type) -> N
     stop = Stop()
     endless = tasks(50, 400, SolverLimits(seconds=300))
     with SerialBackend(stop) if kind is SerialBackend else ProcessBackend(1, stop) as backend:
-        list(backend.stream(tasks(1)))  # so that a process has begun
+        list(stream(backend, tasks(1)))  # so that a process has begun
         told_at: list[float] = []
         threading.Timer(1.0, lambda: (told_at.append(time.monotonic()), stop.set())).start()
-        answers = list(backend.stream(endless))
+        answers = list(stream(backend, endless))
         assert stop.is_set()
         assert len(answers) == len(endless)
         assert time.monotonic() < told_at[0] + 1.0
@@ -139,9 +158,9 @@ def test_the_stop_signal_ends_what_is_under_way_within_a_second(kind: type) -> N
 
 def test_a_pool_waits_no_longer_than_the_deadline() -> None:
     with ProcessBackend(1, Stop()) as pool:
-        list(pool.stream(tasks(1)))
+        list(stream(pool, tasks(1)))
         began = time.monotonic()
-        answers = list(pool.stream(tasks(3, 400, SolverLimits(seconds=300)), Deadline(1.0)))
+        answers = list(stream(pool, tasks(3, 400, SolverLimits(seconds=300)), Deadline(1.0)))
         assert len(answers) == 3
         assert time.monotonic() - began < 2.0
 
@@ -152,7 +171,7 @@ def test_a_model_that_cannot_be_solved_is_left_out_with_a_note() -> None:
     impossible = Task(builder.minimize(Linear()), SolverLimits(work=1.0))
     for backend in (SerialBackend(Stop()), ProcessBackend(1, Stop())):
         with backend:
-            answers = list(backend.stream([impossible, *tasks(1)]))
+            answers = list(stream(backend, [impossible, *tasks(1)]))
             assert answers[0].values is None
             assert answers[1].optimal
             assert "infeasible" in backend.notes[0]

@@ -178,9 +178,11 @@ class Counting(stowplan.SerialBackend):
         super().__init__(stowplan.Stop())
         self.asked = 0
 
-    def stream(self, tasks: Iterable[Task], deadline: Deadline | None = None) -> Iterator[TaskResult]:
+    def stream(
+        self, tasks: Iterable[Task], deadline: Deadline | None = None, *, ordered: bool = True
+    ) -> Iterator[tuple[int, TaskResult]]:
         self.asked += 1
-        return super().stream(tasks, deadline)
+        return super().stream(tasks, deadline, ordered=ordered)
 
 
 def test_a_backend_of_one_s_own_works_on_sub_problems() -> None:

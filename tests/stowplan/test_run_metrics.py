@@ -126,7 +126,7 @@ def test_a_file_that_cannot_be_written_afterwards_costs_no_answer(
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("stowplan.cluster.whole_file.os.fsync", full)
+    monkeypatch.setattr("stowplan.models.whole_file.os.fsync", full)
     file = tmp_path / "plan.prom"
     assert run(["plan", dump, *QUICK, "--metrics-file", str(file), "-o", "json"]) == 0
     told = capsys.readouterr()

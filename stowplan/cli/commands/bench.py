@@ -127,7 +127,7 @@ def bench(
     solutions: Solutions = None,
     jobs: Jobs = 1,
     count: Count = 10,
-    options: Annotated[Options, but("gap", time_limit=10.0)],
+    options: Annotated[Options, but("gap", "checkpoint", time_limit=10.0)],
     parameters: ParametersFile = None,
     report: opt.Report = None,
     output: opt.Output = Format.TABLE,

@@ -1,0 +1,204 @@
+"""In a real Ray cluster of several nodes, answers are those of this process, whatever happens to workers and nodes."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from stowplan.models.errors import InputError
+from stowplan.models.options import Options
+from stowplan.models.stop import Stop
+from stowplan.optimizer.backend import NOTHING, ProcessBackend, RayBackend, SerialBackend
+from stowplan.optimizer.cpsat.task import SolverLimits
+from stowplan.optimizer.deadline import Deadline
+from stowplan.optimizer.distributed import cluster as joining
+from stowplan.optimizer.distributed import connection
+from stowplan.optimizer.portfolio import solve
+from tests.optimizer.test_backend import Answer, deadly, found, stream, tasks, uneven
+from tests.support.ray_clusters import NodesOnOneMachine, nodes_on_one_machine, workers
+
+pytest.importorskip("ray", reason="Ray is not installed")
+# Ray's own warnings: files and sockets that it leaves to its end.
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+@pytest.fixture(scope="module")
+def nodes() -> Iterator[NodesOnOneMachine]:
+    with nodes_on_one_machine(2) as running:
+        yield running
+
+
+@pytest.fixture
+def ray(nodes: NodesOnOneMachine) -> Iterator[RayBackend]:
+    backend = RayBackend(nodes.address)
+    await_workers(backend, 2)
+    yield backend
+    backend.close()
+
+
+@pytest.fixture(scope="module")
+def expected() -> list[Answer]:
+    return found(stream(SerialBackend(), tasks(6)))
+
+
+def await_workers(backend: RayBackend, number: int) -> None:
+    until = time.monotonic() + 60
+    while backend.cluster.workers < number:
+        assert time.monotonic() < until, "workers did not begin"
+        time.sleep(0.05)
+
+
+def test_a_cluster_answers_as_this_process_does_in_the_order_of_the_tasks(
+    ray: RayBackend, expected: list[Answer]
+) -> None:
+    assert found(stream(ray, tasks(6))) == expected
+    assert found(stream(ray, tasks(2))) == expected[:2]
+    assert not ray.notes
+    assert (ray.counts.done, ray.counts.lost) == (8, 0)
+
+
+def test_answers_come_as_they_are_found_where_order_is_of_no_account(ray: RayBackend, expected: list[Answer]) -> None:
+    (slow,) = tasks(1, 400, SolverLimits(seconds=3))
+    came = list(ray.stream([slow, *tasks(6)], ordered=False))
+    assert came[-1][0] == 0
+    assert found(answer for number, answer in sorted(came, key=lambda one: one[0]) if number) == expected
+
+
+def test_searches_that_count_work_find_the_same_here_in_processes_and_in_a_cluster(ray: RayBackend) -> None:
+    problem = uneven()
+    options = Options(0.3, deterministic=True, largest_model=0)
+    here = solve(problem, options, backend=SerialBackend())
+    with ProcessBackend(2, Stop()) as processes:
+        beside = solve(problem, options, backend=processes)
+    there = solve(problem, options, backend=ray)
+    assert here.placement.same_as(beside.placement)
+    assert here.placement.same_as(there.placement)
+    assert here.values == there.values
+    assert ray.counts.done
+    assert any(note.endswith("of the time") and "2 workers" in note for note in there.notes)
+
+
+def test_workers_anneal_too_where_seconds_count(ray: RayBackend) -> None:
+    before = ray.counts.done
+    outcome = solve(uneven(), Options(8.0, largest_model=0), backend=ray)
+    assert ray.counts.done > before
+    assert outcome.values <= solve(uneven(), Options(0.1, deterministic=True, largest_model=0)).values
+
+
+def test_a_killed_worker_costs_its_job_alone(nodes: NodesOnOneMachine, ray: RayBackend, expected: list[Answer]) -> None:
+    (slow,) = tasks(1, 400, SolverLimits(seconds=2))
+    threading.Timer(0.5, nodes.kill_worker).start()
+    answers = [answer for _, answer in ray.stream([slow, slow, *tasks(6)])]
+    assert all(answer.values is not None for answer in answers)
+    assert found(iter(answers[2:])) == expected
+    assert set(ray.notes) == {RayBackend.lost}
+    assert ray.counts.lost == 1
+
+
+def test_a_task_that_costs_worker_after_worker_is_left_out(ray: RayBackend, expected: list[Answer]) -> None:
+    answers = [answer for _, answer in ray.stream([deadly(), *tasks(6)])]
+    assert answers[0] is NOTHING
+    assert found(iter(answers[1:])) == expected
+    assert RayBackend.left_out in ray.notes
+
+
+def test_a_lost_node_costs_its_jobs_and_a_new_one_is_used(
+    nodes: NodesOnOneMachine, ray: RayBackend, expected: list[Answer]
+) -> None:
+    (slow,) = tasks(1, 400, SolverLimits(seconds=3))
+    threading.Timer(1.0, nodes.kill_node).start()
+    answers = [answer for _, answer in ray.stream([slow, slow, *tasks(6)])]
+    assert all(answer.values is not None for answer in answers)
+    assert found(iter(answers[2:])) == expected
+    assert ray.counts.lost >= 1
+    nodes.add_node()
+    await_workers(ray, 2)
+    assert found(stream(ray, tasks(2))) == expected[:2]
+
+
+def test_the_stop_signal_reaches_the_cluster_within_a_second(nodes: NodesOnOneMachine) -> None:
+    stop = Stop()
+    endless = tasks(20, 400, SolverLimits(seconds=300))
+    with RayBackend(nodes.address, stop) as backend:
+        await_workers(backend, 2)
+        told_at: list[float] = []
+        threading.Timer(1.0, lambda: (told_at.append(time.monotonic()), stop.set())).start()
+        assert len(list(backend.stream(endless))) == len(endless)
+        assert time.monotonic() < told_at[0] + 1.5
+    with RayBackend(nodes.address) as backend:  # the same workers serve the next search
+        assert next(backend.stream(tasks(1)))[1].optimal
+
+
+def test_a_search_in_a_cluster_ends_at_its_deadline(ray: RayBackend) -> None:
+    began = time.monotonic()
+    assert len(list(ray.stream(tasks(3, 400, SolverLimits(seconds=300)), Deadline(1.0)))) == 3
+    assert time.monotonic() - began < 2.5
+
+
+def test_the_workers_of_a_process_end_with_it(nodes: NodesOnOneMachine) -> None:
+    await_workers(RayBackend(nodes.address), 2)
+    joining.leave()
+    until = time.monotonic() + 20
+    while workers() and time.monotonic() < until:
+        time.sleep(0.1)
+    assert not workers()
+
+
+def test_nodes_with_another_version_are_refused_before_anything_begins(
+    nodes: NodesOnOneMachine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    joining.leave()
+    here = connection.versions()
+    monkeypatch.setattr(connection, "versions", lambda: (here[0], "99.0"))
+    message = rf"the Ray node \S+ has Python {here[0]} and stowplan {here[1]}; must have Python .* and stowplan 99.0"
+    with pytest.raises(InputError, match=message):
+        RayBackend(nodes.address)
+    assert not workers()
+
+
+def test_an_address_without_a_cluster_is_refused_at_once() -> None:
+    joining.leave()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        silent = f"127.0.0.1:{listener.getsockname()[1]}"
+        began = time.monotonic()
+        with pytest.raises(InputError, match=f"no Ray cluster answers at {silent}: timed out"):
+            RayBackend(silent)
+        assert time.monotonic() - began < 10
+    with pytest.raises(InputError, match=f"no Ray cluster answers at {silent}: Connection refused"):
+        RayBackend(silent)
+
+
+def test_another_server_is_not_taken_for_a_cluster() -> None:
+    def answer(listener: socket.socket) -> None:
+        with listener.accept()[0] as peer:
+            peer.recv(100)
+            peer.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=answer, args=(listener,), daemon=True).start()
+        address = f"127.0.0.1:{listener.getsockname()[1]}"
+        with pytest.raises(InputError, match=f"what answers at {address} is no Ray cluster"):
+            RayBackend(address)
+
+
+def test_a_missing_installation_is_said_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    joining.leave()
+    monkeypatch.setitem(__import__("sys").modules, "ray", None)
+    with pytest.raises(InputError, match=r"needs Ray: pip install 'stowplan\[ray\]'"):
+        RayBackend("127.0.0.1:6379")
+
+
+def test_a_killed_coordinator_leaves_its_answer_and_no_workers(nodes: NodesOnOneMachine, tmp_path: Path) -> None:
+    from tests.support.ray_solves import Solve
+
+    search = Solve(tmp_path, nodes.address)
+    first = search.killed_when_something_was_found()
+    second = search.finished()
+    assert second["values"] <= first
+    assert any("began with the answer" in note for note in second["notes"])
+    assert not workers()
