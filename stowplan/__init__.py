@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from stowplan.documents.comparison import ComparisonDocument, comparison_document
     from stowplan.documents.solution import solution_document
     from stowplan.html_report.writing import write_report
-    from stowplan.hypothetical import what_if
+    from stowplan.hypothetical import survive, what_if
     from stowplan.instances.load import load
     from stowplan.instances.synthetic import synthetic_snapshot
     from stowplan.models.assignment import Assignment
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from stowplan.planning.fit import Fitted
     from stowplan.planning.plan import Planned
     from stowplan.planning.replay import Replay
+    from stowplan.planning.survive import Survival
     from stowplan.plugins_compat.compiler.compile import Compiled
     from stowplan.plugins_compat.simulate import Simulation, simulate
     from stowplan.report.frames import frame
@@ -84,6 +85,7 @@ __all__ = [
     "Status",
     "Stop",
     "StowplanError",
+    "Survival",
     "Terms",
     "TierOutcome",
     "TierSettings",
@@ -107,6 +109,7 @@ __all__ = [
     "simulate",
     "solution_document",
     "solve",
+    "survive",
     "synthetic_snapshot",
     "validate",
     "verify",
@@ -144,9 +147,10 @@ _HOMES = {
     "stowplan.planning.drain": ("Drained",),
     "stowplan.planning.fit": ("Fitted",),
     "stowplan.html_report.writing": ("write_report",),
-    "stowplan.hypothetical": ("what_if",),
+    "stowplan.hypothetical": ("survive", "what_if"),
     "stowplan.planning.plan": ("Planned",),
     "stowplan.planning.replay": ("Replay",),
+    "stowplan.planning.survive": ("Survival",),
     "stowplan.report.frames": ("frame",),
     "stowplan.plugins_compat.compiler.compile": ("Compiled",),
     "stowplan.plugins_compat.simulate": ("Simulation", "simulate"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 
 from stowplan.answers.solve import solve_snapshot
 from stowplan.answers.what_if import WhatIf, weigh
@@ -14,6 +15,9 @@ from stowplan.models.snapshot import Snapshot
 from stowplan.models.stop import Stop
 from stowplan.optimizer.backend import Backend
 from stowplan.optimizer.run import Progress, silent
+from stowplan.planning.domain_loss import Loss
+from stowplan.planning.survive import Survival
+from stowplan.planning.survive import survive as survive_losses
 from stowplan.scenarios.apply import apply_scenario
 from stowplan.scenarios.reading import read_scenario
 from stowplan.scenarios.scenario import Scenario
@@ -59,3 +63,39 @@ def what_if(
         solve_snapshot(compiled, options, stop=stop, progress=progress, backend=backend) for compiled in problems
     )
     return weigh(scenario, changed, settings, before, after)
+
+
+def survive(
+    snapshot: Snapshot,
+    topology: str = "zone",
+    settings: Settings | None = None,
+    options: Options | None = None,
+    *,
+    stop: Stop | None = None,
+    tell: Callable[[Loss], None] = lambda loss: None,
+    backend: Backend | None = None,
+) -> Survival:
+    """Find the pods that are pending once each failure domain is lost, and the fewest moves after which none would be.
+
+    Parameters
+    ----------
+    snapshot
+        The cluster.
+    topology
+        The label of nodes whose values are the domains, or ``zone``, ``region``, or ``node``.
+    settings
+        Their objective and limits on moves do not count.
+    options
+        The time limit is for all searches together.
+    tell
+        Called with each loss when it is known.
+    stop, backend
+        As `stowplan.solve` takes them.
+
+    Raises
+    ------
+    InputError
+        With the argument or the setting that cannot be used, or if there are no domains.
+    """
+    settings, options = checked_arguments(snapshot, settings, options, backend)
+    return survive_losses(snapshot, topology, settings, options, stop=stop, tell=tell, backend=backend)

@@ -24,6 +24,7 @@ from stowplan.cli.commands.show import show
 from stowplan.cli.commands.simulate import simulate
 from stowplan.cli.commands.snapshot import snapshot
 from stowplan.cli.commands.solve import solve
+from stowplan.cli.commands.survive import survive
 from stowplan.cli.commands.validate import validate
 from stowplan.cli.commands.verify import verify
 from stowplan.cli.commands.what_if import what_if
@@ -88,7 +89,7 @@ def _root(
 
 
 COMMANDS = {
-    "Answers": (compare, solve, frontier, what_if, simulate, verify, validate, bench, rerun),
+    "Answers": (compare, solve, frontier, what_if, survive, simulate, verify, validate, bench, rerun),
     "Plans": (plan, show, emit, serve, drain, fit, replay, apply),
     "Inputs": (snapshot, anonymize, demo, generate),
 }

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from rich.console import Console
 
 from stowplan.models.plan import Plan
@@ -11,18 +9,15 @@ from stowplan.models.words import plural
 from stowplan.planning.drain import Drained
 from stowplan.planning.fit import MOST_REPLICAS, Fitted
 from stowplan.report.plan import show_plan
-from stowplan.report.tables import say
+from stowplan.report.tables import say, show_lines
 from stowplan.report.words import gap_lines
-
-SHOWN = 20
-"""Maximum number of pods to show; ``-o wide`` shows all."""
 
 
 def show_drain(console: Console, drained: Drained, *, wide: bool = False) -> None:
     """Print whether the nodes can be drained, and the plan."""
     _gaps(console, drained.planned.plan)
     say(console, drain_headline(drained), style="bold")
-    _list(console, [f"{s.pod.key} on {s.pod.node_name}: {s.reason}" for s in drained.stays], wide)
+    show_lines(console, [f"{s.pod.key} on {s.pod.node_name}: {s.reason}" for s in drained.stays], wide=wide)
     if drained.ignored:
         kinds = ", ".join(_pods(kind, count) for kind, count in drained.ignored.items())
         say(console, f"Ignored: {kinds}.")
@@ -62,7 +57,9 @@ def show_fit(console: Console, fitted: Fitted, *, wide: bool = False, most: bool
     _gaps(console, fitted.planned.plan)
     say(console, most_headline(fitted) if most else fit_headline(fitted), style="bold")
     if not most:
-        _list(console, [f"{unscheduled.pod.key}: {unscheduled.reason}" for unscheduled in fitted.unscheduled], wide)
+        show_lines(
+            console, [f"{unscheduled.pod.key}: {unscheduled.reason}" for unscheduled in fitted.unscheduled], wide=wide
+        )
     console.print()
     planned = fitted.planned
     show_plan(console, planned.plan, planned.compiled.participants, planned.unresolved, wide=wide, gaps=False)
@@ -95,11 +92,3 @@ def most_headline(fitted: Fitted) -> str:
     if fitted.scheduled >= fitted.most:
         return f"{fits}{how}; proven that no more do."
     return f"{fits}{how}; not proven that no more do, at most {fitted.most:,}."
-
-
-def _list(console: Console, lines: Sequence[str], wide: bool) -> None:
-    shown = lines if wide else lines[:SHOWN]
-    for line in shown:
-        say(console, f"  {line}")
-    if len(shown) < len(lines):
-        console.print(f"  … and {len(lines) - len(shown)} more; -o wide shows all", style="dim")

@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from stowplan.models.words import printable
+from stowplan.report.limits import SHOWN
 
 ARROW = "→"
 
@@ -57,6 +58,18 @@ def label_column(table: Table, title: str, labels: Iterable[str]) -> None:
     """Add the first column: a label wraps at its spaces where there is no room for it."""
     longest = max((len(word) for label in labels for word in label.split()), default=0)
     table.add_column(escape(title), min_width=longest, overflow="fold")
+
+
+def show_lines(console: Console, lines: Sequence[str], title: str = "", *, wide: bool = False) -> None:
+    """Print lines about single pods, indented, below a title if there is one; only the first ones unless ``wide``."""
+    if title and lines:
+        console.print()
+        console.print(title)
+    shown = lines if wide else lines[:SHOWN]
+    for line in shown:
+        say(console, f"  {line}")
+    if len(shown) < len(lines):
+        console.print(f"  … and {len(lines) - len(shown)} more; -o wide shows all", style="dim")
 
 
 def show_names(

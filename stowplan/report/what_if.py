@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from rich.console import Console
 from rich.markup import escape
@@ -10,9 +10,8 @@ from rich.markup import escape
 from stowplan.answers.what_if import CHANGED, UNCHANGED, Difference, WhatIf
 from stowplan.models.result import Status
 from stowplan.models.words import plural
-from stowplan.report.limits import SHOWN
 from stowplan.report.rows import Row
-from stowplan.report.tables import ARROW, label_column, plain_table, say, show_names
+from stowplan.report.tables import ARROW, label_column, plain_table, say, show_lines, show_names
 from stowplan.report.words import gap_lines, headline, unit_notes, value_text
 
 PENDING = "pending (priority"
@@ -103,22 +102,9 @@ def _change_text(one: Difference) -> str:
 
 
 def _show_pending(console: Console, found: WhatIf, *, wide: bool) -> None:
-    _show_pods(
-        console, "Pending with the scenario only:", [f"{k}: {why}" for k, why in found.newly_pending.items()], wide
-    )
-    _show_pods(console, "No longer pending:", found.no_longer_pending, wide)
-
-
-def _show_pods(console: Console, title: str, lines: Sequence[str], wide: bool) -> None:
-    if not lines:
-        return
-    console.print()
-    console.print(title)
-    shown = lines if wide else lines[:SHOWN]
-    for line in shown:
-        say(console, f"  {line}")
-    if len(shown) < len(lines):
-        console.print(f"  … and {len(lines) - len(shown)} more; -o wide shows all", style="dim")
+    lines = [f"{key}: {why}" for key, why in found.newly_pending.items()]
+    show_lines(console, lines, "Pending with the scenario only:", wide=wide)
+    show_lines(console, found.no_longer_pending, "No longer pending:", wide=wide)
 
 
 def _show_relocations(console: Console, found: WhatIf) -> None:

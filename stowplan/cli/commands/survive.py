@@ -1,0 +1,80 @@
+"""``stowplan survive``: which pods are pending once a zone or a node is lost, and what would help."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from stowplan.cli import options as opt
+from stowplan.cli.exit_codes import IMPOSSIBLE
+from stowplan.cli.groups import but, grouped
+from stowplan.cli.live import OptionalPaths, Source, load_source
+from stowplan.cli.options import Format
+from stowplan.models.command_line import PROBLEM
+from stowplan.models.options import Options
+from stowplan.models.settings import Settings, concerns_search
+
+Zones = Annotated[bool, typer.Option("--zones", help="Lose one zone; the default.", rich_help_panel=PROBLEM)]
+Nodes = Annotated[bool, typer.Option("--nodes", help="Lose one node.", rich_help_panel=PROBLEM)]
+Topology = Annotated[
+    str | None,
+    typer.Option(
+        "--topology",
+        metavar="KEY",
+        help="Lose the nodes with one value of this label.",
+        show_default=False,
+        rich_help_panel=PROBLEM,
+    ),
+]
+
+
+@grouped
+def survive(
+    paths: OptionalPaths = None,
+    *,
+    zones: Zones = False,
+    nodes: Nodes = False,
+    topology: Topology = None,
+    settings: Annotated[
+        Settings,
+        but("objective", "preemption", "prices", "max_moves", "max_moves_of", "move_costs", suits=concerns_search),
+    ],
+    source: Source,
+    skip_unknown_nodes: opt.SkipUnknownNodes = False,
+    options: Annotated[Options, but(time_limit=60.0)],
+    output: opt.Output = Format.TABLE,
+    quiet: opt.Quiet = False,
+) -> None:
+    """Find pods that are pending once a zone or node is lost, and few moves that help; exit 3 if there are any."""
+    from stowplan.cli.progress import ready
+    from stowplan.cli.session import emit, stoppable, warn_of_idle_freezes
+    from stowplan.documents.survival import survival_document
+    from stowplan.models.errors import InputError
+    from stowplan.planning.domain_loss import Loss
+    from stowplan.planning.survive import survive
+    from stowplan.report.survival import loss_line, show_survival, survival_rows
+    from stowplan.settings.problem import make_problem
+
+    if zones + nodes + (topology is not None) > 1:
+        raise InputError("exclude each other; give one", field="--zones, --nodes, --topology")
+    snapshot = load_source(paths, source, skip_unknown_nodes, configs=[settings.config])
+    warn_of_idle_freezes(settings.freeze, snapshot)
+
+    def tell(loss: Loss) -> None:
+        if not quiet:
+            print(f"stowplan: {loss_line(loss)}", file=sys.stderr, flush=True)
+
+    with stoppable("with what is known so far") as stop:
+        options = ready(make_problem(snapshot, settings).problem, options, quiet, stop)
+        word = "node" if nodes else topology or "zone"
+        found = survive(snapshot, word, settings, options, stop=stop, tell=tell)
+    emit(
+        output,
+        lambda console: show_survival(console, found, wide=output is Format.WIDE),
+        lambda: survival_document(found, settings),
+        lambda: survival_rows(found),
+    )
+    if not found.survives:
+        raise typer.Exit(IMPOSSIBLE)
