@@ -109,7 +109,8 @@ class Cluster:
         with self._lock:
             for job in [job for job in self._waiting if job.group == group]:
                 self._waiting.remove(job)
-                job.future.cancel()
+                if job.future.cancel():
+                    job.future.set_running_or_notify_cancel()  # only then do those who wait for it hear of it
             for job, actor in self._running.values():
                 if job.group == group:
                     actor.tell_to_stop.remote(group)

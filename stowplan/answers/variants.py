@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from concurrent.futures import Future, wait
+from dataclasses import dataclass, replace
 from functools import cached_property
 
-from stowplan.answers.compare import BEST, TODAY, Column, Comparison, greedy_names
+from stowplan.answers.compare import BEST, TODAY, Column, Comparison, compare, greedy_names
 from stowplan.answers.figures import Value
 from stowplan.answers.measures import Measures
+from stowplan.models.options import LOCAL, Options
+from stowplan.models.stop import Stop
+from stowplan.optimizer.backend import cluster_of
+from stowplan.optimizer.distributed.cluster import Group
+from stowplan.plugins_compat.compiler.compile import Compiled
+
+LISTENING = 0.2
+"""Seconds between two looks at whether to stop."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,6 +160,40 @@ def compare_variants(names: Sequence[tuple[str, str]], compare: Callable[[int], 
         Makes the comparison of a pair, by its position.
     """
     return SideBySide([Variant(*pair, compare(i)) for i, pair in enumerate(names)])
+
+
+def compare_in_cluster(problems: Sequence[Compiled], options: Options, stop: Stop) -> list[Comparison | str]:
+    """Return the comparison of each problem, made side by side in the Ray cluster that options name.
+
+    Each is a job of one worker, which has one processor. One that fails costs no other: its place has the reason.
+
+    Raises
+    ------
+    InputError
+        If the cluster cannot be used.
+    """
+    alone = replace(options, backend=LOCAL, workers=1, processes=1, checkpoint=None)
+    with Group(cluster_of(options)) as group:
+        jobs = [group.submit(_compared, problem, alone) for problem in problems]
+        waiting, told = set(jobs), False
+        while waiting:
+            waiting = wait(waiting, LISTENING).not_done
+            if stop.is_set() and not told:
+                group.tell_to_stop()
+                told = True
+        return [_result(job) for job in jobs]
+
+
+def _compared(stop: Stop, compiled: Compiled, options: Options) -> Comparison:
+    """Compare, on another machine."""
+    return compare(compiled, options, stop=stop)
+
+
+def _result(job: Future[Comparison]) -> Comparison | str:
+    if job.cancelled():
+        return "was stopped before it began"
+    error = job.exception()
+    return job.result() if error is None else str(error) or type(error).__name__
 
 
 def _own_tiers(variant: Variant) -> list[str]:

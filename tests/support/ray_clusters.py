@@ -37,8 +37,7 @@ class NodesOnOneMachine:
     def kill_node(self) -> None:
         """End the oldest node and its workers, as a machine that loses power."""
         node = self._nodes.pop(0)
-        raylet = node.all_processes["raylet"][0].process.pid
-        doomed = psutil.Process(raylet).children(recursive=True)
+        doomed = _raylet(node).children(recursive=True)
         self._cluster.remove_node(node, allow_graceful=False)
         for process in doomed:
             _kill(process)
@@ -46,10 +45,22 @@ class NodesOnOneMachine:
     def kill_worker(self, patience: float = 30.0) -> None:
         """Kill one of the processes that do jobs, once there is one."""
         until = time.monotonic() + patience
-        while not (found := workers()):
+        while not (found := self.workers()):
             assert time.monotonic() < until, "no worker to kill"
             time.sleep(0.05)
         _kill(found[0])
+
+    def workers(self) -> list[psutil.Process]:
+        """Return the processes that do jobs, the oldest first."""
+        found = [child for node in self._nodes for child in _raylet(node).children() if _works(child)]
+        return sorted(found, key=lambda process: process.create_time())
+
+    def await_no_workers(self, seconds: float = 20.0) -> bool:
+        """Wait until no process does jobs."""
+        until = time.monotonic() + seconds
+        while self.workers() and time.monotonic() < until:
+            time.sleep(0.1)
+        return not self.workers()
 
     def close(self) -> None:
         joining.leave()
@@ -65,14 +76,15 @@ def nodes_on_one_machine(nodes: int) -> Iterator[NodesOnOneMachine]:
         running.close()
 
 
-def workers() -> list[psutil.Process]:
-    """Return the processes that do jobs for anyone on this machine, the oldest first."""
-    found = [process for process in psutil.process_iter(["name", "cmdline", "create_time"]) if _works(process)]
-    return sorted(found, key=lambda process: process.info["create_time"])
+def _raylet(node: Any) -> psutil.Process:
+    return psutil.Process(node.all_processes["raylet"][0].process.pid)
 
 
 def _works(process: psutil.Process) -> bool:
-    return any(part.startswith("ray::Worker") for part in process.info["cmdline"] or ())
+    try:
+        return any(part.startswith("ray::Worker") for part in process.cmdline())
+    except psutil.NoSuchProcess:
+        return False
 
 
 def _kill(process: psutil.Process) -> None:

@@ -7,10 +7,11 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tests.support.ray_clusters import workers
+from tests.support.ray_clusters import NodesOnOneMachine
 
 STOWPLAN = Path(sys.executable).parent / "stowplan"
 
@@ -24,7 +25,7 @@ class Solve:
         Where the cluster, the checkpoint and the answers lie.
     """
 
-    def __init__(self, folder: Path, address: str, nodes: int = 60, pods: int = 600) -> None:
+    def __init__(self, folder: Path, cluster: NodesOnOneMachine, nodes: int = 60, pods: int = 600) -> None:
         self.dump, self.checkpoint, self.answer = (
             folder / name for name in ("cluster.json", "checkpoint.json", "answer.json")
         )
@@ -32,12 +33,12 @@ class Solve:
             [STOWPLAN, "generate", "--nodes", str(nodes), "--pods", str(pods)], capture_output=True, check=True
         )
         self.dump.write_bytes(made.stdout)
-        self.address = address
+        self.cluster = cluster
 
     def begin(self, seconds: float) -> subprocess.Popen[bytes]:
         """Begin the command."""
         words = ["solve", self.dump, "-t", str(seconds), "-o", "json", "-q"]
-        words += ["--backend", f"ray:{self.address}", "--checkpoint", self.checkpoint]
+        words += ["--backend", f"ray:{self.cluster.address}", "--checkpoint", self.checkpoint]
         with self.answer.open("wb") as target:
             return subprocess.Popen([STOWPLAN, *words], stdout=target, stderr=subprocess.PIPE)
 
@@ -51,7 +52,7 @@ class Solve:
             time.sleep(0.1)
         process.send_signal(signal.SIGKILL)
         process.communicate()
-        assert await_no_workers(), "the workers of a killed process live on"
+        assert self.cluster.await_no_workers(), "the workers of a killed process live on"
         return self.kept() or found
 
     def kept(self) -> list[int] | None:
@@ -61,21 +62,28 @@ class Solve:
         answers = json.loads(self.checkpoint.read_bytes())["answers"]  # whole at any time
         return next((answer["values"] for answer in answers.values()), None)
 
+    def survived(self, kill: Callable[[], None], number: int, seconds: float, apart: float) -> dict[str, Any]:
+        """Kill something several times while the command runs, and let it finish as `finished` does."""
+        process = self.begin(seconds)
+        until = time.monotonic() + 60
+        while not self.cluster.workers():
+            assert process.poll() is None, "ended before a worker began"
+            assert time.monotonic() < until, "no worker began"
+            time.sleep(0.1)
+        for _ in range(number):
+            time.sleep(apart)
+            kill()
+        return self._ended(process)
+
     def finished(self, seconds: float = 5.0) -> dict[str, Any]:
         """Let the command finish, have its answer verified, and return values and notes."""
-        process = self.begin(seconds)
+        return self._ended(self.begin(seconds))
+
+    def _ended(self, process: subprocess.Popen[bytes]) -> dict[str, Any]:
         _, said = process.communicate()
         assert process.returncode == 0, said.decode()
         verified = subprocess.run([STOWPLAN, "verify", self.answer, self.dump], capture_output=True, check=False)
         assert verified.returncode == 0, (verified.stdout + verified.stderr).decode()
         notes = json.loads(self.answer.read_bytes())["notes"]
-        assert await_no_workers(), "workers live on"
+        assert self.cluster.await_no_workers(), "workers live on"
         return {"values": self.kept(), "notes": notes}
-
-
-def await_no_workers(seconds: float = 20.0) -> bool:
-    """Wait until no process does jobs."""
-    until = time.monotonic() + seconds
-    while workers() and time.monotonic() < until:
-        time.sleep(0.1)
-    return not workers()

@@ -15,7 +15,7 @@ from stowplan.cli.live import OptionalPaths, Source, load_source
 from stowplan.cli.options import OUTPUT, Format
 from stowplan.models.command_line import PROBLEM
 from stowplan.models.objective import PRESETS, PRICED_PRESETS
-from stowplan.models.options import Options
+from stowplan.models.options import LOCAL, Options
 from stowplan.models.settings import CHOICE, Settings
 
 if TYPE_CHECKING:
@@ -234,10 +234,11 @@ def _compared_variants(
 ) -> bool:
     """Print several comparisons in one table; return whether an answer differs from today."""
     from stowplan.answers.compare import compare
-    from stowplan.answers.variants import compare_variants
+    from stowplan.answers.variants import compare_in_cluster, compare_variants
     from stowplan.cli.progress import ready, reported
-    from stowplan.cli.session import emit, stoppable, warn_of_idle_freezes
+    from stowplan.cli.session import emit, stoppable, warn, warn_of_idle_freezes
     from stowplan.documents.variants import variants_document
+    from stowplan.models.errors import InputError
     from stowplan.report.machines import machines_chart
     from stowplan.report.svg import write_drawing
     from stowplan.report.variants import show_variants, variant_rows
@@ -246,13 +247,24 @@ def _compared_variants(
     warn_of_idle_freezes(named[0][1].freeze, snapshot)
     problems = [make_problem(snapshot, settings) for _, settings in named]
     with stoppable() as stop:
+        if options.backend == LOCAL:
 
-        def one(i: int) -> Comparison:
-            prepared = ready(problems[i].problem, options, quiet, stop)
-            with reported(problems[i].problem.tiers, quiet, options=prepared) as progress:
-                return compare(problems[i], prepared, stop=stop, progress=progress)
+            def one(i: int) -> Comparison:
+                prepared = ready(problems[i].problem, options, quiet, stop)
+                with reported(problems[i].problem.tiers, quiet, options=prepared) as progress:
+                    return compare(problems[i], prepared, stop=stop, progress=progress)
 
-        found = compare_variants([names for names, _ in named], one)
+            found = compare_variants([names for names, _ in named], one)
+        else:
+            made = compare_in_cluster(problems, options, stop)
+            for ((scheduler, objective), _), result in zip(named, made, strict=True):
+                if isinstance(result, str):
+                    warn(f"no comparison for {scheduler} and {objective}: {result}")
+            done = [(one, result) for one, result in zip(named, made, strict=True) if not isinstance(result, str)]
+            if not done:
+                raise InputError("none of the comparisons was made", field="--backend")
+            named = [one for one, _ in done]
+            found = compare_variants([names for names, _ in named], lambda i: done[i][1])
     if drawing is not None:
         write_drawing(machines_chart(found.measures), drawing)
     emit(

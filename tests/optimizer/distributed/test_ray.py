@@ -20,7 +20,8 @@ from stowplan.optimizer.distributed import cluster as joining
 from stowplan.optimizer.distributed import connection
 from stowplan.optimizer.portfolio import solve
 from tests.optimizer.test_backend import Answer, deadly, found, stream, tasks, uneven
-from tests.support.ray_clusters import NodesOnOneMachine, nodes_on_one_machine, workers
+from tests.support.ray_clusters import NodesOnOneMachine, nodes_on_one_machine
+from tests.support.ray_solves import Solve
 
 pytest.importorskip("ray", reason="Ray is not installed")
 # Ray's own warnings: files and sockets that it leaves to its end.
@@ -143,10 +144,7 @@ def test_a_search_in_a_cluster_ends_at_its_deadline(ray: RayBackend) -> None:
 def test_the_workers_of_a_process_end_with_it(nodes: NodesOnOneMachine) -> None:
     await_workers(RayBackend(nodes.address), 2)
     joining.leave()
-    until = time.monotonic() + 20
-    while workers() and time.monotonic() < until:
-        time.sleep(0.1)
-    assert not workers()
+    assert nodes.await_no_workers()
 
 
 def test_nodes_with_another_version_are_refused_before_anything_begins(
@@ -158,7 +156,7 @@ def test_nodes_with_another_version_are_refused_before_anything_begins(
     message = rf"the Ray node \S+ has Python {here[0]} and stowplan {here[1]}; must have Python .* and stowplan 99.0"
     with pytest.raises(InputError, match=message):
         RayBackend(nodes.address)
-    assert not workers()
+    assert not nodes.workers()
 
 
 def test_an_address_without_a_cluster_is_refused_at_once() -> None:
@@ -194,11 +192,9 @@ def test_a_missing_installation_is_said_in_one_line(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_killed_coordinator_leaves_its_answer_and_no_workers(nodes: NodesOnOneMachine, tmp_path: Path) -> None:
-    from tests.support.ray_solves import Solve
-
-    search = Solve(tmp_path, nodes.address)
+    search = Solve(tmp_path, nodes)
     first = search.killed_when_something_was_found()
     second = search.finished()
     assert second["values"] <= first
     assert any("began with the answer" in note for note in second["notes"])
-    assert not workers()
+    assert not nodes.workers()

@@ -1,0 +1,155 @@
+"""The RayJob: fields that KubeRay knows, pods that Kubernetes accepts, and a command that there is.
+
+KubeRay publishes its schema with its operator, which no package registry carries. The fields below are those of its API
+``ray.io/v1`` (``ray-operator/apis/ray/v1``, of release 1.4) with their types; pod templates are validated with the
+schema of Kubernetes.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import kubernetes_validate
+import pytest
+import yaml
+
+from tests.support.pod_security import offences
+
+ROOT = Path(__file__).parents[2]
+FOLDER = ROOT / "deploy" / "ray"
+VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+
+JOB: dict[str, type] = {
+    "activeDeadlineSeconds": int,
+    "backoffLimit": int,
+    "clusterSelector": dict,
+    "deletionStrategy": dict,
+    "entrypoint": str,
+    "entrypointNumCpus": float,
+    "entrypointNumGpus": float,
+    "entrypointResources": str,
+    "jobId": str,
+    "managedBy": str,
+    "metadata": dict,
+    "rayClusterSpec": dict,
+    "runtimeEnvYAML": str,
+    "shutdownAfterJobFinishes": bool,
+    "submissionMode": str,
+    "submitterConfig": dict,
+    "submitterPodTemplate": dict,
+    "suspend": bool,
+    "ttlSecondsAfterFinished": int,
+}
+CLUSTER: dict[str, type] = {
+    "autoscalerOptions": dict,
+    "enableInTreeAutoscaling": bool,
+    "gcsFaultToleranceOptions": dict,
+    "headGroupSpec": dict,
+    "headServiceAnnotations": dict,
+    "managedBy": str,
+    "rayVersion": str,
+    "suspend": bool,
+    "workerGroupSpecs": list,
+}
+HEAD: dict[str, type] = {
+    "enableIngress": bool,
+    "headService": dict,
+    "rayStartParams": dict,
+    "serviceType": str,
+    "template": dict,
+}
+WORKERS: dict[str, type] = {
+    "groupName": str,
+    "idleTimeoutSeconds": int,
+    "maxReplicas": int,
+    "minReplicas": int,
+    "numOfHosts": int,
+    "rayStartParams": dict,
+    "replicas": int,
+    "scaleStrategy": dict,
+    "suspend": bool,
+    "template": dict,
+}
+
+
+@pytest.fixture
+def spec() -> dict[str, Any]:
+    job = yaml.safe_load((FOLDER / "rayjob.yaml").read_text())
+    assert (job["apiVersion"], job["kind"]) == ("ray.io/v1", "RayJob")
+    return dict(job["spec"])
+
+
+def others() -> list[dict[str, Any]]:
+    return list(yaml.safe_load_all((FOLDER / "job.yaml").read_text()))
+
+
+def templates(spec: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    cluster = spec["rayClusterSpec"]
+    found = {group["groupName"]: group["template"] for group in cluster["workerGroupSpecs"]}
+    return {"submitter": spec["submitterPodTemplate"], "head": cluster["headGroupSpec"]["template"], **found}
+
+
+def offending(given: dict[str, Any], known: dict[str, type]) -> list[str]:
+    return [name for name, value in given.items() if type(value) is not known.get(name)]
+
+
+def test_kuberay_knows_every_field(spec: dict[str, Any]) -> None:
+    cluster = spec["rayClusterSpec"]
+    assert not offending(spec, JOB)
+    assert not offending(cluster, CLUSTER)
+    groups = [(cluster["headGroupSpec"], HEAD), *((group, WORKERS) for group in cluster["workerGroupSpecs"])]
+    for group, known in groups:
+        assert not offending(group, known)
+        assert {"rayStartParams", "template"} <= group.keys()
+        assert all(type(value) is str for value in group["rayStartParams"].values())
+    assert all({"groupName", "minReplicas", "maxReplicas"} <= group.keys() for group in cluster["workerGroupSpecs"])
+    assert spec["submissionMode"] in {"K8sJobMode", "HTTPMode", "InteractiveMode"}
+
+
+@pytest.mark.parametrize("release", ["1.29", "1.36"])
+def test_kubernetes_accepts_the_rest(spec: dict[str, Any], release: str) -> None:
+    for other in others():
+        kubernetes_validate.validate(other, release, strict=True)
+    for name, template in templates(spec).items():
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": template["spec"]}
+        kubernetes_validate.validate(pod, release, strict=True)
+        assert offences(template["spec"]) == []
+
+
+def test_all_nodes_run_one_image_with_the_version_of_ray(spec: dict[str, Any]) -> None:
+    images = {c["image"] for template in templates(spec).values() for c in template["spec"]["containers"]}
+    assert images == {f"stowplan-ray:{VERSION}"}
+    container = (FOLDER / "Containerfile").read_text()
+    assert f"rayproject/ray:{spec['rayClusterSpec']['rayVersion']}-py311" in container
+    assert f"-t stowplan-ray:{VERSION} " in container
+
+
+def test_the_policy_covers_every_pod(spec: dict[str, Any]) -> None:
+    (policy,) = [other for other in others() if other["kind"] == "NetworkPolicy"]
+    wanted = policy["spec"]["podSelector"]["matchLabels"].items()
+    assert all(wanted <= template["metadata"]["labels"].items() for template in templates(spec).values())
+
+
+def test_the_script_calls_a_command_with_options_that_it_has(spec: dict[str, Any]) -> None:
+    (script,) = [other["data"]["solve.sh"] for other in others() if other["kind"] == "ConfigMap"]
+    assert spec["entrypoint"] == "bash /jobs/solve.sh"
+    line = next(line for line in script.replace("\\\n", " ").splitlines() if line.startswith("stowplan "))
+    words = shlex.split(line.partition(">")[0])
+    page = (ROOT / "docs" / "command-line.md").read_text()
+    for flag in [word for word in words if word.startswith("--")]:
+        assert re.search(rf"^\| `{flag}`(?:, `-\w`)? \|", page, flags=re.M), flag
+
+
+def test_the_volumes_are_there(spec: dict[str, Any]) -> None:
+    named = {(other["kind"], other["metadata"]["name"]) for other in others()}
+    volumes = templates(spec)["head"]["spec"]["volumes"]
+    assert {
+        ("PersistentVolumeClaim", v["persistentVolumeClaim"]["claimName"])
+        for v in volumes
+        if len(v) > 1 and "persistentVolumeClaim" in v
+    } <= named
+    assert {("ConfigMap", v["configMap"]["name"]) for v in volumes if "configMap" in v} <= named
