@@ -175,7 +175,8 @@ def merged(tmp_path: Path) -> Iterator[Scene]:
         folder = shutil.copytree(REVIEW / "gitops", tmp_path / "gitops")
         data = found.plan.model_dump_json(by_alias=True).encode()
         (folder / "plan.json").write_bytes(data)
-        (folder / "reviewed.env").write_text(f"PLAN_SHA256={hashlib.sha256(data).hexdigest()}\n")
+        kustomization = folder / "kustomization.yaml"
+        kustomization.write_text(kustomization.read_text().replace("0" * 64, hashlib.sha256(data).hexdigest()))
         yield found
 
 
@@ -210,6 +211,7 @@ def test_the_job_carries_out_what_was_reviewed(
     assert run([*arguments, "--unsteered", "--poll", "0.25", "-o", "json"]) == 0
     assert json.loads(capsys.readouterr().out)["complete"]
     merged.check_done()
+    assert (tmp_path / f"{content['PLAN_SHA256']}.journal").exists()
     (tmp_path / "mounted.json").write_text(content["plan.json"] + "\n")
     assert run(arguments) == 1
     assert "--expect-hash says" in capsys.readouterr().err

@@ -6,6 +6,7 @@ import json
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,13 +14,15 @@ from typing import Any
 import kubernetes_validate
 import pytest
 
+from stowplan.applying.apply import apply
+from stowplan.applying.dry_run import profile_of
 from stowplan.applying.lease import NAME, ClusterLease, holder_of
 from stowplan.cluster.kubectl import ClusterError
 from stowplan.models.moments import stamp
 from tests.support.api_server import Pace, Request, refuse
 from tests.support.api_server.errors import ApiError, Object
 from tests.support.api_server.resources import LEASES
-from tests.support.applying import Scene, scene
+from tests.support.applying import FAST, Scene, scene
 from tests.support.direct import DirectKubectl
 from tests.support.kubectl import needs_kubectl
 
@@ -140,10 +143,10 @@ class TestRuns:
             time.sleep(0.05)
         elsewhere = slow.home / "elsewhere"
         elsewhere.mkdir()
-        second = slow.command("apply", "plan.json", "--yes", "--unsteered", "--journal", "elsewhere/own.journal")
+        options = replace(FAST, lease=True, lease_seconds=30.0)
+        second = apply(slow.plan, slow.kubectl, elsewhere / "own.journal", profile_of(slow.plan, None), options)
         out, err = first.communicate(timeout=120)
-        assert second.returncode == 1
-        assert "another run is under way: " in second.stdout
+        assert second.stopped.startswith("another run is under way: ")
         records = [json.loads(line) for line in (elsewhere / "own.journal").read_text().splitlines()]
         assert [record["event"] for record in records] == ["plan", "stop"]
         assert first.returncode == 0, out + err
