@@ -238,7 +238,11 @@ def _release_note(settings: Settings, snapshot: Snapshot) -> Sequence[str]:
     release, kubelet = chosen_release(snapshot, settings.config)
     if settings.release is not None or not kubelet:
         return ()
-    return (f"decided as kube-scheduler {release}, the nearest to the nodes' kubelets ({kubelet}); --profile chooses",)
+    nearest, _ = chosen_release(snapshot)
+    of = "" if release == nearest else f"of the releases that read {settings.config} "
+    return (
+        f"decided as kube-scheduler {release}, {of}the nearest to the nodes' kubelets ({kubelet}); --profile chooses",
+    )
 
 
 def _named_profile(settings: Settings, snapshot: Snapshot | None) -> Profile:

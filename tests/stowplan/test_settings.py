@@ -359,6 +359,16 @@ def test_the_release_nearest_to_the_newest_kubelet_decides(versions: tuple[str, 
         assert not any("kubelets" in note for note in chosen.notes)
 
 
+def test_a_configuration_that_the_nearest_release_cannot_read_is_named(tmp_path: Path) -> None:
+    """1.24 is nearer, but reads no v1: to call 1.36 the nearest would be wrong."""
+    config = tmp_path / "mine.yaml"
+    config.write_text("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n")
+    compiled = make_problem(of_version("v1.23.5"), Settings(config=str(config)))
+    assert compiled.profile.release.name == "1.36"
+    said = f"1.36, of the releases that read {config} the nearest to the nodes' kubelets (v1.23.5); --profile chooses"
+    assert f"decided as kube-scheduler {said}" in compiled.notes
+
+
 def test_nodes_that_do_not_say_their_version_get_the_latest_release() -> None:
     compiled = make_problem(CLUSTER, Settings())
     assert compiled.profile.release.name == RELEASES[-1]
