@@ -20,9 +20,12 @@ if TYPE_CHECKING:
     from stowplan.answers.verify_plan import PlanVerification, verify_plan
     from stowplan.answers.verify_solution import Verification, verify
     from stowplan.answers.what_if import WhatIf
-    from stowplan.api import anonymize, compare, drain, fit, frontier, plan, replay, solve, validate
+    from stowplan.api import anonymize, compare, drain, explain, fit, frontier, plan, replay, solve, validate
     from stowplan.documents.comparison import ComparisonDocument, comparison_document
     from stowplan.documents.solution import solution_document
+    from stowplan.explaining.node import NodeExplanation
+    from stowplan.explaining.pending import PendingExplanation
+    from stowplan.explaining.pod import PodExplanation
     from stowplan.html_report.writing import write_report
     from stowplan.hypothetical import survive, what_if
     from stowplan.instances.load import load
@@ -65,12 +68,15 @@ __all__ = [
     "InputError",
     "LimitsDocument",
     "Measures",
+    "NodeExplanation",
     "Objective",
     "Options",
     "Outcome",
+    "PendingExplanation",
     "Plan",
     "PlanVerification",
     "Planned",
+    "PodExplanation",
     "ProcessBackend",
     "RayBackend",
     "Replay",
@@ -97,6 +103,7 @@ __all__ = [
     "compare",
     "comparison_document",
     "drain",
+    "explain",
     "fit",
     "frame",
     "frontier",
@@ -127,9 +134,14 @@ _HOMES = {
     "stowplan.answers.verify_plan": ("PlanVerification", "verify_plan"),
     "stowplan.answers.verify_solution": ("Verification", "verify"),
     "stowplan.answers.what_if": ("WhatIf",),
-    "stowplan.api": ("anonymize", "compare", "drain", "fit", "frontier", "plan", "replay", "solve", "validate"),
+    "stowplan.api": (
+        *("anonymize", "compare", "drain", "explain", "fit", "frontier", "plan", "replay", "solve", "validate"),
+    ),
     "stowplan.documents.comparison": ("ComparisonDocument", "comparison_document"),
     "stowplan.documents.solution": ("solution_document",),
+    "stowplan.explaining.node": ("NodeExplanation",),
+    "stowplan.explaining.pending": ("PendingExplanation",),
+    "stowplan.explaining.pod": ("PodExplanation",),
     "stowplan.instances.load": ("load",),
     "stowplan.instances.synthetic": ("synthetic_snapshot",),
     "stowplan.models.assignment": ("Assignment",),

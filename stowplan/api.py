@@ -11,6 +11,10 @@ from stowplan.answers.nested import nest
 from stowplan.answers.solve import Solution, solve_snapshot
 from stowplan.answers.validate import Validation
 from stowplan.answers.validate import validate as validate_traces
+from stowplan.explaining.named import named
+from stowplan.explaining.node import NodeExplanation, explain_node
+from stowplan.explaining.pending import PendingExplanation, explain_pending
+from stowplan.explaining.pod import PodExplanation, explain_pod
 from stowplan.instances.anonymize import Pseudonyms
 from stowplan.instances.completeness import require_whole
 from stowplan.instances.load import load_bytes
@@ -268,6 +272,51 @@ def fit(
         progress=progress,
         backend=backend,
     )
+
+
+def explain(
+    snapshot: Snapshot,
+    what: str | None = None,
+    settings: Settings | None = None,
+    options: Options | None = None,
+    *,
+    search: bool = True,
+    partial: bool = False,
+    stop: Stop | None = None,
+    progress: Progress = silent,
+    backend: Backend | None = None,
+) -> PodExplanation | NodeExplanation | PendingExplanation:
+    """Explain a pod, a node, or what holds all pending pods back.
+
+    Parameters
+    ----------
+    snapshot
+        The cluster.
+    what
+        A pod as ``namespace/name``, or a node as ``node/name``; by default all pending pods.
+    search
+        Whether to search for the best placement, to say where it has the pod.
+    partial
+        Explain a node although the snapshot lacks pods, or what is known about nodes.
+    settings, options, stop, progress, backend
+        As `solve` takes them.
+
+    Raises
+    ------
+    InputError
+        With the pod, the node, the argument or the setting that cannot be used, or with what the snapshot lacks.
+    """
+    if not isinstance(what, str | None):
+        raise _mistaken("what", what, "a name, or None for all pending pods")
+    kind, name = named(what)
+    settings, options = checked_arguments(snapshot, settings, options, backend, partial=partial or kind != "node")
+    if kind == "node":
+        return explain_node(snapshot, name, settings, options, stop=stop, progress=progress, backend=backend)
+    compiled = make_problem(snapshot, settings)
+    if kind == "all":
+        return explain_pending(compiled, stopped=(stop or Stop()).is_set)
+    asked = options if search else None
+    return explain_pod(compiled, name, asked, stop=stop, progress=progress, backend=backend)
 
 
 def replay(

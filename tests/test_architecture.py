@@ -46,8 +46,8 @@ FLOORS = {
         "document consistency drift reasons replay arrangement unassisted"
     ),
     "stowplan": (
-        "build_info settings scenarios cluster answers planning api hypothetical applying bench emitters serving "
-        "bundles documents report html_report run_metrics cli __main__"
+        "build_info settings scenarios cluster answers planning explaining api hypothetical applying bench emitters "
+        "serving bundles documents report html_report run_metrics cli __main__"
     ),
     "instances/suites": "numbers suite published packing triplets roadef openb priority_matters opening",
     "optimizer/annealing": (

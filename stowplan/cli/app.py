@@ -13,6 +13,7 @@ from stowplan.cli.commands.compare import compare
 from stowplan.cli.commands.demo import demo
 from stowplan.cli.commands.drain import drain
 from stowplan.cli.commands.emit import emit
+from stowplan.cli.commands.explain import explain
 from stowplan.cli.commands.fit import fit
 from stowplan.cli.commands.frontier import frontier
 from stowplan.cli.commands.generate import generate
@@ -89,7 +90,7 @@ def _root(
 
 
 COMMANDS = {
-    "Answers": (compare, solve, frontier, what_if, survive, simulate, verify, validate, bench, rerun),
+    "Answers": (compare, solve, explain, frontier, what_if, survive, simulate, verify, validate, bench, rerun),
     "Plans": (plan, show, emit, serve, drain, fit, replay, apply),
     "Inputs": (snapshot, anonymize, demo, generate),
 }

@@ -38,6 +38,16 @@ Paths = Annotated[
         show_default=False,
     ),
 ]
+From = Annotated[
+    list[str],
+    typer.Option(
+        "--from",
+        "-s",
+        metavar="SNAPSHOT",
+        help="The snapshot: files, directories, or -; repeatable.",
+        show_default=False,
+    ),
+]
 PlanPath = Annotated[
     str,
     typer.Argument(metavar="PLAN", help="Output of plan -o json: a file, or - for standard input.", show_default=False),

@@ -24,7 +24,7 @@ from stowplan.scenarios.scenario import ScenarioDocument
 from tests.docs.blocks import ALL, PAGES, ROOT, Block, Command, Treatment, commands
 
 QUICK = ("-q", "--deterministic", "-t", "0.5")
-SEARCHING = {"compare", "solve", "plan", "frontier", "drain", "fit", "what-if", "survive"}
+SEARCHING = {"compare", "solve", "explain", "plan", "frontier", "drain", "fit", "what-if", "survive"}
 """Commands that search; here for no longer than it takes to see that they do."""
 RUN = SEARCHING | {"simulate", "verify", "replay", "emit", "validate", "generate"}
 OTHERS = {

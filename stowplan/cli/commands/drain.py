@@ -16,22 +16,12 @@ from stowplan.models.settings import Settings, concerns_search
 from stowplan.settings.terms import Terms
 
 Nodes = Annotated[list[str], typer.Argument(metavar="NODE", help="Nodes to empty.", show_default=False)]
-From = Annotated[
-    list[str],
-    typer.Option(
-        "--from",
-        "-s",
-        metavar="SNAPSHOT",
-        help="The snapshot: files, directories, or -; repeatable.",
-        show_default=False,
-    ),
-]
 
 
 @grouped
 def drain(
     nodes: Nodes,
-    paths: From,
+    paths: opt.From,
     *,
     settings: Annotated[Settings, but("freeze_bare", "preemption", suits=concerns_search)],
     skip_unknown_nodes: opt.SkipUnknownNodes = False,

@@ -1,0 +1,191 @@
+"""Minimal conflicts: rules that leave a pod no node together, and leave it one as soon as any of them is dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from stowplan.models.arrays import Bools, Ints
+from stowplan.models.problem import (
+    Allow,
+    AtMost,
+    Attract,
+    Capacity,
+    Devices,
+    Distinct,
+    Origin,
+    Placement,
+    Problem,
+    Repel,
+    Rule,
+    Spread,
+)
+from stowplan.optimizer.evaluate.violations import arrivals, violation
+from stowplan.plugins_compat.framework.diagnosis import Diagnosis
+from stowplan.plugins_compat.framework.framework import Framework
+from stowplan.plugins_compat.framework.status import SUCCESS
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BlockingRule:
+    """A rule that keeps one pod off some nodes while all others stay where they are.
+
+    Parameters
+    ----------
+    blocks
+        ``[n]`` the nodes that it keeps the pod off.
+    index
+        Position of the rule in its problem; ``None`` for a filter plugin that was asked as a whole.
+    asked, left
+        Of a capacity, in the resource's own units: what the pod asks for, and the most that is left on any node.
+    max_skew
+        Of a spread constraint.
+    """
+
+    origin: Origin
+    blocks: Bools
+    index: int | None = None
+    asked: int | None = None
+    left: int | None = None
+    max_skew: int | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Conflict:
+    """Rules that leave a pod no node together; without any one of them, the others leave it one.
+
+    Parameters
+    ----------
+    rules
+        The rules, those that keep the pod off most nodes first.
+    by_filters
+        Whether they are filter plugins as a whole, because the pod is outside the model, or the model would admit it.
+    """
+
+    rules: Sequence[BlockingRule]
+    by_filters: bool
+
+    def alone(self, rule: BlockingRule) -> Ints:
+        """Return the nodes that only this one of the rules keeps the pod off: those that are won without it."""
+        others = [other.blocks for other in self.rules if other is not rule]
+        covered = np.any(others, axis=0) if others else np.zeros_like(rule.blocks)
+        return np.flatnonzero(rule.blocks & ~covered)
+
+
+def conflict_of(problem: Problem | None, cls: int, framework: Framework, diagnosis: Diagnosis) -> Conflict | None:
+    """Return a minimal conflict that keeps an unscheduled pod off all nodes, or ``None`` if nothing does.
+
+    Parameters
+    ----------
+    problem, cls
+        The problem and the pod's class in it; ``None`` if the pod is outside the model.
+    framework, diagnosis
+        What the filters say of the pod on today's cluster.
+    """
+    if problem is not None:
+        rules = list(blocking_rules(problem, cls))
+        if core := minimal_core([rule.blocks for rule in rules], len(problem.nodes)):
+            return Conflict(_largest_first(rules[i] for i in core), by_filters=False)
+    filters = list(_blocking_filters(framework, diagnosis))
+    core = minimal_core([rule.blocks for rule in filters], framework.state.size)
+    return Conflict(_largest_first(filters[i] for i in core), by_filters=True) if core else None
+
+
+def minimal_core(blocks: Sequence[Bools], nodes: int) -> list[int]:
+    """Return indices of rules that cover all nodes, and no longer do without any one of them; empty if all do not.
+
+    Rules are dropped one after the other as long as the rest covers all nodes, those that block fewest nodes first.
+    One pass is enough: a rule that was needed among more rules is needed among fewer.
+
+    Parameters
+    ----------
+    blocks
+        ``[r][n]`` the nodes that each rule keeps the pod off.
+    """
+    times = np.sum(blocks, axis=0) if len(blocks) else np.zeros(nodes, dtype=np.int64)
+    if not nodes or not (times > 0).all():
+        return []
+    kept = set(range(len(blocks)))
+    for r in sorted(kept, key=lambda r: (int(blocks[r].sum()), -r)):
+        if (times[blocks[r]] > 1).all():
+            times = times - blocks[r]
+            kept.remove(r)
+    return sorted(kept)
+
+
+def blocking_rules(problem: Problem, cls: int) -> Iterator[BlockingRule]:
+    """Yield the rules of a problem that keep one more pod of a class off some nodes; all other pods stay.
+
+    A rule keeps a pod off a node if the place that the pod would come to violates the rule then. That is what
+    `stowplan.optimizer.evaluate.Evaluation.legal` says of a place at which a pod arrives.
+    """
+    for index, rule in enumerate(problem.rules):
+        blocks = _blocks(rule, problem, cls)
+        if blocks.any():
+            yield _described(BlockingRule(rule.origin, blocks, index), rule, problem, cls)
+
+
+def _described(found: BlockingRule, rule: Rule, problem: Problem, cls: int) -> BlockingRule:
+    match rule:
+        case Capacity():
+            left = rule.free - problem.start.per_node(len(problem.nodes), rule.demand)
+            asked = int(rule.demand[cls]) * rule.unit
+            return BlockingRule(rule.origin, found.blocks, found.index, asked, max(0, int(left.max())) * rule.unit)
+        case Spread():
+            return BlockingRule(rule.origin, found.blocks, found.index, max_skew=rule.max_skew)
+        case _:
+            return found
+
+
+def _blocks(rule: Rule, problem: Problem, cls: int) -> Bools:
+    """``[n]`` where the rule keeps one more pod of the class off."""
+    nodes = len(problem.nodes)
+    match rule:
+        case Allow():
+            allowed: Bools = rule.mask[rule.row[cls]]
+            return ~allowed
+        case Capacity() | Distinct() | Devices():  # each node is a place, so that all can be tried at once
+            return _violated(rule, problem, cls, np.arange(nodes))
+        case AtMost() | Repel() | Spread():
+            return _by_place(rule, problem, cls, [rule.topology.domain])
+        case Attract():
+            return _by_place(rule, problem, cls, [topology.domain for topology in rule.topologies])
+        case _:  # what concerns the whole cluster keeps no pod off a node
+            return np.zeros(nodes, dtype=np.bool_)
+
+
+def _by_place(rule: Rule, problem: Problem, cls: int, domains: Sequence[Ints]) -> Bools:
+    """Try one node of each place: a pod has the same effect on all nodes that share their domains."""
+    _, first, same = np.unique(np.array(domains), axis=1, return_index=True, return_inverse=True)
+    blocked = np.array(
+        [_violated(rule, problem, cls, first[i : i + 1]).any() for i in range(len(first))], dtype=np.bool_
+    )
+    return blocked[same.reshape(-1)]
+
+
+def _violated(rule: Rule, problem: Problem, cls: int, nodes: Ints) -> Bools:
+    """``[places]`` where one more pod of the class on each of the nodes arrives and the rule is violated."""
+    added = ((cls, n, 1) for n in nodes.tolist())
+    placement = Placement.of([*problem.start.entries(), *added])
+    there: Bools = (violation(rule, problem, placement) > 0) & (arrivals(rule, problem, placement) > 0)
+    return there
+
+
+def _blocking_filters(framework: Framework, diagnosis: Diagnosis) -> Iterator[BlockingRule]:
+    """Yield the filters that keep the pod of a diagnosis off some nodes, each asked about all nodes."""
+    every = np.arange(framework.state.size)
+    if diagnosis.rejected is not None:
+        origin = Origin(diagnosis.rejected.plugin, ", ".join(diagnosis.rejected.reasons))
+        yield BlockingRule(origin, np.ones(len(every), dtype=np.bool_))
+        return
+    for plugin in framework.filters:
+        if plugin.name not in diagnosis.cycle.skipped:
+            blocks = plugin.filter(diagnosis.cycle, every) != SUCCESS
+            if blocks.any():
+                yield BlockingRule(Origin(plugin.name), blocks)
+
+
+def _largest_first(rules: Iterator[BlockingRule]) -> list[BlockingRule]:
+    return sorted(rules, key=lambda rule: (-int(rule.blocks.sum()), str(rule.origin)))
