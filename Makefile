@@ -1,6 +1,6 @@
 # Everything runs in .venv, made on first use from any Python 3.11 or newer.
 .DEFAULT_GOAL := help
-.PHONY: help kernels demo test coverage lint format docs dist try-dist clean
+.PHONY: help kernels demo test coverage lint format docs dist try-dist image image-serve clean
 
 VENV   := .venv
 BIN    := $(VENV)/bin
@@ -25,6 +25,7 @@ help:
 	@echo "make kernels   compile the kernels, which the targets above do first where they need them"
 	@echo "make dist      build sdist and wheel in dist/"
 	@echo "make try-dist  install both in clean environments and run them"
+	@echo "make image     build OCI images in build/image/: stowplan, and stowplan-serve (make image-serve) alone"
 
 kernels: $(READY)
 
@@ -57,8 +58,15 @@ dist: $(INSTALLED)
 try-dist: dist $(READY)
 	.ci/try_dist
 
+# CPU= and KUBECTL= are those of deploy/image/build. The machine code is the image's own: no other is needed.
+image: image-serve
+	deploy/image/build stowplan build/image/stowplan
+
+image-serve: $(INSTALLED)
+	deploy/image/build stowplan-serve build/image/stowplan-serve
+
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .coverage.* site dist
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .coverage.* site dist build
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 	find models plugins_compat optimizer instances plans stowplan tests benchmarks -type d -empty -delete
 

@@ -134,8 +134,8 @@ def test_serve_steers_and_leaves_its_leases(server: Image, tmp_path: Path) -> No
     }
     with Container(server, arguments, mounts=mounts).started(tmp_path) as process:
         await_ready(f"http://127.0.0.1:{port}", process)
-        code, said = answer(f"http://127.0.0.1:{port}/v1/prioritize", {"pod": pod, "nodenames": ["a", "b"]})
-        assert (code, {found["host"]: found["score"] for found in json.loads(said)}) == (200, {"a": 0, "b": 10})
+        code, said = answer(f"http://127.0.0.1:{port}/v1/prioritize", {"Pod": pod, "NodeNames": ["a", "b"]})
+        assert (code, {found["Host"]: found["Score"] for found in json.loads(said)}) == (200, {"a": 0, "b": 10})
     assert process.returncode == 0
     assert '"new"' in (leases / "state").read_text()
 
@@ -217,7 +217,7 @@ def test_from_the_manifests_alone(planner: Image, server: Image, tmp_path: Path,
             logs[name] = done.stdout
         digest = hashlib.sha256(logs["plan"].encode()).hexdigest()
         assert f"SHA-256 of the file, for apply --expect-hash: {digest}" in logs["review"]
-        assert logs["report"].startswith("<!DOCTYPE html>")
+        assert logs["report"].startswith("<!doctype html>")
         assert sorted(p.name for p in (volumes["plans"] / "first").iterdir()) == [
             "cluster.json.gz", "plan.html", "plan.json",
         ]  # fmt: skip

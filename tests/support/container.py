@@ -118,17 +118,16 @@ class Container:
         bundle.mkdir()
         (bundle / "config.json").write_text(json.dumps(self.configuration()))
         command = ["runc", "--root", str(folder / "runc"), "run", "--bundle", str(bundle), name]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        try:
-            yield process
-        finally:
-            process.terminate()
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
             try:
-                process.wait(20)
-            except subprocess.TimeoutExpired:
-                subprocess.run(["runc", "--root", str(folder / "runc"), "delete", "--force", name], check=False)
-                process.kill()
-                process.wait()
+                yield process
+            finally:
+                process.terminate()
+                try:
+                    process.wait(20)
+                except subprocess.TimeoutExpired:
+                    subprocess.run([*command[:3], "delete", "--force", name], check=False)
+                    process.kill()
 
     def run(self, folder: Path, seconds: float = 300) -> subprocess.CompletedProcess[str]:
         """Run it to its end."""
