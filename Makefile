@@ -1,6 +1,6 @@
 # Everything runs in .venv, made on first use from any Python 3.11 or newer.
 .DEFAULT_GOAL := help
-.PHONY: help kernels demo test coverage lint format docs dist try-dist image image-serve clean
+.PHONY: help kernels demo test coverage lint format docs dist try-dist release image image-serve clean
 
 VENV   := .venv
 BIN    := $(VENV)/bin
@@ -25,6 +25,7 @@ help:
 	@echo "make kernels   compile the kernels, which the targets above do first where they need them"
 	@echo "make dist      build sdist and wheel in dist/"
 	@echo "make try-dist  install both in clean environments and run them"
+	@echo "make release   build both in dist/ with bill of materials and checksums, and all wheels in build/wheels/"
 	@echo "make image     build OCI images in build/image/: stowplan, and stowplan-serve (make image-serve) alone"
 
 kernels: $(READY)
@@ -57,6 +58,9 @@ dist: $(INSTALLED)
 
 try-dist: dist $(READY)
 	.ci/try_dist
+
+release: $(INSTALLED)
+	.ci/release
 
 # CPU= and KUBECTL= are those of deploy/image/build. The machine code is the image's own: no other is needed.
 image: image-serve
