@@ -82,7 +82,7 @@ def survivor_line(found: Survival) -> str:
     words = []
     if found.impossible:
         names = ", ".join(list(found.impossible)[:SHOWN_NAMES]) + (", …" if len(found.impossible) > SHOWN_NAMES else "")
-        words.append(f"No placement survives the loss of {names} (proven).")
+        words.append(f"No moves are enough to survive the loss of {names} (proven).")
     others = " of the others" if found.impossible else ""
     if found.survivor is not None:
         count = len(found.survivor.moves)

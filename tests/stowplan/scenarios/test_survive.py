@@ -206,7 +206,7 @@ def test_documents_and_rows_say_the_same(tmp_path: Path, capsys: pytest.CaptureF
     assert rows[0] == ["domain", "nodes", "displaced", "pending", "at least", "kube-scheduler", "with moves at least"]
     assert rows[1] == ["a", "1", "1", "1", "1", "1", "0"]
     assert run(["survive", str(path), *WORDS, "--nodes", "--freeze", "default"]) == 3
-    assert "No placement survives the loss of n0 (proven)." in capsys.readouterr().out
+    assert "No moves are enough to survive the loss of n0 (proven)." in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

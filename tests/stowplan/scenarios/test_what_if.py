@@ -38,14 +38,14 @@ def test_a_scenario_gives_what_the_edited_dump_gives(
     words, edit = CASES[case]
     found = asked(capsys, "what-if", "dump.json", *shlex.split(words), "--write-snapshot", "written.json")
     loaded(tmp_path, edit(cluster()), "edited.json")
-    scratch, written = (asked(capsys, "solve", name) for name in ("edited.json", "written.json"))
-    unchanged = found["unchanged"]
-    for ours, theirs in ((found["whatIf"], scratch), (found["whatIf"], written)):
-        assert ours["status"] == theirs["status"] == "OPTIMAL"
-        assert [tier["value"] for tier in ours["tiers"]] == [tier["value"] for tier in theirs["tiers"]]
-        assert _waiting(ours) == _waiting(theirs)
-        assert ours["moves"] == theirs["moves"]
-        assert ours["snapshot"]["fingerprint"] == theirs["snapshot"]["fingerprint"]
+    edited, written = (stowplan.load(name) for name in ("edited.json", "written.json"))
+    assert (written.nodes, written.pods) == (edited.nodes, edited.pods)
+    unchanged, ours, scratch = found["unchanged"], found["whatIf"], asked(capsys, "solve", "edited.json")
+    assert ours["status"] == scratch["status"] == "OPTIMAL"
+    assert [tier["value"] for tier in ours["tiers"]] == [tier["value"] for tier in scratch["tiers"]]
+    assert _waiting(ours) == _waiting(scratch)
+    assert ours["moves"] == scratch["moves"]
+    assert ours["snapshot"]["fingerprint"] == scratch["snapshot"]["fingerprint"]
     figures = {one["figure"]: one for one in found["figures"]}
     assert figures["moves"]["change"] == scratch["moves"] - unchanged["moves"]
     assert figures["unscheduled"]["change"] == _unscheduled(scratch) - _unscheduled(unchanged)
@@ -77,6 +77,19 @@ def test_weights_are_those_of_an_objective_file(tmp_path: Path, capsys: pytest.C
     figures = {one["figure"]: one for one in found["figures"]}
     assert figures["tiers.imbalance"]["change"] >= 0
     assert found["whatIf"]["moves"] >= found["unchanged"]["moves"]
+
+
+def test_money_is_compared_where_prices_are_known(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Without rules that keep them apart, all pods fit beside one that cannot move; a node costs half a unit."""
+    (tmp_path / "prices.yaml").write_text("prices: [{price: 0.5}]")
+    words = (
+        "--resize-nodes n1:cpu=16,memory=64Gi --drop-rule anti-affinity --drop-rule spread --drop-rule node-affinity"
+    )
+    found = asked(capsys, "what-if", "dump.json", "--prices", "prices.yaml", "-O", "cost", *words.split())
+    figures = {one["figure"]: one for one in found["figures"]}
+    for answer in ("unchanged", "whatIf", "change"):
+        assert figures["price"][answer] == 0.5 * figures["nodesInUse"][answer]
+    assert figures["price"]["change"] < 0
 
 
 def test_the_table_says_what_is_lost(capsys: pytest.CaptureFixture[str]) -> None:
