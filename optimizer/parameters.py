@@ -19,6 +19,7 @@ from stowplan.optimizer.cpsat.parameters import CpSatParameters
 from stowplan.optimizer.final_state.parameters import FinalStateParameters
 from stowplan.optimizer.lns.parameters import LnsParameters
 from stowplan.optimizer.node_changes.parameters import NodeChangeParameters
+from stowplan.optimizer.rearrangement.parameters import RearrangementParameters
 
 D = TypeVar("D")
 
@@ -153,6 +154,7 @@ class Parameters:
     cpsat: CpSatParameters = field(default_factory=CpSatParameters)
     final_state: FinalStateParameters = field(default_factory=FinalStateParameters)
     node_changes: NodeChangeParameters = field(default_factory=NodeChangeParameters)
+    rearrangement: RearrangementParameters = field(default_factory=RearrangementParameters)
     portfolio: PortfolioParameters = field(default_factory=PortfolioParameters)
     move_limits: MoveLimitParameters = field(default_factory=MoveLimitParameters)
 

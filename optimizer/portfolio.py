@@ -25,6 +25,7 @@ from stowplan.optimizer.lns.lns import OperatorState, improve
 from stowplan.optimizer.node_changes.engine import NAME as NODE_CHANGES
 from stowplan.optimizer.node_changes.engine import NodeChangeEngine, SharedChanges
 from stowplan.optimizer.parameters import Parameters, parameters_of
+from stowplan.optimizer.rearrangement.engine import WalkEngine
 from stowplan.optimizer.run import KnownBound, Progress, Run, silent
 from stowplan.optimizer.workplace import Workplace
 
@@ -102,6 +103,7 @@ class _Portfolio:
         self.workplace = Workplace(run, options, backend, self.all_parameters)
         self.changed: dict[int, tuple[int, ...]] = {}
         self.repairing = len(self.tiers)
+        self.walk = WalkEngine(run, options, self.all_parameters.rearrangement)
         self.unspent: tuple[Placement, tuple[int, ...]] | None = None
 
     @cached_property
@@ -135,7 +137,8 @@ class _Portfolio:
                     self._lns(self.backend or SerialBackend(run.stop), chosen.leading_share, tier)
         self._change_nodes()
         if not only:
-            self.anneal(chosen.exact_annealing_share if self.exact else chosen.annealing_share)
+            if not self.walk.begin():
+                self.anneal(chosen.exact_annealing_share if self.exact else chosen.annealing_share)
             engine = engine or self._column_generation()
         if self.constructed != run.values[: len(self.tiers) - 1]:
             self._construct(len(self.tiers))
@@ -145,7 +148,8 @@ class _Portfolio:
             if tier >= leading:
                 self._close_by_columns(engine, tier, chosen.later_column_share, len(self.tiers))
             self._bound(tier)
-            if self.exact:
+            far = self.walk.go_on(tier)
+            if self.exact and not far:
                 self._prove(tier)
         if not run.closed and not run.over:
             self._improve()
@@ -389,9 +393,9 @@ class _Portfolio:
                 "annealing": self.anneal,
                 "large neighborhood search": lambda share: self._lns(backend, share),
             }
-            if not self.options.kernels:
-                del turns["annealing"]
-            first = "large neighborhood search" if self.exact else "annealing"
+            if not self.options.kernels or self.walk.turns:
+                del turns["annealing"]  # shorter than the walk, it gains nothing
+            first = "large neighborhood search" if self.exact or self.walk.turns else "annealing"
             gains: dict[str, tuple[int, ...]] = {}
             failed = 0
             for share in self.parameters.turns:

@@ -38,8 +38,8 @@ FLOORS = {
     ),
     "optimizer": (
         "compiled deadline threads memory processes distributed evaluate domains subproblem cpsat backend annealing "
-        "annealing_elsewhere bounds column_generation constructive node_changes lns checkpoint run final_state "
-        "parameters workplace portfolio move_limits warm"
+        "annealing_elsewhere bounds column_generation constructive node_changes lns checkpoint run rearrangement "
+        "final_state parameters workplace portfolio move_limits warm"
     ),
     "plans": (
         "preconditions cordons disruption budgets movability move replacements tokens dry_run sequencing any_order "
@@ -53,6 +53,7 @@ FLOORS = {
     "optimizer/annealing": (
         "kernel parameters budgets violations relation_builder schedule sampling state_builder anneal"
     ),
+    "optimizer/rearrangement": "kernel parameters model_builder walking engine",
     "optimizer/column_generation": (
         "parameters dual_feasible device_shares budget structure pricing master primal core_items engine"
     ),

@@ -207,7 +207,7 @@ def _name() -> str:
     here = Path(__file__).parent
     kernels = {file for file in here.parent.rglob("*.py") if b"optimizer.compiled.jit import" in file.read_bytes()}
     kernels -= {Path(__file__)}
-    kernels |= {here / "jit.py", *here.with_name("annealing").glob("kernel/*.py"), Path(bin_packing.__file__)}
+    kernels |= {here / "jit.py", *here.parent.glob("*/kernel/*.py"), Path(bin_packing.__file__)}
     sources = b"".join(sorted(file.name.encode() + file.read_bytes() for file in kernels))
     return f"{_digest(sources)}-{_digest(repr(_machine()).encode())}"
 

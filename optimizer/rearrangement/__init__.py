@@ -1,0 +1,1 @@
+"""A walk that rearranges: simulated annealing with steps of several pods, for tiers that sum up what nodes cost."""

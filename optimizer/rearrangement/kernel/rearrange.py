@@ -1,0 +1,160 @@
+"""Rearrangement: a pod goes where it does not fit, and pods that cost least to move make room for it."""
+
+from __future__ import annotations
+
+from stowplan.optimizer.compiled.jit import compiled, inlined
+from stowplan.optimizer.compiled.random import below, uniform
+from stowplan.optimizer.rearrangement.kernel.arrays import WalkModel, WalkState
+from stowplan.optimizer.rearrangement.kernel.change import fits, is_native, node_change, own_change, returns, shift
+from stowplan.optimizer.rearrangement.kernel.relations import keeps_relations
+
+MOST_PUSHED = 6
+"""Pods that one rearrangement pushes off at most; it is undone if they are not enough."""
+
+WHOLE_NODE = 25
+"""Pods on a node up to which all of them are candidates; else `SOME` random ones are."""
+
+SOME = 6
+
+MOST_TARGETS = 15
+"""Nodes that are tried for a pod where a node holds more than `WHOLE_NODE` pods."""
+
+FEE = 3.0
+"""What a pod counts that is pushed off, in multiples of the temperature."""
+
+
+@inlined
+def expensive_pod(m: WalkModel, s: WalkState) -> int:
+    """Draw the larger of two pods on the more expensive of two nodes."""
+    nodes = s.room.shape[0]
+    n, other = below(s.random, nodes), below(s.random, nodes)
+    if s.charge[other] > s.charge[n]:
+        n = other
+    if s.width[n] == 0:
+        return -1
+    p, q = s.on[n, below(s.random, s.width[n])], s.on[n, below(s.random, s.width[n])]
+    return int(q if m.weight[m.cls[q]] > m.weight[m.cls[p]] else p)
+
+
+@inlined
+def _relief(m: WalkModel, s: WalkState, b: int, c: int) -> float:
+    """Return by how much a node exceeds its room less without a pod of a class, in shares of a mean node."""
+    native = is_native(m, s, c, b)
+    relief = 0.0
+    for r in range(s.room.shape[1]):
+        short = -s.room[b, r]
+        if short > 0:
+            relief += min(short, m.need[native, c, r]) * m.share[r]
+    return relief
+
+
+@inlined
+def _exceeds(m: WalkModel, s: WalkState, b: int) -> bool:
+    sign = 0
+    for r in range(s.room.shape[1]):
+        sign |= s.room[b, r]
+    return sign < 0
+
+
+@inlined
+def _price_of(m: WalkModel, s: WalkState, c: int, b: int, t: int) -> int:
+    """Return what it costs that a pod of a class goes to another node, or -1 << 62 if it may not."""
+    nobody = m.need.shape[1] - 1
+    if t == b or s.width[t] == s.on.shape[1] or not fits(m, s, t, c, returns(m, s, c, t), nobody, 0):
+        return -1 << 62
+    if not keeps_relations(m, s, c, b, t):
+        return -1 << 62
+    return node_change(m, s, t, c, nobody) + own_change(m, s, c, b, t)
+
+
+@compiled
+def _push_off(m: WalkModel, s: WalkState, p: int, b: int, temperature: float) -> tuple[int, int, int]:
+    """Return the pod that makes room at least cost, where it goes, and the work it took; -1 if there is none."""
+    nobody = m.need.shape[1] - 1
+    best, where, least = -1, -1, 0.0
+    work = 0
+    width = s.width[b]
+    every = width <= WHOLE_NODE
+    for i in range(width if every else SOME):
+        q = s.on[b, i if every else below(s.random, width)]
+        if q == p:
+            continue
+        c = m.cls[q]
+        relief = _relief(m, s, b, c)
+        work += 1
+        if relief <= 0.0:
+            continue
+        gain = node_change(m, s, b, nobody, c)
+        first, end = m.target_at[c], m.target_at[c + 1]
+        number = end - first
+        if number == 0:
+            continue
+        tried = int(number * (0.3 + 0.1 * uniform(s.random))) + 1
+        if not every:
+            tried = min(tried, MOST_TARGETS)
+        at = below(s.random, number)
+        cheapest, to = 0, -1
+        home = m.home[q]
+        if home >= 0 and m.open[c, home]:
+            price = _price_of(m, s, c, b, home)
+            if price != -1 << 62:
+                cheapest, to = price, home
+        for _ in range(tried):
+            t = m.target[first + at]
+            at += 1
+            if at == number:
+                at = 0
+            price = _price_of(m, s, c, b, t)
+            if price != -1 << 62 and (to < 0 or price < cheapest):
+                cheapest, to = price, t
+        work += tried
+        if to >= 0:
+            rank = (gain + cheapest + FEE * temperature) / relief * (0.7 + 0.6 * uniform(s.random))
+            if best < 0 or rank < least:
+                best, where, least = q, to, rank
+    return best, where, work
+
+
+@compiled
+def rearrange(m: WalkModel, s: WalkState, temperature: float) -> tuple[int, int]:
+    """Put a pod on a node that it overloads, and push pods off until it does not.
+
+    Returns
+    -------
+    tuple
+        The number of pods on the path, which lead to a legal placement, or 0 if nothing has changed; and the work.
+    """
+    p = below(s.random, len(m.cls)) if uniform(s.random) < 0.5 else expensive_pod(m, s)
+    if p < 0:
+        return 0, 1
+    c = m.cls[p]
+    first, end = m.target_at[c], m.target_at[c + 1]
+    if end == first:
+        return 0, 1
+    b = m.target[first + below(s.random, end - first)]
+    a = s.node[p]
+    if b == a or s.width[b] == s.on.shape[1] or not keeps_relations(m, s, c, a, b):
+        return 0, 1
+    s.path[0, 0], s.path[0, 1] = p, a
+    shift(m, s, p, b)
+    length, work = 1, 3
+    while _exceeds(m, s, b):
+        q, t = -1, -1
+        if length <= MOST_PUSHED:
+            q, t, spent = _push_off(m, s, p, b, temperature)
+            work += spent
+        if q < 0:
+            undo(m, s, length)
+            return 0, work
+        s.path[length, 0], s.path[length, 1] = q, b
+        shift(m, s, q, t)
+        length += 1
+        work += 2
+    return length, work
+
+
+@inlined
+def undo(m: WalkModel, s: WalkState, length: int) -> None:
+    """Take the shifts of the path back, the last one first."""
+    for i in range(length - 1, -1, -1):
+        shift(m, s, s.path[i, 0], s.path[i, 1])

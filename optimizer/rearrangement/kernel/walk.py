@@ -1,0 +1,189 @@
+"""Steps of the walk and their Metropolis acceptance."""
+
+from __future__ import annotations
+
+from math import log
+
+from stowplan.optimizer.compiled.jit import compiled, inlined, merged
+from stowplan.optimizer.compiled.random import below, uniform
+from stowplan.optimizer.rearrangement.kernel.arrays import (
+    ACCEPTED,
+    BEST,
+    COST,
+    DIRTY,
+    MOVED_PODS,
+    REARRANGEMENTS,
+    SPENT,
+    SPENT_REARRANGING,
+    STEPS,
+    Float64,
+    WalkModel,
+    WalkState,
+)
+from stowplan.optimizer.rearrangement.kernel.change import fits, is_native, node_change, own_change, returns, shift
+from stowplan.optimizer.rearrangement.kernel.rearrange import rearrange, undo
+from stowplan.optimizer.rearrangement.kernel.relations import keeps_relations
+
+STEP_KINDS = 6
+SHIFT, RETURN, SWAP, HOME, CHAIN, SWAP_MOVED = range(STEP_KINDS)
+
+# Work of steps, in looks at one node: unlike those of a rearrangement, they are in random places of memory.
+ONE, TWO = 2, 4
+
+
+@inlined
+def _record(m: WalkModel, s: WalkState) -> None:
+    """Note the placement if it is the best of the walk."""
+    if s.value[COST] >= s.value[BEST]:
+        return
+    s.value[BEST] = s.value[COST]
+    for i in range(s.value[DIRTY]):
+        p = s.dirty[i]
+        s.best[p] = s.node[p]
+        s.dirty_at[p] = False
+    s.value[DIRTY] = 0
+
+
+@inlined
+def _target(m: WalkModel, s: WalkState, c: int) -> int:
+    first, end = m.target_at[c], m.target_at[c + 1]
+    return int(m.target[first + below(s.random, end - first)]) if end > first else -1
+
+
+@inlined
+def _accepts(s: WalkState, change: int, temperature: float) -> bool:
+    """Metropolis acceptance."""
+    return change <= 0 or (temperature > 0 and change <= -temperature * log(uniform(s.random)))
+
+
+@merged
+def _try_shift(m: WalkModel, s: WalkState, p: int, b: int, temperature: float) -> None:
+    """Move a pod if that is legal and accepted."""
+    a, c = s.node[p], m.cls[p]
+    nobody = m.need.shape[1] - 1
+    if b < 0 or b == a or s.width[b] == s.on.shape[1] or not fits(m, s, b, c, returns(m, s, c, b), nobody, 0):
+        return
+    change = node_change(m, s, b, c, nobody) + own_change(m, s, c, a, b)
+    change += node_change(m, s, a, nobody, c)
+    if _accepts(s, change, temperature) and keeps_relations(m, s, c, a, b):
+        shift(m, s, p, b)
+        s.value[ACCEPTED] += 1
+        _record(m, s)
+
+
+@merged
+def _try_two(m: WalkModel, s: WalkState, p: int, b: int, q: int, t: int, temperature: float) -> None:
+    """Move a pod to a node, and a pod from there to a third node or to the first one's, if legal and accepted."""
+    a, c, e = s.node[p], m.cls[p], m.cls[q]
+    nobody = m.need.shape[1] - 1
+    if a == b or b == t or c == e or not m.open[c, b] or not m.open[e, t]:
+        return
+    if s.width[b] == s.on.shape[1] or s.width[t] == s.on.shape[1]:
+        return
+    if not fits(m, s, b, c, returns(m, s, c, b), e, is_native(m, s, e, b)):
+        return
+    change = node_change(m, s, b, c, e) + own_change(m, s, c, a, b) + own_change(m, s, e, b, t)
+    if t == a:
+        if not fits(m, s, a, e, returns(m, s, e, a), c, is_native(m, s, c, a)):
+            return
+        change += node_change(m, s, a, e, c)
+    else:
+        if not fits(m, s, t, e, returns(m, s, e, t), nobody, 0):
+            return
+        change += node_change(m, s, a, nobody, c) + node_change(m, s, t, e, nobody)
+    # In this order each pod's relations are judged as the other left them.
+    if not _accepts(s, change, temperature) or not keeps_relations(m, s, e, b, t):
+        return
+    shift(m, s, q, t)
+    if keeps_relations(m, s, c, a, b):
+        shift(m, s, p, b)
+        s.value[ACCEPTED] += 1
+        _record(m, s)
+    else:
+        shift(m, s, q, b)
+
+
+@compiled
+def run_walk(m: WalkModel, s: WalkState, work: int, temperature: float, share: float, kinds: Float64) -> None:
+    """Take steps at one temperature until they have taken an amount of work.
+
+    Parameters
+    ----------
+    work
+        Looks at single nodes, roughly proportional to time.
+    share
+        Share of the work for rearrangements.
+    kinds
+        ``[STEP_KINDS]`` cumulative probabilities of the other steps.
+    """
+    pods = len(m.cls)
+    end = s.value[SPENT] + work
+    spent, rearranging = 0, 0
+    while s.value[SPENT] < end:
+        s.value[STEPS] += 1
+        if rearranging < share * spent:
+            before = s.value[COST]
+            length, cost = rearrange(m, s, temperature)
+            rearranging += cost
+            spent += cost
+            s.value[SPENT] += cost
+            s.value[SPENT_REARRANGING] += cost
+            s.value[REARRANGEMENTS] += 1
+            if length and not _accepts(s, s.value[COST] - before, temperature):
+                undo(m, s, length)
+            elif length:
+                s.value[ACCEPTED] += 1
+                _record(m, s)
+            continue
+        draw = uniform(s.random)
+        kind = 0
+        while kind < STEP_KINDS - 1 and draw > kinds[kind]:
+            kind += 1
+        away = s.value[MOVED_PODS]
+        if away == 0 and kind in (RETURN, HOME, SWAP_MOVED):
+            kind = SHIFT
+        looks = ONE
+        p = below(s.random, pods) if kind in (SHIFT, CHAIN, SWAP) else s.away[below(s.random, away)]
+        if kind == SHIFT:
+            _try_shift(m, s, p, _target(m, s, m.cls[p]), temperature)
+        elif kind == HOME:
+            _try_shift(m, s, p, m.home[p], temperature)
+        else:
+            looks = TWO
+            q, b, t = -1, -1, s.node[p]
+            if kind == RETURN:
+                b = m.home[p]
+                if s.width[b]:
+                    q = s.on[b, below(s.random, s.width[b])]
+            elif kind == CHAIN:
+                b = _target(m, s, m.cls[p])
+                if b >= 0 and s.width[b]:
+                    q = s.on[b, below(s.random, s.width[b])]
+                    t = _target(m, s, m.cls[q])
+            else:
+                q = below(s.random, pods) if kind == SWAP else s.away[below(s.random, away)]
+                b = s.node[q]
+            if q >= 0 and t >= 0 and q != p:
+                _try_two(m, s, p, b, q, t, temperature)
+        spent += looks
+        s.value[SPENT] += looks
+
+
+@compiled
+def sample_uphill(m: WalkModel, s: WalkState, tries: int, uphill: Float64) -> int:
+    """Note by how much legal shifts of random pods would raise the cost; return how many were noted."""
+    nobody = m.need.shape[1] - 1
+    found = 0
+    for _ in range(tries):
+        if found == len(uphill):
+            break
+        p = below(s.random, len(m.cls))
+        c, a = m.cls[p], s.node[p]
+        b = _target(m, s, c)
+        if b < 0 or b == a or not fits(m, s, b, c, returns(m, s, c, b), nobody, 0):
+            continue
+        change = node_change(m, s, b, c, nobody) + own_change(m, s, c, a, b) + node_change(m, s, a, nobody, c)
+        if change > 0 and keeps_relations(m, s, c, a, b):
+            uphill[found] = change
+            found += 1
+    return found

@@ -1,0 +1,386 @@
+"""From a problem to the arrays of a walk: which problems suit, and the model that its chains share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from stowplan.models.arrays import Bools, Ints
+from stowplan.models.problem import (
+    FAR,
+    Allow,
+    AtMost,
+    Attract,
+    Capacity,
+    Distinct,
+    Move,
+    MovePeak,
+    NodeCurve,
+    Occupy,
+    Placement,
+    Prefer,
+    Problem,
+    Repel,
+    Spread,
+    Topology,
+    Unplaced,
+    Violation,
+)
+from stowplan.optimizer.rearrangement.kernel import arrays as at
+from stowplan.optimizer.rearrangement.kernel.arrays import WalkModel
+
+RULES = Allow | Capacity | Distinct | AtMost | Occupy | Attract | Repel | Spread
+TERMS = NodeCurve | Move | MovePeak | Prefer | Unplaced | Violation
+CONSTANT = Unplaced | Violation
+"""Terms that no walk changes which keeps all rules and leaves unscheduled pods alone."""
+
+
+def suits(problem: Problem, tier: int, largest_table: int) -> bool:
+    """Whether walks can improve a tier: it is the last one, and its problem has nothing that they do not know.
+
+    The tiers above must count nothing but violations, to which no walk adds, and unscheduled pods, which it leaves
+    alone.
+    """
+    return (
+        tier == len(problem.tiers) - 1
+        and len(problem.classes) * len(problem.nodes) <= largest_table
+        and all(isinstance(weighted.term, CONSTANT) for above in problem.tiers[:tier] for weighted in above.terms)
+        and all(isinstance(weighted.term, TERMS) for weighted in problem.tiers[tier].terms)
+        and sum(isinstance(weighted.term, MovePeak) for weighted in problem.tiers[tier].terms) <= 1
+        and all(_known(rule) for rule in problem.rules)
+    )
+
+
+def _known(rule: object) -> bool:
+    match rule:
+        case Capacity():
+            return bool((rule.demand >= 0).all())
+        case Attract():
+            held = rule.held
+            outside = held.both.any() or held.seekers.any() or held.targets.any()
+            return len(rule.topologies) == 1 and not outside and not np.intersect1d(rule.seekers, rule.targets).size
+        case Spread():
+            same = np.array_equal(np.sort(rule.seekers), np.sort(rule.counted))
+            return same and np.array_equal(rule.held_seekers, rule.held_counted)
+        case _:
+            return isinstance(rule, RULES)
+
+
+def pods_of(problem: Problem, placement: Placement) -> tuple[Ints, Ints, Ints]:
+    """``[P]`` class, node and home of each pod of a placement; a home of -1 if the pod was unscheduled at the start.
+
+    Pods of a class cannot be told apart: as many as possible are at home.
+    """
+    cls, node = np.repeat(placement.cls, placement.count), np.repeat(placement.node, placement.count)
+    homes = problem.start.counts()
+    home = np.full(len(cls), -1, dtype=np.int64)
+    for p, pair in enumerate(zip(cls.tolist(), node.tolist(), strict=True)):
+        if homes.get(pair, 0):
+            homes[pair] -= 1
+            home[p] = pair[1]
+    left: dict[int, list[int]] = {}
+    for (c, n), count in homes.items():
+        left.setdefault(c, []).extend([n] * count)
+    for p in np.flatnonzero(home < 0).tolist():
+        if left.get(int(cls[p])):
+            home[p] = left[int(cls[p])].pop()
+    return cls, node, home
+
+
+def build_model(problem: Problem, tier: int, cls: Ints, home: Ints) -> WalkModel:
+    """Return the model of a problem for which `suits` holds, with the pods of `pods_of`."""
+    classes, nodes = len(problem.classes), len(problem.nodes)
+    terms = [(weighted.weight, weighted.term) for weighted in problem.tiers[tier].terms]
+    capacities = _capacities(problem)
+    room = _rooms(capacities, nodes)
+    need = np.zeros((2, classes + 1, room.shape[1]), dtype=np.int64)
+    for r, row in enumerate(capacities):
+        need[0, :-1, r] = row.demand
+        need[1, :-1, r] = 0 if row.held_on_source else row.demand
+    mean = np.maximum(1.0, room.mean(axis=0))
+    possible = _possible(problem, capacities)
+    of_class, targets = np.nonzero(possible)
+    start = np.full(classes, -1, dtype=np.int32)
+    alone = problem.size[problem.start.cls] == 1
+    start[problem.start.cls[alone]] = problem.start.node[alone]
+    several = problem.size != 1
+    curves = _Curves.of([(weight, term) for weight, term in terms if isinstance(term, NodeCurve)], classes, nodes)
+    price_row, price = _prices([(weight, term) for weight, term in terms if isinstance(term, Prefer)], classes, nodes)
+    peak = next(((weight, term) for weight, term in terms if isinstance(term, MovePeak)), None)
+    relations = _Relations(problem)
+    return WalkModel(
+        cls=cls.astype(np.int32),
+        home=home.astype(np.int32),
+        row=np.where(several, np.cumsum(several) - 1, -1).astype(np.int32),
+        start=start,
+        weight=(need[0, :-1] / mean).sum(axis=1),
+        need=need,
+        share=1.0 / mean,
+        demand=curves.demand,
+        hinged=curves.hinged,
+        rate=curves.rate,
+        first=curves.first,
+        last=curves.last,
+        begin=curves.begin,
+        slope=curves.slope,
+        worth=curves.worth,
+        price_row=price_row.astype(np.int32),
+        price=price,
+        move=sum((weight * term.cost for weight, term in terms if isinstance(term, Move)), np.zeros(classes, np.int64)),
+        group=(np.full(classes, -1) if peak is None else peak[1].group).astype(np.int32),
+        peak=0 if peak is None else peak[0] * peak[1].cost,
+        target=targets.astype(np.int32),
+        target_at=np.searchsorted(of_class, np.arange(classes + 1)).astype(np.int64),
+        open=possible,
+        member=relations.member,
+        member_at=relations.member_at,
+        relation=relations.relation,
+        domain=relations.domain,
+    )
+
+
+def rooms(problem: Problem) -> Ints:
+    """``[N, R]`` what each node holds."""
+    return _rooms(_capacities(problem), len(problem.nodes))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Row:
+    """A capacity as a walk counts it."""
+
+    demand: Ints
+    free: Ints
+    held_on_source: bool
+
+
+def _capacities(problem: Problem) -> list[_Row]:
+    """Return all capacities; of distinct things, as if no two pods shared any, which allows no more than the rule."""
+    rows = []
+    for rule in problem.rules:
+        match rule:
+            case Capacity():
+                rows.append(_Row(rule.demand, np.maximum(0, rule.free), rule.held_on_source))
+            case Distinct():
+                things = np.array([*(len(bundle) for bundle in rule.bundles), 0], dtype=np.int64)
+                rows.append(_Row(rule.own + things[rule.bundle], np.maximum(0, rule.limit), False))
+    return rows
+
+
+def _rooms(capacities: Sequence[_Row], nodes: int) -> Ints:
+    return _stacked([rule.free for rule in capacities], nodes)
+
+
+def initial_counters(problem: Problem) -> tuple[Ints, Ints]:
+    """Return counters and extents of all relations, with the pods outside the problem alone."""
+    relations = _Relations(problem)
+    return relations.counter, relations.extent
+
+
+def _stacked(columns: Sequence[Ints], rows: int) -> Ints:
+    return np.ascontiguousarray(np.stack(columns, axis=1)) if columns else np.zeros((rows, 0), dtype=np.int64)
+
+
+def _possible(problem: Problem, capacities: Sequence[_Row]) -> Bools:
+    """``[C, N]`` whether a pod of the class can ever be on the node: for static reasons, as long as it is alone.
+
+    Pods that started on a node hold what stays charged there wherever they go.
+    """
+    classes, nodes = len(problem.classes), len(problem.nodes)
+    possible = np.ones((classes, nodes), dtype=np.bool_)
+    for rule in problem.rules:
+        if isinstance(rule, Allow):
+            possible &= rule.mask[rule.row]
+    for row in capacities:
+        held = problem.start.per_node(nodes, row.demand) if row.held_on_source else 0
+        possible &= row.demand[:, None] <= (row.free - held)[None, :]
+    # Of several pods of a class, others than those that started there may come to a node; so it has to suit them too.
+    alone = problem.size[problem.start.cls] == 1
+    possible[problem.start.cls[alone], problem.start.node[alone]] = True
+    return possible
+
+
+def _prices(terms: Sequence[tuple[int, Prefer]], classes: int, nodes: int) -> tuple[Ints, Ints]:
+    """Return a row for each class, and ``[row, N]`` the cost of a pod on a node by itself."""
+    if not terms:
+        return np.zeros(classes, dtype=np.int64), np.zeros((1, nodes), dtype=np.int64)
+    rows = np.stack([term.row for _, term in terms], axis=1)
+    distinct, row = np.unique(rows, axis=0, return_inverse=True)
+    tables = (weight * term.table[distinct[:, i]] for i, (weight, term) in enumerate(terms))
+    return row.reshape(-1), np.ascontiguousarray(sum(tables, np.zeros((len(distinct), nodes), dtype=np.int64)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Curves:
+    """All curves of loads; see `WalkModel`."""
+
+    demand: Ints
+    hinged: bool
+    rate: Ints
+    corner: Ints
+    first: at.Int32
+    last: at.Int32
+    begin: Ints
+    slope: Ints
+    worth: Ints
+
+    @classmethod
+    def of(cls, terms: Sequence[tuple[int, NodeCurve]], classes: int, nodes: int) -> _Curves:
+        # Piece 0 belongs to nodes without a curve.
+        first, last = [np.zeros((2, nodes, 0), dtype=np.int32)[0]], [np.zeros((nodes, 0), dtype=np.int32)]
+        begin, slope, worth = ([np.zeros(1, dtype=np.int64)] for _ in range(3))
+        seen = 1
+        for weight, term in terms:
+            number, pieces = term.curves.start.shape
+            used = np.maximum(1, (term.curves.start < FAR).sum(axis=1))
+            here = term.curve >= 0
+            first.append(np.where(here, seen + term.curve * pieces, 0)[:, None].astype(np.int32))
+            last.append(np.where(here, seen + term.curve * pieces + used[term.curve] - 1, 0)[:, None].astype(np.int32))
+            begin.append(term.curves.start.reshape(-1))
+            slope.append(weight * term.curves.slope.reshape(-1))
+            worth.append(weight * term.curves.value.reshape(-1))
+            seen += number * pieces
+        hinges = [_hinges(weight, term) for weight, term in terms]
+        hinged = all(hinge is not None for hinge in hinges)
+        rate, corner = (
+            _stacked([hinge[i] for hinge in hinges if hinge is not None] if hinged else [], nodes) for i in (0, 1)
+        )
+        demand = np.zeros((classes + 1, len(terms)), dtype=np.int64)
+        for k, (_, term) in enumerate(terms):
+            demand[:-1, k] = term.demand
+        return cls(
+            demand,
+            hinged,
+            rate,
+            corner,
+            np.ascontiguousarray(np.hstack(first)),
+            np.ascontiguousarray(np.hstack(last)),
+            np.concatenate(begin),
+            np.concatenate(slope),
+            np.concatenate(worth),
+        )
+
+
+def _hinges(weight: int, term: NodeCurve) -> tuple[Ints, Ints] | None:
+    """Return the rate and the corner of each node's curve, if all of them are 0 up to a corner and linear behind it."""
+    curves = term.curves
+    last = np.maximum(1, (curves.start < FAR).sum(axis=1)) - 1
+    number = np.arange(len(last))
+    flat = (last == 1) & (curves.slope[:, 0] == 0) & (curves.value[:, 0] == 0) & (curves.value[number, last] == 0)
+    if not flat[term.curve[term.curve >= 0]].all():
+        return None
+    here = term.curve >= 0
+    rate = np.where(here, weight * curves.slope[number, last][term.curve], 0)
+    return rate, np.where(here, curves.start[number, last][term.curve], 0)
+
+
+def held_loads(problem: Problem, tier: int, model: WalkModel) -> Ints:
+    """``[N, K]`` the load of each curve by pods outside the problem, counted from the corner of a hinge."""
+    terms = [(weighted.weight, weighted.term) for weighted in problem.tiers[tier].terms]
+    curves = [(weight, term) for weight, term in terms if isinstance(term, NodeCurve)]
+    held = _stacked([term.held for _, term in curves], len(problem.nodes))
+    return held - _Curves.of(curves, len(problem.classes), len(problem.nodes)).corner if model.hinged else held
+
+
+@dataclass(slots=True, eq=False)
+class _Relations:
+    """All relations between pods, with the counts of pods outside the problem."""
+
+    problem: Problem
+    rows: list[list[int]] = field(default_factory=list)
+    counters: list[Ints] = field(default_factory=list)
+    extents: list[list[int]] = field(default_factory=list)
+    topologies: dict[bytes, int] = field(default_factory=dict)
+    domains: list[Ints] = field(default_factory=list)
+    members: list[tuple[int, int, int]] = field(default_factory=list)
+    size: int = 0
+
+    def __post_init__(self) -> None:
+        for rule in self.problem.rules:
+            match rule:
+                case AtMost():
+                    self._add(at.AT_MOST, rule.topology, [rule.held], rule.limit, {at.TARGET: rule.group})
+                case Occupy():
+                    self._add(at.OCCUPY, rule.topology, [rule.held], rule.at_least, {at.TARGET: rule.group})
+                case Attract():
+                    nobody = np.zeros(rule.topologies[0].size, dtype=np.int64)
+                    roles = {at.SEEKER: rule.seekers, at.TARGET: rule.targets}
+                    self._add(at.ATTRACT, rule.topologies[0], [nobody, nobody], 0, roles)
+                case Repel():
+                    seekers, targets = (
+                        rule.topology.total(rule.held.both + part) for part in (rule.held.seekers, rule.held.targets)
+                    )
+                    roles = {at.SEEKER: rule.seekers, at.TARGET: rule.targets}
+                    self._add(at.REPEL, rule.topology, [seekers, targets], 0, roles)
+                case Spread():
+                    most = int(rule.held_counted.max(initial=0) + self.problem.size[rule.counted].sum()) + 2
+                    histogram = np.bincount(rule.held_counted, minlength=most + 1)
+                    held = [rule.held_counted, np.zeros(0, dtype=np.int64), histogram]
+                    self._add(at.SPREAD, rule.topology, held, rule.max_skew, {at.SEEKER: rule.seekers})
+                    self.rows[-1][at.FLOOR] = int(rule.floor_is_zero)
+
+    def _add(self, kind: int, topology: Topology, held: Sequence[Ints], limit: int, roles: dict[int, Ints]) -> None:
+        key = topology.domain.tobytes()
+        if key not in self.topologies:
+            self.topologies[key] = len(self.domains)
+            self.domains.append(topology.domain)
+        firsts = []
+        for part in held:
+            firsts.append(self.size)
+            self.counters.append(part)
+            self.size += len(part)
+        firsts += [0] * (3 - len(firsts))
+        self.rows.append([kind, self.topologies[key], *firsts, limit, 0])
+        counts = held[0]
+        counts = held[0]
+        least = int(counts.min()) if len(counts) else 0
+        self.extents.append([int((counts > 0).sum()), least, int(counts.max(initial=0))])
+        for role, group in roles.items():
+            self.members += [(c, len(self.rows) - 1, role) for c in group.tolist()]
+
+    @property
+    def relation(self) -> Ints:
+        return np.array(self.rows or [[0] * 7], dtype=np.int64)
+
+    @property
+    def domain(self) -> at.Int32:
+        nowhere = np.full(len(self.problem.nodes), -1, dtype=np.int64)
+        return np.stack(self.domains or [nowhere]).astype(np.int32)
+
+    @property
+    def counter(self) -> Ints:
+        return np.concatenate([*self.counters, np.zeros(1, dtype=np.int64)]).astype(np.int64)
+
+    @property
+    def extent(self) -> Ints:
+        return np.array(self.extents or [[0] * 3], dtype=np.int64)
+
+    @property
+    def _merged(self) -> Ints:
+        """``[i, 3]`` class, relation, and both roles in one, sorted."""
+        pairs: dict[tuple[int, int], int] = {}
+        for c, g, role in self.members:
+            pairs[c, g] = pairs.get((c, g), 0) | role
+        return np.array([(c, g, role) for (c, g), role in sorted(pairs.items())] or [(0, 0, 0)], dtype=np.int64)
+
+    @property
+    def member(self) -> at.Int32:
+        return np.ascontiguousarray(self._merged[:, 1:]).astype(np.int32)
+
+    @property
+    def member_at(self) -> Ints:
+        of_class = self._merged[:, 0] if self.members else np.zeros(0, dtype=np.int64)
+        return np.searchsorted(of_class, np.arange(len(self.problem.classes) + 1)).astype(np.int64)
+
+
+def scale(model: WalkModel) -> float:
+    """Return what a pod costs on average where its node charges most: the unit of temperatures."""
+    steepest = np.zeros(model.demand.shape[1])
+    for k in range(model.demand.shape[1]):
+        if model.hinged:
+            steepest[k] = model.rate[:, k].mean()
+            continue
+        rows = np.unique(np.stack([model.first[:, k], model.last[:, k]], axis=1), axis=0)
+        steepest[k] = np.mean([np.abs(model.slope[a : b + 1]).max() for a, b in rows.tolist()])
+    return float((np.abs(model.demand[model.cls]) * steepest).sum(axis=1).mean()) if len(model.cls) else 0.0

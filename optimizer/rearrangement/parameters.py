@@ -1,0 +1,63 @@
+"""Parameters of the rearranging walk."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class RearrangementParameters:
+    """How a walk cools down, and what its steps are.
+
+    Parameters
+    ----------
+    first_share, far_share, near_share
+        Share of the time that is left, before the first bound, and after it: where the value is far from its bound, so
+        that proofs by CP-SAT are out of reach, and where it is near.
+    far_gap, provable
+        Gap to the bound from which a value is far, if there are more (class, node) variables than are provable.
+    hinged_schedule, curved_schedule
+        Temperatures at the beginning, where the second part begins, and at the end; both parts are geometric. They are
+        multiples of what a pod costs on average where nodes charge most for each unit of load: for tiers where all
+        curves are 0 up to a corner and linear behind it, and for others, whose steepest slopes are rarely met.
+    first_part
+        Share of the time for the first part.
+    few_pods, share, crowded_share
+        Mean pods of a node up to which rearrangements take ``share`` of the work, if the curves are hinges; otherwise
+        they take ``crowded_share``.
+    cold_factor
+        Factor of that share in the second part.
+    kinds
+        Weights of the other steps: shift, return, swap, home, chain, swap of moved pods.
+    work_at_once, least_temperatures
+        Work between two looks at the clock, a look at a node being the unit of work, and the least number of
+        temperatures of a walk.
+    thorough
+        Work for each pod and node after which a walk ends before its time.
+    work_per_second
+        Work that counts as a second where time does not.
+    reports
+        How often a walk says what it has found.
+    largest_table
+        Classes times nodes up to which a problem suits.
+    """
+
+    first_share: float = 0.1
+    far_share: float = 0.85
+    near_share: float = 0.5
+    far_gap: float = 0.03
+    provable: int = 2_000
+    hinged_schedule: tuple[float, float, float] = (0.3, 0.014, 5e-4)
+    curved_schedule: tuple[float, float, float] = (0.03, 0.003, 1e-4)
+    first_part: float = 0.7
+    few_pods: float = 25.0
+    share: float = 0.6
+    crowded_share: float = 0.1
+    cold_factor: float = 1 / 7
+    kinds: tuple[float, ...] = (40, 40, 20, 6, 10, 10)
+    work_at_once: int = 300_000
+    least_temperatures: float = 100.0
+    thorough: float = 20_000.0
+    work_per_second: float = 5_000_000.0
+    reports: int = 20
+    largest_table: int = 150_000_000

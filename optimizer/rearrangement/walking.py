@@ -1,0 +1,183 @@
+"""A walk through legal placements that rearranges, and cools down once: for tiers that sum up what nodes cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from stowplan.models.arrays import Ints
+from stowplan.models.problem import Placement
+from stowplan.optimizer.compiled.random import start_of
+from stowplan.optimizer.deadline import Deadline
+from stowplan.optimizer.evaluate import Evaluator
+from stowplan.optimizer.rearrangement.kernel import arrays as at
+from stowplan.optimizer.rearrangement.kernel.arrays import WalkModel, WalkState
+from stowplan.optimizer.rearrangement.kernel.change import place_all
+from stowplan.optimizer.rearrangement.kernel.walk import run_walk
+from stowplan.optimizer.rearrangement.model_builder import (
+    build_model,
+    held_loads,
+    initial_counters,
+    pods_of,
+    rooms,
+    scale,
+)
+from stowplan.optimizer.rearrangement.parameters import RearrangementParameters
+
+LONGEST_PATH = 16
+
+ROOM_IN_LISTS = 64
+"""What the list of a node's pods has room for beside twice the pods of the fullest node."""
+
+Found = Callable[[Placement], object]
+
+
+def walk(
+    evaluator: Evaluator,
+    start: Placement,
+    tier: int,
+    deadline: Deadline,
+    seed: int = 0,
+    *,
+    chains: int = 2,
+    floor: int = 0,
+    found: Found = lambda placement: None,
+    parameters: RearrangementParameters | None = None,
+) -> Placement:
+    """Improve a tier of a problem for which `suits` holds, from a legal placement.
+
+    Every chain walks for the whole time, from the highest to the lowest temperature, and the best placement of all is
+    returned. It has the pods of ``start``: what is unscheduled stays so.
+
+    Parameters
+    ----------
+    chains
+        Independent chains, each on its own thread. The result depends on their number, not on the cores.
+    floor
+        Value of the tier that is good enough.
+    found
+        Called with the best placement now and then, as long as it improves.
+    """
+    chosen = parameters or RearrangementParameters()
+    problem = evaluator.problem
+    cls, node, home = pods_of(problem, start)
+    if not len(cls) or deadline.over:
+        return start
+    model = build_model(problem, tier, cls, home)
+    states = [state_of(evaluator, model, node, seed * 1009 + i) for i in range(chains)]
+    cooling = _Cooling(model, scale(model), deadline, floor - evaluator.evaluate(start).values[tier], chosen)
+    best, cost = start, 0
+    with ThreadPoolExecutor(chains) as pool:
+        for report in range(1, chosen.reports + 1):
+            list(pool.map(partial(cooling.run, until=report / chosen.reports), states))
+            state = min(states, key=lambda state: int(state.value[at.BEST]))
+            if state.value[at.BEST] < cost:
+                cost = int(state.value[at.BEST])
+                keys, counts = np.unique(cls * len(problem.nodes) + state.best, return_counts=True)
+                best = Placement(keys // len(problem.nodes), keys % len(problem.nodes), counts.astype(np.int64))
+                found(best)
+            if deadline.over or cost <= cooling.floor:
+                break
+    return best
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Cooling:
+    """The schedule of all chains.
+
+    Parameters
+    ----------
+    unit
+        Cost that is one unit of temperature.
+    floor
+        Cost, relative to that of the start, that is good enough.
+    """
+
+    model: WalkModel
+    unit: float
+    deadline: Deadline
+    floor: int
+    chosen: RearrangementParameters
+
+    def run(self, state: WalkState, until: float) -> None:
+        """Walk until a share of the time or of the work is spent, or a cost is reached."""
+        chosen, deadline, pods = self.chosen, self.deadline, len(self.model.cls)
+        kinds = np.cumsum(np.array(chosen.kinds, dtype=np.float64))
+        kinds /= kinds[-1]
+        most = float(chosen.thorough * pods * len(state.width) + chosen.work_at_once)
+        if deadline.deterministic:
+            most = min(most, deadline.seconds * chosen.work_per_second)
+        while state.value[at.BEST] > self.floor and not deadline.over:
+            clock = 0.0 if deadline.deterministic else 1 - deadline.remaining / max(deadline.seconds, 1e-9)
+            spent = max(clock, float(state.value[at.SPENT]) / most)
+            if spent >= until:
+                break
+            share = chosen.share if pods <= chosen.few_pods * len(state.width) else chosen.crowded_share
+            if not self.model.hinged:
+                share = chosen.crowded_share
+            if spent >= chosen.first_part:
+                share *= chosen.cold_factor
+            work = int(min(chosen.work_at_once, max(1.0, most / chosen.least_temperatures)))
+            run_walk(self.model, state, work, self.unit * self._temperature(spent), share, kinds)
+
+    def _temperature(self, spent: float) -> float:
+        """Return the temperature after a share of the time, in units."""
+        chosen = self.chosen
+        hottest, turning, coldest = chosen.hinged_schedule if self.model.hinged else chosen.curved_schedule
+        if spent < chosen.first_part:
+            return float(hottest * (turning / hottest) ** (spent / chosen.first_part))
+        return float(turning * (coldest / turning) ** ((spent - chosen.first_part) / (1 - chosen.first_part)))
+
+
+def state_of(evaluator: Evaluator, model: WalkModel, node: Ints, seed: int) -> WalkState:
+    """Return the state of a placement, by the node of each pod; costs count from there."""
+    problem = evaluator.problem
+    nodes, pods, start = len(problem.nodes), len(model.cls), problem.start
+    delta = np.zeros((max(1, int(model.row.max(initial=-1)) + 1), nodes), dtype=np.int32)
+    several = model.row[start.cls] >= 0
+    delta[model.row[start.cls[several]], start.node[several]] = -start.count[several]
+    # What stays charged on the source of a move is charged there from the start on.
+    room = rooms(problem)
+    charged = model.need[0, :-1] - model.need[1, :-1]
+    np.subtract.at(room, start.node, charged[start.cls] * start.count[:, None])
+    # No pod has a node yet: all have left.
+    group = model.group[start.cls]
+    leavers = np.bincount(group[group >= 0], start.count[group >= 0], minlength=1).astype(np.int32)
+    groups_with = np.bincount(leavers, minlength=int(problem.size.sum()) + 2).astype(np.int32)
+    counter, extent = initial_counters(problem)
+    state = WalkState(
+        node=np.full(pods, -1, dtype=np.int32),
+        slot=np.zeros(pods, dtype=np.int32),
+        on=np.zeros((nodes, _widest(node, nodes, pods)), dtype=np.int32),
+        width=np.zeros(nodes, dtype=np.int32),
+        room=room,
+        level=held_loads(problem, len(problem.tiers) - 1, model),
+        piece=model.first.copy(),
+        value_at=np.zeros(model.first.shape, dtype=np.int64),
+        charge=np.zeros(nodes, dtype=np.int64),
+        delta=delta,
+        counter=counter,
+        extent=extent,
+        leavers=leavers,
+        groups_with=groups_with,
+        away=np.zeros(pods, dtype=np.int32),
+        away_at=np.full(pods, -1, dtype=np.int32),
+        best=node.astype(np.int32),
+        dirty=np.zeros(pods, dtype=np.int32),
+        dirty_at=np.zeros(pods, dtype=np.bool_),
+        path=np.zeros((LONGEST_PATH, 2), dtype=np.int32),
+        value=np.zeros(at.VALUES, dtype=np.int64),
+        random=start_of(seed),
+    )
+    state.value[at.PEAK] = leavers.max()
+    place_all(model, state, node.astype(np.int32))
+    return state
+
+
+def _widest(node: Ints, nodes: int, pods: int) -> int:
+    """Return how many pods a node's list has room for."""
+    return min(pods, ROOM_IN_LISTS + 2 * int(np.bincount(node, minlength=nodes).max(initial=0)))

@@ -1,0 +1,186 @@
+"""The walk against the evaluator: legality and cost of every shift, and answers that are as good as they say."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import assume
+
+from stowplan.models.problem import (
+    AtMost,
+    Capacity,
+    Curves,
+    Move,
+    NodeCurve,
+    Occupy,
+    Origin,
+    Placement,
+    Problem,
+    Tier,
+    Topology,
+    Weighted,
+)
+from stowplan.models.stop import Stop
+from stowplan.optimizer.deadline import Deadline
+from stowplan.optimizer.evaluate import Evaluator
+from stowplan.optimizer.rearrangement.kernel import arrays as at
+from stowplan.optimizer.rearrangement.kernel.arrays import WalkModel, WalkState
+from stowplan.optimizer.rearrangement.kernel.change import fits, node_change, own_change, returns, shift
+from stowplan.optimizer.rearrangement.kernel.relations import keeps_relations
+from stowplan.optimizer.rearrangement.model_builder import build_model, pods_of, suits
+from stowplan.optimizer.rearrangement.parameters import RearrangementParameters
+from stowplan.optimizer.rearrangement.walking import state_of, walk
+from tests.support.cases import cases, count
+from tests.support.choices import Choices, drawn, steps
+from tests.support.problems import WHERE, ints, random_affinity, random_problem
+from tests.support.random_clusters import random_cluster, random_setup
+
+LARGE = 1_000_000
+
+
+def problem_to_walk(choices: Choices) -> Problem:
+    """Return a random problem; what the walk does not know is left out."""
+    broken = choices.chance(0.3)
+    kind = choices.one(["cluster", "cluster", "affinity", "curves"])
+    if kind == "cluster":
+        problem = random_setup(choices).compile(random_cluster(choices, broken=broken)).problem.steered
+    else:
+        problem = (random_affinity if kind == "affinity" else random_problem)(choices, broken=broken)
+    spread = [AtMost(WHERE, _some(choices, problem), _zones(choices, problem), 2, ints([0, 0]))]
+    spread = spread if choices.chance(0.3) else []
+    occupy = [Occupy(WHERE, _some(choices, problem), _zones(choices, problem), 1, ints([0, 0]))]
+    occupy = occupy if choices.chance(0.3) else []
+    move = Tier("moves", (Weighted(1, Move(WHERE, np.ones(len(problem.classes), dtype=np.int64))),))
+    known = [rule for rule in problem.rules if suits(replace(problem, rules=(rule,), tiers=(move,)), 0, LARGE)]
+    above = [tier for tier in problem.tiers if suits(replace(problem, rules=(), tiers=(tier, move)), 1, LARGE)]
+    last = [tier for tier in problem.tiers if suits(replace(problem, rules=(), tiers=(tier,)), 0, LARGE)]
+    last = [tier for tier in last if tier not in above]
+    return replace(problem, rules=(*known, *spread, *occupy), tiers=(*above, choices.one(last) if last else move))
+
+
+def _some(choices: Choices, problem: Problem) -> np.ndarray:
+    classes = len(problem.classes)
+    return ints(sorted(choices.some(range(classes), choices.integer(1, classes)))) if classes else ints([])
+
+
+def _zones(choices: Choices, problem: Problem) -> Topology:
+    return Topology("zone", ints([choices.one([0, 1, -1]) for _ in problem.nodes]), ("a", "b"))
+
+
+def placed(evaluator: Evaluator, tier: int) -> tuple[WalkModel, WalkState, np.ndarray]:
+    problem = evaluator.problem
+    cls, node, home = pods_of(problem, problem.start)
+    model = build_model(problem, tier, cls, home)
+    return model, state_of(evaluator, model, node, 1), cls
+
+
+def placement_of(problem: Problem, cls: np.ndarray, node: np.ndarray) -> Placement:
+    return Placement.of((int(c), int(n), 1) for c, n in zip(cls, node, strict=True))
+
+
+@cases(
+    60,
+    at_least={"legal shifts": 100, "illegal shifts": 100, "shifts refused": 100, "costs": 40},
+    problem=drawn(problem_to_walk),
+    path=steps(40, 3),
+)
+def test_shifts_are_legal_and_cost_what_is_foretold(problem: Problem, path: list[tuple[int, ...]]) -> None:
+    tier = len(problem.tiers) - 1
+    evaluator = Evaluator(problem)
+    assume(suits(problem, tier, LARGE) and len(problem.start.cls))
+    model, state, cls = placed(evaluator, tier)
+    nobody = len(problem.classes)
+    start = evaluator.evaluate(problem.start).values
+    for which, where, _ in path:
+        p, b = which % len(cls), where % len(problem.nodes)
+        a, c = int(state.node[p]), int(cls[p])
+        if a == b or state.width[b] == state.on.shape[1]:
+            continue
+        returning = returns(model, state, c, b)
+        allowed = model.open[c, b] and fits(model, state, b, c, returning, nobody, 0)
+        allowed = allowed and keeps_relations(model, state, c, a, b)
+        change = node_change(model, state, b, c, nobody) + node_change(model, state, a, nobody, c)
+        change += own_change(model, state, c, a, b)
+        before = int(state.value[at.COST])
+        shift(model, state, p, b)
+        evaluation = evaluator.evaluate(placement_of(problem, cls, state.node))
+        if allowed:
+            count("legal shifts")
+            assert evaluation.legal
+            assert evaluation.values[:tier] <= start[:tier]
+            count("costs", evaluation.values[tier] != start[tier])
+            assert start[tier] + state.value[at.COST] == evaluation.values[tier]
+            assert state.value[at.COST] - before == change
+        else:
+            count("shifts refused")
+            count("illegal shifts", not evaluation.legal)
+            shift(model, state, p, a)
+            assert state.value[at.COST] == before
+
+
+@cases(30, at_least={"better": 8}, problem=drawn(problem_to_walk))
+def test_walks_end_legal_and_say_what_is_true(problem: Problem) -> None:
+    tier = len(problem.tiers) - 1
+    evaluator = Evaluator(problem)
+    assume(suits(problem, tier, LARGE) and len(problem.start.cls))
+    seen: list[Placement] = []
+    chosen = RearrangementParameters(share=0.5, crowded_share=0.5)
+    limit = Deadline(0.02, deterministic=True)
+    best = walk(evaluator, problem.start, tier, limit, 3, found=seen.append, parameters=chosen)
+    values = [evaluator.evaluate(placement).values for placement in [problem.start, *seen]]
+    assert all(evaluator.evaluate(placement).legal for placement in seen)
+    assert values == sorted(values, reverse=True)
+    assert evaluator.evaluate(best).values == values[-1]
+    count("better", values[-1] < values[0])
+    again = walk(evaluator, problem.start, tier, Deadline(0.02, deterministic=True), 3, parameters=chosen)
+    assert best.same_as(again)
+
+
+def test_a_large_pod_goes_where_others_have_to_make_room() -> None:
+    """The large pod costs 1,000 on its node, and on the other four small ones have to leave for nodes of their own."""
+    nodes = 6
+    demand = ints([8, 2, 2, 2, 2])
+    free = ints([8, 9, 2, 2, 2, 2])
+    start = Placement.of([(0, 0, 1), *((c, 1, 1) for c in range(1, 5))])
+    room = Capacity(WHERE, demand, free, np.full(nodes, 1))
+    dear = NodeCurve(
+        Origin("test"),
+        ints([1, 0, 0, 0, 0]),
+        np.zeros(nodes, dtype=np.int64),
+        ints([0, -1, -1, -1, -1, -1]),
+        Curves(ints([[-1, 0]]), ints([[0, 1000]]), ints([[0, 0]])),
+    )
+    moves = Move(WHERE, ints([1] * 5))
+    tier = Tier("cost", (Weighted(1, dear), Weighted(1, moves)))
+    names = tuple(f"n{n}" for n in range(nodes))
+    problem = Problem(names, tuple("abcde"), ints([1] * 5), ints([0] * 5), start, (room,), (tier,))
+    evaluator = Evaluator(problem)
+    for share, value in ((0.9, 5), (0.0, 5)):
+        best = walk(
+            evaluator,
+            start,
+            0,
+            Deadline(0.2, deterministic=True),
+            parameters=RearrangementParameters(share=share, thorough=1e6),
+        )
+        assert evaluator.evaluate(best).values == (value,)
+
+
+def test_a_stop_ends_a_walk() -> None:
+    stop = Stop()
+    stop.set()
+    start = Placement.of([(0, 0, 1)])
+    move = Tier("moves", (Weighted(1, Move(WHERE, ints([1]))),))
+    problem = Problem(("a", "b"), ("c",), ints([1]), ints([0]), start, (), (move,))
+    assert walk(Evaluator(problem), start, 0, Deadline(60.0, stop=stop)) is start
+
+
+@pytest.mark.parametrize("share", [0.0, 1.0])
+def test_a_walk_ends_at_its_floor(share: float) -> None:
+    start = Placement.of([(0, 0, 1)])
+    move = Tier("moves", (Weighted(1, Move(WHERE, ints([1]))),))
+    problem = Problem(("a", "b"), ("c",), ints([1]), ints([0]), start, (), (move,))
+    parameters = RearrangementParameters(share=share)
+    assert walk(Evaluator(problem), start, 0, Deadline(60.0), floor=0, parameters=parameters) is start
