@@ -62,6 +62,9 @@ class Cluster:
 
     def __init__(self, address: str | None, most: int | None, processors: int) -> None:
         self._ray: Any = connect(address, processors)
+        # Registered after what Ray has registered, and so done before: no thread may ask a library that has ended.
+        atexit.unregister(leave)
+        atexit.register(leave)
         self.address: str = self._ray.get_runtime_context().gcs_address
         self._most = most
         self._lock = threading.RLock()
@@ -128,14 +131,10 @@ class Cluster:
     def close(self) -> None:
         """End all workers, and the connection; a cluster that was begun for it ends too."""
         with self._lock:
-            if self._closed:
-                return
             self._closed = True
         self._thread.join()
         self._ray.shutdown()
-        for job in [*self._waiting, *(job for job, _ in self._running.values())]:
-            if not job.future.done():
-                job.future.set_exception(WorkerDiedError("the connection with Ray was closed"))
+        self._fail("the connection with Ray was closed")
 
     def _of(self, group: str) -> list[Any]:
         """Return the workers that do jobs of a group."""
@@ -147,24 +146,37 @@ class Cluster:
         return max(1, there if self._most is None else min(there, self._most))
 
     def _dispatch(self) -> None:
-        """Take results as they come, and hand out what waits."""
-        while not self._closed:
+        """Take results as they come, and hand out what waits, until the connection is closed or breaks."""
+        try:
+            while not self._closed:
+                self._turn()
+        except Exception as error:
             with self._lock:
-                awaited = [*self._running, *self._beginning]
-            if awaited:
-                try:
-                    ready, _ = self._ray.wait(awaited, num_returns=1, timeout=POLL)
-                except self._ray.exceptions.RayError:
-                    ready = []
-            else:
-                time.sleep(POLL)
-                ready = []
-            with self._lock:
-                for reference in ready:
-                    self._settle(reference)
-                self._hire()
-                self._assign()
-                self._give_up()
+                self._closed = True
+                self._fail(f"the connection with Ray broke: {error}")
+
+    def _turn(self) -> None:
+        with self._lock:
+            awaited = [*self._running, *self._beginning]
+        ready: list[Any] = []
+        if awaited:
+            ready, _ = self._ray.wait(awaited, num_returns=1, timeout=POLL)
+        else:
+            time.sleep(POLL)
+        with self._lock:
+            for reference in ready:
+                self._settle(reference)
+            self._hire()
+            self._assign()
+            self._give_up()
+
+    def _fail(self, why: str) -> None:
+        """Let all jobs fail."""
+        for job in [*self._waiting, *(job for job, _ in self._running.values())]:
+            if not job.future.done():
+                job.future.set_exception(WorkerNotBegunError(why))
+        self._waiting.clear()
+        self._running.clear()
 
     def _settle(self, reference: Any) -> None:
         """Take what a job or a beginning has come to."""
@@ -286,7 +298,6 @@ def joined(address: str | None, most: int | None, processors: int) -> Cluster:
     return _joined[name]
 
 
-@atexit.register
 def leave() -> None:
     """End the connection, if there is one; workers and a cluster that was begun for this process end with it."""
     while _joined:

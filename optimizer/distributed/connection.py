@@ -56,6 +56,8 @@ def connect(address: str | None, processors: int) -> Any:
     """
     # No reports to the makers of Ray: a solve needs no network but that of its cluster.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    # A call after the connection has ended must fail, not begin another cluster.
+    os.environ.setdefault("RAY_ENABLE_AUTO_CONNECT", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     try:
         import ray
@@ -89,7 +91,8 @@ def _begin(ray: Any, processors: int, quiet: dict[str, Any]) -> None:
     """Begin a cluster of one node; the first start after an installation may fail, since it reads cold files."""
     for attempt in range(1, TRIES + 1):
         try:
-            ray.init(num_cpus=processors, include_dashboard=False, object_store_memory=STORE, **quiet)
+            # By its default, it would join any other cluster that was begun on this machine.
+            ray.init(address="local", num_cpus=processors, include_dashboard=False, object_store_memory=STORE, **quiet)
         except Exception as error:
             ray.shutdown()
             if attempt == TRIES:

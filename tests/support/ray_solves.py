@@ -35,10 +35,10 @@ class Solve:
         self.dump.write_bytes(made.stdout)
         self.cluster = cluster
 
-    def begin(self, seconds: float) -> subprocess.Popen[bytes]:
-        """Begin the command."""
+    def begin(self, seconds: float, backend: str = "") -> subprocess.Popen[bytes]:
+        """Begin the command, in the cluster unless another backend is named."""
         words = ["solve", self.dump, "-t", str(seconds), "-o", "json", "-q"]
-        words += ["--backend", f"ray:{self.cluster.address}", "--checkpoint", self.checkpoint]
+        words += ["--backend", backend or f"ray:{self.cluster.address}", "--checkpoint", self.checkpoint]
         with self.answer.open("wb") as target:
             return subprocess.Popen([STOWPLAN, *words], stdout=target, stderr=subprocess.PIPE)
 
@@ -75,6 +75,19 @@ class Solve:
             kill()
         return self._ended(process)
 
+    def interrupted(self, seconds: float) -> dict[str, Any]:
+        """Send the command a SIGINT once workers are there, and let it end as `finished` does, within half a minute."""
+        process = self.begin(seconds)
+        while len(self.cluster.workers()) < 2 or not self.kept():
+            assert process.poll() is None, "ended before it was interrupted"
+            time.sleep(0.1)
+        sent = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        found = self._ended(process)
+        assert time.monotonic() - sent < 30
+        assert json.loads(self.answer.read_bytes())["interrupted"] is True
+        return found
+
     def finished(self, seconds: float = 5.0) -> dict[str, Any]:
         """Let the command finish, have its answer verified, and return values and notes."""
         return self._ended(self.begin(seconds))
@@ -86,4 +99,4 @@ class Solve:
         assert verified.returncode == 0, (verified.stdout + verified.stderr).decode()
         notes = json.loads(self.answer.read_bytes())["notes"]
         assert self.cluster.await_no_workers(), "workers live on"
-        return {"values": self.kept(), "notes": notes}
+        return {"values": self.kept(), "notes": notes, "said": said.decode()}

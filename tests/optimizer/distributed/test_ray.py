@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 from stowplan.models.errors import InputError
@@ -20,6 +22,7 @@ from stowplan.optimizer.distributed import cluster as joining
 from stowplan.optimizer.distributed import connection
 from stowplan.optimizer.portfolio import solve
 from tests.optimizer.test_backend import Answer, deadly, found, stream, tasks, uneven
+from tests.support.processes import ended
 from tests.support.ray_clusters import NodesOnOneMachine, nodes_on_one_machine
 from tests.support.ray_solves import Solve
 
@@ -198,3 +201,25 @@ def test_a_killed_coordinator_leaves_its_answer_and_no_workers(nodes: NodesOnOne
     assert second["values"] <= first
     assert any("began with the answer" in note for note in second["notes"])
     assert not nodes.workers()
+
+
+def test_a_signal_ends_a_search_in_the_cluster_with_its_answer(nodes: NodesOnOneMachine, tmp_path: Path) -> None:
+    search = Solve(tmp_path, nodes)
+    found = search.interrupted(seconds=300.0)
+    assert "Ray at" in found["notes"][-1]
+    assert "Traceback" not in found["said"]
+
+
+def test_a_cluster_that_is_begun_for_a_command_ends_with_it(nodes: NodesOnOneMachine, tmp_path: Path) -> None:
+    """Although another one runs on this machine, which must not be joined."""
+    search = Solve(tmp_path, nodes)
+    with search.begin(3.0, backend="ray") as process:
+        begun: set[psutil.Process] = set()
+        while process.poll() is None:
+            begun |= set(psutil.Process(process.pid).children(recursive=True))
+            time.sleep(0.2)
+        assert process.returncode == 0, process.stderr and process.stderr.read()
+    (note,) = [note for note in json.loads(search.answer.read_bytes())["notes"] if "Ray at" in note]
+    assert nodes.address not in note
+    assert begun
+    assert ended(list(begun))
