@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from stowplan.optimizer.distributed.cluster import leave
 from tests.support.ray_clusters import NodesOnOneMachine
 
 STOWPLAN = Path(sys.executable).parent / "stowplan"
@@ -34,6 +35,7 @@ class Solve:
         )
         self.dump.write_bytes(made.stdout)
         self.cluster = cluster
+        leave()  # the command needs the processors that workers of this process hold
 
     def begin(self, seconds: float, backend: str = "") -> subprocess.Popen[bytes]:
         """Begin the command, in the cluster unless another backend is named."""
