@@ -1,10 +1,13 @@
 """How fast the scheduler extender answers, and whether every answer is right.
 
-``python -m benchmarks.serving [--seconds 60] [--clients 32] [--nodes 100] [--mode prioritize]``: the server in a
-process of its own, on loopback, with its journal in a temporary folder; clients in another process, each of which asks
-as a scheduler would: filter and then prioritize, again and again, for replacements of the plan's owners, for pods asked
-about before, and for pods that nothing is known of. Printed are questions a second, percentiles of the time from
-sending the first byte to having the last, and the number of wrong answers.
+``python -m benchmarks.serving [--seconds 60] [--clients 32] [--nodes 100] [--mode prioritize] [--rate 0] [--silent 0]
+[--slow 0]``: the server in a process of its own, on loopback, with its journal in a temporary folder; clients in
+another process, each of which asks as a scheduler would: filter and then prioritize, again and again, for replacements
+of the plan's owners, for pods asked about before, and for pods that nothing is known of. Beside them, silent clients
+connect and say nothing, and slow ones send a byte of a question every tenth of a second; both connect again when they
+are turned out. With a rate, the clients together ask about so many pods a second, and otherwise without a pause.
+Printed are questions a second, percentiles of the time from sending the first byte to having the last, the server's
+memory, and the number of wrong answers.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -86,11 +90,17 @@ class Observed:
         Of each question.
     held
         Target by uid of a pod.
+    megabytes
+        The most memory that the server had.
+    again
+        How often silent and slow clients were turned out and connected again.
     """
 
     seconds: list[float] = field(default_factory=list)
     held: dict[str, str] = field(default_factory=dict)
     owner_of: dict[str, str] = field(default_factory=dict)
+    megabytes: float = 0.0
+    again: int = 0
     wrong: Counter[str] = field(default_factory=Counter)
 
     def percentile(self, share: float) -> float:
@@ -111,15 +121,22 @@ class Client:
             self.targets.setdefault(token.owner_uid, set()).add(token.target)
         self.seed, self.made, self.known = seed, 0, []
 
-    async def run(self, until: float) -> None:
-        """Ask until it is time."""
+    async def run(self, until: float, pause: float) -> None:
+        """Ask until it is time, about a pod every ``pause`` seconds."""
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
-        while time.perf_counter() < until:
+        while (begun := time.perf_counter()) < until:
             pod, owner = self._pod()
             body = json.dumps({"Pod": pod, "NodeNames": self.nodes}).encode()
-            passed = await self._ask(reader, writer, "filter", body)
-            scored = await self._ask(reader, writer, "prioritize", body)
+            try:
+                passed = await self._ask(reader, writer, "filter", body)
+                scored = await self._ask(reader, writer, "prioritize", body)
+            except (OSError, asyncio.IncompleteReadError):
+                self.observed.wrong["a connection ended instead of an answer"] += 1
+                reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
+                continue
             self._check(pod["metadata"]["uid"], owner, passed["NodeNames"], scored)
+            if pause:  # not all at the same moments
+                await asyncio.sleep(max(0.0, begun + 2 * pause * self.rng.random() - time.perf_counter()))
         writer.close()
 
     def _pod(self) -> tuple[dict[str, Any], str]:
@@ -177,11 +194,61 @@ class Client:
         self.observed.owner_of[uid] = owner
 
 
-async def drive(port: int, plan: Plan, nodes: Sequence[str], mode: str, clients: int, seconds: float) -> Observed:
+@dataclass(frozen=True, slots=True)
+class Load:
+    """Who asks, and who is in the way.
+
+    Parameters
+    ----------
+    clients
+        How many ask.
+    rate
+        Pods a second that they ask about together; without a pause if 0.
+    silent, slow
+        How many say nothing, and how many a byte every tenth of a second.
+    """
+
+    clients: int
+    rate: float = 0.0
+    silent: int = 0
+    slow: int = 0
+
+
+async def hinder(port: int, observed: Observed, *, slow: bool) -> None:
+    """Connect and say nothing, or very little at a time; again whenever the server ends the connection."""
+    head = b"POST /v1/filter HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100000\r\n\r\n{"
+    while True:
+        with suppress(OSError):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            try:
+                ended = asyncio.create_task(reader.read())
+                if slow:
+                    writer.write(head)
+                while not ended.done():
+                    if slow:
+                        writer.write(b" ")
+                    await asyncio.wait([ended], timeout=0.1 if slow else None)
+            finally:
+                ended.cancel()
+                writer.transport.abort()
+        observed.again += 1
+        await asyncio.sleep(0.5)
+
+
+async def drive(port: int, plan: Plan, nodes: Sequence[str], mode: str, load: Load, seconds: float) -> Observed:
     """Let clients ask for some time, and check all answers together."""
     observed = Observed()
+    kinds = [False] * load.silent + [True] * load.slow
+    hindering = [asyncio.create_task(hinder(port, observed, slow=slow)) for slow in kinds]
+    if hindering:
+        await asyncio.sleep(2.0)  # all are there before the first question
     until = time.perf_counter() + seconds
-    await asyncio.gather(*(Client(port, plan, nodes, mode, observed, seed).run(until) for seed in range(clients)))
+    pause = load.clients / load.rate if load.rate else 0.0
+    clients = (Client(port, plan, nodes, mode, observed, seed) for seed in range(load.clients))
+    await asyncio.gather(*(client.run(until, pause) for client in clients))
+    for task in hindering:
+        task.cancel()
+    await asyncio.gather(*hindering, return_exceptions=True)
     given = Counter((observed.owner_of[uid], target) for uid, target in observed.held.items() if target)
     tokens = Counter({(token.owner_uid, token.target): token.count for token in plan.tokens})
     for key in given:
@@ -195,7 +262,7 @@ async def drive(port: int, plan: Plan, nodes: Sequence[str], mode: str, clients:
     return observed
 
 
-async def measure(clients: int, seconds: float, nodes: int, mode: str, owners: int = 2000) -> Observed:
+async def measure(load: Load, seconds: float, nodes: int, mode: str, owners: int = 2000) -> Observed:
     """Serve a plan in a process of its own, and drive it."""
     names = [f"node-{i:04d}" for i in range(nodes)]
     plan = make_plan(owners, names, random.Random(0))
@@ -216,7 +283,10 @@ async def measure(clients: int, seconds: float, nodes: int, mode: str, owners: i
         if not port:
             raise SystemExit("the server did not start")
         try:
-            return await drive(port, plan, names, mode, clients, seconds)
+            observed = await drive(port, plan, names, mode, load, seconds)
+            status = Path(f"/proc/{server.pid}/status").read_text(encoding="utf-8")
+            observed.megabytes = int(status.split("VmHWM:")[1].split()[0]) / 1024
+            return observed
         finally:
             server.send_signal(signal.SIGTERM)
             await server.wait()
@@ -228,15 +298,20 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--clients", type=int, default=32)
     parser.add_argument("--nodes", type=int, default=100)
+    parser.add_argument("--rate", type=float, default=0)
+    parser.add_argument("--silent", type=int, default=0)
+    parser.add_argument("--slow", type=int, default=0)
     parser.add_argument("--mode", choices=["prioritize", "filter"], default="prioritize")
     chosen = parser.parse_args()
-    observed = asyncio.run(measure(chosen.clients, chosen.seconds, chosen.nodes, chosen.mode))
+    load = Load(chosen.clients, chosen.rate, chosen.silent, chosen.slow)
+    observed = asyncio.run(measure(load, chosen.seconds, chosen.nodes, chosen.mode))
     number = len(observed.seconds)
     print(f"{number:,} questions of {chosen.clients} clients in {chosen.seconds:g} s: {number / chosen.seconds:,.0f}/s")
     shown = ", ".join(f"p{100 * share:g} {observed.percentile(share):.1f} ms" for share in (0.5, 0.9, 0.99, 0.999))
     print(f"{shown}; the longest {1000 * max(observed.seconds):.1f} ms")
     spent = resource.getrusage(resource.RUSAGE_CHILDREN)
     print(f"{1e6 * (spent.ru_utime + spent.ru_stime) / number:.0f} µs of processor time a question in the server")
+    print(f"{observed.megabytes:.0f} MB; silent and slow clients were turned out {observed.again:,} times")
     print(f"{sum(1 for target in observed.held.values() if target):,} tokens handed out")
     for what, count in observed.wrong.items():
         print(f"WRONG: {what}: {count}")

@@ -12,6 +12,7 @@ import msgspec
 
 from stowplan.instances.documents import Document
 from stowplan.models.errors import InputError
+from stowplan.models.input_bounds import require_sparse
 from stowplan.models.yaml_input import parse_yaml
 
 
@@ -60,10 +61,13 @@ def split(document: Document) -> Iterator[Item]:
     if document.is_yaml or document.data[:4096].lstrip()[:1] not in (b"{", b"["):
         yield from _split_yaml(document)
         return
+    require_sparse(document.data, document.name)
     try:
         yield from _split_json(msgspec.Raw(document.data), document)
     except RecursionError:
         raise InputError("is nested too deeply", file=document.name) from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"is not UTF-8 text: {error.reason}", file=document.name) from None
     except msgspec.DecodeError as error:
         if "trailing characters" not in str(error):
             raise InputError(_syntax(error, document.data), file=document.name) from None

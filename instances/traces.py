@@ -17,6 +17,7 @@ from stowplan.instances.documents import GZIP
 from stowplan.instances.load_aware_traces import is_load_aware, spelled_out
 from stowplan.instances.metrics.load_watcher import parse_load_watcher
 from stowplan.models.errors import InputError
+from stowplan.models.input_bounds import bounded_lines
 from stowplan.models.interning import interning
 from stowplan.models.kubernetes import Pod
 from stowplan.models.snapshot import Snapshot
@@ -66,7 +67,7 @@ def read_traces(file: Path) -> Iterator[Trace]:
         with file.open("rb") as start:
             packed = start.read(len(GZIP)) == GZIP
         with gzip.open(file, "rb") if packed else file.open("rb") as lines:
-            for number, line in enumerate(lines, 1):
+            for number, line in enumerate(bounded_lines(lines, str(file)), 1):
                 if line.strip():
                     yield _trace(line, f"{file}:{number}")
     except (OSError, EOFError, zlib.error) as error:
@@ -76,7 +77,7 @@ def read_traces(file: Path) -> Iterator[Trace]:
 def _trace(line: bytes, source: str) -> Trace:
     try:
         content = msgspec.json.decode(line)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(f"is not JSON: {error}", file=source) from None
     if not isinstance(content, dict) or not isinstance(content.get("case"), dict):
         raise InputError("has no case; must be a recorded case", file=source, field="case")

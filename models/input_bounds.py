@@ -13,6 +13,7 @@ import os
 import re
 import stat
 import zlib
+from collections.abc import Iterator
 from contextvars import ContextVar
 from typing import IO
 
@@ -22,8 +23,12 @@ MAX_INPUT = ContextVar("MAX_INPUT", default=2 << 30)
 """The largest document that is read, in bytes, after unpacking: some 100,000 pods as kubectl prints them."""
 MAX_RATIO = 100
 """What a gzip file may unpack to, as a multiple of its size: dumps reach 40, bombs 1,000."""
-SMALL = 64 << 20
+SMALL = 4 << 20
 """Bytes that a gzip file of any size may unpack to."""
+DENSE, SPARSE = 200_000, 8
+"""A document may have so many values, and one more in every so many bytes: dumps have one in twelve at most."""
+MAX_LINE = 16 << 20
+"""Bytes of the longest line of a file that is read line by line: a cluster of 2,000 pods in a recorded decision."""
 MAX_DEPTH = 200
 """Deepest nesting of YAML: schemas of custom resources reach 60; the parser itself needs stack for each level."""
 MAX_EXPANSION = 10
@@ -105,11 +110,50 @@ def unpack_gzip(data: bytes, name: str) -> bytes:
                 size += len(part)
                 if size > limit:
                     raise _too_large(name, limit)
-                if size > SMALL + MAX_RATIO * packed.tell():
-                    raise InputError(f"unpacks to more than {MAX_RATIO} times its size; unpack it first", file=name)
+                require_ratio(size, packed.tell(), name)
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(f"is a damaged gzip file: {error}", file=name) from None
     return b"".join(parts)
+
+
+def require_ratio(unpacked: int, packed: int, name: str) -> None:
+    """Refuse what unpacks to more than `MAX_RATIO` times its size, unless that is small; both in bytes.
+
+    Raises
+    ------
+    InputError
+        If it does.
+    """
+    if unpacked > SMALL + MAX_RATIO * packed:
+        raise InputError(f"unpacks to more than {MAX_RATIO} times its size; unpack it first", file=name)
+
+
+def require_sparse(data: bytes, name: str) -> None:
+    """Refuse a document that consists of commas and ends of lines, so to speak: each value takes a hundred bytes.
+
+    Raises
+    ------
+    InputError
+        If it has more values than `DENSE` and `SPARSE` allow.
+    """
+    if len(data) > DENSE and data.count(b",") + data.count(b"\n") > DENSE + len(data) // SPARSE:
+        raise InputError(f"has a value in less than every {SPARSE} bytes, as no cluster's dump has", file=name)
+
+
+def bounded_lines(source: IO[bytes] | gzip.GzipFile, name: str) -> Iterator[bytes]:
+    """Yield the lines of an open file.
+
+    Raises
+    ------
+    InputError
+        If one has more than `MAX_LINE` bytes.
+    """
+    number = 0
+    while line := source.readline(MAX_LINE + 1):
+        number += 1
+        if len(line) > MAX_LINE:
+            raise InputError(f"line {number}: has more than {MAX_LINE:,} bytes", file=name)
+        yield line
 
 
 def _too_large(name: str, limit: int) -> InputError:

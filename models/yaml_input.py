@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from stowplan.models.errors import InputError
-from stowplan.models.input_bounds import MAX_DEPTH, MAX_EXPANSION, SMALL_EXPANSION, read_bounded
+from stowplan.models.input_bounds import MAX_DEPTH, MAX_EXPANSION, SMALL_EXPANSION, read_bounded, require_sparse
 
 _ANCHOR = re.compile(rb"(?:^|[\s\[{,:\-?])&[^\s,\[\]{}]", re.MULTILINE)
 
@@ -29,6 +29,7 @@ def parse_yaml(data: bytes | str, name: str, what: str = "neither JSON nor YAML"
         With the line, if it is no YAML, is nested deeper than `MAX_DEPTH`, or expands to much more than is written.
     """
     text = data if isinstance(data, bytes) else data.encode("utf-8", "surrogatepass")
+    require_sparse(text, name)
     try:
         loader = Loader(data)
         loader.has_anchors = _ANCHOR.search(text) is not None

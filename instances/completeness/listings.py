@@ -83,7 +83,7 @@ def listing(document: Document) -> Listing:
     """Return what a JSON list says of itself; any other document says nothing."""
     try:
         read = _list.decode(document.data)
-    except (msgspec.DecodeError, RecursionError):  # what reads the objects says what is wrong
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):  # what reads the objects says what is wrong
         return Listing()
     meta = read.metadata
     if meta is None or not read.kind.endswith("List"):

@@ -14,6 +14,7 @@ from stowplan.instances.metrics.load_watcher import parse_load_watcher
 from stowplan.instances.metrics.percent import parse_percent
 from stowplan.instances.metrics.prometheus import read_prometheus
 from stowplan.models.errors import InputError
+from stowplan.models.input_bounds import require_sparse
 from stowplan.models.kubernetes import Node
 from stowplan.models.metrics import LoadMetrics
 from stowplan.models.yaml_input import parse_one_yaml
@@ -66,6 +67,7 @@ def _read_file(path: str) -> LoadMetrics:
 
 
 def _parse(data: bytes, name: str) -> Any:
+    require_sparse(data, name)
     if data.lstrip().startswith(b"{"):
         with suppress(ValueError, RecursionError):  # YAML says better what is wrong, and allows more
             return json.loads(data)

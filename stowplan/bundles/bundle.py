@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from stowplan.bundles.answer import Answer
 from stowplan.models.document import API_VERSION, Document
 from stowplan.models.errors import InputError
-from stowplan.models.input_bounds import read_bounded
+from stowplan.models.input_bounds import read_bounded, require_ratio
 from stowplan.models.validation import refusal
 
 Command = Literal["solve", "compare", "plan"]
@@ -130,6 +130,8 @@ def read_bundle(file: str) -> Bundle:
 
 
 def _part(archive: zipfile.ZipFile, name: str, file: str) -> bytes:
+    said = archive.getinfo(name)  # nothing beyond the size that it says is unpacked
+    require_ratio(said.file_size, said.compress_size, f"{file}: {name}")
     with archive.open(name) as part:
         return read_bounded(part, f"{file}: {name}")
 

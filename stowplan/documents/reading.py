@@ -7,6 +7,7 @@ from typing import Any
 
 from stowplan.instances.documents import read_documents
 from stowplan.models.errors import InputError
+from stowplan.models.input_bounds import require_sparse
 from stowplan.models.yaml_input import parse_one_yaml
 
 
@@ -26,9 +27,10 @@ def parse_content(data: bytes, path: str) -> Any:
     """Parse the plain bytes of one document; ``path`` is named in errors, which are those of `read_content`."""
     if not data.lstrip().startswith(b"{"):
         return parse_one_yaml(data, path)
+    require_sparse(data, path)
     try:
         return json.loads(data.decode("utf-8"))
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+    except ValueError as error:  # no UTF-8, no JSON, or a number of thousands of digits
         raise InputError(f"is neither JSON nor YAML: {error}".partition("\n")[0], file=path) from None
     except RecursionError:
         raise InputError("is nested too deeply", file=path) from None

@@ -13,8 +13,8 @@ from stowplan.serving.protocol import BadRequest
 
 BODY_SECONDS = 10.0
 """How long a body may take to arrive."""
-SMALL = 256 * 2**10
-"""Bytes of a body that always have room: a question that names 5,000 nodes. Connections are bounded, so these are."""
+SMALL = 64 * 2**10
+"""Bytes of a body that always have room: a question that names 1,000 nodes. Connections are bounded, so these are."""
 
 
 class Bodies:

@@ -73,7 +73,7 @@ class LeaseJournal:
         for number, line in enumerate(lines[1:], 2):
             try:
                 ledger.replay(decoder.decode(line))
-            except (msgspec.MsgspecError, ValueError) as error:
+            except (msgspec.MsgspecError, ValueError, RecursionError) as error:
                 raise self._refused(f"line {number}: is damaged: {error}") from None
         file.cut(whole)
         return len(lines) - 1
@@ -132,7 +132,7 @@ class LeaseJournal:
     def _check_header(self, line: bytes, plan: Plan) -> None:
         try:
             header = msgspec.json.decode(line, type=Header)
-        except msgspec.MsgspecError:
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             raise self._refused("contains no leases; give another file with --state") from None
         if header.format != FORMAT:
             raise self._refused(f"is of format {header.format!r}; must be {FORMAT!r}")

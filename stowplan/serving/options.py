@@ -99,7 +99,7 @@ class Serving:
         int,
         Field(ge=2),
         Option("Maximum number of connections; a new one takes the place of one that asks nothing.", None),
-    ] = 256
+    ] = 1000
 
     def __post_init__(self) -> None:
         """Check that the largest question has room.

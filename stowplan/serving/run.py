@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import resource
 import signal
 from pathlib import Path
 
@@ -25,6 +26,8 @@ GRACE_SECONDS = 5.0
 """How long requests under way have when the server is asked to end."""
 HEALTH_CONNECTIONS = 32
 """Clients of the address of health and metrics at a time: a kubelet and a few Prometheus."""
+
+OTHER_FILES = 64
 
 
 def run_server(plan: Plan, listening: Listening, serving: Serving, state: str | None = None) -> None:
@@ -59,11 +62,21 @@ def run_server(plan: Plan, listening: Listening, serving: Serving, state: str | 
             "--tls-client-ca and --tls-client-name say who may",
             "warning",
         )
+    _allow_files(serving.max_connections + HEALTH_CONNECTIONS)
     gc.freeze()  # what is here stays; collections need not look at it
     try:
         asyncio.run(_serve(server, listening, certificates))
     finally:
         server.journal.close()
+
+
+def _allow_files(connections: int) -> None:
+    """Let as many files be open as there may be connections, as far as the system allows."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = connections + OTHER_FILES
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
 async def _serve(server: Server, listening: Listening, certificates: Certificates) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import json
 import os
 import stat
 import subprocess
@@ -17,6 +18,8 @@ import pytest
 
 from stowplan.optimizer.compiled import jit, kernel_cache
 from stowplan.optimizer.compiled.kernel_cache import Folder, mark_complete, private_folder
+from tests.support.clusters import node, pod
+from tests.support.malformed import listed
 
 ROOT = Path(__file__).parent.parent.parent.parent
 
@@ -192,6 +195,20 @@ def test_a_planted_file_in_the_shared_temporary_folder_is_not_read(tmp_path: Pat
     )
     assert done.stdout == "None\n"
     assert not list((tmp_path / "tmp").iterdir())
+
+
+def test_without_any_temporary_folder_there_is_an_answer(tmp_path: Path) -> None:
+    dump = tmp_path / "dump.json"
+    dump.write_text(json.dumps(listed(node("n1"), node("n2"), pod("old", "n1"), pod("new"))))
+    code = (
+        "import sys, tempfile\n"
+        "tempfile._candidate_tempdir_list = lambda: ['/proc/none']\n"
+        "from stowplan.cli import run\n"
+        f"sys.exit(run(['solve', {str(dump)!r}, '-t', '1', '-q', '-o', 'json']))\n"
+    )
+    environment = {**os.environ, "HOME": "/proc/none", "TMPDIR": "/proc/none"}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, cwd=ROOT, capture_output=True, check=True)
+    assert json.loads(done.stdout)["kind"] == "Solution"
 
 
 def _twice(x: int) -> int:

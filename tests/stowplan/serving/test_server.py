@@ -24,7 +24,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from benchmarks.serving import measure
+from benchmarks.serving import Load, measure
 from stowplan.applying.extender_client import tell_extender, trust
 from stowplan.applying.options import Halt
 from stowplan.cli import run
@@ -619,7 +619,7 @@ def test_options_that_cannot_be_used(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 
 def test_the_benchmark_finds_no_wrong_answer() -> None:
-    observed = asyncio.run(measure(clients=8, seconds=1.5, nodes=20, mode="filter", owners=20))
+    observed = asyncio.run(measure(Load(8), seconds=1.5, nodes=20, mode="filter", owners=20))
     assert not observed.wrong
     assert len(observed.seconds) > 100
     assert any(observed.held.values())

@@ -1,0 +1,552 @@
+"""Input of a stranger, made from good input by changes that keep most of its structure, for every reader.
+
+``python -m tests.support.fuzzing [--count 2000] [--seed 0] [--reader NAME]`` gives each reader such input in a process
+of its own, and prints what did not end as it should: with an answer or with one line, within `SECONDS` of processor
+time and `MEGABYTES`. ``--bombs`` gives each reader what is small, and large when it is read, instead.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import gzip
+import io
+import json
+import os
+import random
+import resource
+import signal
+import sys
+import traceback
+import zipfile
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import redirect_stderr, redirect_stdout, suppress
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import yaml
+
+from stowplan.applying.journal import ApplyJournal, read_journal
+from stowplan.cli import run
+from stowplan.models.errors import InputError
+from stowplan.serving.journal import LeaseJournal
+from stowplan.serving.protocol import BadRequest, all_pass, read_question, scores
+from stowplan.serving.server import Server
+from tests.support.clusters import node
+from tests.support.edits import cluster
+from tests.support.extender import waiting
+from tests.support.malformed import config, listed
+from tests.support.plans import shop
+
+SECONDS, MEGABYTES = 5.0, 500
+MOST_PLACES = 5_000
+"""Content with more parts is not changed any more: what multiplies it would take the time."""
+GOLDEN = Path(__file__).parents[1] / "golden" / "cases"
+
+CPU = {"name": "cpu", "weight": 1}
+
+Content = Any
+"""What JSON can say."""
+
+
+# -- good input -----------------------------------------------------------------------------------------------
+
+
+def dumps() -> list[Content]:
+    """Return dumps with every kind of object that is read."""
+    items = [item for group in cluster().values() for item in group] if isinstance(cluster(), dict) else [*cluster()]
+    return [{"apiVersion": "v1", "kind": "List", "items": items}, json.loads((GOLDEN / "A-snapshot.json").read_text())]
+
+
+def traces() -> list[Content]:
+    """Return recorded decisions, with pods, volumes, devices, and configurations."""
+    return [json.loads(line) for file in sorted(GOLDEN.glob("*.jsonl")) for line in file.read_text().splitlines()]
+
+
+def configurations() -> list[Content]:
+    """Return scheduler configurations with everything that they can say."""
+    term = {"key": "zone", "operator": "In", "values": ["a"]}
+    affinity = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{"matchExpressions": [term]}]}}
+    arguments = [
+        {
+            "name": "NodeResourcesFit",
+            "args": {"scoringStrategy": {"type": "MostAllocated", "resources": [{"name": "cpu"}]}},
+        },
+        {"name": "InterPodAffinity", "args": {"hardPodAffinityWeight": 5}},
+        {"name": "NodeAffinity", "args": {"addedAffinity": affinity}},
+        {"name": "PodTopologySpread", "args": {"defaultingType": "System"}},
+        {"name": "TargetLoadPacking", "args": {"targetUtilization": 50, "defaultRequests": {"cpu": "1"}}},
+    ]
+    plugins = {
+        "score": {"enabled": [{"name": "TargetLoadPacking", "weight": 3}], "disabled": [{"name": "ImageLocality"}]}
+    }
+    profiles = [{"schedulerName": "default-scheduler", "plugins": plugins, "pluginConfig": arguments}]
+    extender = {"urlPrefix": "http://127.0.0.1:1", "filterVerb": "filter", "ignorable": True, "httpTimeout": "100ms"}
+    policy = {
+        "kind": "Policy",
+        "apiVersion": "v1",
+        "predicates": [{"name": "GeneralPredicates"}, {"name": "CheckNodeCondition"}],
+        "priorities": [{"name": "LeastRequestedPriority", "weight": 2}],
+    }
+    return [config(profiles=profiles, percentageOfNodesToScore=50), config(extenders=[extender]), policy]
+
+
+def loads() -> list[Content]:
+    """Return measured load, as load-watcher writes it and in our own short form."""
+    metric = {"name": "m", "type": "CPU", "operator": "AVG", "value": 37.5}
+    nodes = {name: {"metrics": [metric], "tags": {}, "metadata": {}} for name in ("n1", "n2")}
+    window = {"duration": "15m", "start": 1766999100, "end": 1767000000}
+    watched = {"timestamp": 1, "window": window, "source": "Prometheus", "data": {"NodeMetricsMap": nodes}}
+    return [
+        watched,
+        {"nodes": {"n1": {"cpu": {"average": 40, "deviation": 3}}, "n2": {"memory": 50}}, "time": 1767000000},
+    ]
+
+
+def plans() -> list[Content]:
+    """Return plans."""
+    return [shop().model_dump(by_alias=True, mode="json")]
+
+
+def questions() -> list[Content]:
+    """Return what a scheduler asks an extender."""
+    names = {"Pod": waiting("web-x", "web"), "NodeNames": ["n1", "n2"]}
+    return [names, {"Pod": waiting("web-x", "web"), "Nodes": {"items": [node("n1"), node("n2")]}}]
+
+
+def leases() -> list[Content]:
+    """Return the lines of a journal of leases."""
+    made = shop()
+    header = {"format": "stowplan/v1 leases", "plan": made.id, "created_at": made.created_at}
+    grant = {"change": "grant", "at": 1.0, "uid": "pod-x", "token": 0, "pod": "shop/web-x"}
+    return [[header, grant, {**grant, "change": "release", "at": 2.0, "why": "gone"}]]
+
+
+def records() -> list[Content]:
+    """Return the lines of a journal of ``apply``."""
+    begun = {"event": "plan", "at": "2026-11-21T10:00:00Z", "version": 1, "plan": "p", "planHash": "0", "cluster": "c"}
+    return [
+        [
+            begun,
+            {"event": "start", "at": "2026-11-21T10:00:01Z", "process": 7},
+            {"event": "wave", "at": "2026-11-21T10:00:02Z", "wave": 1, "known": {"u": ["a", "b"]}},
+        ]
+    ]
+
+
+def objectives() -> list[Content]:
+    """Return objectives."""
+    tiers = [
+        {"name": "a", "variance": {"cpu": 1, "memory": 0.5}, "moves": 10},
+        {"name": "b", "nodes": 1},
+    ]
+    return [{"tiers": tiers}, {"tiers": tiers[:1], "repair": {"cordons": True}}]
+
+
+def events() -> list[Content]:
+    """Return scripts of the scheduler's cache."""
+    steps = [{"event": "addNode", "node": "n1"}, {"event": "assume", "pod": "default/web-1", "node": "n1", "at": 1.5}]
+    return [{"lifetime": 30, "events": [*steps, {"event": "expire", "at": 99}]}]
+
+
+# -- readers --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """What reads input, and good input for it.
+
+    Parameters
+    ----------
+    read
+        Reads a file that lies in a folder with a good dump ``good.json``; what it refuses is raised as `InputError` or
+        `BadRequest`.
+    by_line
+        The content is a list whose items are written one a line.
+    suffix
+        Of the file's name.
+    """
+
+    name: str
+    good: Callable[[], list[Content]]
+    read: Callable[[Path], object]
+    by_line: bool = False
+    suffix: str = ".json"
+
+
+class Refused(Exception):
+    """A command ended with an error; the text is what it printed on stderr."""
+
+
+def command(*words: str) -> Callable[[Path], None]:
+    """Return a reader that runs a command, in whose words ``FILE`` is the file and ``GOOD`` a good dump."""
+
+    def read(path: Path) -> None:
+        places = {"FILE": str(path), "GOOD": str(path.parent / "good.json"), "FOLDER": str(path.parent)}
+        places |= {"TLP": str(path.parent / "tlp.json")}
+        out, err = io.StringIO(), io.StringIO()
+        with redirect_stdout(out), redirect_stderr(err):
+            code = run([places.get(word, word) for word in words])
+        if code:
+            raise Refused(err.getvalue() if not (words[0] == "validate" and out.getvalue()) else "stowplan: differs\n")
+
+    return read
+
+
+def _answer(path: Path) -> None:
+    question = read_question(path.read_bytes())
+    all_pass(question)
+    scores(question, None)
+    server = Server(shop(), LeaseJournal(path.with_suffix(".leases")))
+    server.ledger.ask(question.asker, question.nodes, 1.0)
+
+
+def _resume_serving(path: Path) -> None:
+    path.chmod(0o600)
+    made = shop()
+    journal = LeaseJournal(path)
+    journal.begin(made, Server(made, journal).ledger)
+    journal.close()
+
+
+def _resume_applying(path: Path) -> None:
+    path.chmod(0o600)
+    read_journal(path)
+    with ApplyJournal(path):
+        pass
+
+
+SIMULATE = ("simulate", "GOOD")
+READERS = [
+    Reader("dump", dumps, command("simulate", "FILE", "--all", "-o", "json")),
+    Reader("folder", dumps, command("simulate", "FOLDER")),
+    Reader("YAML dump", dumps, command("simulate", "FILE"), suffix=".yaml"),
+    Reader("plan of a dump", dumps, command("verify", "FILE", "FILE")),
+    Reader("configuration", configurations, command(*SIMULATE, "--config", "FILE"), suffix=".yaml"),
+    Reader("measured load", loads, command(*SIMULATE, "--config", "TLP", "--metrics", "FILE")),
+    Reader("shown plan", plans, command("show", "FILE", "-o", "markdown")),
+    Reader("emitted plan", plans, command("emit", "FILE", "--to", "kubectl")),
+    Reader("replayed plan", plans, command("replay", "FILE", "GOOD")),
+    Reader("verified plan", plans, command("verify", "FILE", "GOOD")),
+    Reader("leases", leases, _resume_serving, by_line=True),
+    Reader("journal", records, _resume_applying, by_line=True),
+    Reader("question", questions, _answer),
+    Reader("trace", traces, command("validate", "FILE", "-q"), suffix=".jsonl"),
+    Reader("cache events", events, command(*SIMULATE, "--cache-events", "FILE"), suffix=".yaml"),
+    Reader("objective", objectives, command("verify", "GOOD", "GOOD", "FILE"), suffix=".yaml"),
+    Reader("bundle", dumps, command("rerun", "FILE"), suffix=".zip"),
+]
+
+
+# -- changes --------------------------------------------------------------------------------------------------
+
+ODD: list[Content] = [
+    None,
+    True,
+    "",
+    -1,
+    0,
+    2**63,
+    2**200,
+    -0.5,
+    1e308,
+    float("inf"),
+    float("nan"),
+    [],
+    {},
+    [[]],
+    "1e999",
+    "1Ki",
+    "-1",
+    "100000000000Ei",
+    "\x00\x1b]0;x\x07",
+    "\ud800",
+    "\u202e",
+    "é" * 300,
+    "x" * 70_000,
+    "2026-13-45T99:99:99Z",
+    "9" * 5000,
+    "../../etc/passwd",
+    "${jndi}",
+    "{{ 7 * 7 }}",
+]
+
+
+def places(content: Content) -> Iterator[tuple[Any, Any]]:
+    """Yield every container with each of its keys or positions."""
+    waiting_ = [content]
+    while waiting_:
+        one = waiting_.pop()
+        inner = one.items() if isinstance(one, dict) else enumerate(one) if isinstance(one, list) else ()
+        for key, value in inner:
+            yield one, key
+            waiting_.append(value)
+
+
+def changed(content: Content, rng: random.Random) -> Content:
+    """Return content with a few of its parts replaced, removed, renamed, repeated, exchanged, or nested."""
+    whole = copy.deepcopy(content)
+    for _ in range(rng.choice([0, 1, 1, 1, 2, 3, 6])):
+        with suppress(RecursionError):  # a copy of what is nested deeply by now
+            _change(whole, rng)
+    return whole
+
+
+def _change(whole: Content, rng: random.Random) -> None:
+    at = list(places(whole))
+    if not at or len(at) > MOST_PLACES:
+        return
+    container, key = rng.choice(at)
+    other, other_key = rng.choice(at)
+    match rng.randrange(10):
+        case 0 | 1 | 2:
+            container[key] = copy.deepcopy(rng.choice(ODD))
+        case 3:
+            del container[key]
+        case 4 if isinstance(container, dict):
+            container[rng.choice(["", "x" * 300, "__class__", key.upper(), "\x1b[1m", "metadata"])] = container.pop(key)
+        case 5:
+            container[key] = copy.deepcopy(other[other_key])
+        case 6:
+            container[key] = [copy.deepcopy(container[key])] * rng.choice([0, 2, 50])
+        case 7 if isinstance(container, list):
+            container.extend(copy.deepcopy(container[key]) for _ in range(rng.choice([1, 3, 100])))
+        case 8:
+            for _ in range(rng.choice([1, 5, 150])):
+                container[key] = [container[key]] if rng.random() < 0.5 else {"a": container[key]}
+        case _:
+            container[key] = str(container[key])[:100]
+
+
+def written(content: Content, reader: Reader, rng: random.Random) -> bytes:
+    """Write content as JSON or YAML, perhaps packed, cut short, or with some bytes changed."""
+    if reader.by_line and isinstance(content, list):
+        data = b"\n".join(_json(line) for line in content) + b"\n"
+    elif reader.suffix == ".yaml" and rng.random() < 0.7:
+        data = _yaml(content, rng)
+    else:
+        data = _json(content, indent=None if reader.suffix == ".jsonl" else rng.choice([None, 1]))
+    if rng.random() < 0.25:
+        data = _damaged(data, rng)
+    if rng.random() < 0.1:
+        data = rng.choice(
+            [gzip.compress, lambda d: b"\xef\xbb\xbf" + d, lambda d: d.decode("utf-8", "replace").encode("utf-16")]
+        )(data)
+    if rng.random() < 0.04:
+        data = rng.choice([*bombs().values()])
+    if reader.suffix == ".zip":
+        data = _bundle(data, rng)
+    return data
+
+
+def _json(content: Content, indent: int | None = None) -> bytes:
+    try:
+        return json.dumps(content, indent=indent).encode("utf-8", "surrogatepass")
+    except RecursionError:
+        return b"[" * 5000
+
+
+def _yaml(content: Content, rng: random.Random) -> bytes:
+    try:
+        text = yaml.safe_dump(
+            content, default_flow_style=rng.choice([True, False, None]), allow_unicode=rng.random() < 0.5
+        )
+    except (RecursionError, UnicodeError, yaml.YAMLError):
+        return _json(content)
+    lines = text.splitlines(keepends=True)
+    for _ in range(rng.choice([0, 0, 1, 2])):
+        odd = [
+            "&a ",
+            "*a\n",
+            "<<: *a\n",
+            "!!python/object:os.system x\n",
+            "!!binary x\n",
+            "- ",
+            "? ",
+            "---\n",
+            "%YAML 9.9\n",
+            "\t",
+        ]
+        lines.insert(rng.randrange(len(lines) + 1), rng.choice(odd))
+    return "".join(lines).encode("utf-8", "surrogatepass")
+
+
+def _damaged(data: bytes, rng: random.Random) -> bytes:
+    body = bytearray(data)
+    for _ in range(rng.randint(1, 6)):
+        at = rng.randrange(len(body) + 1)
+        match rng.randrange(5):
+            case 0:
+                body[at:at] = bytes([rng.randrange(256)])
+            case 1:
+                del body[at : at + rng.randint(1, 40)]
+            case 2:
+                body[at:at] = body[at : at + rng.randint(1, 200)] * rng.choice([1, 100])
+            case 3:
+                body[at:at] = rng.choice(
+                    [b"{", b"[", b'"', b"\x00", b"\\ud800", b"1e999", b"null", b"\xff", b"\n---\n"]
+                )
+            case _:
+                del body[at:]
+    return bytes(body)
+
+
+@cache
+def bombs() -> dict[str, bytes]:
+    """Return inputs that are small, and large when they are read."""
+    aliases = [b"a0: &a0 [x, x]\n", *(b"a%d: &a%d [*a%d, *a%d]\n" % (i, i, i - 1, i - 1) for i in range(1, 40))]
+    found = {
+        "blanks in gzip": gzip.compress(b" " * 300_000_000, 1),
+        "brackets": b"[" * 200_000,
+        "braces": b'{"a":' * 100_000,
+        "indented lists": b"- " * 200_000 + b"x",
+        "keys of keys": b"? " * 20_000,
+        "aliases": b"".join(aliases),
+        "digits": b'{"a": ' + b"9" * 2_000_000 + b"}",
+    }
+    for inner in (b"{},", b"[],", b"1,", b'"a",', b'{"kind":"Pod"},', b'{"a":{}},'):
+        many = b'{"apiVersion":"v1","kind":"List","items":[' + inner * (60_000_000 // len(inner)) + b"{}]}"
+        found[f"{inner.decode()} in gzip"] = gzip.compress(many, 1)
+    return found
+
+
+def _bundle(data: bytes, rng: random.Random) -> bytes:
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(
+            "bundle.json",
+            _json(changed({"apiVersion": "stowplan/v1", "kind": "Bundle"}, rng)) if rng.random() < 0.5 else data,
+        )
+        archive.writestr("snapshot.json", data if rng.random() < 0.9 else b" " * 300_000_000)
+    return made.getvalue()
+
+
+# -- trying ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An input that did not end as it should.
+
+    Parameters
+    ----------
+    what
+        How it ended.
+    """
+
+    reader: str
+    seed: str
+    what: str
+
+
+def input_of(reader: Reader, seed: str) -> bytes:
+    """Return the input that a seed stands for."""
+    rng = random.Random(seed)
+    return written(changed(rng.choice(reader.good()), rng), reader, rng)
+
+
+def tried(reader: Reader, seed: str, folder: Path) -> Found | None:
+    """Give a reader an input in a process of its own; return how it ended if that is not as it should."""
+    for old in folder.iterdir():
+        old.unlink()
+    (folder / "good.json").write_text(json.dumps(listed(node("n1"), node("n2"), waiting("new"))))
+    profile = {"plugins": {"score": {"enabled": [{"name": "TargetLoadPacking"}]}}}
+    (folder / "tlp.json").write_text(json.dumps(config(profiles=[profile])))
+    path = folder / f"input{reader.suffix}"
+    data = bombs()[seed] if seed in bombs() else input_of(reader, seed)
+    path.write_bytes(_bundle(data, random.Random(seed)) if reader.suffix == ".zip" and seed in bombs() else data)
+    told, tell = os.pipe()
+    child = os.fork()
+    if not child:
+        os.close(told)
+        _read_and_tell(reader, path, tell)
+    os.close(tell)
+    with os.fdopen(told, "rb") as pipe:
+        said = pipe.read().decode("utf-8", "replace")
+    _, status, used = os.wait4(child, 0)
+    took = used.ru_utime + used.ru_stime
+    if os.WIFSIGNALED(status):
+        number = os.WTERMSIG(status)
+        what = f"no end within {SECONDS:g} s" if number == signal.SIGXCPU else signal.Signals(number).name
+        return Found(reader.name, seed, what)
+    if said:
+        return Found(reader.name, seed, said)
+    if used.ru_maxrss > MEGABYTES * 1024:
+        return Found(reader.name, seed, f"{used.ru_maxrss // 1024} MB")
+    return Found(reader.name, seed, f"{took:.1f} s") if took > SECONDS else None
+
+
+def _read_and_tell(reader: Reader, path: Path, tell: int) -> None:
+    """Read, in the child; write what is wrong, and end."""
+    said = ""
+    resource.setrlimit(resource.RLIMIT_CPU, (int(SECONDS) + 1, int(SECONDS) + 2))
+    signal.alarm(60)  # where it waits, and takes no time
+    # What asks for far more than it may is stopped before it takes the memory of others.
+    limit = 4 << 30
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    devnull = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(devnull, 1)
+    os.dup2(devnull, 2)
+    try:
+        reader.read(path)
+    except (InputError, BadRequest) as error:
+        said = _fault(str(error))
+    except Refused as error:
+        lines = [line for line in str(error).splitlines() if not line.startswith(("stowplan: warning", "  "))]
+        said = _fault("\n".join(lines[-1:]) if lines else "nothing on stderr", str(error))
+    except BaseException:
+        said = traceback.format_exc()[-1500:]
+    os.write(tell, said.encode("utf-8", "replace"))
+    os._exit(0)
+
+
+def _fault(line: str, whole: str = "") -> str:
+    """Return what is wrong with the line of an error, if anything."""
+    wrong = "\n" in line or not line or "internal error" in line or "Traceback" in whole or "out of memory" in line
+    obeyed = any(not char.isprintable() for char in line) and bool(whole)
+    return f"says {line[:300]!r}" if wrong or obeyed else ""
+
+
+def campaign(count: int, seed: int, readers: Sequence[Reader] = READERS) -> Iterator[Found | None]:
+    """Try so many inputs, each reader in turn."""
+    with TemporaryDirectory(prefix="stowplan-fuzzing-") as name:
+        for i in range(count):
+            reader = readers[i % len(readers)]
+            yield tried(reader, f"{seed}/{reader.name}/{i}", Path(name))
+
+
+def blasts(readers: Sequence[Reader] = READERS) -> Iterator[Found | None]:
+    """Try each bomb on each reader."""
+    with TemporaryDirectory(prefix="stowplan-fuzzing-") as name:
+        for reader in readers:
+            for bomb in bombs():
+                yield tried(reader, bomb, Path(name))
+
+
+def main() -> int:
+    """Run a campaign, and print what it found."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--count", type=int, default=2000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--bombs", action="store_true")
+    parser.add_argument("--reader", choices=[reader.name for reader in READERS], action="append")
+    chosen = parser.parse_args()
+    readers = [reader for reader in READERS if not chosen.reader or reader.name in chosen.reader]
+    found: Counter[str] = Counter()
+    trials = blasts(readers) if chosen.bombs else campaign(chosen.count, chosen.seed, readers)
+    count = 0
+    for one in trials:
+        count += 1
+        if one is not None:
+            found[one.reader] += 1
+            print(f"{one.reader}, seed {one.seed!r}: {one.what}", flush=True)
+    print(f"{count} inputs for {len(readers)} readers: {found.total()} did not end as they should")
+    return bool(found)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
