@@ -59,9 +59,18 @@ def missing_fields(snapshot: Snapshot) -> Iterator[Gap]:
             yield Gap(f"PodDisruptionBudget {name} without a selector or a limit, so it is not known what it forbids")
 
 
+def _started(pod: Pod) -> bool:
+    """Whether a kubelet has seen the pod, whatever else is known of it."""
+    return pod.status is not None and bool(pod.status.host_ip or pod.status.start_time)
+
+
+def _in_no_phase(pod: Pod) -> bool:
+    """Whether a pod that may be over does not say so; manifests of pods that are to be created have no phase."""
+    return not pod.phase and (bool(pod.node_name) or _started(pod))
+
+
 def _runs_nowhere(pod: Pod) -> bool:
-    status = pod.status
-    return not pod.node_name and not pod.finished and status is not None and bool(status.host_ip or status.start_time)
+    return not pod.node_name and not pod.finished and _started(pod)
 
 
 def _requests_nothing(pod: Pod) -> bool:
@@ -110,8 +119,7 @@ _OF_NODES: tuple[tuple[Callable[[Node], bool], str, bool], ...] = (
     (lambda node: not node.metadata.uid, "metadata.uid: they were not read from an API server", False),
 )
 _OF_PODS: tuple[tuple[Callable[[Pod], bool], str, bool], ...] = (
-    # A pod without a node cannot be over; manifests of pods that are to be created have no status.
-    (lambda pod: not pod.phase and bool(pod.node_name), "status.phase, so it is not known which are over", True),
+    (_in_no_phase, "status.phase, so it is not known which are over", True),
     (_runs_nowhere, "spec.nodeName that run on a node, so it is not known what is free on the nodes", True),
     (
         lambda pod: not pod.spec.containers,

@@ -291,6 +291,16 @@ def test_a_field_that_is_missing_is_named(
     assert bool(snapshot.fatal_gaps) is fatal
 
 
+def test_a_pod_that_lost_its_node_and_its_phase_is_named_for_both() -> None:
+    def lose_both(item: Manifest) -> None:
+        del item["spec"]["nodeName"]
+        item["status"] = {"startTime": "2024-05-01T10:00:00Z"}
+
+    without_phase, without_node = sorted(changed("Pod", "web", lose_both).fatal_gaps, reverse=True)
+    assert without_phase.startswith("1 pod without status.phase")
+    assert without_node.startswith("1 pod without spec.nodeName")
+
+
 @pytest.mark.parametrize("field", ["selector", "maxUnavailable"])
 def test_a_budget_that_lost_a_field_is_named(field: str) -> None:
     snapshot = changed("PodDisruptionBudget", "web", lambda item: item["spec"].pop(field))
