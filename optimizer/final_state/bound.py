@@ -4,6 +4,11 @@ The cost's relaxation charges each pod for its node, and for the pods beside it.
 of each class, on the capacities, and on the number of moves, the problem falls apart into nodes. For a given number
 ``k`` of pods on a node, its cost is linear in the pods, so the ``k`` cheapest are best; all ``k`` are tried. Convex
 curves of loads are replaced by tangents, whose slopes are multipliers too.
+
+Subgradient steps come first. They are cheap, but get stuck where multipliers of several kinds matter, such as the
+prices of pods and the slopes of curves. Then a linear program over the patterns found so far proposes multipliers, each
+tried only a part of the way from the best ones (P. Wentges, "Weighted Dantzig-Wolfe decomposition for linear mixed
+integer programming", 1997).
 """
 
 from __future__ import annotations
@@ -29,6 +34,7 @@ from stowplan.models.problem import (
     Unplaced,
 )
 from stowplan.optimizer.deadline import Deadline
+from stowplan.optimizer.final_state.master import Load, Multipliers, PatternMaster
 from stowplan.optimizer.final_state.parameters import FinalStateParameters
 
 SAFETY = 1e-9
@@ -62,6 +68,15 @@ class _Tangents:
             point[here] = starts[at]
             least[here] = self.weight * values[at] - self.slope[here] * starts[at]
         return point, least
+
+    def at(self, load: Ints) -> Floats:
+        """Return ``[n]`` what loads cost."""
+        curves, here = self.term.curves, self.term.curve >= 0
+        cost, k = np.zeros(len(load)), self.term.curve[here]
+        piece = np.maximum(0, (load[here][:, None] >= curves.start[k]).sum(axis=1) - 1)
+        beyond = load[here] - curves.start[k, piece]
+        cost[here] = self.weight * (curves.value[k, piece] + curves.slope[k, piece] * beyond.astype(np.float64))
+        return cost
 
 
 class FinalStateBound:
@@ -123,6 +138,24 @@ class FinalStateBound:
         self._price = np.where(placed > 0, mean, np.where(np.isfinite(open_to), open_to, 0.0))
         self._prices_of_room = np.zeros_like(self._free)
         self._price_of_moves = 0.0
+        self._best, self._kept = -math.inf, self._multipliers()
+        self._begin(now)
+
+    def _begin(self, now: Ints) -> None:
+        """Make the master with the incumbent's patterns and loads, so that it has a solution."""
+        problem = self._problem
+        loads = [
+            Load(t.term.demand.astype(np.float64), t.term.held.astype(np.float64), t.term.curve >= 0)
+            for t in self._tangents
+        ]
+        kept = None if self._limit is None else float(self._start.sum() - self._limit)
+        self._master = PatternMaster(
+            problem.size, problem.optional, self._missing, self._demands, self._free, loads, kept, float(self._value)
+        )
+        self._add(now)
+        for t, tangents in enumerate(self._tangents):
+            load = (tangents.term.demand @ now + tangents.term.held).astype(np.int64)
+            self._add_loads(t, load.astype(np.float64), tangents.at(load))
 
     def _read(self, weight: int, term: object, incumbent: Placement) -> None:
         """Add a term of the tier; what is of no use here counts as 0, which no term is below."""
@@ -163,38 +196,91 @@ class FinalStateBound:
     # -- the dual -----------------------------------------------------------------------------------------------
 
     def solve(self, deadline: Deadline) -> float:
-        """Raise the bound by the subgradient method until time is up, or it does not rise any more."""
+        """Raise the bound until time is up, or it does not rise any more."""
+        chosen = self._parameters
+        self._climb(deadline.share(chosen.subgradient_share))
+        if not deadline.over and self._best < self._value:
+            self._generate(deadline)
+        return self._best
+
+    def _take(self, dual: float) -> bool:
+        """Keep the multipliers if their bound is the best so far; return whether it is."""
+        if dual <= self._best + 1e-7 * abs(dual):
+            return False
+        self._best, self._kept = dual, self._multipliers()
+        return True
+
+    def _climb(self, deadline: Deadline) -> None:
+        """Make steps of the subgradient method."""
         limit = self._parameters.most_steps
         if deadline.deterministic:
             limit = min(limit, max(5, int(self._parameters.iterations * deadline.seconds)))
-        best, factor, failed = -math.inf, 1.0, 0
-        kept = self._multipliers()
+        factor, failed = 1.0, 0
         for _ in range(limit):
             dual, chosen, pods_of = self._evaluate()
-            if dual > best + 1e-7 * abs(dual):
-                best, failed = dual, 0
-                kept = self._multipliers()
+            if self._take(dual):
+                failed = 0
+                self._add(chosen)
             else:
                 failed += 1
                 if failed >= 8:
                     factor, failed = factor / 2, 0
-                    self._restore(kept)
+                    self._set(self._kept)
                     if factor < 1e-3:
                         break
                     continue
-            if deadline.over or best >= self._value:
+            if deadline.over or self._best >= self._value:
                 break
             self._step(dual, chosen, pods_of, factor)
-        return best
 
-    def _multipliers(self) -> tuple[Floats, Floats, float, list[Floats]]:
-        slopes = [t.slope.copy() for t in self._tangents]
-        return self._price.copy(), self._prices_of_room.copy(), self._price_of_moves, slopes
+    def _generate(self, deadline: Deadline) -> None:
+        """Generate patterns at multipliers between the best ones and those of the master."""
+        chosen = self._parameters
+        limit = chosen.most_steps
+        if deadline.deterministic:
+            limit = min(limit, int(chosen.rounds * deadline.seconds))
+        share = chosen.toward_master
+        for _ in range(limit):
+            proposed = self._master.solve(None if deadline.deterministic else deadline.remaining)
+            if proposed is None or deadline.over or self._best >= self._value:
+                return
+            self._set(self._kept.toward(proposed, share))
+            dual, pods, _ = self._evaluate()
+            better, new = self._take(dual), self._add(pods)
+            if not new and share == 1.0:
+                return  # nothing has a reduced cost: the master's value is the best bound there is
+            # Where nothing new shows up on the way, look at the master's own multipliers.
+            share = chosen.toward_master if new or better else 1.0
 
-    def _restore(self, kept: tuple[Floats, Floats, float, list[Floats]]) -> None:
-        self._price, self._prices_of_room, self._price_of_moves = kept[0].copy(), kept[1].copy(), kept[2]
-        for tangents, slope in zip(self._tangents, kept[3], strict=True):
-            tangents.slope = slope.copy()
+    def _add(self, chosen: Ints) -> bool:
+        """Add the pods ``[c, n]`` of nodes, and the loads at which tangents touch; return whether any are new."""
+        new = False
+        stay = np.minimum(self._start, chosen)
+        pods = chosen.sum(axis=0)
+        cost = (self.table * chosen).sum(axis=0) - self._move @ stay
+        cost += pods * (self._held + (self._crowding * chosen).sum(axis=0))
+        for n in np.flatnonzero(pods).tolist():
+            new |= self._master.add_pattern(n, np.ascontiguousarray(chosen[:, n]), cost[n], int(stay[:, n].sum()))
+        for t, tangents in enumerate(self._tangents):
+            point, lowest = tangents.values()
+            new |= self._add_loads(t, point, lowest + tangents.slope * point)
+        return new
+
+    def _add_loads(self, curve: int, load: Floats, cost: Floats) -> bool:
+        """Add a load of each node of a curve."""
+        new = False
+        for n in np.flatnonzero(self._tangents[curve].term.curve >= 0).tolist():
+            new |= self._master.add_load(curve, n, float(load[n]), float(cost[n]))
+        return new
+
+    def _multipliers(self) -> Multipliers:
+        slopes = tuple(t.slope.copy() for t in self._tangents)
+        return Multipliers(self._price.copy(), self._prices_of_room.copy(), self._price_of_moves, slopes)
+
+    def _set(self, point: Multipliers) -> None:
+        self._price, self._prices_of_room, self._price_of_moves = point.price.copy(), point.room.copy(), point.moves
+        for tangents, slope in zip(self._tangents, point.slopes, strict=True):
+            tangents.slope = self._clipped(tangents, slope)
 
     def _evaluate(self) -> tuple[float, Ints, Floats]:
         """Return the dual, and ``[c, n]`` the pods of the minimum, and ``[c]`` those without a node."""
@@ -227,9 +313,13 @@ class FinalStateBound:
         stayers, others = np.flatnonzero(stay), np.flatnonzero(self._upper[:, n] > stay)
         cls = np.concatenate([stayers, others])
         copies = np.concatenate([stay[stayers], (self._upper[:, n] - stay)[others]])
-        single = np.concatenate([(cost - move)[stayers], cost[others]])
+        single = np.concatenate([(cost - move)[stayers], cost[others]]) + self._held[n]
         crowding = self._crowding[cls, n]
-        number = np.arange(1, int(self._most[n]) + 1)
+        if crowding.min(initial=0.0) >= 0:
+            # A pod that costs something even alone is no part of a minimum: without it, all others cost no more.
+            worth = single + crowding < 0
+            cls, copies, single, crowding = cls[worth], copies[worth], single[worth], crowding[worth]
+        number = np.arange(1, min(int(self._most[n]), int(copies.sum())) + 1)
         if not len(number) or not len(cls):
             return 0.0, np.zeros(len(cost), dtype=np.int64)
         prices = single + number[:, None] * crowding
@@ -237,7 +327,7 @@ class FinalStateBound:
         ordered = np.take_along_axis(prices, order, axis=1)
         taken = np.minimum(np.cumsum(copies[order], axis=1), number[:, None])
         taken = np.diff(taken, axis=1, prepend=0)
-        total = (ordered * taken).sum(axis=1) + number * self._held[n]
+        total = (ordered * taken).sum(axis=1)
         total[taken.sum(axis=1) < number] = np.inf
         best = int(total.argmin())
         pods = np.zeros(len(cost), dtype=np.int64)

@@ -28,7 +28,13 @@ class FinalStateParameters:
     iterations
         Steps of the subgradient method per unit of work in deterministic mode.
     most_steps
-        Steps of the subgradient method after which the bound is taken as it is.
+        Steps of the subgradient method, and then of generating patterns, after which the bound is taken as it is.
+    subgradient_share
+        Share of the time of the bound for the subgradient method.
+    toward_master
+        How far to go from the best multipliers to those of the master.
+    rounds
+        Steps of generating patterns per unit of work in deterministic mode.
     """
 
     surrogate_share: float = 0.35
@@ -42,3 +48,6 @@ class FinalStateParameters:
     trials: int = 150
     iterations: int = 30
     most_steps: int = 600
+    subgradient_share: float = 0.3
+    toward_master: float = 0.3
+    rounds: int = 10
