@@ -123,6 +123,17 @@ class FinalStateBound:
             dtype=np.float64,
         ).reshape(-1, nodes)
         self._most = self._most_pods()
+        self._now = now
+        self._price = self._worth()
+        self._prices_of_room = np.zeros_like(self._free)
+        self._price_of_moves = 0.0
+        self._best, self._kept = -math.inf, self._multipliers()
+        self._begin(now)
+
+    def _worth(self) -> Floats:
+        """``[c]`` what a pod of each class costs where the incumbent has it, at the slopes as they are."""
+        classes, nodes = self._problem.shape
+        now = self._now
         pods = now.sum(axis=0)
         beside = (self._crowding * now).sum(axis=0)
         marginal = (
@@ -135,11 +146,8 @@ class FinalStateBound:
         placed = now.sum(axis=1)
         mean = (marginal * now).sum(axis=1) / np.maximum(placed, 1)
         open_to = np.where(self._upper > 0, marginal, np.inf).min(axis=1, initial=np.inf)
-        self._price = np.where(placed > 0, mean, np.where(np.isfinite(open_to), open_to, 0.0))
-        self._prices_of_room = np.zeros_like(self._free)
-        self._price_of_moves = 0.0
-        self._best, self._kept = -math.inf, self._multipliers()
-        self._begin(now)
+        price: Floats = np.where(placed > 0, mean, np.where(np.isfinite(open_to), open_to, 0.0))
+        return price
 
     def _begin(self, now: Ints) -> None:
         """Make the master with the incumbent's patterns and loads, so that it has a solution."""
@@ -198,10 +206,29 @@ class FinalStateBound:
     def solve(self, deadline: Deadline) -> float:
         """Raise the bound until time is up, or it does not rise any more."""
         chosen = self._parameters
-        self._climb(deadline.share(chosen.subgradient_share))
-        if not deadline.over and self._best < self._value:
-            self._generate(deadline)
+        self._choose_slopes()
+        programmed = math.prod(self._problem.shape) <= chosen.largest_program
+        if programmed:
+            self._climb(deadline, chosen.first_steps)
+            if self._generate(deadline):
+                return self._best
+            self._set(self._kept)
+        self._climb(deadline, chosen.most_steps)
         return self._best
+
+    def _choose_slopes(self) -> None:
+        """Begin with the tangents at the incumbent's loads, or with those at the lowest points, if these prove more.
+
+        Where loads are far from even, tangents at them overrate what a pod could cost or save by far. At the lowest
+        points, curves count for what they cost at least, and the bound is that of everything else.
+        """
+        self._take(self._evaluate()[0])
+        if self._tangents:
+            for tangents in self._tangents:
+                tangents.slope = self._clipped(tangents, np.zeros_like(tangents.slope))
+            self._price = self._worth()
+            self._take(self._evaluate()[0])
+            self._set(self._kept)
 
     def _take(self, dual: float) -> bool:
         """Keep the multipliers if their bound is the best so far; return whether it is."""
@@ -210,9 +237,8 @@ class FinalStateBound:
         self._best, self._kept = dual, self._multipliers()
         return True
 
-    def _climb(self, deadline: Deadline) -> None:
-        """Make steps of the subgradient method."""
-        limit = self._parameters.most_steps
+    def _climb(self, deadline: Deadline, limit: int) -> None:
+        """Make steps of the subgradient method, at most so many."""
         if deadline.deterministic:
             limit = min(limit, max(5, int(self._parameters.iterations * deadline.seconds)))
         factor, failed = 1.0, 0
@@ -233,8 +259,14 @@ class FinalStateBound:
                 break
             self._step(dual, chosen, pods_of, factor)
 
-    def _generate(self, deadline: Deadline) -> None:
-        """Generate patterns at multipliers between the best ones and those of the master."""
+    def _generate(self, deadline: Deadline) -> bool:
+        """Generate patterns at multipliers between the best ones and those of the master.
+
+        Returns
+        -------
+        done
+            Whether there is nothing left to be gained, or no time.
+        """
         chosen = self._parameters
         limit = chosen.most_steps
         if deadline.deterministic:
@@ -242,15 +274,18 @@ class FinalStateBound:
         share = chosen.toward_master
         for _ in range(limit):
             proposed = self._master.solve(None if deadline.deterministic else deadline.remaining)
-            if proposed is None or deadline.over or self._best >= self._value:
-                return
+            if deadline.over or self._best >= self._value:
+                return True
+            if proposed is None:
+                return False
             self._set(self._kept.toward(proposed, share))
             dual, pods, _ = self._evaluate()
             better, new = self._take(dual), self._add(pods)
             if not new and share == 1.0:
-                return  # nothing has a reduced cost: the master's value is the best bound there is
+                return True  # nothing has a reduced cost: the master's value is the best bound there is
             # Where nothing new shows up on the way, look at the master's own multipliers.
             share = chosen.toward_master if new or better else 1.0
+        return deadline.deterministic
 
     def _add(self, chosen: Ints) -> bool:
         """Add the pods ``[c, n]`` of nodes, and the loads at which tangents touch; return whether any are new."""

@@ -29,8 +29,10 @@ class FinalStateParameters:
         Steps of the subgradient method per unit of work in deterministic mode.
     most_steps
         Steps of the subgradient method, and then of generating patterns, after which the bound is taken as it is.
-    subgradient_share
-        Share of the time of the bound for the subgradient method.
+    first_steps
+        Steps of the subgradient method before patterns are generated.
+    largest_program
+        Classes times nodes above which there is no linear program over patterns, only the subgradient method.
     toward_master
         How far to go from the best multipliers to those of the master.
     rounds
@@ -48,6 +50,7 @@ class FinalStateParameters:
     trials: int = 150
     iterations: int = 30
     most_steps: int = 600
-    subgradient_share: float = 0.3
+    first_steps: int = 60
+    largest_program: int = 8_000
     toward_master: float = 0.3
     rounds: int = 10

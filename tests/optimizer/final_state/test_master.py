@@ -17,7 +17,7 @@ from stowplan.optimizer.final_state.master import Load, PatternMaster
 from stowplan.optimizer.final_state.parameters import FinalStateParameters
 from stowplan.settings.problem import make_problem
 
-SUBGRADIENT = replace(FinalStateParameters(), subgradient_share=1.0, rounds=0)
+SUBGRADIENT = replace(FinalStateParameters(), largest_program=0)
 
 
 @pytest.mark.parametrize("seed", range(2))
