@@ -8,9 +8,10 @@ import pytest
 
 from stowplan.models.objective import PRESETS
 from stowplan.models.result import Status
-from stowplan.optimizer import portfolio
+from stowplan.optimizer import portfolio, workplace
 from stowplan.optimizer.bounds.lagrangian import LagrangianBound
 from stowplan.optimizer.portfolio import Options, solve
+from stowplan.optimizer.rearrangement import engine
 from stowplan.plugins_compat.compiler.compile import compile_problem
 from stowplan.plugins_compat.profiles import default_profile
 from stowplan.plugins_compat.release import K36
@@ -26,7 +27,8 @@ def forbidden(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Any, **__: Any) -> None:
         raise AssertionError("a compiled kernel was asked for")
 
-    monkeypatch.setattr(portfolio, "anneal", refuse)
+    monkeypatch.setattr(workplace, "anneal", refuse)
+    monkeypatch.setattr(engine, "walk", refuse)
     monkeypatch.setattr(portfolio, "PatternEngine", refuse)
     monkeypatch.setattr(LagrangianBound, "__call__", refuse)
 

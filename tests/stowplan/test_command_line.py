@@ -384,7 +384,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> str:
     ("number", "stage", "options"),
     [
         (signal.SIGINT, "start", ("-t", "300")),
-        (signal.SIGTERM, "annealing", ("-t", "60")),
+        (signal.SIGTERM, "rearranging walk", ("-t", "60")),
         # After the bound, CP-SAT works on sub-problems; work is counted, so that some is left on any machine.
         (signal.SIGINT, "Lagrangian relaxation", ("-t", "0.5", "--deterministic")),
     ],

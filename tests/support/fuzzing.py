@@ -519,11 +519,11 @@ def campaign(count: int, seed: int, readers: Sequence[Reader] = READERS) -> Iter
             yield tried(reader, f"{seed}/{reader.name}/{i}", Path(name))
 
 
-def blasts(readers: Sequence[Reader] = READERS) -> Iterator[Found | None]:
-    """Try each bomb on each reader."""
+def blasts(readers: Sequence[Reader], chosen: Sequence[str]) -> Iterator[Found | None]:
+    """Try the chosen bombs on each reader."""
     with TemporaryDirectory(prefix="stowplan-fuzzing-") as name:
         for reader in readers:
-            for bomb in bombs():
+            for bomb in chosen:
                 yield tried(reader, bomb, Path(name))
 
 
@@ -533,11 +533,13 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--bombs", action="store_true")
+    parser.add_argument("--bomb", choices=list(bombs()), action="append", help="these bombs alone")
     parser.add_argument("--reader", choices=[reader.name for reader in READERS], action="append")
     chosen = parser.parse_args()
     readers = [reader for reader in READERS if not chosen.reader or reader.name in chosen.reader]
     found: Counter[str] = Counter()
-    trials = blasts(readers) if chosen.bombs else campaign(chosen.count, chosen.seed, readers)
+    blasting = chosen.bomb or (list(bombs()) if chosen.bombs else [])
+    trials = blasts(readers, blasting) if blasting else campaign(chosen.count, chosen.seed, readers)
     count = 0
     for one in trials:
         count += 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
@@ -13,6 +12,7 @@ from stowplan.cli.groups import but, grouped
 from stowplan.cli.live import OptionalPaths, Source, load_source
 from stowplan.cli.options import Format
 from stowplan.models.command_line import PROBLEM
+from stowplan.models.messages import log
 from stowplan.models.options import Options
 from stowplan.models.settings import Settings, concerns_search
 
@@ -64,7 +64,7 @@ def survive(
 
     def tell(loss: Loss) -> None:
         if not quiet:
-            print(f"stowplan: {loss_line(loss)}", file=sys.stderr, flush=True)
+            log(loss_line(loss))
 
     with stoppable("with what is known so far") as stop:
         options = ready(make_problem(snapshot, settings).problem, options, quiet, stop)
