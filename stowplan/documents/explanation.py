@@ -118,6 +118,8 @@ class PodExplanationDocument(Document):
     results: tuple[NodeResultDocument, ...]
     conflict: ConflictDocument | None
     relaxations: tuple[RelaxationDocument, ...]
+    untried: tuple[str, ...]
+    interrupted: bool
     single_move: SingleMoveDocument | None
     best: BestPlacementDocument | None
 
@@ -196,6 +198,8 @@ def pod_document(told: PodExplanation) -> PodExplanationDocument:
             RelaxationDocument(changes=tuple(one.changes), node=one.node, victims=tuple(one.victims))
             for one in told.relaxations
         ),
+        untried=tuple(told.untried),
+        interrupted=told.interrupted,
         single_move=None if told.single is None else _single(told.single),
         best=_best(told),
     )

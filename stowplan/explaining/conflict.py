@@ -148,12 +148,25 @@ def _blocks(rule: Rule, problem: Problem, cls: int) -> Bools:
             return ~allowed
         case Capacity() | Distinct() | Devices():  # each node is a place, so that all can be tried at once
             return _violated(rule, problem, cls, np.arange(nodes))
+        case AtMost() | Repel() | Spread() | Attract() if not _binds(rule, cls):
+            return np.zeros(nodes, dtype=np.bool_)
         case AtMost() | Repel() | Spread():
             return _by_place(rule, problem, cls, [rule.topology.domain])
         case Attract():
             return _by_place(rule, problem, cls, [topology.domain for topology in rule.topologies])
         case _:  # what concerns the whole cluster keeps no pod off a node
             return np.zeros(nodes, dtype=np.bool_)
+
+
+def _binds(rule: AtMost | Repel | Spread | Attract, cls: int) -> bool:
+    """Whether a pod of the class counts as one that arrives; a rule that it does not bind keeps it off no node."""
+    match rule:
+        case AtMost():
+            return cls in rule.group
+        case Repel():
+            return cls in rule.seekers or cls in rule.targets
+        case _:
+            return cls in rule.seekers
 
 
 def _by_place(rule: Rule, problem: Problem, cls: int, domains: Sequence[Ints]) -> Bools:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -118,7 +118,7 @@ def _requesting(snapshot: Snapshot, pod: Pod, amounts: Mapping[str, int]) -> Sna
     return with_specs(snapshot, only(pod), changed)
 
 
-def evictions(snapshot: Snapshot, pod: Pod, framework: Framework) -> Iterator[Room]:
+def evictions(snapshot: Snapshot, pod: Pod, framework: Framework, go_on: Callable[[], None]) -> Iterator[Room]:
     """Yield the snapshot after the cheapest eviction on one node: of the least important pods, and of as few as do.
 
     All pods of a node that are no more important than the pod leave, and come back one after the other, the most
@@ -130,6 +130,8 @@ def evictions(snapshot: Snapshot, pod: Pod, framework: Framework) -> Iterator[Ro
     ----------
     framework
         On the cluster of the snapshot; it is left as it was.
+    go_on
+        Called before the filters are asked; raises to end.
     """
     best: tuple[tuple[int, int], int, Sequence[Pod]] | None = None
     here: dict[str, list[Pod]] = {}
@@ -137,7 +139,7 @@ def evictions(snapshot: Snapshot, pod: Pod, framework: Framework) -> Iterator[Ro
         if other.node_name and not other.finished and tied(other) is None and other.priority <= pod.priority:
             here.setdefault(other.node_name, []).append(other)
     for node in _near(framework, pod)[:TRIED].tolist():
-        victims = _victims(framework, pod, node, here.get(framework.state.nodes[node].name, ()))
+        victims = _victims(framework, pod, node, here.get(framework.state.nodes[node].name, ()), go_on)
         if victims:
             price = max(victim.priority for victim in victims), len(victims)
             if best is None or price < best[0]:
@@ -161,10 +163,13 @@ def _near(framework: Framework, pod: Pod) -> np.ndarray[tuple[int], np.dtype[np.
     return np.argsort(missing.max(axis=0), kind="stable")
 
 
-def _victims(framework: Framework, pod: Pod, node: int, here: Sequence[Pod]) -> Sequence[Pod]:
+def _victims(
+    framework: Framework, pod: Pod, node: int, here: Sequence[Pod], go_on: Callable[[], None]
+) -> Sequence[Pod]:
     """Return the pods that have to leave a node for a pod; none if that does not help."""
     state = framework.state
     gone: list[Pod] = []
+    go_on()
     try:
         for other in here:
             state.take(other, node)
@@ -172,6 +177,7 @@ def _victims(framework: Framework, pod: Pod, node: int, here: Sequence[Pod]) -> 
         if not gone or not _admitted(framework, pod, node):
             return ()
         for other in sorted(gone, key=lambda one: (-one.priority, one.key)):
+            go_on()
             state.put(other, node)
             if _admitted(framework, pod, node):
                 gone.remove(other)

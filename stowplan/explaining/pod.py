@@ -10,7 +10,7 @@ from stowplan.answers.solve import Solution, solve_snapshot
 from stowplan.explaining.conflict import Conflict, conflict_of
 from stowplan.explaining.node_results import NodeResult, node_results, refused_everywhere, without
 from stowplan.explaining.placing import Instead, SingleMove, best_single_move, instead
-from stowplan.explaining.relaxations import Relaxation, relaxations
+from stowplan.explaining.relaxations import Relaxation, Relaxations, relaxations
 from stowplan.models.errors import InputError
 from stowplan.models.kubernetes import Pod
 from stowplan.models.options import Options
@@ -48,6 +48,8 @@ class PodExplanation:
         A minimal set of rules that keep the pod off all nodes.
     relaxations
         What would admit it; each was checked on the changed cluster.
+    untried, interrupted
+        Kinds of relaxations that were not tried to the end, and whether that was for a stop instead of the time.
     single
         The best legal move of the pod alone.
     solution
@@ -67,6 +69,8 @@ class PodExplanation:
     message: str
     conflict: Conflict | None
     relaxations: Sequence[Relaxation]
+    untried: Sequence[str]
+    interrupted: bool
     single: SingleMove | None
     solution: Solution | None
     instead: Instead | None
@@ -116,12 +120,12 @@ def explain_pod(
     framework = without(snapshot, compiled.profile, pod, compiled.signatures)
     found, on_nodes = node_results(framework, pod)
     nowhere = refused_everywhere(found.diagnosis)
-    conflict, proposals = None, list[Relaxation]()
+    conflict, proposals = None, Relaxations()
     if nowhere and not pod.node_name:
         cls = next((int(c) for one, c in zip(compiled.pods, compiled.class_of, strict=True) if one is pod), None)
         problem = compiled.problem if cls is not None else None
         conflict = conflict_of(problem, cls or 0, framework, found.diagnosis)
-        proposals = relaxations(snapshot, compiled.profile, pod, stopped=stop.is_set)
+        proposals = relaxations(snapshot, compiled.profile, pod, stop=stop)
     solution = None
     if options is not None:
         solution = solve_snapshot(compiled, options, stop=stop, progress=progress, backend=backend)
@@ -141,7 +145,9 @@ def explain_pod(
         [snapshot.nodes[node].name for node in found.tied],
         failure(found.diagnosis) if nowhere else "",
         conflict,
-        proposals,
+        proposals.found,
+        proposals.untried,
+        proposals.interrupted,
         single,
         solution,
         _instead(assessor, solution, pod, pod.node_name or greedy),

@@ -97,6 +97,9 @@ def _show_relaxations(console: Console, told: PodExplanation) -> None:
     elif told.message and not told.pod.node_name:
         console.print()
         say(console, "Nothing that was tried admits it.")
+    if told.untried:
+        cause = "interrupted" if told.interrupted else "the time limit was over"
+        say(console, f"Not tried to the end ({cause}): {', '.join(told.untried)}.")
 
 
 def _show_single(console: Console, told: PodExplanation) -> None:

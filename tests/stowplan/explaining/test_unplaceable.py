@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from stowplan.explaining.conflict import minimal_core
+from stowplan.explaining.relaxations import relaxations
+from stowplan.models.stop import Stop
 from tests.support.cases import WANTED
 from tests.support.unplaceable import cases_of, check
 
@@ -21,6 +23,20 @@ def test_conflicts_are_minimal_and_proposals_admit() -> None:
     assert any(len(conflict.rules) > 1 for conflict in conflicts)
     assert sum(bool(one.relaxations) for one in told) >= 0.8 * NUMBER
     assert any(len(relaxation.changes) > 1 for one in told for relaxation in one.relaxations)
+
+
+def test_a_stop_and_the_end_of_the_time_end_proposals_and_name_what_is_left() -> None:
+    told = next(one for one in map(check, islice(cases_of(count()), NUMBER)) if one.relaxations)
+    compiled, stop = told.compiled, Stop()
+    everything = relaxations(compiled.snapshot, compiled.profile, told.pod)
+    assert everything.found
+    assert not everything.untried
+    late = relaxations(compiled.snapshot, compiled.profile, told.pod, seconds=0)
+    assert (list(late.found), late.interrupted) == ([], False)
+    assert {"evictions", "combinations"} <= set(late.untried)
+    stop.set()
+    stopped = relaxations(compiled.snapshot, compiled.profile, told.pod, stop=stop)
+    assert (list(stopped.found), list(stopped.untried), stopped.interrupted) == ([], list(late.untried), True)
 
 
 def table(*rows: str) -> list[np.ndarray[tuple[int], np.dtype[np.bool_]]]:
