@@ -180,10 +180,17 @@ def _by_place(rule: Rule, problem: Problem, cls: int, domains: Sequence[Ints]) -
 
 def _violated(rule: Rule, problem: Problem, cls: int, nodes: Ints) -> Bools:
     """``[places]`` where one more pod of the class on each of the nodes arrives and the rule is violated."""
-    added = ((cls, n, 1) for n in nodes.tolist())
-    placement = Placement.of([*problem.start.entries(), *added])
+    placement = _with_more(problem.start, cls, nodes, len(problem.nodes))
     there: Bools = (violation(rule, problem, placement) > 0) & (arrivals(rule, problem, placement) > 0)
     return there
+
+
+def _with_more(start: Placement, cls: int, added: Ints, nodes: int) -> Placement:
+    """Return a placement with one more pod of a class on each of some nodes; in arrays, since each place asks for one."""
+    keys, at = np.unique(np.concatenate([start.cls * nodes + start.node, cls * nodes + added]), return_inverse=True)
+    count = np.zeros(len(keys), dtype=np.int64)
+    np.add.at(count, at.reshape(-1), np.concatenate([start.count, np.ones_like(added)]))
+    return Placement(keys // nodes, keys % nodes, count)
 
 
 def _blocking_filters(framework: Framework, diagnosis: Diagnosis) -> Iterator[BlockingRule]:
