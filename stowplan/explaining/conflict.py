@@ -186,7 +186,7 @@ def _violated(rule: Rule, problem: Problem, cls: int, nodes: Ints) -> Bools:
 
 
 def _with_more(start: Placement, cls: int, added: Ints, nodes: int) -> Placement:
-    """Return a placement with one more pod of a class on each of some nodes; in arrays, since each place asks for one."""
+    """Return a placement with one more pod of a class on each of some nodes; in arrays, as each place asks for one."""
     keys, at = np.unique(np.concatenate([start.cls * nodes + start.node, cls * nodes + added]), return_inverse=True)
     count = np.zeros(len(keys), dtype=np.int64)
     np.add.at(count, at.reshape(-1), np.concatenate([start.count, np.ones_like(added)]))
