@@ -85,10 +85,15 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
             given[name] = group.made({one.name: given.pop(one.name) for one in group.options})
         command(**given)
 
-    # Typer reads both.
-    ungrouped.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    ungrouped.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    return ungrouped
+    return taking(parameters, ungrouped)
+
+
+def taking(parameters: Sequence[Parameter], command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command of any keyword arguments as one that takes these parameters."""
+    # Typer reads both. The type of functions in mypy lacks the first, which is Python's own (PEP 362).
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return command
 
 
 def completed(words: Sequence[str]) -> Callable[[str], list[str]]:

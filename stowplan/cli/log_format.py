@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from stowplan.cli.groups import taking
 from stowplan.cli.options import OUTPUT
 from stowplan.models.messages import LOG_FORMAT, LogFormat
 
@@ -42,7 +43,4 @@ def with_log_format(command: Callable[..., None]) -> Callable[..., None]:
         del log_format  # it was set when it was read
         command(**given)
 
-    # Typer reads both.
-    formatted.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    formatted.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    return formatted
+    return taking(parameters, formatted)

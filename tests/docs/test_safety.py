@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import ast
-from pathlib import Path
-
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.docs.blocks import ROOT
+from tests.docs.promises import is_there, says, unmatched
+
 PAGE = ROOT / "docs" / "safety.md"
 
 GAPS = "tests/instances/test_completeness.py"
@@ -76,18 +75,14 @@ def _rows() -> list[str]:
 
 
 def test_every_row_of_a_table_has_a_test() -> None:
-    unheld = [row for row in _rows() if not any(row.startswith(beginning) for beginning in HELD_BY)]
-    unsaid = [beginning for beginning in HELD_BY if not any(row.startswith(beginning) for row in _rows())]
-    assert (unheld, unsaid) == ([], [])
+    assert unmatched(_rows(), HELD_BY) == ([], [])
 
 
 @pytest.mark.parametrize("words", SENTENCES)
 def test_the_page_says_so(words: str) -> None:
-    assert words.lower() in " ".join(PAGE.read_text().split()).lower()
+    assert says(PAGE, words)
 
 
 @pytest.mark.parametrize("test", sorted({*HELD_BY.values(), *SENTENCES.values()}))
 def test_the_test_is_there(test: str) -> None:
-    path, _, name = test.partition("::")
-    functions = {node.name for node in ast.parse((ROOT / path).read_text()).body if isinstance(node, ast.FunctionDef)}
-    assert name in functions
+    assert is_there(test)
