@@ -335,7 +335,7 @@ class _Portfolio:
 
     def _bounds_of(self, tier: int) -> tuple[Bound, ...]:
         """Return the bounds to compute of a tier: after the decomposition, no relaxation by nodes is better."""
-        if tier in self.changed:
+        if tier in self.changed or self.walk.outruns_bounds(tier):
             return CHEAP
         return BOUNDS if self.options.kernels else WITHOUT_KERNELS
 
@@ -393,7 +393,7 @@ class _Portfolio:
                 "annealing": self.anneal,
                 "large neighborhood search": lambda share: self._lns(backend, share),
             }
-            if not self.options.kernels or self.walk.turns:
+            if not self.options.kernels or self.walk.gone_far:
                 del turns["annealing"]  # shorter than the walk, it gains nothing
             first = "large neighborhood search" if self.exact or self.walk.turns else "annealing"
             gains: dict[str, tuple[int, ...]] = {}

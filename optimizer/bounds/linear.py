@@ -86,7 +86,8 @@ def linear_bound(
     chosen = parameters or BoundParameters()
     kind = kinds_of(problem, tiers, upper)
     group = groups_of(tiers, upper, kind, chosen.linear_fine)
-    if (int(kind.max(initial=0)) + 1) * (int(group.max(initial=0)) + 1) > chosen.linear_largest:
+    variables = (int(kind.max(initial=0)) + 1) * (int(group.max(initial=0)) + 1)
+    if variables > min(chosen.linear_largest, chosen.linear_rate * seconds / 2):
         return None
     model = Relaxation(evaluator, upper, kind, group)
     for earlier, value in zip(tiers, reached, strict=False):

@@ -41,8 +41,9 @@ class BoundParameters:
         Share of the way to the boundary that a step may go.
     linear_fine
         Variables of the linear relaxation up to which every node is a group of its own.
-    linear_largest
-        Variables above which there is no linear relaxation.
+    linear_largest, linear_rate
+        Variables above which there is no linear relaxation, and how many of them are written down in a second at least:
+        half of the time must be left to solve it.
     """
 
     near: float = 0.001
@@ -61,3 +62,4 @@ class BoundParameters:
     step_share: float = 0.995
     linear_fine: int = 20_000
     linear_largest: int = 60_000
+    linear_rate: float = 5_000.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 
 from stowplan.models.options import Options
-from stowplan.optimizer.rearrangement.model_builder import suits
+from stowplan.optimizer.rearrangement.model_builder import hinged, suits
 from stowplan.optimizer.rearrangement.parameters import RearrangementParameters
 from stowplan.optimizer.rearrangement.walking import walk
 from stowplan.optimizer.run import Run
@@ -20,6 +20,7 @@ class WalkEngine:
         self.run, self.options, self.parameters = run, options, parameters
         self.tier = len(run.values) - 1
         self.turns = 0
+        self.gone_far = False
 
     @cached_property
     def _suits(self) -> bool:
@@ -31,27 +32,46 @@ class WalkEngine:
         above = any(self.run.is_open(tier) for tier in range(self.tier))
         return not above and self._suits
 
+    @cached_property
+    def _hinged(self) -> bool:
+        return hinged(self.run.evaluator.problem, self.tier)
+
+    @property
+    def _far(self) -> bool:
+        """Whether the value is so far from its bound that a proof by CP-SAT is out of reach."""
+        value, bound = self.run.values[self.tier], self.run.bounds[self.tier]
+        return self.run.variables > self.parameters.provable and value - bound > self.parameters.far_gap * value
+
+    def outruns_bounds(self, tier: int) -> bool:
+        """Whether bounds of a tier are left to the cheap ones: for hinges, expensive ones prove little more."""
+        return tier == self.tier and self.gone_far and self._hinged
+
     def begin(self) -> bool:
-        """Walk for a short time, so that there is an answer to bound; return whether that is this engine's task."""
+        """Walk for a short time, so that there is an answer to bound; return whether that is this engine's task.
+
+        Where expensive bounds would not be worth it, the long walk follows at once.
+        """
         if self._ready:
-            self._improve(self.parameters.first_share)
+            chosen = self.parameters
+            self._improve(chosen.first_hinged_share if self._hinged else chosen.first_share)
+            if self._hinged and self._far:
+                self.gone_far = True
+                self._improve(chosen.far_share)
         return self._ready
 
     def go_on(self, tier: int) -> bool:
-        """Walk for a long time if it is the turn of the last tier.
+        """Walk for a long time if it is the turn of the last tier, and no long walk was made.
 
         Returns
         -------
         bool
             Whether the tier was so far from its bound before that a proof by CP-SAT is out of reach.
         """
-        if tier != self.tier or not self._ready:
-            return False
-        value, bound = self.run.values[tier], self.run.bounds[tier]
-        large = self.run.variables > self.parameters.provable
-        far = large and value - bound > self.parameters.far_gap * value
-        self._improve(self.parameters.far_share if far else self.parameters.near_share)
-        return far
+        if tier != self.tier or not self._ready or self.gone_far:
+            return self.gone_far and tier == self.tier
+        self.gone_far = self._far
+        self._improve(self.parameters.far_share if self.gone_far else self.parameters.near_share)
+        return self.gone_far
 
     def _improve(self, share: float) -> None:
         run = self.run

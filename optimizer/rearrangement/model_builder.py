@@ -275,12 +275,24 @@ def _hinges(weight: int, term: NodeCurve) -> tuple[Ints, Ints] | None:
     return rate, np.where(here, curves.start[number, last][term.curve], 0)
 
 
+def hinged(problem: Problem, tier: int) -> bool:
+    """Whether all curves of a tier are 0 up to a corner and linear behind it."""
+    return all(_hinges(weight, term) is not None for weight, term in _curves_of(problem, tier))
+
+
 def held_loads(problem: Problem, tier: int, model: WalkModel) -> Ints:
     """``[N, K]`` the load of each curve by pods outside the problem, counted from the corner of a hinge."""
-    terms = [(weighted.weight, weighted.term) for weighted in problem.tiers[tier].terms]
-    curves = [(weight, term) for weight, term in terms if isinstance(term, NodeCurve)]
+    curves = _curves_of(problem, tier)
     held = _stacked([term.held for _, term in curves], len(problem.nodes))
-    return held - _Curves.of(curves, len(problem.classes), len(problem.nodes)).corner if model.hinged else held
+    if not model.hinged:
+        return held
+    hinges = (_hinges(weight, term) for weight, term in curves)
+    return held - _stacked([hinge[1] for hinge in hinges if hinge is not None], len(problem.nodes))
+
+
+def _curves_of(problem: Problem, tier: int) -> list[tuple[int, NodeCurve]]:
+    terms = ((weighted.weight, weighted.term) for weighted in problem.tiers[tier].terms)
+    return [(weight, term) for weight, term in terms if isinstance(term, NodeCurve)]
 
 
 @dataclass(slots=True, eq=False)

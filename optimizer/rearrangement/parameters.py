@@ -11,9 +11,10 @@ class RearrangementParameters:
 
     Parameters
     ----------
-    first_share, far_share, near_share
-        Share of the time that is left, before the first bound, and after it: where the value is far from its bound, so
-        that proofs by CP-SAT are out of reach, and where it is near.
+    first_share, first_hinged_share, far_share, near_share
+        Share of the time that is left: of the first, short walk, also if all curves are 0 up to a corner and linear
+        behind it; and of the long one, where the value is far from its bound, so that proofs by CP-SAT are out of
+        reach, and where it is near.
     far_gap, provable
         Gap to the bound from which a value is far, if there are more (class, node) variables than are provable.
     hinged_schedule, curved_schedule
@@ -32,8 +33,8 @@ class RearrangementParameters:
     work_at_once, least_temperatures
         Work between two looks at the clock, a look at a node being the unit of work, and the least number of
         temperatures of a walk.
-    thorough
-        Work for each pod and node after which a walk ends before its time.
+    thorough, hinged_thorough
+        Work for each pod and node after which a walk ends before its time; the second one if all curves are hinges.
     work_per_second
         Work that counts as a second where time does not.
     reports
@@ -43,6 +44,7 @@ class RearrangementParameters:
     """
 
     first_share: float = 0.1
+    first_hinged_share: float = 0.05
     far_share: float = 0.85
     near_share: float = 0.5
     far_gap: float = 0.03
@@ -58,6 +60,7 @@ class RearrangementParameters:
     work_at_once: int = 300_000
     least_temperatures: float = 100.0
     thorough: float = 20_000.0
+    hinged_thorough: float = 200_000.0
     work_per_second: float = 5_000_000.0
     reports: int = 20
     largest_table: int = 150_000_000

@@ -108,7 +108,8 @@ class _Cooling:
         chosen, deadline, pods = self.chosen, self.deadline, len(self.model.cls)
         kinds = np.cumsum(np.array(chosen.kinds, dtype=np.float64))
         kinds /= kinds[-1]
-        most = float(chosen.thorough * pods * len(state.width) + chosen.work_at_once)
+        thorough = chosen.hinged_thorough if self.model.hinged else chosen.thorough
+        most = float(thorough * pods * len(state.width) + chosen.work_at_once)
         if deadline.deterministic:
             most = min(most, deadline.seconds * chosen.work_per_second)
         while state.value[at.BEST] > self.floor and not deadline.over:
