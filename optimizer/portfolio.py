@@ -132,6 +132,7 @@ class _Portfolio:
             for tier in range(leading):
                 self._bound_cheaply()
                 self._close_by_columns(engine, tier, chosen.column_share if only else chosen.leading_share, leading)
+                self.walk.make_room(tier)
                 if not only and not run.over and run.is_open(tier):
                     # Making room for a pod takes just the right moves: CP-SAT finds them, annealing does not.
                     self._lns(self.backend or SerialBackend(run.stop), chosen.leading_share, tier)

@@ -1,12 +1,18 @@
-"""When the walk has its turns: shortly before the last tier is bounded, and for long afterwards."""
+"""When the walk has its turns: for pods that wait, shortly before the last tier is bounded, and for long afterwards."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 
+import numpy as np
+
 from stowplan.models.options import Options
+from stowplan.models.problem import Move, Origin, Tier, Weighted
+from stowplan.optimizer.evaluate import Evaluator
 from stowplan.optimizer.rearrangement.model_builder import hinged, suits
 from stowplan.optimizer.rearrangement.parameters import RearrangementParameters
+from stowplan.optimizer.rearrangement.queue import Queue
 from stowplan.optimizer.rearrangement.walking import walk
 from stowplan.optimizer.run import Run
 
@@ -45,6 +51,40 @@ class WalkEngine:
     def outruns_bounds(self, tier: int) -> bool:
         """Whether bounds of a tier are left to the cheap ones: for hinges, expensive ones prove little more."""
         return tier == self.tier and self.gone_far and self._hinged
+
+    def make_room(self, tier: int) -> None:
+        """Let pods in that a tier counts as unscheduled; others go elsewhere for them, at least cost to the last tier.
+
+        Where the walk does not know the last tier, they do so with few moves.
+        """
+        run = self.run
+        if run.over or not run.is_open(tier) or not self.options.kernels:
+            return
+        queue = Queue.of(run.evaluator.problem, run.best, tier)
+        evaluator = self._room_maker
+        if evaluator is None or not 0 < queue.counted <= self.parameters.longest_queue:
+            return
+        with run.stage(NAME, self.parameters.waiting_share, tier) as deadline:
+            walk(
+                evaluator,
+                run.best,
+                len(evaluator.problem.tiers) - 1,
+                deadline,
+                self.options.seed,
+                queue=queue,
+                found=lambda placement: run.offer(placement, NAME),
+                parameters=self.parameters,
+            )
+
+    @cached_property
+    def _room_maker(self) -> Evaluator | None:
+        """What judges walks that make room: the last tier, or the number of moves; none if rules are not known."""
+        problem = self.run.evaluator.problem
+        if self._suits:
+            return self.run.evaluator
+        ones = np.ones(len(problem.classes), dtype=np.int64)
+        few = replace(problem, tiers=(Tier("moves", (Weighted(1, Move(Origin("moves"), ones)),)),))
+        return Evaluator(few) if suits(few, 0, self.parameters.largest_table) else None
 
     def begin(self) -> bool:
         """Walk for a short time, so that there is an answer to bound; return whether that is this engine's task.

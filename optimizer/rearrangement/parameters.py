@@ -15,6 +15,8 @@ class RearrangementParameters:
         Share of the time that is left: of the first, short walk, also if all curves are 0 up to a corner and linear
         behind it; and of the long one, where the value is far from its bound, so that proofs by CP-SAT are out of
         reach, and where it is near.
+    waiting_share, longest_queue
+        Share of the time that is left for a walk that makes room for unscheduled pods, and up to how many there is one.
     far_gap, provable
         Gap to the bound from which a value is far, if there are more (class, node) variables than are provable.
     hinged_schedule, curved_schedule
@@ -24,8 +26,8 @@ class RearrangementParameters:
     first_part
         Share of the time for the first part.
     few_pods, share, crowded_share
-        Mean pods of a node up to which rearrangements take ``share`` of the work, if the curves are hinges; otherwise
-        they take ``crowded_share``.
+        Mean pods of a node up to which rearrangements take ``share`` of the work, if the curves are hinges; they do too
+        where pods wait. Otherwise they take ``crowded_share``.
     cold_factor
         Factor of that share in the second part.
     kinds
@@ -47,6 +49,8 @@ class RearrangementParameters:
     first_hinged_share: float = 0.05
     far_share: float = 0.85
     near_share: float = 0.5
+    waiting_share: float = 0.1
+    longest_queue: int = 1_000
     far_gap: float = 0.03
     provable: int = 2_000
     hinged_schedule: tuple[float, float, float] = (0.3, 0.014, 5e-4)

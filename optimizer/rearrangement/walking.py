@@ -27,6 +27,7 @@ from stowplan.optimizer.rearrangement.model_builder import (
     scale,
 )
 from stowplan.optimizer.rearrangement.parameters import RearrangementParameters
+from stowplan.optimizer.rearrangement.queue import ENDLESS, PRICE, Queue
 
 LONGEST_PATH = 16
 
@@ -45,31 +46,41 @@ def walk(
     *,
     chains: int = 2,
     floor: int = 0,
+    queue: Queue | None = None,
     found: Found = lambda placement: None,
     parameters: RearrangementParameters | None = None,
 ) -> Placement:
     """Improve a tier of a problem for which `suits` holds, from a legal placement.
 
     Every chain walks for the whole time, from the highest to the lowest temperature, and the best placement of all is
-    returned. It has the pods of ``start``: what is unscheduled stays so.
+    returned. It has the pods of ``start``; what is unscheduled stays so, but for pods of a queue: fewer of them that
+    wait are worth anything to the others, and once all are in, the walk ends.
 
     Parameters
     ----------
     chains
         Independent chains, each on its own thread. The result depends on their number, not on the cores.
     floor
-        Value of the tier that is good enough.
+        Value of the tier that is good enough, without a queue.
+    queue
+        Pods that may wait.
     found
         Called with the best placement now and then, as long as it improves.
     """
     chosen = parameters or RearrangementParameters()
     problem = evaluator.problem
     cls, node, home = pods_of(problem, start)
-    if not len(cls) or deadline.over:
+    if not len(cls) + (queue.counted if queue else 0) or deadline.over:
         return start
     model = build_model(problem, tier, cls, home)
-    states = [state_of(evaluator, model, node, seed * 1009 + i) for i in range(chains)]
-    cooling = _Cooling(model, scale(model), deadline, floor - evaluator.evaluate(start).values[tier], chosen)
+    unit, enough = scale(model), floor - evaluator.evaluate(start).values[tier]
+    if queue is not None:
+        cls, node, home = queue.joined(problem, cls, node, home)
+        model = queue.joins(model)._replace(cls=cls.astype(np.int32), home=home.astype(np.int32))
+        enough = queue.all_in()
+    states = [state_of(evaluator, model, tier, node, seed * 1009 + i) for i in range(chains)]
+    few = model.hinged and len(cls) <= chosen.few_pods * len(problem.nodes)
+    cooling = _Cooling(model, unit, deadline, enough, few or queue is not None, chosen)
     best, cost = start, 0
     with ThreadPoolExecutor(chains) as pool:
         for report in range(1, chosen.reports + 1):
@@ -77,12 +88,19 @@ def walk(
             state = min(states, key=lambda state: int(state.value[at.BEST]))
             if state.value[at.BEST] < cost:
                 cost = int(state.value[at.BEST])
-                keys, counts = np.unique(cls * len(problem.nodes) + state.best, return_counts=True)
-                best = Placement(keys // len(problem.nodes), keys % len(problem.nodes), counts.astype(np.int64))
+                of_problem = cls if queue is None else queue.class_of(problem, cls)
+                best = _placement(of_problem, state.best, len(problem.nodes))
                 found(best)
             if deadline.over or cost <= cooling.floor:
                 break
     return best
+
+
+def _placement(cls: Ints, node: at.Int32, nodes: int) -> Placement:
+    """Return the placement of all pods but those that wait."""
+    placed = node < nodes
+    keys, counts = np.unique(cls[placed] * nodes + node[placed], return_counts=True)
+    return Placement(keys // nodes, keys % nodes, counts.astype(np.int64))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,12 +113,15 @@ class _Cooling:
         Cost that is one unit of temperature.
     floor
         Cost, relative to that of the start, that is good enough.
+    rearranging
+        Whether rearrangements take the larger share of the work.
     """
 
     model: WalkModel
     unit: float
     deadline: Deadline
     floor: int
+    rearranging: bool
     chosen: RearrangementParameters
 
     def run(self, state: WalkState, until: float) -> None:
@@ -117,9 +138,7 @@ class _Cooling:
             spent = max(clock, float(state.value[at.SPENT]) / most)
             if spent >= until:
                 break
-            share = chosen.share if pods <= chosen.few_pods * len(state.width) else chosen.crowded_share
-            if not self.model.hinged:
-                share = chosen.crowded_share
+            share = chosen.share if self.rearranging else chosen.crowded_share
             if spent >= chosen.first_part:
                 share *= chosen.cold_factor
             work = int(min(chosen.work_at_once, max(1.0, most / chosen.least_temperatures)))
@@ -134,16 +153,17 @@ class _Cooling:
         return float(turning * (coldest / turning) ** ((spent - chosen.first_part) / (1 - chosen.first_part)))
 
 
-def state_of(evaluator: Evaluator, model: WalkModel, node: Ints, seed: int) -> WalkState:
+def state_of(evaluator: Evaluator, model: WalkModel, tier: int, node: Ints, seed: int) -> WalkState:
     """Return the state of a placement, by the node of each pod; costs count from there."""
     problem = evaluator.problem
-    nodes, pods, start = len(problem.nodes), len(model.cls), problem.start
+    nodes, pods, start = model.open.shape[1], len(model.cls), problem.start
+    queues = nodes - len(problem.nodes)
     delta = np.zeros((max(1, int(model.row.max(initial=-1)) + 1), nodes), dtype=np.int32)
     several = model.row[start.cls] >= 0
     delta[model.row[start.cls[several]], start.node[several]] = -start.count[several]
     # What stays charged on the source of a move is charged there from the start on.
-    room = rooms(problem)
-    charged = model.need[0, :-1] - model.need[1, :-1]
+    room = np.pad(rooms(problem), ((0, queues), (0, 0)), constant_values=ENDLESS)
+    charged = model.need[0] - model.need[1]
     np.subtract.at(room, start.node, charged[start.cls] * start.count[:, None])
     # No pod has a node yet: all have left.
     group = model.group[start.cls]
@@ -156,10 +176,10 @@ def state_of(evaluator: Evaluator, model: WalkModel, node: Ints, seed: int) -> W
         on=np.zeros((nodes, _widest(node, nodes, pods)), dtype=np.int32),
         width=np.zeros(nodes, dtype=np.int32),
         room=room,
-        level=held_loads(problem, len(problem.tiers) - 1, model),
+        level=np.pad(held_loads(problem, tier, model), ((0, queues), (0, 0))),
         piece=model.first.copy(),
         value_at=np.zeros(model.first.shape, dtype=np.int64),
-        charge=np.zeros(nodes, dtype=np.int64),
+        charge=np.append(np.zeros(nodes - queues, dtype=np.int64), [PRICE] * queues),
         delta=delta,
         counter=counter,
         extent=extent,

@@ -20,6 +20,7 @@ from stowplan.models.problem import (
     Problem,
     Tier,
     Topology,
+    Unplaced,
     Weighted,
 )
 from stowplan.models.stop import Stop
@@ -31,6 +32,7 @@ from stowplan.optimizer.rearrangement.kernel.change import fits, node_change, ow
 from stowplan.optimizer.rearrangement.kernel.relations import keeps_relations
 from stowplan.optimizer.rearrangement.model_builder import build_model, pods_of, suits
 from stowplan.optimizer.rearrangement.parameters import RearrangementParameters
+from stowplan.optimizer.rearrangement.queue import Queue
 from stowplan.optimizer.rearrangement.walking import state_of, walk
 from tests.support.cases import cases, count
 from tests.support.choices import Choices, drawn, steps
@@ -73,7 +75,7 @@ def placed(evaluator: Evaluator, tier: int) -> tuple[WalkModel, WalkState, np.nd
     problem = evaluator.problem
     cls, node, home = pods_of(problem, problem.start)
     model = build_model(problem, tier, cls, home)
-    return model, state_of(evaluator, model, node, 1), cls
+    return model, state_of(evaluator, model, tier, node, 1), cls
 
 
 def placement_of(problem: Problem, cls: np.ndarray, node: np.ndarray) -> Placement:
@@ -138,6 +140,65 @@ def test_walks_end_legal_and_say_what_is_true(problem: Problem) -> None:
     assert best.same_as(again)
 
 
+@cases(60, at_least={"came in": 5, "still waits": 5}, problem=drawn(problem_to_walk), which=steps(4, 1))
+def test_pods_that_wait_come_in_legally(problem: Problem, which: list[tuple[int, ...]]) -> None:
+    tier = len(problem.tiers) - 1
+    assume(suits(problem, tier, LARGE) and len(problem.start.cls))
+    out = {index % len(problem.start.cls) for (index,) in which}
+    stays = [i for i in range(len(problem.start.cls)) if i not in out]
+    taken = problem.start
+    start = Placement(taken.cls[stays], taken.node[stays], taken.count[stays])
+    optional = problem.size - np.bincount(start.cls, start.count, len(problem.classes)).astype(np.int64)
+    unplaced = Tier("pending", (Weighted(1, Unplaced(WHERE, np.ones(len(problem.classes), dtype=np.int64))),))
+    above = problem.tiers[:tier]
+    problem = replace(problem, optional=optional, start=start, tiers=(*above, unplaced, problem.tiers[tier]))
+    evaluator = Evaluator(problem)
+    before = evaluator.evaluate(start)
+    assume(before.legal)
+    queue = Queue.of(problem, start, tier)
+    counted = sum(int(optional[c]) for c in np.flatnonzero(optional) if not _counts(above, c))
+    assert queue.counted == counted
+    seen: list[Placement] = []
+    limit = Deadline(0.02, deterministic=True)
+    best = walk(evaluator, start, tier + 1, limit, 3, queue=queue, found=seen.append)
+    for placement in [*seen, best]:
+        after = evaluator.evaluate(placement)
+        assert after.legal
+        assert after.values[: tier + 1] <= before.values[: tier + 1]
+    count("came in", after.values[tier] < before.values[tier])
+    count("still waits", after.values[tier] > 0)
+
+
+def _counts(tiers: tuple[Tier, ...], c: int) -> bool:
+    terms = [weighted.term for tier in tiers for weighted in tier.terms]
+    return any(isinstance(term, Unplaced) and term.cost[c] > 0 for term in terms)
+
+
+def test_a_large_pod_waits_where_two_small_ones_come_in_for_it() -> None:
+    room = Capacity(WHERE, ints([4, 2]), ints([4]), np.full(1, 1))
+    nobody = Placement.of([])
+    pending = Tier("pending", (Weighted(1, Unplaced(WHERE, ints([1, 1]))),))
+    moves = Tier("moves", (Weighted(1, Move(WHERE, ints([1, 1]))),))
+    problem = Problem(("a",), ("c", "d"), ints([1, 2]), ints([1, 2]), nobody, (room,), (pending, moves))
+    evaluator = Evaluator(problem)
+    first = Placement.of([(0, 0, 1)])
+    best = walk(evaluator, first, 1, Deadline(0.2, deterministic=True), queue=Queue.of(problem, first, 0))
+    assert evaluator.evaluate(first).values == (2, 0)
+    assert evaluator.evaluate(best).values == (1, 0)
+
+
+def test_pods_make_room_for_one_that_waits() -> None:
+    """Each of two nodes has room for half of the pod that waits; two small pods can change places with nobody."""
+    room = Capacity(WHERE, ints([2, 2, 6]), ints([8, 8]), np.full(2, 1))
+    start = Placement.of([(0, 0, 2), (1, 1, 2)])
+    pending = Tier("pending", (Weighted(1, Unplaced(WHERE, ints([0, 0, 1]))),))
+    moves = Tier("moves", (Weighted(1, Move(WHERE, ints([1, 1, 1]))),))
+    problem = Problem(("a", "b"), tuple("cde"), ints([2, 2, 1]), ints([0, 0, 1]), start, (room,), (pending, moves))
+    evaluator = Evaluator(problem)
+    best = walk(evaluator, start, 1, Deadline(0.2, deterministic=True), queue=Queue.of(problem, start, 0))
+    assert evaluator.evaluate(best).values == (0, 1)
+
+
 def test_a_large_pod_goes_where_others_have_to_make_room() -> None:
     """The large pod costs 1,000 on its node, and on the other four small ones have to leave for nodes of their own."""
     nodes = 6
@@ -163,7 +224,7 @@ def test_a_large_pod_goes_where_others_have_to_make_room() -> None:
             start,
             0,
             Deadline(0.2, deterministic=True),
-            parameters=RearrangementParameters(share=share, thorough=1e6),
+            parameters=RearrangementParameters(share=share),
         )
         assert evaluator.evaluate(best).values == (value,)
 

@@ -1,0 +1,59 @@
+"""What the rearranging walk brings on clusters that are nearly full: ``python -m benchmarks.tight``.
+
+For each seed there is a cluster of ``stowplan generate``, some of whose pods found no room. It is solved twice with the
+same time limit, one after the other: without the walk and with it. Told are the pods that stay unscheduled, by each
+tier that counts any, and the last tier.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import replace
+
+from stowplan.answers.solve import solve_snapshot
+from stowplan.instances.synthetic import synthetic_snapshot
+from stowplan.models.settings import Settings
+from stowplan.optimizer.parameters import Parameters
+from stowplan.optimizer.portfolio import Options
+from stowplan.optimizer.rearrangement.parameters import RearrangementParameters
+from stowplan.settings.problem import make_problem
+
+WITHOUT = replace(Parameters(), rearrangement=RearrangementParameters(largest_table=0))
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Solve, and print a row for each cluster."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--nodes", type=int, default=60)
+    parser.add_argument("--pods", type=int, default=600, help="besides those of DaemonSets (default: %(default)s)")
+    parser.add_argument("--fill", type=float, default=0.97, help="share of the CPU requested (default: %(default)s)")
+    parser.add_argument("--clusters", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=0, help="of the first cluster")
+    parser.add_argument("--objective", default="balance")
+    parser.add_argument("--seconds", type=float, default=10.0, help="of each solve (default: %(default)s)")
+    given = parser.parse_args(arguments)
+    behind = ahead = 0
+    for seed in range(given.seed, given.seed + given.clusters):
+        snapshot = synthetic_snapshot(given.nodes, given.pods, seed, fill=given.fill)
+        compiled = make_problem(snapshot, Settings(objective=given.objective))
+        names = [tier.name for tier in compiled.problem.tiers]
+        values, bounds = [], []
+        for parameters in (WITHOUT, Parameters()):
+            options = Options(time_limit=given.seconds, seed=seed, parameters=parameters)
+            tiers = solve_snapshot(compiled, options).outcome.tiers
+            values.append([tier.value for tier in tiers])
+            bounds.append([tier.bound for tier in tiers])
+        behind += values[1] > values[0]
+        ahead += values[1] < values[0]
+        told = "; ".join(
+            f"{name} {before:,} → {after:,} (at least {max(bound):,})"
+            for name, before, after, bound in zip(names, *values, zip(*bounds, strict=True), strict=True)
+            if before or after
+        )
+        print(f"seed {seed}: {told}", flush=True)
+    print(f"with the walk: better {ahead}, worse {behind} of {given.clusters}")
+
+
+if __name__ == "__main__":
+    main()
