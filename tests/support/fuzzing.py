@@ -36,122 +36,18 @@ from stowplan.models.errors import InputError
 from stowplan.serving.journal import LeaseJournal
 from stowplan.serving.protocol import BadRequest, all_pass, read_question, scores
 from stowplan.serving.server import Server
+from tests.support import good_input as good
 from tests.support.clusters import node
-from tests.support.edits import cluster
 from tests.support.extender import waiting
+from tests.support.good_input import Content
 from tests.support.malformed import config, listed
 from tests.support.plans import shop
 
 SECONDS, MEGABYTES = 5.0, 500
+TOLD = 100
+"""Inputs after which their number is told."""
 MOST_PLACES = 5_000
 """Content with more parts is not changed any more: what multiplies it would take the time."""
-GOLDEN = Path(__file__).parents[1] / "golden" / "cases"
-
-CPU = {"name": "cpu", "weight": 1}
-
-Content = Any
-"""What JSON can say."""
-
-
-# -- good input -----------------------------------------------------------------------------------------------
-
-
-def dumps() -> list[Content]:
-    """Return dumps with every kind of object that is read."""
-    items = [item for group in cluster().values() for item in group] if isinstance(cluster(), dict) else [*cluster()]
-    return [{"apiVersion": "v1", "kind": "List", "items": items}, json.loads((GOLDEN / "A-snapshot.json").read_text())]
-
-
-def traces() -> list[Content]:
-    """Return recorded decisions, with pods, volumes, devices, and configurations."""
-    return [json.loads(line) for file in sorted(GOLDEN.glob("*.jsonl")) for line in file.read_text().splitlines()]
-
-
-def configurations() -> list[Content]:
-    """Return scheduler configurations with everything that they can say."""
-    term = {"key": "zone", "operator": "In", "values": ["a"]}
-    affinity = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{"matchExpressions": [term]}]}}
-    arguments = [
-        {
-            "name": "NodeResourcesFit",
-            "args": {"scoringStrategy": {"type": "MostAllocated", "resources": [{"name": "cpu"}]}},
-        },
-        {"name": "InterPodAffinity", "args": {"hardPodAffinityWeight": 5}},
-        {"name": "NodeAffinity", "args": {"addedAffinity": affinity}},
-        {"name": "PodTopologySpread", "args": {"defaultingType": "System"}},
-        {"name": "TargetLoadPacking", "args": {"targetUtilization": 50, "defaultRequests": {"cpu": "1"}}},
-    ]
-    plugins = {
-        "score": {"enabled": [{"name": "TargetLoadPacking", "weight": 3}], "disabled": [{"name": "ImageLocality"}]}
-    }
-    profiles = [{"schedulerName": "default-scheduler", "plugins": plugins, "pluginConfig": arguments}]
-    extender = {"urlPrefix": "http://127.0.0.1:1", "filterVerb": "filter", "ignorable": True, "httpTimeout": "100ms"}
-    policy = {
-        "kind": "Policy",
-        "apiVersion": "v1",
-        "predicates": [{"name": "GeneralPredicates"}, {"name": "CheckNodeCondition"}],
-        "priorities": [{"name": "LeastRequestedPriority", "weight": 2}],
-    }
-    return [config(profiles=profiles, percentageOfNodesToScore=50), config(extenders=[extender]), policy]
-
-
-def loads() -> list[Content]:
-    """Return measured load, as load-watcher writes it and in our own short form."""
-    metric = {"name": "m", "type": "CPU", "operator": "AVG", "value": 37.5}
-    nodes = {name: {"metrics": [metric], "tags": {}, "metadata": {}} for name in ("n1", "n2")}
-    window = {"duration": "15m", "start": 1766999100, "end": 1767000000}
-    watched = {"timestamp": 1, "window": window, "source": "Prometheus", "data": {"NodeMetricsMap": nodes}}
-    return [
-        watched,
-        {"nodes": {"n1": {"cpu": {"average": 40, "deviation": 3}}, "n2": {"memory": 50}}, "time": 1767000000},
-    ]
-
-
-def plans() -> list[Content]:
-    """Return plans."""
-    return [shop().model_dump(by_alias=True, mode="json")]
-
-
-def questions() -> list[Content]:
-    """Return what a scheduler asks an extender."""
-    names = {"Pod": waiting("web-x", "web"), "NodeNames": ["n1", "n2"]}
-    return [names, {"Pod": waiting("web-x", "web"), "Nodes": {"items": [node("n1"), node("n2")]}}]
-
-
-def leases() -> list[Content]:
-    """Return the lines of a journal of leases."""
-    made = shop()
-    header = {"format": "stowplan/v1 leases", "plan": made.id, "created_at": made.created_at}
-    grant = {"change": "grant", "at": 1.0, "uid": "pod-x", "token": 0, "pod": "shop/web-x"}
-    return [[header, grant, {**grant, "change": "release", "at": 2.0, "why": "gone"}]]
-
-
-def records() -> list[Content]:
-    """Return the lines of a journal of ``apply``."""
-    begun = {"event": "plan", "at": "2026-11-21T10:00:00Z", "version": 1, "plan": "p", "planHash": "0", "cluster": "c"}
-    return [
-        [
-            begun,
-            {"event": "start", "at": "2026-11-21T10:00:01Z", "process": 7},
-            {"event": "wave", "at": "2026-11-21T10:00:02Z", "wave": 1, "known": {"u": ["a", "b"]}},
-        ]
-    ]
-
-
-def objectives() -> list[Content]:
-    """Return objectives."""
-    tiers = [
-        {"name": "a", "variance": {"cpu": 1, "memory": 0.5}, "moves": 10},
-        {"name": "b", "nodes": 1},
-    ]
-    return [{"tiers": tiers}, {"tiers": tiers[:1], "repair": {"cordons": True}}]
-
-
-def events() -> list[Content]:
-    """Return scripts of the scheduler's cache."""
-    steps = [{"event": "addNode", "node": "n1"}, {"event": "assume", "pod": "default/web-1", "node": "n1", "at": 1.5}]
-    return [{"lifetime": 30, "events": [*steps, {"event": "expire", "at": 99}]}]
-
 
 # -- readers --------------------------------------------------------------------------------------------------
 
@@ -221,24 +117,30 @@ def _resume_applying(path: Path) -> None:
 
 
 SIMULATE = ("simulate", "GOOD")
+SOLVE = ("solve", "GOOD", "-q", "-t", "0.2")
+WHAT_IF = ("what-if", "GOOD", "-q", "-t", "0.2")
 READERS = [
-    Reader("dump", dumps, command("simulate", "FILE", "--all", "-o", "json")),
-    Reader("folder", dumps, command("simulate", "FOLDER")),
-    Reader("YAML dump", dumps, command("simulate", "FILE"), suffix=".yaml"),
-    Reader("plan of a dump", dumps, command("verify", "FILE", "FILE")),
-    Reader("configuration", configurations, command(*SIMULATE, "--config", "FILE"), suffix=".yaml"),
-    Reader("measured load", loads, command(*SIMULATE, "--config", "TLP", "--metrics", "FILE")),
-    Reader("shown plan", plans, command("show", "FILE", "-o", "markdown")),
-    Reader("emitted plan", plans, command("emit", "FILE", "--to", "kubectl")),
-    Reader("replayed plan", plans, command("replay", "FILE", "GOOD")),
-    Reader("verified plan", plans, command("verify", "FILE", "GOOD")),
-    Reader("leases", leases, _resume_serving, by_line=True),
-    Reader("journal", records, _resume_applying, by_line=True),
-    Reader("question", questions, _answer),
-    Reader("trace", traces, command("validate", "FILE", "-q"), suffix=".jsonl"),
-    Reader("cache events", events, command(*SIMULATE, "--cache-events", "FILE"), suffix=".yaml"),
-    Reader("objective", objectives, command("verify", "GOOD", "GOOD", "FILE"), suffix=".yaml"),
-    Reader("bundle", dumps, command("rerun", "FILE"), suffix=".zip"),
+    Reader("dump", good.dumps, command("simulate", "FILE", "--all", "-o", "json")),
+    Reader("folder", good.dumps, command("simulate", "FOLDER")),
+    Reader("YAML dump", good.dumps, command("simulate", "FILE"), suffix=".yaml"),
+    Reader("plan of a dump", good.dumps, command("verify", "FILE", "FILE")),
+    Reader("configuration", good.configurations, command(*SIMULATE, "--config", "FILE"), suffix=".yaml"),
+    Reader("measured load", good.loads, command(*SIMULATE, "--config", "TLP", "--metrics", "FILE")),
+    Reader("shown plan", good.plans, command("show", "FILE", "-o", "markdown")),
+    Reader("emitted plan", good.plans, command("emit", "FILE", "--to", "kubectl")),
+    Reader("replayed plan", good.plans, command("replay", "FILE", "GOOD")),
+    Reader("verified plan", good.plans, command("verify", "FILE", "GOOD")),
+    Reader("leases", good.leases, _resume_serving, by_line=True),
+    Reader("journal", good.records, _resume_applying, by_line=True),
+    Reader("question", good.questions, _answer),
+    Reader("trace", good.traces, command("validate", "FILE", "-q"), suffix=".jsonl"),
+    Reader("cache events", good.events, command(*SIMULATE, "--cache-events", "FILE"), suffix=".yaml"),
+    Reader("objective", good.objectives, command(*SOLVE, "-O", "FILE"), suffix=".yaml"),
+    Reader("prices", good.prices, command(*SOLVE, "-O", "cost", "--prices", "FILE"), suffix=".yaml"),
+    Reader("scenario", good.scenarios, command(*WHAT_IF, "-f", "FILE"), suffix=".yaml"),
+    Reader("recommended requests", good.requests, command(*WHAT_IF, "--requests", "FILE")),
+    Reader("platform", good.platforms, command("simulate", "FILE"), suffix=".yaml"),
+    Reader("bundle", good.dumps, command("rerun", "FILE"), suffix=".zip"),
 ]
 
 
@@ -543,6 +445,8 @@ def main() -> int:
     count = 0
     for one in trials:
         count += 1
+        if count % TOLD == 0:
+            print(f"{count} inputs", flush=True)
         if one is not None:
             found[one.reader] += 1
             print(f"{one.reader}, seed {one.seed!r}: {one.what}", flush=True)
