@@ -10,9 +10,11 @@ from __future__ import annotations
 import argparse
 import copy
 import gzip
+import importlib
 import io
 import json
 import os
+import pkgutil
 import random
 import resource
 import signal
@@ -30,6 +32,7 @@ from typing import Any
 
 import yaml
 
+import stowplan
 from stowplan.applying.journal import ApplyJournal, read_journal
 from stowplan.cli import run
 from stowplan.models.errors import InputError
@@ -413,6 +416,14 @@ def _fault(line: str, whole: str = "") -> str:
     return f"says {line[:300]!r}" if wrong or obeyed else ""
 
 
+def _import_everything() -> None:
+    """Import all modules here, so that no process of an input has to."""
+    for module in pkgutil.walk_packages(stowplan.__path__, "stowplan."):
+        if not module.name.endswith("__main__"):
+            with suppress(ImportError):  # of an extra that is not installed
+                importlib.import_module(module.name)
+
+
 def campaign(count: int, seed: int, readers: Sequence[Reader] = READERS) -> Iterator[Found | None]:
     """Try so many inputs, each reader in turn."""
     with TemporaryDirectory(prefix="stowplan-fuzzing-") as name:
@@ -443,6 +454,7 @@ def main() -> int:
     blasting = chosen.bomb or (list(bombs()) if chosen.bombs else [])
     trials = blasts(readers, blasting) if blasting else campaign(chosen.count, chosen.seed, readers)
     count = 0
+    _import_everything()
     for one in trials:
         count += 1
         if count % TOLD == 0:
