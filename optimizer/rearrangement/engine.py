@@ -78,7 +78,7 @@ class WalkEngine:
 
     @cached_property
     def _room_maker(self) -> Evaluator | None:
-        """What judges walks that make room: the last tier, or the number of moves; none if rules are not known."""
+        """What values walks that make room: the last tier, or the number of moves; none if rules are not known."""
         problem = self.run.evaluator.problem
         if self._suits:
             return self.run.evaluator

@@ -260,9 +260,11 @@ class _Run:
             raise Obsolete(f"the cluster has changed before wave {wave.number}: {'; '.join(problems[:5])}{more}")
         if wave.number not in self.ledger.known:
             owners = {move.owner.uid for move in wave.moves if move.owner is not None and move.owner.uid}
-            known = {owner: tuple(sorted(pod.metadata.uid for pod in view.of_owner(owner))) for owner in sorted(owners)}
+            pods = {owner: view.of_owner(owner) for owner in sorted(owners)}
+            known = {owner: tuple(sorted(pod.metadata.uid for pod in found)) for owner, found in pods.items()}
             unready = tuple(sorted(_unready(wave, self.ledger, view)))
-            self.ledger.write(WaveRecord(at=now(), wave=wave.number, known=known, unready=unready))
+            waiting = tuple(sorted(p.metadata.uid for found in pods.values() for p in found if not p.node_name))
+            self.ledger.write(WaveRecord(at=now(), wave=wave.number, known=known, unready=unready, waiting=waiting))
 
     def _left_out(self) -> str:
         dropped = [move.pod.key for move in self.plan.moves if self.ledger.stage(move) == "dropped"]

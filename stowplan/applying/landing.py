@@ -59,7 +59,8 @@ def match(
     -----
     Of an owner's moves, first those are matched that have a new pod on a target, then those for which a new pod still
     waits for a node, and only then those whose new pod is on another node. So a pod that was made for another reason,
-    by an autoscaler for instance, is held against a move only if no other pod is left for it.
+    by an autoscaler for instance, is held against a move only if no other pod is left for it. Pods that waited for a
+    node and that the plan left waiting count where they are on a target, since the scheduler may take any of them.
     """
     matches: list[Match] = []
     places = {key for move in ledger.plan.moves if move.kind == "place" for key in _keys(move)}
@@ -77,9 +78,9 @@ def match(
             if not group.shares_owner(pod.metadata.namespace, pod.metadata.name, pod.owner):
                 continue
             fresh = pod.uid not in before and not _keyed(pod, places)
-            if fresh or _keyed(pod, due) or (pod.node and _keyed(pod, places)):
+            if fresh or _keyed(pod, due) or (pod.node and (_keyed(pod, places) or pod.uid in ledger.waited)):
                 there.append(pod)
-        strays = [pod for pod in there if _keyed(pod, places) and not _keyed(pod, due)]
+        strays = [pod for pod in there if _is_early(pod, places, due, ledger.waited)]
         matches += _assign(own, waiting, ledger, there, strays)
     return matches
 
@@ -98,6 +99,13 @@ def _keys(move: MoveDocument) -> tuple[tuple[str, str], ...]:
 
 def _keyed(pod: ObservedObject, keys: Container[tuple[str, str]]) -> bool:
     return (pod.key, pod.uid) in keys or (pod.key, "") in keys
+
+
+def _is_early(
+    pod: ObservedObject, places: Container[tuple[str, str]], due: Container[tuple[str, str]], waited: Container[str]
+) -> bool:
+    """Whether the wave is not about a pod: its turn is later, or it waited and was to go on waiting."""
+    return not _keyed(pod, due) and (_keyed(pod, places) or pod.uid in waited)
 
 
 def _pod_of(move: MoveDocument, ledger: ApplyLedger, pods: Iterable[ObservedObject]) -> ObservedObject | None:
@@ -128,7 +136,7 @@ def _assign(
     waiting
         Those that need a pod.
     early
-        Of the pods, those that a later wave is about: they count only where they are on a target.
+        Of the pods, those that the wave is not about: they count only where they are on a target.
     """
     waiting = list(waiting)
     places = Counter(move.target for move in group if move.kind != "remove" and ledger.stage(move) != "refused")

@@ -75,6 +75,8 @@ class ApplyLedger:
         By number of the wave and uid of the owner: uids of the pods that were there when the wave was begun.
     unready
         Uids of pods that were not ready when their wave was begun.
+    waited
+        Uids of pods of the owners in a wave that had no node when it was begun.
     cordons
         By wave and node, whether a node is cordoned by us; wave 0 is for good.
     ended
@@ -89,6 +91,7 @@ class ApplyLedger:
     progress: dict[str, MoveProgress] = field(init=False)
     known: dict[int, dict[str, frozenset[str]]] = field(default_factory=dict)
     unready: set[str] = field(default_factory=set)
+    waited: set[str] = field(default_factory=set)
     cordons: dict[tuple[int, str], bool] = field(default_factory=dict)
     ended: set[int] = field(default_factory=set)
     done: bool = False
@@ -123,6 +126,7 @@ class ApplyLedger:
             case WaveRecord():
                 self.known[record.wave] = {owner: frozenset(uids) for owner, uids in record.known.items()}
                 self.unready |= set(record.unready)
+                self.waited |= set(record.waiting)
             case CordonRecord():
                 self.cordons[(record.wave, record.node)] = True
             case UncordonRecord():

@@ -45,6 +45,8 @@ class WaveRecord(Document):
         By uid of the owner, the uids of the pods that it had: what comes later are replacements.
     unready
         Uids of the pods to be moved that were not ready: as many replacements need not be ready either.
+    waiting
+        Uids of the pods of these owners that had no node, whether the plan is about them or not.
     """
 
     event: Literal["wave"] = "wave"
@@ -52,6 +54,7 @@ class WaveRecord(Document):
     wave: int
     known: dict[str, tuple[str, ...]]
     unready: tuple[str, ...] = ()
+    waiting: tuple[str, ...] = ()
 
 
 class CordonRecord(Document):

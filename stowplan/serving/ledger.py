@@ -105,7 +105,9 @@ class TokenLedger:
         Numbers of the tokens whose pods may have no other node.
     patience
         Seconds after which such a pod, if its node is not in sight, loses its token although it is asked about, and
-        gets no other.
+        gets no other; also how long a pod is held until the wave in which it has its turn.
+    pending, placing
+        Uids of the pods that have no node and are to get one, and the numbers of the tokens that are theirs.
     """
 
     def __init__(
@@ -115,17 +117,21 @@ class TokenLedger:
         lease: float = LEASE_SECONDS,
         firm: Collection[int] = (),
         patience: float = PATIENCE_SECONDS,
+        pending: Collection[str] = (),
+        placing: Collection[int] = (),
     ) -> None:
         self.tokens = tuple(tokens)
         self.expires = expires
         self.lease, self.patience = lease, patience
         self.firm = frozenset(firm)
+        self.pending, self.placing = frozenset(pending), frozenset(placing)
         self.open = 1
         self.conducted = False
         self.leases: dict[str, Lease] = {}
         self._groups = [group_of_token(token) for token in self.tokens]
         self._holders: list[set[str]] = [set() for _ in self.tokens]
         self._tired: dict[str, str] = {}
+        self._held_since: dict[str, float] = {}
         self._named: Mapping[tuple[str, str], list[int]] = defaultdict(list)
         self._owned: Mapping[tuple[str, str], list[int]] = defaultdict(list)
         for i, token in enumerate(self.tokens):
@@ -158,6 +164,19 @@ class TokenLedger:
         pod = f"{asker.namespace}/{asker.name}"
         records.append(self._do(LedgerRecord("grant", now, asker.uid, pod, choice, target in nodes)))
         return target, records + self._advance(now)
+
+    def turn(self, asker: Asker, now: float) -> int | None:
+        """Return the wave in which a pending pod without a token has its turn, if it is not open yet.
+
+        Until then the pod must go nowhere: what it takes is the room of others.
+        """
+        if now >= self.expires or asker.uid not in self.pending or asker.uid in self._tired:
+            return None
+        waves = [self.tokens[i].wave for i in self._matching(asker) if i in self.placing and self._free(i) > 0]
+        if not waves or min(waves) <= self.open:
+            return None
+        since = self._held_since.setdefault(asker.uid, now)
+        return min(waves) if now - since <= self.patience else None
 
     def is_firm(self, asker: Asker) -> bool:
         """Whether a pod that holds a token may have no other node."""
@@ -235,18 +254,31 @@ class TokenLedger:
         return target, []
 
     def _choose(self, asker: Asker, nodes: Container[str]) -> int | None:
-        """Return the best free token: its node in sight, of an early wave, first in the plan."""
-        free = [i for i in self._fitting(asker) if self._free(i) > 0]
-        return min(free, key=lambda i: (self.tokens[i].target not in nodes, self.tokens[i].wave, i), default=None)
+        """Return the best free token: its node in sight, of an early wave, first in the plan.
 
-    def _fitting(self, asker: Asker) -> Iterator[int]:
+        A pending pod takes one that is for pending pods, as long as there is any: the others belong to pods that are
+        going to be evicted, and each wave is checked against where those are to go.
+        """
+        free = [i for i in self._matching(asker) if self._free(i) > 0]
+        if asker.uid in self.pending and not self.placing.isdisjoint(free):
+            free = [i for i in free if i in self.placing]
+        is_open = [i for i in free if self.tokens[i].wave <= self.open]
+        return min(is_open, key=lambda i: self._worth(i, asker, nodes), default=None)
+
+    def _worth(self, token: int, asker: Asker, nodes: Container[str]) -> tuple[bool, bool, int, int]:
+        found = self.tokens[token]
+        for_others = token in self.placing and asker.uid not in self.pending
+        return found.target not in nodes, for_others, found.wave, token
+
+    def _matching(self, asker: Asker) -> Iterator[int]:
         named = self._named.get((asker.namespace, asker.name), ())
         owned = self._owned.get((asker.namespace, asker.owner), ()) if asker.owner else ()
         for i in (*named, *owned):
-            group = self._groups[i]
-            admitted = group.admits(asker.namespace, asker.name, asker.owner, asker.hashes)
-            if self.tokens[i].wave <= self.open and admitted:
+            if self._groups[i].admits(asker.namespace, asker.name, asker.owner, asker.hashes):
                 yield i
+
+    def _fitting(self, asker: Asker) -> Iterator[int]:
+        return (i for i in self._matching(asker) if self.tokens[i].wave <= self.open)
 
     def _reclaimable(self, asker: Asker, now: float) -> Lease | None:
         """Return a lease that a new pod may take over: the latest of a former pod of its name, or an overdue one."""

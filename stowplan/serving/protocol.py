@@ -119,8 +119,8 @@ def all_pass(question: Question) -> bytes:
     return _filtered(question, question.nodes, {})
 
 
-def only(question: Question, target: str, why: str) -> bytes:
-    """Answer a filter that one node alone will do; the others fail in a way that preemption cannot mend."""
+def only(question: Question, target: str | None, why: str) -> bytes:
+    """Answer a filter that one node alone will do, or none; the others fail in a way that preemption cannot mend."""
     passed = [name for name in question.nodes if name == target]
     return _filtered(question, passed, {name: why for name in question.nodes if name != target})
 

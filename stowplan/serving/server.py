@@ -11,7 +11,7 @@ import msgspec
 from aiohttp import web
 
 from stowplan.models.moments import require_time
-from stowplan.models.plan import Plan
+from stowplan.models.plan import MoveDocument, Plan
 from stowplan.serving.access import JSON, Access
 from stowplan.serving.bodies import Bodies
 from stowplan.serving.connection import Connection
@@ -49,7 +49,8 @@ class Server:
         self.bodies = Bodies(serving.max_body, serving.bodies)
         expires = require_time(plan.expires_at, "expiresAt").timestamp()
         firm = range(len(plan.tokens)) if serving.mode is Mode.FILTER else waiting_tokens(plan)
-        self.ledger = TokenLedger(plan.tokens, expires, serving.lease, firm, serving.patience)
+        pending, placing = pending_pods(plan)
+        self.ledger = TokenLedger(plan.tokens, expires, serving.lease, firm, serving.patience, pending, placing)
         self.metrics = Metrics(plan, self.ledger, clock)
         self.why = f"plan {plan.id} has another node for this pod"
         self.why_expired = f"plan {plan.id} expired at {plan.expires_at}"
@@ -91,6 +92,8 @@ class Server:
             body = all_pass(question)
             if target is not None and self.ledger.is_firm(question.asker):
                 body = only(question, target, self.why)
+            elif target is None and (wave := self.ledger.turn(question.asker, self.clock())) is not None:
+                body = only(question, None, f"plan {self.plan.id} places this pod in wave {wave}")
             return web.Response(body=body, content_type=JSON)
 
     async def prioritize(self, request: web.Request) -> web.Response:
@@ -221,16 +224,27 @@ class Server:
 
 def waiting_tokens(plan: Plan) -> set[int]:
     """Return the numbers of the tokens whose pods find their node closed at first, and must not go elsewhere."""
-    wait = {
+    return _tokens_of(plan, lambda move: bool(move.waits))
+
+
+def pending_pods(plan: Plan) -> tuple[set[str], set[int]]:
+    """Return the uids of the pods that have no node and are to get one, and the numbers of the tokens for them."""
+    uids = {move.pod.uid for move in plan.moves if move.kind == "place"}
+    return uids, _tokens_of(plan, lambda move: move.kind == "place")
+
+
+def _tokens_of(plan: Plan, chosen: Callable[[MoveDocument], bool]) -> set[int]:
+    """Return the numbers of the tokens that some chosen move needs."""
+    wanted = {
         (wave.number, move.pod.namespace, move.owner.uid if move.owner else "", move.template_hash, move.target)
         for wave in plan.waves
         for move in wave.moves
-        if move.waits
+        if chosen(move)
     }
     return {
         i
         for i, token in enumerate(plan.tokens)
-        if (token.wave, token.namespace, token.owner_uid, token.template_hash, token.target) in wait
+        if (token.wave, token.namespace, token.owner_uid, token.template_hash, token.target) in wanted
     }
 
 

@@ -5,8 +5,9 @@ that takes any of several best nodes. Told are the share of plans that come to t
 kept lies in the range that ``replay`` gave for nine of ten runs, plans that end worse than they began, cordons, waves.
 
 ``python -m tests.support.campaign extender [--plans 200] [--seed 0]``: steered plans. ``apply`` is killed at random
-requests and started again; meanwhile a workload may be scaled down or rolled out, new pods may not be ready for a
-while, and the status of budgets may lag. Told are pods that were deleted twice, and why plans did not end.
+requests and started again, and so is ``serve``; meanwhile a workload may be scaled down or rolled out, new pods may not
+be ready for a while, pods of one owner wait for nodes, and the status of budgets may lag. Told are pods that were
+deleted twice, pods that were deleted although their budget had no more to give, and why plans did not end.
 """
 
 from __future__ import annotations
@@ -50,6 +51,7 @@ from stowplan.settings.problem import same_problem
 from stowplan.settings.terms import Terms
 from tests.support.api_server import ApiServer, Cluster, Pace, Request
 from tests.support.api_server.errors import Object
+from tests.support.api_server.eviction import is_ready
 from tests.support.api_server.framework import ByFramework
 from tests.support.api_server.manifests import budget, deployment, namespace, node, stateful_set
 from tests.support.api_server.resources import BY_KIND, PODS, REPLICA_SETS
@@ -63,8 +65,14 @@ FAST = ApplyOptions(timeout=20, pending=2, poll=0.05, pause_scale=0.02, lease=Fa
 OPTIONS = Options(time_limit=0.5, deterministic=True, kernels=False)
 
 
-def random_manifests(rng: random.Random) -> list[Object]:
-    """Return a random cluster of nodes of one size, on which kube-scheduler finds several equally good."""
+def random_manifests(rng: random.Random, *, waiting: bool = False) -> list[Object]:
+    """Return a random cluster of nodes of one size, on which kube-scheduler finds several equally good.
+
+    Parameters
+    ----------
+    waiting
+        Whether Deployments may have pods without a node.
+    """
     names = [f"n{i}" for i in range(rng.randint(3, 7))]
     found = [namespace("kube-system"), namespace("shop"), *(node(name, cpu="8") for name in names)]
     room = dict.fromkeys(names, 8)
@@ -82,7 +90,7 @@ def random_manifests(rng: random.Random) -> list[Object]:
         if rng.random() < 0.25:
             found += stateful_set("shop", f"db{i}", on, str(cpu), "Parallel")
         else:
-            found += deployment("shop", f"web{i}", on, str(cpu))
+            found += deployment("shop", f"web{i}", on + [""] * (rng.choice([0, 0, 2, 3]) if waiting else 0), str(cpu))
             if rng.random() < 0.5:
                 found.append(budget("shop", f"web{i}", f"web{i}", maxUnavailable=rng.randint(1, 2)))
     return found
@@ -128,6 +136,9 @@ class Outcome:
         Whether it ended worse than it began; not told where workloads were changed meanwhile.
     twice
         Number of pods that were deleted twice.
+    broken
+        Number of pods that were deleted although fewer were ready than their budget keeps; not told of workloads that
+        were changed meanwhile.
     """
 
     moves: int
@@ -139,6 +150,7 @@ class Outcome:
     high: float | None
     worse: bool
     twice: int
+    broken: int = 0
     events: tuple[str, ...] = ()
 
     @property
@@ -196,8 +208,9 @@ def _judged(
     cordons = sum(len(wave.cordon) for wave in plan.waves)
     changed = any(event.startswith(("scale-down", "rollout")) for event in events)  # the pods are others then
     worse = not changed and (not end.legal or end.values > objective(start).values)
-    twice = _deleted_twice(store)
-    return Outcome(len(plan.moves), len(plan.waves), cordons, result.stopped, kept, low, high, worse, twice, events)
+    twice, broken = _deleted_twice(store), _budgets_broken(store, events)
+    waves = len(plan.waves)
+    return Outcome(len(plan.moves), waves, cordons, result.stopped, kept, low, high, worse, twice, broken, events)
 
 
 def _deleted_twice(store: Store) -> int:
@@ -209,6 +222,29 @@ def _deleted_twice(store: Store) -> int:
             leaving[uid] += gone and not before.get(uid, False)
             before[uid] = gone
     return sum(number > 1 for number in leaving.values())
+
+
+def _budgets_broken(store: Store, events: Sequence[str]) -> int:
+    """Count ready pods that were deleted although their budget then kept too few, by what etcd was told."""
+    changed = {event.split()[2].split("-")[0] for event in events if event.startswith(("scale-down", "rollout"))}
+    broken = 0
+    for found in store.all(BY_KIND["PodDisruptionBudget"]):
+        app = found["spec"]["selector"]["matchLabels"]["app"]
+        if app in changed:
+            continue
+        (above,) = (made for made in store.all(BY_KIND["Deployment"]) if made["metadata"]["name"] == app)
+        least = above["spec"]["replicas"] - found["spec"]["maxUnavailable"]
+        healthy: set[str] = set()
+        for _, kind, resource, pod in store.events:
+            if resource != PODS.name or pod["metadata"]["labels"].get("app") != app:
+                continue
+            uid, leaves = pod["metadata"]["uid"], kind == "DELETED" or "deletionTimestamp" in pod["metadata"]
+            if leaves and uid in healthy:
+                healthy.remove(uid)
+                broken += len(healthy) < least
+            elif not leaves:
+                (healthy.add if is_ready(pod) else healthy.discard)(uid)
+    return broken
 
 
 class Killed(BaseException):
@@ -254,7 +290,7 @@ EVENTS: Sequence[Callable[[Cluster, random.Random], str]] = (_scaled_down, _roll
 def carried_out_steered(seed: int, home: Path) -> Outcome | None:
     """Carry out a steered plan while processes are killed and workloads change; ``None`` if it has no moves."""
     rng = random.Random(seed)
-    objects = random_manifests(rng)
+    objects = random_manifests(rng, waiting=True)
     plan = planned_for(seen(Cluster(objects).store), rng, steered=True)
     if not plan.moves:
         return None
@@ -280,7 +316,13 @@ def carried_out_steered(seed: int, home: Path) -> Outcome | None:
                 happened.append(f"apply killed at {request.wish}")
                 fallen.append(True)
 
+            def served_again(request: Request) -> None:
+                happened.append(f"serve killed at {request.wish}")
+                first.fall()
+
             fallen: list[bool] = []
+            for _ in range(rng.choice([0, 0, 1, 2])):
+                server.faults.on("any", served_again, matching="/pods", skip=rng.randrange(30))
             if rng.random() < 0.6:
                 server.faults.on("evict", event, skip=rng.randrange(len(plan.moves)))
             kills = rng.randint(0, 2)
@@ -335,7 +377,7 @@ def told_of(outcomes: Sequence[Outcome]) -> list[str]:
     lines = [
         f"{number} plans, {moves} moves, {sum(f.waves for f in outcomes)} waves, {sum(f.cordons for f in outcomes)} "
         f"cordons; {finished} came to their end, {sum(f.worse for f in outcomes)} ended worse than they began, "
-        f"{sum(f.twice for f in outcomes)} pods deleted twice"
+        f"{sum(f.twice for f in outcomes)} pods deleted twice, {sum(f.broken for f in outcomes)} against their budget"
     ]
     measured = [found for found in outcomes if None not in (found.kept, found.low, found.high)]
     if measured:
@@ -352,7 +394,7 @@ CAMPAIGNS = {"none": carried_out_alone, "extender": carried_out_steered}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Carry plans out; exit 1 if one ended worse than it began, or a pod was deleted twice."""
+    """Carry plans out; exit 1 if one ended worse than it began, or a pod was deleted that should not have been."""
     parser = argparse.ArgumentParser(prog="python -m tests.support.campaign")
     parser.add_argument("steer", choices=sorted(CAMPAIGNS))
     parser.add_argument("--plans", type=int, default=200)
@@ -365,12 +407,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             found = CAMPAIGNS[given.steer](seed, Path(folder))
         if found is not None:
             outcomes.append(found)
-            if found.stopped or found.worse or found.twice:
+            if found.stopped or found.worse or found.twice or found.broken:
                 print(f"seed {seed}: {found}", flush=True)
         seed += 1
     print("\n".join(told_of(outcomes)))
     print(f"seeds {given.seed} to {seed - 1}, {time.monotonic() - began:.0f} s")
-    return 1 if any(found.worse or found.twice for found in outcomes) else 0
+    return 1 if any(found.worse or found.twice or found.broken for found in outcomes) else 0
 
 
 if __name__ == "__main__":

@@ -9,9 +9,10 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from stowplan.models.plan import Plan
 from stowplan.plugins_compat.extenders.client import HTTPExtender
@@ -23,11 +24,22 @@ COMMAND = (sys.executable, "-c", "from stowplan.cli import main; main()")
 
 @dataclass
 class Running:
-    """A server that listens."""
+    """A server that listens.
 
-    process: subprocess.Popen[str]
-    url: str
-    said: list[str]
+    Parameters
+    ----------
+    words
+        Its command line, but for the address.
+    """
+
+    words: Sequence[str]
+    process: subprocess.Popen[str] = field(init=False)
+    url: str = field(init=False)
+    said: list[str] = field(default_factory=list)
+    _readers: list[threading.Thread] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._start("127.0.0.1:0")
 
     def client(self, **more: Any) -> HTTPExtender:
         """Return our framework's own client of it."""
@@ -39,36 +51,50 @@ class Running:
         self.process.send_signal(number)
         return self.process.wait(timeout=20)
 
+    def fall(self) -> None:
+        """Kill it, and start it again at its address, with the state that it left."""
+        self.close()
+        self._start(urlsplit(self.url).netloc)
+
+    def close(self) -> None:
+        """Kill it if it runs."""
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        for reader in self._readers:
+            reader.join()
+        if self.process.stderr is not None:
+            self.process.stderr.close()
+
+    def _start(self, address: str) -> None:
+        command = [*self.words, "--bind", address]
+        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=os.getcwd())
+        stderr = self.process.stderr
+        assert stderr is not None
+        said: list[str] = []
+        for line in stderr:
+            said.append(line.strip())
+            if " serving http" in line:
+                break
+        else:
+            raise AssertionError(f"did not start: {said}")
+        self.url = said[-1].rpartition(" ")[2]
+        self.said += said
+        reader = threading.Thread(target=lambda: self.said.extend(map(str.strip, stderr)))
+        reader.start()
+        self._readers = [reader]
+
 
 @contextmanager
 def serving(plan: Plan, folder: Path, *options: str) -> Iterator[Running]:
     """Serve a plan; its state is in the folder."""
     path = folder / "plan.json"
     path.write_text(plan.model_dump_json(by_alias=True))
-    process = subprocess.Popen(
-        [*COMMAND, "serve", str(path), "--bind", "127.0.0.1:0", "--state", str(folder / "leases"), *options],
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=os.getcwd(),
-    )
-    assert process.stderr is not None
-    said: list[str] = []
-    for line in process.stderr:
-        said.append(line.strip())
-        if " serving http" in line:
-            break
-    else:
-        raise AssertionError(f"did not start: {said}")
-    reader = threading.Thread(target=lambda: said.extend(map(str.strip, process.stderr or ())))
-    reader.start()
+    running = Running([*COMMAND, "serve", str(path), "--state", str(folder / "leases"), *options])
     try:
-        yield Running(process, said[-1].rpartition(" ")[2], said)
+        yield running
     finally:
-        if process.poll() is None:
-            process.kill()
-        process.wait()
-        reader.join()
-        process.stderr.close()
+        running.close()
 
 
 def waiting(name: str, owner: str = "", hashed: str = "h1", namespace: str = "shop", **meta: Any) -> Manifest:

@@ -15,7 +15,7 @@ from stowplan.applying.observations import (
     PodIdentity,
     seen_pods,
 )
-from stowplan.applying.records import AnswerRecord, IntentRecord, LandedRecord
+from stowplan.applying.records import AnswerRecord, IntentRecord, LandedRecord, WaveRecord
 from stowplan.models.plan import MoveDocument
 from tests.support.plans import move, plan
 
@@ -90,6 +90,15 @@ def test_a_pending_pod_of_a_later_wave_may_come_first() -> None:
     assert ledger.pending(seen) == {"q": "default/web-p"}
     late = [pod("web-p", "n2"), pod("web-q", "n1")]
     assert [m.pod and m.pod.metadata.name for m in match([second], ledger, {}, late)] == ["web-p"]
+
+
+def test_of_pods_that_wait_any_may_take_the_only_place() -> None:
+    """The plan has room for one of three; the scheduler takes another of them than the plan."""
+    record = WaveRecord(at=now(), wave=1, known={"uid-web": ("p", "q")}, waiting=("uid-web-p", "uid-web-q"))
+    moves, known = [waits("web-p", "n2", id="p")], {"uid-web-p", "uid-web-q"}
+    assert matched(moves, [pod("web-p"), pod("web-q", "n2")], known, record) == {"p": "web-q@n2"}
+    assert matched(moves, [pod("web-p"), pod("web-q", "n3")], known, record) == {"p": "web-p@"}
+    assert matched([A], [pod("web-q"), pod("web-x", "n3")], {"uid-web-q"}, record) == {"a": "web-x@n3"}
 
 
 def test_a_pod_counts_once() -> None:

@@ -59,6 +59,35 @@ def test_a_token_with_a_name_is_for_that_pod_alone() -> None:
     assert books.ask(asker("z", owner="", name="alone"), NODES, 0.0)[0] == "n2"
 
 
+def test_pods_that_wait_take_the_places_of_pods_that_wait() -> None:
+    books = TokenLedger([token("n1"), token("n2")], 1e6, pending={"p"}, placing={1})
+    assert books.ask(asker("p"), NODES, 0.0)[0] == "n2"
+    assert books.ask(asker("x"), NODES, 0.0)[0] == "n1"
+    books = TokenLedger([token("n1"), token("n2")], 1e6, pending={"p"}, placing={0})
+    assert books.ask(asker("x"), NODES, 0.0)[0] == "n2"
+    assert books.ask(asker("p"), NODES, 0.0)[0] == "n1"
+
+
+def test_a_pod_that_waits_is_held_until_its_wave() -> None:
+    books = TokenLedger([token("n1"), token("n2", wave=2)], 1e6, patience=60.0, pending={"p", "q"}, placing={1})
+    books.open_wave(1, 0.0)
+    assert books.ask(asker("p"), NODES, 1.0)[0] is None
+    assert books.turn(asker("p"), 1.0) == 2
+    assert books.turn(asker("x"), 1.0) is None  # it may go anywhere
+    books.open_wave(2, 2.0)
+    assert books.turn(asker("p"), 2.0) is None
+    assert books.ask(asker("p"), NODES, 2.0)[0] == "n2"
+    assert books.turn(asker("q"), 2.0) is None  # no place is left
+
+
+def test_a_pod_that_waits_is_not_held_for_ever() -> None:
+    books = TokenLedger([token("n1"), token("n2", wave=2)], 100.0, patience=60.0, pending={"p"}, placing={1})
+    books.open_wave(1, 0.0)
+    assert [books.turn(asker("p"), now) for now in (1.0, 61.0, 61.5)] == [2, 2, None]
+    books = TokenLedger([token("n2", wave=2)], 10.0, pending={"p"}, placing={0})
+    assert books.turn(asker("p"), 10.0) is None  # the plan has expired
+
+
 def test_the_same_pod_gets_the_same_answer_and_writes_nothing_more() -> None:
     books = ledger(token("n1"), token("n2"))
     target, records = books.ask(asker("a"), NODES, 0.0)

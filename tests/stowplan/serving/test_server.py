@@ -124,6 +124,17 @@ def test_a_replacement_that_has_to_wait_for_its_pod_waits(tmp_path: Path) -> Non
         client.close()
 
 
+def test_a_pod_that_waits_goes_nowhere_before_its_wave(tmp_path: Path) -> None:
+    first, second = move("shop/api-a", "n1", "n2"), move("shop/web-a", None, "n2", uid="pod-web-a")
+    with serving(plan([first], [second]), tmp_path) as server:
+        client = server.client()
+        held = client.filter(_POD.validate_python(waiting("web-a", "web")), NODES)
+        assert held.passed == []
+        assert {*held.unresolvable.values()} == {"plan plan-7f3a places this pod in wave 2"}
+        assert client.filter(_POD.validate_python(waiting("web-b", "web")), NODES).passed == ["n1", "n2", "n3"]
+        client.close()
+
+
 @pytest.mark.parametrize("mode", ["prioritize", "filter"])
 def test_our_own_scheduler_puts_every_pod_where_the_plan_has_it(tmp_path: Path, mode: str) -> None:
     """Steered by the configuration that is emitted for it, against plugins that would rather have n1."""
