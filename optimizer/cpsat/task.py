@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -74,6 +75,10 @@ class TaskResult:
     work: float
 
 
+class SolverDied(InternalError):
+    """The solver ended without a status."""
+
+
 def solve_task(task: Task, stopped: Callable[[], bool] = lambda: False) -> TaskResult:
     """Solve a task.
 
@@ -97,7 +102,15 @@ def solve_task(task: Task, stopped: Callable[[], bool] = lambda: False) -> TaskR
         parameters.max_time_in_seconds = limits.seconds
     if limits.work is not None:
         parameters.max_deterministic_time = limits.work
-    status = run_stoppable(solver, model, stopped)
+    begun = time.monotonic()
+    try:
+        status = run_stoppable(solver, model, stopped)
+    except SolverDied:
+        # Presolve of OR-tools 9.15 may lose a hint that it has moved out of a domain (google/or-tools#5288).
+        model.proto.clear_solution_hint()
+        if limits.seconds is not None:
+            parameters.max_time_in_seconds = max(0.0, limits.seconds - (time.monotonic() - begun))
+        status = run_stoppable(solver, model, stopped)
     if status == cp_model.MODEL_INVALID:
         raise InternalError(f"CP-SAT refuses the model: {model.validate()}")
     if status == cp_model.INFEASIBLE:
@@ -162,15 +175,18 @@ def run_stoppable(solver: cp_model.CpSolver, model: cp_model.CpModel, stopped: C
 
     Raises
     ------
-    InternalError
-        If the solver died.
+    SolverDied
+        If there is no status, but an exception of the solver's own.
     """
     outcome: list[int] = []
+    died: list[Exception] = []
     done = threading.Event()
 
     def work() -> None:
         try:
             outcome.append(int(solver.solve(model)))
+        except Exception as error:  # whatever C++ throws becomes some exception of Python's
+            died.append(error)
         finally:
             done.set()
 
@@ -181,5 +197,5 @@ def run_stoppable(solver: cp_model.CpSolver, model: cp_model.CpModel, stopped: C
             solver.stop_search()
     thread.join()
     if not outcome:
-        raise InternalError("CP-SAT died without an answer")
+        raise SolverDied(f"CP-SAT died without an answer: {died[0] if died else 'its thread ended'}")
     return outcome[0]
