@@ -19,7 +19,7 @@ from stowplan.plugins_compat.simulate import simulate
 
 
 def answer(instance: Instance, options: Options, folder: Path, stop: Stop) -> Row:
-    """Solve an instance; whatever goes wrong on purpose becomes a row that says so.
+    """Solve an instance; whatever goes wrong becomes a row that says so, since others may have taken hours.
 
     Parameters
     ----------
@@ -32,6 +32,8 @@ def answer(instance: Instance, options: Options, folder: Path, stop: Stop) -> Ro
         return failed(instance, str(error))
     except MemoryError:
         return failed(instance, "out of memory")
+    except Exception as error:
+        return failed(instance, f"internal error: {type(error).__name__}: {error}")
 
 
 def failed(instance: Instance, why: str) -> Row:

@@ -191,6 +191,15 @@ def test_a_malformed_instance_is_a_row_and_the_others_go_on(tmp_path: Path, caps
     assert command(["bench", folder, *FAST, "-o", "csv"]) == 1
 
 
+def test_a_defect_of_ours_fails_one_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    state = TripletInstance.state
+    monkeypatch.setattr(TripletInstance, "state", lambda self: state(self) if self.name.endswith("1") else 1 // 0)
+    suite = open_suite("triplets:6_2", count=2)
+    good, bad = sorted(run(suite, suite.instances, QUICK).rows, key=lambda row: row.complaints)
+    assert good.accepted
+    assert bad.complaints == ("internal error: ZeroDivisionError: integer division or modulo by zero",)
+
+
 def test_an_interruption_leaves_what_there_is() -> None:
     suite, stop = open_suite("triplets:6_2", count=3), Stop()
     told: list[str] = []
