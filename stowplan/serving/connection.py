@@ -40,7 +40,7 @@ class Connection(web.RequestHandler):
     def __init__(self, manager: Any, refused: Callable[[], None], peers: set[Connection], **more: Any) -> None:
         super().__init__(
             manager,
-            access_log=None,  # type: ignore[arg-type]
+            access_log=None,  # type: ignore[arg-type]  # aiohttp declares a logger, and takes none for silence
             keepalive_timeout=IDLE_SECONDS,
             auto_decompress=False,
             max_headers=MAX_HEADERS,

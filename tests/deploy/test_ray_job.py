@@ -1,8 +1,8 @@
 """The RayJob: fields that KubeRay knows, pods that Kubernetes accepts, and a command that there is.
 
-KubeRay publishes its schema with its operator, which no package registry carries. The fields below are those of its API
-``ray.io/v1`` (``ray-operator/apis/ray/v1``, of release 1.4) with their types; pod templates are validated with the
-schema of Kubernetes.
+The schema that KubeRay publishes comes with its operator, and is not at hand here. The fields below were written down
+from its API ``ray.io/v1`` (``ray-operator/apis/ray/v1``) with their types; pod templates are validated with the schema
+of Kubernetes.
 """
 
 from __future__ import annotations
