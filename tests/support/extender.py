@@ -29,7 +29,7 @@ class Running:
     Parameters
     ----------
     words
-        Its command line, but for the address.
+        Its command line.
     """
 
     words: Sequence[str]
@@ -39,7 +39,7 @@ class Running:
     _readers: list[threading.Thread] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self._start("127.0.0.1:0")
+        self._start()
 
     def client(self, **more: Any) -> HTTPExtender:
         """Return our framework's own client of it."""
@@ -54,7 +54,7 @@ class Running:
     def fall(self) -> None:
         """Kill it, and start it again at its address, with the state that it left."""
         self.close()
-        self._start(urlsplit(self.url).netloc)
+        self._start("--bind", urlsplit(self.url).netloc)
 
     def close(self) -> None:
         """Kill it if it runs."""
@@ -66,8 +66,8 @@ class Running:
         if self.process.stderr is not None:
             self.process.stderr.close()
 
-    def _start(self, address: str) -> None:
-        command = [*self.words, "--bind", address]
+    def _start(self, *more: str) -> None:
+        command = [*self.words, *more]
         self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=os.getcwd())
         stderr = self.process.stderr
         assert stderr is not None
@@ -90,7 +90,8 @@ def serving(plan: Plan, folder: Path, *options: str) -> Iterator[Running]:
     """Serve a plan; its state is in the folder."""
     path = folder / "plan.json"
     path.write_text(plan.model_dump_json(by_alias=True))
-    running = Running([*COMMAND, "serve", str(path), "--state", str(folder / "leases"), *options])
+    words = [*COMMAND, "serve", str(path), "--bind", "127.0.0.1:0", "--state", str(folder / "leases")]
+    running = Running([*words, *options])
     try:
         yield running
     finally:
