@@ -17,9 +17,9 @@ def unmatched(rows: Sequence[str], beginnings: Collection[str]) -> tuple[list[st
     )
 
 
-def says(page: Path, words: str) -> bool:
-    """Return whether a page has these words, in any case and across its lines."""
-    return words.lower() in " ".join(page.read_text().split()).lower()
+def flowing(page: Path) -> str:
+    """Return a page as one line."""
+    return " ".join(page.read_text().split())
 
 
 def is_there(test: str) -> bool:

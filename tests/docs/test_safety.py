@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.docs.blocks import ROOT
-from tests.docs.promises import is_there, says, unmatched
+from tests.docs.promises import flowing, is_there, unmatched
 
 PAGE = ROOT / "docs" / "safety.md"
 
@@ -80,7 +80,7 @@ def test_every_row_of_a_table_has_a_test() -> None:
 
 @pytest.mark.parametrize("words", SENTENCES)
 def test_the_page_says_so(words: str) -> None:
-    assert says(PAGE, words)
+    assert words.lower() in flowing(PAGE).lower()
 
 
 @pytest.mark.parametrize("test", sorted({*HELD_BY.values(), *SENTENCES.values()}))
