@@ -196,6 +196,6 @@ def run_stoppable(solver: cp_model.CpSolver, model: cp_model.CpModel, stopped: C
         if stopped():
             solver.stop_search()
     thread.join()
-    if not outcome:
-        raise SolverDied(f"CP-SAT died without an answer: {died[0] if died else 'its thread ended'}")
+    if died:
+        raise SolverDied(f"CP-SAT died without an answer: {died[0]}")
     return outcome[0]

@@ -64,17 +64,7 @@ class WalkEngine:
         evaluator = self._room_maker
         if evaluator is None or not 0 < queue.counted <= self.parameters.longest_queue:
             return
-        with run.stage(NAME, self.parameters.waiting_share, tier) as deadline:
-            walk(
-                evaluator,
-                run.best,
-                len(evaluator.problem.tiers) - 1,
-                deadline,
-                self.options.seed,
-                queue=queue,
-                found=lambda placement: run.offer(placement, NAME),
-                parameters=self.parameters,
-            )
+        self._walk(evaluator, self.parameters.waiting_share, tier, queue)
 
     @cached_property
     def _room_maker(self) -> Evaluator | None:
@@ -107,10 +97,11 @@ class WalkEngine:
         bool
             Whether the tier was so far from its bound before that a proof by CP-SAT is out of reach.
         """
-        if tier != self.tier or not self._ready or self.gone_far:
-            return self.gone_far and tier == self.tier
-        self.gone_far = self._far
-        self._improve(self.parameters.far_share if self.gone_far else self.parameters.near_share)
+        if tier != self.tier:
+            return False
+        if self._ready and not self.gone_far:
+            self.gone_far = self._far
+            self._improve(self.parameters.far_share if self.gone_far else self.parameters.near_share)
         return self.gone_far
 
     def _improve(self, share: float) -> None:
@@ -118,14 +109,20 @@ class WalkEngine:
         if run.over or not run.is_open(self.tier):
             return
         self.turns += 1
-        with run.stage(NAME, share, self.tier) as deadline:
+        self._walk(run.evaluator, share, self.tier)
+
+    def _walk(self, evaluator: Evaluator, share: float, tier: int, queue: Queue | None = None) -> None:
+        """Walk by what an evaluator says of its last tier, in time that counts for a tier of the run."""
+        run = self.run
+        with run.stage(NAME, share, tier) as deadline:
             walk(
-                run.evaluator,
+                evaluator,
                 run.best,
-                self.tier,
+                len(evaluator.problem.tiers) - 1,
                 deadline,
                 self.options.seed + self.turns,
                 floor=run.enough[self.tier],
+                queue=queue,
                 found=lambda placement: run.offer(placement, NAME),
                 parameters=self.parameters,
             )

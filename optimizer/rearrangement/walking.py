@@ -81,6 +81,7 @@ def walk(
     states = [state_of(evaluator, model, tier, node, seed * 1009 + i) for i in range(chains)]
     few = model.hinged and len(cls) <= chosen.few_pods * len(problem.nodes)
     cooling = _Cooling(model, unit, deadline, enough, few or queue is not None, chosen)
+    of_problem = cls if queue is None else queue.class_of(problem, cls)
     best, cost = start, 0
     with ThreadPoolExecutor(chains) as pool:
         for report in range(1, chosen.reports + 1):
@@ -88,7 +89,6 @@ def walk(
             state = min(states, key=lambda state: int(state.value[at.BEST]))
             if state.value[at.BEST] < cost:
                 cost = int(state.value[at.BEST])
-                of_problem = cls if queue is None else queue.class_of(problem, cls)
                 best = _placement(of_problem, state.best, len(problem.nodes))
                 found(best)
             if deadline.over or cost <= cooling.floor:

@@ -72,16 +72,22 @@ def match(
         before = known.get(group.owner, frozenset())
         due = {key for move in waiting if move.kind == "place" for key in _keys(move)}
         there: list[ObservedObject] = []
+        early: list[ObservedObject] = []
         for pod in pods:
             if pod.uid in ledger.landed or pod.leaving or pod.finished:
                 continue
             if not group.shares_owner(pod.metadata.namespace, pod.metadata.name, pod.owner):
                 continue
-            fresh = pod.uid not in before and not _keyed(pod, places)
-            if fresh or _keyed(pod, due) or (pod.node and (_keyed(pod, places) or pod.uid in ledger.waited)):
+            if _keyed(pod, due):
                 there.append(pod)
-        strays = [pod for pod in there if _is_early(pod, places, due, ledger.waited)]
-        matches += _assign(own, waiting, ledger, there, strays)
+            elif _keyed(pod, places) or pod.uid in ledger.waited:
+                # Its turn is later, or it was to go on waiting.
+                if pod.node:
+                    there.append(pod)
+                    early.append(pod)
+            elif pod.uid not in before:
+                there.append(pod)
+        matches += _assign(own, waiting, ledger, there, early)
     return matches
 
 
@@ -99,13 +105,6 @@ def _keys(move: MoveDocument) -> tuple[tuple[str, str], ...]:
 
 def _keyed(pod: ObservedObject, keys: Container[tuple[str, str]]) -> bool:
     return (pod.key, pod.uid) in keys or (pod.key, "") in keys
-
-
-def _is_early(
-    pod: ObservedObject, places: Container[tuple[str, str]], due: Container[tuple[str, str]], waited: Container[str]
-) -> bool:
-    """Whether the wave is not about a pod: its turn is later, or it waited and was to go on waiting."""
-    return not _keyed(pod, due) and (_keyed(pod, places) or pod.uid in waited)
 
 
 def _pod_of(move: MoveDocument, ledger: ApplyLedger, pods: Iterable[ObservedObject]) -> ObservedObject | None:

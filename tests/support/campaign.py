@@ -242,8 +242,10 @@ def _budgets_broken(store: Store, events: Sequence[str]) -> int:
             if leaves and uid in healthy:
                 healthy.remove(uid)
                 broken += len(healthy) < least
-            elif not leaves:
-                (healthy.add if is_ready(pod) else healthy.discard)(uid)
+            elif not leaves and is_ready(pod):
+                healthy.add(uid)
+            else:
+                healthy.discard(uid)
     return broken
 
 
