@@ -55,12 +55,16 @@ class NodesOnOneMachine:
         found = [child for node in self._nodes for child in _raylet(node).children() if _works(child)]
         return sorted(found, key=lambda process: process.create_time())
 
-    def await_no_workers(self, seconds: float = 20.0) -> bool:
-        """Wait until no process does jobs."""
+    def await_workers(self, number: int, seconds: float = 20.0) -> bool:
+        """Wait until so many processes do jobs, and no others."""
         until = time.monotonic() + seconds
-        while self.workers() and time.monotonic() < until:
+        while len(self.workers()) != number and time.monotonic() < until:
             time.sleep(0.1)
-        return not self.workers()
+        return len(self.workers()) == number
+
+    def await_no_workers(self) -> bool:
+        """Wait until no process does jobs."""
+        return self.await_workers(0)
 
     def close(self) -> None:
         joining.leave()
