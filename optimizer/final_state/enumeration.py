@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
+from itertools import accumulate, islice
 
 import numpy as np
 
@@ -32,11 +33,23 @@ class Enumeration:
 
     @cached_property
     def rows(self) -> list[list[tuple[int, Row]]] | None:
-        """For each class, the ways to place its pods, each with the moves it takes; ``None`` if there are too many."""
+        """For each class, the ways to place its pods, each with the moves it takes; ``None`` if there are too many.
+
+        Too many are there if the ways of the classes so far, taken together, are more placements than wanted.
+        """
+        if self._first_steps() > self._most:
+            return None
+        # Placements by the number of moves they take, class after class.
+        number = np.zeros(self._limit + 1, dtype=np.float64)
+        number[0] = 1
         found = []
         for c in range(len(self._problem.classes)):
-            ways = self._ways(c)
-            if ways is None:
+            ways = list(islice(self._ways(c), self._most + 1))
+            longer = np.zeros_like(number)
+            for moves, _ in ways:
+                longer[moves:] += number[: len(number) - moves]
+            number = longer
+            if number.sum() > self._most:
                 return None
             found.append(ways)
         return found
@@ -44,36 +57,36 @@ class Enumeration:
     @property
     def few(self) -> bool:
         """Whether there are few enough placements to list them."""
-        if self.rows is None:
-            return False
-        # Placements by the number of moves they take, class after class.
-        number = np.zeros(self._limit + 1, dtype=np.float64)
-        number[0] = 1
-        for ways in self.rows:
-            longer = np.zeros_like(number)
-            for moves, _ in ways:
-                longer[moves:] += number[: len(number) - moves]
-            number = longer
-            if number.sum() > self._most:
-                return False
-        return True
+        return self.rows is not None
 
-    def _ways(self, c: int) -> list[tuple[int, Row]] | None:
-        """Step from the start, pod by pod."""
-        problem, upper = self._problem, self._upper[c].tolist()
+    def _first_steps(self) -> int:
+        """Count the placements that differ from the start by one pod, which moves or comes; there are no fewer."""
+        sources, targets = self._start > 0, self._start < self._upper
+        moving = sources.sum(axis=1) * targets.sum(axis=1) - (sources & targets).sum(axis=1)
+        coming = np.where(self._start.sum(axis=1) < self._problem.size, targets.sum(axis=1), 0)
+        return int(coming.sum()) + (int(moving.sum()) if self._limit else 0)
+
+    def _ways(self, c: int) -> Iterator[tuple[int, Row]]:
+        """Yield the rows of a class, each with its moves: pods leave some nodes, and others get pods."""
         home = self._start[c].tolist()
-        size, optional = int(problem.size[c]), int(problem.optional[c])
-        first = tuple(home)
-        seen, queue = {first}, [first]
-        while queue:
-            row = queue.pop()
-            for changed in _neighbors(row, size, optional, upper):
-                if changed not in seen and _moves(home, changed) <= self._limit:
-                    seen.add(changed)
-                    queue.append(changed)
-                    if len(seen) > self._most:
-                        return None
-        return [(_moves(home, row), row) for row in sorted(seen)]
+        size, least, held = (
+            int(self._problem.size[c]),
+            int(self._problem.size[c] - self._problem.optional[c]),
+            sum(home),
+        )
+        room = np.maximum(0, self._upper[c] - self._start[c])
+        for leaving in range(min(self._limit, held) + 1):
+            for fewer in _spread(leaving, home):
+                left = room.copy()
+                left[[n for n, _ in fewer]] = 0
+                for coming in range(max(0, least - held + leaving), size - held + leaving + 1):
+                    for more in _spread(coming, left.tolist()):
+                        row = home.copy()
+                        for n, pods in fewer:
+                            row[n] -= pods
+                        for n, pods in more:
+                            row[n] += pods
+                        yield leaving, tuple(row)
 
     def placements(self) -> Iterator[Placement]:
         """Iterate over the placements."""
@@ -93,26 +106,18 @@ class Enumeration:
                     yield [row, *following]
 
 
-def _neighbors(row: Row, size: int, optional: int, upper: list[int]) -> Iterator[Row]:
-    """Yield what one pod that comes, goes, or changes its node makes of a row."""
-    nodes = range(len(row))
-    without = size - sum(row)
-    for source in nodes:
-        if row[source]:
-            if without < optional:
-                yield _changed(row, {source: -1})
-            for target in nodes:
-                if target != source and row[target] < upper[target]:
-                    yield _changed(row, {source: -1, target: 1})
-    if without:
-        for target in nodes:
-            if row[target] < upper[target]:
-                yield _changed(row, {target: 1})
-
-
-def _changed(row: Row, changes: dict[int, int]) -> Row:
-    return tuple(pods + changes.get(n, 0) for n, pods in enumerate(row))
-
-
-def _moves(home: list[int], row: Row) -> int:
-    return sum(max(0, before - now) for before, now in zip(home, row, strict=True))
+def _spread(total: int, most: list[int]) -> Iterator[tuple[tuple[int, int], ...]]:
+    """Yield the ways to take so many pods from nodes that have ``most`` each, as pairs of node and number."""
+    room = [*accumulate(reversed(most), initial=0)][::-1]
+    # A stack of the next node, of the pods still to take, and of those that are taken.
+    stack: list[tuple[int, int, tuple[tuple[int, int], ...]]] = [(0, total, ())]
+    while stack:
+        first, left, taken = stack.pop()
+        if not left:
+            yield taken
+            continue
+        for n in range(first, len(most)):
+            if room[n] < left:
+                break
+            for pods in range(max(1, left - room[n + 1]), min(most[n], left) + 1):
+                stack.append((n + 1, left - pods, (*taken, (n, pods))))
