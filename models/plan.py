@@ -17,6 +17,8 @@ from stowplan.models.words import plural
 Number = Annotated[int, Field(ge=0)]
 Text = Annotated[str, Field(min_length=1)]
 
+PLAN_ANNOTATION, MOVE_ANNOTATION = "stowplan.io/plan", "stowplan.io/move"
+"""Annotations of what is written into a cluster for a plan: of its Lease, and of each Eviction."""
 LABEL = r"^[a-z0-9]([-a-z0-9]{0,50}[a-z0-9])?$"
 
 

@@ -7,7 +7,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -119,6 +119,7 @@ def apply(
     *,
     stop: Stop | None = None,
     tell: Callable[[str], None] = lambda line: None,
+    lease: ClusterLease | None = None,
 ) -> Applied:
     """Carry a plan out, or go on with it.
 
@@ -128,6 +129,8 @@ def apply(
         Of the scheduler that places the replacements; its filters are asked before each wave.
     tell
         Takes lines about what happens.
+    lease
+        Keeps other runs away beyond this plan; if it is not given, one of the plan's own does, as ``options`` say.
 
     Raises
     ------
@@ -140,7 +143,9 @@ def apply(
     began = time.monotonic()
     cluster = cluster_uid(kubectl)
     version = eviction_version(kubectl)
-    with ApplyJournal(journal) as book:
+    stop = stop or Stop()
+    own = run_lease(kubectl, journal, options, stop, tell) if lease is None else nullcontext(lease)
+    with ApplyJournal(journal) as book, own as held:
         check_header(book.records, plan, cluster, journal)
         ledger = ApplyLedger(plan, book.append)
         ledger.fold(book.records)
@@ -148,8 +153,6 @@ def apply(
             ledger.write(PlanRecord(at=now(), plan=plan.id, plan_hash=plan_hash(plan), cluster=cluster))
         if options.events:
             ledger.announce = EventWriter(kubectl, ledger, tell).announce
-        stop = stop or Stop()
-        lease = _lease(plan, kubectl, journal, options, Guard(plan, stop), tell) if options.lease else None
         run = _Run(
             plan,
             kubectl,
@@ -158,15 +161,16 @@ def apply(
             Evictor(kubectl, ledger, version, options.pause_scale),
             Cordons(kubectl, ledger, tell),
             options,
-            Guard(plan, stop, lease),
+            Guard(plan, stop, held),
             tell,
         )
         why, interrupted, obsolete = ledger.superseded, False, False
         resumable = not why
         if not ledger.done and not why:
             try:
-                with lease or nullcontext():
-                    run.carry_out()
+                if held is not None:
+                    held.hold(plan.id)
+                run.carry_out()
             except (Halt, ClusterError, InputError) as error:
                 why, interrupted, obsolete = str(error), isinstance(error, Interrupted), isinstance(error, Obsolete)
                 resumable = not isinstance(error, Expired)
@@ -174,15 +178,19 @@ def apply(
         return Applied(ledger, journal, why, interrupted, time.monotonic() - began, obsolete, resumable)
 
 
-def _lease(
-    plan: Plan, kubectl: Kubectl, journal: Path, options: ApplyOptions, guard: Guard, tell: Callable[[str], None]
-) -> ClusterLease:
-    def rest(seconds: float) -> None:
-        guard.may_go_on()
-        guard.rest(seconds)
+def run_lease(
+    kubectl: Kubectl, journal: Path, options: ApplyOptions, stop: Stop, tell: Callable[[str], None]
+) -> AbstractContextManager[ClusterLease | None]:
+    """Return the Lease of a run, which is not taken yet; ``None`` inside if the options do without."""
 
+    def rest(seconds: float) -> None:
+        if stop.wait(seconds):
+            raise Interrupted("interrupted")
+
+    if not options.lease:
+        return nullcontext()
     holder = holder_of(journal)
-    return ClusterLease(kubectl, options.lease_namespace, holder, plan.id, options.lease_seconds, rest, tell)
+    return ClusterLease(kubectl, options.lease_namespace, holder, options.lease_seconds, rest, tell)
 
 
 @dataclass

@@ -10,7 +10,7 @@ from stowplan.applying.ledger import ApplyLedger
 from stowplan.applying.observations import ObservedObject, look_at_pod
 from stowplan.applying.records import AnswerRecord, IntentRecord
 from stowplan.cluster.kubectl import ClusterError, Kubectl, NoAnswer, Refusal
-from stowplan.models.plan import MoveDocument
+from stowplan.models.plan import MOVE_ANNOTATION, PLAN_ANNOTATION, MoveDocument
 
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0
 """Seconds between two attempts at one pod: the pause doubles from the first to the longest."""
@@ -36,7 +36,7 @@ def eviction(
     options: dict[str, object] = {"preconditions": {"uid": uid}}
     if dry_run:
         options["dryRun"] = ["All"]
-    about = {"stowplan.io/plan": plan, "stowplan.io/move": move}
+    about = {PLAN_ANNOTATION: plan, MOVE_ANNOTATION: move}
     meta = {"name": name, "namespace": namespace, "annotations": about}
     return {"apiVersion": version, "kind": "Eviction", "metadata": meta, "deleteOptions": options}
 

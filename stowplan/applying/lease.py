@@ -12,7 +12,8 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,11 +22,10 @@ from typing import Any
 
 from stowplan.cluster.kubectl import ClusterError, Kubectl, Refusal
 from stowplan.models.moments import stamp
+from stowplan.models.plan import PLAN_ANNOTATION
 
 NAME = "stowplan-apply"
 """Name of the Lease: one for a cluster, whatever the plan."""
-PLAN = "stowplan.io/plan"
-"""Annotation of the Lease: the plan that its holder carries out."""
 RENEWALS = 4
 """Renewals in the time that a lease lasts."""
 LOST_AFTER = 2 / 3
@@ -41,9 +41,21 @@ def holder_of(journal: Path) -> str:
     return f"{socket.gethostname()}/{place}"
 
 
+@contextmanager
+def _other_ways_told() -> Iterator[None]:
+    """Say what else can be done where a lease may not be seen or taken."""
+    try:
+        yield
+    except Refusal as error:
+        if error.reason in {"Forbidden", "NotFound"}:  # a namespace, or a kind, that is not there
+            hint = "; --lease-namespace names another namespace, and --no-lease does without"
+            raise ClusterError(error.message + hint, error.what) from None
+        raise
+
+
 @dataclass
 class ClusterLease:
-    """The Lease of a cluster. Use it as a context manager: it is held inside.
+    """The Lease of a cluster. Use it as a context manager: what `hold` takes inside is given back at the end.
 
     Parameters
     ----------
@@ -51,28 +63,23 @@ class ClusterLease:
         Asked for little, by a thread of its own; `lost` does not wait for its answers.
     namespace
         Where the Lease is; runs that are to be kept apart name the same.
-    holder, plan
-        Who takes it, for what.
+    holder
+        Who takes it.
     duration
         Seconds for which it is held without being renewed.
     rest
         Sleeps for so many seconds; raises to give up waiting.
     tell
         Takes lines about what is waited for.
-
-    Raises
-    ------
-    ClusterError
-        If another run holds it, or it can be neither read nor written.
     """
 
     kubectl: Kubectl
     namespace: str
     holder: str
-    plan: str
     duration: float
     rest: Callable[[float], None]
     tell: Callable[[str], None]
+    _plan: str = field(default="", init=False)
     _found: dict[str, Any] = field(default_factory=dict, init=False)
     _renewed: float = field(default=0.0, init=False)
     _taken_by: str = field(default="", init=False)
@@ -88,38 +95,62 @@ class ClusterLease:
     def lost(self) -> str:
         """Why nothing may be done any more under this lease; empty as long as it is held."""
         if self._taken_by:
-            return f"the lease {self._where} was taken by {self._taken_by}"
+            return f"the lease {self.where} was taken by {self._taken_by}"
         age = time.monotonic() - self._renewed
         if age < self.duration * LOST_AFTER:
             return ""
         because = f": {self._failure}" if self._failure else ""
-        return f"the lease {self._where} could not be renewed for {age:.3g} s{because}"
+        return f"the lease {self.where} could not be renewed for {age:.3g} s{because}"
+
+    def other_run(self) -> str:
+        """Return who else holds the lease, with its plan; empty if no other run does. Nothing is taken.
+
+        One look does not tell a run that goes on from one that was killed.
+
+        Raises
+        ------
+        ClusterError
+            If it cannot be read.
+        """
+        with _other_ways_told():
+            found = self._read()
+        holder = (found.get("spec") or {}).get("holderIdentity") or ""
+        return self._run_of(found) if holder and holder != self.holder else ""
+
+    def hold(self, plan: str) -> None:
+        """Take the lease for a plan; where it is held already, only the plan changes, with the next renewal.
+
+        Raises
+        ------
+        ClusterError
+            If another run holds it, or it can be neither read nor written.
+        """
+        self._plan = plan
+        if self._thread.ident is None:
+            with _other_ways_told():
+                while not self._try():
+                    self.rest(self.duration / RENEWALS / 2)
+            self._thread.start()
 
     def __enter__(self) -> ClusterLease:
-        try:
-            while not self._try():
-                self.rest(self.duration / RENEWALS / 2)
-        except Refusal as error:
-            if error.reason in {"Forbidden", "NotFound"}:  # a namespace, or a kind, that is not there
-                hint = "; --lease-namespace names another namespace, and --no-lease does without"
-                raise ClusterError(error.message + hint, error.what) from None
-            raise
-        self._thread.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if self._thread.ident is None:
+            return
         self._over.set()
         self._thread.join(self.duration)
         if not self.lost:
             try:
                 self._write(self._content(""))
             except ClusterError as failure:
-                self.tell(f"the lease {self._where} is not given back, and ends by itself: {failure}")
+                self.tell(f"the lease {self.where} is not given back, and ends by itself: {failure}")
 
     @property
-    def _where(self) -> str:
+    def where(self) -> str:
+        """Namespace and name."""
         return f"{self.namespace}/{NAME}"
 
     @property
@@ -133,13 +164,13 @@ class ClusterLease:
         spec = self._found.get("spec") or {}
         holder = spec.get("holderIdentity") or ""
         if holder and holder != self.holder:
-            of = f"{holder}, which carries out {self._plan_of(self._found)}"
+            of = self._run_of(self._found)
             if not before:
                 self._renewed = time.monotonic()
-                self.tell(f"the lease {self._where} is held by {of}: waiting whether it is renewed")
+                self.tell(f"the lease {self.where} is held by {of}: waiting whether it is renewed")
                 return False
             if (before.get("spec") or {}) != spec:
-                raise ClusterError(f"another run is under way: {of}, holds the lease {self._where}")
+                raise ClusterError(f"another run is under way: {of}, holds the lease {self.where}")
             if time.monotonic() - since < (spec.get("leaseDurationSeconds") or self.duration):
                 return False
             self.tell(f"the lease of {holder} is over")
@@ -152,8 +183,9 @@ class ClusterLease:
             raise
         return True
 
-    def _plan_of(self, found: dict[str, Any]) -> str:
-        return str((found["metadata"].get("annotations") or {}).get(PLAN) or "another plan")
+    def _run_of(self, found: dict[str, Any]) -> str:
+        plan = (found["metadata"].get("annotations") or {}).get(PLAN_ANNOTATION) or "another plan"
+        return f"{found['spec']['holderIdentity']}, which carries out {plan}"
 
     def _content(self, holder: str) -> dict[str, Any]:
         """Return the Lease as it is to be."""
@@ -161,7 +193,7 @@ class ClusterLease:
         present = stamp(datetime.now(UTC), "microseconds")
         same = spec.get("holderIdentity") == holder
         turns = int(spec.get("leaseTransitions") or 0) + (not same and bool(holder))
-        meta: dict[str, Any] = {"name": NAME, "namespace": self.namespace, "annotations": {PLAN: self.plan}}
+        meta: dict[str, Any] = {"name": NAME, "namespace": self.namespace, "annotations": {PLAN_ANNOTATION: self._plan}}
         if self._found:
             meta["resourceVersion"] = self._found["metadata"]["resourceVersion"]
         return {
@@ -180,7 +212,7 @@ class ClusterLease:
     def _write(self, content: dict[str, Any]) -> None:
         """Write the Lease, if no other client has since it was read."""
         asked = time.monotonic()
-        what = f"{'take' if content['spec']['holderIdentity'] else 'give back'} the lease {self._where}"
+        what = f"{'take' if content['spec']['holderIdentity'] else 'give back'} the lease {self.where}"
         if self._found:
             answer = self.kubectl.put(f"{self._folder}/{NAME}", content, what)
         else:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from stowplan.applying.apply import check_plan, cluster_uid
+from stowplan.applying.apply import check_plan, cluster_uid, run_lease
 from stowplan.applying.eviction import eviction, eviction_path, eviction_version
 from stowplan.applying.journal import check_header, read_journal
 from stowplan.applying.ledger import ApplyLedger
-from stowplan.applying.options import Guard, Halt
+from stowplan.applying.options import ApplyOptions, Guard, Halt
 from stowplan.applying.preconditions import PreconditionCheck
 from stowplan.cluster.kubectl import ClusterError, Kubectl, Refusal
 from stowplan.models.plan import Plan, WaveDocument
@@ -38,11 +38,20 @@ class Preview:
     asked: bool
 
 
-def preview(plan: Plan, kubectl: Kubectl, journal: Path, profile: Profile, *, ask_server: bool, stop: Stop) -> Preview:
+def preview(
+    plan: Plan,
+    kubectl: Kubectl,
+    journal: Path,
+    profile: Profile,
+    options: ApplyOptions,
+    *,
+    ask_server: bool,
+    stop: Stop,
+) -> Preview:
     """Check a plan against the live cluster; with ``ask_server``, also send the next wave's evictions as dry runs.
 
     A dry run checks one eviction at a time and reserves nothing, so that pods which pass one by one may still have to
-    wait for each other.
+    wait for each other. While another run holds the Lease none is sent, since its moves change every answer.
 
     Raises
     ------
@@ -61,6 +70,8 @@ def preview(plan: Plan, kubectl: Kubectl, journal: Path, profile: Profile, *, as
     following = next((wave for wave in plan.waves if wave.number not in ledger.ended), None)
     if following is None:
         return Preview(ledger, journal, (), {}, False)
+    other = _other_run(kubectl, journal, options, stop, ask_server)
+    ask_server = ask_server and not other
     check = PreconditionCheck(plan, ledger, kubectl, profile)
     view, problems = check.look(following)
     if problems and check.leave_out(view, following):
@@ -70,7 +81,20 @@ def preview(plan: Plan, kubectl: Kubectl, journal: Path, profile: Profile, *, as
     except Halt as error:
         problems.insert(0, str(error))
     refusals = _ask(following, ledger, kubectl) if ask_server else {}
-    return Preview(ledger, journal, tuple(problems), refusals, ask_server)
+    return Preview(ledger, journal, (*other, *problems), refusals, ask_server)
+
+
+def _other_run(kubectl: Kubectl, journal: Path, options: ApplyOptions, stop: Stop, ask_server: bool) -> tuple[str, ...]:
+    """Say whose Lease a run would have to wait for, or why that cannot be seen; nothing if it is free, or ours."""
+    with run_lease(kubectl, journal, options, stop, tell=lambda line: None) as lease:
+        try:
+            other = lease.other_run() if lease is not None else ""
+        except ClusterError as error:
+            return (str(error),)
+    if lease is None or not other:
+        return ()
+    unasked = "; no evictions are sent as dry runs" if ask_server else ""
+    return (f"another run is under way, or was killed: {other}, holds the lease {lease.where}{unasked}",)
 
 
 def _ask(wave: WaveDocument, ledger: ApplyLedger, kubectl: Kubectl) -> dict[str, str]:

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from stowplan.applying.apply import Applied, apply
+from stowplan.applying.apply import Applied, apply, run_lease
 from stowplan.applying.journal import ApplyJournal, now, plan_hash
+from stowplan.applying.lease import ClusterLease
 from stowplan.applying.ledger import ApplyLedger
 from stowplan.applying.options import ApplyOptions, Halt
 from stowplan.applying.preconditions import PreconditionCheck
@@ -62,7 +63,8 @@ def apply_and_replan(
     """Carry a plan out as `apply` does; where its rest does not fit the cluster any more, make it anew.
 
     The new plan is written beside the journal and shown. If that was accepted, it is carried out with a journal of its
-    own, and the old journal says so: a run that is resumed after a kill goes on with the new plan.
+    own, and the old journal says so: a run that is resumed after a kill goes on with the new plan. Other runs are kept
+    away from the first plan to the last, while one is made anew too.
 
     Raises
     ------
@@ -71,10 +73,25 @@ def apply_and_replan(
     """
     stop = stop or Stop()
     options = replace(options, awaits_evicted=True)
+    with run_lease(kubectl, journal, options, stop, tell) as lease:
+        return _apply_and_replan(plan, kubectl, journal, profile, options, replanning, stop, tell, lease)
+
+
+def _apply_and_replan(
+    plan: Plan,
+    kubectl: Kubectl,
+    journal: Path,
+    profile: Profile,
+    options: ApplyOptions,
+    replanning: Replanning,
+    stop: Stop,
+    tell: Callable[[str], None],
+    lease: ClusterLease | None,
+) -> Applied:
     refused: dict[str, str] = {}
     in_vain, seconds = 0, 0.0
     while True:
-        result = apply(plan, kubectl, journal, profile, options, stop=stop, tell=tell)
+        result = apply(plan, kubectl, journal, profile, options, stop=stop, tell=tell, lease=lease)
         seconds += result.seconds
         result = replace(result, seconds=seconds)
         successor = result.ledger.successor

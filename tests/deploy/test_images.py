@@ -209,7 +209,7 @@ def test_from_the_manifests_alone(planner: Image, server: Image, tmp_path: Path,
         # The night: what the CronJob's containers leave, in the order in which a kubelet runs them.
         volumes = {"plans": writable(tmp_path / "plans")}
         logs = {}
-        for name in ("make", "review", "plan", "report"):
+        for name in ("make", "review", "plan", "report", "metrics"):
             one = of_pod(nightly, name, planner, volumes, {"JOB": "first", **account}, instead)
             one.mounts = {**one.mounts, "/account": (kubeconfig.parent, False)}
             done = one.run(tmp_path)
@@ -218,6 +218,7 @@ def test_from_the_manifests_alone(planner: Image, server: Image, tmp_path: Path,
         digest = hashlib.sha256(logs["plan"].encode()).hexdigest()
         assert f"SHA-256 of the file, for apply --expect-hash: {digest}" in logs["review"]
         assert logs["report"].startswith("<!doctype html>")
+        assert 'stowplan_plan_runs_total{outcome="changes"} 1.0' in logs["metrics"]
         assert sorted(p.name for p in (volumes["plans"] / "first").iterdir()) == [
             "cluster.json.gz", "plan.html", "plan.json",
         ]  # fmt: skip
@@ -255,5 +256,5 @@ def test_from_the_manifests_alone(planner: Image, server: Image, tmp_path: Path,
         moves = [move for wave in json.loads(logs["plan"])["waves"] for move in wave["moves"]]
         fresh = [pod for pod in cluster.store.all(PODS) if pod["metadata"]["uid"] not in before]
         assert sorted(pod["spec"]["nodeName"] for pod in fresh) == sorted(move["target"] for move in moves)
-        assert [path.name for path in applying["journal"].iterdir()] == [f"{digest}.journal"]
+        assert {path.name for path in applying["journal"].iterdir()} == {f"{digest}.journal", "apply.prom"}
         assert [path.name for path in serving["leases"].iterdir()] == [f"{digest}.leases"]

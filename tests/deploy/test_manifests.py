@@ -5,7 +5,9 @@ from __future__ import annotations
 import copy
 import json
 import re
+import shlex
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -44,11 +46,6 @@ def specs(manifests: list[Manifest]) -> dict[str, Manifest]:
 
 def in_order(manifests: list[Manifest]) -> list[str]:
     return sorted(json.dumps(manifest, sort_keys=True) for manifest in manifests)
-
-
-def test_the_check_of_review_jobs_holds_for_the_example() -> None:
-    job = yaml.safe_load((ROOT / "examples" / "review" / "gitops" / "apply.yaml").read_text())
-    assert offences(job["spec"]["template"]["spec"]) == []
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
@@ -180,16 +177,42 @@ def test_arguments_are_those_of_the_command_line(specs: dict[str, Manifest]) -> 
     seen = []
     for spec in specs.values():
         for container in containers(spec):
-            begin = ENTRY[container["image"]]
-            if (command := container.get("command")) and command[0] == "/bin/sh":
-                assert command[-1] == "make"
-                begin = ["plan", "cluster.json.gz"]
-            elif command:
-                continue
-            name, *arguments = [*begin, *container["args"]]
-            root.commands[name].make_context(name, list(arguments)).close()
-            seen.append(name)
-    assert seen == ["plan", "show", "apply", "serve"]
+            for name, *arguments in commands_of(container):
+                root.commands[name].make_context(name, list(arguments)).close()
+                seen.append(name)
+    assert seen == ["snapshot", "plan", "show", "apply", "serve"]
+
+
+def commands_of(container: Manifest) -> Iterator[list[str]]:
+    """Yield the commands of stowplan that a container runs, each with its arguments."""
+    command = container.get("command")
+    if command is None:
+        yield [*ENTRY[container["image"]], *container["args"]]
+    elif command[0] == "/bin/sh":
+        assert command[-1] == "make"
+        for line in command[2].splitlines():
+            program, *words = shlex.split(line.partition(" >")[0])
+            if program == "stowplan":
+                yield [a for word in words for a in (container["args"] if word == "$@" else [word])]
+
+
+def test_runs_leave_metrics_on_a_volume_and_lines_for_machines(
+    manifests: list[Manifest], specs: dict[str, Manifest]
+) -> None:
+    """Both count over runs, so neither file is in a folder of one run, or in what ends with the pod."""
+    (plan, _, *texts), (apply,) = (containers(specs[name]) for name in ("stowplan-plan", "stowplan-apply"))
+    for container, command in ((plan, "plan"), (apply, "apply")):
+        ran = [words for words in commands_of(container) if words[0] != "show"]
+        assert all("--log-format json" in " ".join(words).replace("=", " ") for words in ran)
+        (file,) = (word.partition("=")[2] for word in ran[-1] if word.startswith("--metrics-file="))
+        place, _, name = file.rpartition("/")
+        assert name == f"{command}.prom"
+        (volume,) = (m["name"] for m in container["volumeMounts"] if m["mountPath"] == place and not m.get("readOnly"))
+        (source,) = (v for v in specs[f"stowplan-{command}"]["volumes"] if v["name"] == volume)
+        assert "persistentVolumeClaim" in source
+        page = (ROOT / "docs" / "deploy.md").read_text(encoding="utf-8")
+        assert f"`{file}`" in page
+    assert ["/plans/plan.prom"] in [container["args"] for container in texts]
 
 
 def test_what_is_mounted_and_referred_to_is_there(manifests: list[Manifest], specs: dict[str, Manifest]) -> None:

@@ -21,7 +21,9 @@ from stowplan.cli import run
 from stowplan.models.plan import Plan
 from tests.support.applying import Scene, scene
 from tests.support.kubectl import needs_kubectl
+from tests.support.kustomized import DEPLOY, rendered
 from tests.support.plans import move, plan
+from tests.support.pod_security import offences
 
 ROOT = Path(__file__).parents[2]
 REVIEW = ROOT / "examples" / "review"
@@ -172,7 +174,8 @@ def merged(tmp_path: Path) -> Iterator[Scene]:
     home = tmp_path / "home"
     home.mkdir()
     with scene(home) as found:
-        folder = shutil.copytree(REVIEW / "gitops", tmp_path / "gitops")
+        folder = shutil.copytree(REVIEW / "gitops", tmp_path / "examples" / "review" / "gitops")
+        (tmp_path / "deploy").symlink_to(DEPLOY)
         data = found.plan.model_dump_json(by_alias=True).encode()
         (folder / "plan.json").write_bytes(data)
         kustomization = folder / "kustomization.yaml"
@@ -180,27 +183,27 @@ def merged(tmp_path: Path) -> Iterator[Scene]:
         yield found
 
 
-def rendered(folder: Path) -> dict[str, dict[str, Any]]:
-    done = subprocess.run(["kubectl", "kustomize", str(folder)], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return {item["kind"]: item for item in yaml.safe_load_all(done.stdout)}
-
-
 @needs_kubectl
 def test_the_job_carries_out_what_was_reviewed(
     merged: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = rendered(tmp_path / "gitops")
+    found = {item["kind"]: item for item in rendered(tmp_path / "examples" / "review" / "gitops", warns=True)}
+    assert found.keys() == {"Job", "ConfigMap", "PersistentVolumeClaim"}
     for item in found.values():
         kubernetes_validate.validate(item, "1.36", strict=True)
-    (container,) = found["Job"]["spec"]["template"]["spec"]["containers"]
+    job = found["Job"]["spec"]
+    spec = job["template"]["spec"]
+    assert (job["suspend"], offences(spec)) == (False, [])
+    (container,) = spec["containers"]
+    volumes = {volume["name"] for volume in spec["volumes"]}
+    assert volumes == {mount["name"] for mount in container["volumeMounts"]} == {"plan", "journal", "tmp"}
     content = found["ConfigMap"]["data"]
     name = found["ConfigMap"]["metadata"]["name"]
     assert container["env"][0]["valueFrom"]["configMapKeyRef"]["name"] == name  # a new plan is a new name
     (tmp_path / "mounted.json").write_text(content["plan.json"])
     places = {
         "/plan/plan.json": str(tmp_path / "mounted.json"),
-        "/state/": f"{tmp_path}/",
+        "/journal/": f"{tmp_path}/",
         "$(PLAN_SHA256)": content["PLAN_SHA256"],
     }
     arguments = container["args"]
@@ -212,6 +215,7 @@ def test_the_job_carries_out_what_was_reviewed(
     assert json.loads(capsys.readouterr().out)["complete"]
     merged.check_done()
     assert (tmp_path / f"{content['PLAN_SHA256']}.journal").exists()
+    assert 'stowplan_apply_runs_total{outcome="done"} 1.0' in (tmp_path / "apply.prom").read_text()
     (tmp_path / "mounted.json").write_text(content["plan.json"] + "\n")
     assert run(arguments) == 1
     assert "--expect-hash says" in capsys.readouterr().err

@@ -12,9 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 
 from stowplan.cli import run
+from stowplan.cli.app import app
 from tests.support.clusters import node, pod
+from tests.support.kubectl import needs_kubectl
 from tests.support.malformed import config, listed
 from tests.support.servers import answering
 
@@ -152,6 +155,14 @@ COMMANDS = [
     "rerun bundle.zip",
     "bench --help",
     "serve plan.json --bind 127.0.0.1:99999",
+    "explain default/new --from dump.json -t 1 -q",
+    "what-if dump.json --remove-nodes n2 -t 1 -q",
+    "survive dump.json --nodes -t 1 -q",
+]
+OF_A_CLUSTER = [
+    "snapshot -o live.json -q",
+    "apply plan.json --unsteered -q",
+    "apply plan.json --unsteered --yes --poll 0.25 -q",
 ]
 
 SCRIPT = """
@@ -177,11 +188,51 @@ print(json.dumps([codes, connected]))
 """
 
 
-def test_every_command_runs_without_a_network(here: Path) -> None:
-    """Without any interface, and nothing is even tried: neither by a connection nor by a look-up of a name."""
-    alone = ["unshare", "--net"]
-    if shutil.which("unshare") is None or subprocess.run([*alone, "true"], check=False).returncode:
+CLUSTER = """
+import fcntl, os, socket, struct
+from pathlib import Path
+from tests.support.applying import scene
+with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:  # the loopback interface, up and running
+    fcntl.ioctl(probe, 0x8914, struct.pack("16sH14x", b"lo", 0x1 | 0x40))
+with scene(Path.cwd()) as shop:
+    os.environ["KUBECONFIG"] = str(shop.kubeconfig)
+    exec(sys.argv[1])
+    shop.check_done()
+"""
+
+
+def test_every_command_is_run() -> None:
+    root: Any = typer.main.get_command(app)
+    assert {command.split()[0] for command in [*COMMANDS, *OF_A_CLUSTER]} == set(root.commands)
+
+
+@pytest.fixture(scope="module")
+def alone() -> list[str]:
+    """What a program is started with to have no interface but its own loopback, which is down."""
+    command = ["unshare", "--net"]
+    if shutil.which("unshare") is None or subprocess.run([*command, "true"], check=False).returncode:
         pytest.skip("unshare --net is not allowed here")
+    return command
+
+
+def run_alone(here: Path, command: list[str], commands: list[str]) -> tuple[dict[str, int], list[str], str]:
+    """Run commands; return their exit codes, how they reached for a network, and what they said."""
+    done = subprocess.run(
+        command,
+        input=json.dumps(commands),
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=here,
+        env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "HOME": str(here)},
+    )
+    assert done.returncode == 0, done.stderr
+    codes, connected = json.loads(done.stdout.splitlines()[-1])
+    return codes, connected, done.stderr
+
+
+def test_every_command_runs_without_a_network(here: Path, alone: list[str]) -> None:
+    """Without any interface, and nothing is even tried: neither by a connection nor by a look-up of a name."""
     controlled = {"ownerReferences": [{"kind": "ReplicaSet", "name": "web", "uid": "u-web", "controller": True}]}
     pods = [pod(f"web-{i}", "n1", cpu="1") for i in range(3)]
     for i, one in enumerate(pods):
@@ -189,17 +240,17 @@ def test_every_command_runs_without_a_network(here: Path) -> None:
     Path("dump.json").write_text(json.dumps(listed(node("n1"), node("n2"), *pods, pod("new"))))
     assert run(["simulate", "dump.json", "--record", "trace.jsonl"]) == 0
     assert run(["solve", "dump.json", "-t", "1", "-q", "--deterministic", "--bundle", "bundle.zip"]) == 0
-    done = subprocess.run(
-        [*alone, sys.executable, "-c", SCRIPT],
-        input=json.dumps(COMMANDS),
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=here,
-        env={"PYTHONPATH": str(ROOT.parent), "PATH": "/usr/bin:/bin", "HOME": str(here)},
-    )
-    assert done.returncode == 0, done.stderr
-    codes, connected = json.loads(done.stdout.splitlines()[-1])
+    codes, connected, said = run_alone(here, [*alone, sys.executable, "-c", SCRIPT], COMMANDS)
     failed = {command for command, code in codes.items() if code}
-    assert failed == {"serve plan.json --bind 127.0.0.1:99999"}, done.stderr
+    assert failed == {"serve plan.json --bind 127.0.0.1:99999"}, said
     assert connected == []
+
+
+@needs_kubectl
+def test_commands_of_a_cluster_need_no_network_but_to_its_server(here: Path, alone: list[str]) -> None:
+    """The server is on the loopback interface of a network of its own; kubectl asks it, and we ask nobody."""
+    started = [*alone, sys.executable, "-c", f"import sys{CLUSTER}", SCRIPT]
+    codes, connected, said = run_alone(here, started, OF_A_CLUSTER)
+    assert codes == dict.fromkeys(OF_A_CLUSTER, 0), said
+    assert connected == []
+    assert json.loads((here / "live.json").read_text())["kind"] == "List"

@@ -6,6 +6,7 @@ import json
 import shutil
 import stat
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from stowplan.cli import run
 from stowplan.models.plan import Plan, PlanTier
-from stowplan.run_metrics import gap
+from stowplan.run_metrics.record import gap
 from tests.stowplan.test_plan_command import cluster
 from tests.support.api_server import refuse
 from tests.support.api_server.errors import ApiError
@@ -52,6 +53,13 @@ def test_promtool_takes_them(dump: str, tmp_path: Path) -> None:
         ["promtool", "check", "metrics"], input=(tmp_path / "plan.prom").read_bytes(), capture_output=True, check=False
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+def test_without_a_file_its_client_is_not_imported(dump: str) -> None:
+    arguments = ["plan", dump, *QUICK, "-o", "json"]
+    code = f"import sys\nfrom stowplan.cli import run\nrun({arguments!r})\nprint('prometheus_client' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "False"
 
 
 def test_a_plan_is_measured(dump: str, tmp_path: Path) -> None:

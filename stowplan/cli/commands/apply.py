@@ -151,7 +151,7 @@ def apply(
     from stowplan.documents.plan import read_plan, read_reviewed_plan
     from stowplan.models.errors import InputError
     from stowplan.models.messages import log
-    from stowplan.run_metrics import recorded
+    from stowplan.run_metrics.record import recorded
 
     about: dict[str, str] = {}
 
@@ -195,7 +195,7 @@ def apply(
                 elif yes:
                     result = apply(plan, kubectl, place, profile, options, stop=stop, tell=tell)
                 else:
-                    result = preview(plan, kubectl, place, profile, ask_server=server_dry_run, stop=stop)
+                    result = preview(plan, kubectl, place, profile, options, ask_server=server_dry_run, stop=stop)
             except InputError as error:
                 raise error.in_file(path) from None
         if isinstance(result, Applied):

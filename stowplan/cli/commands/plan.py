@@ -102,7 +102,7 @@ def plan(
     from stowplan.planning.plan import make_plan, with_note
     from stowplan.report.plan import show_plan
     from stowplan.report.rows import plan_rows
-    from stowplan.run_metrics import recorded
+    from stowplan.run_metrics.record import recorded
 
     if solution is not None:
         _refuse_settings_of_solution(invocation)

@@ -92,8 +92,8 @@ evict() {
         fi
         tried=$((tried + 1))
         if refusal=$(
-            printf '{"apiVersion":"policy/v1","kind":"Eviction","metadata":{"name":"%s","namespace":"%s"},"deleteOptions":{"preconditions":{"uid":"%s"}}}' \
-                "$name" "$ns" "$uid" |
+            printf '{"apiVersion":"policy/v1","kind":"Eviction","metadata":{"name":"%s","namespace":"%s","annotations":{"%s":"%s","%s":"%s"}},"deleteOptions":{"preconditions":{"uid":"%s"}}}' \
+                "$name" "$ns" "$PLAN_ANNOTATION" "$PLAN" "$MOVE_ANNOTATION" "$id" "$uid" |
                 kube create --raw "/api/v1/namespaces/$ns/pods/$name/eviction" -f - 2>&1 >/dev/null
         ); then
             break

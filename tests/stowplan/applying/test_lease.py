@@ -6,6 +6,7 @@ import json
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -37,9 +38,16 @@ def slow(home: Path) -> Iterator[Scene]:
 
 
 def lease(shop: Scene, holder: str, **more: Any) -> ClusterLease:
-    settings = {"namespace": SYSTEM, "plan": "plan-x", "duration": 1.0, "rest": time.sleep, "tell": shop.lines.append}
+    settings = {"namespace": SYSTEM, "duration": 1.0, "rest": time.sleep, "tell": shop.lines.append}
     kubectl = DirectKubectl(timeout=5, server=shop.server)
     return ClusterLease(kubectl, holder=holder, **{**settings, **more})  # type: ignore[arg-type]
+
+
+@contextmanager
+def held(shop: Scene, holder: str) -> Iterator[ClusterLease]:
+    with lease(shop, holder) as one:
+        one.hold("plan-x")
+        yield one
 
 
 def found(shop: Scene) -> Object:
@@ -55,14 +63,14 @@ def leave(shop: Scene, holder: str, seconds: int = 1) -> None:
 
 
 def test_only_one_holds_it(shop: Scene) -> None:
-    with lease(shop, "a") as held:
-        assert not held.lost
+    with held(shop, "a") as one:
+        assert not one.lost
         kubernetes_validate.validate(found(shop), "1.36", strict=True)
         with pytest.raises(ClusterError, match="another run is under way: a, which carries out plan-x, holds the"):
-            lease(shop, "b").__enter__()
+            lease(shop, "b").hold("plan-y")
         assert found(shop)["spec"]["holderIdentity"] == "a"
     assert found(shop)["spec"]["holderIdentity"] == ""
-    with lease(shop, "b"):
+    with held(shop, "b"):
         assert found(shop)["spec"]["holderIdentity"] == "b"
         assert found(shop)["spec"]["leaseTransitions"] == 2
 
@@ -75,7 +83,7 @@ def test_of_many_that_come_at_once_one_gets_it(shop: Scene) -> None:
     def run(name: str) -> None:
         start.wait()
         try:
-            with lease(shop, name):
+            with held(shop, name):
                 inside.append(name)
                 time.sleep(1.5)  # longer than it lasts without being renewed
         except ClusterError as error:
@@ -91,10 +99,10 @@ def test_of_many_that_come_at_once_one_gets_it(shop: Scene) -> None:
 
 
 def test_it_is_renewed_as_long_as_it_is_held(shop: Scene) -> None:
-    with lease(shop, "a") as held:
+    with held(shop, "a") as one:
         first = found(shop)["spec"]
         time.sleep(1.6)
-        assert not held.lost
+        assert not one.lost
         assert found(shop)["spec"]["renewTime"] > first["renewTime"]
         assert found(shop)["spec"]["acquireTime"] == first["acquireTime"]
 
@@ -102,7 +110,7 @@ def test_it_is_renewed_as_long_as_it_is_held(shop: Scene) -> None:
 def test_a_dead_holder_is_waited_for_as_long_as_its_lease_lasts(shop: Scene) -> None:
     leave(shop, "dead")
     began = time.monotonic()
-    with lease(shop, "b"):
+    with held(shop, "b"):
         assert 1.0 <= time.monotonic() - began < 3
         assert found(shop)["spec"]["leaseTransitions"] == 4
     told = "the lease kube-system/stowplan-apply is held by dead, which carries out plan-old: waiting whether it is"
@@ -124,10 +132,10 @@ def test_a_clock_that_is_wrong_gives_nobody_the_lease(shop: Scene) -> None:
 
 def test_a_lost_answer_loses_no_lease(shop: Scene) -> None:
     """A renewal that was made, and whose answer was cut, makes the next one a conflict; the Lease is still ours."""
-    with lease(shop, "a") as held:
-        held._found = {**held._found, "metadata": {**held._found["metadata"], "resourceVersion": "7"}}
+    with held(shop, "a") as one:
+        one._found = {**one._found, "metadata": {**one._found["metadata"], "resourceVersion": "7"}}
         time.sleep(1.2)
-        assert not held.lost
+        assert not one.lost
 
 
 @needs_kubectl
@@ -185,6 +193,37 @@ class TestRuns:
             "--lease-namespace names another namespace, and --no-lease does without"
         )
         assert shop.run(lease=False).stopped == ""
+
+    @pytest.mark.parametrize("asked", [(), ("--server-dry-run",)])
+    def test_a_run_of_another_is_told_before_anything_is_asked(self, shop: Scene, asked: tuple[str, ...]) -> None:
+        leave(shop, "elsewhere/1", seconds=30)
+        done = shop.command("apply", "plan.json", "--unsteered", "-q", *asked)
+        said = (
+            "another run is under way, or was killed: elsewhere/1, which carries out plan-old, holds the lease "
+            "kube-system/stowplan-apply"
+        )
+        told = said + ("; no evictions are sent as dry runs" if asked else "")
+        assert done.returncode == 1, done.stderr
+        assert [line for line in done.stdout.splitlines() if "Would stop" in line] == [f"Would stop: {told}"]
+        assert not shop.server.evictions
+        assert found(shop)["spec"]["holderIdentity"] == "elsewhere/1"
+        document = json.loads(shop.command("apply", "plan.json", "--unsteered", "-q", "-o", "json", *asked).stdout)
+        assert document["stopped"] == [told]
+
+    def test_own_leases_free_ones_and_none_stop_no_preview(self, shop: Scene) -> None:
+        check = ("apply", "plan.json", "--unsteered", "-q")
+        assert shop.command(*check).returncode == 0
+        leave(shop, holder_of(shop.journal), seconds=60)
+        assert shop.command(*check).returncode == 0
+        shop.server.store.update(LEASES, SYSTEM, NAME, lambda o: o["spec"].update(holderIdentity=""))
+        assert shop.command(*check).returncode == 0
+        shop.server.store.update(LEASES, SYSTEM, NAME, lambda o: o["spec"].update(holderIdentity="other"))
+        asked = shop.command(*check, "--no-lease", "--server-dry-run")
+        assert asked.returncode == 0, asked.stdout
+        assert shop.server.evictions
+        shop.server.faults.on("get", refuse(ApiError(403, "Forbidden", "no right")), matching="/leases/")
+        done = shop.command(*check)
+        assert (done.returncode, "no right; --lease-namespace names another" in done.stdout) == (1, True)
 
     def test_the_name_of_a_namespace_is_one(self, shop: Scene) -> None:
         done = shop.command("apply", "plan.json", "--yes", "--unsteered", "--lease-namespace", "../x")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from stowplan.applying.apply import Applied
 from stowplan.applying.dry_run import profile_of
 from stowplan.applying.journal import read_journal
+from stowplan.applying.lease import holder_of
 from stowplan.applying.records import ReplanRecord
 from stowplan.applying.replanning import Replanning, apply_and_replan
 from stowplan.cli import run as command
@@ -130,6 +132,28 @@ class Test_a_target_that_was_cordoned_meanwhile:
             file.write_text(file.read_text().replace('"n3"', '"n2"'))
             with pytest.raises(InputError, match=r"is not the plan .* that was accepted"):
                 run(shop, accepted=True)
+
+
+@pytest.mark.parametrize("accepted", [True, False])
+def test_the_lease_is_kept_while_the_rest_is_made_anew(home: Path, accepted: bool) -> None:
+    """Nobody gets it between the plans; it says which one is carried out, and is given back at the end."""
+    kube_scheduler = ByFramework(default_profile(K36, "first"))
+    with scene(home, manifests(), draining, lambda plan: kube_scheduler) as shop:
+        cordon(shop, "n2")
+        options = replace(FAST, lease=True, lease_seconds=1.0)
+        profile, replanning = profile_of(shop.plan, None), Replanning(accepted, SEARCH)
+        result = apply_and_replan(
+            shop.plan, shop.kubectl, shop.journal, profile, options, replanning, tell=shop.lines.append
+        )
+        assert (result.stopped == "") == accepted
+        written = [r for r in shop.server.requests if r.wish in {"create", "update"} and "lease" in r.path]
+        bodies = [request.body for request in written if request.body is not None]
+        holders = [body["spec"]["holderIdentity"] for body in bodies]
+        assert holders == [holder_of(shop.journal)] * (len(holders) - 1) + [""]
+        assert len({body["spec"]["acquireTime"] for body in bodies[:-1]}) == 1
+        assert len(bodies) > 3
+        plans = {body["metadata"]["annotations"]["stowplan.io/plan"] for body in bodies}
+        assert plans == ({shop.plan.id, result.ledger.plan.id} if accepted else {shop.plan.id})
 
 
 def test_a_new_plan_goes_on_after_a_kill(home: Path) -> None:

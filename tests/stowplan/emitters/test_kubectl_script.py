@@ -134,6 +134,11 @@ def test_a_plan_is_carried_out_wave_by_wave(tmp_path: Path, shell: str) -> None:
         assert len({eviction.uid for eviction in server.evictions}) == 5
         planned = [m.pod.uid for m in made.moves if m.follows is None]
         assert {e.uid for e in server.evictions[:2]} == set(planned[:2])
+        about = [request.body["metadata"] for request in server.requests if request.wish == "evict" and request.body]
+        assert {m["annotations"]["stowplan.io/plan"] for m in about} == {made.id}
+        names = {m.id: m.pod.name for m in made.moves if m.kind != "place"}
+        assert {m["annotations"]["stowplan.io/move"] for m in about} == set(names)
+        assert all(m["name"] == names[m["annotations"]["stowplan.io/move"]] for m in about[:2])
         again = run("--yes", shell=shell)
         assert again.returncode == 0, again.stderr
         assert again.stdout.splitlines() == ["wave 1: done before", "wave 2: done before"]
