@@ -22,6 +22,8 @@ class TierDocument(Document):
 
     Parameters
     ----------
+    before
+        Its value today; null in documents of older versions.
     improvement
         At least this share of the possible improvement over today is reached; null where a tier above differs from
         today, or where nothing can improve.
@@ -34,6 +36,7 @@ class TierDocument(Document):
     gap: float
     status: str
     bound_by: str
+    before: float | None = None
     improvement: float | None = None
     parts: tuple[TierPartDocument, ...] = ()
 

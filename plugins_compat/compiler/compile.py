@@ -34,7 +34,7 @@ from stowplan.plugins_compat.final_state.cost import FinalStateCost, PricedFinal
 from stowplan.plugins_compat.framework.framework import Framework
 from stowplan.plugins_compat.framework.plugin import implements
 from stowplan.plugins_compat.framework.profile import Profile
-from stowplan.plugins_compat.framework.signatures import Signatures
+from stowplan.plugins_compat.framework.signatures import Signature, Signatures
 from stowplan.plugins_compat.framework.state import ClusterState
 from stowplan.plugins_compat.framework.view import View
 from stowplan.plugins_compat.registry import broken_packages
@@ -200,7 +200,9 @@ def compile_problem(
 
     waiting = np.array([not pod.node_name for pod in pods], dtype=np.bool_)
     missing = np.bincount(signature_of[waiting], minlength=len(signatures)).astype(np.int64)
-    kept = list(dict.fromkeys(state.signatures.of(pod) for pod in participants.kept_pods()))
+    kept: defaultdict[Signature, Counter[int]] = defaultdict(Counter)
+    for pod in participants.kept_pods():
+        kept[state.signatures.of(pod)][snapshot.node_index[pod.node_name]] += 1
     view = View(state, signatures, counts, missing, loads_today(state, pods), kept)
     of_plugins = [rule for plugin in framework.filters for rule in plugin.rules(view)]
     standing = _standing(snapshot, pods, signature_of, len(signatures))

@@ -7,7 +7,8 @@ then a constant, which makes the term separable by node.
 A curve is made of chords of the square. Where the pods can make only few different loads, every such load is a corner,
 and the value is the square itself, rounded to a whole unit of its tier. Elsewhere corners are so dense that a chord
 exceeds the square by at most `ERROR` of it or by `LEAST_ERROR`. What a placement is worth does not depend on which of
-its pods may move: every pod is rounded by itself, and the mean is that of all pods.
+its pods may move: every pod is rounded by itself, the mean is that of all pods, and corners are loads that pods could
+make if only those stayed that are tied to their node, so that the curve is the same for every executor.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from stowplan.models.arrays import Ints
 from stowplan.models.errors import InputError
 from stowplan.models.problem import NodeCurve, Origin
 from stowplan.plugins_compat.curves import convex, exact, stack
+from stowplan.plugins_compat.framework.signatures import Signature
 from stowplan.plugins_compat.framework.view import ScoreView
 
 SCALE = 1_000_000
@@ -71,17 +73,22 @@ def variance(view: ScoreView, resource: str, weight: float, *, alike: bool = Fal
         raise InputError(problem, obj=f"Node {node}", field=resource)
     average = float(capacity[here].mean()) if here.any() else 1.0
     unit = _unit(view, row, average)
-    demand = np.array([_rounded(view, s, row, unit) for s in range(len(view.signatures))], dtype=np.int64)
+    demand = np.array([_amount(view, signature, row, unit) for signature in view.signatures], dtype=np.int64)
     held = _held(view, row, unit)
     mean = _mean(view, row, alike=alike)
     sizes, curve = np.unique(capacity[here], return_inverse=True)
     which = np.full(view.state.size, -1, dtype=np.int64)
     which[here] = curve
-    sums = _sums(demand, view.counts)
+    kept = {signature: sum(nodes.values()) for signature, nodes in view.kept.items()}
+    sums = _sums(
+        [*demand.tolist(), *(_amount(view, signature, row, unit) for signature in kept)],
+        [*view.counts.tolist(), *kept.values()],
+    )
+    tied = held - _kept(view, row, unit)
     family = []
     for k, size in enumerate(sizes.tolist()):
         square = _Square(size / unit, mean, weight if alike else weight * size / average)
-        reached = _reached(sums, held[which == k])
+        reached = _reached(sums, tied[which == k])
         if reached is not None:
             family.append(exact(square, reached))
         else:
@@ -127,19 +134,27 @@ def _unit(view: ScoreView, row: int, average: float) -> int:
     return max(1, math.gcd(*requests), math.ceil(average / FINEST))
 
 
-def _rounded(view: ScoreView, position: int, row: int, unit: int) -> int:
-    return (int(view.state.vector(view.signatures[position])[row]) + unit // 2) // unit
+def _amount(view: ScoreView, signature: Signature, row: int, unit: int) -> int:
+    return (int(view.state.vector(signature)[row]) + unit // 2) // unit
 
 
 def _held(view: ScoreView, row: int, unit: int) -> Ints:
     """``[n]`` what fixed pods make of the load of each node, each pod rounded by itself."""
     held = np.zeros(view.state.size, dtype=np.int64)
     for signature in view.state.signatures.all:
-        amount = (int(view.state.vector(signature)[row]) + unit // 2) // unit
-        if amount:
+        if amount := _amount(view, signature, row, unit):
             for node, count in view.state.placed[signature.index].items():
                 held[node] += amount * count
     return held
+
+
+def _kept(view: ScoreView, row: int, unit: int) -> Ints:
+    """``[n]`` the part of it of pods that only the user or the executor keeps."""
+    kept = np.zeros(view.state.size, dtype=np.int64)
+    for signature, nodes in view.kept.items():
+        for node, count in nodes.items():
+            kept[node] += _amount(view, signature, row, unit) * count
+    return kept
 
 
 def _mean(view: ScoreView, row: int, *, alike: bool = False) -> float:
@@ -159,10 +174,10 @@ def _mean(view: ScoreView, row: int, *, alike: bool = False) -> float:
     return (placed + joined) / max(1.0, offered)
 
 
-def _sums(demand: Ints, counts: Ints) -> set[int] | None:
+def _sums(demand: Sequence[int], counts: Sequence[int]) -> set[int] | None:
     """Return every load that some of the pods make together; ``None`` if there are more than `FEW`."""
     sums = {0}
-    for amount, count in zip(demand.tolist(), counts.tolist(), strict=True):
+    for amount, count in zip(demand, counts, strict=True):
         if not amount:
             continue
         if count >= FEW:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -47,7 +47,7 @@ class View:
     today
         ``[r, n]`` what all pods on each node request today.
     kept
-        Signatures of the pods that only the user or the executor keeps on their node.
+        By signature, how many pods only the user or the executor keeps on each node: by its number.
     """
 
     state: ClusterState
@@ -55,7 +55,7 @@ class View:
     counts: Ints
     waiting: Ints
     today: Ints
-    kept: Sequence[Signature] = ()
+    kept: Mapping[Signature, Mapping[int, int]] = field(default_factory=dict)
 
     def scoring(self, rules: Iterable[Rule], point: int = 1) -> ScoreView:
         """Return what `Plugin.terms` reads.

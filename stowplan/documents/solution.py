@@ -100,6 +100,7 @@ def tier_documents(
             gap=outcome.gap,
             status=outcome.status,
             bound_by=outcome.bound_by,
+            before=outcome.tier.shown(before[t]),
             improvement=improvement_reached(before, tiers, t),
             parts=tuple(
                 TierPartDocument(

@@ -61,8 +61,12 @@ SENTENCES = {
     "say [what each protection costs]": (
         "tests/stowplan/test_one_movability.py::test_what_a_protection_costs_is_what_waiving_it_brings"
     ),
-    "a placement is worth the same in every command": (
-        "tests/plugins_compat/test_variance_curves.py::test_a_placement_is_worth_the_same_whoever_may_move"
+    "a placement is worth the same in every command, to the last digit": (
+        "tests/stowplan/test_one_value.py::test_a_placement_is_worth_the_same_to_the_last_digit"
+    ),
+    "today's value is `before` of a tier": "tests/stowplan/test_one_value.py::test_documents_say_the_same_of_today",
+    "and within 0.01 % of it elsewhere": (
+        "tests/plugins_compat/test_variance_curves.py::test_many_pods_are_worth_their_square_within_the_stated_error"
     ),
 }
 """Words of its sentences, likewise."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,6 +10,8 @@ import pytest
 from hypothesis import strategies as st
 
 import stowplan
+from stowplan.documents.comparison import comparison_document
+from stowplan.documents.solution import solution_document
 from stowplan.models.assignment import Assignment
 from stowplan.models.settings import EXECUTORS, Settings
 from stowplan.models.snapshot import Snapshot
@@ -17,7 +20,7 @@ from stowplan.planning.plan import Planned
 from stowplan.plugins_compat.compiler.compile import Compiled
 from stowplan.settings.problem import make_ideal, make_problem
 from tests.support.cases import cases, count
-from tests.support.clusters import ZONE, node, pod, snapshot
+from tests.support.clusters import ZONE, Manifest, node, pod, snapshot
 from tests.support.random_clusters import clusters
 
 OBJECTIVES = ("balance", "spread", "pack")
@@ -110,6 +113,95 @@ def by_name(compiled: Compiled, values: Sequence[int] | None) -> dict[str, float
 
 def before(planned: Planned) -> dict[str, float]:
     return {tier.name: tier.before for tier in planned.plan.tiers}
+
+
+# -- to the last digit ------------------------------------------------------------------------------------------------
+
+
+OWNERS = ("ReplicaSet/web", "ReplicaSet/cache", "StatefulSet/db", "Job/once", "InstanceManager/im")
+
+
+def odd_pods(rng: random.Random, number: int, nodes: Sequence[str]) -> list[Manifest]:
+    """Return pods whose requests have no common measure, so that they make many different loads."""
+    found = []
+    for i in range(number):
+        kind = rng.choice(
+            ("ReplicaSet/web", "StatefulSet/db", "Job/once", "InstanceManager/im", "ReplicaSet/cache", None)
+        )
+        asked = {"cpu": f"{rng.choice((10, 25, 107, 211, 350))}m", "memory": f"{rng.randrange(20, 900)}Mi"}
+        data = SCRATCH if rng.random() < 0.25 else {}
+        labels = {"app": kind.partition("/")[2]} if kind else {}
+        found.append(pod(f"p{i}", rng.choice(nodes), **asked, owner=kind, labels=labels, **data))
+    return found
+
+
+def tainted() -> Snapshot:
+    """Three masters that take few pods, three workers of two sizes, a static pod on each, host ports."""
+    rng = random.Random(1)
+    masters, workers = ("m1", "m2", "m3"), ("w1", "w2", "w3")
+    noschedule = [{"key": "node-role.kubernetes.io/master", "effect": "NoSchedule"}]
+    nodes = [node(n, cpu="3500m", memory="14Gi", taints=noschedule, labels={ZONE: n}) for n in masters]
+    nodes += [node(n, cpu=f"{3000 + 500 * i}m", memory="15111Mi", labels={ZONE: n}) for i, n in enumerate(workers)]
+    pods = odd_pods(rng, 25, workers) + [
+        pod(f"etcd-{n}", n, cpu="300m", memory="600Mi", owner="Node/n") for n in (*masters, *workers)
+    ]
+    pods += [
+        pod(f"router-{n}", n, cpu="100m", owner="ReplicaSet/router", ports=[{"hostPort": 80}]) for n in workers[:2]
+    ]
+    return snapshot(nodes=nodes, pods=pods)
+
+
+def stored() -> Snapshot:
+    """Three nodes of one size; pods of a storage system, and of Jobs."""
+    rng = random.Random(2)
+    nodes = [node(f"n{i}", cpu="7910m", memory="15733Mi", labels={ZONE: f"z{i}"}) for i in range(3)]
+    return snapshot(nodes=nodes, pods=odd_pods(rng, 40, [n["metadata"]["name"] for n in nodes]))
+
+
+def overcommitted() -> Snapshot:
+    """Twelve CPUs are requested on a node of two."""
+    rng = random.Random(3)
+    nodes = [node(f"n{i}", cpu="2", memory="7500Mi", labels={ZONE: f"z{i}"}) for i in range(3)]
+    heavy = [pod(f"heavy-{i}", "n0", cpu="2500m", memory="90Mi", owner="ReplicaSet/heavy") for i in range(5)]
+    return snapshot(nodes=nodes, pods=heavy + odd_pods(rng, 12, ["n1", "n2"]))
+
+
+COUSINS = {cluster.__name__: cluster for cluster in (tainted, stored, overcommitted)}
+"""Small clusters like the real ones that answers differed on."""
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize("name", COUSINS)
+def test_a_placement_is_worth_the_same_to_the_last_digit(name: str, objective: str) -> None:
+    """Whichever executor evicts, whatever is frozen: today's placement, and others that all of them can reach."""
+    cluster = COUSINS[name]()
+    chosen = [Settings(objective=objective, executor=executor) for executor in (None, *EXECUTORS)]
+    chosen += [Settings(objective=objective, freeze=("default",)), Settings(objective=objective, freeze=("app=web",))]
+    problems = [make_problem(cluster, settings) for settings in chosen]
+    problems.append(make_ideal(cluster, chosen[0]))
+    assert len({len(compiled.pods) for compiled in problems}) > 2
+    assert len({tuple(worth(compiled, cluster.assignment).items()) for compiled in problems}) == 1
+    rng = random.Random(4)
+    for compiled in problems:
+        wider = [other for other in problems if {p.key for p in compiled.pods} <= {p.key for p in other.pods}]
+        for _ in range(5):
+            other = elsewhere(compiled, [rng.randrange(len(cluster.nodes)) for _ in compiled.pods])
+            assert len({tuple(worth(one, other).items()) for one in wider}) == 1
+
+
+@pytest.mark.parametrize("name", COUSINS)
+def test_documents_say_the_same_of_today(name: str) -> None:
+    """The column of ``compare``, and what ``solve`` and ``plan`` have as ``before`` of each tier."""
+    cluster, said = COUSINS[name](), set()
+    for executor in EXECUTORS:
+        settings = Settings(executor=executor)
+        compared = comparison_document(stowplan.compare(cluster, settings, SOON), settings)
+        solved = solution_document(stowplan.solve(cluster, settings, SOON), settings)
+        said.add(tuple(compared.placements["today"]["tiers"].items()))
+        said |= {tuple((tier.name, tier.before) for tier in found.tiers) for found in (solved, compared.solution)}
+        planned = stowplan.plan(cluster, settings, SOON).plan
+        said.add(tuple((tier.name, tier.before) for tier in planned.tiers))
+    assert len(said) == 1
 
 
 @pytest.mark.parametrize("executor", [None, *EXECUTORS])

@@ -12,9 +12,10 @@ from stowplan.answers.verify_solution import verify
 from stowplan.documents.comparison import comparison_document
 from stowplan.instances.load import load
 from stowplan.models.result import Status
-from stowplan.models.settings import Settings
+from stowplan.models.settings import EXECUTORS, Settings
 from stowplan.models.snapshot import Participation
 from stowplan.models.solution import SolutionDocument
+from stowplan.optimizer.evaluate import Evaluator
 from stowplan.optimizer.portfolio import Options
 from stowplan.settings.problem import make_problem, make_profile
 
@@ -43,3 +44,14 @@ def test_a_real_cluster_is_solved_and_verified(name: str, release: str, shared_d
     document = json.loads(comparison_document(comparison, settings).model_dump_json(by_alias=True))
     read = SolutionDocument.model_validate(document["solution"])
     assert verify(snapshot, read, make_profile(settings)).holds
+
+
+@pytest.mark.parametrize("name", DUMPS)
+def test_today_is_worth_the_same_for_every_executor(name: str, shared_data: Path) -> None:
+    snapshot = load([str(shared_data / "snapshots" / f"{name}.json.gz")])
+    values = set()
+    for executor in (None, *EXECUTORS):
+        problem = make_problem(snapshot, Settings(executor=executor)).problem
+        found = Evaluator(problem).evaluate(problem.start).values
+        values.add(tuple(tier.shown(value) for tier, value in zip(problem.tiers, found, strict=True)))
+    assert len(values) == 1
