@@ -15,6 +15,9 @@ from stowplan.models.kubernetes import Node
 from stowplan.models.snapshot import MIRROR, Snapshot
 from stowplan.models.words import plural
 
+SYSTEM = "kube-system"
+"""The namespace that every cluster has; a new one may have pods in no other."""
+
 _UID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
@@ -35,7 +38,7 @@ def gaps(
     asked = frozenset[str]().union(*(one.asked for one in listings if one.asked))
     found = [*_truncated(listings), *_lost(snapshot, listings), *_left_out(listings, annotations)]
     if asked or any(_UID.fullmatch(uid) for uid in _uids(snapshot)) or any(map(_is_reported, snapshot.nodes)):
-        found += _without_agents(snapshot, asked)
+        found += _without_agents(snapshot, asked) or _of_one_namespace(snapshot, asked)
         found += missing_fields(snapshot)
         found += missing_kinds(snapshot, asked)
         found += missing_namespaces(snapshot, asked)
@@ -98,21 +101,37 @@ def _are(count: int) -> str:
     return "is" if count == 1 else "are"
 
 
-def _without_agents(snapshot: Snapshot, asked: frozenset[str]) -> Iterator[Gap]:
+def _of_one_namespace(snapshot: Snapshot, asked: frozenset[str]) -> list[Gap]:
+    """A cluster's own pods are in namespaces of their own: those of one that is not among them are not all pods.
+
+    Agents of monitoring or logging are on every node too, so a namespace of theirs shows each node with a DaemonSet pod.
+    """
+    spaces = {pod.namespace for pod in snapshot.pods}
+    if "pods" in asked or len(spaces) != 1 or spaces == {SYSTEM}:
+        return []
+    what = (
+        f"all pods are in namespace {spaces.pop()}: those of other namespaces are missing, so it is unknown what is "
+        "free on the nodes; dump all namespaces (-A)"
+    )
+    return [Gap(what, fatal=True)]
+
+
+def _without_agents(snapshot: Snapshot, asked: frozenset[str]) -> list[Gap]:
     """Every node of a cluster runs a pod of a DaemonSet or a static pod, such as kube-proxy or the network's agent."""
     if "pods" in asked:
-        return
+        return []
     served = {pod.node_name for pod in snapshot.pods if pod.per_node or MIRROR in pod.metadata.annotations}
     bare = [node.name for node in snapshot.nodes if node.name not in served]
-    if bare:
-        spaces = {pod.namespace for pod in snapshot.pods}
-        only = f"; all pods are in namespace {next(iter(spaces))}" if len(spaces) == 1 else ""
-        nodes = "1 node has" if len(bare) == 1 else f"{len(bare)} nodes have"
-        yield Gap(
-            f"{nodes} neither a DaemonSet pod nor a static pod{only}: pods are missing, so it is unknown what is free "
-            "on the nodes; dump all namespaces (-A)",
-            fatal=True,
-        )
+    if not bare:
+        return []
+    spaces = {pod.namespace for pod in snapshot.pods}
+    only = f"; all pods are in namespace {next(iter(spaces))}" if len(spaces) == 1 else ""
+    nodes = "1 node has" if len(bare) == 1 else f"{len(bare)} nodes have"
+    what = (
+        f"{nodes} neither a DaemonSet pod nor a static pod{only}: pods are missing, so it is unknown what is free on the "
+        "nodes; dump all namespaces (-A)"
+    )
+    return [Gap(what, fatal=True)]
 
 
 def require_whole(snapshot: Snapshot, waiver: str) -> None:

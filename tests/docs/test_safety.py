@@ -19,6 +19,7 @@ HELD_BY = {
     "has a list with `metadata.continue`": f"{GAPS}::test_plans_of_such_dumps_are_refused",
     "has fewer objects of a kind": f"{GAPS}::test_what_is_lost_from_a_dump_that_says_what_it_has",
     "has a node without any DaemonSet pod": f"{GAPS}::test_plans_of_such_dumps_are_refused",
+    "has pods of one namespace alone": f"{GAPS}::test_plans_of_such_dumps_are_refused",
     "has a node without `status.allocatable`": f"{GAPS}::test_plans_of_such_dumps_are_refused",
     "has a pod without `status.phase`": FIELD,
     "has a pod without requests and limits": FIELD,

@@ -348,10 +348,28 @@ def test_a_cluster_written_by_hand_is_taken_as_whole() -> None:
     assert load(io.BytesIO(dumped([{"apiVersion": "v1", "kind": "Node", **node("n1")}]).encode())).gaps == ()
 
 
+def agents_alone(space: str) -> list[Manifest]:
+    """Return nodes, and one agent on each as the only pods, all in one namespace."""
+    found = without(lambda item: item["metadata"].get("namespace", "kube-system") != "kube-system")
+    for item in found:
+        if item["kind"] == "Pod":
+            item["metadata"]["namespace"] = space
+    return found
+
+
+def test_pods_of_the_system_alone_may_be_all() -> None:
+    assert read(agents_alone("monitoring"), annotations={ASKED: ALL}).fatal_gaps == ()
+    assert read(agents_alone("kube-system")).fatal_gaps == ()
+
+
 FATAL: dict[str, tuple[Callable[[], str], str]] = {
     "one namespace": (
         lambda: dumped(without(lambda item: item["metadata"].get("namespace") == "kube-system")),
         "2 nodes have neither a DaemonSet pod nor a static pod; all pods are in namespace default: pods are missing",
+    ),
+    "one namespace with an agent on each node": (
+        lambda: dumped(agents_alone("monitoring")),
+        "all pods are in namespace monitoring: those of other namespaces are missing",
     ),
     "remaining items": (lambda: dumped(items(), remainingItemCount=7), "not read to its end: 7 objects are missing"),
     "continue": (lambda: dumped(items(), **{"continue": "x"}), "not read to its end: objects are missing"),
