@@ -104,7 +104,7 @@ def _are(count: int) -> str:
 def _of_one_namespace(snapshot: Snapshot, asked: frozenset[str]) -> list[Gap]:
     """A cluster's own pods are in namespaces of their own: those of one that is not among them are not all pods.
 
-    Agents of monitoring or logging are on every node too, so a namespace of theirs shows each node with a DaemonSet pod.
+    Agents of monitoring or logging are on every node too: with their namespace each node has a DaemonSet pod.
     """
     spaces = {pod.namespace for pod in snapshot.pods}
     if "pods" in asked or len(spaces) != 1 or spaces == {SYSTEM}:
@@ -128,8 +128,8 @@ def _without_agents(snapshot: Snapshot, asked: frozenset[str]) -> list[Gap]:
     only = f"; all pods are in namespace {next(iter(spaces))}" if len(spaces) == 1 else ""
     nodes = "1 node has" if len(bare) == 1 else f"{len(bare)} nodes have"
     what = (
-        f"{nodes} neither a DaemonSet pod nor a static pod{only}: pods are missing, so it is unknown what is free on the "
-        "nodes; dump all namespaces (-A)"
+        f"{nodes} neither a DaemonSet pod nor a static pod{only}: pods are missing, so it is unknown what is free on "
+        "the nodes; dump all namespaces (-A)"
     )
     return [Gap(what, fatal=True)]
 
