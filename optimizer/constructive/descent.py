@@ -91,15 +91,37 @@ class Descent:
             c, source, column = found
             target = int(self._targets[column])
             if self._improves(c, source, target) and self._state.legal(c, source, target):
-                self._move(c, source, target)
+                self.make(c, source, target)
                 made += 1
             else:
-                self._banned[c, column] = True
-                self._stale[c] = True
+                self.ban(c, target)
         return made
+
+    def promising(self, most: int) -> Sequence[tuple[int, int, int]]:
+        """Return class, source and target of up to so many moves that improve by the tables, the best first."""
+        at, early, change = self._candidates()
+        placement = self._state.placement
+        return [
+            (int(placement.cls[e]), int(placement.node[e]), int(self._targets[self._best_column[placement.cls[e]]]))
+            for e in at[np.lexsort((change, early))[:most]].tolist()
+        ]
+
+    def ban(self, c: int, target: int) -> None:
+        """Do without moves of a class to a target, until one of its pods has moved."""
+        self._banned[c, self._column[target]] = True
+        self._stale[c] = True
 
     def _best(self) -> tuple[int, int, int] | None:
         """Return class, source and column of the target of the best move, or ``None`` if none improves."""
+        at, early, change = self._candidates()
+        if not len(at):
+            return None
+        e = int(at[np.lexsort((change, early))[0]])
+        cls, node = self._state.placement.cls, self._state.placement.node
+        return int(cls[e]), int(node[e]), int(self._best_column[cls[e]])
+
+    def _candidates(self) -> tuple[Ints, Ints, Ints]:
+        """Return the entries whose best move improves, and what it changes in the tiers before and in this one."""
         self._refresh()
         placement = self._state.placement
         cls, node = placement.cls, placement.node
@@ -110,11 +132,7 @@ class Descent:
         if self._state.left <= 0:
             candidates &= self._arrived()
         at = np.flatnonzero(candidates)
-        if not len(at):
-            return None
-        first = at[change_early[at] == change_early[at].min()]
-        e = int(first[change[first].argmin()])
-        return int(cls[e]), int(node[e]), int(self._best_column[cls[e]])
+        return at, change_early[at], change[at]
 
     def _refresh(self) -> None:
         """Find the best target again for each class for which it may have changed."""
@@ -150,7 +168,8 @@ class Descent:
                 changes[tier] += weight * (cost(term, problem, after, 0) - cost(term, problem, before, 0))
         return next((change < 0 for change in changes if change), False)
 
-    def _move(self, c: int, source: int, target: int) -> None:
+    def make(self, c: int, source: int, target: int) -> None:
+        """Move a pod, in the state and in the tables."""
         self._state.shift(c, source, target)
         self._banned[c] = False
         self._stale[c] = True

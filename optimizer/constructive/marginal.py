@@ -177,7 +177,7 @@ class _Move:
         change = np.zeros(np.broadcast_shapes(cls.shape, node.shape), dtype=np.int64)
         if not len(self._key):
             return change
-        if cls.ndim == 1:
+        if cls.ndim == 1 or len(cls) == 1:
             key = cls * self._nodes + node
             at = np.minimum(np.searchsorted(self._key, key), len(self._key) - 1)
             return np.where(self._key[at] == key, self._change(at, pods), 0)

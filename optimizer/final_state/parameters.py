@@ -17,12 +17,19 @@ class FinalStateParameters:
         Share of what is left then for the bound.
     enumerated, enumeration_share
         Placements up to which all are listed, and the share of the time for that.
+    descent_share
+        Share of what is left before the bound for the descent from today's placement.
+    compared, in_vain, rounds_ahead
+        Descent: moves of which the best is made, moves after which it ends if none gains, and steps for which time is
+        kept at most.
     tried
         Targets of a pod that are tried, the most promising first.
     swapped
         Pods on a full target that are tried in exchange.
     hottest, coolest
         Temperatures at the beginning and at the end, as multiples of the mean change of the moves tried first.
+    pause
+        Seconds between two placements that the search hands over; each is evaluated anew.
     trials
         Moves tried per unit of work in deterministic mode.
     iterations
@@ -43,10 +50,15 @@ class FinalStateParameters:
     bound_share: float = 0.35
     enumerated: int = 4_000
     enumeration_share: float = 0.5
+    descent_share: float = 0.2
+    compared: int = 12
+    in_vain: int = 60
+    rounds_ahead: int = 50
     tried: int = 3
     swapped: int = 3
     hottest: float = 0.1
     coolest: float = 0.002
+    pause: float = 1.0
     trials: int = 150
     iterations: int = 30
     most_steps: int = 600

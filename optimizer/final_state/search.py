@@ -1,27 +1,25 @@
-"""Local search on the exact cost of a final state: moves and swaps.
+"""Local search on the exact cost of a final state: moves, swaps, and moves that are taken back for better ones.
 
 An estimate tells for all targets at once about what a move of one pod changes. The most promising targets are tried:
 the move is made, its exact cost is measured, and it is kept or taken back by the rule of Metropolis. Where a target is
-full, pods on it are tried in exchange.
+full, pods on it are tried in exchange. Where no move is left to spend, a pod that has moved goes home in the same step.
 """
 
 from __future__ import annotations
 
 import math
 import random
+import time
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 
-from stowplan.models.arrays import Ints
-from stowplan.models.problem import FinalCost, Placement, Problem, Unplaced, Violation
-from stowplan.optimizer.constructive.marginal import marginals, total_rise
-from stowplan.optimizer.constructive.state import State
+from stowplan.models.problem import Placement, Problem
+from stowplan.optimizer.constructive.state import NOWHERE
 from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.evaluate import Evaluator
-from stowplan.optimizer.evaluate.cost import cost
 from stowplan.optimizer.final_state.parameters import FinalStateParameters
+from stowplan.optimizer.final_state.position import Moves, Position
 
 
 class FinalStateSearch:
@@ -36,7 +34,7 @@ class FinalStateSearch:
     placement
         A legal placement.
     found
-        Called with every placement that is better than all before.
+        Called now and then, and at the end, with the best placement so far if it is better than the one before.
     """
 
     def __init__(
@@ -49,52 +47,35 @@ class FinalStateSearch:
         parameters: FinalStateParameters,
         seed: int = 0,
     ) -> None:
-        final = problem.tiers[tier].final
-        if final is None:
-            raise ValueError(f"tier {problem.tiers[tier].name} has no cost of the final state")
-        self._final: FinalCost = final
-        self._problem, self._tier = problem, tier
-        # Neither surrogates nor later tiers are asked for.
-        self._evaluator = Evaluator(replace(evaluator.problem, tiers=evaluator.problem.tiers[:tier]))
+        self._position = Position(evaluator, problem, tier, placement)
+        self._start, self._nodes = problem.start, len(problem.nodes)
         self._parameters, self._found = parameters, found
         self._random = random.Random(seed)
-        self._earlier = self._evaluator.evaluate(placement).values
-        counts = [w.term for earlier in problem.tiers[:tier] for w in earlier.terms]
-        # What counts violations and unplaced pods stays 0, or as it is, as long as moves are legal.
-        violated = any(
-            value and any(isinstance(w.term, Violation) for w in earlier.terms)
-            for earlier, value in zip(problem.tiers, self._earlier, strict=False)
-        )
-        self._safe = not violated and all(isinstance(term, Violation | Unplaced) for term in counts)
-        self._terms = problem.tiers[tier].terms
-        self._at(placement)
-        self._best = self._cost
+        self._best = self._position.cost
+        self._unsaid: Placement | None = None
         self._changes: list[int] = []
-
-    def _at(self, placement: Placement) -> None:
-        self._legal = State(self._evaluator, placement)
-        self._state = self._final.state(placement)
-        local, relational = marginals(self._problem, self._problem.tiers[self._tier], placement)
-        self._marginals = [*local, *relational]
-        self._cost = self._state.cost + self._others()
-
-    def _others(self) -> int:
-        """Return what the tier's terms cost."""
-        placement = self._legal.placement
-        return sum(w.weight * cost(w.term, self._problem, placement, 0) for w in self._terms)
 
     def run(self, deadline: Deadline) -> None:
         """Search until time is up, cooling down."""
         parameters, rng = self._parameters, self._random
         limit = int(parameters.trials * deadline.seconds) if deadline.deterministic else 0
-        tries = 0
+        tries, said = 0, time.monotonic()
         while not deadline.over and not (deadline.deterministic and tries >= limit):
             spent = tries / max(1, limit) if deadline.deterministic else 1 - deadline.remaining / deadline.seconds
-            placement = self._legal.placement
+            if time.monotonic() - said > parameters.pause:
+                self._say()
+                said = time.monotonic()
+            placement = self._position.placement
             if not len(placement.cls):
                 return
             e = rng.randrange(len(placement.cls))
             tries += 1 + self._improve(int(placement.cls[e]), int(placement.node[e]), self._temperature(spent))
+        self._say()
+
+    def _say(self) -> None:
+        if self._unsaid is not None:
+            self._found(self._unsaid)
+            self._unsaid = None
 
     def _temperature(self, spent: float) -> float:
         if len(self._changes) < 20:
@@ -105,9 +86,15 @@ class FinalStateSearch:
 
     def _improve(self, c: int, source: int, temperature: float) -> int:
         """Try the best targets of a pod; return how many moves were measured."""
-        change, feasible = self._state.estimate(c, source)
-        change = change + self._marginal(c, source)
+        change, feasible = self._position.promise(c, source)
         slack = 3 * temperature
+        back: Moves = ()
+        if self._position.left <= 0 and self._position.costs_a_move(c, source, NOWHERE) > 0:
+            taken = self._taken_back()
+            if taken is None:
+                return 0
+            back = (taken[0],)
+            change = change + taken[1]
         order = np.argsort(change, kind="stable")
         measured = 0
         for target in order[: 4 * self._parameters.tried].tolist():
@@ -117,74 +104,60 @@ class FinalStateSearch:
                 continue
             if feasible[target]:
                 measured += 1
-                if self._try([(c, source, target)], temperature):
+                if self._try([*back, (c, source, target)], temperature):
                     break
-            elif self._swap(c, source, target, int(change[target]), temperature):
+            elif self._swap(back, c, source, target, int(change[target]), temperature):
                 measured += 1
                 break
         return measured
 
-    def _marginal(self, c: int, source: int) -> Ints:
-        """``[n]`` what the terms of the tier change if a pod goes to each node."""
-        nodes = np.arange(len(self._problem.nodes))
-        rise = total_rise(self._marginals, np.array([[c]]), nodes, 1)[0]
-        left = total_rise(self._marginals, np.array([[c]]), np.array([source]), -1)[0, 0]
-        change: Ints = rise + left
-        change[source] = 0
-        return change
+    def _taken_back(self) -> tuple[tuple[int, int, int], int] | None:
+        """Return a pod's way home, drawn among those that have moved, and about what it changes."""
+        placement = self._position.placement
+        arrived = placement.beyond(self._start, self._nodes)
+        if not len(arrived.cls):
+            return None
+        e = self._random.randrange(len(arrived.cls))
+        c, node = int(arrived.cls[e]), int(arrived.node[e])
+        left = self._start.beyond(placement, self._nodes)
+        homes = left.node[left.cls == c]
+        if not len(homes):
+            return None
+        home = int(homes[self._random.randrange(len(homes))])
+        change, _ = self._position.promise(c, node)
+        return (c, node, home), int(change[home])
 
-    def _swap(self, c: int, source: int, target: int, change: int, temperature: float) -> bool:
+    def _swap(self, back: Moves, c: int, source: int, target: int, change: int, temperature: float) -> bool:
         """Try to exchange a pod with one on a node that is full."""
-        placement = self._legal.placement
+        placement = self._position.placement
         others = np.unique(placement.cls[placement.node == target])
         others = others[others != c]
         if not len(others):
             return False
         some = others if len(others) <= self._parameters.swapped else self._random.sample(others.tolist(), 3)
         for other in some:
-            back, _ = self._state.estimate(int(other), target)
-            if change + int(back[source]) <= 3 * temperature and self._try(
-                [(int(other), target, source), (c, source, target)], temperature
+            if back and self._position.costs_a_move(int(other), target, source) > 0:
+                continue
+            onward, _ = self._position.promise(int(other), target)
+            if change + int(onward[source]) <= 3 * temperature and self._try(
+                [*back, (int(other), target, source), (c, source, target)], temperature
             ):
                 return True
         return False
 
-    def _try(self, moves: list[tuple[int, int, int]], temperature: float) -> bool:
+    def _try(self, moves: Moves, temperature: float) -> bool:
         """Make moves if they are legal and good enough by the exact cost."""
-        if len(moves) == 1 and not self._legal.legal(*moves[0]):
+
+        def accepts(change: int) -> bool:
+            return change <= 0 or (temperature > 0 and self._random.random() < math.exp(-change / temperature))
+
+        tried = self._position.attempt(moves, accepts)
+        if tried is None:
             return False
-        for move in moves:
-            self._legal.shift(*move)
-        if len(moves) > 1 and not self._evaluator.evaluate(self._legal.placement).legal:
-            self._undo(moves)
-            return False
-        self._state.begin()
-        for move in moves:
-            self._state.shift(*move)
-        now = self._state.cost + self._others()
-        change = now - self._cost
-        if len(self._changes) < 200 and change:
+        change, made = tried
+        if change and len(self._changes) < 200:
             self._changes.append(abs(change))
-        accepted = change <= 0 or (temperature > 0 and self._random.random() < math.exp(-change / temperature))
-        if not (accepted and (self._safe or self._keeps_earlier_tiers())):
-            self._state.roll_back()
-            self._undo(moves)
-            return False
-        self._state.keep()
-        self._cost = now
-        for c, source, target in moves:
-            for term in self._marginals:
-                term.shift(c, source, -1)
-                term.shift(c, target, 1)
-        if now < self._best:
-            self._best = now
-            self._found(self._legal.placement)
-        return True
-
-    def _undo(self, moves: list[tuple[int, int, int]]) -> None:
-        for c, source, target in reversed(moves):
-            self._legal.shift(c, target, source)
-
-    def _keeps_earlier_tiers(self) -> bool:
-        evaluation = self._evaluator.evaluate(self._legal.placement)
-        return evaluation.legal and evaluation.values <= self._earlier
+        if made and self._position.cost < self._best:
+            self._best = self._position.cost
+            self._unsaid = self._position.placement
+        return made

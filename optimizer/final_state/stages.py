@@ -7,16 +7,21 @@ from collections.abc import Callable
 
 import numpy as np
 
-from stowplan.models.problem import Move, Tier
+from stowplan.models.problem import Move, Placement, Tier
 from stowplan.models.result import Outcome, bound_holds
+from stowplan.optimizer.constructive.descent import Descent
+from stowplan.optimizer.constructive.state import State
+from stowplan.optimizer.constructive.warm_start import warm_start
 from stowplan.optimizer.evaluate import Evaluator
 from stowplan.optimizer.final_state.bound import FinalStateBound, whole
+from stowplan.optimizer.final_state.descent import FinalStateDescent
 from stowplan.optimizer.final_state.enumeration import Enumeration
 from stowplan.optimizer.final_state.parameters import FinalStateParameters
+from stowplan.optimizer.final_state.position import Position
 from stowplan.optimizer.final_state.search import FinalStateSearch
 from stowplan.optimizer.run import Run
 
-ENUMERATION, SEARCH, BOUND = "enumeration", "final-state search", "final-state bound"
+ENUMERATION, DESCENT, SEARCH, BOUND = "enumeration", "final-state descent", "final-state search", "final-state bound"
 
 
 class FinalStateStages:
@@ -45,6 +50,8 @@ class FinalStateStages:
         run, tier = self._run, self._tier
         if self._enumerate():
             return
+        if run.is_open(tier):
+            self._descend(self._parameters.descent_share)
         with run.stage("search on surrogates", self._parameters.surrogate_share, tier) as deadline:
             outcome = steer(deadline.seconds)
             run.offer(outcome.placement, "surrogates")
@@ -84,6 +91,28 @@ class FinalStateStages:
         for t, value in enumerate(best):
             run.raise_bound(t, value, ENUMERATION)
         return True
+
+    def _descend(self, share: float) -> None:
+        """Descend from today's placement: first by the surrogates alone, then by what the moves gain exactly."""
+        run, problem = self._run, self._run.evaluator.problem
+        with run.stage(DESCENT, share, self._tier) as deadline:
+            begun = [run.best]
+
+            def offered(placement: Placement) -> None:
+                run.offer(placement, DESCENT)
+
+            def placed(placement: Placement) -> None:
+                begun.append(placement)
+                offered(placement)
+
+            warm_start(self._steered, run.best, deadline, placed, tiers=self._tier)
+            state = State(self._steered, begun[-1])
+            if not deadline.over and Descent(state, self._tier).run(deadline):
+                offered(state.placement)
+            if not deadline.over:
+                position = Position(self._steered, problem, self._tier, begun[-1])
+                steered = State(self._steered, begun[-1])
+                FinalStateDescent(position, steered, self._tier, offered, self._parameters).run(deadline)
 
     def _search(self, share: float) -> None:
         run = self._run

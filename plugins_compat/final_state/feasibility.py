@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from stowplan.models.arrays import Bools, Ints
 from stowplan.plugins_compat.framework.counts import DomainCounts
@@ -25,8 +26,9 @@ NOT_COMPARED = np.int64(-(1 << 62))
 class Feasibility:
     """Feasible nodes of the pods of some signatures, kept up to date as pods move.
 
-    What depends on the node alone is computed once. Requests are compared for all signatures at once. The other filters
-    are asked about each pod, taken off its node, as far as they are not idle for it.
+    What depends on the node alone is computed once. Requests are compared for all signatures at once. Filters that look
+    at the pods of the node alone are asked again about the nodes whose pods have changed. The other filters are asked
+    about each pod, taken off its node, as far as they are not idle for it.
 
     Parameters
     ----------
@@ -44,6 +46,7 @@ class Feasibility:
         involved = list(dict.fromkeys([*framework.pre_filters, *framework.filters]))
         self._fit = next((p for p in involved if type(p) is NodeResourcesFit), None)
         self._static = np.ones((len(kinds), size), dtype=np.bool_)
+        self._near: list[list[Plugin]] = []
         self._apart: list[list[Plugin]] = []
         self._skipped: list[set[str]] = []
         for c, kind in enumerate(kinds):
@@ -52,7 +55,8 @@ class Feasibility:
             apart = [p for p in involved if p is not self._fit and p not in idle and _depends_on_pods(p)]
             known = [p for p in involved if p is not self._fit and p not in idle and p not in apart]
             self._static[c] = self._admitted(cycle, known)
-            self._apart.append(apart)
+            self._near.append([p for p in apart if p.reach == "node"])
+            self._apart.append([p for p in apart if p.reach != "node"])
             self._skipped.append(cycle.skipped)
         vectors = [self._state.vector(kind) for kind in kinds]
         self._vectors = np.array(vectors, dtype=np.int64).reshape(len(kinds), len(self._state.resources))
@@ -61,7 +65,13 @@ class Feasibility:
             for c, kind in enumerate(kinds):
                 rows, amounts = self._fit.compared(kind)
                 self._needs[c, rows] = amounts
-        self._roomy = self._static & self._with_room(np.arange(size))
+        self._asked = [c for c, plugins in enumerate(self._near) if plugins]
+        self._passed = np.ones((len(kinds), size), dtype=np.bool_)
+        self._own: dict[tuple[int, int], bool] = {}
+        self._answers: dict[int, dict[int, NDArray[np.uint8]]] = {}
+        self._minding: dict[tuple[str, int], bool] = {}
+        self._ask_near(self._asked, np.arange(size))
+        self._roomy = self._static & self._passed & self._with_room(np.arange(size))
 
     def _admitted(self, cycle: CycleState, plugins: Iterable[Plugin]) -> Bools:
         """``[n]`` the nodes that are left by plugins which ask for nothing but the node."""
@@ -98,12 +108,38 @@ class Feasibility:
 
     # -- what changes -------------------------------------------------------------------------------------------
 
-    def refresh(self, nodes: Ints) -> Bools:
-        """Compare requests again on nodes whose pods have changed; return ``[c]`` for which pods an answer differs."""
-        now = self._static[:, nodes] & self._with_room(nodes)
+    def refresh(self, nodes: Ints, moved: Iterable[int]) -> Bools:
+        """Ask again about nodes whose pods have changed; return ``[c]`` for which pods an answer differs.
+
+        Parameters
+        ----------
+        moved
+            The classes of the pods that came or went.
+        """
+        came = set(moved)
+        stale = [c for c in self._asked if any(self._minds(plugin, m) for plugin in self._near[c] for m in came)]
+        if stale:
+            self._ask_near(stale, nodes)
+            for c in stale:
+                for node in nodes.tolist():
+                    self._own.pop((c, node), None)
+        now = self._static[:, nodes] & self._passed[:, nodes] & self._with_room(nodes)
         changed: Bools = (now != self._roomy[:, nodes]).any(axis=1)
         self._roomy[:, nodes] = now
         return changed
+
+    def _minds(self, plugin: Plugin, moved: int) -> bool:
+        key = (plugin.name, moved)
+        known = self._minding.get(key)
+        if known is None:
+            known = self._minding[key] = plugin.minds(self._kinds[moved])
+        return known
+
+    def _ask_near(self, classes: Sequence[int], nodes: Ints) -> None:
+        """Ask the filters that look at the pods of a node alone about one more pod there."""
+        for c in classes:
+            cycle = CycleState(self._kinds[c].pod, self._kinds[c], skipped=set(self._skipped[c]))
+            self._passed[c, nodes] = self._filtered(cycle, self._near[c], nodes)
 
     def always_changes(self, c: int) -> bool:
         """Whether filters are asked about each pod that may read any other pod."""
@@ -128,39 +164,66 @@ class Feasibility:
         return found
 
     def stays(self, cls: Ints, nodes: Ints) -> Bools:
-        """``[k]`` whether nodes would take pods that are there again, as far as requests and the node alone tell."""
+        """``[k]`` whether nodes would take pods that are there again, as far as no pods of other nodes matter."""
         free = self._state.allocatable[:, nodes] - self._state.requested[:, nodes]
         fits: Bools = self._static[cls, nodes] & (self._needs[cls] - self._vectors[cls] <= free.T).all(axis=1)
+        for k in np.flatnonzero(fits).tolist():
+            c = int(cls[k])
+            if self._near[c]:
+                fits[k] = self._takes_back(c, int(nodes[k]))
         return fits
 
-    def feasible(self, c: int, nodes: Ints) -> Bools:
-        """``[k, n]`` the nodes that are feasible for a pod which is on ``nodes[k]``, once it is taken off."""
-        found = np.repeat(self._roomy[c][None], len(nodes), axis=0)
-        found[np.arange(len(nodes)), nodes] = self.stays(np.full(len(nodes), c), nodes)
-        if self._apart[c]:
-            for k, node in enumerate(nodes.tolist()):
-                self._ask_apart(c, node, found[k])
+    def feasible(self, cls: Ints, nodes: Ints) -> Bools:
+        """``[k, n]`` the nodes that are feasible for a pod of ``cls[k]`` on ``nodes[k]``, once it is taken off."""
+        found: Bools = self._roomy[cls]
+        found[np.arange(len(nodes)), nodes] = self.stays(cls, nodes)
+        for k, (c, node) in enumerate(zip(cls.tolist(), nodes.tolist(), strict=True)):
+            if self._apart[c]:
+                found[k] &= self._answer(c, node)
         return found
 
-    def _ask_apart(self, c: int, node: int, passed: Bools) -> None:
-        """Clear the nodes that filters reject which read other pods."""
+    def forget(self, classes: Iterable[int]) -> None:
+        """Ask the filters that look at all nodes again about the pods of some classes."""
+        for c in classes:
+            self._answers.pop(c, None)
+
+    def _answer(self, c: int, node: int) -> Bools:
+        """``[n]`` what the filters that look at all nodes say of a pod, once it is taken off its own node."""
+        known = self._answers.setdefault(c, {})
+        if node not in known:
+            admitted = self._without(c, node, self._apart[c], np.flatnonzero(self._static[c]))
+            passed = np.zeros(self._state.size, dtype=np.bool_)
+            passed[self._static[c]] = admitted
+            known[node] = np.packbits(passed)
+        return np.unpackbits(known[node], count=self._state.size).view(np.bool_)
+
+    def _takes_back(self, c: int, node: int) -> bool:
+        """Whether the filters that look at a node alone would take a pod that is there again."""
+        known = self._own.get((c, node))
+        if known is None:
+            known = self._own[c, node] = bool(self._without(c, node, self._near[c], np.array([node]))[0])
+        return known
+
+    def _without(self, c: int, node: int, plugins: Sequence[Plugin], nodes: Ints) -> Bools:
+        """``[nodes]`` what filters admit of some nodes while a pod is taken off its own."""
         kind = self._kinds[c]
         cycle = CycleState(kind.pod, kind, skipped=set(self._skipped[c]))
         self._state.forget(kind, node)
         try:
-            passed &= self._admitted_alive(cycle, self._apart[c], passed)
+            return self._filtered(cycle, plugins, nodes)
         finally:
             self._state.assume(kind, node)
 
-    def _admitted_alive(self, cycle: CycleState, plugins: Sequence[Plugin], alive: Bools) -> Bools:
-        passed = alive.copy()
+    def _filtered(self, cycle: CycleState, plugins: Sequence[Plugin], nodes: Ints) -> Bools:
+        """``[nodes]`` what PreFilter and Filter of some plugins leave of nodes."""
+        passed = np.ones(len(nodes), dtype=np.bool_)
         for plugin in plugins:
             if plugin in self._framework.pre_filters:
-                passed &= self._prepared(cycle, plugin)
+                passed &= self._prepared(cycle, plugin)[nodes]
         for plugin in plugins:
             left = np.flatnonzero(passed)
             if len(left) and plugin in self._framework.filters and plugin.name not in cycle.skipped:
-                passed[left] = plugin.filter(cycle, left) == SUCCESS
+                passed[left] = plugin.filter(cycle, nodes[left]) == SUCCESS
         return passed
 
 

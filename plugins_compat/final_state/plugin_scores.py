@@ -10,15 +10,14 @@ A plugin falls into one of four groups by what its score of a pod on its node de
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from stowplan.models.arrays import Bools, Ints
-from stowplan.models.objective import HOSTNAME
 from stowplan.models.problem import POINTS
+from stowplan.plugins_compat.final_state.spread_scores import SpreadScores
 from stowplan.plugins_compat.framework.counts import DomainCounts
 from stowplan.plugins_compat.framework.cycle_state import CycleState
 from stowplan.plugins_compat.framework.plugin import Plugin
@@ -30,14 +29,11 @@ from stowplan.plugins_compat.plugins.inter_pod_affinity import InterPodAffinity
 from stowplan.plugins_compat.plugins.node_affinity import NodeAffinity
 from stowplan.plugins_compat.plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocation
 from stowplan.plugins_compat.plugins.node_resources_fit import NodeResourcesFit
-from stowplan.plugins_compat.plugins.pod_topology_spread import PodTopologySpread, SoftConstraint
+from stowplan.plugins_compat.plugins.pod_topology_spread import PodTopologySpread
 from stowplan.plugins_compat.plugins.resource_scores import ResourceSpec, Scored
 from stowplan.plugins_compat.plugins.taint_toleration import TaintToleration
 from stowplan.plugins_compat.plugins.volume_binding import VolumeBinding
 from stowplan.plugins_compat.requests import CPU, MEMORY, NATIVE
-
-MOST_LISTED = 64
-"""Domains up to which a table of nodes and domains is made."""
 
 
 class OnNode(Protocol):
@@ -57,6 +53,17 @@ class OverFeasible(Protocol):
     def scores(self, c: int, nodes: Ints, feasible: Bools) -> Ints:
         """``[k, n]`` what a pod on ``nodes[k]`` scores on each node, once it is taken off; valid on feasible nodes."""
 
+    def in_place(self, cls: Ints, nodes: Ints, feasible: Bools) -> Ints:
+        """``[k]`` what a pod of each class scores on the node beside it, where that is feasible.
+
+        Parameters
+        ----------
+        cls
+            ``[k]`` in ascending order.
+        feasible
+            ``[k, n]`` the feasible nodes of each.
+        """
+
     def most(self, c: int) -> int:
         """Return what a pod of a class can score at most."""
 
@@ -65,6 +72,23 @@ class OverFeasible(Protocol):
 
     def flat(self, c: int) -> bool:
         """Whether all nodes are alike for a pod of a class, wherever other pods are."""
+
+
+class ClassByClass:
+    """Scores in place by asking for the pods of one class after the other."""
+
+    def scores(self, c: int, nodes: Ints, feasible: Bools) -> Ints:
+        """As `OverFeasible.scores` says."""
+        raise NotImplementedError
+
+    def in_place(self, cls: Ints, nodes: Ints, feasible: Bools) -> Ints:
+        """Pick each pod's own node from what it would score on every one."""
+        found = np.zeros(len(cls), dtype=np.int64)
+        for c in np.unique(cls).tolist():
+            own = slice(*np.searchsorted(cls, (c, c + 1)))
+            table = self.scores(c, nodes[own], feasible[own])
+            found[own] = table[np.arange(len(table)), nodes[own]]
+        return found
 
 
 class Usage:
@@ -200,6 +224,18 @@ class ScaledScores:
         points: Ints = POINTS - scaled if self.reverse else scaled
         return points
 
+    def in_place(self, cls: Ints, nodes: Ints, feasible: Bools) -> Ints:
+        """Scale the own node only."""
+        points = np.full(len(cls), POINTS if self.reverse else 0, dtype=np.int64)
+        differ = np.flatnonzero([not self.flat(c) for c in cls.tolist()])
+        if len(differ):
+            raw = np.array([self.raw[c] for c in cls[differ].tolist()])
+            highest = np.where(feasible[differ], raw, 0).max(axis=1, initial=0)
+            own = raw[np.arange(len(differ)), nodes[differ]]
+            scaled = np.minimum(np.where(highest > 0, own * POINTS // np.maximum(highest, 1), 0), POINTS)
+            points[differ] = POINTS - scaled if self.reverse else scaled
+        return points
+
     def most(self, c: int) -> int:
         """Return nothing where no node has anything."""
         return POINTS if self.reverse or self.raw[c].any() else 0
@@ -213,97 +249,7 @@ class ScaledScores:
         return not self.raw[c].any()
 
 
-class SpreadScores:
-    """Scores of PodTopologySpread."""
-
-    def __init__(self, plugin: PodTopologySpread, kinds: Sequence[Signature]) -> None:
-        self._plugin = plugin
-        self._kinds = kinds
-        self._state: ClusterState = plugin.state
-        self._logarithms = np.array([math.log(size + 2) for size in range(plugin.state.size + 2)])
-        self._tables: dict[int, Bools] = {}
-
-    def scores(self, c: int, nodes: Ints, feasible: Bools) -> Ints:
-        """Count, weigh, round and turn over as the plugin does."""
-        kind, size = self._kinds[c], self._state.size
-        soft = self._plugin.preferred(kind)
-        if not soft:
-            value = 0 if self._plugin.release.skips_idle_scores else POINTS
-            return np.full((len(nodes), size), value, dtype=np.int64)
-        ignored = np.zeros(size, dtype=np.bool_)
-        if self._plugin.needs_all_keys(kind):
-            for constraint in soft:
-                ignored |= constraint.constraint.topology.domain < 0
-        candidates = feasible & ~ignored
-        raw = np.zeros((len(nodes), size))
-        for constraint in soft:
-            domain = constraint.constraint.topology.domain
-            counted = self._counted(kind, constraint, nodes)
-            if counted is None:
-                continue
-            weight = self._logarithms[self._sizes(constraint, candidates)]
-            worth = counted * weight[:, None] + float(constraint.constraint.max_skew - 1)
-            raw += np.where(domain >= 0, worth, 0.0)
-        raw[:, ignored] = 0.0
-        whole = np.trunc(raw)
-        rounded = (whole + (raw - whole >= 0.5)).astype(np.int64)
-        highest = np.where(candidates, rounded, 0).max(axis=1, initial=0)[:, None]
-        lowest = np.where(candidates, rounded, np.iinfo(np.int64).max).min(axis=1, initial=np.iinfo(np.int64).max)
-        turned = POINTS * (highest + np.where(highest > 0, lowest[:, None], 0) - rounded) // np.maximum(highest, 1)
-        points: Ints = np.where(ignored, 0, np.where(highest > 0, turned, POINTS))
-        return points
-
-    def _counted(self, kind: Signature, soft: SoftConstraint, nodes: Ints) -> Ints | None:
-        """``[k, n]`` pods that count where each node is, the pod itself taken off ``nodes[k]``; ``None`` if none."""
-        topology = soft.constraint.topology
-        if soft.constraint.key == HOSTNAME:
-            counts = soft.counts[0]
-            found = np.repeat(counts.per_node[None], len(nodes), axis=0)
-            found[np.arange(len(nodes)), nodes] -= self._state.amount(counts, kind)
-            return found
-        if not topology.size:
-            return None
-        total = np.zeros(topology.size, dtype=np.int64)
-        own = np.zeros(len(nodes), dtype=np.int64)
-        for counts, eligible in zip(soft.counts, soft.eligible, strict=True):
-            total += counts.total(topology, eligible)
-            own += self._state.amount(counts, kind) * eligible.mask[nodes]
-        home = topology.domain[nodes]
-        together = (topology.domain == home[:, None]) & (home >= 0)[:, None]
-        there: Ints = total[topology.domain] - np.where(together, own[:, None], 0)
-        return there
-
-    def _sizes(self, soft: SoftConstraint, candidates: Bools) -> Ints:
-        """``[k]`` number of domains of the candidates; a missing label is a domain too."""
-        if soft.constraint.key == HOSTNAME:
-            number: Ints = candidates.sum(axis=1)
-            return number
-        if soft.repeated:
-            return np.zeros(len(candidates), dtype=np.int64)
-        topology = soft.constraint.topology
-        if topology.size > MOST_LISTED:
-            return np.array([len(np.unique(topology.domain[row])) for row in candidates], dtype=np.int64)
-        table = self._tables.get(id(topology))
-        if table is None:
-            table = self._tables[id(topology)] = np.arange(-1, topology.size)[:, None] == topology.domain
-        sizes: Ints = np.array([(table & row).any(axis=1).sum() for row in candidates], dtype=np.int64)
-        return sizes
-
-    def most(self, c: int) -> int:
-        """Return nothing for a pod without constraints, in releases that skip it."""
-        idle = not self._plugin.preferred(self._kinds[c]) and self._plugin.release.skips_idle_scores
-        return 0 if idle else POINTS
-
-    def counts(self, c: int) -> Iterable[DomainCounts]:
-        """Return the counts of all constraints."""
-        return [counts for soft in self._plugin.preferred(self._kinds[c]) for counts in soft.counts]
-
-    def flat(self, c: int) -> bool:
-        """Whether all nodes are alike."""
-        return not self._plugin.preferred(self._kinds[c])
-
-
-class AffinityScores:
+class AffinityScores(ClassByClass):
     """Scores of InterPodAffinity."""
 
     def __init__(self, plugin: InterPodAffinity, kinds: Sequence[Signature]) -> None:
@@ -343,7 +289,7 @@ class AffinityScores:
         return not self._worths[c]
 
 
-class ByFramework:
+class ByFramework(ClassByClass):
     """Scores of any other plugin, asked pod by pod, on the release's own scale."""
 
     def __init__(self, plugin: Plugin, kinds: Sequence[Signature]) -> None:

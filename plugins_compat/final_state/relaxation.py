@@ -95,16 +95,16 @@ def _alone(scorer: FinalStateScorer, one: AffinityScores) -> Bools:
     Only the pods that can be placed and those that stay count.
     """
     state = scorer.framework.state
+    counting: dict[int, set[int]] = {}
+    for c, kind in enumerate(scorer.kinds):
+        for counts in state.counting(kind):
+            counting.setdefault(id(counts), set()).add(c)
     alone = np.zeros(len(scorer.kinds), dtype=np.bool_)
     for c in range(len(scorer.kinds)):
-        counts = list(one.counts(c))
-        if counts:
-            alone[c] = not any(
-                any(state.amount(one_count, kind) for other, kind in enumerate(scorer.kinds) if other != c)
-                or one_count.per_node.any()
-                or state.amount(one_count, scorer.kinds[c])
-                for one_count in counts
-            )
+        terms = list(one.counts(c))
+        # Not even pods of its own class count: several of them may be placed.
+        if terms:
+            alone[c] = not any(counting.get(id(counts)) or counts.per_node.any() for counts in terms)
     return alone
 
 

@@ -17,6 +17,9 @@ from stowplan.plugins_compat.framework.framework import Framework
 from stowplan.plugins_compat.framework.signatures import Signature
 from stowplan.plugins_compat.scoring import FinalScores
 
+TOGETHER = 200_000
+"""About how many pairs of a pod and a node are compared at once."""
+
 
 @dataclass(slots=True, eq=False)
 class _Row:
@@ -46,6 +49,7 @@ class _Journal:
     scored: int
     rows: dict[int, _Row] = field(default_factory=dict)
     moves: list[tuple[int, int, int]] = field(default_factory=list)
+    recounted: set[int] = field(default_factory=set)
 
 
 class FinalStateScorer:
@@ -117,8 +121,7 @@ class FinalStateScorer:
             found = np.split(on_node.scores(placement.cls, placement.node), ends)
             for row, points in zip(self._rows, found, strict=False):
                 row.points[p] = points
-        for c in range(len(kinds)):
-            self._score_anew(c, usage=False)
+        self._compare(range(len(kinds)))
 
     def _watch(self, c: int) -> None:
         """Note which moves concern the pods of a class."""
@@ -186,7 +189,7 @@ class FinalStateScorer:
             ``[p]`` of plugins.
         """
         here = np.array([node])
-        feasible = self.feasibility.feasible(c, here)
+        feasible = self.feasibility.feasible(np.array([c]), here)
         points = np.zeros(self.framework.state.size, dtype=np.int64)
         for p, one in self.over_feasible:
             points += weights[p] * one.scores(c, here, feasible)[0]
@@ -232,7 +235,8 @@ class FinalStateScorer:
                 self._at[node].add(c)
         self._sums, self._scored = journal.sums, journal.scored
         if touched:
-            self.feasibility.refresh(np.array(sorted(touched)))
+            self.feasibility.forget(journal.recounted)
+            self.feasibility.refresh(np.array(sorted(touched)), {c for c, _, _ in journal.moves})
 
     def keep(self) -> None:
         """Keep all moves since `begin`."""
@@ -241,25 +245,30 @@ class FinalStateScorer:
     def _change(self, changes: Iterable[tuple[int, int, int]]) -> None:
         state = self.framework.state
         touched: set[int] = set()
+        moved: set[int] = set()
         anew = set(self._always)
         for c, node, pods in changes:
             self._save(c)
             state.assume(self.kinds[c], node, pods)
             self._add(c, node, pods)
             touched.add(node)
-            anew.add(c)
+            moved.add(c)
             for counts in state.counting(self.kinds[c]):
                 anew |= self._concerned.get(id(counts), set())
         if not touched:
             return
-        nodes = np.array(sorted(touched))
-        flipped = self.feasibility.refresh(nodes) & self._reads_feasible
+        self.feasibility.forget(anew | moved)
+        if self._journal is not None:
+            self._journal.recounted |= anew | moved
+        flipped = self.feasibility.refresh(np.array(sorted(touched)), moved) & self._reads_feasible
         anew |= set(np.flatnonzero(flipped).tolist())
         for node in touched:
-            anew |= self._score_on(node, anew)
+            anew |= self._score_on(node, moved)
+        for c in moved:
+            self._use(c)
         for c in anew:
             self._save(c)
-            self._score_anew(c)
+        self._compare(sorted(anew | moved))
 
     def _save(self, c: int) -> None:
         journal = self._journal
@@ -305,33 +314,56 @@ class FinalStateScorer:
         points = {p: one.scores(here, nodes) for p, one in self.on_node}
         changed = set()
         for i, c in enumerate(here.tolist()):
+            self._save(c)
             row = self._rows[c]
             at = int(np.searchsorted(row.nodes, node))
             if stays[i] != row.stays[at]:
                 changed.add(c)
-                continue
-            self._save(c)
             for p, found in points.items():
                 if row.stays[at]:
                     self._sums[p] += (found[i] - row.points[p, at]) * row.pods[at]
                 row.points[p, at] = found[i]
         return changed
 
-    def _score_anew(self, c: int, *, usage: bool = True) -> None:
-        """Score the pods of a class by all plugins, or by those that compare nodes alone."""
+    def _use(self, c: int) -> None:
+        """Score the pods of a class by the usage of their nodes."""
         row = self._rows[c]
         self._account(row, -1)
-        if len(row.nodes):
-            cls = np.full(len(row.nodes), c)
-            feasible = self.feasibility.feasible(c, row.nodes)
-            own = np.arange(len(row.nodes))
-            row.stays = feasible[own, row.nodes]
-            for p, one in self.on_node if usage else ():
-                row.points[p] = one.scores(cls, row.nodes)
-            for p, compared in self.over_feasible:
-                if self.most[c, p]:
-                    row.points[p] = compared.scores(c, row.nodes, feasible)[own, row.nodes]
+        cls = np.full(len(row.nodes), c)
+        for p, one in self.on_node:
+            row.points[p] = one.scores(cls, row.nodes)
         self._account(row, 1)
+
+    def _compare(self, classes: Sequence[int]) -> None:
+        """Score the pods of some classes, in ascending order, by the plugins that compare nodes."""
+        most = max(1, TOGETHER // max(1, self.framework.state.size))
+        ends = np.cumsum([len(self._rows[c].nodes) for c in classes])
+        for part in np.split(np.array(classes, dtype=np.int64), np.flatnonzero(np.diff(ends // most)) + 1):
+            self._compare_part([self._rows[c] for c in part.tolist()], part)
+
+    def _compare_part(self, rows: Sequence[_Row], classes: Ints) -> None:
+        sizes = [len(row.nodes) for row in rows]
+        if not sum(sizes):
+            return
+        cls, nodes = np.repeat(classes, sizes), np.concatenate([row.nodes for row in rows])
+        pods = np.concatenate([row.pods for row in rows])
+        points = np.concatenate([row.points for row in rows], axis=1)
+        counted = pods * np.concatenate([row.stays for row in rows])
+        self._sums -= points @ counted
+        self._scored -= int(counted.sum())
+        feasible = self.feasibility.feasible(cls, nodes)
+        stays = feasible[np.arange(len(nodes)), nodes]
+        for p, compared in self.over_feasible:
+            some = np.flatnonzero(self.most[cls, p])
+            if len(some):
+                points[p, some] = compared.in_place(cls[some], nodes[some], feasible[some])
+        counted = pods * stays
+        self._sums += points @ counted
+        self._scored += int(counted.sum())
+        first = 0
+        for row, size in zip(rows, sizes, strict=True):
+            row.points, row.stays = points[:, first : first + size].copy(), stays[first : first + size].copy()
+            first += size
 
 
 def scores_in_place(framework: Framework, pods: Iterable[Pod], assignment: Mapping[str, str]) -> FinalScores:

@@ -110,6 +110,10 @@ class Plugin:
         """Whether `filter` admits this pod everywhere, and PreFilter answers alike, whatever other pods there are."""
         return False
 
+    def minds(self, signature: Signature) -> bool:
+        """Whether a pod of a signature can change what `filter` says of the nodes it comes to, or leaves."""
+        return True
+
     def count_pod(self, cycle: CycleState, signature: Signature, node: int, count: int) -> None:
         """PreFilterExtensions: a pod of a signature was added to a node (or taken off it) within the cycle.
 

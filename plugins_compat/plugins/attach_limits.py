@@ -55,6 +55,11 @@ class AttachLimits(Plugin):
         signature = cycle.signature
         return not self._unusable(signature) and not any(self._attachments(signature, sort) for sort in self._members)
 
+    def minds(self, signature: Signature) -> bool:
+        """Whether a pod attaches something to some sort of node, or brings a claim that is not its own."""
+        attaches = any(self._attachments(signature, sort) for sort in self._members)
+        return attaches or bool(self._unusable(signature))
+
     def filter(self, cycle: CycleState, nodes: Ints) -> Ints:
         """Reject nodes where the pod's volumes do not fit; a volume that is there already is free."""
         codes = np.zeros(len(nodes), dtype=np.int64)

@@ -47,6 +47,10 @@ class NodePorts(Plugin):
         """Whether the pod wants no host port."""
         return not self._ports(cycle.signature)
 
+    def minds(self, signature: Signature) -> bool:
+        """Whether a pod holds host ports."""
+        return bool(self._ports(signature))
+
     def count_pod(self, cycle: CycleState, signature: Signature, node: int, count: int) -> None:
         """Note which ports come and go: as upstream keeps a set, the first holder that leaves takes the port along."""
         if self._ports(cycle.signature):

@@ -111,6 +111,10 @@ class VolumeBinding(Plugin):
         """Whether the pod has no claims."""
         return not cycle.signature.claims
 
+    def minds(self, signature: Signature) -> bool:
+        """Whether a pod has claims."""
+        return bool(signature.claims)
+
     def filter(self, cycle: CycleState, nodes: Ints) -> Ints:
         """Reject, for good, the nodes where some claim cannot be served."""
         if not cycle.signature.claims:

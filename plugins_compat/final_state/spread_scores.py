@@ -1,0 +1,169 @@
+"""Scores of PodTopologySpread for many pods at once, each on its node."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from stowplan.models.arrays import Bools, Floats, Ints
+from stowplan.models.objective import HOSTNAME
+from stowplan.models.problem import POINTS
+from stowplan.plugins_compat.framework.counts import DomainCounts
+from stowplan.plugins_compat.framework.signatures import Signature
+from stowplan.plugins_compat.framework.state import ClusterState
+from stowplan.plugins_compat.plugins.pod_topology_spread import PodTopologySpread, SoftConstraint
+
+MOST_LISTED = 64
+"""Domains up to which a table of nodes and domains is made."""
+
+
+class SpreadScores:
+    """Scores of PodTopologySpread.
+
+    Each constraint counts, weighs by the number of domains of the candidates, and is added to the others in the order
+    of the pod's constraints, so that floating-point sums are those of the plugin to the last bit.
+    """
+
+    def __init__(self, plugin: PodTopologySpread, kinds: Sequence[Signature]) -> None:
+        self._kinds = kinds
+        self._soft = [plugin.preferred(kind) for kind in kinds]
+        self._complete = [plugin.needs_all_keys(kind) for kind in kinds]
+        self._state: ClusterState = plugin.state
+        self._logarithms = np.array([math.log(size + 2) for size in range(plugin.state.size + 2)])
+        self._tables: dict[int, Floats] = {}
+        self._idle = 0 if plugin.release.skips_idle_scores else POINTS
+
+    def scores(self, c: int, nodes: Ints, feasible: Bools) -> Ints:
+        """Count, weigh, round and turn over as the plugin does."""
+        if self.flat(c):
+            return np.full(feasible.shape, self._idle, dtype=np.int64)
+        rounded, candidates, ignored = self._rounded(np.full(len(nodes), c), nodes, feasible)
+        highest, lowest = _ends(rounded, candidates)
+        points: Ints = np.where(ignored, 0, _turned(rounded, highest[:, None], lowest[:, None]))
+        return points
+
+    def in_place(self, cls: Ints, nodes: Ints, feasible: Bools) -> Ints:
+        """Count and weigh on all nodes, since the highest and the lowest matter, and turn over the own one."""
+        points = np.full(len(cls), self._idle, dtype=np.int64)
+        some = np.flatnonzero([not self.flat(c) for c in cls.tolist()])
+        if len(some):
+            rounded, candidates, ignored = self._rounded(cls[some], nodes[some], feasible[some])
+            own = np.arange(len(some)), nodes[some]
+            points[some] = np.where(ignored[own], 0, _turned(rounded[own], *_ends(rounded, candidates)))
+        return points
+
+    def _rounded(self, cls: Ints, nodes: Ints, feasible: Bools) -> tuple[Ints, Bools, Bools]:
+        """``[k, n]`` what counts sum up to, before it is turned over; the candidates; and nodes that are left out."""
+        classes, position = np.unique(cls, return_inverse=True)
+        without_key = np.zeros((len(classes), self._state.size), dtype=np.bool_)
+        for i, c in enumerate(classes.tolist()):
+            if self._complete[c]:
+                for soft in self._soft[c]:
+                    without_key[i] |= soft.constraint.topology.domain < 0
+        ignored = without_key[position]
+        candidates = feasible & ~ignored
+        raw = np.zeros(feasible.shape)
+        for q in range(max(len(self._soft[c]) for c in classes.tolist())):
+            for group in _by_topology((i, c, self._soft[c][q]) for i, c in _longer(classes, self._soft, q)):
+                within = np.full(len(classes), -1, dtype=np.int64)
+                within[[i for i, _, _ in group]] = np.arange(len(group))
+                rows = np.flatnonzero(within[position] >= 0)
+                raw[rows] += self._worth(group, within[position[rows]], nodes[rows], candidates[rows])
+        raw[ignored] = 0.0
+        whole = np.trunc(raw)
+        return (whole + (raw - whole >= 0.5)).astype(np.int64), candidates, ignored
+
+    def _worth(
+        self, group: Sequence[tuple[int, int, SoftConstraint]], member: Ints, nodes: Ints, candidates: Bools
+    ) -> Floats:
+        """``[k, n]`` what constraints of one topology are worth, the pod of ``group[member[k]]`` taken off its node."""
+        first = group[0][2].constraint
+        domain = first.topology.domain
+        amounts = [[self._state.amount(counts, self._kinds[c]) for counts in soft.counts] for _, c, soft in group]
+        if first.key == HOSTNAME:
+            counted = np.array([soft.counts[0].per_node for _, _, soft in group])[member]
+            counted[np.arange(len(nodes)), nodes] -= np.array([amount[0] for amount in amounts])[member]
+        else:
+            counted = np.array([_total(soft)[domain] for _, _, soft in group])[member]
+            own = np.zeros((len(group), self._state.size), dtype=np.int64)
+            for i, (_, _, soft) in enumerate(group):
+                for amount, eligible in zip(amounts[i], soft.eligible, strict=True):
+                    own[i] += amount * eligible.mask
+            home = domain[nodes]
+            together = (domain == home[:, None]) & (home >= 0)[:, None]
+            counted -= np.where(together, own[member, nodes][:, None], 0)
+        weight = self._logarithms[self._sizes(group, member, candidates)]
+        skew = np.array([float(soft.constraint.max_skew - 1) for _, _, soft in group])[member]
+        return np.where(domain >= 0, counted * weight[:, None] + skew[:, None], 0.0)
+
+    def _sizes(self, group: Sequence[tuple[int, int, SoftConstraint]], member: Ints, candidates: Bools) -> Ints:
+        """``[k]`` number of domains of the candidates; a missing label is a domain too."""
+        topology = group[0][2].constraint.topology
+        if group[0][2].constraint.key == HOSTNAME:
+            hosts: Ints = candidates.sum(axis=1)
+            return hosts
+        if topology.size > MOST_LISTED:
+            sizes = np.array([len(np.unique(topology.domain[row])) for row in candidates], dtype=np.int64)
+        else:
+            table = self._tables.get(id(topology))
+            if table is None:
+                listed = topology.domain[:, None] == np.arange(-1, topology.size)
+                table = self._tables[id(topology)] = listed.astype(np.float32)
+            sizes = (candidates.astype(np.float32) @ table > 0).sum(axis=1)
+        return np.where(np.array([soft.repeated for _, _, soft in group])[member], 0, sizes)
+
+    def most(self, c: int) -> int:
+        """Return nothing for a pod without constraints, in releases that skip it."""
+        return self._idle if self.flat(c) else POINTS
+
+    def counts(self, c: int) -> Iterable[DomainCounts]:
+        """Return the counts of all constraints."""
+        return [counts for soft in self._soft[c] for counts in soft.counts]
+
+    def flat(self, c: int) -> bool:
+        """Whether all nodes are alike."""
+        return not self._soft[c]
+
+
+def _longer(classes: Ints, soft: Sequence[Sequence[SoftConstraint]], q: int) -> Iterable[tuple[int, int]]:
+    """Yield position and class of those with more than ``q`` constraints."""
+    return ((i, c) for i, c in enumerate(classes.tolist()) if len(soft[c]) > q)
+
+
+def _by_topology(
+    entries: Iterable[tuple[int, int, SoftConstraint]],
+) -> Iterable[Sequence[tuple[int, int, SoftConstraint]]]:
+    """Group constraints by topology; those of a key that no node has count nothing and are left out."""
+    groups: dict[tuple[int, str], list[tuple[int, int, SoftConstraint]]] = defaultdict(list)
+    for i, c, soft in entries:
+        key = soft.constraint.key
+        if key == HOSTNAME or soft.constraint.topology.size:
+            groups[id(soft.constraint.topology), key].append((i, c, soft))
+    return groups.values()
+
+
+def _total(soft: SoftConstraint) -> Ints:
+    """``[d]`` pods that count in each domain."""
+    topology = soft.constraint.topology
+    total = np.zeros(topology.size, dtype=np.int64)
+    for counts, eligible in zip(soft.counts, soft.eligible, strict=True):
+        total += counts.total(topology, eligible)
+    return total
+
+
+def _ends(rounded: Ints, candidates: Bools) -> tuple[Ints, Ints]:
+    """``[k]`` the highest and the lowest of the candidates."""
+    far = np.iinfo(np.int64).max
+    highest = np.where(candidates, rounded, 0).max(axis=1, initial=0)
+    lowest = np.where(candidates, rounded, far).min(axis=1, initial=far)
+    return highest, lowest
+
+
+def _turned(rounded: Ints, highest: Ints, lowest: Ints) -> Ints:
+    """Turn counts over, so that the fewest pods give the most points."""
+    turned = POINTS * (highest + np.where(highest > 0, lowest, 0) - rounded) // np.maximum(highest, 1)
+    points: Ints = np.where(highest > 0, turned, POINTS)
+    return points
