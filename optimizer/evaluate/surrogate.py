@@ -9,12 +9,16 @@ the reduced costs of all nodes add up to the placement's cost above the minimum.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from stowplan.models.arrays import Bools, Floats, Ints
 from stowplan.models.problem import FAR, NodeCurve, Problem
+
+PIECES_AT_ONCE = 10_000
+"""Pieces of curves that are looked at together."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,9 +90,9 @@ def _convolved(problem: Problem, term: NodeCurve, counted: Bools, low: int, high
     length = np.maximum(0, end - begin)
     there = pieces & (length > 0)
     at = int(least.sum())
-    steps = sorted(zip(slope[there].tolist(), length[there].tolist(), strict=True))
-    dual = min(0, steps[0][0])
-    for rise, step in steps:
+    rises, lengths = slope[there], length[there]
+    dual = min(0, int(rises.min()))
+    for rise, step in _flattest_first(rises, lengths):
         wanted = (low if rise >= 0 else high) - at
         if wanted <= 0:
             # Between the least and the most total demand, the dual is 0.
@@ -102,3 +106,10 @@ def _convolved(problem: Problem, term: NodeCurve, counted: Bools, low: int, high
     duals[counted] = dual
     base[counted] = term.curves.at(rows, corner) - dual * corner
     return Surrogate(cost, duals, base)
+
+
+def _flattest_first(rises: Ints, lengths: Ints) -> Iterator[tuple[int, int]]:
+    """Yield slope and length of pieces, the flattest first; few at a time become objects, since there are millions."""
+    order = np.lexsort((lengths, rises))
+    for some in np.split(order, range(PIECES_AT_ONCE, len(order), PIECES_AT_ONCE)):
+        yield from zip(rises[some].tolist(), lengths[some].tolist(), strict=True)

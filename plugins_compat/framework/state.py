@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from stowplan.models.arrays import Bools, Ints
 from stowplan.models.kubernetes import Node, Pod
@@ -22,6 +24,7 @@ from stowplan.plugins_compat.release import Release
 from stowplan.plugins_compat.requests import CPU, EPHEMERAL, MEMORY, PODS, is_scalar, requests, units
 
 T = TypeVar("T")
+S = TypeVar("S", bound=np.generic)
 H = TypeVar("H", bound=Hashable)
 
 KEPT_PRIORITIES = 8
@@ -78,6 +81,7 @@ class ClusterState:
         self.waiting = WaitingPods()
         self._below: dict[int, Ints] = {}
         self._memo: dict[Hashable, Any] = {}
+        self._arrays: dict[Hashable, NDArray[Any]] = {}
         self._tallies: dict[Hashable, tuple[DomainCounts, Callable[[Signature], int]]] = {}
         self._tallies_of: list[list[tuple[DomainCounts, int]]] = []
         self._multisets: dict[Hashable, tuple[Multiset[Any], Callable[[Signature, int], tuple[Any, ...]]]] = {}
@@ -88,12 +92,24 @@ class ClusterState:
         return len(self.nodes)
 
     def memo(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return ``make()``, computed once for each key; for what depends on nothing that changes."""
-        found = self._memo.get(key)
-        if found is None:
-            found = self._memo[key] = make()
-        result: T = found
+        """Return ``make()``, computed once for each key; for what depends on nothing that changes.
+
+        Equal arrays are kept once, and cannot be written: thousands of signatures have the same few masks of nodes.
+        """
+        if key not in self._memo:
+            made = make()
+            self._memo[key] = self.shared(made) if isinstance(made, np.ndarray) else made
+        result: T = self._memo[key]
         return result
+
+    def shared(self, array: NDArray[S]) -> NDArray[S]:
+        """Return the one array with these values."""
+        key = array.dtype.str, array.shape, hashlib.blake2b(array.tobytes(), digest_size=16).digest()
+        found = self._arrays.get(key)
+        if found is None:
+            found = self._arrays[key] = array
+            array.flags.writeable = False
+        return found
 
     # -- requests ---------------------------------------------------------------------------------------------
 

@@ -272,22 +272,19 @@ class VolumeBinding(Plugin):
             claims = [(key, claim) for key, claim in claims_of(self.state.snapshot, signature) if claim is not None]
             unreachable, missing, failed, problems = self._check_bound([claim for _, claim in claims if claim.bound])
             unbindable, too_small, taken, made = self._bind([item for item in claims if not item[1].bound])
+            shared = self.state.shared  # most pods with claims have the same few masks
             found = self._bindings[signature.index] = Bindings(
-                self._shared(unreachable),
-                self._shared(missing),
-                self._shared(unbindable),
-                self._shared(too_small),
+                shared(unreachable),
+                shared(missing),
+                shared(unbindable),
+                shared(too_small),
                 taken,
                 made,
-                failed,
+                shared(failed),
                 problems,
-                self._shared(unreachable | missing | unbindable | too_small | (failed != NONE)),
+                shared(unreachable | missing | unbindable | too_small | (failed != NONE)),
             )
         return found
-
-    def _shared(self, mask: Bools) -> Bools:
-        """Return the one array for this set of nodes: most pods with claims have the same few."""
-        return self.state.memo((self.name, mask.tobytes()), lambda: mask)
 
     def _check_bound(self, claims: Sequence[PersistentVolumeClaim]) -> tuple[Bools, Bools, Ints, Sequence[str]]:
         """``[n]`` where a bound volume cannot be reached, where it does not exist, and where asking fails, with why."""
