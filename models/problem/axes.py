@@ -41,7 +41,7 @@ def class_sets(part: Any) -> list[Ints]:
 
 
 def project(part: D, class_of: Ints, representative: Ints) -> D:
-    """Rewrite a rule or term from fine classes to the coarse classes they fall into.
+    """Rewrite a rule or term from fine classes to the coarse classes they fall into; as it is where it has none.
 
     Parameters
     ----------
@@ -63,6 +63,9 @@ def project(part: D, class_of: Ints, representative: Ints) -> D:
                 changes[f.name] = tuple(project(item, class_of, representative) for item in value)
             case None if _parts(value):
                 changes[f.name] = project(value, class_of, representative)
+    # What reads no classes, such as a topology, stays the one object that it is: thousands of rules share it.
+    if all(value is getattr(part, name) for name, value in changes.items()):
+        return part
     return replace(part, **changes)  # type: ignore[type-var]
 
 

@@ -32,7 +32,7 @@ class ConstructiveParameters:
 
     steps: int = 400
     emptying_steps: int = 4_000
-    largest: int = 100_000
+    largest: int = 1_000_000
     table: int = 2_000_000
     sample: int = 200
     ejecting_pods: int = 60

@@ -345,7 +345,6 @@ class _Relations:
         firsts += [0] * (3 - len(firsts))
         self.rows.append([kind, self.topologies[key], *firsts, limit, 0])
         counts = held[0]
-        counts = held[0]
         least = int(counts.min()) if len(counts) else 0
         self.extents.append([int((counts > 0).sum()), least, int(counts.max(initial=0))])
         for role, group in roles.items():
