@@ -27,13 +27,14 @@ from stowplan.models.platform import (
     CLUSTER,
     KIND,
     MASTERS,
-    NATIVE,
     PREFIX,
     ROLE,
     Instance,
     Machine,
     Platform,
     exact,
+    peak,
+    resource,
 )
 from stowplan.models.quantity import NANO, Nanos
 from stowplan.models.snapshot import Snapshot
@@ -120,17 +121,17 @@ def _check(platform: Platform) -> None:
     for i, instance in enumerate(platform.instances):
         if instance.machine is not None and instance.machine not in known:
             raise InputError(f"is {instance.machine!r}, which is no machine", field=f"instances[{i}].machine")
+    has = {name for machine in platform.machines for name in machine.totals}
+    limits = platform.limits
+    for where, shares in (("shares", platform.shares), ("limits.usage", limits.usage), ("limits.peak", limits.peak)):
+        if has and (nowhere := sorted(set(shares) - has)):
+            raise InputError(f"no machine has {nowhere[0]!r}", field=where)
     for i, sample in enumerate(platform.samples):
         if sample.machine not in known:
             raise InputError(f"is {sample.machine!r}, which is no machine", field=f"samples[{i}].machine")
 
 
 # -- objects ----------------------------------------------------------------------------------------------------
-
-
-def resource(name: str) -> str:
-    """Return the name that a resource of a machine has in a snapshot."""
-    return name if name in NATIVE else PREFIX + name
 
 
 def _node(machine: Machine, platform: Platform) -> Node:
@@ -143,8 +144,8 @@ def _node(machine: Machine, platform: Platform) -> Node:
         allocatable[resource(name)] = _part(name, total, shares.get(name, 1.0))
         capacity[resource(name)] = _part(name, total, limits.usage.get(name, shares.get(name, 1.0)))
         if name in limits.peak:
-            allocatable[PREFIX + f"peak-{name}"] = _of_peak(name, total)
-            capacity[PREFIX + f"peak-{name}"] = _of_peak(name, _part(name, total, limits.peak[name]))
+            allocatable[peak(name)] = _of_peak(name, total)
+            capacity[peak(name)] = _of_peak(name, _part(name, total, limits.peak[name]))
     allocatable[PREFIX + "maxmemory"] = machine.memory
     if limits.maxmemory is not None:
         # Strictly below the share: at most the whole number of bytes before it.
@@ -172,7 +173,7 @@ def _of_peak(name: str, amount: int) -> int:
 def _pod(instance: Instance, peaks: Iterable[str]) -> Pod:
     uses = instance.uses
     amounts = {resource(name): amount for name, amount in uses.items()}
-    amounts |= {PREFIX + f"peak-{name}": _of_peak(name, uses.get(name, 0)) for name in peaks}
+    amounts |= {peak(name): _of_peak(name, uses.get(name, 0)) for name in peaks}
     if instance.maxmemory is not None:
         amounts[PREFIX + "maxmemory"] = instance.maxmemory
     ports = () if instance.port is None else (ContainerPort(instance.port, instance.port),)
@@ -185,11 +186,14 @@ def _pod(instance: Instance, peaks: Iterable[str]) -> Pod:
 
 
 def _rest(machine: Machine, instances: Iterable[Instance], metrics: LoadMetrics, platform: Platform) -> Pod:
-    """Return what a machine uses beside its instances, as a pod that stays there."""
+    """Return what a machine uses beside its instances, as a pod that stays there.
+
+    With them it comes to what is measured, so instances count here as they are counted: rounded up.
+    """
     mine: defaultdict[str, int] = defaultdict(int)
     for instance in instances:
         for name, amount in instance.uses.items():
-            mine[name] += amount
+            mine[name] += -_part(name, -amount, 1.0)
     averages = {metric.type: metric.value / 100 for metric in metrics.of(machine.name) if metric.operator == AVERAGE}
     amounts = {}
     for name, total in machine.totals.items():
@@ -198,7 +202,7 @@ def _rest(machine: Machine, instances: Iterable[Instance], metrics: LoadMetrics,
             measured = round(total * platform.shares.get(name, 1.0) * averages[METRICS.get(name, name)])
         amounts[resource(name)] = max(0, (measured or 0) - mine[name])
         if name in platform.limits.peak:
-            amounts[PREFIX + f"peak-{name}"] = _of_peak(name, max(0, machine.peak.get(name, 0) - mine[name]))
+            amounts[peak(name)] = _of_peak(name, max(0, machine.peak.get(name, 0) - mine[name]))
     owner = OwnerReference("DaemonSet", "machine", api_version="apps/v1", controller=True)
     container = Container("rest", resources=ResourceRequirements(_amounts(amounts)))
     meta = ObjectMeta(f"machine-{machine.name}", "machines", owner_references=(owner,))

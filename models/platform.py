@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 from typing import Annotated, Any, Literal
 
@@ -21,6 +22,19 @@ NATIVE = ("cpu", "memory")
 
 Share = Annotated[float, Field(gt=0, le=1)]
 
+_NAME = re.compile(r"([a-z0-9]([-a-z0-9.]{0,200}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,50}[A-Za-z0-9])?", re.ASCII)
+_TAKEN = ("cpu", "memory", "network", "maxmemory")
+
+
+def resource(name: str) -> str:
+    """Return the name that a resource of a machine has in a snapshot; one with a domain keeps its own."""
+    return name if name in NATIVE or "/" in name else PREFIX + name
+
+
+def peak(name: str) -> str:
+    """Return the name that yesterday's peak of a resource has in a snapshot."""
+    return PREFIX + "peak-" + name.replace("/", ".")
+
 
 def exact(share: float) -> Fraction:
     """Return a share as it is written: 0.9 is nine tenths, which no floating-point number is."""
@@ -31,15 +45,22 @@ class _Part(BaseModel):
     model_config = ConfigDict(alias_generator=to_camel, extra="forbid", frozen=True, validate_by_name=True)
 
 
-def _whole(resources: dict[str, int]) -> dict[str, int]:
-    """Refuse amounts of further resources that are not whole: what is left of a rounded one is not known."""
+def _counted(resources: dict[str, int]) -> dict[str, int]:
+    """Refuse further resources that a scheduler does not count by name, or of which amounts are not whole.
+
+    What is left of an amount that was rounded is not known.
+    """
     for name, nanos in resources.items():
+        if _NAME.fullmatch(name) is None or name.startswith("requests.") or "kubernetes.io/" in name:
+            raise ValueError(f"{name!r} is no name of a resource, such as gpu or example.com/gpu")
+        if name in _TAKEN or name.startswith("peak-"):
+            raise ValueError(f"{name!r} is the name of something else; give the resource another one")
         if nanos % NANO:
             raise ValueError(f"{name} is {nanos / NANO:g}, must be a whole number")
     return resources
 
 
-Pieces = Annotated[dict[str, Quantity], AfterValidator(_whole)]
+Pieces = Annotated[dict[str, Quantity], AfterValidator(_counted)]
 
 
 def _seconds(value: Any) -> Any:

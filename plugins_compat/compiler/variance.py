@@ -20,6 +20,7 @@ import numpy as np
 
 from stowplan.models.arrays import Ints
 from stowplan.models.errors import InputError
+from stowplan.models.platform import resource as of_machines
 from stowplan.models.problem import NodeCurve, Origin
 from stowplan.plugins_compat.curves import convex, exact, stack
 from stowplan.plugins_compat.framework.signatures import Signature
@@ -49,6 +50,8 @@ def variance(view: ScoreView, resource: str, weight: float, *, alike: bool = Fal
 
     Parameters
     ----------
+    resource
+        Its name; of a resource of machines without Kubernetes, that of the platform's file.
     weight
         Whole units of the tier for each percentage point squared.
     alike
@@ -60,9 +63,10 @@ def variance(view: ScoreView, resource: str, weight: float, *, alike: bool = Fal
     InputError
         If the resource is unknown, or a node is overcommitted beyond all sense.
     """
-    row = view.state.resources.get(resource)
+    row = view.state.resources.get(resource, view.state.resources.get(of_machines(resource)))
     if row is None:
-        raise InputError(f"no node offers {resource!r} and no pod requests it", obj="objective", field="variance")
+        field = "evenness" if alike else "variance"
+        raise InputError(f"no node offers {resource!r} and no pod requests it", obj="objective", field=field)
     capacity = view.state.allocatable[row]
     here = capacity > 0
     fullness = view.today[row][here] / capacity[here]

@@ -22,7 +22,7 @@ from stowplan.plugins_compat.admission import populated, rejections
 from stowplan.plugins_compat.compiler.compile import compile_problem
 from stowplan.plugins_compat.framework.scheduler import Scored, examine
 from stowplan.plugins_compat.platform_scores import platform_profile
-from stowplan.plugins_compat.plugins.platform.global_variance import variances
+from stowplan.plugins_compat.plugins.platform.global_variance import growth
 from stowplan.plugins_compat.plugins.platform.load_risk import risk_points
 from stowplan.plugins_compat.plugins.platform.masters_apart import most_masters
 from stowplan.plugins_compat.plugins.platform.target_utilization import target_points
@@ -156,7 +156,8 @@ def test_global_variance_looks_at_all_machines(tmp_path: Path) -> None:
     expected = [100 * (max(values) - value) / (max(values) - min(values)) for value in values]
     assert found.scores["GlobalVariance"].tolist() == pytest.approx(expected, abs=1e-9)
     assert found.node == 2
-    assert variances(np.array(shares), np.array(shares)[:3] + 0.25, np.arange(3)).tolist() == pytest.approx(values)
+    grown = growth(np.array([*shares, np.nan]), np.full(3, 0.25), np.arange(3))  # one machine has nothing of the metric
+    assert grown.tolist() == pytest.approx([value - statistics.pvariance(shares) for value in values])
 
 
 def test_variance_comes_first_and_trimaran_behind_it(tmp_path: Path) -> None:
@@ -357,6 +358,11 @@ def test_tables_say_the_same_as_yaml(tmp_path: Path) -> None:
         ),
         ({"machines": [machine("m", peak={"gpu": 1})]}, "measures gpu, of which it has no total"),
         ({"machines": [machine("m", resources={"gpu": 1.5})]}, "gpu is 1.5, must be a whole number"),
+        ({"machines": [machine("m", resources={"disk io": 1})]}, "'disk io' is no name of a resource"),
+        ({"machines": [machine("m", resources={"network": 1})]}, "'network' is the name of something else"),
+        ({"machines": [machine("m")], "limits": {"usage": {"gpuu": 0.5}}}, "limits.usage: no machine has 'gpuu'"),
+        ({"machines": [machine("m")], "limits": {"peak": {"gpu": 0.5}}}, "limits.peak: no machine has 'gpu'"),
+        ({"machines": [machine("m")], "shares": {"gpu": 0.5}}, "shares: no machine has 'gpu'"),
         (
             {"machines": [machine("m")], "instances": [instance("a", kind="slave")]},
             "instances[0].kind: is 'slave'; must be one of",
@@ -382,6 +388,26 @@ def test_scores_that_cannot_be_used_are_refused(content: dict[str, Any], complai
     with pytest.raises(InputError) as caught:
         platform_profile(content, PLATFORM)
     assert complaint in str(caught.value)
+
+
+def test_any_resource_can_be_scored_by_its_own_name(tmp_path: Path) -> None:
+    machines = [
+        machine("m1", network="10G", resources={"example.com/fpga": 4}) | {"used": {"network": "4G"}},
+        machine("m2", network="10G", resources={"example.com/fpga": 4}) | {"used": {"example.com/fpga": 1}},
+    ]
+    wanted = instance("a", network="1G", resources={"example.com/fpga": 1})
+    cluster = platform(tmp_path, machines=machines, instances=[wanted])
+    assert points(cluster, "TargetUtilization", metric="network") == [100, 60]
+    assert points(cluster, "LeastMemory", metric="example.com/fpga") == [100, 0]
+    assert points(cluster, "GlobalVariance", metric="network") == [0, 100]
+    assert points(cluster, "LeastUtilized", resources={"network": 1, "example.com/fpga": 3}) == [68.75, 60]
+    assert points(cluster, "LoadRisk", resources={"network": 1, "example.com/fpga": 3}) == [50, 50]
+    with pytest.raises(InputError, match="LeastMemory scores 'gpu', which no machine has"):
+        points(cluster, "LeastMemory", metric="gpu")
+    even = Objective(tiers=(TierSettings(name="unevenness", evenness={"network": 1}),))
+    problem = make_problem(cluster, Settings(objective=even)).problem
+    least = min(Evaluator(problem).evaluate(placement).values[-1] for placement in placements(problem))
+    assert problem.tiers[-1].shown(least) == pytest.approx(2 * 15**2)  # 40 and 10 percent
 
 
 # -- the model --------------------------------------------------------------------------------------------------

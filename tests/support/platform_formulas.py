@@ -1,6 +1,7 @@
 """The operations platform once more, from its article: plain Python over the content of a platform file.
 
-Nothing here uses the product. Amounts are cores and bytes as fractions; scores are floating point.
+Nothing here uses the product. Amounts are cores and bytes as fractions, what is taken rounded up to thousandths and
+whole bytes, what can be had rounded down; scores are floating point.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from fractions import Fraction
 from typing import Any
 
 Content = dict[str, Any]
-SUFFIXES = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "M": 10**6, "G": 10**9, "m": Fraction(1, 1000)}
+SUFFIXES = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "M": 10**6, "G": 10**9}
+SUFFIXES |= {"m": Fraction(1, 1000), "u": Fraction(1, 10**6)}
 
 
 def amount(written: Any) -> Fraction:
@@ -21,6 +23,16 @@ def amount(written: Any) -> Fraction:
         if text.endswith(suffix):
             return Fraction(text.removesuffix(suffix)) * factor
     return Fraction(text)
+
+
+def unit(resource: str) -> Fraction:
+    """Return what a resource is counted in."""
+    return Fraction(1, 1000) if resource == "cpu" else Fraction(1)
+
+
+def up(resource: str, exact: Fraction) -> Fraction:
+    """Round an amount up."""
+    return math.ceil(exact / unit(resource)) * unit(resource)
 
 
 def share(number: float) -> Fraction:
@@ -53,10 +65,10 @@ class Machines:
         """Return what an instance takes: measured, or one core and its maxmemory."""
         found = {**instance.get("resources", {}), **instance}
         if resource == "cpu":
-            return amount(found.get("cpu", 1))
+            return up(resource, amount(found.get("cpu", 1)))
         if resource == "memory":
-            return amount(found["memory"] if "memory" in found else found["maxmemory"])
-        return amount(found.get(resource, 0))
+            return up(resource, amount(found["memory"] if "memory" in found else found["maxmemory"]))
+        return up(resource, amount(found.get(resource, 0)))
 
     def held(self, machine: Content, *, today: bool = False) -> list[Content]:
         """Return the instances on a machine."""
@@ -70,7 +82,7 @@ class Machines:
         return [
             sample["values"][resource]
             for sample in samples
-            if sample["machine"] == machine["name"] and sample["time"] > end - 3600
+            if sample["machine"] == machine["name"] and resource in sample["values"] and sample["time"] > end - 3600
         ]
 
     def measured(self, machine: Content, resource: str) -> Fraction:
@@ -78,12 +90,12 @@ class Machines:
         own = sum((self.takes(one, resource) for one in self.held(machine, today=True)), Fraction(0))
         total = self.total(machine, resource) or Fraction(0)
         if resource in machine.get("used", {}):
-            return max(own, amount(machine["used"][resource]))
-        values = self.window(machine, resource) if resource in ("cpu", "memory") else []
+            return max(own, up(resource, amount(machine["used"][resource])))
+        values = self.window(machine, resource) if total else []
         if not values:
             return own
-        unit = 1000 if resource == "cpu" else 1  # cores are counted in thousandths, memory in bytes
-        return max(own, Fraction(math.ceil(total * Fraction(statistics.fmean(values)) * unit), unit))
+        nanos = Fraction(round(total * Fraction(statistics.fmean(values)) * 10**9), 10**9)
+        return max(own, up(resource, nanos))
 
     def used(self, machine: Content, resource: str, *, new: bool = True) -> Fraction:
         """Return what would be used with the instance in place."""
@@ -93,7 +105,8 @@ class Machines:
 
     def allocatable(self, machine: Content, resource: str) -> Fraction:
         """Return the share of the total that can be allocated."""
-        return (self.total(machine, resource) or Fraction(0)) * share(self.shares.get(resource, 1))
+        exact = (self.total(machine, resource) or Fraction(0)) * share(self.shares.get(resource, 1))
+        return math.floor(exact / unit(resource)) * unit(resource)
 
     # -- filters ----------------------------------------------------------------------------------------------
 
@@ -142,37 +155,47 @@ class Machines:
     # -- scores -----------------------------------------------------------------------------------------------
 
     def part(self, machine: Content, resource: str, *, new: bool = True) -> float:
-        """Return the used share of what can be allocated."""
-        return float(self.used(machine, resource, new=new) / self.allocatable(machine, resource))
+        """Return the used share of what can be allocated; all of nothing is used."""
+        offered = self.allocatable(machine, resource)
+        return float(self.used(machine, resource, new=new) / offered) if offered else 1.0
 
-    def least_utilized(self, machine: Content) -> float:
-        """Mean of the free shares of CPU and memory."""
-        return 100 * sum(max(0.0, 1 - self.part(machine, name)) for name in ("cpu", "memory")) / 2
+    def least_utilized(self, machine: Content, weights: dict[str, float]) -> float:
+        """Weighted mean of the free shares, none below 0."""
+        free = {name: max(0.0, 1 - self.part(machine, name)) for name in weights}
+        return 100 * sum(weights[name] * free[name] for name in weights) / sum(weights.values())
 
-    def balanced_shares(self, machine: Content) -> float:
-        """``(1 − σ)·100``."""
-        return 100 * (1 - statistics.pstdev([min(1.0, self.part(machine, name)) for name in ("cpu", "memory")]))
+    def balanced_shares(self, machine: Content, weights: dict[str, float]) -> float:
+        """``(1 − σ)·100``, in which weights do not matter."""
+        return 100 * (1 - statistics.pstdev([min(1.0, self.part(machine, name)) for name in weights]))
 
-    def target_utilization(self, machine: Content, target: float) -> float:
-        """The article's curve, of memory."""
-        u = 100 * self.part(machine, "memory")
+    def target_utilization(self, machine: Content, metric: str, target: float) -> float:
+        """The article's curve, of one resource."""
+        u = 100 * self.part(machine, metric)
         if u <= target:
             return (100 - target) * u / target + target
         return target * (100 - u) / (100 - target) if u <= 100 else 0.0
 
-    def load_risk(self, machine: Content) -> float:
-        """``min over resources of (1 − min(M + r + V, 1))·100``."""
-        scores = []
-        for name in ("cpu", "memory"):
-            values = self.window(machine, name)
-            whole = float(self.shares.get(name, 1))
-            offered = float(self.allocatable(machine, name))
-            placed = float(self.used(machine, name) - self.measured(machine, name)) / offered
-            mean = statistics.fmean(values) / whole if values else float(self.measured(machine, name)) / offered
-            deviation = statistics.pstdev(values) / whole if values else 0.0
-            scores.append((1 - min(max(mean + placed + deviation, 0.0), 1.0)) * 100)
-        return min(scores)
+    def load_risk(self, machine: Content, weights: dict[str, float]) -> float:
+        """``min over resources of (1 − min(M + r + V, 1))·100``, in which weights do not matter."""
+        return min(self._of_risk(machine, name) for name in weights)
 
-    def variance(self, machine: Content) -> float:
-        """Return the variance of memory over all machines, if the instance came to this one."""
-        return statistics.pvariance([self.part(one, "memory", new=one is machine) for one in self.machines])
+    def _of_risk(self, machine: Content, name: str) -> float:
+        offered = float(self.allocatable(machine, name))
+        if not offered:
+            return 0.0
+        values = self.window(machine, name)
+        whole = float(self.shares.get(name, 1))
+        placed = float(self.used(machine, name) - self.measured(machine, name)) / offered
+        mean = statistics.fmean(values) / whole if values else float(self.measured(machine, name)) / offered
+        deviation = statistics.pstdev(values) / whole if values else 0.0
+        return (1 - min(max(mean + placed + deviation, 0.0), 1.0)) * 100
+
+    def variance(self, machine: Content, metric: str) -> Fraction:
+        """Return the exact variance of a resource over the machines that have it, if the instance came to this one."""
+        shares = [
+            self.used(one, metric, new=one is machine) / offered
+            for one in self.machines
+            if (offered := self.allocatable(one, metric))
+        ]
+        mean = sum(shares, Fraction(0)) / max(1, len(shares))
+        return sum(((value - mean) ** 2 for value in shares), Fraction(0)) / max(1, len(shares))

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from stowplan.models.arrays import Floats, Ints
+from stowplan.models.platform import resource
 from stowplan.models.problem import POINTS, NodeScore, Origin, Weighted
 from stowplan.plugins_compat.framework.cycle_state import CycleState
 from stowplan.plugins_compat.framework.view import ScoreView
@@ -36,7 +37,7 @@ class BalancedShares(Real):
 
     def terms(self, view: ScoreView) -> Iterator[Weighted]:
         """Return the score as a `NodeScore`."""
-        specs = [ResourceSpec(name=name) for name in self.args.resources]
+        specs = [ResourceSpec(name=resource(name)) for name in self.args.resources]
         loads = score_loads(view, Scored(self.state, specs, nonzero=False), finest=1_000_000)
         if loads is not None and len(loads) == len(specs) == 2:
             scored = np.ones(len(view.signatures), dtype=np.int64)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from stowplan.models.arrays import Floats, Ints
+from stowplan.models.platform import resource
 from stowplan.models.problem import POINTS, NodeScore, Origin, Weighted
 from stowplan.plugins_compat.framework.cycle_state import CycleState
 from stowplan.plugins_compat.framework.view import ScoreView
@@ -24,18 +25,19 @@ class LeastUtilized(Real):
     def score(self, cycle: CycleState, nodes: Ints) -> Floats:
         """Score by what is left with the instance in place."""
         weights: dict[str, float] = self.args.resources
-        known = [name for name in weights if name in self.state.resources]
-        used, capacity = self.amounts(cycle, nodes, known)
+        used, capacity = self.amounts(cycle, nodes, list(weights))
         free = np.divide((capacity - used) * POINTS, capacity, out=np.zeros_like(used), where=capacity > 0)
         total: Floats = sum(
-            (weights[name] * np.maximum(row, 0.0) for name, row in zip(known, free, strict=True)), np.zeros(len(nodes))
+            (weight * np.maximum(row, 0.0) for weight, row in zip(weights.values(), free, strict=True)),
+            np.zeros(len(nodes)),
         )
         result: Floats = total / sum(weights.values())
         return result
 
     def terms(self, view: ScoreView) -> Iterator[Weighted]:
         """Return the score as a `NodeScore`, where weights are whole."""
-        specs = [ResourceSpec(name=name, weight=round(w)) for name, w in self.args.resources.items() if round(w) == w]
+        whole = {name: round(weight) for name, weight in self.args.resources.items() if round(weight) == weight}
+        specs = [ResourceSpec(name=resource(name), weight=weight) for name, weight in whole.items()]
         loads = score_loads(view, Scored(self.state, specs, nonzero=False))
         if loads is not None and len(loads) == len(self.args.resources):
             scored = np.ones(len(view.signatures), dtype=np.int64)

@@ -28,7 +28,7 @@ class LoadRisk(Real):
 
     def score(self, cycle: CycleState, nodes: Ints) -> Floats:
         """Score by the resource with the highest risk."""
-        names = [name for name in self.args.resources if name in self.state.resources]
+        names = list(self.args.resources)
         shares = self.shares(cycle, nodes, names)
         risks = [self._risk(name, share, nodes) for name, share in zip(names, shares, strict=True)]
         return risk_points(np.array(risks))
@@ -36,11 +36,11 @@ class LoadRisk(Real):
     def _risk(self, name: str, share: Floats, nodes: Ints) -> Floats:
         """Return ``M + r + V``; the share has in it what is measured now, in place of which the mean counts."""
         mean, deviation = self._samples(name)
-        row = self.state.resources[name]
+        row = self.row(name)
         capacity = self.state.allocatable[row, nodes].astype(np.float64)
         now = np.divide(self._measured(row)[nodes], capacity, out=np.ones(len(nodes)), where=capacity > 0)
         mean_here = np.where(np.isnan(mean[nodes]), now, mean[nodes])
-        risk: Floats = mean_here + (share - now) + deviation[nodes]
+        risk: Floats = np.where(capacity > 0, mean_here + (share - now) + deviation[nodes], 1.0)
         return risk
 
     def _measured(self, row: int) -> Floats:
