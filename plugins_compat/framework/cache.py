@@ -106,6 +106,14 @@ class SchedulerCache:
         else:
             state.assumed, state.deadline, state.pod = False, None, pod
 
+    def update(self, pod: Pod) -> None:
+        """Charge an added pod as it is now, in place of what it was charged; one that is only assumed is an error."""
+        state = self._states.get(pod.key)
+        if state is None or state.assumed:
+            raise CacheError(f"pod {pod.key} is not added to scheduler cache, so cannot be updated")
+        self._release(pod.key)
+        self._charge(pod, state.node)
+
     def remove(self, pod: Pod) -> None:
         """Give back what an added pod was charged, whatever its annotations say by now."""
         if pod.key not in self._states:
@@ -141,7 +149,9 @@ class SchedulerCache:
 
     def remove_node(self, name: str) -> None:
         """Remove a node; its account stays as long as there are pods on it, whose removal is reported separately."""
-        account = self.nodes[name]
+        account = self.nodes.get(name)
+        if account is None:
+            raise CacheError(f"node {name} is not found")
         account.node = None
         if not account.pods:
             del self.nodes[name]

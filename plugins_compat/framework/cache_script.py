@@ -6,12 +6,13 @@ A script takes the place of the clock, the API server and the binding threads, w
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 
 from stowplan.models.errors import InputError
+from stowplan.models.interning import FrozenMap
 from stowplan.models.kubernetes import Pod
 from stowplan.models.snapshot import Snapshot
 from stowplan.models.validation import refusal
@@ -19,13 +20,21 @@ from stowplan.models.yaml_input import read_yaml
 from stowplan.plugins_compat.framework.cache import CacheError, SchedulerCache
 from stowplan.plugins_compat.release import Release
 
-Verb = Literal["assume", "finishBinding", "forget", "add", "remove", "expire", "addNode", "removeNode"]
-OF_PODS = ("assume", "finishBinding", "forget", "add", "remove")
+Verb = Literal["assume", "finishBinding", "forget", "add", "update", "remove", "expire", "addNode", "removeNode"]
+OF_PODS = ("assume", "finishBinding", "forget", "add", "update", "remove")
+REPORTED = ("add", "update", "remove")
+"""Events that the API server reports, with the pod as it is then."""
 ON_NODES = ("assume", "forget", "add")
 
 
 class CacheEvent(BaseModel):
-    """One event: what happens, in which second, and to which pod or node."""
+    """One event: what happens, in which second, and to which pod or node.
+
+    Parameters
+    ----------
+    annotations
+        What annotations of the pod are from now on, beside its others.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -33,6 +42,7 @@ class CacheEvent(BaseModel):
     at: Annotated[float, Field(ge=0)] = 0.0
     pod: str = ""
     node: str = ""
+    annotations: dict[str, str] = {}
 
     @model_validator(mode="after")
     def _says_what_it_is_about(self) -> CacheEvent:
@@ -41,6 +51,8 @@ class CacheEvent(BaseModel):
         wants = self.event in ON_NODES or self.event.endswith("Node")
         if wants != bool(self.node):
             raise ValueError(f"{self.event} {'needs a' if wants else 'takes no'} node")
+        if self.annotations and self.event not in REPORTED:
+            raise ValueError(f"{self.event} takes no annotations")
         return self
 
 
@@ -108,6 +120,8 @@ def run_script(snapshot: Snapshot, release: Release, script: CacheScript) -> lis
             cache.add(pod, pod.node_name)
     steps = []
     for i, event in enumerate(script.events):
+        if event.annotations and event.pod in pods:
+            pods[event.pod] = _annotated(pods[event.pod], event.annotations)
         try:
             said, error = _apply(cache, snapshot, pods, event), False
         except CacheError as problem:
@@ -129,6 +143,8 @@ def _apply(cache: SchedulerCache, snapshot: Snapshot, pods: Mapping[str, Pod], e
             cache.forget(pods[event.pod], event.node)
         case "add":
             cache.add(pods[event.pod], event.node)
+        case "update":
+            cache.update(pods[event.pod])
         case "remove":
             cache.remove(pods[event.pod])
         case "expire":
@@ -138,6 +154,11 @@ def _apply(cache: SchedulerCache, snapshot: Snapshot, pods: Mapping[str, Pod], e
         case "removeNode":
             cache.remove_node(event.node)
     return ""
+
+
+def _annotated(pod: Pod, annotations: Mapping[str, str]) -> Pod:
+    changed = FrozenMap({**pod.metadata.annotations, **annotations})
+    return replace(pod, metadata=replace(pod.metadata, annotations=changed))
 
 
 def _step(cache: SchedulerCache, pods: Mapping[str, Pod], event: CacheEvent, said: str, *, error: bool) -> CacheStep:

@@ -311,7 +311,7 @@ def _allocatable(nodes: tuple[Node, ...], rows: Mapping[str, int], release: Rele
         if release.isolation is not None:
             pool = table[rows[POOL], n] = release.isolation.pool(node)
             if release.isolation.allocatable_contains_pool:
-                table[rows[CPU], n] -= pool * MILLI
+                table[rows[CPU], n] = max(0, table[rows[CPU], n] - pool * MILLI)
     return table
 
 

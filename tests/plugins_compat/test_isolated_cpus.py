@@ -122,6 +122,8 @@ def test_pools_are_lists_of_cpus_or_numbers(text: str, cores: int) -> None:
     assert state.allocatable[state.resources["cpu"], 0] == 16_000  # allocatable does not contain the pool
     state = ClusterState(snapshot(nodes=[machine(cpus=text)]), profile(allocatableContainsPool=True).release)
     assert state.allocatable[state.resources["cpu"], 0] == 16_000 - 1000 * cores
+    state = ClusterState(snapshot(nodes=[machine(cpu="2", cpus="0-7")]), profile(allocatableContainsPool=True).release)
+    assert state.allocatable[state.resources["cpu"], 0] == 0  # there is no less than nothing
 
 
 @pytest.mark.parametrize("text", ["x", "5-3", "1,,2", "count:x", "number:3", "-1"])
@@ -325,7 +327,10 @@ def test_simulate_shows_what_each_event_of_a_script_changes(tmp_path: Path, caps
         {"event": "add", **p, "node": "m"},  # twice
         {"event": "removeNode", "node": "m"},
         {"event": "addNode", "node": "m"},
-        {"event": "remove", **p},
+        {"event": "update", **p, "annotations": {USE: "false"}},
+        {"event": "remove", **p, "annotations": {USE: "true"}},
+        {"event": "removeNode", "node": "m"},
+        {"event": "removeNode", "node": "m"},  # twice
     ]
     script.write_text(json.dumps({"lifetime": 30, "events": events}))
     words = ["simulate", str(dump), "--config", str(config), "--cache-events", str(script)]
@@ -345,7 +350,10 @@ def test_simulate_shows_what_each_event_of_a_script_changes(tmp_path: Path, caps
     assert steps[9]["error"]
     assert "already in added state" in steps[9]["said"]
     assert steps[10]["pods"]["m (no node)"] == steps[11]["pods"]["m"] == ["default/p"]
-    assert steps[12]["requested"]["m"] == {}
+    assert steps[11]["requested"]["m"] == {"memory": 2**30, "pods": 1, POOL: 4}
+    assert steps[12]["requested"]["m"] == {"cpu": 4000, "memory": 2**30, "pods": 1}
+    assert steps[13]["requested"]["m"] == {}  # what was charged is given back, not what it would be charged now
+    assert [step["said"] for step in steps[14:]] == ["", "node m is not found"]
     assert run(words) == 0
     assert "error: pod default/p was already in added state" in " ".join(capsys.readouterr().out.split())
 
@@ -357,6 +365,7 @@ def test_simulate_shows_what_each_event_of_a_script_changes(tmp_path: Path, caps
         ({"event": "expire", "pod": "default/p"}, "events[0]: expire takes no pod"),
         ({"event": "add", "pod": "default/x", "node": "n"}, "events[0]: names pod 'default/x', which the snapshot"),
         ({"event": "vanish"}, "events[0].event: "),
+        ({"event": "expire", "annotations": {"a": "b"}}, "events[0]: expire takes no annotations"),
     ],
 )
 def test_events_that_cannot_be_run_get_one_line(
