@@ -15,12 +15,12 @@ from stowplan.plugins_compat.framework.scheduler import examine
 from stowplan.plugins_compat.framework.signatures import Signatures
 from stowplan.plugins_compat.framework.state import ClusterState
 from stowplan.plugins_compat.profiles import make_profiles
-from stowplan.plugins_compat.release import K5, K20, Release
+from stowplan.plugins_compat.release import K5, K20, K24, Release
 from tests.plugins_compat.test_retired_plugins import LEAST, MOST
 from tests.support import article_formulas as article
 from tests.support.article_formulas import BETA_REGION, BETA_ZONE, MIB, Cluster
 from tests.support.cases import WANTED
-from tests.support.clusters import Manifest, node, pod, snapshot
+from tests.support.clusters import ZONE, Manifest, node, pod, snapshot
 
 SEEDS = range(max(25, WANTED))
 SIZES = ("0", "1", "2000", "3500m", "7")
@@ -60,7 +60,9 @@ def _labels(rng: random.Random) -> dict[str, str]:
 
 
 def _node(rng: random.Random, name: str) -> Manifest:
-    labels = {key: rng.choice("ab") for key in (BETA_ZONE, BETA_REGION, "rack", "disk") if rng.random() < 0.5}
+    labels = {key: rng.choice("ab") for key in (BETA_ZONE, BETA_REGION, "rack", "disk", ZONE) if rng.random() < 0.4}
+    if rng.random() < 0.5:
+        labels["number"] = rng.choice(["4", "5", "6", "x"])
     memory = rng.choice(["0", "10000", "40000", str(800 * MIB), "4Gi", str(rng.randint(1, 10**10))])
     cpu = rng.choice([*SIZES, f"{rng.randint(1, 9000)}m"])
     made = node(name, cpu=cpu, memory=memory, pods=rng.choice([1, 3, 110]), labels=labels)
@@ -98,7 +100,7 @@ def _volume(rng: random.Random, i: int) -> Manifest:
 
 
 def _pod(rng: random.Random, name: str, at: str | None) -> Manifest:
-    spec: dict[str, Any] = {"containers": [_container(rng) for _ in range(rng.randint(1, 2))]}
+    spec: dict[str, Any] = {"containers": [_container(rng) for _ in range(rng.choice([0, 1, 1, 1, 2, 2]))]}
     if rng.random() < 0.3:
         spec["initContainers"] = [_container(rng) | {"ports": []} for _ in range(rng.randint(1, 2))]
     if rng.random() < 0.3:
@@ -107,13 +109,14 @@ def _pod(rng: random.Random, name: str, at: str | None) -> Manifest:
         spec["volumes"] = [_volume(rng, i) for i in range(rng.choice([1, 2, 9]))]
     if rng.random() < 0.2:
         spec["nodeSelector"] = {"disk": rng.choice("ab")}
-    terms = [[{"key": rng.choice(["rack", "disk"]), "operator": "In", "values": ["a"]}] for _ in range(3)]
+    terms = [[_expression(rng) for _ in range(rng.randint(1, 2))] for _ in range(3)]
     preferred = [
         {"weight": rng.randint(1, 100), "preference": {"matchExpressions": term}}
         for term in terms
         if rng.random() < 0.5
     ]
-    required = {"nodeSelectorTerms": [{"matchExpressions": terms[0]}]} if rng.random() < 0.2 else None
+    required = {"nodeSelectorTerms": [{"matchExpressions": rng.choice([[], *terms])} for _ in range(2)]}
+    required = required if rng.random() < 0.3 else {}
     spec["affinity"] = {
         "nodeAffinity": {
             "preferredDuringSchedulingIgnoredDuringExecution": preferred,
@@ -121,7 +124,20 @@ def _pod(rng: random.Random, name: str, at: str | None) -> Manifest:
         }
     }
     namespace = "default" if at is None or rng.random() < 0.8 else "other"
-    return pod(name, at, labels=_labels(rng), namespace=namespace, **spec)
+    if rng.random() < 0.05:
+        spec["topologySpreadConstraints"] = [
+            {"maxSkew": 1, "topologyKey": "rack", "whenUnsatisfiable": "DoNotSchedule"}
+        ]
+    owner = {"owner": f"ReplicaSet/r{rng.randint(0, 1)}"} if rng.random() < 0.4 else {}
+    return pod(name, at, labels=_labels(rng), namespace=namespace, **owner, **spec)
+
+
+def _expression(rng: random.Random) -> Manifest:
+    operator = rng.choice(["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"])
+    if operator in ("Gt", "Lt"):
+        return {"key": "number", "operator": operator, "values": ["5"]}
+    values = {"values": ["a"]} if "In" in operator else {}
+    return {"key": rng.choice(["rack", "disk"]), "operator": operator, **values}
 
 
 def framework(there: Snapshot, content: dict[str, Any], release: Release) -> Framework:
@@ -151,6 +167,7 @@ def test_predicates_of_1_5(seed: int) -> None:
 
 PRIORITIES: dict[str, Callable[[Cluster, list[Manifest]], list[int]]] = {
     "LeastRequestedPriority": article.least_requested,
+    "MostRequestedPriority": article.most_requested,
     "BalancedResourceAllocation": article.balanced_allocation,
     "ImageLocalityPriority": article.image_locality,
     "NodeAffinityPriority": article.node_affinity,
@@ -202,6 +219,15 @@ def test_resource_scores_of_1_20(seed: int) -> None:
         assert found == article.allocated_of_1_20(kind, weights)(manifests, nodes), name
     order, found = points(there, config("NodeResourcesBalancedAllocation"), K20)
     assert found == article.balanced_of_1_20(manifests, [manifests.nodes[n] for n in order])
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize(("release", "version"), [(K20, "v1beta1"), (K24, "v1beta2")], ids=["1.20", "1.24"])
+def test_selector_spread(seed: int, release: Release, version: str) -> None:
+    manifests, there = cluster(random.Random(seed))
+    content = config("SelectorSpread") | {"apiVersion": f"kubescheduler.config.k8s.io/{version}"}
+    order, found = points(there, content, release)
+    assert found == article.selector_spread(manifests, [manifests.nodes[n] for n in order])
 
 
 @pytest.mark.parametrize("seed", SEEDS)

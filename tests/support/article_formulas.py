@@ -118,16 +118,34 @@ def no_disk_conflict(c: Cluster, node: Manifest) -> list[str]:
     return ["NoDiskConflict"] if clash else []
 
 
+def selects(term: Manifest, mine: dict[str, str]) -> bool:
+    """Whether a term selects a node by its labels; one without expressions selects none."""
+    return bool(term["matchExpressions"]) and all(_holds(expression, mine) for expression in term["matchExpressions"])
+
+
+def _holds(expression: Manifest, mine: dict[str, str]) -> bool:
+    value, values = mine.get(expression["key"]), expression.get("values", [])
+    match expression["operator"]:
+        case "In":
+            return value in values
+        case "NotIn":
+            return value not in values
+        case "Exists":
+            return value is not None
+        case "DoesNotExist":
+            return value is None
+    if value is None or not value.isdigit():
+        return False
+    return int(value) > int(values[0]) if expression["operator"] == "Gt" else int(value) < int(values[0])
+
+
 def match_node_selector(c: Cluster, node: Manifest) -> list[str]:
-    """Compare the node selector, and one required term of ``In`` expressions."""
+    """Compare the node selector, and the required terms."""
     mine = labels(node)
     fits = all(mine.get(key) == value for key, value in c.pod["spec"].get("nodeSelector", {}).items())
     affinity = c.pod["spec"].get("affinity", {}).get("nodeAffinity", {})
     if required := affinity.get("requiredDuringSchedulingIgnoredDuringExecution"):
-        fits &= any(
-            all(mine.get(e["key"]) in e["values"] for e in term["matchExpressions"])
-            for term in required["nodeSelectorTerms"]
-        )
+        fits &= any(selects(term, mine) for term in required["nodeSelectorTerms"])
     return [] if fits else ["MatchNodeSelector"]
 
 
@@ -190,6 +208,16 @@ def least_requested(c: Cluster, nodes: Sequence[Manifest]) -> list[int]:
     return [(part(node, "cpu") + part(node, "memory")) // 2 for node in nodes]
 
 
+def most_requested(c: Cluster, nodes: Sequence[Manifest]) -> list[int]:
+    """``(⌊used·10/cap⌋ + ⌊used·10/cap⌋) // 2``."""
+
+    def part(node: Manifest, name: str) -> int:
+        cap, used = capacity(node, name), _used(c, node, name)
+        return 0 if cap == 0 or used > cap else used * 10 // cap
+
+    return [(part(node, "cpu") + part(node, "memory")) // 2 for node in nodes]
+
+
 def balanced_allocation(c: Cluster, nodes: Sequence[Manifest]) -> list[int]:
     """``int(10 − |c − m|·10)``, 0 if a fraction is 1 or more."""
     scores = []
@@ -219,14 +247,7 @@ def node_affinity(c: Cluster, nodes: Sequence[Manifest]) -> list[int]:
     """``int(10·w/max)``."""
     affinity = c.pod["spec"].get("affinity", {}).get("nodeAffinity", {})
     terms = affinity.get("preferredDuringSchedulingIgnoredDuringExecution", ())
-    raw = [
-        sum(
-            term["weight"]
-            for term in terms
-            if all(labels(node).get(e["key"]) in e["values"] for e in term["preference"]["matchExpressions"])
-        )
-        for node in nodes
-    ]
+    raw = [sum(term["weight"] for term in terms if selects(term["preference"], labels(node))) for node in nodes]
     highest = max(raw, default=0)
     return [int(10 * (value / highest)) if highest else 0 for value in raw]
 
@@ -300,6 +321,49 @@ def service_anti_affinity(label: str) -> Callable[[Cluster, Sequence[Manifest]],
         return found
 
     return scores
+
+
+# -- SelectorSpread of 1.20 and 1.24 ----------------------------------------------------------------------------
+
+
+def selector_spread(c: Cluster, nodes: Sequence[Manifest]) -> list[int]:
+    """Nodes a third and zones two thirds, in 64 bits: of pods that the services and the owner all select."""
+    if c.pod["spec"].get("topologySpreadConstraints"):
+        return [0] * len(nodes)
+    selectors = [s["spec"]["selector"] for s in c.more["services"] if _matches(s["spec"]["selector"], c.pod)]
+    for owner in c.pod["metadata"].get("ownerReferences", ()):
+        selectors += [
+            s["spec"]["selector"]["matchLabels"]
+            for s in c.more["replica_sets"]
+            if owner["kind"] == "ReplicaSet" and s["metadata"]["name"] == owner["name"]
+        ]
+    wanted = [pair for selector in selectors for pair in selector.items()]
+    counts = [sum(_is_like(c, pod, wanted) for pod in c.on(node)) for node in nodes]
+    zones: dict[tuple[str, str], int] = {}
+    places = [(_place(node, "region"), _place(node, "zone")) for node in nodes]
+    for place, count in zip(places, counts, strict=True):
+        if any(place):
+            zones[place] = zones.get(place, 0) + count
+    highest, most = max(counts, default=0), max(zones.values(), default=0)
+    scores = []
+    for place, count in zip(places, counts, strict=True):
+        score = 100.0 * ((highest - count) / highest) if highest else 100.0
+        if any(place):
+            of_zone = 100.0 * ((most - zones[place]) / most) if most else 100.0
+            score = score * (1.0 - 2.0 / 3.0) + 2.0 / 3.0 * of_zone
+        scores.append(int(score))
+    return scores
+
+
+def _is_like(c: Cluster, pod: Manifest, wanted: Sequence[tuple[str, str]]) -> bool:
+    there = pod["metadata"]
+    near = there["namespace"] == c.pod["metadata"]["namespace"] and "deletionTimestamp" not in there
+    return bool(wanted) and near and all(labels(pod).get(key) == value for key, value in wanted)
+
+
+def _place(node: Manifest, what: str) -> str:
+    beta = f"failure-domain.beta.kubernetes.io/{what}"
+    return labels(node).get(beta, labels(node).get(f"topology.kubernetes.io/{what}", ""))
 
 
 # -- scores of 1.20 ---------------------------------------------------------------------------------------------
