@@ -57,8 +57,18 @@ class VariantFigure:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Placement:
-    """A column, and the comparison that it is from."""
+    """A column, and the comparison that it is from.
 
+    Parameters
+    ----------
+    group
+        What it is, and for which objective if there are several.
+    scheduler
+        For which scheduler; empty if there is one.
+    """
+
+    group: str
+    scheduler: str
     title: str
     variant: Variant
     column: Column
@@ -82,9 +92,26 @@ class SideBySide:
         return [placement.title for placement in self._placements]
 
     @property
+    def groups(self) -> Sequence[tuple[str, str]]:
+        """What each placement is, and for which scheduler; the latter is empty if there is one."""
+        return [(placement.group, placement.scheduler) for placement in self._placements]
+
+    @property
     def measures(self) -> Sequence[tuple[str, Measures]]:
         """Each placement's title and measures."""
         return [(placement.title, placement.column.measures) for placement in self._placements]
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """What is said of the answers, each with the schedulers that it holds for if it does not hold for all."""
+        of: dict[str, dict[str, None]] = {}
+        for variant in self.variants:
+            comparison = variant.comparison
+            compiled = comparison.compiled
+            for note in (*compiled.snapshot.notes, *compiled.notes, *comparison.notes):
+                of.setdefault(note, {})[variant.scheduler] = None
+        number = len({variant.scheduler for variant in self.variants})
+        return [note if len(of[note]) == number else f"{', '.join(of[note])}: {note}" for note in of]
 
     @cached_property
     def figures(self) -> Sequence[VariantFigure]:
@@ -105,18 +132,20 @@ class SideBySide:
         first = self.variants[0]
         schedulers = list(dict.fromkeys(variant.scheduler for variant in self.variants))
         objectives = list(dict.fromkeys(variant.objective for variant in self.variants))
-        placements = [_Placement(TODAY, first, _column(first, TODAY))]
+        several = len(schedulers) > 1
+        placements = [_Placement(TODAY, "", TODAY, first, _column(first, TODAY))]
         for scheduler in schedulers:
             variant = next(one for one in self.variants if one.scheduler == scheduler)
             for name in greedy_names(variant.comparison.compiled):
                 if any(column.name == name for column in variant.comparison.columns):
-                    title = name if len(schedulers) == 1 else f"{name} {scheduler}"
-                    placements.append(_Placement(title, variant, _column(variant, name)))
+                    one, title = (scheduler, f"{name} {scheduler}") if several else ("", name)
+                    placements.append(_Placement(name, one, title, variant, _column(variant, name)))
         for variant in self.variants:
-            parts = [BEST]
-            parts += [variant.scheduler] if len(schedulers) > 1 else []
-            parts += [variant.objective] if len(objectives) > 1 else []
-            placements.append(_Placement(" ".join(parts), variant, _column(variant, BEST)))
+            one = variant.scheduler if several else ""
+            objective = variant.objective if len(objectives) > 1 else ""
+            group = " ".join(part for part in (BEST, objective) if part)
+            title = " ".join(part for part in (BEST, one, objective) if part)
+            placements.append(_Placement(group, one, title, variant, _column(variant, BEST)))
         return placements
 
     def _choices(self) -> VariantFigure:

@@ -117,6 +117,46 @@ def test_table_and_csv_say_the_same(dump: str, capsys: pytest.CaptureFixture[str
     assert all(len(row) == len(rows[0]) for row in rows)
 
 
+def test_many_placements_stand_below_each_other_within_80_columns(
+    dump: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Every placement has its row in every block; names are whole, and figures that are alike are said once."""
+    folder = tmp_path / "a folder"
+    folder.mkdir()
+    even, scheduler, load = folder / "evenness.yaml", folder / "load-aware-scheduler.yaml", folder / "load.yaml"
+    even.write_text("tiers:\n- {name: unevenness, evenness: {memory: 1}}\n")
+    plugins = {"score": {"enabled": [{"name": "TargetLoadPacking"}]}}
+    head = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+    scheduler.write_text(json.dumps(head | {"profiles": [{"plugins": plugins}]}))
+    load.write_text(json.dumps({"nodes": {"n0": {"cpu": 30}, "n1": {"cpu": 60}}}))
+    words = ["--profile", "1.5", "--profile", "1.20", "--profile", "1.36", "--config", str(scheduler)]
+    words += ["--metrics", str(load), "-O", "balance", "-O", str(even)]
+    assert run(["compare", dump, *QUICK, *words]) == 0
+    text = capsys.readouterr().out
+    lines = text.partition("The same in all: pods scheduled 6, ")[2].splitlines()[2:]
+    table = lines[: next(i for i, line in enumerate(lines) if line.startswith("Every placement"))]
+    assert max(map(len, table)) <= 80
+    names = ["1.5", "1.20", "1.36", "load-aware-scheduler.yaml"]
+    groups = ["kube-scheduler", "stowplan balance", "stowplan evenness.yaml"]
+    labels = ["today", *(label for group in groups for label in (group, *(f"  {name}" for name in names)))]
+    blocks = "\n".join(table).split("\n\n")
+    assert len(blocks) > 1
+    cells: dict[int, list[str]] = {}
+    for block in blocks:
+        body = block.splitlines()[-len(labels) :]
+        width = max(map(len, labels))
+        assert [line[:width].rstrip() for line in body] == labels
+        for row, line in enumerate(body):
+            cells.setdefault(row, []).extend(line[width:].split())
+    assert {len(cells[row]) for row, label in enumerate(labels) if label in groups} == {0}
+    assert "note: 1.5, 1.20, 1.36: --metrics is not used: no plugin of the profile reads it" in text
+    rows = {row["figure"]: row["values"] for row in compared(dump, capsys, *words)["table"]}
+    moves = [f"{value:.0f}" for value in rows["moves"].values()]
+    kept = [row for row, label in enumerate(labels) if label not in groups]
+    by_objective = [0, *range(1, 5), *range(5, 13, 2), *range(6, 13, 2)]  # the document goes by scheduler
+    assert [cells[row][0] for row in kept] == [moves[i] for i in by_objective]
+
+
 def test_what_cannot_be_combined_gets_one_line(dump: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["compare", dump, "--ideal", "-O", "balance", "-O", "pack"]) == 1
     assert "--ideal: excludes several" in capsys.readouterr().err

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
@@ -218,15 +220,21 @@ def _variants(settings: Settings, objectives: list[str], releases: list[str], co
         choose_release(release)
     if len(releases) <= 1 and len(configs) <= 1:
         one, file = next(iter(releases), None), next(iter(configs), None)
-        schedulers = [(file or one or "default", {"release": one, "config": file})]
+        schedulers = [(_called(configs)[file] if file else one or "default", {"release": one, "config": file})]
     else:
         schedulers = [(release, {"release": release, "config": None}) for release in dict.fromkeys(releases)]
-        schedulers += [(config, {"release": None, "config": config}) for config in dict.fromkeys(configs)]
+        schedulers += [(name, {"release": None, "config": config}) for config, name in _called(configs).items()]
     return [
-        ((scheduler, objective), settings.model_copy(update={**update, "objective": objective}))
+        ((scheduler, name), settings.model_copy(update={**update, "objective": objective}))
         for scheduler, update in schedulers
-        for objective in dict.fromkeys(objectives or ["balance"])
+        for objective, name in _called(objectives or ["balance"]).items()
     ]
+
+
+def _called(paths: list[str]) -> dict[str, str]:
+    """Return what files are called in tables: without their folders, unless two are called alike."""
+    short = Counter(os.path.basename(path) for path in dict.fromkeys(paths))
+    return {path: name if short[name := os.path.basename(path)] == 1 else path for path in paths}
 
 
 def _compared_variants(
