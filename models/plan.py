@@ -11,7 +11,7 @@ from stowplan.models.document import API_VERSION, Document
 from stowplan.models.errors import InputError
 from stowplan.models.html import html_table
 from stowplan.models.limits import LimitsDocument, Positive
-from stowplan.models.settings import PLATFORM_RELEASE, Executor, SettingsDocument
+from stowplan.models.settings import PLATFORM_RELEASE, Executor, PlatformExecutor, SettingsDocument
 from stowplan.models.words import plural
 
 Number = Annotated[int, Field(ge=0)]
@@ -257,7 +257,7 @@ class Plan(Document):
     expires_at: Text
     snapshot: PlanSnapshot
     settings: SettingsDocument
-    executor: Executor
+    executor: Executor | PlatformExecutor
     limits: LimitsDocument = LimitsDocument()
     status: str
     tiers: tuple[PlanTier, ...]
@@ -289,6 +289,21 @@ class Plan(Document):
         """All moves, in order."""
         return tuple(move for wave in self.waves for move in wave.moves)
 
+    @property
+    def without_cluster(self) -> bool:
+        """Whether it is of an operations platform, which has no Kubernetes."""
+        return self.settings.release == PLATFORM_RELEASE
+
+    @property
+    def by(self) -> str:
+        """Who carries it out, in a sentence."""
+        return "the operations platform" if self.without_cluster else self.executor
+
+    @property
+    def cannot(self) -> str:
+        """What cannot be done with pods that have to stay, in a sentence."""
+        return f"{self.by} cannot {'move' if self.without_cluster else 'evict'}"
+
     def require_cluster(self) -> None:
         """Refuse to carry out in a cluster what was planned for machines without Kubernetes.
 
@@ -297,7 +312,7 @@ class Plan(Document):
         InputError
             If the plan is of an operations platform.
         """
-        if self.settings.release == PLATFORM_RELEASE:
+        if self.without_cluster:
             problem = "is of an operations platform without Kubernetes; give its moves, -o json or csv, to the platform"
             raise InputError(problem, obj=self.id)
 

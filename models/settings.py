@@ -31,6 +31,10 @@ LATEST = RELEASES[-1]
 PLATFORM_RELEASE = "platform"
 """What settings call the scheduler of an operations platform, in place of a release of kube-scheduler."""
 
+PlatformExecutor = Literal["operations-platform"]
+"""Who carries out plans without Kubernetes; nothing is evicted there."""
+PLATFORM_EXECUTOR: PlatformExecutor = "operations-platform"
+
 CHOICE = f"{', '.join(RELEASES[:-1])} or {LATEST}"
 
 

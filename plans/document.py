@@ -25,7 +25,7 @@ from stowplan.models.plan import (
     PodReference,
     WaveDocument,
 )
-from stowplan.models.settings import Executor, SettingsDocument
+from stowplan.models.settings import Executor, PlatformExecutor, SettingsDocument
 from stowplan.models.snapshot import Snapshot
 from stowplan.plans.budgets import Budgets
 from stowplan.plans.move import Move
@@ -73,7 +73,7 @@ class PlanInputs:
     sequencing: WaveSequence
     budgets: Budgets
     settings: SettingsDocument
-    executor: Executor
+    executor: Executor | PlatformExecutor
     limits: LimitsDocument
     created_at: datetime
     expires_in: timedelta
@@ -225,7 +225,7 @@ def quantity(resource: str, amount: int) -> str:
 def _identity(
     snapshot: Snapshot,
     settings: SettingsDocument,
-    executor: Executor,
+    executor: Executor | PlatformExecutor,
     limits: LimitsDocument,
     waves: Sequence[WaveDocument],
 ) -> str:

@@ -261,9 +261,10 @@ def waves(plan: Plan) -> Drawing:
     cell = min(CELL, room / max(1, total))
     parts, begun, y = [], 0, 34
     before: Sequence[float] = [tier.before for tier in plan.tiers]
+    names = {**NAMES, "evict": "move"} if plan.without_cluster else NAMES
     for i, (kind, color) in enumerate(SIGNS.items()):
         left = LABEL + i * 190
-        parts += [f'<rect x="{left}" y="8" width="12" height="12" fill="{color}"/>', text(left + 18, 18, NAMES[kind])]
+        parts += [f'<rect x="{left}" y="8" width="12" height="12" fill="{color}"/>', text(left + 18, 18, names[kind])]
     for wave in shown:
         parts.append(text(0, y + 15, f"wave {wave.number}"))
         parts.append(f'<path d="M{LABEL},{y + ROW - 2}H{width}" stroke="#ddd"/>')

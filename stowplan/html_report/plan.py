@@ -79,8 +79,9 @@ def _validity(plan: Plan) -> str:
     if not plan.waves:
         return ""
     least = "the fewest that are possible" if plan.least_waves >= len(plan.waves) else f"at least {plan.least_waves}"
-    steered = "needs an extender that steers replacements" if plan.steered else "needs no extender"
-    return f"{plan.id}, for {plan.executor}; valid until {plan.expires_at}; waves: {least}; {steered}."
+    steered = "; needs an extender that steers replacements" if plan.steered else "; needs no extender"
+    needs = "" if plan.without_cluster else steered
+    return f"{plan.id}, for {plan.by}; valid until {plan.expires_at}; waves: {least}{needs}."
 
 
 def _cordons(plan: Plan) -> list[str]:
@@ -131,12 +132,12 @@ def _moves(plan: Plan) -> Section:
     headings = [
         *(Heading("pod"), Heading("wave", numeric=True), Heading("kind"), Heading("from"), Heading("to")),
         Heading("for", "what the move is for", prose=True),
-        Heading("budgets", "PodDisruptionBudgets that the eviction draws on"),
+        Heading("budgets", "PodDisruptionBudgets that the move draws on"),
         *([Heading("loses", "what is lost for good", prose=True)] if losing else []),
     ]
     rows = [
         [
-            *(Cell(move.pod.key), counts(wave.number), Cell(KINDS[move.kind])),
+            *(Cell(move.pod.key), counts(wave.number), Cell(_kind(plan, move))),
             *(Cell(move.source or "(pending)"), Cell(move.target or "(none)"), Cell(_purpose(move))),
             Cell(", ".join(move.budgets)),
             *([Cell(", ".join(move.loses))] if losing else []),
@@ -148,13 +149,17 @@ def _moves(plan: Plan) -> Section:
     return Section("moves", "Moves", [table] if rows else [], "In the order of the plan.")
 
 
+def _kind(plan: Plan, move: MoveDocument) -> str:
+    return "move" if plan.without_cluster and move.kind == "evict" else KINDS[move.kind]
+
+
 def _purpose(move: MoveDocument) -> str:
     waits = "the replacement starts after the old pod is gone" if move.same_name or move.waits else ""
     return "; ".join(filter(None, (move.why, waits)))
 
 
 def _left_out(plan: Plan) -> Section:
-    intro = "Moves of the best placement that no order of moves reaches, or whose pod the executor cannot evict."
+    intro = f"Moves of the best placement that no order of moves reaches, or whose pod {plan.cannot}."
     lines = [*plan.given_up, *protection_lines(plan.protections)]
     return Section("left-out", "Left out", [Lines(lines)] if lines else [], intro)
 
@@ -164,7 +169,7 @@ def _immovable(plan: Plan) -> Section:
     rows = [[Cell(one.pod.key), Cell(one.node), Cell(one.reason)] for one in plan.immovable]
     headings = [Heading("pod"), Heading("node"), Heading("reason", prose=True)]
     table = long_table(plural(len(rows), "pod"), headings, rows, "-o json lists every pod")
-    return Section("immovable", "Immovable pods", [table] if rows else [], f"Pods that {plan.executor} cannot evict.")
+    return Section("immovable", "Immovable pods", [table] if rows else [], f"Pods that {plan.cannot}.")
 
 
 def _search(plan: Plan, tiers: Sequence[Tier], steps: Sequence[Step]) -> Section:

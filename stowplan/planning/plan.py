@@ -14,7 +14,7 @@ from stowplan.models.html import html_table, number
 from stowplan.models.kubernetes import Pod
 from stowplan.models.plan import Plan, PlanTier
 from stowplan.models.result import TRIVIAL, Status, TierOutcome, revalued
-from stowplan.models.settings import Executor, Settings
+from stowplan.models.settings import PLATFORM_EXECUTOR, PLATFORM_RELEASE, Executor, Settings
 from stowplan.models.snapshot import Snapshot, tied
 from stowplan.models.stop import Grace, Stop
 from stowplan.models.words import plural
@@ -302,6 +302,7 @@ class _Planning:
             What is known about the placement that was best if every move could be made.
         """
         compiled = self.compiled
+        without_cluster = compiled.profile.release.name == PLATFORM_RELEASE
         known = tiers or [TierOutcome(tier, 0, 0, TRIVIAL, 0.0) for tier in compiled.problem.tiers]
         outcomes = revalued(known, self.best_values)
         proven = all(outcome.status is Status.OPTIMAL for outcome in outcomes)
@@ -314,7 +315,7 @@ class _Planning:
             sequencing=self.best,
             budgets=self.budgets,
             settings=settings_document(compiled, self.settings),
-            executor=self.settings.executor or EXECUTOR,
+            executor=PLATFORM_EXECUTOR if without_cluster else self.settings.executor or EXECUTOR,
             limits=self.terms.limits,
             created_at=self.terms.created_at,
             expires_in=self.terms.expires_in,

@@ -93,10 +93,7 @@ def show_plan(
     shown = [tier for tier in plan.tiers if tier.before or tier.after]
     _lines(console, [*map(known_line, shown), *unit_notes(tier.unit for tier in shown)])
     _listed(
-        console,
-        "Left out, because no order of moves reaches it or the executor cannot evict the pod:",
-        plan.given_up,
-        wide=wide,
+        console, f"Left out, because no order of moves reaches it or {plan.cannot} the pod:", plan.given_up, wide=wide
     )
     _immovable(console, plan, wide=wide)
     _lines(console, protection_lines(plan.protections))
@@ -146,7 +143,7 @@ def subtitle(plan: Plan) -> str:
     """Return what a plan is called, who can carry it out until when, and whether it could have fewer waves."""
     minimal = plan.least_waves >= len(plan.waves)
     least = "minimum number of waves (proven)" if minimal else f"lower bound: {plural(plan.least_waves, 'wave')}"
-    return f"{plan.id}, for {plan.executor}; valid until {plan.expires_at}; {least}"
+    return f"{plan.id}, for {plan.by}; valid until {plan.expires_at}; {least}"
 
 
 def _shown_moves(plan: Plan, *, wide: bool, limit: int | None) -> list[int]:
@@ -215,7 +212,7 @@ def _immovable(console: Console, plan: Plan, *, wide: bool) -> None:
     if not plan.immovable:
         return
     words = reason_counts(Counter(entry.reason for entry in plan.immovable), SHOWN_LINES)
-    say(console, f"{plan.executor} cannot evict {plural(len(plan.immovable), 'pod')}: {words}")
+    say(console, f"{plan.cannot} {plural(len(plan.immovable), 'pod')}: {words}")
     if not wide:
         console.print("  -o wide gives the reason of each pod", style="dim")
     else:

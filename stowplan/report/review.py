@@ -39,10 +39,12 @@ def review(plan: Plan, digest: str, limit: int, *, expired: bool) -> Iterator[st
     yield from (f"**{_text(line)}**\n" for line in gap_lines(plan.gaps))
     yield f"{_text(subtitle(plan))}{' — **expired**' if expired else ''}."
     snapshot = f"{plural(plan.snapshot.nodes, 'node')}, {plural(plan.snapshot.pods, 'pod')}"
-    yield f"Made at {_text(plan.created_at)} for a cluster of {snapshot}; snapshot {_name(plan.snapshot.fingerprint)}."
-    if plan.steered and plan.tokens:
+    whole = "a platform" if plan.without_cluster else "a cluster"
+    yield f"Made at {_text(plan.created_at)} for {whole} of {snapshot}; snapshot {_name(plan.snapshot.fingerprint)}."
+    if plan.steered and plan.tokens and not plan.without_cluster:
         yield "Its replacements have to be steered, by `stowplan serve` or pins."
-    yield f"SHA-256 of the file, for `stowplan apply --expect-hash`: `{digest}`"
+    use = "" if plan.without_cluster else ", for `stowplan apply --expect-hash`"
+    yield f"SHA-256 of the file{use}: `{digest}`"
     yield ""
     yield from _objectives(plan)
     yield from _moves(plan, limit)
@@ -54,7 +56,7 @@ def review(plan: Plan, digest: str, limit: int, *, expired: bool) -> Iterator[st
     yield from _listed("Left out, because no order of moves reaches it", [*map(_text, plan.given_up)], limit)
     if plan.immovable:
         words = reason_counts(Counter(entry.reason for entry in plan.immovable), limit or len(plan.immovable))
-        yield f"{plan.executor} cannot evict {plural(len(plan.immovable), 'pod')}: {_text(words)}."
+        yield f"{plan.cannot} {plural(len(plan.immovable), 'pod')}: {_text(words)}."
         yield ""
     notes = [*protection_lines(plan.protections), *plan.notes]
     yield from _listed("Notes", [*map(_text, notes)], limit)

@@ -116,8 +116,10 @@ def _compiled(snapshot: Snapshot, settings: Settings, objective: Objective, prof
 
 
 def settings_document(compiled: Compiled, settings: Settings) -> SettingsDocument:
-    """Return the settings of a problem as documents hold them."""
+    """Return the settings of a problem as documents hold them; an operations platform has no tool that evicts."""
     profile = compiled.profile
+    if profile.release.name == PLATFORM.name:
+        settings = settings.model_copy(update={"executor": None})
     return settings.resolved(compiled.objective, profile.release.name, profile.scheduler_name, compiled.prices)
 
 

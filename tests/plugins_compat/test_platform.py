@@ -302,6 +302,15 @@ def test_commands_work_on_machines_and_what_needs_a_cluster_says_so(
     moves = [move for wave in json.loads(plan.read_text())["waves"] for move in wave["moves"]]
     assert {move["pod"]["name"] for move in moves} >= {"new"}
     assert len(moves) >= 3  # from the one machine that holds all to the two that are empty
+    written = json.loads(plan.read_text())
+    assert (written["executor"], written["settings"]["executor"]) == ("operations-platform", None)
+    page = tmp_path / "plan.html"
+    told = said("plan", file, "--report", str(page))
+    assert "for the operations platform; valid until" in told
+    stays = said("plan", file, "--freeze", "platform")
+    assert "the operations platform cannot move 3 pods: frozen namespace platform (3)" in stays
+    for text in (told, stays, page.read_text(encoding="utf-8")):
+        assert not any(word in text for word in ("evict", "extender", "kube-scheduler"))
     assert "Verified" in said("verify", str(plan), file)
     assert "as planned" in said("replay", str(plan), file, "--runs", "0")
     assert "Drains m1 with" in said("drain", "m1", "--from", file)
