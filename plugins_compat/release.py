@@ -209,6 +209,11 @@ class Release:
         return "greedy" if self.real_scores else "kube-scheduler"
 
     @property
+    def who(self) -> str:
+        """Who decides, in a sentence."""
+        return "the greedy method" if self.real_scores else self.scheduler
+
+    @property
     def score_unit(self) -> int:
         """Parts of a point in which scores are added up over pods: 1, or millionths where scores are real numbers."""
         return 1_000_000 if self.real_scores else 1

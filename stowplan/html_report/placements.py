@@ -262,8 +262,7 @@ def plugin_scores(placements: Placements) -> Section:
     sampled = ""
     if scores is not None and scores.scored < scores.pods:
         sampled = f" Means over {scores.scored:,} of {scores.pods:,} pods."
-    release = placements.compiled.profile.release
-    who = "the greedy method" if release.real_scores else release.scheduler
+    who = placements.compiled.profile.release.who
     intro = (
         f"Mean weighted score per pod, had {who} to place each pod anew with all others in place; higher is "
         f"better, the highest in bold. Columns that schedule different pods cannot be compared.{sampled}"

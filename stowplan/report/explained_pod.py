@@ -44,12 +44,13 @@ def pod_headline(told: PodExplanation) -> str:
     if told.reason:
         where += f" ({told.reason})"
     parts = [f"{told.pod.key} {where}"]
+    who = told.compiled.profile.release.who
     if told.greedy is None:
-        parts.append("kube-scheduler finds no node for it")
+        parts.append(f"{who} finds no node for it")
     else:
         more = len(told.tied) - MOST_TIES
         ties = ", ".join(told.tied[:MOST_TIES]) + (f", and {more} more" if more > 0 else "")
-        parts.append(f"kube-scheduler takes {told.greedy}" + (f" (or, at the same score, {ties})" if ties else ""))
+        parts.append(f"{who} takes {told.greedy}" + (f" (or, at the same score, {ties})" if ties else ""))
     if told.solution is not None:
         proven = "optimal" if told.solution.status is Status.OPTIMAL else "best found"
         parts.append(f"the {proven} placement has it on {told.placed}" if told.placed else _nowhere(told))
