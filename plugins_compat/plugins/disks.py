@@ -63,10 +63,10 @@ class ExclusiveDisks(Plugin):
         return conflicting
 
     def disks(self, signature: Signature) -> tuple[Disk, ...]:
-        """Return the disks that pods of a signature mount."""
+        """Return the disks that pods of a signature mount, each once: a pod is in no conflict with itself."""
 
         def make() -> tuple[Disk, ...]:
-            return tuple(disk for volume in signature.pod.spec.volumes for disk in self._of(volume))
+            return tuple(dict.fromkeys(disk for volume in signature.pod.spec.volumes for disk in self._of(volume)))
 
         return self.state.memo((self.name, signature), make)
 

@@ -461,6 +461,17 @@ def test_rules_admit_what_predicates_admit(seed: int) -> None:
             assert bool(refused) == bool(violations), (where, [str(r) for r in refused], violations)
 
 
+def test_a_disk_that_a_pod_mounts_twice_is_in_no_conflict_with_itself() -> None:
+    once = [{"name": "a", "awsElasticBlockStore": {"volumeID": "e"}}]
+    twice = [*once, {**once[0], "name": "b"}]
+    stays = pod("stays", "n", volumes=twice, owner="DaemonSet/d")
+    cluster = snapshot(nodes=[node("n"), node("m")], pods=[stays, pod("new", volumes=once)])
+    compiled = compile_problem(cluster, default_profile(K5), PRESETS["repair"])
+    apart, together = (compiled.placement({"default/stays": "n", "default/new": at}) for at in "mn")
+    assert not Evaluator(compiled.problem).evaluate(apart).violations
+    assert Evaluator(compiled.problem).evaluate(together).violations
+
+
 def test_terms_rank_nodes_as_scores_do() -> None:
     everything = policy(
         "PodFitsResources",
