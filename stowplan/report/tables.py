@@ -38,9 +38,21 @@ class _Printable:
 
 
 def say(console: Console, line: str | Text, *, style: str | None = None) -> None:
-    """Print a line that wraps at spaces alone: a name that is wider than the terminal gets a line of its own."""
+    """Print a line that wraps at spaces alone: a name that is wider than the terminal gets a line of its own.
+
+    What goes on below is indented as the line is. In a file or a pipe it is one line.
+    """
     text = Text(line) if isinstance(line, str) else line
-    console.print(text, style=style, overflow="ignore", crop=False)
+    if console.soft_wrap:
+        console.print(text, style=style, overflow="ignore", crop=False)
+        return
+    indent = len(text.plain) - len(text.plain.lstrip(" "))
+    body = text[indent:] if indent else text.copy()
+    # Text that is asked to ignore what overflows is not wrapped; text that is so itself is, and loses nothing.
+    body.overflow = "ignore"
+    for part in body.wrap(console, max(1, console.width - indent)):
+        shown = Text(" " * indent).append_text(part) if indent else part
+        console.print(shown, style=style, overflow="ignore", crop=False)
 
 
 def bar(share: float, length: int) -> str:

@@ -22,6 +22,7 @@ from stowplan.cli.progress import LiveTable
 from stowplan.models.problem import Tier
 from stowplan.optimizer.run import Step
 from stowplan.report.node_map import MOST_NODES, show_node_map
+from stowplan.report.tables import say
 from tests.support.clusters import node, pod
 from tests.support.malformed import listed
 
@@ -138,3 +139,13 @@ def test_no_color_means_none() -> None:
     )
     assert "\x1b[1mword" in done.stdout
     assert "31" not in done.stdout
+
+
+def test_lines_wrap_at_spaces_and_names_are_whole(capsys: pytest.CaptureFixture[str]) -> None:
+    name = "a-name-that-is-wider-than-the-terminal"
+    line = f"  {name}/pod: on a node that it shares with others"
+    say(Console(width=24, force_terminal=True, color_system=None), line)
+    told = capsys.readouterr().out.splitlines()
+    assert [part.rstrip() for part in told] == [f"  {name}/pod:", "  on a node that it", "  shares with others"]
+    say(Console(width=24, soft_wrap=True), line)
+    assert capsys.readouterr().out == f"{line}\n"
