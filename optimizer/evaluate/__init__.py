@@ -4,5 +4,6 @@ No engine reports a value of its own: every placement it finds is evaluated here
 """
 
 from stowplan.optimizer.evaluate.evaluation import ConstraintViolation, Evaluation, Evaluator
+from stowplan.optimizer.evaluate.one_move import OneMove
 
-__all__ = ["ConstraintViolation", "Evaluation", "Evaluator"]
+__all__ = ["ConstraintViolation", "Evaluation", "Evaluator", "OneMove"]

@@ -54,6 +54,14 @@ class PodIndex:
         self._on: list[list[Occupant]] = [[] for _ in range(size)]
         self._placed = 0
 
+    def copy(self, size: int) -> PodIndex:
+        """Return a copy for at least as many nodes, the further ones empty."""
+        other = PodIndex(size)
+        other._placed = self._placed
+        for node, here in enumerate(self._on):
+            other._on[node] = list(here)
+        return other
+
     def on(self, node: int) -> Sequence[Occupant]:
         """Return the pods on a node."""
         return self._on[node]

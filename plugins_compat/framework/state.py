@@ -86,6 +86,25 @@ class ClusterState:
         self._tallies_of: list[list[tuple[DomainCounts, int]]] = []
         self._multisets: dict[Hashable, tuple[Multiset[Any], Callable[[Signature, int], tuple[Any, ...]]]] = {}
 
+    def on(self, snapshot: Snapshot) -> ClusterState:
+        """Return the state of a changed cluster: its first nodes are those of this one, and hold the same pods.
+
+        Those nodes may differ in all but their order. What is counted by node is copied instead of counted anew.
+
+        Parameters
+        ----------
+        snapshot
+            The changed cluster.
+        """
+        other = ClusterState(snapshot, self.release, self.signatures)
+        rows = [other.resources[name] for name in self.resources]
+        other.requested[rows, : self.size] = self.requested
+        other.nonzero[:, : self.size] = self.nonzero
+        for signature, here in self.placed.items():
+            other.placed[signature] = dict(here)
+        other.pod_index = self.pod_index.copy(other.size)
+        return other
+
     @property
     def size(self) -> int:
         """Number of nodes."""

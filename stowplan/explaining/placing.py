@@ -10,7 +10,7 @@ from stowplan.answers.parts import TierPart, tier_parts
 from stowplan.models.assignment import Assignment
 from stowplan.models.kubernetes import Pod
 from stowplan.models.problem import Tier
-from stowplan.optimizer.evaluate import ConstraintViolation, Evaluation
+from stowplan.optimizer.evaluate import ConstraintViolation, Evaluation, OneMove
 
 TRIED = 200
 """Nodes on which a single move is evaluated, those with the highest scores first."""
@@ -84,21 +84,24 @@ def best_single_move(
     nodes
         Nodes that the filters admit the pod to, in the order in which to try them.
     """
-    today = assessor.compiled.snapshot.assignment
+    compiled = assessor.compiled
+    today, index = compiled.snapshot.assignment, compiled.snapshot.node_index
     others = [node for node in nodes if node != pod.node_name]
+    cls = next(int(c) for one, c in zip(compiled.pods, compiled.class_of, strict=True) if one is pod)
+    move = OneMove(compiled.problem, cls, index[pod.node_name] if pod.node_name else None)
     best: tuple[tuple[int, ...], str] | None = None
     tried = 0
     for node in others[:TRIED]:
         if stopped():
             break
         tried += 1
-        evaluation = assessor.assess(today.moved([(pod.key, node)])).evaluation
+        evaluation = move.to(index[node])
         if evaluation.legal and (best is None or evaluation.values < best[0]):
             best = evaluation.values, node
     if best is None:
         return None
     after = today.moved([(pod.key, best[1])])
-    better = best[0] < assessor.today.evaluation.values
+    better = best[0] < move.start.values
     return SingleMove(best[1], differences(assessor, today, after), better, tried, len(others))
 
 
