@@ -44,18 +44,23 @@ class BlockingRuleDocument(Document):
 
 
 class ConflictDocument(Document):
-    """A minimal set of rules that keep the pod off all nodes; ``by``: rules of the model, or filters as a whole."""
+    """A set of rules that keep the pod off all nodes; ``by``: rules of the model, or filters as a whole.
+
+    ``minimal`` says whether it is known that all of them are needed.
+    """
 
     by: Literal["rules", "filters"]
+    minimal: bool
     rules: tuple[BlockingRuleDocument, ...]
 
 
 class RelaxationDocument(Document):
-    """Changes after which the filters admit the pod to a node; all of them are needed."""
+    """Changes after which the filters admit the pod to a node; ``minimal``: all of them are known to be needed."""
 
     changes: tuple[str, ...]
     node: str
     victims: tuple[str, ...]
+    minimal: bool
 
 
 class PartDifferenceDocument(Document):
@@ -120,6 +125,7 @@ class PodExplanationDocument(Document):
     relaxations: tuple[RelaxationDocument, ...]
     untried: tuple[str, ...]
     interrupted: bool
+    refusing: tuple[str, ...]
     single_move: SingleMoveDocument | None
     best: BestPlacementDocument | None
 
@@ -195,11 +201,14 @@ def pod_document(told: PodExplanation) -> PodExplanationDocument:
         ),
         conflict=None if told.conflict is None else _conflict(told.conflict, compiled.problem.nodes),
         relaxations=tuple(
-            RelaxationDocument(changes=tuple(one.changes), node=one.node, victims=tuple(one.victims))
+            RelaxationDocument(
+                changes=tuple(one.changes), node=one.node, victims=tuple(one.victims), minimal=one.minimal
+            )
             for one in told.relaxations
         ),
         untried=tuple(told.untried),
         interrupted=told.interrupted,
+        refusing=tuple(told.refusing),
         single_move=None if told.single is None else _single(told.single),
         best=_best(told),
     )
@@ -217,7 +226,9 @@ def _conflict(conflict: Conflict, names: Sequence[str]) -> ConflictDocument:
         )
 
     return ConflictDocument(
-        by="filters" if conflict.by_filters else "rules", rules=tuple(map(described, conflict.rules))
+        by="filters" if conflict.by_filters else "rules",
+        minimal=conflict.minimal,
+        rules=tuple(map(described, conflict.rules)),
     )
 
 

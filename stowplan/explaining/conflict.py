@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,6 +26,9 @@ from stowplan.optimizer.evaluate.violations import arrivals, violation
 from stowplan.plugins_compat.framework.diagnosis import Diagnosis
 from stowplan.plugins_compat.framework.framework import Framework
 from stowplan.plugins_compat.framework.status import SUCCESS
+
+NOT_A_FILTER = "PreFilter or extender"
+"""What refuses a pod on a node where no filter does."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,7 +57,7 @@ class BlockingRule:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Conflict:
-    """Rules that leave a pod no node together; without any one of them, the others leave it one.
+    """Rules that leave a pod no node together.
 
     Parameters
     ----------
@@ -62,10 +65,14 @@ class Conflict:
         The rules, those that keep the pod off most nodes first.
     by_filters
         Whether they are filter plugins as a whole, because the pod is outside the model, or the model would admit it.
+    minimal
+        Whether it is known that without any one of the rules the others leave the pod a node. Where the search was
+        ended before, some of the rules may not be needed.
     """
 
     rules: Sequence[BlockingRule]
     by_filters: bool
+    minimal: bool = True
 
     def alone(self, rule: BlockingRule) -> Ints:
         """Return the nodes that only this one of the rules keeps the pod off: those that are won without it."""
@@ -74,7 +81,13 @@ class Conflict:
         return np.flatnonzero(rule.blocks & ~covered)
 
 
-def conflict_of(problem: Problem | None, cls: int, framework: Framework, diagnosis: Diagnosis) -> Conflict | None:
+def conflict_of(
+    problem: Problem | None,
+    cls: int,
+    framework: Framework,
+    diagnosis: Diagnosis,
+    over: Callable[[], bool] = lambda: False,
+) -> Conflict | None:
     """Return a minimal conflict that keeps an unscheduled pod off all nodes, or ``None`` if nothing does.
 
     Parameters
@@ -83,17 +96,29 @@ def conflict_of(problem: Problem | None, cls: int, framework: Framework, diagnos
         The problem and the pod's class in it; ``None`` if the pod is outside the model.
     framework, diagnosis
         What the filters say of the pod on today's cluster.
+    over
+        Asked before each rule; ends the search with the smallest conflict that is known by then, or else with the first
+        filter that refuses the pod on each node.
     """
-    if problem is not None:
-        rules = list(blocking_rules(problem, cls))
-        if core := minimal_core([rule.blocks for rule in rules], len(problem.nodes)):
-            return Conflict(_largest_first(rules[i] for i in core), by_filters=False)
-    filters = list(_blocking_filters(framework, diagnosis))
-    core = minimal_core([rule.blocks for rule in filters], framework.state.size)
-    return Conflict(_largest_first(filters[i] for i in core), by_filters=True) if core else None
+    if problem is not None and (found := _core(blocking_rules(problem, cls, over), len(problem.nodes), over)):
+        return Conflict(found[0], by_filters=False, minimal=found[1])
+    ask = _first_filters if over() and diagnosis.rejected is None else _blocking_filters
+    if found := _core(ask(framework, diagnosis), framework.state.size, over):
+        return Conflict(found[0], by_filters=True, minimal=found[1])
+    return None
 
 
-def minimal_core(blocks: Sequence[Bools], nodes: int) -> list[int]:
+def _core(
+    rules: Iterable[BlockingRule], nodes: int, over: Callable[[], bool]
+) -> tuple[Sequence[BlockingRule], bool] | None:
+    every = list(rules)
+    core, minimal = minimal_core([rule.blocks for rule in every], nodes, over)
+    return (_largest_first(every[i] for i in core), minimal) if core else None
+
+
+def minimal_core(
+    blocks: Sequence[Bools], nodes: int, over: Callable[[], bool] = lambda: False
+) -> tuple[list[int], bool]:
     """Return indices of rules that cover all nodes, and no longer do without any one of them; empty if all do not.
 
     Rules are dropped one after the other as long as the rest covers all nodes, those that block fewest nodes first.
@@ -103,25 +128,41 @@ def minimal_core(blocks: Sequence[Bools], nodes: int) -> list[int]:
     ----------
     blocks
         ``[r][n]`` the nodes that each rule keeps the pod off.
+    over
+        Asked before each rule; ends the pass.
+
+    Returns
+    -------
+    core, minimal
+        The indices, and whether the pass came to its end.
     """
     times = np.sum(blocks, axis=0) if len(blocks) else np.zeros(nodes, dtype=np.int64)
     if not nodes or not (times > 0).all():
-        return []
+        return [], True
     kept = set(range(len(blocks)))
     for r in sorted(kept, key=lambda r: (int(blocks[r].sum()), -r)):
+        if len(kept) > 1 and over():
+            return sorted(kept), False
         if (times[blocks[r]] > 1).all():
             times = times - blocks[r]
             kept.remove(r)
-    return sorted(kept)
+    return sorted(kept), True
 
 
-def blocking_rules(problem: Problem, cls: int) -> Iterator[BlockingRule]:
+def blocking_rules(problem: Problem, cls: int, over: Callable[[], bool] = lambda: False) -> Iterator[BlockingRule]:
     """Yield the rules of a problem that keep one more pod of a class off some nodes; all other pods stay.
 
     A rule keeps a pod off a node if the place that the pod would come to violates the rule then. That is what
     `stowplan.optimizer.evaluate.Evaluation.legal` says of a place at which a pod arrives.
+
+    Parameters
+    ----------
+    over
+        Asked before each rule; ends with those that were found.
     """
     for index, rule in enumerate(problem.rules):
+        if over():
+            return
         blocks = _blocks(rule, problem, cls)
         if blocks.any():
             yield _described(BlockingRule(rule.origin, blocks, index), rule, problem, cls)
@@ -207,5 +248,15 @@ def _blocking_filters(framework: Framework, diagnosis: Diagnosis) -> Iterator[Bl
                 yield BlockingRule(Origin(plugin.name), blocks)
 
 
-def _largest_first(rules: Iterator[BlockingRule]) -> list[BlockingRule]:
+def _first_filters(framework: Framework, diagnosis: Diagnosis) -> Iterator[BlockingRule]:
+    """Yield, as far as a diagnosis knows, what keeps the pod off each node first."""
+    blocks: dict[str, Bools] = {}
+    for node, failed in zip(diagnosis.nodes.tolist(), diagnosis.failed_by.tolist(), strict=True):
+        name = diagnosis.plugins[failed].name if failed >= 0 else NOT_A_FILTER
+        blocks.setdefault(name, np.zeros(framework.state.size, dtype=np.bool_))[node] = True
+    for name, there in blocks.items():
+        yield BlockingRule(Origin(name), there)
+
+
+def _largest_first(rules: Iterable[BlockingRule]) -> list[BlockingRule]:
     return sorted(rules, key=lambda rule: (-int(rule.blocks.sum()), str(rule.origin)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from stowplan.models.kubernetes import Pod, Toleration
 from stowplan.models.kubernetes.pod import PodSpec
@@ -18,18 +19,28 @@ KEEPING_OFF = ("NoSchedule", "NoExecute")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Loosening:
-    """A rule that no longer holds.
+class Change:
+    """Something that may let a pod in.
 
     Parameters
     ----------
     words
         What is changed, as a report says it.
+    """
+
+    words: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Loosening(Change):
+    """A rule that no longer holds.
+
+    Parameters
+    ----------
     apply
         Returns the changed snapshot.
     """
 
-    words: str
     apply: Callable[[Snapshot], Snapshot]
 
 
@@ -56,20 +67,22 @@ def _own_rules(snapshot: Snapshot, pod: Pod) -> Iterator[Loosening]:
         "host-ports": "no host ports",
     }
     for rule, words in own.items():
-        yield Loosening(words, lambda before, rule=rule: drop_rule(before, rule, only(pod)))  # type: ignore[misc]
+        yield Loosening(words, partial(drop_rule, rule=rule, holds=only(pod)))
     others = _repelling(snapshot, pod)
     if others:
         words = f"no required anti-affinity of {', '.join(sorted(others)[:3])}{', …' if len(others) > 3 else ''}"
-        yield Loosening(words, lambda before: drop_rule(before, "anti-affinity", lambda one: _owner(one) in others))
+        yield Loosening(words, partial(drop_rule, rule="anti-affinity", holds=lambda one: _owner(one) in others))
 
 
 def _repelling(snapshot: Snapshot, pod: Pod) -> set[str]:
-    """Return the owners of bound pods that have required anti-affinity, but for the pod's own."""
+    """Return the owners of bound pods that have required anti-affinity to pods with the labels of this one."""
     found = set()
     for other in snapshot.pods:
         affinity = other.spec.affinity and other.spec.affinity.pod_anti_affinity
-        if other.node_name and not other.finished and affinity and affinity.required and other.key != pod.key:
-            found.add(_owner(other))
+        if other.node_name and not other.finished and affinity and other.key != pod.key:
+            selectors = (term.label_selector for term in affinity.required)
+            if any(selector is not None and selector.matches(pod.metadata.labels) for selector in selectors):
+                found.add(_owner(other))
     return found
 
 
@@ -82,7 +95,7 @@ def _spread(snapshot: Snapshot, pod: Pod) -> Iterator[Loosening]:
     for i, constraint in enumerate(pod.spec.topology_spread_constraints):
         if constraint.when_unsatisfiable == HARD:
             words = f"no hard spread over {constraint.topology_key}"
-            yield Loosening(words, lambda before, i=i: with_skew(before, pod, i, None))  # type: ignore[misc]
+            yield Loosening(words, partial(with_skew, pod=pod, constraint=i, max_skew=None))
 
 
 def with_skew(snapshot: Snapshot, pod: Pod, constraint: int, max_skew: int | None) -> Snapshot:
@@ -105,12 +118,12 @@ def _nodes(snapshot: Snapshot, pod: Pod) -> Iterator[Loosening]:
     cordoned = [node.name for node in snapshot.nodes if node.unschedulable]
     if cordoned:
         words = f"uncordon {', '.join(cordoned[:3])}{', …' if len(cordoned) > 3 else ''}"
-        yield Loosening(words, lambda before: uncordon(before, cordoned))
+        yield Loosening(words, partial(uncordon, names=cordoned))
     taints = dict.fromkeys(taint for node in snapshot.nodes for taint in intolerable(pod, node.taints))
     if taints:
         words = "tolerations of " + ", ".join(taint_words(taint) for taint in list(taints)[:3])
         words += ", …" if len(taints) > 3 else ""
-        yield Loosening(words, lambda before: tolerating(before, pod, list(taints)))
+        yield Loosening(words, partial(tolerating, pod=pod, taints=list(taints)))
 
 
 def intolerable(pod: Pod, taints: Sequence[Taint]) -> Sequence[Taint]:

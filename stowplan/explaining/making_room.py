@@ -8,17 +8,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from stowplan.explaining.loosening import only
+from stowplan.explaining.loosening import Change, only
 from stowplan.models.interning import freeze
 from stowplan.models.kubernetes import Node, Pod
 from stowplan.models.kubernetes.pod import PodSpec, ResourceRequirements
-from stowplan.models.quantity import Nanos, format_quantity
+from stowplan.models.quantity import NANO, Nanos, format_quantity
 from stowplan.models.snapshot import Snapshot, tied
 from stowplan.models.words import plural
 from stowplan.plugins_compat.framework.framework import Framework
 from stowplan.plugins_compat.requests import units
 from stowplan.scenarios.changes import SHORT
-from stowplan.scenarios.nodes import HOSTNAME, add_nodes, evicted
+from stowplan.scenarios.nodes import HOSTNAME, add_nodes, evicted, resize_nodes
 from stowplan.scenarios.rules import with_specs
 
 POOLS = (
@@ -36,20 +36,20 @@ TRIED = 60
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Room:
+class Room(Change):
     """A change that may make room.
 
     Parameters
     ----------
-    words
-        What is changed, as a report says it.
     victims
         Keys of the pods that are evicted.
+    also
+        A second change beside it, in words.
     """
 
-    words: str
     snapshot: Snapshot
     victims: Sequence[str] = ()
+    also: str = ""
 
 
 def more_nodes(snapshot: Snapshot) -> Iterator[Room]:
@@ -70,6 +70,31 @@ def more_nodes(snapshot: Snapshot) -> Iterator[Room]:
 
 def _pool(node: Node) -> str | None:
     return next((node.labels[key] for key in POOLS if key in node.labels), None)
+
+
+def larger_nodes(snapshot: Snapshot, pod: Pod, framework_on: Callable[[Snapshot], Framework]) -> Iterator[Room]:
+    """Yield snapshots with one more node of each pool and zone, as large as it has to be for a pod.
+
+    Kinds of nodes that are large enough as they are are left out.
+
+    Parameters
+    ----------
+    framework_on
+        Returns a framework on the cluster of a snapshot.
+    """
+    for room in more_nodes(snapshot):
+        state = framework_on(room.snapshot).state
+        new = state.nodes[-1]
+        asked, used = state.vector(state.signatures.of(pod)), state.requested[:, -1]
+        missing = asked + used - state.allocatable[:, -1]
+        amounts = {
+            name: Nanos(int((asked + used)[row]) * (NANO // units(name, NANO)))
+            for name, row in state.resources.items()
+            if asked[row] and missing[row] > 0
+        }
+        if amounts:
+            size = " and ".join(f"{format_quantity(nanos)} {name}" for name, nanos in amounts.items())
+            yield Room(f"{room.words}, but with {size}", resize_nodes(room.snapshot, [new.name], amounts))
 
 
 def smaller_requests(snapshot: Snapshot, pod: Pod, framework: Framework) -> Iterator[Room]:

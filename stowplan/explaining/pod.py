@@ -10,13 +10,14 @@ from stowplan.answers.solve import Solution, solve_snapshot
 from stowplan.explaining.conflict import Conflict, conflict_of
 from stowplan.explaining.node_results import NodeResult, node_results, refused_everywhere, without
 from stowplan.explaining.placing import Instead, SingleMove, best_single_move, instead
-from stowplan.explaining.relaxations import Relaxation, Relaxations, relaxations
+from stowplan.explaining.relaxations import SECONDS, Relaxation, Relaxations, relaxations
 from stowplan.models.errors import InputError
 from stowplan.models.kubernetes import Pod
 from stowplan.models.options import Options
 from stowplan.models.snapshot import Participation
 from stowplan.models.stop import Stop
 from stowplan.optimizer.backend import Backend
+from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.run import Progress, silent
 from stowplan.plugins_compat.compiler.compile import Compiled
 from stowplan.plugins_compat.framework.scheduler import failure
@@ -45,11 +46,13 @@ class PodExplanation:
     message
         Why no node admits the pod, in the words of a FailedScheduling event; empty if one does.
     conflict
-        A minimal set of rules that keep the pod off all nodes.
+        A set of rules that keep the pod off all nodes, minimal unless it says otherwise.
     relaxations
         What would admit it; each was checked on the changed cluster.
     untried, interrupted
         Kinds of relaxations that were not tried to the end, and whether that was for a stop instead of the time.
+    refusing
+        If nothing admits it: what refuses it still, without all rules that can be dropped and with room for it.
     single
         The best legal move of the pod alone.
     solution
@@ -71,6 +74,7 @@ class PodExplanation:
     relaxations: Sequence[Relaxation]
     untried: Sequence[str]
     interrupted: bool
+    refusing: Sequence[str]
     single: SingleMove | None
     solution: Solution | None
     instead: Instead | None
@@ -121,11 +125,12 @@ def explain_pod(
     found, on_nodes = node_results(framework, pod)
     nowhere = refused_everywhere(found.diagnosis)
     conflict, proposals = None, Relaxations()
+    deadline = Deadline(SECONDS, stop=stop)
     if nowhere and not pod.node_name:
         cls = next((int(c) for one, c in zip(compiled.pods, compiled.class_of, strict=True) if one is pod), None)
         problem = compiled.problem if cls is not None else None
-        conflict = conflict_of(problem, cls or 0, framework, found.diagnosis)
-        proposals = relaxations(snapshot, compiled.profile, pod, stop=stop)
+        conflict = conflict_of(problem, cls or 0, framework, found.diagnosis, lambda: deadline.over)
+        proposals = relaxations(snapshot, framework, pod, stop=stop)
     solution = None
     if options is not None:
         solution = solve_snapshot(compiled, options, stop=stop, progress=progress, backend=backend)
@@ -148,6 +153,7 @@ def explain_pod(
         proposals.found,
         proposals.untried,
         proposals.interrupted,
+        proposals.refusing,
         single,
         solution,
         _instead(assessor, solution, pod, pod.node_name or greedy),

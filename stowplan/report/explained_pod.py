@@ -30,7 +30,7 @@ def show_pod(console: Console, told: PodExplanation, *, wide: bool = False) -> N
     if told.message:
         say(console, told.message)
     if told.conflict is not None:
-        _show_conflict(console, told.conflict, len(told.compiled.problem.nodes))
+        _show_conflict(console, told, told.conflict)
     _show_relaxations(console, told)
     _show_single(console, told)
     _show_best(console, told)
@@ -62,12 +62,14 @@ def _nowhere(told: PodExplanation) -> str:
     return f"the {'optimal' if proven else 'best found'} placement has no node for it either"
 
 
-def _show_conflict(console: Console, conflict: Conflict, nodes: int) -> None:
+def _show_conflict(console: Console, told: PodExplanation, conflict: Conflict) -> None:
     what = "filters" if conflict.by_filters else "rules"
-    count = len(conflict.rules)
+    nodes, count = len(told.compiled.problem.nodes), len(conflict.rules)
     console.print()
     if count == 1:
         say(console, f"One of the {what} keeps it off every node:")
+    elif not conflict.minimal:
+        say(console, f"{count} {what} keep it off every node; {_ended(told)}, so perhaps not all are needed:")
     else:
         say(console, f"{count} {what} in conflict; without any one of them, the others leave it a node:")
     for rule in conflict.rules:
@@ -90,7 +92,8 @@ def _show_relaxations(console: Console, told: PodExplanation) -> None:
         console.print()
         say(console, "Each of these admits it, as checked by the filters on the changed cluster:")
         for one in told.relaxations:
-            say(console, f"  {', and '.join(one.changes)} {ARROW} {one.node}")
+            perhaps = "" if one.minimal else " (perhaps not all of it is needed)"
+            say(console, f"  {', and '.join(one.changes)} {ARROW} {one.node}{perhaps}")
             if one.victims:
                 shown = ", ".join(one.victims[:SHOWN])
                 more = len(one.victims) - SHOWN
@@ -98,9 +101,16 @@ def _show_relaxations(console: Console, told: PodExplanation) -> None:
     elif told.message and not told.pod.node_name:
         console.print()
         say(console, "Nothing that was tried admits it.")
+        if told.refusing:
+            say(console, "Without every rule that can be dropped, and on a node with room, it is still refused by")
+            for one_of_them in told.refusing[:SHOWN]:
+                say(console, f"  {one_of_them}")
     if told.untried:
-        cause = "interrupted" if told.interrupted else "the time limit was over"
-        say(console, f"Not tried to the end ({cause}): {', '.join(told.untried)}.")
+        say(console, f"Not tried to the end ({_ended(told)}): {', '.join(told.untried)}.")
+
+
+def _ended(told: PodExplanation) -> str:
+    return "interrupted" if told.interrupted else "the time limit was over"
 
 
 def _show_single(console: Console, told: PodExplanation) -> None:

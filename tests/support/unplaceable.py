@@ -19,6 +19,7 @@ from stowplan.models.settings import Settings
 from stowplan.models.snapshot import Snapshot
 from stowplan.optimizer.evaluate import Evaluator
 from stowplan.plugins_compat.admission import populated
+from stowplan.plugins_compat.compiler.compile import Compiled
 from stowplan.plugins_compat.simulate import simulate
 from stowplan.settings.problem import make_problem, make_profile
 from tests.support.choices import Choices, Seeded
@@ -105,7 +106,7 @@ def check(cluster: Snapshot) -> PodExplanation:
     told = explain_pod(compiled, KEY, None)
     assert told.message
     assert told.conflict is not None
-    cls = next(int(c) for one, c in zip(compiled.pods, compiled.class_of, strict=True) if one.key == KEY)
+    cls = class_of(compiled)
     if not told.conflict.by_filters:
         indices = [rule.index for rule in told.conflict.rules]
         rules = [compiled.problem.rules[index] for index in indices if index is not None]
@@ -118,6 +119,11 @@ def check(cluster: Snapshot) -> PodExplanation:
         (one,) = (one for one in relaxation.snapshot.pods if one.key == KEY)
         assert scheduled(relaxation.snapshot, one), relaxation.changes
     return told
+
+
+def class_of(compiled: Compiled) -> int:
+    """Return the class of the pod."""
+    return next(int(c) for one, c in zip(compiled.pods, compiled.class_of, strict=True) if one.key == KEY)
 
 
 def has_legal_node(problem: Problem, cls: int) -> bool:
