@@ -15,7 +15,7 @@ from stowplan.models.snapshot import Snapshot
 from stowplan.models.stop import Stop
 from stowplan.optimizer.backend import Backend
 from stowplan.optimizer.run import Progress, silent
-from stowplan.planning.domain_loss import Loss
+from stowplan.planning.domain_loss import Loss, losing_of
 from stowplan.planning.survive import Survival
 from stowplan.planning.survive import survive as survive_losses
 from stowplan.scenarios.apply import apply_scenario
@@ -98,4 +98,4 @@ def survive(
         With the argument or the setting that cannot be used, or if there are no domains.
     """
     settings, options = checked_arguments(snapshot, settings, options, backend)
-    return survive_losses(snapshot, topology, settings, options, stop=stop, tell=tell, backend=backend)
+    return survive_losses(snapshot, topology, losing_of(snapshot, settings, options, stop, backend), tell)

@@ -54,7 +54,7 @@ class SurvivorDocument(Document):
 
 
 class SurvivalDocument(Document):
-    """What the loss of each domain comes to."""
+    """What the loss of each domain comes to; ``untried`` are those that there was no time for."""
 
     api_version: Literal["stowplan/v1"] = API_VERSION
     kind: Literal["Survival"] = "Survival"
@@ -63,6 +63,7 @@ class SurvivalDocument(Document):
     key: str
     survives: bool
     losses: tuple[LossDocument, ...]
+    untried: tuple[str, ...]
     survivor: SurvivorDocument | None
 
 
@@ -74,6 +75,7 @@ def survival_document(found: Survival, settings: Settings) -> SurvivalDocument:
         key=found.key,
         survives=found.survives,
         losses=tuple(_loss(loss, found.impossible.get(loss.domain.name, 0)) for loss in found.losses),
+        untried=tuple(domain.name for domain in found.untried),
         survivor=None if found.survivor is None else _survivor(found.survivor),
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from stowplan.answers.solve import Solution, solve_snapshot
@@ -18,10 +18,11 @@ from stowplan.optimizer.backend import Backend
 from stowplan.planning.fit import UnscheduledPod
 from stowplan.planning.warm_start import make_room
 from stowplan.plugins_compat.framework.profile import Profile
+from stowplan.plugins_compat.framework.signatures import Signatures
 from stowplan.plugins_compat.simulate import simulate
 from stowplan.scenarios.nodes import remove_nodes
-from stowplan.settings.freeze import Stays
-from stowplan.settings.problem import make_problem
+from stowplan.settings.freeze import Stays, who_stays
+from stowplan.settings.problem import make_problem, make_profile
 
 STAYS = "not of the lost domain"
 FEWEST_MOVES = Objective(name="fewest moves", repair=(), tiers=(TierSettings(name="moves", moves=1),))
@@ -66,6 +67,36 @@ class Loss:
         """Whether no placement has fewer pending pods."""
         return len(self.pending) <= self.at_least
 
+    @property
+    def needs_search(self) -> bool:
+        """Whether a better placement may be found than that of the scheduler, or more may be known."""
+        return bool(self.pending or self.unknown)
+
+
+@dataclass(frozen=True, slots=True)
+class Scheduled:
+    """What kube-scheduler makes of the pods of a lost domain.
+
+    Parameters
+    ----------
+    loss
+        What is known then; nothing is proven of it.
+    lost
+        The cluster without the domain.
+    displaced
+        The pods that need another node.
+    assignment
+        Where the scheduler has them, and all others.
+    complete
+        Whether it came to its end.
+    """
+
+    loss: Loss
+    lost: Snapshot
+    displaced: Sequence[Pod]
+    assignment: Assignment
+    complete: bool
+
 
 @dataclass(frozen=True, slots=True)
 class Rearranged:
@@ -89,6 +120,15 @@ class Rearranged:
     least_moves: int
 
 
+def losing_of(
+    snapshot: Snapshot, settings: Settings, options: Options, stop: Stop | None = None, backend: Backend | None = None
+) -> Losing:
+    """Return how the losses of a cluster are computed."""
+    profile = make_profile(settings, snapshot)
+    signatures = Signatures(pod for pod in snapshot.pods if not pod.finished)
+    return Losing(settings, profile, who_stays(snapshot, settings), options, stop or Stop(), backend, signatures)
+
+
 @dataclass(frozen=True)
 class Losing:
     """How losses are computed.
@@ -99,6 +139,8 @@ class Losing:
         Of the cluster; goals, limits, and prices do not count.
     stays
         Returns why a pod may not move today, or ``None``.
+    signatures
+        Of all pods of the cluster, which most losses leave where they are.
     """
 
     settings: Settings
@@ -107,33 +149,60 @@ class Losing:
     options: Options
     stop: Stop
     backend: Backend | None
+    signatures: Signatures
 
     def lose(self, snapshot: Snapshot, domain: Domain) -> Loss:
         """Find nodes for the pods of a domain, without moves of others."""
+        scheduled = self.schedule(snapshot, domain)
+        return self.search(scheduled) if scheduled.loss.needs_search else scheduled.loss
+
+    def schedule(self, snapshot: Snapshot, domain: Domain, over: Callable[[], bool] = lambda: False) -> Scheduled:
+        """Let kube-scheduler find nodes for the pods of a domain.
+
+        Parameters
+        ----------
+        over
+            Asked before each pod; ends with what is known then, and so does a stop.
+        """
         lost, displaced = _without(snapshot, domain)
         known = [pod for pod in displaced if pod.spec.scheduler_name in self.profile.names]
-        greedy = simulate(
+        made = simulate(
             lost,
             self.profile,
             known,
             lost.assignment,
+            signatures=self.signatures,
             seed=self.options.seed,
             preempts=False,
-            stopped=self.stop.is_set,
+            stopped=lambda: self.stop.is_set() or over(),
         )
-        left = sum(1 for pod in known if pod.key not in greedy.assignment)
-        if not left and len(known) == len(displaced):
-            return Loss(domain, len(displaced), (), 0, 0, ())
-        solution = self._solved(lost, displaced, lambda pod: STAYS, [greedy.assignment])
+        pending = [
+            UnscheduledPod(pod, made.outcomes[pod.key].message if pod.key in made.outcomes else "")
+            for pod in known
+            if pod.key not in made.assignment
+        ]
+        names = set(self.profile.names)
+        others = [
+            UnscheduledPod(pod, f"scheduler {pod.spec.scheduler_name}")
+            for pod in displaced
+            if pod.spec.scheduler_name not in names
+        ]
+        loss = Loss(domain, len(displaced), pending, 0, len(pending), others)
+        return Scheduled(loss, lost, displaced, made.assignment, made.complete)
+
+    def search(self, scheduled: Scheduled) -> Loss:
+        """Find the best placement of the pods of a domain, without moves of others."""
+        loss, lost, displaced = scheduled.loss, scheduled.lost, scheduled.displaced
+        solution = self._solved(lost, displaced, lambda pod: STAYS, [scheduled.assignment])
         modeled = {pod.key for pod in solution.compiled.pods}
         why = dict(zip((pod.key for pod in lost.pods), solution.compiled.participants.reason, strict=True))
         unknown = [
             UnscheduledPod(pod, why[pod.key])
             for pod in displaced
-            if pod.key not in modeled and pod.key not in greedy.assignment
+            if pod.key not in modeled and pod.key not in scheduled.assignment
         ]
         pending = [UnscheduledPod(pod, reason) for pod, reason in solution.waiting]
-        return Loss(domain, len(displaced), pending, _at_least(solution), left, unknown)
+        return replace(loss, pending=pending, at_least=_at_least(solution), unknown=unknown)
 
     def rearrange(self, snapshot: Snapshot, domain: Domain) -> Rearranged:
         """Find nodes for the pods of a domain, with as few moves of others as possible."""

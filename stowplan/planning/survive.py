@@ -2,34 +2,26 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from stowplan.answers.assessment import Assessor
 from stowplan.models.assignment import Assignment
 from stowplan.models.errors import InputError
 from stowplan.models.html import html_table
-from stowplan.models.options import Options
-from stowplan.models.settings import Settings
 from stowplan.models.snapshot import Snapshot
-from stowplan.models.stop import Stop
 from stowplan.models.words import plural
-from stowplan.optimizer.backend import Backend
 from stowplan.planning.domain_loss import FEWEST_MOVES, Domain, Losing, Loss, Rearranged, placed
+from stowplan.planning.shared_time import SharedTime
 from stowplan.plans.move import Move
 from stowplan.plugins_compat.compiler.compile import Compiled
 from stowplan.scenarios.changes import SHORT
 from stowplan.scenarios.headroom import domains
 from stowplan.scenarios.selection import topology_key
-from stowplan.settings.freeze import who_stays
-from stowplan.settings.problem import make_problem, make_profile
+from stowplan.settings.problem import make_problem
 
 ROUNDS = 20
 """Rearrangements that are tried one after the other."""
-
-LEAST_TIME = 1.0
-"""Seconds, or units of work, that a search for one domain has at least."""
 
 ALONE, TOGETHER = 0.4, 0.6
 """Shares of the time limit after which losses are known without moves of other pods, and with them."""
@@ -67,7 +59,9 @@ class Survival:
     key
         Label of nodes whose values are the domains.
     losses
-        Of each domain, if no other pod moves.
+        Of each domain that was looked at, if no other pod moves.
+    untried
+        Domains whose loss was not looked at, since the time was over or a stop was asked for.
     impossible
         By domain: how many pods are pending at least when it is lost, whatever moves were made before.
     survivor
@@ -80,11 +74,12 @@ class Survival:
     losses: Sequence[Loss]
     impossible: Mapping[str, int]
     survivor: Survivor | None
+    untried: Sequence[Domain] = ()
 
     @property
     def survives(self) -> bool:
-        """Whether no pod is pending today, whichever domain is lost."""
-        return not any(loss.pending or loss.unknown for loss in self.losses)
+        """Whether it is known that no pod would be pending, whichever domain is lost."""
+        return not self.untried and not any(loss.pending or loss.unknown for loss in self.losses)
 
     def __repr__(self) -> str:
         lost = sum(1 for loss in self.losses if loss.pending)
@@ -117,83 +112,89 @@ def domains_of(snapshot: Snapshot, word: str) -> tuple[str, list[Domain]]:
 
 
 def survive(
-    snapshot: Snapshot,
-    word: str = "zone",
-    settings: Settings | None = None,
-    options: Options | None = None,
-    *,
-    stop: Stop | None = None,
-    tell: Callable[[Loss], None] = lambda loss: None,
-    backend: Backend | None = None,
+    snapshot: Snapshot, word: str, losing: Losing, tell: Callable[[Loss], None] = lambda loss: None
 ) -> Survival:
     """Find out what the loss of each domain comes to, and the fewest moves after which no pod would be pending.
 
     Pods that are pending today are left out, and no pod is preempted. Pods that the settings keep on their node are
     placed anew when that is lost, and do not move otherwise.
 
+    The time limit is for all searches together. Where it does not suffice, domains are left with what kube-scheduler
+    makes of them, and where it does not suffice for that, they are not looked at.
+
     Parameters
     ----------
     word
         Topology key whose values are the domains: a label, or ``zone``, ``region``, or ``node``.
-    options
-        The time limit is for all searches together, of which each has a second at least.
+    losing
+        How the losses are computed.
     tell
         Called with each loss when it is known.
 
     Raises
     ------
     InputError
-        If a setting cannot be used, or there are no domains.
+        If there are no domains.
     """
-    settings, options, stop = settings or Settings(), options or Options(), stop or Stop()
     snapshot = replace(snapshot, pods=tuple(pod for pod in snapshot.pods if pod.node_name or pod.finished))
     key, found = domains_of(snapshot, word)
-    stays = who_stays(snapshot, settings)
-    clock = _Clock(options)
-    losing = Losing(settings, make_profile(settings, snapshot), stays, options, stop, backend)
+    time, stop = SharedTime(losing.options), losing.stop
     losses = []
-    for i, domain in enumerate(found):
-        losses.append(replace(losing, options=clock.share(ALONE, len(found) - i)).lose(snapshot, domain))
-        tell(losses[-1])
+    for loss in _losses(snapshot, found, losing, time):
+        losses.append(loss)
+        tell(loss)
+    untried = found[len(losses) :]
     goal = {"objective": FEWEST_MOVES, "move_costs": False, "preemption": None, "prices": None, "max_moves": None}
-    compiled = make_problem(snapshot, settings.model_copy(update={**goal, "max_moves_of": ()}))
+    compiled = make_problem(snapshot, losing.settings.model_copy(update={**goal, "max_moves_of": ()}))
     failing = [loss.domain for loss in losses if loss.pending]
     needed = {}
     for i, domain in enumerate(failing):
-        if stop.is_set():
+        if stop.is_set() or time.left(TOGETHER) <= time.longest("rearrange"):
             break
-        with_moves = replace(losing, options=clock.share(TOGETHER, len(failing) - i))
-        needed[domain.name] = with_moves.rearrange(snapshot, domain)
+        with time.taking("rearrange"):
+            with_moves = replace(losing, options=time.share(TOGETHER, len(failing) - i))
+            needed[domain.name] = with_moves.rearrange(snapshot, domain)
     impossible = {name: one.at_least for name, one in needed.items() if one.at_least}
     targets = [domain for domain in found if domain.name not in impossible]
     least = max((one.least_moves for one in needed.values()), default=0)
-    search = _Search(replace(losing, options=clock.share(1, 2 * len(found))), Assessor(compiled), targets, clock)
-    nodes = search.found({name: one for name, one in needed.items() if name not in impossible}) if targets else None
+    nodes: dict[str, str] | None = None
+    if not failing and not untried:
+        nodes = {}
+    elif targets and not time.over:
+        search = _Search(replace(losing, options=time.share(1, 2 * len(found))), Assessor(compiled), targets, time)
+        nodes = search.found({name: one for name, one in needed.items() if name not in impossible})
     survivor = None if nodes is None else Survivor(_moves(compiled, nodes), least)
-    return Survival(compiled, key, losses, impossible, survivor)
+    return Survival(compiled, key, losses, impossible, survivor, untried)
+
+
+def _losses(snapshot: Snapshot, found: Sequence[Domain], losing: Losing, time: SharedTime) -> Iterator[Loss]:
+    """Yield what the loss of each domain comes to, as far as the time goes.
+
+    A search begins only if there is time for it, and for the scheduler to place the pods of all domains that follow.
+    """
+    for i, domain in enumerate(found):
+        if losing.stop.is_set() or time.over:
+            return
+        with time.taking("schedule"):
+            scheduled = losing.schedule(snapshot, domain, lambda: time.over)
+        if not scheduled.complete:
+            return
+        rest = len(found) - i
+        spare = time.left(ALONE) - (rest - 1) * time.mean("schedule")
+        if not scheduled.loss.needs_search or losing.stop.is_set() or spare <= time.longest("search"):
+            yield scheduled.loss
+            continue
+        with time.taking("search"):
+            loss = replace(losing, options=time.share(ALONE, rest)).search(scheduled)
+        yield loss
 
 
 def _moves(compiled: Compiled, nodes: Mapping[str, str]) -> list[Move]:
     return [Move(pod, pod.node_name, nodes[pod.key]) for pod in compiled.snapshot.pods if pod.key in nodes]
 
 
-class _Clock:
-    """Divides the time limit among searches."""
-
-    def __init__(self, options: Options) -> None:
-        self.options = options
-        self._began = time.monotonic()
-
-    @property
-    def over(self) -> bool:
-        return not self.options.deterministic and time.monotonic() > self._began + self.options.time_limit
-
-    def share(self, until: float, searches: int) -> Options:
-        """Return options for the next of some searches, which are to end at a share of the time limit."""
-        left = until * self.options.time_limit
-        if not self.options.deterministic:
-            left -= time.monotonic() - self._began
-        return replace(self.options, time_limit=max(LEAST_TIME, left / searches))
+class _Over(Exception):
+    """The time is over, or a stop was asked for."""
 
 
 class _Search:
@@ -205,16 +206,17 @@ class _Search:
         The domains.
     """
 
-    def __init__(self, losing: Losing, assessor: Assessor, targets: Sequence[Domain], clock: _Clock) -> None:
+    def __init__(self, losing: Losing, assessor: Assessor, targets: Sequence[Domain], time: SharedTime) -> None:
         self.losing = losing
         self.assessor = assessor
         self.today = assessor.compiled.snapshot
         self.targets = targets
-        self.clock = clock
+        self.time = time
 
-    @property
-    def over(self) -> bool:
-        return self.losing.stop.is_set() or self.clock.over
+    def go_on(self) -> None:
+        """Raise if it is time to end."""
+        if self.losing.stop.is_set() or self.time.left(1) <= self.time.longest("rearrange"):
+            raise _Over
 
     def found(self, needed: Mapping[str, Rearranged]) -> dict[str, str] | None:
         """Return new nodes by pod key after which no pod is pending; ``None`` if none were found.
@@ -229,13 +231,14 @@ class _Search:
         """
         best: dict[str, str] | None = None
         asked = sorted((one.moves for one in needed.values() if not one.pending), key=lambda moves: -len(moves))
-        for first in asked or [{}]:
-            nodes = self._repaired(dict(first))
-            if nodes is not None:
-                nodes = self._reduced(nodes)
-                best = nodes if best is None or len(nodes) < len(best) else best
-            if self.over:
-                break
+        try:
+            for first in asked or [{}]:
+                nodes = self._repaired(dict(first))
+                if nodes is not None:
+                    for fewer in self._reduced(nodes):
+                        best = fewer if best is None or len(fewer) < len(best) else best
+        except _Over:
+            pass
         return best
 
     def _repaired(self, nodes: dict[str, str]) -> dict[str, str] | None:
@@ -246,26 +249,27 @@ class _Search:
             if failing is None:
                 return nodes
             state = frozenset(nodes.items())
-            if state in seen or self.over:
+            if state in seen:
                 return None
             seen.add(state)
+            self.go_on()
             more = self.losing.rearrange(placed(self.today, nodes), failing)
             if more.pending:
                 return None
             nodes = self._legal_part(self._changes({**nodes, **more.moves}))
         return None
 
-    def _reduced(self, nodes: dict[str, str]) -> dict[str, str]:
-        """Return the moves without those that can be undone one by one."""
+    def _reduced(self, nodes: dict[str, str]) -> Iterator[dict[str, str]]:
+        """Yield the moves, and then what is left of them while those that can be undone are undone one by one."""
+        yield nodes
         for key in list(nodes):
             fewer = {other: node for other, node in nodes.items() if other != key}
-            if self.over:
-                break
             if self._is_legal(fewer) and all(self._survives(fewer, domain) for domain in self.targets):
                 nodes = fewer
-        return nodes
+                yield nodes
 
     def _survives(self, nodes: Mapping[str, str], domain: Domain) -> bool:
+        self.go_on()
         return not self.losing.lose(placed(self.today, nodes), domain).pending
 
     def _changes(self, nodes: Mapping[str, str]) -> dict[str, str]:

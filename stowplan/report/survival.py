@@ -32,7 +32,7 @@ def show_survival(console: Console, found: Survival, *, wide: bool = False) -> N
     say(console, f"{plural(len(found.losses), 'domain')} of {found.key}, {plural(len(snapshot.nodes), 'node')}")
     console.print()
     say(console, survival_line(found), style="bold")
-    if line := survivor_line(found):
+    for line in filter(None, (survivor_line(found), untried_line(found))):
         say(console, line)
     console.print()
     titles = ["LOST", "NODES", "PODS", "PENDING", "KUBE-SCHEDULER", "WITH MOVES"]
@@ -64,11 +64,14 @@ def show_survival(console: Console, found: Survival, *, wide: bool = False) -> N
 
 def survival_line(found: Survival) -> str:
     """Say in one sentence whether every domain can be lost today."""
+    if not found.losses:
+        return "It is not known which pods would be pending."
     lost = [loss for loss in found.losses if loss.pending]
     unknown = sum(len(loss.unknown) for loss in found.losses)
     beside = f"; of {plural(unknown, 'pod')} it is not known, since they are outside the model" if unknown else ""
     if not lost:
-        return f"No pod is pending, whichever of {plural(len(found.losses), 'domain')} is lost{beside}."
+        which = plural(len(found.losses), "domain") + (" that were looked at" if found.untried else "")
+        return f"No pod is pending, whichever of {which} is lost{beside}."
     proven = sum(1 for loss in lost if loss.at_least)
     sure = "proven" if proven == len(lost) else f"proven for {proven}" if proven else "not proven"
     does = "leaves" if len(lost) == 1 else "leave"
@@ -92,6 +95,15 @@ def survivor_line(found: Survival) -> str:
     elif len(found.impossible) < len(found.losses):
         words.append(f"No placement that survives the loss of each{others} was found; not proven that there is none.")
     return " ".join(words)
+
+
+def untried_line(found: Survival) -> str:
+    """Name the domains that were not looked at; empty if all were."""
+    if not found.untried:
+        return ""
+    names = ", ".join(domain.name for domain in found.untried[:SHOWN_NAMES])
+    names += ", …" if len(found.untried) > SHOWN_NAMES else ""
+    return f"Not looked at before the end of the time: {plural(len(found.untried), 'domain')} ({names})."
 
 
 def survival_rows(found: Survival) -> Iterator[Row]:

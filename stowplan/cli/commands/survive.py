@@ -51,9 +51,9 @@ def survive(
     from stowplan.cli.progress import ready
     from stowplan.cli.session import emit, stoppable, warn_of_idle_freezes
     from stowplan.documents.survival import survival_document
+    from stowplan.hypothetical import survive
     from stowplan.models.errors import InputError
     from stowplan.planning.domain_loss import Loss
-    from stowplan.planning.survive import survive
     from stowplan.report.survival import loss_line, show_survival, survival_rows
     from stowplan.settings.problem import make_problem
 

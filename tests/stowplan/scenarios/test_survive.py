@@ -6,15 +6,18 @@ import csv
 import io
 import itertools
 import json
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 import stowplan
 from stowplan.cli import run
 from stowplan.models.snapshot import Snapshot
+from stowplan.report.survival import show_survival
 from tests.support.cases import cases, count
 from tests.support.choices import Choices, drawn
 from tests.support.clusters import ZONE, labels, node, pod, snapshot
@@ -146,6 +149,27 @@ def test_losses_and_moves_are_those_of_enumeration(cluster: Small) -> None:
         count("moves" if moves else "survives")
         if moves and found.survivor.proven:
             count("proven fewest")
+
+
+def test_the_time_limit_is_for_all_domains_together_and_what_it_does_not_suffice_for_is_named() -> None:
+    crowded = stowplan.synthetic_snapshot(nodes=60, pods=600, fill=0.95)
+    names = [one.name for one in crowded.nodes]
+    began = time.monotonic()
+    found = stowplan.survive(crowded, "node", options=stowplan.Options(time_limit=2))
+    assert time.monotonic() - began < 20  # a second for each of the domains would be a minute
+    assert [loss.domain.name for loss in found.losses] + [one.name for one in found.untried] == names
+    assert not any(loss.proven for loss in found.losses if loss.pending and loss.at_least == 0)
+    assert found.survivor is None
+    stop = stowplan.Stop()
+    stop.set()
+    stopped = stowplan.survive(crowded, "node", options=QUICK, stop=stop)
+    assert not stopped.losses
+    assert not stopped.survives
+    console = Console(width=100, record=True, file=io.StringIO())
+    show_survival(console, stopped)
+    printed = console.export_text()
+    assert "It is not known which pods would be pending." in printed
+    assert "Not looked at before the end of the time: 60 domains (" in printed
 
 
 @pytest.fixture
