@@ -103,7 +103,11 @@ class Pseudonyms:
 
     def cluster(self) -> Manifest:
         """Return the cluster with its other names."""
-        return _List(self._rename).walked(self._cluster)
+        return self.renamed(self._cluster)
+
+    def renamed(self, cluster: Manifest) -> Manifest:
+        """Return a part of the cluster with its other names."""
+        return _List(self._rename).walked(cluster)
 
     def of(self, text: str) -> str:
         """Return what a name of the cluster is called now; a text that is none of its names stays."""

@@ -12,6 +12,7 @@ from stowplan.models.document import Document
 from stowplan.models.plan import Plan
 from stowplan.models.result import TierOutcome
 from stowplan.models.words import plural
+from stowplan.planning.survive import Survival
 
 MOST_NAMED = 5
 """Most pods and waves that are named as different."""
@@ -33,6 +34,16 @@ class MoveAnswer(Document):
     target: str | None
 
 
+class LossAnswer(Document):
+    """What a lost domain comes to: the pods without a node, and how many there are at least, alone and with moves."""
+
+    domain: str
+    pending: tuple[str, ...]
+    at_least: int
+    left_by_scheduler: int
+    with_moves: int
+
+
 class Answer(Document):
     """An answer without its words.
 
@@ -41,13 +52,19 @@ class Answer(Document):
     nodes
         Node of each pod that is free to move, by ``namespace/name``; null if it has none. Empty for a plan.
     waves
-        Moves of each wave of a plan.
+        Moves of each wave of a plan; those that make a cluster survive are one wave.
+    scenario
+        The answer with the scenario of ``what-if``.
+    losses
+        What ``survive`` says of each domain.
     """
 
     status: str
     tiers: tuple[TierAnswer, ...]
     nodes: Annotated[dict[str, str | None], Field(default_factory=dict)]
     waves: tuple[tuple[MoveAnswer, ...], ...] = ()
+    scenario: Answer | None = None
+    losses: tuple[LossAnswer, ...] = ()
 
 
 def of_solution(solution: Solution) -> Answer:
@@ -64,6 +81,29 @@ def of_plan(plan: Plan) -> Answer:
         for wave in plan.waves
     )
     return Answer(status=plan.status, tiers=tiers, nodes={}, waves=waves)
+
+
+def of_what_if(before: Solution, after: Solution) -> Answer:
+    """Return the answer of ``what-if``: that without the scenario, and that with it."""
+    return of_solution(before).model_copy(update={"scenario": of_solution(after)})
+
+
+def of_survival(found: Survival) -> Answer:
+    """Return the answer of ``survive``."""
+    losses = tuple(
+        LossAnswer(
+            domain=loss.domain.name,
+            pending=tuple(one.pod.key for one in loss.pending),
+            at_least=loss.at_least,
+            left_by_scheduler=loss.left,
+            with_moves=found.impossible.get(loss.domain.name, 0),
+        )
+        for loss in found.losses
+    )
+    moves = () if found.survivor is None else found.survivor.moves
+    wave = tuple(MoveAnswer(pod=move.pod.key, source=move.source, target=move.target) for move in moves)
+    known = "survives" if found.survives else "does not survive, or it is not known"
+    return Answer(status=known, tiers=(), nodes={}, waves=(wave,) if wave else (), losses=losses)
 
 
 def _tiers(tiers: Sequence[TierOutcome]) -> tuple[TierAnswer, ...]:
@@ -93,7 +133,18 @@ def differences(then: Answer, now: Answer) -> list[str]:
         found.append(
             f"{plural(len(waves), 'wave')} with other moves: {', '.join(waves[:MOST_NAMED])}{_and_more(waves)}"
         )
+    found += _of_losses({one.domain: one for one in then.losses}, {one.domain: one for one in now.losses})
+    if then.scenario is not None and now.scenario is not None:
+        found += [f"with the scenario: {line}" for line in differences(then.scenario, now.scenario)]
     return found
+
+
+def _of_losses(then: Mapping[str, LossAnswer], now: Mapping[str, LossAnswer]) -> list[str]:
+    other = [name for name in dict.fromkeys((*then, *now)) if then.get(name) != now.get(name)]
+    if not other:
+        return []
+    named = ", ".join(other[:MOST_NAMED])
+    return [f"{plural(len(other), 'domain')} with another answer when lost: {named}{_and_more(other)}"]
 
 
 def _of_tiers(then: Mapping[str, TierAnswer], now: Mapping[str, TierAnswer]) -> Iterator[str]:

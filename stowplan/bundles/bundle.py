@@ -18,9 +18,9 @@ from stowplan.models.errors import InputError
 from stowplan.models.input_bounds import read_bounded, require_ratio
 from stowplan.models.validation import refusal
 
-Command = Literal["solve", "compare", "plan"]
+Command = Literal["solve", "compare", "plan", "what-if", "survive"]
 
-DOCUMENT, SNAPSHOT = "bundle.json", "snapshot.json"
+DOCUMENT, SNAPSHOT, CHANGED = "bundle.json", "snapshot.json", "changed.json"
 FILES = "files/"
 """Folder of the files that settings name."""
 
@@ -42,6 +42,10 @@ class BundleDocument(Document):
     settings, options, terms
         Fields of `Settings`, `Options`, and for a plan `Terms`, by name. A setting that names a file names one of the
         bundle.
+    changed_settings
+        The settings with the scenario of ``what-if``.
+    topology
+        What ``survive`` loses one after the other: the values of a label, or every ``node``.
     annotations
         Keys of the annotations that the snapshot was read with.
     gaps, fatal_gaps, notes
@@ -60,6 +64,8 @@ class BundleDocument(Document):
     settings: dict[str, Any]
     options: dict[str, Any]
     terms: dict[str, Any] | None = None
+    changed_settings: dict[str, Any] | None = None
+    topology: str | None = None
     annotations: tuple[str, ...] = ()
     gaps: tuple[str, ...] = ()
     fatal_gaps: tuple[str, ...] = ()
@@ -78,11 +84,14 @@ class Bundle:
         A ``List`` of objects, as JSON.
     files
         Contents of the files that settings name, by name.
+    changed
+        The cluster with the scenario of ``what-if``, as the snapshot.
     """
 
     document: BundleDocument
     snapshot: bytes
     files: Mapping[str, bytes] = field(default_factory=dict)
+    changed: bytes | None = None
 
 
 def write_bundle(bundle: Bundle, file: str) -> None:
@@ -95,6 +104,8 @@ def write_bundle(bundle: Bundle, file: str) -> None:
     """
     made = io.BytesIO()
     parts = {DOCUMENT: bundle.document.model_dump_json(by_alias=True, indent=2).encode(), SNAPSHOT: bundle.snapshot}
+    if bundle.changed is not None:
+        parts[CHANGED] = bundle.changed
     parts |= {f"{FILES}{name}": content for name, content in bundle.files.items()}
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in parts.items():
@@ -120,13 +131,16 @@ def read_bundle(file: str) -> Bundle:
                 raise InputError(f"is no bundle; must hold {DOCUMENT} and {SNAPSHOT}, as --bundle writes it", file=file)
             document = _document(_part(archive, DOCUMENT, file), f"{file}: {DOCUMENT}")
             snapshot = _part(archive, SNAPSHOT, file)
+            changed = _part(archive, CHANGED, file) if CHANGED in names else None
             named = [name for name in names if name.startswith(FILES)]
             files = {name.removeprefix(FILES): _part(archive, name, file) for name in named}
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror or error}", file=file) from None
     except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError) as error:
         raise InputError(f"is no bundle: {error}", file=file) from None
-    return Bundle(document, snapshot, files)
+    if (changed is None) is (document.command == "what-if"):
+        raise InputError(f"is no bundle of {document.command}; {CHANGED} belongs to what-if", file=file)
+    return Bundle(document, snapshot, files, changed)
 
 
 def _part(archive: zipfile.ZipFile, name: str, file: str) -> bytes:

@@ -41,6 +41,10 @@ class Question:
         Of a plan.
     snapshot
         As it was read.
+    changed
+        The cluster and the settings with the scenario of ``what-if``.
+    topology
+        Of ``survive``: the label whose values are lost one after the other, or ``node``.
     """
 
     command: Command
@@ -48,15 +52,26 @@ class Question:
     settings: Settings
     options: Options
     terms: Terms | None = None
+    changed: tuple[Snapshot, Settings] | None = None
+    topology: str | None = None
 
 
-def make_bundle(question: Question, compiled: Compiled, answer: Answer, *, anonymize: bool = False) -> Bundle:
+def make_bundle(
+    question: Question,
+    compiled: Compiled,
+    answer: Answer,
+    *,
+    changed: Compiled | None = None,
+    anonymize: bool = False,
+) -> Bundle:
     """Return the bundle of an answer.
 
     Parameters
     ----------
     compiled
         The problem that was solved, whose objective and prices the bundle holds in place of their files.
+    changed
+        The same with the scenario of ``what-if``.
     anonymize
         Whether to write other names.
 
@@ -68,17 +83,24 @@ def make_bundle(question: Question, compiled: Compiled, answer: Answer, *, anony
     snapshot = question.snapshot
     cluster = manifest_list(snapshot)
     settings, files = _settings(question.settings, compiled)
+    other, other_settings, topology = None, None, question.topology
+    if question.changed is not None and changed is not None:
+        other, (other_settings, _) = manifest_list(question.changed[0]), _settings(question.changed[1], changed)
     terms = None if question.terms is None else _terms(question.terms)
     if anonymize:
         if "metrics" in files:
             raise InputError("cannot be anonymized; leave it out, or --anonymize", field="--metrics")
-        names = Pseudonyms(cluster)
-        cluster, answer = names.cluster(), _renamed(answer, names)
+        names = Pseudonyms({**cluster, "items": [*cluster["items"], *(other["items"] if other else ())]})
+        cluster, answer = names.renamed(cluster), _renamed(answer, names)
+        other = other and names.renamed(other)
         settings = _renamed_settings(settings, names)
+        other_settings = other_settings and _renamed_settings(other_settings, names)
+        topology = topology if topology in (None, "node") else names.of(topology)
         files = {name: _renamed_file(content, name, names) for name, content in files.items()}
         terms = terms and {**terms, "frozen": {names.key(key): "frozen" for key in terms["frozen"]}}
     data = written(cluster)
-    keys = sorted({key for item in cluster["items"] for key in item["metadata"].get("annotations", {})})
+    items = [*cluster["items"], *(other["items"] if other else ())]
+    keys = sorted({key for item in items for key in item["metadata"].get("annotations", {})})
     document = BundleDocument(
         command=question.command,
         anonymized=anonymize,
@@ -88,6 +110,8 @@ def make_bundle(question: Question, compiled: Compiled, answer: Answer, *, anony
         settings=settings,
         options={name: getattr(question.options, name) for name in OWN_OPTIONS},
         terms=terms,
+        changed_settings=other_settings,
+        topology=topology,
         annotations=tuple(keys),
         gaps=_told(snapshot.gaps, anonymize),
         fatal_gaps=_told(snapshot.fatal_gaps, anonymize),
@@ -95,7 +119,7 @@ def make_bundle(question: Question, compiled: Compiled, answer: Answer, *, anony
         fingerprint=load_bytes(data, "the bundle", annotations=keys).fingerprint,
         answer=answer,
     )
-    return Bundle(document, data, files)
+    return Bundle(document, data, files, written(other) if other else None)
 
 
 INCOMPLETE = "the dump was incomplete; what it lacked is not told with other names"
@@ -149,7 +173,14 @@ def _renamed(answer: Answer, names: Pseudonyms) -> Answer:
         )
         for wave in answer.waves
     )
-    return answer.model_copy(update={"nodes": nodes, "waves": waves})
+    losses = tuple(
+        loss.model_copy(
+            update={"domain": names.of(loss.domain), "pending": tuple(names.key(key) for key in loss.pending)}
+        )
+        for loss in answer.losses
+    )
+    scenario = answer.scenario and _renamed(answer.scenario, names)
+    return answer.model_copy(update={"nodes": nodes, "waves": waves, "losses": losses, "scenario": scenario})
 
 
 def _renamed_settings(settings: Mapping[str, Any], names: Pseudonyms) -> dict[str, Any]:
@@ -185,26 +216,43 @@ def restored(bundle: Bundle, folder: Path) -> Question:
         If settings, options, terms, or the snapshot cannot be used.
     """
     document = bundle.document
-    settings: dict[str, Any] = dict(document.settings)
+    places = {}
     for name in ("config", "metrics"):
-        if settings.get(name) is not None:
-            content = bundle.files.get(settings[name])
+        kept = document.settings.get(name)
+        if kept is not None:
+            content = bundle.files.get(kept)
             if content is None:
-                raise InputError(f"names {settings[name]!r}, which the bundle does not hold", field=f"settings.{name}")
+                raise InputError(f"names {kept!r}, which the bundle does not hold", field=f"settings.{name}")
             place = folder / f"{name}.yaml"
             place.write_bytes(content)
-            settings[name] = str(place)
-    snapshot = load_bytes(bundle.snapshot, "snapshot.json", annotations=document.annotations)
+            places[name] = str(place)
+    known = {one.name for one in fields(Options)} & set(OWN_OPTIONS)
+    named = {*document.settings, *(document.changed_settings or ())}
+    unknown = sorted({*document.options} - known) + sorted(named - {*Settings.model_fields})
+    if unknown:
+        raise InputError(f"has {unknown[0]!r}, which this version does not know", field="bundle")
+    changed = None
+    if bundle.changed is not None and document.changed_settings is not None:
+        other = Settings(**_lists({**document.changed_settings, **places}))
+        changed = _read(bundle.changed, "changed.json", document), other
+    return Question(
+        document.command,
+        _read(bundle.snapshot, "snapshot.json", document),
+        Settings(**_lists({**document.settings, **places})),
+        Options(**document.options),
+        None if document.terms is None else Terms(**document.terms),
+        changed,
+        document.topology,
+    )
+
+
+def _read(data: bytes, name: str, document: BundleDocument) -> Snapshot:
+    """Read a snapshot of a bundle, with what the bundle says that it lacks."""
+    snapshot = load_bytes(data, name, annotations=document.annotations)
     gaps, notes = document.gaps, document.notes
     if document.anonymized:  # what is still seen of the gaps is said with the other names
         gaps, notes = (*gaps, *snapshot.gaps), (*gaps, *snapshot.notes)
-    snapshot = replace(snapshot, gaps=gaps, fatal_gaps=document.fatal_gaps, notes=notes)
-    known = {one.name for one in fields(Options)} & set(OWN_OPTIONS)
-    unknown = sorted({*document.options} - known) + sorted({*settings} - {*Settings.model_fields})
-    if unknown:
-        raise InputError(f"has {unknown[0]!r}, which this version does not know", field="bundle")
-    terms = None if document.terms is None else Terms(**document.terms)
-    return Question(document.command, snapshot, Settings(**_lists(settings)), Options(**document.options), terms)
+    return replace(snapshot, gaps=gaps, fatal_gaps=document.fatal_gaps, notes=notes)
 
 
 def _lists(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,13 +8,15 @@ from importlib.metadata import version
 
 from stowplan.answers.compare import compare
 from stowplan.answers.solve import solve_snapshot
-from stowplan.bundles.answer import Answer, differences, of_plan, of_solution
+from stowplan.bundles.answer import Answer, differences, of_plan, of_solution, of_survival, of_what_if
 from stowplan.bundles.bundle import BundleDocument
 from stowplan.bundles.making import Question
 from stowplan.models.options import Options
 from stowplan.models.stop import Stop
 from stowplan.optimizer.run import Progress, silent
+from stowplan.planning.domain_loss import losing_of
 from stowplan.planning.plan import make_plan, planning_problem
+from stowplan.planning.survive import survive
 from stowplan.plugins_compat.compiler.compile import Compiled
 from stowplan.settings.problem import make_problem
 from stowplan.settings.terms import Terms
@@ -82,15 +84,26 @@ def rerun(
     options
         Of the search.
     """
+    snapshot, settings = question.snapshot, question.settings
     match question.command:
+        case "what-if":
+            assert question.changed is not None  # or the bundle could not be read
+            second = make_problem(*question.changed)
+            now = of_what_if(
+                solve_snapshot(compiled, options, stop=stop, progress=progress),
+                solve_snapshot(second, options, stop=stop),
+            )
+        case "survive":
+            found = survive(snapshot, question.topology or "zone", losing_of(snapshot, settings, options, stop))
+            now = of_survival(found)
         case "solve":
             now = of_solution(solve_snapshot(compiled, options, stop=stop, progress=progress))
         case "compare":
             now = of_solution(compare(compiled, options, scores=False, stop=stop, progress=progress).solution)
         case "plan":
             planned = make_plan(
-                question.snapshot,
-                question.settings,
+                snapshot,
+                settings,
                 options,
                 question.terms,
                 compiled=compiled,

@@ -56,10 +56,12 @@ class Bundling:
         elif self.anonymize:
             raise InputError("needs --bundle", field="--anonymize")
 
-    def keep(self, question: Question, compiled: Compiled, answer: Answer) -> None:
-        """Write the bundle, if one is wanted."""
+    def keep(self, question: Question, compiled: Compiled, answer: Answer, changed: Compiled | None = None) -> None:
+        """Write the bundle, if one is wanted; ``changed`` is the problem with the scenario of ``what-if``."""
         if self.bundle is not None:
             from stowplan.bundles.bundle import write_bundle
             from stowplan.bundles.making import make_bundle
 
-            write_bundle(make_bundle(question, compiled, answer, anonymize=self.anonymize), self.bundle)
+            write_bundle(
+                make_bundle(question, compiled, answer, changed=changed, anonymize=self.anonymize), self.bundle
+            )

@@ -104,7 +104,7 @@ def _page(
         Section(
             stays.anchor, stays.title, [*([Lines(protections)] if protections else []), *stays.blocks], stays.intro
         ),
-        _search(solution, steps),
+        search_section(solution, steps),
         Section("notes", "Notes", [Lines(list(told))] if told else []),
         provenance(compiled, settings, options),
     ]
@@ -177,7 +177,7 @@ def _violations(solution: Solution) -> Section:
     return Section("violations", "Constraint violations", [Lines(lines)] if lines else [], intro)
 
 
-def _search(solution: Solution, steps: Sequence[Step]) -> Section:
+def search_section(solution: Solution, steps: Sequence[Step]) -> Section:
     """Return the section about the search: what is proven, how it went, and where the time went."""
     outcome = solution.outcome
     told = [

@@ -41,9 +41,9 @@ def show_survival(console: Console, found: Survival, *, wide: bool = False) -> N
             loss.domain.name,
             f"{len(loss.domain.nodes):,}",
             f"{loss.displaced:,}",
-            _pending_text(loss),
+            pending_text(loss),
             f"{loss.left:,}",
-            _with_moves(found, loss),
+            with_moves(found, loss),
         ]
         for loss in found.losses
     ]
@@ -126,15 +126,17 @@ def survival_rows(found: Survival) -> Iterator[Row]:
 
 def loss_line(loss: Loss) -> str:
     """Say in a line what a loss comes to."""
-    return f"{loss.domain.name}: {plural(loss.displaced, 'pod')} displaced, {_pending_text(loss)} pending"
+    return f"{loss.domain.name}: {plural(loss.displaced, 'pod')} displaced, {pending_text(loss)} pending"
 
 
-def _pending_text(loss: Loss) -> str:
+def pending_text(loss: Loss) -> str:
+    """Write how many pods are pending, how many of them are proven, and of how many it is not known."""
     known = "" if loss.proven else f" (≥ {loss.at_least:,})"
     return f"{len(loss.pending):,}{known}" + (f" + {len(loss.unknown):,}?" if loss.unknown else "")
 
 
-def _with_moves(found: Survival, loss: Loss) -> str:
+def with_moves(found: Survival, loss: Loss) -> str:
+    """Write how many pods would be pending even if others had moved before; a question mark if that is not known."""
     least = found.impossible.get(loss.domain.name)
     if least is not None:
         return f"≥ {least:,}"

@@ -20,11 +20,9 @@ PENDING = "pending (priority"
 
 def show_what_if(console: Console, found: WhatIf, *, wide: bool = False) -> None:
     """Print what a scenario changes; if ``wide``, with every figure and every pod."""
-    before, after = found.before.compiled, found.after.compiled
-    for line in gap_lines(before.snapshot.gaps):
+    for line in gap_lines(found.before.compiled.snapshot.gaps):
         say(console, line)
-    name = f"{found.scenario.name}: " if found.scenario.name else ""
-    say(console, f"What if {name}{'; '.join(found.changed.effects)}?")
+    say(console, question(found))
     say(console, pending_line(found), style="bold")
     say(console, f"{UNCHANGED}: {headline(found.before)}")
     say(console, f"{CHANGED}: {headline(found.after)}")
@@ -33,6 +31,20 @@ def show_what_if(console: Console, found: WhatIf, *, wide: bool = False) -> None
     _show_pending(console, found, wide=wide)
     if wide:
         _show_relocations(console, found)
+    console.print()
+    for note in note_lines(found):
+        say(console, f"note: {note}", style="dim")
+
+
+def question(found: WhatIf) -> str:
+    """Say in one sentence what is different."""
+    name = f"{found.scenario.name}: " if found.scenario.name else ""
+    return f"What if {name}{'; '.join(found.changed.effects)}?"
+
+
+def note_lines(found: WhatIf) -> list[str]:
+    """Return what has to be known about both answers."""
+    before, after = found.before.compiled, found.after.compiled
     notes = unit_notes(tier.unit for tier in after.problem.tiers)
     if found.scenario.weights:
         notes.append("figures of the objective are by the unchanged weights")
@@ -41,9 +53,7 @@ def show_what_if(console: Console, found: WhatIf, *, wide: bool = False) -> None
     notes += dict.fromkeys(
         [*before.snapshot.notes, *before.notes, *after.notes, *found.before.notes, *found.after.notes]
     )
-    console.print()
-    for note in notes:
-        say(console, f"note: {note}", style="dim")
+    return notes
 
 
 def pending_line(found: WhatIf) -> str:
@@ -90,12 +100,13 @@ def _show_figures(console: Console, found: WhatIf, *, wide: bool) -> None:
     for title in (UNCHANGED, CHANGED, "change"):
         table.add_column(title, justify="right", no_wrap=True)
     for one in shown:
-        cells = (value_text(one.unit, one.before), value_text(one.unit, one.after), _change_text(one))
+        cells = (value_text(one.unit, one.before), value_text(one.unit, one.after), change_text(one))
         table.add_row(escape(one.title), *cells)
     console.print(table)
 
 
-def _change_text(one: Difference) -> str:
+def change_text(one: Difference) -> str:
+    """Write by how much a figure is higher with the scenario."""
     if not one.change:
         return "" if one.change == 0 else "-"
     return ("+" if one.change > 0 else "") + value_text(one.unit, one.change)

@@ -349,7 +349,9 @@ def test_a_plan_is_replayed_and_everything_has_a_page(dump: Path, tmp_path: Path
         file = tmp_path / "report.html"
         stowplan.write_report(answer, file, options=QUICK, steps=steps)
         assert file.read_text(encoding="utf-8").count("</section>") >= 5
-    with pytest.raises(stowplan.InputError, match="must be what compare, solve, plan, or replay returns"):
+    with pytest.raises(
+        stowplan.InputError, match="must be what compare, solve, plan, replay, what_if, or survive returns"
+    ):
         stowplan.write_report(3, tmp_path / "x.html")  # type: ignore[arg-type]
 
 

@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 
 from stowplan.bundles.answer import MOST_NAMED, Answer, MoveAnswer, TierAnswer, differences
+from stowplan.bundles.bundle import read_bundle
 from stowplan.bundles.making import INCOMPLETE
 from stowplan.cli import run
+from stowplan.models.errors import InputError
 from tests.support.clusters import ZONE, Manifest, labels, node, pod
 from tests.support.malformed import listed
 
@@ -98,6 +100,68 @@ def test_the_same_question_has_the_same_answer(
     assert len(moved) == 5 if command == "plan" else len(answer["nodes"]) == 8
     text = b"".join(parts(file).values()).lower()
     assert (b"acme" in text) is (not names)
+
+
+@pytest.mark.parametrize("names", [(), ("--anonymize",)], ids=["own names", "other names"])
+def test_a_scenario_is_asked_again_without_its_files(
+    names: tuple[str, ...], dump: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scenario = tmp_path / "scenario.yaml"
+    scenario.write_text(
+        json.dumps(
+            {
+                "apiVersion": "stowplan/v1",
+                "kind": "Scenario",
+                "name": "acme grows",
+                "addNodes": [{"like": "acme-1", "labels": {"zone": "acme-zone-9"}}],
+                "removeNodes": ["acme-2"],
+                "pin": [{"pods": "ns=acme-data", "nodes": "zone=acme-zone-9"}],
+                "headroom": [{"workload": "acme-data/db", "count": 2, "each": "zone"}],
+                "weights": {"imbalance.moves": 5},
+            }
+        ),
+        encoding="utf-8",
+    )
+    file = kept(tmp_path, "what-if", dump, "--scenario", str(scenario), *names)
+    for path in (scenario, Path(dump)):
+        path.unlink()
+    capsys.readouterr()
+    assert run(["rerun", str(file), "-q", "-o", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["same"], found["then"]) == (True, found["now"])
+    before, after = found["now"], found["now"]["scenario"]
+    assert len(after["nodes"]) > len(before["nodes"]) == 12  # with what keeps room
+    assert len({*after["nodes"].values()} - {*before["nodes"].values(), None}) == 1  # the node that is added
+    text = b"".join(parts(file).values()).lower()
+    assert (b"acme" in text) is (not names)
+    with pytest.raises(InputError, match=r"changed\.json belongs to what-if"):
+        read_bundle(rewritten(file, bundle=parts(file)["bundle.json"].replace(b'"what-if"', b'"solve"')))
+
+
+@pytest.mark.parametrize("names", [(), ("--anonymize",)], ids=["own names", "other names"])
+@pytest.mark.parametrize("which", ["--zones", "--nodes"])
+def test_losses_are_asked_for_again(
+    which: str, names: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nodes = [node(f"acme-{i}", cpu="2", labels={ZONE: f"acme-zone-{i}"}) for i in range(3)]
+    pods = [pod(f"acme-{i}", f"acme-{i}", cpu="211"[i], memory="1Mi", owner=f"ReplicaSet/acme-{i}") for i in range(3)]
+    dump, file = tmp_path / "dump.json", tmp_path / "answer.zip"
+    dump.write_text(json.dumps(listed(*nodes, *pods)), encoding="utf-8")
+    assert run(["survive", str(dump), which, *QUICK, "--bundle", str(file), *names]) == 3
+    dump.unlink()
+    capsys.readouterr()
+    assert run(["rerun", str(file), "-q", "-o", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["same"], found["then"]) == (True, found["now"])
+    answer = found["now"]
+    assert [len(loss["pending"]) for loss in answer["losses"]] == [1, 0, 0]
+    assert [len(wave) for wave in answer["waves"]] == [1]
+    assert (b"acme" in b"".join(parts(file).values()).lower()) is (not names)
+    document = json.loads(parts(file)["bundle.json"])
+    document["answer"]["losses"][1]["leftByScheduler"] += 1
+    assert run(["rerun", rewritten(file, bundle=json.dumps(document).encode()), "-q"]) == 1
+    other = answer["losses"][1]["domain"]
+    assert f"1 domain with another answer when lost: {other}" in capsys.readouterr().out
 
 
 def test_another_answer_is_told(dump: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

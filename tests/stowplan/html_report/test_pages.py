@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import stowplan
 from stowplan.answers.measures import NodeUsage
 from stowplan.answers.spread import by_zone, workload_spread
 from stowplan.cli import run
@@ -100,6 +101,46 @@ def page(tmp_path: Path, *words: str) -> Reader:
     file = tmp_path / "report.html"
     assert run([*words, "--report", str(file)]) == 0
     return read(file.read_text(encoding="utf-8"))
+
+
+def test_a_scenario_says_what_its_json_says(dump: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--remove-nodes", "n2", "--add-nodes", "n0", "--drop-rule", "taints"]
+    found = page(tmp_path, "what-if", dump, *words, *QUICK, "-o", "json")
+    document = json.loads(capsys.readouterr().out)
+    by_title = {row[0]: row[1:] for row in found.tables["figures"][1:]}
+    figures = {one["figure"]: one for one in document["figures"]}
+    moves = figures["moves"]
+    assert by_title["moves"][:2] == [f"{moves['unchanged']:.0f}", f"{moves['whatIf']:.0f}"]
+    nodes = {row[0]: row for row in found.tables["nodes"][1:]}
+    assert {name: row[-1] for name, row in nodes.items()} == {"n0": "", "n1": "", "n2": "removed", "n0-new-1": "added"}
+    assert nodes["n2"][2].endswith(" → 0")
+    pods = {row[0]: tuple(row[1:]) for row in found.tables["pods"][1:]}
+    assert pods == {
+        one["pod"]: (one["unchanged"] or "(none)", one["whatIf"] or "(none)") for one in document["relocations"]
+    }
+    assert '"removeNodes": ["n2"]' in found.tables["settings"][-1][1]
+    assert "What if " in "".join(found.text)
+
+
+def test_losses_say_what_their_json_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    nodes = [node(f"n{i}", cpu="2", labels={ZONE: "abc"[i]}) for i in range(3)]
+    pods = [pod(f"p{i}", f"n{i}", cpu="211"[i], memory="1Mi", owner=f"ReplicaSet/r{i}") for i in range(3)]
+    dump, file = tmp_path / "dump.json", tmp_path / "report.html"
+    dump.write_text(json.dumps(listed(*nodes, *pods)), encoding="utf-8")
+    assert run(["survive", str(dump), *QUICK, "-o", "json", "--report", str(file)]) == 3
+    document = json.loads(capsys.readouterr().out)
+    found = read(file.read_text(encoding="utf-8"))
+    assert found.headline == "1 of 3 domains leaves pods pending when lost (proven)."
+    rows = {row[0]: row[1:] for row in found.tables["losses"][1:]}
+    assert {name: row[2] for name, row in rows.items()} == {
+        loss["domain"]: str(len(loss["pending"])) for loss in document["losses"]
+    }
+    assert [row[:2] for row in found.tables["pending"][1:]] == [["a", "default/p0"]]
+    (move,) = document["survivor"]["moves"]
+    assert found.tables["moves"][1:] == [[f"default/{move['pod']['name']}", move["source"], move["target"]]]
+    written = tmp_path / "again.html"
+    stowplan.write_report(stowplan.survive(stowplan.load(str(dump)), options=stowplan.Options(time_limit=1)), written)
+    assert read(written.read_text(encoding="utf-8")).headline == found.headline
 
 
 def test_a_comparison_says_what_its_json_says(dump: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
