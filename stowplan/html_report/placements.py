@@ -103,7 +103,10 @@ def side_by_side(placements: Placements, *, bounded: bool = True) -> Section:
         lower_is_better = one.bound is not None
         least = min((value for value in values if value is not None), default=None) if lower_is_better else None
         differ = len({*values}) > 1
-        cells = [Cell(_text(one, value), best=differ and least is not None and value == least) for value in values]
+        cells = [
+            Cell(figure_text(one.key, one.unit, value), best=differ and least is not None and value == least)
+            for value in values
+        ]
         bound = [Cell("" if one.bound is None else figure(one.bound))] if bounded else []
         unit = "" if one.unit == FRACTION or one.unit in AMOUNTS else one.unit
         rows.append([Cell(one.title), *cells, *bound, Cell(unit)])
@@ -123,9 +126,9 @@ def side_by_side(placements: Placements, *, bounded: bool = True) -> Section:
     return Section("figures", "Placements", [table], f"{intro} {notes}")
 
 
-def _text(one: Figure, value: Value) -> str:
+def figure_text(key: Sequence[str], unit: str, value: Value) -> str:
     """Write a figure; amounts as kubectl does."""
-    return amount(one.key[1], int(value)) if one.unit in AMOUNTS and value is not None else value_text(one.unit, value)
+    return amount(key[1], int(value)) if unit in AMOUNTS and value is not None else value_text(unit, value)
 
 
 def nodes(placements: Placements) -> Section:

@@ -51,6 +51,8 @@ def _losses(found: Survival) -> Section:
     table = long_table(plural(len(rows), "domain"), headings, rows, "-o csv lists every domain")
     told = (f"{what.lower()}: {line.partition(': ')[2]}" for what, line in zip(TITLES, COLUMNS, strict=True))
     intro = f"What becomes of the pods of each domain when its nodes are lost; {'; '.join(told)}."
+    if any(not loss.proven for loss in found.losses):
+        intro += " Where no placement with fewer pending pods is ruled out, (≥ n) is the number that is proven."
     return Section("losses", "Losses", [table] if rows else [], intro)
 
 

@@ -9,17 +9,17 @@ from dataclasses import replace
 from stowplan.answers.measures import NodeUsage
 from stowplan.answers.solve import Solution
 from stowplan.answers.spread import zone_of
-from stowplan.answers.what_if import CHANGED, UNCHANGED, WhatIf
+from stowplan.answers.what_if import CHANGED, UNCHANGED, Difference, WhatIf
 from stowplan.html_report.answers import search_section
 from stowplan.html_report.page import Cell, Heading, Lines, Page, Section, Table, long_table, pair, share_pair
-from stowplan.html_report.placements import MOST_RESOURCES
+from stowplan.html_report.placements import AMOUNTS, MOST_RESOURCES, figure_text
 from stowplan.html_report.provenance import provenance
 from stowplan.models.options import Options
 from stowplan.models.settings import Settings
 from stowplan.models.words import plural
 from stowplan.optimizer.run import Step
 from stowplan.report.what_if import change_text, note_lines, pending_line, question
-from stowplan.report.words import headline, value_text
+from stowplan.report.words import headline
 
 
 def what_if_page(
@@ -55,16 +55,22 @@ def _figures(found: WhatIf) -> Section:
     rows = [
         [
             Cell(one.title),
-            Cell(value_text(one.unit, one.before)),
-            Cell(value_text(one.unit, one.after)),
-            Cell(change_text(one)),
+            Cell(figure_text(one.key, one.unit, one.before)),
+            Cell(figure_text(one.key, one.unit, one.after)),
+            Cell(_change(one)),
         ]
         for one in found.figures
     ]
     headings = [Heading(""), *(Heading(name, numeric=True) for name in (UNCHANGED, CHANGED, "change"))]
     table = Table("Figures of both answers", headings, rows, sortable=False)
-    intro = "The best placement of the cluster as it is, and of the changed cluster; today's is neither of them."
+    intro = "The best placement that was found for the cluster as it is, and for the changed one. Neither is today's."
     return Section("figures", "Figures", [table], intro)
+
+
+def _change(one: Difference) -> str:
+    if not one.change or one.unit not in AMOUNTS:
+        return change_text(one)
+    return ("+" if one.change > 0 else "-") + figure_text(one.key, one.unit, abs(one.change))
 
 
 def _pending(found: WhatIf) -> Section:
@@ -121,10 +127,16 @@ def _share(usage: NodeUsage | None, resource: str) -> float | None:
 
 
 def _relocations(found: WhatIf) -> Section:
-    rows = [[Cell(one.key), Cell(one.before or "(none)"), Cell(one.after or "(none)")] for one in found.relocations]
+    there = [{pod.key for pod in one.compiled.snapshot.pods} for one in (found.before, found.after)]
+
+    def where(key: str, which: int, node: str | None) -> Cell:
+        return Cell(node or ("(pending)" if key in there[which] else "(no such pod)"))
+
+    ordered = sorted(found.relocations, key=lambda one: sum(one.key not in keys for keys in there))
+    rows = [[Cell(one.key), where(one.key, 0, one.before), where(one.key, 1, one.after)] for one in ordered]
     headings = [Heading("pod"), Heading(UNCHANGED), Heading(CHANGED)]
     table = long_table(plural(len(rows), "pod"), headings, rows, "-o csv lists every pod")
-    intro = "Pods that both answers put on different nodes."
+    intro = "Pods that the answers put on different nodes; those that exist in one of them only come last."
     return Section("pods", "Pods on another node", [table] if rows else [], intro)
 
 

@@ -48,6 +48,8 @@ def note_lines(found: WhatIf) -> list[str]:
     notes = unit_notes(tier.unit for tier in after.problem.tiers)
     if found.scenario.weights:
         notes.append("figures of the objective are by the unchanged weights")
+    if not is_proven(found):
+        notes.append("not proven: there may be a placement with fewer pending pods")
     if Status.FEASIBLE in (found.before.status, found.after.status):
         notes.append("not both answers are proven optimal, so that a part of a change may be due to the search")
     notes += dict.fromkeys(
