@@ -12,10 +12,12 @@ from stowplan.answers.figures import FRACTION, Figure, Value, figures
 from stowplan.answers.measures import NodeUsage
 from stowplan.answers.spread import Spread, by_zone, workload_spread, zone_of
 from stowplan.html_report.drawings import histogram
+from stowplan.html_report.meanings import meanings
 from stowplan.html_report.page import (
     Block,
     Cell,
     Heading,
+    Lines,
     Section,
     Table,
     counts,
@@ -123,7 +125,10 @@ def side_by_side(placements: Placements, *, bounded: bool = True) -> Section:
         names = ", ".join(one.title for one in found if one.bound is not None)
         intro = f"The objective, the most important first: {names}. Lower is better there, the lowest in bold."
     table = Table("Figures of each placement", headings, rows, sortable=False)
-    return Section("figures", "Placements", [table], f"{intro} {notes}")
+    told = (
+        Lines(meanings(placements.compiled, (column.name for column in placements.columns), found)) if bounded else None
+    )
+    return Section("figures", "Placements", [table, *([told] if told else [])], f"{intro} {notes}")
 
 
 def figure_text(key: Sequence[str], unit: str, value: Value) -> str:

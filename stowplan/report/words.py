@@ -40,7 +40,7 @@ def value_text(unit: str, value: Value) -> str:
 def amount(resource: str, value: int) -> str:
     """Write an amount of a resource, given in scheduler units, the way kubectl does."""
     if resource == CPU:
-        return f"{value / 1000:g} CPU"
+        return f"{value / 1000:,.10g} CPU"
     if resource in (MEMORY, EPHEMERAL):
         size, power = float(value), 0
         while abs(size) >= 1024 and power < len(BINARY) - 1:
@@ -60,7 +60,7 @@ def gap_lines(gaps: Sequence[str]) -> list[str]:
 def participant_lines(participants: Participants, nodes: int) -> list[str]:
     """Return lines that account for every pod."""
     counts = {participation: participants.count(participation) for participation in Participation}
-    sum_up = " + ".join(f"{count} {participation.value}" for participation, count in counts.items())
+    sum_up = " + ".join(f"{count:,} {participation.value}" for participation, count in counts.items())
     lines = [f"{plural(nodes, 'node')}, {plural(len(participants.pods), 'pod')} = {sum_up}"]
     lines += _because("fixed", participants.reasons(Participation.FIXED))
     return lines + _because("pending, outside the model", participants.reasons(Participation.PENDING))
@@ -83,7 +83,7 @@ def reason_counts(reasons: Mapping[str, int], most: int) -> str:
     counts: Counter[str] = Counter()
     for reason, count in reasons.items():
         counts[reason.partition(": ")[0]] += count
-    shown = ", ".join(f"{reason} ({count})" for reason, count in counts.most_common(most))
+    shown = ", ".join(f"{reason} ({count:,})" for reason, count in counts.most_common(most))
     more = len(counts) - most
     return shown + (f", and {plural(more, 'more reason')}" if more > 0 else "")
 
