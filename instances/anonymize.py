@@ -28,11 +28,9 @@ CATEGORIES = (NODE, NAMESPACE, POD, IMAGE, KEY, UID, NAME, VALUE)
 KEPT_WORDS = frozenset(
     {
         *("", "true", "false", "default", "kube-system", "kube-public", "kube-node-lease", "default-scheduler"),
-        *("0.0.0.0", "127.0.0.1", "::", "any"),
+        *("0.0.0.0", "127.0.0.1", "::", "any", "system-cluster-critical", "system-node-critical"),
     }
 )
-KEPT_PREFIXES = ("system-",)
-"""Priority classes of Kubernetes itself."""
 
 OWN_DOMAIN = re.compile(r"(^|\.)(kubernetes\.io|k8s\.io)/")
 """Keys in a domain of Kubernetes."""
@@ -254,7 +252,7 @@ class _List:
         return "".join(part if DELIMITERS.fullmatch(part) else self.text(VALUE, part) for part in parts)
 
     def text(self, category: str, text: str) -> str:
-        if text in KEPT_WORDS or text.startswith(KEPT_PREFIXES):
+        if text in KEPT_WORDS:
             return text
         return self.rename(category, text)
 

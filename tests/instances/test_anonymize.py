@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import fields
 from typing import Any
 
@@ -97,7 +98,7 @@ def acme() -> Manifest:
                     }
                 },
             },
-            "volumes": [{"name": "acme-data", "persistentVolumeClaim": {"claimName": "acme-claim"}}],
+            "volumes": [{"name": "system-acme-data", "persistentVolumeClaim": {"claimName": "acme-claim"}}],
         },
         "status": {"phase": "Running", "hostIP": "10.20.30.40"},
     }
@@ -156,6 +157,25 @@ def test_no_name_is_left_and_vocabulary_and_quantities_are() -> None:
     controller = avoided["preferAvoidPods"][0]["podSignature"]["podController"]
     assert pod.metadata.controller is not None
     assert controller == {"kind": "ReplicaSet", "name": pod.metadata.controller.name}
+
+
+def test_no_word_of_the_bundled_cluster_is_left_but_what_every_cluster_says() -> None:
+    cluster = manifest_list(demo_cluster())
+    names: set[str] = set()
+    for item in cluster["items"]:
+        meta = item["metadata"]
+        names |= {meta["name"], meta.get("namespace", "default"), meta.get("uid", "default"), *meta.get("labels", {})}
+        names |= {*meta.get("labels", {}).values(), *_images(item)}
+    own = re.compile(r"(^|\.)(kubernetes|k8s)\.io(/|$)")
+    names = {name for name in names if not own.search(name) and not name.isdecimal()}
+    assert len(names) > 500
+    text = written(Pseudonyms(cluster).cluster()).decode()
+    words = set(re.split(r'["\s,/|]+', text)) | set(re.findall(r'"([^"]*)"', text))
+    assert names & words == {"default", "gpu", "memory"}  # pools are named as resources are
+
+
+def _images(item: Manifest) -> set[str]:
+    return {one["image"] for one in item.get("spec", {}).get("containers", ()) if one.get("image")}
 
 
 def test_the_problem_of_a_cluster_does_not_depend_on_its_names() -> None:
