@@ -208,7 +208,7 @@ class _Run:
     @cached_property
     def tolerance(self) -> LandingTolerance:
         """Decides whether the rest of the plan is still good enough."""
-        return LandingTolerance(self.precondition_check, self.ledger)
+        return LandingTolerance(self.precondition_check, self.ledger, steered=self.options.serve is not None)
 
     def carry_out(self) -> None:
         """Carry the waves out; however it ends, nodes do not stay cordoned for a wave, by an earlier run either."""
@@ -243,10 +243,7 @@ class _Run:
         self.cordons.close(wave)
         if self.options.serve is not None:
             tell_extender(self.options.serve, self.plan, wave.number, self.options.tls)
-        # A server keeps the places of moves that were left out, and pods of the same owner may get them.
-        by_chance = self.options.serve is None or self.ledger.has_dropped
-        tolerance = self.tolerance if by_chance else None
-        args = (self.ledger, self.kubectl, self.evictor, self.options, self.guard, self.tell, tolerance)
+        args = (self.ledger, self.kubectl, self.evictor, self.options, self.guard, self.tell, self.tolerance)
         WaveRun(wave, *args).carry_out()
         self._open(wave.number)
 

@@ -8,6 +8,7 @@ from typing import Literal, assert_never
 
 from stowplan.applying.observations import PodIdentity
 from stowplan.applying.records import (
+    AcceptedRecord,
     AnswerRecord,
     CordonRecord,
     DoneRecord,
@@ -77,6 +78,8 @@ class ApplyLedger:
         Uids of pods that were not ready when their wave was begun.
     waited
         Uids of pods of the owners in a wave that had no node when it was begun.
+    accepted
+        Moves, by id, with other nodes than planned on which their pods may stay.
     cordons
         By wave and node, whether a node is cordoned by us; wave 0 is for good.
     ended
@@ -92,6 +95,7 @@ class ApplyLedger:
     known: dict[int, dict[str, frozenset[str]]] = field(default_factory=dict)
     unready: set[str] = field(default_factory=set)
     waited: set[str] = field(default_factory=set)
+    accepted: set[tuple[str, str]] = field(default_factory=set)
     cordons: dict[tuple[int, str], bool] = field(default_factory=dict)
     ended: set[int] = field(default_factory=set)
     done: bool = False
@@ -139,6 +143,8 @@ class ApplyLedger:
                 self.progress[record.move].answer = record
             case LandedRecord():
                 self.progress[record.move].landed = record
+            case AcceptedRecord():
+                self.accepted.add((record.move, record.node))
             case DroppedRecord():
                 self.progress[record.move].dropped = record
             case WaveEndRecord():

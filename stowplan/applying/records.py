@@ -126,6 +126,15 @@ class LandedRecord(Document):
     unready: Literal["", "before", "skipped"] = ""
 
 
+class AcceptedRecord(Document):
+    """A pod may stay on another node than planned: the rest of the plan is as good with it there."""
+
+    event: Literal["accepted"] = "accepted"
+    at: str
+    move: str
+    node: str
+
+
 class DroppedRecord(Document):
     """A move is left out from here on, since the workload of its pod has changed."""
 
@@ -185,6 +194,7 @@ Record = Annotated[
     | IntentRecord
     | AnswerRecord
     | LandedRecord
+    | AcceptedRecord
     | DroppedRecord
     | WaveEndRecord
     | StopRecord

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
@@ -16,6 +17,7 @@ from stowplan.models.plan import MoveDocument
 from stowplan.models.snapshot import Snapshot
 from stowplan.planning.replay import CompiledObjective
 from stowplan.plans.cordons import uncordon
+from stowplan.plans.replacements import group_of_move
 from stowplan.plans.replay.tolerance import tolerable
 from stowplan.settings.problem import same_problem
 
@@ -33,11 +35,38 @@ class StrayPod(NamedTuple):
 
 @dataclass
 class LandingTolerance:
-    """Says of pods on other nodes than planned whether the rest of a plan leads to as good a placement with them."""
+    """Says of pods on other nodes than planned whether the rest of a plan leads to as good a placement with them.
+
+    Parameters
+    ----------
+    steered
+        Whether a server steers. Then a pod is elsewhere for a reason only if its own node cannot take it, or if moves
+        were left out, whose places the server keeps for pods of the same owner; else steering does not work.
+    """
 
     check: PreconditionCheck
     ledger: ApplyLedger
+    steered: bool = False
     _known: dict[frozenset[tuple[str, str]], bool] = field(default_factory=dict)
+
+    def refusal(self, strays: Collection[StrayPod], new: Collection[StrayPod]) -> str:
+        """Say why pods may not stay on other nodes than planned; empty if they may.
+
+        Parameters
+        ----------
+        strays
+            All of them, as replays take them.
+        new
+            Those that were not accepted before; the others count as planned if need be.
+
+        Raises
+        ------
+        ClusterError
+            If the cluster cannot be seen.
+        """
+        if self.steered and not self.ledger.has_dropped and (free := self._free(new)):
+            return f"although {free.move.target} has room for {free.key}"
+        return "" if self.accepts(strays) or self.accepts(new) else "and the rest of the plan is worse for it"
 
     def accepts(self, strays: Collection[StrayPod]) -> bool:
         """Whether the plan may go on.
@@ -83,6 +112,23 @@ class LandingTolerance:
         plan = self.ledger.plan
         return CompiledObjective(same_problem(snapshot, plan.settings, self.check.profile, limited=False))
 
+    def _free(self, strays: Collection[StrayPod]) -> StrayPod | None:
+        """Return a pod whose own node could take it as things are, if there is one."""
+        snapshot = self._snapshot()
+        there = {pod.key for pod in snapshot.pods if not pod.finished}
+        for stray in strays:
+            if stray.key not in there or stray.move.target not in snapshot.node_index:
+                continue
+            pods = tuple(_unbound(pod) if pod.key == stray.key else pod for pod in snapshot.pods)
+            without = replace(snapshot, pods=pods)
+            try:
+                objective = self._objective(without)
+            except InputError:  # the settings of the plan name what the cluster has no more
+                return None
+            if objective(Assignment(without.assignment).moved([(stray.key, stray.move.target)])).legal:
+                return stray
+        return None
+
     def _is_as_good(self, snapshot: Snapshot, strays: Collection[StrayPod]) -> bool:
         """Compare the two placements on a snapshot in which the strays have no node yet, so that neither is a move."""
         there = {pod.key: pod for pod in snapshot.pods if not pod.finished}
@@ -94,9 +140,19 @@ class LandingTolerance:
         objective = self._objective(without)
         base = Assignment(without.assignment)
         rest = list(self._rest(there))
-        planned = base.moved([*((s.key, s.move.target) for s in strays), *_ends(rest)])
+        planned = base.moved([*self._planned(strays), *_ends(rest)])
         seen = base.moved((stray.key, stray.node) for stray in strays)
         return tolerable(objective, seen, rest, objective(planned))
+
+    def _planned(self, strays: Collection[StrayPod]) -> Iterator[tuple[str, str | None]]:
+        """Yield where pods belong: in the place of a move of their group that was left out, if they are there."""
+        dropped = (move for move in self.ledger.plan.moves if self.ledger.stage(move) == "dropped")
+        places = Counter((group_of_move(move), move.target) for move in dropped)
+        for stray in strays:
+            place = (group_of_move(stray.move), stray.node)
+            taken = places[place] > 0
+            places[place] -= taken
+            yield stray.key, stray.node if taken else stray.move.target
 
     def _rest(self, there: dict[str, Pod]) -> Iterator[MoveDocument]:
         """Yield the moves that are not begun, about the pods that they are about now."""

@@ -14,7 +14,7 @@ from stowplan.applying.landing import Match, match
 from stowplan.applying.ledger import ApplyLedger
 from stowplan.applying.observations import ObservedObject, seen_pods
 from stowplan.applying.options import ApplyOptions, Expired, Guard, Halt, Obsolete
-from stowplan.applying.records import DroppedRecord, LandedRecord, WaveEndRecord
+from stowplan.applying.records import AcceptedRecord, DroppedRecord, LandedRecord, WaveEndRecord
 from stowplan.applying.tolerance import LandingTolerance, StrayPod
 from stowplan.cluster.kubectl import ClusterError, Kubectl
 from stowplan.models.plan import MoveDocument, WaveDocument
@@ -47,13 +47,12 @@ class WaveRun:
     options: ApplyOptions
     guard: Guard
     tell: Callable[[str], None]
-    tolerance: LandingTolerance | None = None
+    tolerance: LandingTolerance
     _due: dict[str, float] = field(default_factory=dict)
     _waits: dict[str, float] = field(default_factory=dict)
     _unready: dict[str, float] = field(default_factory=dict)
     _sightings: Counter[tuple[str, str]] = field(default_factory=Counter)
     _astray: dict[str, StrayPod] = field(default_factory=dict)
-    _accepted: list[StrayPod] = field(default_factory=list)
     _reasons: dict[str, str] = field(default_factory=dict)
     _present: set[str] = field(default_factory=set)
     _pods: list[ObservedObject] = field(default_factory=list)
@@ -199,28 +198,32 @@ class WaveRun:
         self._holds = False
         if self._obsolete or len(strays) <= self.options.elsewhere:
             return
-        if self.tolerance is not None and self._unbound:
+        if self._unbound:
             self._holds = True
             return
-        if self._tolerates(strays):
+        if not (refusal := self._refusal(strays)):
             return
         limit = f"{self.options.elsewhere} may" if self.options.elsewhere else "none may"
         count = "1 pod" if len(strays) == 1 else f"{len(strays)} pods"
         names = "; ".join(map(str, strays[:5])) + ("; …" if len(strays) > 5 else "")
-        worse = ", and the rest of the plan is worse for it" if self.tolerance is not None else ""
-        self._obsolete = f"{count} came up on another node than planned, {limit}{worse}: {names}"
+        self._obsolete = f"{count} came up on another node than planned, {limit}, {refusal}: {names}"
         if not self.options.awaits_evicted:
             raise Obsolete(self._obsolete)
 
-    def _tolerates(self, strays: Sequence[StrayPod]) -> bool:
-        """Whether the rest of the plan is as good with pods where they are; say so of new ones."""
-        if self.tolerance is None or not self.tolerance.accepts(strays):
-            return False
-        for stray in strays:
-            if stray not in self._accepted:
-                self.tell(f"wave {self.wave.number}: {stray}; the rest of the plan is as good, so it goes on")
-        self._accepted = list(strays)
-        return True
+    def _refusal(self, strays: Sequence[StrayPod]) -> str:
+        """Say why pods may not stay where they are; empty if they may, which is said of new ones and kept.
+
+        What was accepted once stays so: only the others are checked again in a cluster that goes on changing.
+        """
+        new = [stray for stray in strays if (stray.move.id, stray.node) not in self.ledger.accepted]
+        if not new:
+            return ""
+        if refusal := self.tolerance.refusal(strays, new):
+            return refusal
+        for stray in new:
+            self.ledger.write(AcceptedRecord(at=now(), move=stray.move.id, node=stray.node))
+            self.tell(f"wave {self.wave.number}: {stray}; the rest of the plan is as good, so it goes on")
+        return ""
 
     def _wait(self, matched: Match) -> None:
         """Stop if a pod is unscheduled, or missing, for too long."""

@@ -7,7 +7,8 @@ kept lies in the range that ``replay`` gave for nine of ten runs, plans that end
 ``python -m tests.support.campaign extender [--plans 200] [--seed 0]``: steered plans. ``apply`` is killed at random
 requests and started again, and so is ``serve``; meanwhile a workload may be scaled down or rolled out, new pods may not
 be ready for a while, pods of one owner wait for nodes, and the status of budgets may lag. Told are pods that were
-deleted twice, pods that were deleted although their budget had no more to give, and why plans did not end.
+deleted twice, pods that were deleted although their budget had no more to give, why plans did not end, and how often
+the rest was feasible nevertheless.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from stowplan.emitters.extender import emit_extender
 from stowplan.instances.documents import Document
 from stowplan.instances.manifests import READ, read_snapshot
 from stowplan.models.assignment import Assignment
+from stowplan.models.errors import InputError
 from stowplan.models.options import Options
 from stowplan.models.plan import Plan
 from stowplan.models.settings import Settings
@@ -139,6 +141,9 @@ class Outcome:
     broken
         Number of pods that were deleted although fewer were ready than their budget keeps; not told of workloads that
         were changed meanwhile.
+    hopeless
+        Whether it stopped although a replay of the rest, from where pods are, comes to its end and makes nothing worse;
+        told of steered plans.
     """
 
     moves: int
@@ -151,6 +156,7 @@ class Outcome:
     worse: bool
     twice: int
     broken: int = 0
+    hopeless: bool = False
     events: tuple[str, ...] = ()
 
     @property
@@ -209,8 +215,35 @@ def _judged(
     changed = any(event.startswith(("scale-down", "rollout")) for event in events)  # the pods are others then
     worse = not changed and (not end.legal or end.values > objective(start).values)
     twice, broken = _deleted_twice(store), _budgets_broken(store, events)
-    waves = len(plan.waves)
-    return Outcome(len(plan.moves), waves, cordons, result.stopped, kept, low, high, worse, twice, broken, events)
+    hopeless = told is None and bool(result.stopped) and _rest_holds(plan, result, seen(store))
+    about = (len(plan.moves), len(plan.waves), cordons, result.stopped, kept, low, high)
+    return Outcome(*about, worse, twice, broken, hopeless, events)
+
+
+def _rest_holds(plan: Plan, result: Applied, snapshot: Snapshot) -> bool:
+    """Whether a replay of what is left, from where pods are, comes to its end and makes nothing worse."""
+    ledger, there = result.ledger, {pod.key: pod for pod in snapshot.pods}
+    waves = []
+    for wave in plan.waves:
+        moves = []
+        for move in wave.moves:
+            name = ledger.name(move)
+            pod = there.get(f"{move.pod.namespace}/{name}")
+            if (
+                ledger.stage(move) not in {"waiting", "asked"}
+                or pod is None
+                or (move.kind == "place" and pod.node_name)
+            ):
+                continue
+            about = move.pod.model_copy(update={"name": name, "uid": pod.metadata.uid})
+            moves.append(move.model_copy(update={"pod": about, "source": pod.node_name or None}))
+        waves.append(wave.model_copy(update={"moves": tuple(moves)}))
+    rest = plan.model_copy(update={"waves": tuple(waves)})
+    try:
+        found = replay_plan(rest, snapshot, default_profile(K36), steered=True, runs=0).outcome
+    except InputError:
+        return False
+    return not found.halted and not found.waiting and found.actual.as_good_as(found.before)
 
 
 def _deleted_twice(store: Store) -> int:
@@ -379,7 +412,8 @@ def told_of(outcomes: Sequence[Outcome]) -> list[str]:
     lines = [
         f"{number} plans, {moves} moves, {sum(f.waves for f in outcomes)} waves, {sum(f.cordons for f in outcomes)} "
         f"cordons; {finished} came to their end, {sum(f.worse for f in outcomes)} ended worse than they began, "
-        f"{sum(f.twice for f in outcomes)} pods deleted twice, {sum(f.broken for f in outcomes)} against their budget"
+        f"{sum(f.twice for f in outcomes)} pods deleted twice, {sum(f.broken for f in outcomes)} against their budget, "
+        f"{sum(f.hopeless for f in outcomes)} stopped although the rest was feasible"
     ]
     measured = [found for found in outcomes if None not in (found.kept, found.low, found.high)]
     if measured:
@@ -409,7 +443,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             found = CAMPAIGNS[given.steer](seed, Path(folder))
         if found is not None:
             outcomes.append(found)
-            if found.stopped or found.worse or found.twice or found.broken:
+            if found.stopped or found.worse or found.twice or found.broken or found.hopeless:
                 print(f"seed {seed}: {found}", flush=True)
         seed += 1
     print("\n".join(told_of(outcomes)))

@@ -29,9 +29,10 @@ def test_a_steered_plan_comes_to_its_end_although_it_is_killed_and_a_workload_ch
 
 
 def test_outcomes_are_summed_up() -> None:
-    good = Outcome(3, 2, 1, "", 1.0, 0.9, 1.0, False, 0, 0, ("rollout of web1", "apply killed at list"))
-    bad = Outcome(1, 1, 0, "pod shop/web1-5d5b-aaaab is gone", 0.5, 0.9, 1.0, True, 1, 0, ("rollout of web2",))
+    good = Outcome(3, 2, 1, "", 1.0, 0.9, 1.0, False, 0, 0, False, ("rollout of web1", "apply killed at list"))
+    bad = Outcome(1, 1, 0, "pod shop/web1-5d5b-aaaab is gone", 0.5, 0.9, 1.0, True, 1, 0, True, ("rollout of web2",))
     first, gain, *rest = told_of([good, bad])
     assert first.startswith("2 plans, 4 moves, 3 waves, 1 cordons; 1 came to their end, 1 ended worse")
+    assert first.endswith("0 against their budget, 1 stopped although the rest was feasible")
     assert gain == "gain kept: 75.0% on average; in the range of the replays in 1 of 2"
     assert rest == ["2 times rollout", "1 times apply killed", "1 stopped: pod … is gone"]

@@ -13,6 +13,7 @@ import pytest
 from stowplan.applying.journal import ApplyJournal, check_header, now, plan_hash, read_journal
 from stowplan.applying.ledger import ApplyLedger
 from stowplan.applying.records import (
+    AcceptedRecord,
     AnswerRecord,
     DoneRecord,
     IntentRecord,
@@ -41,6 +42,7 @@ def story() -> list[Record]:
         IntentRecord(at=at, move="m0001", namespace="shop", name="web-a", uid="uid-web-a"),
         AnswerRecord(at=at, move="m0001", outcome="evicted"),
         LandedRecord(at=at, move="m0001", pod="web-c", uid="u", node="n2", planned=True),
+        AcceptedRecord(at=at, move="m0001", node="n2"),
         WaveEndRecord(at=at, wave=1),
         StopRecord(at=at, why="a reason"),
         DoneRecord(at=at),
@@ -144,7 +146,7 @@ def test_a_ledger_is_its_records(tmp_path: Path) -> None:
     for record in story():
         ledger.take(record)
         stages.append(ledger.progress["m0001"].stage)
-    assert stages == ["waiting"] * 3 + ["asked", "leaving"] + ["landed"] * 4
+    assert stages == ["waiting"] * 3 + ["asked", "leaving"] + ["landed"] * 5
     assert (ledger.ended, ledger.done, ledger.known) == ({1}, True, {1: {"uid-web": frozenset({"uid-web-a"})}})
 
 

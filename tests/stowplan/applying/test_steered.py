@@ -19,8 +19,9 @@ from stowplan.plugins_compat.release import K36
 from tests.support.api_server import ByMap
 from tests.support.api_server.errors import Object
 from tests.support.api_server.framework import ByFramework
+from tests.support.api_server.manifests import bare_pod
 from tests.support.api_server.manifests import node as make_node
-from tests.support.api_server.resources import NODES
+from tests.support.api_server.resources import NODES, PODS, REPLICA_SETS
 from tests.support.api_server.store import Store
 from tests.support.applying import scene
 from tests.support.applying import shop as shop_manifests
@@ -148,3 +149,75 @@ def test_nothing_is_begun_without_the_extender(home: Path) -> None:
         stopped = shop.run(serve="http://127.0.0.1:1/v1").stopped
         assert stopped.startswith("http://127.0.0.1:1/v1 does not answer, so nothing steers the replacements: ")
         assert not shop.server.evictions
+
+
+# -- pods elsewhere although a server steers ------------------------------------------------------------------
+
+
+def to_fourth(objects: list[Object]) -> Plan:
+    """Return a plan that brings a server to n4, then a database."""
+    m = Moving(objects)
+    return plan([m.move("shop/web-5d5b-aaaab", "n4")], [m.move("shop/db-0", "n3")])
+
+
+def taken(store: Store) -> None:
+    """Let somebody else take all the room of n4."""
+    store.load([bare_pod("shop", "big", "n4", cpu="4")])
+
+
+FOUR = [*MANIFESTS, make_node("n4")]
+ELSEWHERE = {"web-5d5b": ["n3"], "db-0": ["n3"]}
+
+
+def test_a_pod_elsewhere_is_accepted_where_its_node_cannot_take_it(home: Path) -> None:
+    """The server had the right node, which somebody else took: the rest is as good as it can be."""
+    with scene(home, FOUR, to_fourth, lambda plan: ByMap(ELSEWHERE)) as shop, serving(shop.plan, home) as first:
+        shop.server.faults.on("evict", lambda request: taken(shop.server.store), matching="web", after=True)
+        result = shop.run(serve=first.url)
+        assert result.stopped == ""
+        assert [p.stage for p in result.ledger.progress.values()] == ["elsewhere", "landed"]
+        assert set(shop.accepted().values()) == {1}
+
+
+def test_a_pod_elsewhere_stops_the_plan_where_its_node_has_room(home: Path) -> None:
+    """What steers does not work, though the rest is as good with the pod there: n3 is as empty as n4."""
+    with scene(home, FOUR, to_fourth, lambda plan: ByMap(ELSEWHERE)) as shop, serving(shop.plan, home) as first:
+        stopped = shop.run(serve=first.url).stopped
+        found = re.fullmatch(
+            r"1 pod came up on another node than planned, none may, although n4 has room for shop/web-5d5b-\w+: "
+            r"shop/web-5d5b-\w+ of ReplicaSet web-5d5b is on n3, planned for n4",
+            stopped,
+        )
+        assert found, stopped
+        assert shop.accepted().total() == 1
+
+
+def test_what_was_accepted_stays_so_when_the_cluster_changes_again(home: Path) -> None:
+    """The room is free again when the plan is taken up after a stop for another reason."""
+    with scene(home, FOUR, to_fourth, lambda plan: ByMap(ELSEWHERE)) as shop, serving(shop.plan, home) as first:
+        shop.server.cluster.never_ready.add("web")
+        shop.server.faults.on("evict", lambda request: taken(shop.server.store), matching="web", after=True)
+        assert "is not ready" in shop.run(serve=first.url, timeout=3).stopped
+        shop.server.store.remove(PODS, "shop", "big")
+        shop.server.cluster.heal()
+        assert shop.run(serve=first.url).stopped == ""
+
+
+def test_the_place_of_a_move_that_was_left_out_is_as_good(home: Path) -> None:
+    """The server keeps n4 for the workload, which is scaled down; its next replacement comes there and not to n5."""
+
+    def make(objects: list[Object]) -> Plan:
+        m = Moving(objects)
+        return plan([m.move("shop/web-5d5b-aaaab", "n4")], [m.move("shop/web-5d5b-aaaac", "n5")])
+
+    def fewer(store: Store) -> None:
+        store.update(REPLICA_SETS, "shop", "web-5d5b", lambda found: found["spec"].update(replicas=2))
+
+    free = [manifest for manifest in FOUR if manifest["kind"] != "PodDisruptionBudget"]
+    manifests = [*free, make_node("n5"), bare_pod("shop", "small", "n4", cpu="1")]
+    chosen = {"web-5d5b": ["n4"]}
+    with scene(home, manifests, make, lambda plan: ByMap(chosen)) as shop, serving(shop.plan, home) as first:
+        shop.server.faults.on("evict", lambda request: fewer(shop.server.store), matching="aaaab", after=True)
+        result = shop.run(serve=first.url)
+        assert result.stopped == ""
+        assert [p.stage for p in result.ledger.progress.values()] == ["dropped", "elsewhere"]
