@@ -40,8 +40,8 @@ class LandingTolerance:
     Parameters
     ----------
     steered
-        Whether a server steers. Then a pod is elsewhere for a reason only if its own node cannot take it, or if moves
-        were left out, whose places the server keeps for pods of the same owner; else steering does not work.
+        Whether a server steers. Then a pod that is elsewhere although its own node could take it was not asked about,
+        which is said, unless moves were left out: the server keeps their places for pods of the same owner.
     """
 
     check: PreconditionCheck
@@ -50,7 +50,7 @@ class LandingTolerance:
     _known: dict[frozenset[tuple[str, str]], bool] = field(default_factory=dict)
 
     def refusal(self, strays: Collection[StrayPod], new: Collection[StrayPod]) -> str:
-        """Say why pods may not stay on other nodes than planned; empty if they may.
+        """Say, after a comma, why pods may not stay on other nodes than planned; empty if they may.
 
         Parameters
         ----------
@@ -64,9 +64,22 @@ class LandingTolerance:
         ClusterError
             If the cluster cannot be seen.
         """
-        if self.steered and not self.ledger.has_dropped and (free := self._free(new)):
-            return f"although {free.move.target} has room for {free.key}"
-        return "" if self.accepts(strays) or self.accepts(new) else "and the rest of the plan is worse for it"
+        if self.accepts(strays) or self.accepts(new):
+            return ""
+        return f", and the rest of the plan is worse for it{self.unsteered(new)}"
+
+    def unsteered(self, strays: Collection[StrayPod]) -> str:
+        """Say, after a comma, of which pod a server that steers has not been asked; empty if that cannot be told.
+
+        Raises
+        ------
+        ClusterError
+            If the cluster cannot be seen.
+        """
+        free = self._free(strays) if self.steered and not self.ledger.has_dropped else None
+        if free is None:
+            return ""
+        return f", although {free.move.target} has room for {free.key} (is the scheduler's extender asked?)"
 
     def accepts(self, strays: Collection[StrayPod]) -> bool:
         """Whether the plan may go on.

@@ -206,7 +206,7 @@ class WaveRun:
         limit = f"{self.options.elsewhere} may" if self.options.elsewhere else "none may"
         count = "1 pod" if len(strays) == 1 else f"{len(strays)} pods"
         names = "; ".join(map(str, strays[:5])) + ("; …" if len(strays) > 5 else "")
-        self._obsolete = f"{count} came up on another node than planned, {limit}, {refusal}: {names}"
+        self._obsolete = f"{count} came up on another node than planned, {limit}{refusal}: {names}"
         if not self.options.awaits_evicted:
             raise Obsolete(self._obsolete)
 
@@ -221,8 +221,9 @@ class WaveRun:
         if refusal := self.tolerance.refusal(strays, new):
             return refusal
         for stray in new:
+            unsteered = self.tolerance.unsteered([stray])
             self.ledger.write(AcceptedRecord(at=now(), move=stray.move.id, node=stray.node))
-            self.tell(f"wave {self.wave.number}: {stray}; the rest of the plan is as good, so it goes on")
+            self.tell(f"wave {self.wave.number}: {stray}{unsteered}; the rest of the plan is as good, so it goes on")
         return ""
 
     def _wait(self, matched: Match) -> None:

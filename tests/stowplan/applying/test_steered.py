@@ -179,17 +179,33 @@ def test_a_pod_elsewhere_is_accepted_where_its_node_cannot_take_it(home: Path) -
         assert set(shop.accepted().values()) == {1}
 
 
-def test_a_pod_elsewhere_stops_the_plan_where_its_node_has_room(home: Path) -> None:
-    """What steers does not work, though the rest is as good with the pod there: n3 is as empty as n4."""
+def test_of_a_pod_that_was_not_steered_it_is_said(home: Path) -> None:
+    """The rest is worse with the pod there, although its node has room: the scheduler did not ask the server."""
     with scene(home, FOUR, to_fourth, lambda plan: ByMap(ELSEWHERE)) as shop, serving(shop.plan, home) as first:
         stopped = shop.run(serve=first.url).stopped
         found = re.fullmatch(
-            r"1 pod came up on another node than planned, none may, although n4 has room for shop/web-5d5b-\w+: "
+            r"1 pod came up on another node than planned, none may, and the rest of the plan is worse for it, although "
+            r"n4 has room for shop/web-5d5b-\w+ \(is the scheduler's extender asked\?\): "
             r"shop/web-5d5b-\w+ of ReplicaSet web-5d5b is on n3, planned for n4",
             stopped,
         )
         assert found, stopped
         assert shop.accepted().total() == 1
+
+
+def test_a_pod_that_was_not_steered_does_not_stop_what_is_as_good(home: Path) -> None:
+    """The server was down while the pod was scheduled: n3 is as empty as n4, and the rest loses nothing."""
+
+    def make(objects: list[Object]) -> Plan:
+        m = Moving(objects)
+        return plan([m.move("shop/web-5d5b-aaaab", "n4")], [m.move("shop/db-0", "n4")])
+
+    chosen = {"web-5d5b": ["n3"], "db-0": ["n4"]}
+    with scene(home, FOUR, make, lambda plan: ByMap(chosen)) as shop, serving(shop.plan, home) as first:
+        result = shop.run(serve=first.url, stop_after=1)
+        assert result.stopped == ""
+        (line,) = (line for line in shop.lines if "so it goes on" in line)
+        assert re.search(r"planned for n4, although n4 has room for shop/web-5d5b-\w+ \(is the scheduler's", line), line
 
 
 def test_what_was_accepted_stays_so_when_the_cluster_changes_again(home: Path) -> None:
