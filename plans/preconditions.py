@@ -16,7 +16,7 @@ def is_same_pod(pod: Pod, uid: str) -> bool:
     return not uid or not pod.metadata.uid or pod.metadata.uid == uid
 
 
-def pod_problems(move: MoveDocument, pod: Pod, uid: str | None = None) -> Iterator[str]:
+def pod_problems(move: MoveDocument, pod: Pod, uid: str | None = None, *, anywhere: bool = False) -> Iterator[str]:
     """Say what about a pod keeps its move from being made as planned; each line continues one that names the pod.
 
     Parameters
@@ -25,6 +25,8 @@ def pod_problems(move: MoveDocument, pod: Pod, uid: str | None = None) -> Iterat
         Has the name of the pod that is to be moved.
     uid
         The uid of that pod, if it is another than the plan says: a parked pod has been replaced since.
+    anywhere
+        Whether it does not matter on which node it is.
     """
     wanted = move.pod.uid if uid is None else uid
     if not is_same_pod(pod, wanted):
@@ -34,7 +36,8 @@ def pod_problems(move: MoveDocument, pod: Pod, uid: str | None = None) -> Iterat
         yield "is terminating; wait until it is gone"
     if pod.finished:
         yield f"has finished ({pod.phase})"
-    if pod.node_name != (move.source or "") and not (move.kind == "place" and pod.node_name == move.target):
+    is_placed = move.kind == "place" and pod.node_name == move.target
+    if not anywhere and pod.node_name != (move.source or "") and not is_placed:
         yield f"is on {pod.node_name or 'no node'}, planned from {move.source or 'no node'}"
     yield from _owner_problems(move, pod)
     if move.template_hash and pod.template_hash != move.template_hash:

@@ -258,6 +258,7 @@ class _Run:
             for line in lines:
                 self.tell(line)
             view, problems = self._expect(wave)
+        problems = problems or self.tolerance.admit_placed(view, wave.number, self.options.elsewhere, self.tell)
         if not problems and self.ledger.has_dropped and not self.tolerance.is_worthwhile():
             problems = [f"without {self._left_out()} the rest of the plan makes the placement worse"]
         if problems:

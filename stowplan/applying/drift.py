@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Iterator
 
 from stowplan.applying.ledger import ApplyLedger
 from stowplan.applying.observations import ClusterView
 from stowplan.models.plan import MoveDocument, Plan
 from stowplan.plans.budgets import is_stale
 from stowplan.plans.preconditions import node_problem, pod_problems
-from stowplan.plans.replacements import ReplacementGroup, group_of_move
 
 
 def drift(plan: Plan, ledger: ApplyLedger, view: ClusterView, wave: int) -> list[str]:
     """Return what no longer holds for the moves from a wave on, one line each; budgets for that wave alone.
 
     Checked are, of each pod that is still to be moved, the preconditions of `stowplan.plans.preconditions`; that its
-    target is there, ready, and not cordoned otherwise; and that the status of the wave's budgets is up to date.
+    target is there, ready, and not cordoned otherwise; and that the status of the wave's budgets is up to date. Of a
+    pending pod that has a node by now, it is decided elsewhere whether it may stay there.
     """
     problems: list[str] = []
     targets: set[str] = set()
     pending = ledger.pending(view.identities)
-    open_targets = {(group_of_move(move), move.target) for move in plan.moves if not ledger.settled(move)}
     for number, move in ((w.number, m) for w in plan.waves if w.number >= wave for m in w.moves):
         if ledger.stage(move) in {"waiting", "asked"}:
             if move.kind == "place":
-                problems += _pending_pod(move, view, pending.get(move.id, move.pod.key), open_targets)
+                problems += _pending_pod(move, ledger, view, pending.get(move.id), number in ledger.known)
             elif ledger.progress[move.id].intent is None:
                 problems += _pod(move, ledger, view)
             if number == wave:
@@ -47,15 +46,18 @@ def _pod(move: MoveDocument, ledger: ApplyLedger, view: ClusterView) -> Iterator
 
 
 def _pending_pod(
-    move: MoveDocument, view: ClusterView, key: str, targets: Container[tuple[ReplacementGroup, str | None]]
+    move: MoveDocument, ledger: ApplyLedger, view: ClusterView, key: str | None, is_begun: bool
 ) -> Iterator[str]:
-    """Say what keeps a pending pod from getting its node, if no pod like it has that node."""
-    pod = view.pods.get(key)
-    if pod is not None and pod.node_name and (group_of_move(move), pod.node_name) in targets:
-        return  # it took the place of a replacement of its owner, which will take its place
-    uid = None if pod is None or key == move.pod.key else pod.metadata.uid
-    problems = ["is gone"] if pod is None else pod_problems(move, pod, uid)
-    yield from (f"pod {key} {problem}" for problem in problems)
+    """Say what keeps a pending pod, or the one that waits in its stead, from getting its node."""
+    own = move.pod.key
+    if key is None and ledger.is_taken_over(move):
+        if not is_begun:  # a wave that is under way waits for the replacement itself
+            yield f"pod {own} took the place of an evicted one, whose replacement is not there"
+        return
+    pod = view.pods.get(key or own)
+    uid = None if pod is None or key in (None, own) else pod.metadata.uid
+    problems = ["is gone"] if pod is None else pod_problems(move, pod, uid, anywhere=True)
+    yield from (f"pod {key or own} {problem}" for problem in problems)
 
 
 def _node(name: str, view: ClusterView, ours: bool) -> Iterator[str]:

@@ -67,7 +67,7 @@ def changed_workloads(ledger: ApplyLedger, view: ClusterView, kubectl: Kubectl, 
                 found[move.id] = "the move before it was left out"
             continue
         key = pending.get(move.id, f"{move.pod.namespace}/{ledger.name(move)}")
-        pod = view.pods.get(key)
+        pod = None if move.id not in pending and ledger.is_taken_over(move) else view.pods.get(key)
         if pod is not None and is_same_pod(pod, ledger.uid(move) if move.id not in pending else pod.metadata.uid):
             if pod.finished:
                 found[move.id] = f"pod {key} has finished"

@@ -52,7 +52,7 @@ def dry_run_on(wave: WaveDocument, ledger: ApplyLedger, snapshot: Snapshot, prof
     Budgets are left out: what they refuse now they may allow when others of the wave are ready again.
     """
     there = {pod.key: pod for pod in snapshot.pods if not pod.finished}
-    pending = ledger.pending({key: PodIdentity(pod.metadata.uid, pod.node_name) for key, pod in there.items()})
+    pending = ledger.pending({key: PodIdentity.of(pod) for key, pod in there.items()})
     moves: list[Move] = []
     for move in wave.moves:
         key = pending.get(move.id, f"{move.pod.namespace}/{ledger.name(move)}")

@@ -60,10 +60,13 @@ def match(
     Of an owner's moves, first those are matched that have a new pod on a target, then those for which a new pod still
     waits for a node, and only then those whose new pod is on another node. So a pod that was made for another reason,
     by an autoscaler for instance, is held against a move only if no other pod is left for it. Pods that waited for a
-    node and that the plan left waiting count where they are on a target, since the scheduler may take any of them.
+    node and that the plan left waiting count where they are on a target, since the scheduler may take any of them. If
+    a pending pod took the place of an evicted one in an earlier wave, that one's replacement counts in its stead.
     """
     matches: list[Match] = []
-    places = {key for move in ledger.plan.moves if move.kind == "place" for key in _keys(move)}
+    placed = [move for move in ledger.plan.moves if move.kind == "place"]
+    places = {key for move in placed for key in _keys(move)}
+    idle = {key for move in placed if ledger.settled(move) for key in _keys(move)}
     for group, own in by_group(moves).items():
         waiting = [move for move in own if _waits(move, ledger)]
         if group.pod or own[0].owner is None or not own[0].owner.uid:  # a cluster tells owners apart by uid alone
@@ -73,6 +76,8 @@ def match(
         due = {key for move in waiting if move.kind == "place" for key in _keys(move)}
         there: list[ObservedObject] = []
         early: list[ObservedObject] = []
+        takes_turns = any(ledger.is_taken_over(move) for move in waiting)
+        in_stead: list[ObservedObject] = []
         for pod in pods:
             if pod.uid in ledger.landed or pod.leaving or pod.finished:
                 continue
@@ -80,6 +85,9 @@ def match(
                 continue
             if _keyed(pod, due):
                 there.append(pod)
+            elif takes_turns and (_keyed(pod, idle) or (pod.uid in before and ledger.is_spare(pod.owner, pod.uid))):
+                there.append(pod)
+                in_stead.append(pod)
             elif _keyed(pod, places) or pod.uid in ledger.waited:
                 # Its turn is later, or it was to go on waiting.
                 if pod.node:
@@ -87,7 +95,7 @@ def match(
                     early.append(pod)
             elif pod.uid not in before:
                 there.append(pod)
-        matches += _assign(own, waiting, ledger, there, early)
+        matches += _assign(own, waiting, ledger, there, early, in_stead)
     return matches
 
 
@@ -125,6 +133,7 @@ def _assign(
     ledger: ApplyLedger,
     pods: Sequence[ObservedObject],
     early: Collection[ObservedObject],
+    in_stead: Collection[ObservedObject],
 ) -> list[Match]:
     """Match the moves of one group that have no pod yet with pods.
 
@@ -136,6 +145,8 @@ def _assign(
         Those that need a pod.
     early
         Of the pods, those that the wave is not about: they count only where they are on a target.
+    in_stead
+        Of the pods, those that others have taken the places of: elsewhere, they count only in the stead of such others.
     """
     waiting = list(waiting)
     places = Counter(move.target for move in group if move.kind != "remove" and ledger.stage(move) != "refused")
@@ -152,10 +163,15 @@ def _assign(
         elif all(pod is not other for other in early):
             left.append(pod)
     left.sort(key=lambda pod: bool(pod.node))
+    spare = [pod for pod in left if any(pod is other for other in in_stead)]
+    left = [pod for pod in left if all(pod is not other for other in spare)]
     for move in sorted(waiting, key=lambda move: move.kind != "place"):
         own = next((pod for pod in left if move.kind == "place" and _keyed(pod, _keys(move))), None)
         if own is not None:
             left.remove(own)
+        elif spare and ledger.is_taken_over(move):
+            own = spare.pop(0)
+        if own is not None:
             waiting.remove(move)
             matches.append(Match(move, own))
     return matches + [Match(move, left.pop(0) if left else None) for move in waiting]

@@ -25,7 +25,7 @@ from stowplan.applying.records import (
     WaveRecord,
 )
 from stowplan.models.plan import MoveDocument, Plan
-from stowplan.plans.replacements import group_of_move, pods_of_pending
+from stowplan.plans.replacements import by_group, group_of_move, on_targets, pods_of_pending
 
 Stage = Literal["waiting", "asked", "leaving", "landed", "elsewhere", "refused", "dropped"]
 """Of a move: not begun; requested, without a final answer; the pod leaves or has left (of a pod that has
@@ -78,6 +78,8 @@ class ApplyLedger:
         Uids of pods that were not ready when their wave was begun.
     waited
         Uids of pods of the owners in a wave that had no node when it was begun.
+    landed
+        Uids of the pods that count for a move already.
     accepted
         Moves, by id, with other nodes than planned on which their pods may stay.
     cordons
@@ -95,6 +97,7 @@ class ApplyLedger:
     known: dict[int, dict[str, frozenset[str]]] = field(default_factory=dict)
     unready: set[str] = field(default_factory=set)
     waited: set[str] = field(default_factory=set)
+    landed: set[str] = field(default_factory=set)
     accepted: set[tuple[str, str]] = field(default_factory=set)
     cordons: dict[tuple[int, str], bool] = field(default_factory=dict)
     ended: set[int] = field(default_factory=set)
@@ -143,6 +146,7 @@ class ApplyLedger:
                 self.progress[record.move].answer = record
             case LandedRecord():
                 self.progress[record.move].landed = record
+                self.landed.add(record.uid)
             case AcceptedRecord():
                 self.accepted.add((record.move, record.node))
             case DroppedRecord():
@@ -233,7 +237,42 @@ class ApplyLedger:
             and pod.uid == (move.pod.uid or pod.uid)
             and pod.uid not in self.landed
         }
-        return pods_of_pending(places, nodes, {move.id for move in places if self.settled(move)})
+        found = pods_of_pending(places, nodes, {move.id for move in places if self.settled(move)})
+        return found | self._in_stead([move for move in places if move.id not in found], seen)
+
+    def _in_stead(self, places: Iterable[MoveDocument], seen: Mapping[str, PodIdentity]) -> dict[str, str]:
+        """Return the pods that wait in the stead of pending ones which count for the moves of evicted ones.
+
+        Those are replacements of the evicted ones. On a target comes first, then those that have no node.
+        """
+        found: dict[str, str] = {}
+        for group, moves in by_group(move for move in places if self.is_taken_over(move)).items():
+            spare: list[tuple[str, str]] = []
+            for key, pod in seen.items():
+                namespace, _, name = key.partition("/")
+                if group.admits(namespace, name, pod.owner, (pod.template,)) and self.is_spare(pod.owner, pod.uid):
+                    spare.append((key, pod.node))
+            matched, without, left = on_targets(moves, spare)
+            found |= {move.id: key for move, key in matched}
+            nodes = dict(spare)
+            left.sort(key=lambda key: bool(nodes[key]))
+            found |= {move.id: key for move, key in zip(without, left, strict=False)}
+        return found
+
+    def is_taken_over(self, move: MoveDocument) -> bool:
+        """Whether a move is about a pending pod that counts for another move already, and needs another one."""
+        if move.kind != "place" or self.settled(move):
+            return False
+        if move.pod.uid:
+            return move.pod.uid in self.landed
+        others = (other for other in self.plan.moves if other.pod.namespace == move.pod.namespace)
+        landed = (self.progress[other.id].landed for other in others)
+        return any(record is not None and record.pod == move.pod.name for record in landed)
+
+    def is_spare(self, owner: str, uid: str) -> bool:
+        """Whether a pod was made since the first wave with pods of its owner began, and counts for no move."""
+        before = next((known[owner] for _, known in sorted(self.known.items()) if owner in known), None)
+        return before is not None and uid not in before and uid not in self.landed
 
     @property
     def has_dropped(self) -> bool:
@@ -252,11 +291,6 @@ class ApplyLedger:
         were = sum(self.uid(other) in self.unready for other in moves)
         landed = (self.progress[name].landed for name in group)
         return sum(record is not None and record.unready == "before" for record in landed) < were
-
-    @property
-    def landed(self) -> set[str]:
-        """Uids of the pods that count for a move already."""
-        return {progress.landed.uid for progress in self.progress.values() if progress.landed is not None}
 
     def _interchangeable(self, name: str) -> list[str]:
         """Return the ids of the moves of a wave whose replacements are interchangeable with a move's, it included."""

@@ -160,10 +160,24 @@ _one = msgspec.json.Decoder(ObservedObject)
 
 
 class PodIdentity(NamedTuple):
-    """Of a pod that was seen, what tells it from others, and its node, empty if it has none."""
+    """Of a pod that was seen, what tells it from others, and its node, empty if it has none.
+
+    Parameters
+    ----------
+    owner, template
+        Uid of its controller and hash of its template; empty if it has none.
+    """
 
     uid: str
     node: str
+    owner: str = ""
+    template: str = ""
+
+    @classmethod
+    def of(cls, pod: Pod) -> PodIdentity:
+        """Return what tells a pod of a snapshot from others."""
+        controller = pod.metadata.controller
+        return cls(pod.metadata.uid, pod.node_name, controller.uid if controller else "", pod.template_hash)
 
 
 class ClusterView:
@@ -177,8 +191,7 @@ class ClusterView:
     @property
     def identities(self) -> dict[str, PodIdentity]:
         """Uid and node of each pod that is not finished, by key."""
-        there = (pod for pod in self.pods.values() if not pod.finished)
-        return {pod.key: PodIdentity(pod.metadata.uid, pod.node_name) for pod in there}
+        return {pod.key: PodIdentity.of(pod) for pod in self.pods.values() if not pod.finished}
 
     def of_owner(self, uid: str) -> list[Pod]:
         """Return the pods of a controller."""

@@ -11,6 +11,7 @@ from stowplan.applying.journal import check_header, read_journal
 from stowplan.applying.ledger import ApplyLedger
 from stowplan.applying.options import ApplyOptions, Guard, Halt
 from stowplan.applying.preconditions import PreconditionCheck
+from stowplan.applying.tolerance import LandingTolerance
 from stowplan.cluster.kubectl import ClusterError, Kubectl, Refusal
 from stowplan.models.plan import Plan, WaveDocument
 from stowplan.models.stop import Stop
@@ -75,7 +76,10 @@ def preview(
     check = PreconditionCheck(plan, ledger, kubectl, profile)
     view, problems = check.look(following)
     if problems and check.leave_out(view, following):
-        problems = check.look(following)[1]
+        view, problems = check.look(following)
+    if not problems:
+        tolerance = LandingTolerance(check, ledger, steered=options.serve is not None)
+        problems = tolerance.admit_placed(view, following.number, options.elsewhere, lambda line: None)
     try:
         Guard(plan, stop).may_begin()
     except Halt as error:

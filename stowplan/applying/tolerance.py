@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from stowplan.applying.dropped import of_owner
+from stowplan.applying.journal import now
 from stowplan.applying.ledger import ApplyLedger
+from stowplan.applying.observations import ClusterView, PodIdentity
 from stowplan.applying.preconditions import PreconditionCheck
+from stowplan.applying.records import AcceptedRecord
 from stowplan.models.assignment import Assignment
 from stowplan.models.errors import InputError
 from stowplan.models.kubernetes import Pod
@@ -49,26 +52,74 @@ class LandingTolerance:
     steered: bool = False
     _known: dict[frozenset[tuple[str, str]], bool] = field(default_factory=dict)
 
-    def refusal(self, strays: Collection[StrayPod], new: Collection[StrayPod]) -> str:
-        """Say, after a comma, why pods may not stay on other nodes than planned; empty if they may.
+    def admit(self, strays: Collection[StrayPod], tell: Callable[[str], None]) -> str:
+        """Let pods stay on other nodes than planned, write it down and say it; else say, after a comma, why not.
+
+        What was accepted once stays so: only the others are checked again in a cluster that goes on changing. A pod
+        that waited for a node may also stay where that is worse than planned, since the plan did not bring it there, as
+        long as the rest of the plan makes nothing worse than it is.
 
         Parameters
         ----------
         strays
             All of them, as replays take them.
-        new
-            Those that were not accepted before; the others count as planned if need be.
 
         Raises
         ------
         ClusterError
             If the cluster cannot be seen.
         """
-        if self.accepts(strays) or self.accepts(new):
+        new = [stray for stray in strays if (stray.move.id, stray.node) not in self.ledger.accepted]
+        if not new:
             return ""
-        return f", and the rest of the plan is worse for it{self.unsteered(new)}"
+        evicted = [stray for stray in new if stray.move.kind != "place"]
+        so = "the rest of the plan is as good, so it goes on"
+        if not self.accepts(strays) and not self.accepts(new):
+            if len(evicted) == len(new) or (evicted and not self.accepts(evicted)) or not self.is_worthwhile():
+                return f", and the rest of the plan is worse for it{self.not_steered(new)}"
+            so = "it waited for a node, and the rest of the plan holds with it there"
+        for stray in new:
+            line = f"{stray}{self.not_steered([stray])}; {so}"
+            self.ledger.write(AcceptedRecord(at=now(), move=stray.move.id, node=stray.node))
+            tell(line)
+        return ""
 
-    def unsteered(self, strays: Collection[StrayPod]) -> str:
+    def admit_placed(self, view: ClusterView, wave: int, allowed: int, tell: Callable[[str], None]) -> list[str]:
+        """Do so for pods of waves that are not begun and that waited for a node, and have another one by now.
+
+        Parameters
+        ----------
+        wave
+            Number of the wave that is to be begun.
+        allowed
+            Number of pods that may be elsewhere whatever becomes of the plan.
+
+        Returns
+        -------
+        list of str
+            Why the plan cannot go on, one line each.
+
+        Raises
+        ------
+        ClusterError
+            If the cluster cannot be seen.
+        """
+        placed = list(self._placed(view, wave))
+        strays = [*landed_elsewhere(self.ledger), *placed]
+        if not placed or len(strays) <= allowed or not (refusal := self.admit(strays, tell)):
+            return []
+        return [f"pod {stray.key} is on {stray.node}, planned from no node{refusal}" for stray in placed]
+
+    def _placed(self, view: ClusterView, wave: int) -> Iterator[StrayPod]:
+        pending = self.ledger.pending(view.identities)
+        wanted = {(group_of_move(m), m.target) for m in self.ledger.plan.moves if not self.ledger.settled(m)}
+        for move in (m for w in self.ledger.plan.waves if w.number >= wave for m in w.moves):
+            pod = view.pods.get(pending.get(move.id, ""))
+            # On a node that its group is to get, it took the place of another pod, which will take its place.
+            if pod is not None and pod.node_name and (group_of_move(move), pod.node_name) not in wanted:
+                yield StrayPod(move, pod.key, pod.node_name)
+
+    def not_steered(self, strays: Collection[StrayPod]) -> str:
         """Say, after a comma, of which pod a server that steers has not been asked; empty if that cannot be told.
 
         Raises
@@ -158,9 +209,11 @@ class LandingTolerance:
         return tolerable(objective, seen, rest, objective(planned))
 
     def _planned(self, strays: Collection[StrayPod]) -> Iterator[tuple[str, str | None]]:
-        """Yield where pods belong: in the place of a move of their group that was left out, if they are there."""
-        dropped = (move for move in self.ledger.plan.moves if self.ledger.stage(move) == "dropped")
-        places = Counter((group_of_move(move), move.target) for move in dropped)
+        """Yield where pods belong: in a place of their group that is left if they are there, since servers give it."""
+        accepted = {name for name, _ in self.ledger.accepted} - {stray.move.id for stray in strays}
+        moves = self.ledger.plan.moves
+        free = (move for move in moves if move.id in accepted or self.ledger.stage(move) == "dropped")
+        places = Counter((group_of_move(move), move.target) for move in free)
         for stray in strays:
             place = (group_of_move(stray.move), stray.node)
             taken = places[place] > 0
@@ -169,11 +222,27 @@ class LandingTolerance:
 
     def _rest(self, there: dict[str, Pod]) -> Iterator[MoveDocument]:
         """Yield the moves that are not begun, about the pods that they are about now."""
+        pending = self.ledger.pending({key: PodIdentity.of(pod) for key, pod in there.items()})
         for move in self.ledger.plan.moves:
-            name = self.ledger.name(move)
-            key = f"{move.pod.namespace}/{name}"
-            if self.ledger.stage(move) in {"waiting", "asked"} and key in there:
-                yield move.model_copy(update={"pod": move.pod.model_copy(update={"name": name})})
+            if self.ledger.stage(move) not in {"waiting", "asked"}:
+                continue
+            if move.kind == "place":
+                pod = there.get(pending.get(move.id, ""))
+                pod = None if pod is not None and pod.node_name else pod  # where it is, it stays
+            else:
+                pod = there.get(f"{move.pod.namespace}/{self.ledger.name(move)}")
+            if pod is not None:
+                yield move.model_copy(update={"pod": move.pod.model_copy(update={"name": pod.name})})
+
+
+def landed_elsewhere(ledger: ApplyLedger) -> list[StrayPod]:
+    """Return the pods that have landed on other nodes than planned."""
+    landed = ((move, ledger.progress[move.id].landed) for move in ledger.plan.moves)
+    return [
+        StrayPod(move, f"{move.pod.namespace}/{record.pod}", record.node)
+        for move, record in landed
+        if record is not None and not record.planned
+    ]
 
 
 def _ends(moves: Collection[MoveDocument]) -> Iterator[tuple[str, str | None]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from stowplan.applying.dropped import not_wanted, of_owner, rolled_out
@@ -14,8 +14,8 @@ from stowplan.applying.landing import Match, match
 from stowplan.applying.ledger import ApplyLedger
 from stowplan.applying.observations import ObservedObject, seen_pods
 from stowplan.applying.options import ApplyOptions, Expired, Guard, Halt, Obsolete
-from stowplan.applying.records import AcceptedRecord, DroppedRecord, LandedRecord, WaveEndRecord
-from stowplan.applying.tolerance import LandingTolerance, StrayPod
+from stowplan.applying.records import DroppedRecord, LandedRecord, WaveEndRecord
+from stowplan.applying.tolerance import LandingTolerance, StrayPod, landed_elsewhere
 from stowplan.cluster.kubectl import ClusterError, Kubectl
 from stowplan.models.plan import MoveDocument, WaveDocument
 
@@ -57,6 +57,7 @@ class WaveRun:
     _present: set[str] = field(default_factory=set)
     _pods: list[ObservedObject] = field(default_factory=list)
     _unbound: bool = False
+    _unsure: bool = False
     _holds: bool = False
     _failure: str = ""
     _obsolete: str = ""
@@ -72,6 +73,8 @@ class WaveRun:
         timeout = self.options.timeout if self.options.timeout is not None else self.wave.barrier.timeout_seconds
         deadline = time.monotonic() + timeout
         told = time.monotonic()
+        if any(self.ledger.progress[move.id].intent or self.ledger.settled(move) for move in self.wave.moves):
+            self._observe()  # what stopped a run before comes before more evictions
         while True:
             expired = self._evict()
             if self._observe():
@@ -129,6 +132,7 @@ class WaveRun:
         self._failure = ""
         self._present = {pod.uid for pod in pods}
         self._astray = {}
+        self._unsure = False
         self._reasons = {}
         self._pods = pods
         known = self.ledger.known.get(self.wave.number, {})
@@ -151,6 +155,7 @@ class WaveRun:
         if not matched.planned:
             self._sightings[(move.id, pod.uid)] += 1
             if self._sightings[(move.id, pod.uid)] < SURE:
+                self._unsure = True
                 return
             self._astray[move.id] = StrayPod(move, pod.key, pod.node)
         content = {"pod": pod.metadata.name, "uid": pod.uid, "node": pod.node, "planned": matched.planned}
@@ -189,19 +194,16 @@ class WaveRun:
         Pods of several owners may have exchanged their nodes, so as long as one of the evicted pods has no replacement
         on a node, nothing more is evicted, and nothing is decided.
         """
-        found = dict(self._astray)
-        for move in self.ledger.plan.moves:
-            landed = self.ledger.progress[move.id].landed
-            if landed is not None and not landed.planned:
-                found[move.id] = StrayPod(move, f"{move.pod.namespace}/{landed.pod}", landed.node)
+        found = self._astray | {stray.move.id: stray for stray in landed_elsewhere(self.ledger)}
         strays = [found[name] for name in sorted(found)]
-        self._holds = False
+        self._holds = self._unsure
         if self._obsolete or len(strays) <= self.options.elsewhere:
             return
         if self._unbound:
             self._holds = True
             return
-        if not (refusal := self._refusal(strays)):
+        refusal = self.tolerance.admit(strays, lambda line: self.tell(f"wave {self.wave.number}: {line}"))
+        if not refusal:
             return
         limit = f"{self.options.elsewhere} may" if self.options.elsewhere else "none may"
         count = "1 pod" if len(strays) == 1 else f"{len(strays)} pods"
@@ -209,22 +211,6 @@ class WaveRun:
         self._obsolete = f"{count} came up on another node than planned, {limit}{refusal}: {names}"
         if not self.options.awaits_evicted:
             raise Obsolete(self._obsolete)
-
-    def _refusal(self, strays: Sequence[StrayPod]) -> str:
-        """Say why pods may not stay where they are; empty if they may, which is said of new ones and kept.
-
-        What was accepted once stays so: only the others are checked again in a cluster that goes on changing.
-        """
-        new = [stray for stray in strays if (stray.move.id, stray.node) not in self.ledger.accepted]
-        if not new:
-            return ""
-        if refusal := self.tolerance.refusal(strays, new):
-            return refusal
-        for stray in new:
-            unsteered = self.tolerance.unsteered([stray])
-            self.ledger.write(AcceptedRecord(at=now(), move=stray.move.id, node=stray.node))
-            self.tell(f"wave {self.wave.number}: {stray}{unsteered}; the rest of the plan is as good, so it goes on")
-        return ""
 
     def _wait(self, matched: Match) -> None:
         """Stop if a pod is unscheduled, or missing, for too long."""
@@ -244,7 +230,7 @@ class WaveRun:
         for_so_long = f"for {self.options.pending:g} s"
         if pod is not None:
             raise Obsolete(f"pod {pod.key}{of_owner(move)} is unscheduled {for_so_long}{said}")
-        if move.kind == "place":
+        if move.kind == "place" and not self.ledger.is_taken_over(move):
             raise Obsolete(f"pod {move.pod.key}{of_owner(move)} is gone")
         raise Obsolete(f"no replacement of pod {move.pod.key}{of_owner(move)} {for_so_long}")
 
