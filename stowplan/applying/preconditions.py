@@ -11,7 +11,8 @@ from stowplan.applying.jobs import failing_jobs
 from stowplan.applying.journal import now
 from stowplan.applying.ledger import ApplyLedger
 from stowplan.applying.observations import ClusterView
-from stowplan.applying.records import DroppedRecord
+from stowplan.applying.records import DroppedRecord, LandedRecord
+from stowplan.applying.siblings import siblings_in_place
 from stowplan.cluster.kubectl import Kubectl
 from stowplan.cluster.snapshot import kinds_served, take
 from stowplan.instances.documents import Document
@@ -53,8 +54,16 @@ class PreconditionCheck:
         return view, problems
 
     def leave_out(self, view: ClusterView, wave: WaveDocument) -> list[str]:
-        """Leave moves from a wave on out whose workloads have changed, and say which, one line each."""
+        """Leave moves from a wave on out whose workloads have changed, and say which, one line each.
+
+        A move is over too whose pod waits while a pod like it has got its node.
+        """
         lines: list[str] = []
+        for move, pod in list(siblings_in_place(self.ledger, view, wave.number)):
+            content = {"move": move.id, "pod": pod.name, "uid": pod.metadata.uid, "node": pod.node_name}
+            unready = {} if pod.ready else {"unready": "before"}
+            self.ledger.write(LandedRecord.model_validate({"at": now(), "planned": True, **content, **unready}))
+            lines.append(f"{pod.key} is on {pod.node_name}, which the plan has for {move.pod.key} or a pod like it")
         found = changed_workloads(self.ledger, view, self.kubectl, wave.number)
         for move in self.plan.moves:
             if why := found.get(move.id):

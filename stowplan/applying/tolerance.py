@@ -73,12 +73,15 @@ class LandingTolerance:
         if not new:
             return ""
         evicted = [stray for stray in new if stray.move.kind != "place"]
-        so = "the rest of the plan is as good, so it goes on"
+        holds = False
         if not self.accepts(strays) and not self.accepts(new):
             if len(evicted) == len(new) or (evicted and not self.accepts(evicted)) or not self.is_worthwhile():
                 return f", and the rest of the plan is worse for it{self.not_steered(new)}"
-            so = "it waited for a node, and the rest of the plan holds with it there"
+            holds = True
         for stray in new:
+            so = "the rest of the plan is as good, so it goes on"
+            if holds and stray.move.kind == "place":
+                so = "it waited for a node, and the rest of the plan holds with it there"
             line = f"{stray}{self.not_steered([stray])}; {so}"
             self.ledger.write(AcceptedRecord(at=now(), move=stray.move.id, node=stray.node))
             tell(line)
@@ -113,7 +116,8 @@ class LandingTolerance:
     def _placed(self, view: ClusterView, wave: int) -> Iterator[StrayPod]:
         pending = self.ledger.pending(view.identities)
         wanted = {(group_of_move(m), m.target) for m in self.ledger.plan.moves if not self.ledger.settled(m)}
-        for move in (m for w in self.ledger.plan.waves if w.number >= wave for m in w.moves):
+        waves = (w for w in self.ledger.plan.waves if w.number >= wave and w.number not in self.ledger.known)
+        for move in (move for wave_ in waves for move in wave_.moves):
             pod = view.pods.get(pending.get(move.id, ""))
             # On a node that its group is to get, it took the place of another pod, which will take its place.
             if pod is not None and pod.node_name and (group_of_move(move), pod.node_name) not in wanted:

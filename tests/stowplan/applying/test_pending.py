@@ -107,6 +107,29 @@ def test_a_pod_that_makes_the_rest_worse_stops_the_plan(home: Path) -> None:
         assert shop.run(elsewhere=1).stopped == ""
 
 
+def test_a_pod_that_the_plan_left_waiting_may_have_taken_the_place_before_the_run(home: Path) -> None:
+    """Two pods wait, and n1 has room for one: the other one has got it, and the named one waits in its stead."""
+
+    def made(objects: list[Object]) -> Plan:
+        m = Moving(objects)
+        return plan([m.move("shop/big-5d5b-aaaab", "n1")], [m.move("shop/db-0", "n3")])
+
+    objects = [
+        *(namespace(name) for name in ("kube-system", "shop")),
+        *(node(name) for name in ("n1", "n2", "n3")),
+        *deployment("shop", "big", ["", ""], "3"),
+        *stateful_set("shop", "db", ["n2"], "3"),
+    ]
+    chosen = ByMap({"big-5d5b-aaaac": ["n1"], "big-5d5b-aaaab": ["n0"], "db-0": ["n3"]})
+    with scene(home, objects, made, lambda plan: chosen) as shop:
+        shop.server.cluster.settle()
+        result = shop.run()
+        assert (result.stopped, stages(result)) == ("", ["landed", "landed"])
+        landed = result.ledger.progress["m0001"].landed
+        assert landed is not None
+        assert landed.pod == "big-5d5b-aaaac"
+
+
 def mixed() -> list[Object]:
     """Return three nodes, and a Deployment with a pod on n1 and one that waits."""
     pods = deployment("shop", "big", ["n1", ""])
