@@ -18,9 +18,11 @@ What is handed out is written down as `LedgerRecord` first; a ledger is made aga
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Literal
 
 from stowplan.models.plan import TokenDocument
@@ -108,6 +110,9 @@ class TokenLedger:
         gets no other; also how long a pod is held until the wave in which it has its turn.
     pending, placing
         Uids of the pods that have no node and are to get one, and the numbers of the tokens that are theirs.
+    timeouts
+        Seconds that each wave may take, by its number: as long after it was opened by request, its pods are steered
+        although the plan has expired meanwhile, since they have been evicted.
     """
 
     def __init__(
@@ -119,6 +124,7 @@ class TokenLedger:
         patience: float = PATIENCE_SECONDS,
         pending: Collection[str] = (),
         placing: Collection[int] = (),
+        timeouts: Mapping[int, float] = MappingProxyType({}),
     ) -> None:
         self.tokens = tuple(tokens)
         self.expires = expires
@@ -127,6 +133,8 @@ class TokenLedger:
         self.pending, self.placing = frozenset(pending), frozenset(placing)
         self.open = 1
         self.conducted = False
+        self.timeouts = timeouts
+        self._opened = -math.inf
         self.leases: dict[str, Lease] = {}
         self._groups = [group_of_token(token) for token in self.tokens]
         self._holders: list[set[str]] = [set() for _ in self.tokens]
@@ -145,7 +153,7 @@ class TokenLedger:
 
     def ask(self, asker: Asker, nodes: Container[str], now: float) -> tuple[str | None, list[LedgerRecord]]:
         """Return the node a pod belongs on, if any, and what has to be written down before the answer is given."""
-        if now >= self.expires:
+        if now >= self.expires and now >= self._opened + self.timeouts.get(self.open, 0.0):
             return None, []
         lease = self.leases.get(asker.uid)
         if lease is not None:
@@ -185,6 +193,7 @@ class TokenLedger:
     def open_wave(self, wave: int, now: float) -> list[LedgerRecord]:
         """Let tokens up to a wave be handed out, and no others until the next request."""
         records = [] if self.conducted else [self._do(LedgerRecord("conduct", now))]
+        self._opened = now
         return [*records, *([self._do(LedgerRecord("wave", now, wave=wave))] if wave > self.open else [])]
 
     def sweep(self, now: float) -> list[LedgerRecord]:
@@ -314,8 +323,11 @@ class TokenLedger:
                     self._tired[record.uid] = record.pod
             case "conduct":
                 self.conducted = True
+                self._opened = record.at
             case "wave":
                 self.open = max(self.open, record.wave)
+                if self.conducted:
+                    self._opened = record.at
         return record
 
 

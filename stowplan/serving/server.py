@@ -50,7 +50,9 @@ class Server:
         expires = require_time(plan.expires_at, "expiresAt").timestamp()
         firm = range(len(plan.tokens)) if serving.mode is Mode.FILTER else waiting_tokens(plan)
         pending, placing = pending_pods(plan)
-        self.ledger = TokenLedger(plan.tokens, expires, serving.lease, firm, serving.patience, pending, placing)
+        timeouts = {wave.number: float(wave.barrier.timeout_seconds) for wave in plan.waves}
+        terms = (serving.lease, firm, serving.patience, pending, placing, timeouts)
+        self.ledger = TokenLedger(plan.tokens, expires, *terms)
         self.metrics = Metrics(plan, self.ledger, clock)
         self.why = f"plan {plan.id} has another node for this pod"
         self.why_expired = f"plan {plan.id} expired at {plan.expires_at}"
@@ -66,7 +68,7 @@ class Server:
 
     @property
     def expired(self) -> bool:
-        """Whether no pod is steered any more."""
+        """Whether no wave can be opened any more, and no pod is steered but those of one that is under way."""
         return self.clock() >= self.ledger.expires
 
     def app(self, *, health: bool = True) -> web.Application:

@@ -28,7 +28,7 @@ def asker(uid: str, owner: str = "web", name: str = "", hashes: tuple[str, ...] 
 
 def ledger(*tokens: TokenDocument, lease: float = 100.0, patience: float | None = None) -> TokenLedger:
     if patience is None:
-        return TokenLedger(tokens, expires=1e6, lease=lease)
+        return TokenLedger(tokens, expires=1e6, lease=lease, timeouts={1: 600.0, 2: 600.0})
     return TokenLedger(tokens, expires=1e6, lease=lease, firm=range(len(tokens)), patience=patience)
 
 
@@ -172,6 +172,16 @@ def test_nothing_is_handed_out_when_the_plan_has_expired() -> None:
     books = ledger(token("n1"))
     assert books.ask(asker("a"), NODES, 999_999.0)[0] == "n1"
     assert books.ask(asker("a"), NODES, 1e6) == (None, [])
+
+
+def test_a_wave_that_is_under_way_when_the_plan_expires_is_steered_to_its_end() -> None:
+    """Its pods have been evicted; the wave may take 600 seconds from when it was opened, also after a restart."""
+    books = ledger(token("n1", wave=1), token("n2", wave=2))
+    records = books.open_wave(1, 999_900.0)
+    for served in (books, replayed(ledger(token("n1", wave=1), token("n2", wave=2)), records)):
+        assert served.ask(asker("a"), NODES, 1e6 + 10)[0] == "n1"
+        assert served.ask(asker("b"), NODES, 1e6 + 20)[0] is None  # the next wave is not begun
+        assert served.ask(asker("a"), NODES, 999_900.0 + 600)[0] is None
 
 
 class Ask(NamedTuple):
