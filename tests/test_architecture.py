@@ -42,8 +42,8 @@ FLOORS = {
         "final_state parameters workplace portfolio move_limits warm"
     ),
     "plans": (
-        "preconditions cordons disruption budgets movability move replacements tokens dry_run sequencing any_order "
-        "document consistency drift reasons replay arrangement unassisted"
+        "preconditions cordons disruption budgets movability move creations replacements tokens dry_run sequencing "
+        "any_order document consistency drift reasons replay arrangement unassisted"
     ),
     "stowplan": (
         "build_info settings scenarios cluster answers planning explaining api hypothetical applying bench emitters "

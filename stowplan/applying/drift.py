@@ -8,6 +8,7 @@ from stowplan.applying.ledger import ApplyLedger
 from stowplan.applying.observations import ClusterView
 from stowplan.models.plan import MoveDocument, Plan
 from stowplan.plans.budgets import is_stale
+from stowplan.plans.creations import is_to_be_created
 from stowplan.plans.preconditions import node_problem, pod_problems
 
 
@@ -55,6 +56,8 @@ def _pending_pod(
             yield f"pod {own} took the place of an evicted one, whose replacement is not there"
         return
     pod = view.pods.get(key or own)
+    if pod is None and is_to_be_created(move):
+        return  # its wave says when, and waits for it
     uid = None if pod is None or key in (None, own) else pod.metadata.uid
     problems = ["is gone"] if pod is None else pod_problems(move, pod, uid, anywhere=True)
     yield from (f"pod {key or own} {problem}" for problem in problems)

@@ -14,8 +14,10 @@ from dataclasses import dataclass
 
 from stowplan.applying.ledger import ApplyLedger
 from stowplan.applying.observations import ObservedObject
+from stowplan.models.moments import require_time
 from stowplan.models.plan import MoveDocument
-from stowplan.plans.replacements import by_group
+from stowplan.plans.creations import is_to_be_created, makes_pod_of
+from stowplan.plans.replacements import by_group, group_of_move
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +72,10 @@ def match(
     for group, own in by_group(moves).items():
         waiting = [move for move in own if _waits(move, ledger)]
         if group.pod or own[0].owner is None or not own[0].owner.uid:  # a cluster tells owners apart by uid alone
-            matches += [_named(move, _pod_of(move, ledger, pods)) for move in waiting]
+            if waiting and (created := _created(waiting, ledger, pods)):
+                matches += _assign(own, waiting, ledger, created, (), ())
+            else:
+                matches += [_named(move, _pod_of(move, ledger, pods)) for move in waiting]
             continue
         before = known.get(group.owner, frozenset())
         due = {key for move in waiting if move.kind == "place" for key in _keys(move)}
@@ -121,6 +126,25 @@ def _pod_of(move: MoveDocument, ledger: ApplyLedger, pods: Iterable[ObservedObje
         return next((pod for pod in pods if pod.key == move.pod.key and pod.uid == (move.pod.uid or pod.uid)), None)
     old = ledger.uid(move)
     return next((pod for pod in pods if pod.key == move.pod.key and pod.uid != old and not pod.leaving), None)
+
+
+def _created(
+    moves: Sequence[MoveDocument], ledger: ApplyLedger, pods: Iterable[ObservedObject]
+) -> list[ObservedObject]:
+    """Return the pods that a controller has made since, which was still to be created when the plan was made."""
+    first = moves[0]
+    if first.owner is None or group_of_move(first).pod or not is_to_be_created(first):
+        return []
+    since = require_time(ledger.plan.created_at, "createdAt")
+    return [
+        pod
+        for pod in pods
+        if pod.metadata.namespace == first.pod.namespace
+        and makes_pod_of(first, pod.controller.kind, pod.controller.name)
+        and not (pod.leaving or pod.finished or pod.uid in ledger.landed)
+        and pod.metadata.creation_timestamp is not None
+        and require_time(pod.metadata.creation_timestamp, "creationTimestamp") >= since
+    ]
 
 
 def _named(move: MoveDocument, pod: ObservedObject | None) -> Match:

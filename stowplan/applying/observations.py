@@ -35,6 +35,7 @@ class ObservedMetadata(_Part):
     namespace: str = ""
     uid: str = ""
     generation: int = 0
+    creation_timestamp: str | None = None
     labels: dict[str, str] | None = None
     owner_references: tuple[ObservedOwner, ...] | None = None
     deletion_timestamp: str | None = None
@@ -125,9 +126,14 @@ class ObservedObject(_Part):
         return any(c.type == "Ready" and c.status == "True" for c in self.status.conditions or ())
 
     @property
+    def controller(self) -> ObservedOwner:
+        """The controller; without a name if there is none."""
+        return next((o for o in self.metadata.owner_references or () if o.controller), ObservedOwner())
+
+    @property
     def owner(self) -> str:
         """The uid of the controller; empty if there is none."""
-        return next((o.uid for o in self.metadata.owner_references or () if o.controller), "")
+        return self.controller.uid
 
     @property
     def template(self) -> str:

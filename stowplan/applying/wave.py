@@ -18,6 +18,7 @@ from stowplan.applying.records import DroppedRecord, LandedRecord, WaveEndRecord
 from stowplan.applying.tolerance import LandingTolerance, StrayPod, landed_elsewhere
 from stowplan.cluster.kubectl import ClusterError, Kubectl
 from stowplan.models.plan import MoveDocument, WaveDocument
+from stowplan.plans.creations import is_to_be_created, manifest_of
 
 TELL_AFTER = 5.0
 """Seconds after which it is said again for which pods a wave waits, and why."""
@@ -217,6 +218,12 @@ class WaveRun:
         move, pod = matched.move, matched.pod
         if move.kind != "place" and self.ledger.uid(move) in self._present:
             return  # the old pod may have to be gone first, to free its name or what only one of the two can have
+        if pod is None and is_to_be_created(move):
+            self._reasons[move.id] = f"create {manifest_of(move)} now"
+            if not self._sightings[(move.id, "created")]:
+                self.tell(f"wave {self.wave.number} places {move.pod.key}: {self._reasons[move.id]}")
+            self._sightings[(move.id, "created")] += 1
+            return
         if pod is None and (why := self._not_wanted(move)):
             self._drop(move, why)
             return

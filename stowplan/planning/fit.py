@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from stowplan.models.errors import InputError
 from stowplan.models.kubernetes import Pod
@@ -16,8 +16,9 @@ from stowplan.optimizer.backend import Backend
 from stowplan.optimizer.portfolio import Options
 from stowplan.optimizer.run import Progress, silent
 from stowplan.planning.drain import proof
-from stowplan.planning.plan import Planned, make_plan, planning_problem
+from stowplan.planning.plan import Planned, make_plan, planning_problem, with_note
 from stowplan.planning.warm_start import make_room
+from stowplan.plans.creations import creation_notes
 from stowplan.plugins_compat.admission import populated
 from stowplan.plugins_compat.compiler.compile import Compiled
 from stowplan.plugins_compat.framework.scheduler import failure
@@ -81,6 +82,20 @@ class Fitted:
     def proof(self) -> str:
         """What proves that they cannot all be scheduled; empty if nothing does."""
         return proof(self.planned.plan.tiers[0])
+
+
+def with_creations(fitted: Fitted, keys: Sequence[str]) -> Fitted:
+    """Return a result whose plan says what to create and when.
+
+    Parameters
+    ----------
+    keys
+        Keys of the pods that were made from manifests.
+    """
+    plan = fitted.planned.plan
+    for note in reversed(list(creation_notes(plan, keys))):
+        plan = with_note(plan, note)
+    return replace(fitted, planned=replace(fitted.planned, plan=plan))
 
 
 def pending_pods(snapshot: Snapshot) -> list[str]:

@@ -11,6 +11,7 @@ from typing import Any
 from stowplan.instances.documents import read_documents
 from stowplan.instances.items import split
 from stowplan.models.errors import InputError
+from stowplan.plans.creations import NEW
 
 Manifest = dict[str, Any]
 
@@ -18,9 +19,6 @@ WORKLOADS = ("Deployment", "ReplicaSet", "StatefulSet", "Job")
 """Kinds whose pods are made; the pods of other controllers are not known before they exist."""
 
 CAPABLE = ", ".join((*WORKLOADS[:-1], f"or {WORKLOADS[-1]}"))
-
-NEW = "fit"
-"""Part of the names of pods and ReplicaSets that a Deployment or a ReplicaSet would create."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,7 +89,7 @@ def fit(
     from stowplan.cli.session import emit, found, load_snapshot, warn_of_idle_freezes
     from stowplan.cluster.snapshot import save
     from stowplan.documents.drain_and_fit import fit_document
-    from stowplan.planning.fit import admitting, fit, pending_pods
+    from stowplan.planning.fit import admitting, fit, pending_pods, with_creations
     from stowplan.planning.replicas import new_pods
     from stowplan.report.drain_and_fit import show_fit
     from stowplan.report.rows import plan_rows
@@ -104,6 +104,7 @@ def fit(
     keys = [*new.keys, *(pods or ()), *(pending_pods(snapshot) if all_pending else ())]
     warn_of_idle_freezes(settings.freeze, snapshot)
     fitted = found(fit, snapshot, admitting(settings, snapshot, keys), options, terms, quiet)
+    fitted = with_creations(fitted, new.keys)
     emit(
         output,
         lambda console: show_fit(console, fitted, wide=output is Format.WIDE, most=most),
