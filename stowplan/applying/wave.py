@@ -23,6 +23,10 @@ from stowplan.plans.creations import is_to_be_created, manifest_of
 TELL_AFTER = 5.0
 """Seconds after which it is said again for which pods a wave waits, and why."""
 
+HELD = 330.0
+"""Seconds that a pod which a server held until its wave may have no node: if nothing else happens in the cluster,
+kube-scheduler tries what it found no node for again after five minutes."""
+
 SURE = 2
 """How often a replacement must be seen on another node than planned before it counts as landed there."""
 
@@ -231,10 +235,13 @@ class WaveRun:
             return  # it may come when others before it are ready; the time for the wave is its limit
         said = f": {pod.waits_for}" if pod is not None and pod.waits_for else ""
         self._reasons[move.id] = f"pod {pod.key} is unscheduled{said}" if pod is not None else ""
+        limit = self.options.pending
+        if move.kind == "place" and pod is not None and self.options.serve is not None:
+            limit = max(limit, HELD * self.options.pause_scale)
         since = self._waits.setdefault(move.id, time.monotonic())
-        if time.monotonic() - since < self.options.pending:
+        if time.monotonic() - since < limit:
             return
-        for_so_long = f"for {self.options.pending:g} s"
+        for_so_long = f"for {limit:g} s"
         if pod is not None:
             raise Obsolete(f"pod {pod.key}{of_owner(move)} is unscheduled {for_so_long}{said}")
         if move.kind == "place" and not self.ledger.is_taken_over(move):

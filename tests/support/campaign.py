@@ -102,8 +102,8 @@ def random_manifests(rng: random.Random, *, waiting: bool = False) -> list[Objec
 def seen(store: Store) -> Snapshot:
     """Return what a dump of the cluster would show."""
     items = [found for kind in READ if kind in BY_KIND for found in store.all(BY_KIND[kind])]
-    data = json.dumps({"kind": "List", "apiVersion": "v1", "items": items}).encode()
-    return read_snapshot(iter([Document("store", data)]))
+    data = {"kind": "List", "apiVersion": "v1", "items": items}
+    return read_snapshot(iter([Document("store", json.dumps(data).encode())]))
 
 
 def as_pods_of(before: Snapshot, after: Snapshot) -> Assignment:
@@ -136,7 +136,7 @@ class Outcome:
     kept, low, high
         Share of the gain that was there at the end, and the range that replays gave; ``None`` without a gain.
     worse
-        Whether it ended worse than it began; not told where workloads were changed meanwhile.
+        Whether it ended worse than it began; not told of plans whose workloads were changed.
     twice
         Number of pods that were deleted twice.
     broken
@@ -340,6 +340,7 @@ def carried_out_steered(seed: int, home: Path) -> Outcome | None:
             pace=Pace(grace=0.03, schedule=0.01, ready=0.03),
             chance=random.Random(seed),
             budget_lag=rng.choice([0.0, 0.2]),
+            flush=4.0,
         )
         before = seen(living.store)
         with ApiServer(living, without=UNUSED) as server:
@@ -412,8 +413,7 @@ def _reason(stopped: str) -> str:
 
 def told_of(outcomes: Sequence[Outcome]) -> list[str]:
     """Return what a campaign has shown, one line each."""
-    number, moves = len(outcomes), sum(found.moves for found in outcomes)
-    finished = sum(not found.stopped for found in outcomes)
+    number, moves, finished = len(outcomes), sum(f.moves for f in outcomes), sum(not f.stopped for f in outcomes)
     lines = [
         f"{number} plans, {moves} moves, {sum(f.waves for f in outcomes)} waves, {sum(f.cordons for f in outcomes)} "
         f"cordons; {finished} came to their end, {sum(f.worse for f in outcomes)} ended worse than they began, "

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import yaml
 
+from stowplan.applying.extender_client import tell_extender
 from stowplan.emitters.emission import EmitOptions
 from stowplan.emitters.extender import emit_extender
 from stowplan.models.objective import PRESETS
@@ -19,7 +20,7 @@ from stowplan.plugins_compat.release import K36
 from tests.support.api_server import ByMap
 from tests.support.api_server.errors import Object
 from tests.support.api_server.framework import ByFramework
-from tests.support.api_server.manifests import bare_pod
+from tests.support.api_server.manifests import bare_pod, deployment, namespace
 from tests.support.api_server.manifests import node as make_node
 from tests.support.api_server.resources import NODES, PODS, REPLICA_SETS
 from tests.support.api_server.store import Store
@@ -132,6 +133,26 @@ def test_steered_pods_land_as_planned(home: Path) -> None:
     ):
         assert shop.run(serve=extender.url).stopped == ""
         shop.check_done()
+
+
+def test_pods_that_are_held_until_their_wave_are_waited_for_until_the_scheduler_tries_them_again(home: Path) -> None:
+    """Nothing changes in the cluster when the second wave begins, so kube-scheduler does so after some time."""
+    pods = deployment("shop", "big", ["", ""])
+    manifests = [*(make_node(name) for name in ("n1", "n2")), namespace("kube-system"), namespace("shop"), *pods]
+
+    def made(objects: list[Object]) -> Plan:
+        m = Moving(objects)
+        return plan([m.move("shop/big-5d5b-aaaab", "n1")], [m.move("shop/big-5d5b-aaaac", "n2")])
+
+    def schedule(made: Plan) -> ByFramework:
+        tell_extender(extender.url, made, 1)  # from here on, waves are opened by request
+        return ByFramework(steered(made, extender.url))
+
+    with serving(made(manifests), home) as extender, scene(home, manifests, made, schedule) as shop:
+        shop.server.cluster.settle()
+        shop.server.cluster.flush = 9.0
+        result = shop.run(serve=extender.url, pending=1.0)
+        assert (result.stopped, [p.stage for p in result.ledger.progress.values()]) == ("", ["landed", "landed"])
 
 
 def test_nothing_is_begun_with_the_extender_of_another_plan(home: Path) -> None:

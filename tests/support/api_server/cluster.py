@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import threading
 import time
@@ -49,6 +50,9 @@ class Cluster:
         Whether the disruption controller is out of order, so that the status of budgets grows stale.
     budget_lag
         Seconds between two looks of the disruption controller; in between, the status of budgets is what it was.
+    flush
+        Seconds after which pods that found no node are tried again although nothing has changed, as kube-scheduler does
+        after five minutes.
     chance
         Decides in which order pending pods are tried, and makes everything take up to three times as long; without it,
         pods are tried by name, and all take the same time.
@@ -60,6 +64,7 @@ class Cluster:
     never_ready: set[str] = field(default_factory=set)
     budgets_sleep: bool = False
     budget_lag: float = 0.0
+    flush: float = math.inf
     chance: random.Random | None = None
     store: Store = field(default_factory=Store)
 
@@ -67,6 +72,7 @@ class Cluster:
         self._since: dict[tuple[str, str], float] = {}
         self._slowness: dict[tuple[str, str], float] = {}
         self._budgets_seen = 0.0
+        self._stepped = time.monotonic()
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._live, name="cluster", daemon=True)
         self._seen = -1
@@ -105,8 +111,10 @@ class Cluster:
     def _live(self) -> None:
         try:
             while not self._over.wait(self.pace.tick):
-                if self.store.revision != self._seen or self._waiting or self.budget_lag:
+                flushed = time.monotonic() - self._stepped >= self.flush
+                if flushed or self.store.revision != self._seen or self._waiting or self.budget_lag:
                     self._seen = self.store.revision
+                    self._stepped = time.monotonic()
                     self._step()
         except BaseException as error:  # told to the test, which runs in another thread
             self.failure = error
