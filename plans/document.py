@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -29,6 +30,7 @@ from stowplan.models.settings import Executor, PlatformExecutor, SettingsDocumen
 from stowplan.models.snapshot import Snapshot
 from stowplan.plans.budgets import Budgets
 from stowplan.plans.move import Move
+from stowplan.plans.replacements import group_of_pod
 from stowplan.plans.sequencing import WaveSequence
 from stowplan.plans.tokens import tokens
 from stowplan.plugins_compat.admission import standing
@@ -133,11 +135,12 @@ def _waves(inputs: PlanInputs) -> list[WaveDocument]:
     assignment = inputs.start
     ids: dict[int, str] = {}
     documents = []
+    arrivals = _Arrivals(inputs.sequencing.waves)
     for number, wave in enumerate(inputs.sequencing.waves, 1):
         moves = []
         for move in wave:
             ids[id(move)] = f"m{len(ids) + 1:04d}"
-            moves.append(_move(inputs, move, ids))
+            moves.append(_move(inputs, move, ids, arrivals.why(move, number)))
         peak = _pass(state, wave)
         assignment = assignment.moved((move.pod.key, move.target) for move in wave)
         documents.append(
@@ -158,7 +161,31 @@ def _timeout(inputs: PlanInputs, wave: Sequence[Move]) -> int:
     return max(int(inputs.wave_timeout.total_seconds()), longest + COMING_UP if longest else 1)
 
 
-def _move(inputs: PlanInputs, move: Move, ids: Mapping[int, str]) -> MoveDocument:
+class _Arrivals:
+    """Which pods come to which nodes, and in which waves."""
+
+    def __init__(self, waves: Sequence[Sequence[Move]]) -> None:
+        self._at: defaultdict[str, list[tuple[int, Pod]]] = defaultdict(list)
+        self._pods = {move.pod.key: move.pod for wave in waves for move in wave}
+        for number, wave in enumerate(waves, 1):
+            for move in wave:
+                self._at[move.target].append((number, move.pod))
+
+    def why(self, move: Move, wave: int) -> str:
+        """Return what a move is for: pods that are alike may have exchanged their targets since that was written."""
+        if not move.room_for:
+            return move.why
+        come = [pod for number, pod in self._at[move.source] if number >= wave]
+        if any(pod.key == move.room_for for pod in come):
+            return move.why
+        named = self._pods.get(move.room_for)
+        alike = [pod for pod in come if named is not None and group_of_pod(pod) == group_of_pod(named)]
+        if not (come := alike or come):
+            return "parked, so that others can take its room" if move.parks else ""
+        return move.why.replace(move.room_for, come[0].key)
+
+
+def _move(inputs: PlanInputs, move: Move, ids: Mapping[int, str], why: str) -> MoveDocument:
     pod = move.pod
     controller = pod.metadata.controller
     owner = controller and OwnerDocument(
@@ -178,7 +205,7 @@ def _move(inputs: PlanInputs, move: Move, ids: Mapping[int, str]) -> MoveDocumen
         template_hash=pod.template_hash,
         requests=quantities(pod, inputs.profile.release),
         budgets=tuple(inputs.budgets.all[i].name for i in asked),
-        why=move.why or inputs.reasons.get(pod.key, ""),
+        why=why or inputs.reasons.get(pod.key, ""),
         loses=inputs.losses(pod) if move.source and not move.follows else (),
     )
 

@@ -28,6 +28,8 @@ class Move:
         Whether the filters admit the replacement only once the pod is gone.
     why
         What the move is for.
+    room_for
+        Key of the pod that ``why`` names, as long as no pod like it has taken its target over.
     """
 
     pod: Pod
@@ -37,6 +39,7 @@ class Move:
     follows: Move | None = None
     waits: bool = False
     why: str = ""
+    room_for: str = ""
 
     @property
     def kind(self) -> Literal["evict", "place", "remove"]:

@@ -173,9 +173,9 @@ class Construction:
 
     def _made(self, i: int, urgency: Urgency, waits: bool) -> Move:
         move = self.left[i]
-        why = "goes on from where it was parked" if move.follows else urgency.why(i)
+        why, room_for = ("goes on from where it was parked", "") if move.follows else urgency.why(i)
         source, target = self._name(move.source), self._name(move.target)
-        return Move(move.pod, source, target, follows=move.follows, waits=waits, why=why)
+        return Move(move.pod, source, target, follows=move.follows, waits=waits, why=why, room_for=room_for)
 
     def _park(self, parking: Parking) -> list[Move]:
         """Begin a wave of parked pods: each goes on from its third node later."""
@@ -196,7 +196,7 @@ class Construction:
         self._join(third)
         source = self._name(move.source)
         why = f"parked, so that {waiting or 'others'} can take its room on {source}"
-        parked = Move(move.pod, source, self._name(node), parks=True, waits=waits, why=why)
+        parked = Move(move.pod, source, self._name(node), parks=True, waits=waits, why=why, room_for=waiting)
         self.left[i] = replace(move, source=node, follows=parked)
         return [parked]
 

@@ -61,15 +61,15 @@ class Urgency:
         self.order = [key[-1] for key in sorted(keys)]
         self._rank = {i: rank for rank, i in enumerate(self.order)}
 
-    def why(self, i: int) -> str:
-        """Return which pod a move, by its position, makes room for; empty if none waits for it."""
+    def why(self, i: int) -> tuple[str, str]:
+        """Return what a move, by its position, is for, and the key of the pod that it makes room for; or nothing."""
         source = self._left[i].source
         if source == NOWHERE:
-            return "pending"
+            return "pending", ""
         if not self._short[source]:
-            return ""
-        first = min(self._arriving[source], key=lambda other: self._rank[other])
-        return f"makes room on {self._names[source].name} for {self._left[first].pod.key}"
+            return "", ""
+        key = self._left[min(self._arriving[source], key=lambda other: self._rank[other])].pod.key
+        return f"makes room on {self._names[source].name} for {key}", key
 
     def _chains(self, left: Sequence[IndexedMove]) -> list[int]:
         """Count, for each move, the links of the longest chain of moves that wait for its room."""

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import random
+import re
 from pathlib import Path
 
 import pytest
 
-from tests.support.campaign import Outcome, carried_out_alone, carried_out_steered, told_of
+from tests.support.api_server import Cluster
+from tests.support.campaign import (
+    Outcome,
+    carried_out_alone,
+    carried_out_steered,
+    planned_for,
+    random_manifests,
+    seen,
+    told_of,
+)
 
 IMPROVED = 12
 """Seed of a plan of which kube-scheduler alone brings a part, in some runs."""
@@ -26,6 +37,21 @@ def test_a_steered_plan_comes_to_its_end_although_it_is_killed_and_a_workload_ch
     assert found is not None
     assert found.events
     assert (found.stopped, found.worse, found.twice, found.broken) == ("", False, 0, 0)
+
+
+@pytest.mark.parametrize("seed", [70069, 70074, 70106])
+def test_what_a_move_makes_room_for_comes_to_its_node(seed: int) -> None:
+    """Pods of one owner exchange their targets while waves are filled, after it was said what a move is for."""
+    rng = random.Random(seed)
+    plan = planned_for(seen(Cluster(random_manifests(rng, waiting=True)).store), rng, steered=True)
+    named = 0
+    for wave in plan.waves:
+        coming = {(m.target, m.pod.key) for w in plan.waves if w.number >= wave.number for m in w.moves}
+        for move in wave.moves:
+            if found := re.search(r"makes room on (\S+) for (\S+)", move.why):
+                named += 1
+                assert found.groups() in coming
+    assert named
 
 
 def test_outcomes_are_summed_up() -> None:
