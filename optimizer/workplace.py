@@ -62,6 +62,7 @@ class Workplace:
             tiers=tiers,
             calibrations=self._calibrations,
             found=lambda placement: run.offer(placement, "annealing"),
+            admits=run.memory.admits,
             parameters=self._parameters.annealing,
         )
         if self._elsewhere is not None:

@@ -54,6 +54,7 @@ def anneal(
     tiers: int | None = None,
     chains: int = 2,
     found: Found = lambda placement: None,
+    admits: Callable[[int], bool] = lambda more: True,
     parameters: AnnealingParameters | None = None,
 ) -> Placement:
     """Improve a legal placement until time is up, or until every tier is down to its floor.
@@ -68,6 +69,8 @@ def anneal(
         How many tiers are improved, the most urgent ones; all if not given.
     chains
         Independent chains, each on its own thread. The result depends on their number, not on the cores.
+    admits
+        Whether so many more bytes may be held: there is one chain where the states of more do not fit into memory.
 
     Returns
     -------
@@ -80,7 +83,10 @@ def anneal(
         return start
     parameters = parameters or AnnealingParameters()
     best = _Incumbent(start, evaluator.evaluate(start).values, nodes_of_pods(problem, start))
-    replicas = [_Replica(evaluator, start, seed * 1009 + i, parameters) for i in range(chains)]
+    replicas = [_Replica(evaluator, start, seed * 1009, parameters)]
+    if chains > 1 and admits((chains - 1) * replicas[0].bytes):
+        replicas += [_Replica(evaluator, start, seed * 1009 + i, parameters, replicas[0]) for i in range(1, chains)]
+    chains = len(replicas)
     lowest = [0] * len(problem.tiers) if floor is None else list(floor)
     calibrations = {} if calibrations is None else calibrations
     last = len(problem.tiers) if tiers is None else tiers
@@ -89,7 +95,8 @@ def anneal(
             open_tiers = sum(best.values[t] > lowest[t] for t in range(tier, last))
             if best.values[tier] <= lowest[tier]:
                 continue
-            list(pool.map(_Replica.state_at, replicas, [best] * chains))
+            for replica in replicas:
+                replica.state_at(best)
             left = deadline.share(1 / open_tiers)
             if tier not in calibrations:
                 calibrations[tier] = Calibration(
@@ -131,17 +138,33 @@ class _ChainResult(NamedTuple):
 class _Replica:
     """A search state and random numbers, for one chain after another.
 
-    The state is built once, since that takes as long as a million steps; afterwards pods are put where they belong.
+    The state is built once, since that takes as long as a million steps, and copied for the other chains; afterwards
+    pods are put where they belong.
     """
 
-    def __init__(self, evaluator: Evaluator, start: Placement, seed: int, parameters: AnnealingParameters) -> None:
+    def __init__(
+        self,
+        evaluator: Evaluator,
+        start: Placement,
+        seed: int,
+        parameters: AnnealingParameters,
+        first: _Replica | None = None,
+    ) -> None:
         self.evaluator, self.start, self.parameters = evaluator, start, parameters
         self.random = start_of(seed)
         self.rng = np.random.default_rng(seed)
+        self._first = first
 
     @cached_property
     def _state(self) -> SearchState:
+        if self._first is not None:
+            return SearchState._make(array.copy() for array in self._first._state)
         return build_state(self.evaluator, self.start, self.parameters)
+
+    @property
+    def bytes(self) -> int:
+        """What the search state takes."""
+        return sum(array.nbytes for array in self._state)
 
     def state_at(self, incumbent: _Incumbent) -> SearchState:
         """Return the search state, with every pod on its node."""

@@ -66,6 +66,18 @@ def test_equal_seeds_find_equal_placements(problem: Problem, seed: int) -> None:
     assert once.same_as(again)
 
 
+def test_where_memory_admits_no_second_state_there_is_one_chain() -> None:
+    problem, deadline = full_problem(pods=7), Deadline(0.5, deterministic=True)
+    asked: list[int] = []
+    refused = anneal(
+        Evaluator(problem), problem.start, deadline, chains=3, admits=lambda more: asked.append(more) is not None
+    )
+    alone = anneal(Evaluator(problem), problem.start, deadline, chains=1)
+    (bytes_of_two,) = asked
+    assert bytes_of_two > 0
+    assert refused.same_as(alone)
+
+
 def test_a_stop_signal_ends_the_search_at_once() -> None:
     problem = full_problem(pods=7)
     stop = Stop()
