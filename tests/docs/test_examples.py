@@ -16,8 +16,8 @@ ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
 PACKAGES = sorted(file.parent.name for file in EXAMPLES.glob("*/pyproject.toml"))
 CHANGES = sorted({file.parent.name for file in EXAMPLES.glob("*/*.diff")})
-REVIEW, MONITORING = "review", "monitoring"
-"""What is around a run: ``test_review.py`` and ``test_monitoring.py`` try it."""
+REVIEW, MONITORING, NOTEBOOKS = "review", "monitoring", "notebooks"
+"""What is around a run: ``test_review.py``, ``test_monitoring.py``, and ``test_notebooks.py`` try it."""
 
 
 def python(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -46,7 +46,7 @@ def test_every_example_is_of_one_kind() -> None:
     folders = {
         folder.name for folder in EXAMPLES.iterdir() if folder.is_dir() and not folder.name.startswith((".", "_"))
     }
-    assert folders == {*PACKAGES, *CHANGES, REVIEW, MONITORING}
+    assert folders == {*PACKAGES, *CHANGES, REVIEW, MONITORING, NOTEBOOKS}
     assert len(PACKAGES) == 4
     assert len(CHANGES) == 5
 

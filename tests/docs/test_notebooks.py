@@ -1,0 +1,30 @@
+"""The notebooks print what they say that they print, and their text quotes what they print."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.notebooks import FOLDER, kept, printed, quoted, read
+
+NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
+
+
+def test_there_are_notebooks() -> None:
+    assert len(NOTEBOOKS) == 3
+
+
+@pytest.mark.parametrize("file", NOTEBOOKS, ids=lambda file: file.stem)
+def test_a_notebook_prints_what_it_keeps(file: Path) -> None:
+    notebook = read(file)
+    assert printed(notebook) == kept(notebook), "run python -m tests.support.notebooks, and read the text again"
+
+
+@pytest.mark.parametrize("file", NOTEBOOKS, ids=lambda file: file.stem)
+def test_every_figure_of_the_text_is_printed(file: Path) -> None:
+    notebook = read(file)
+    texts = "".join(kept(notebook))
+    figures = quoted(notebook)
+    assert figures
+    assert [figure for figure in figures if figure not in texts] == []
