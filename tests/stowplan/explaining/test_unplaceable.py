@@ -11,12 +11,16 @@ import pytest
 from rich.console import Console
 
 from stowplan.documents.explanation import pod_document
+from stowplan.explaining.check import Check
 from stowplan.explaining.conflict import conflict_of, minimal_core
+from stowplan.explaining.loosening import loosenings
+from stowplan.explaining.making_room import evictions, more_nodes
 from stowplan.explaining.pod import PodExplanation, explain_pod
 from stowplan.explaining.relaxations import relaxations
 from stowplan.models.settings import Settings
 from stowplan.models.snapshot import Snapshot
 from stowplan.models.stop import Stop
+from stowplan.optimizer.deadline import Deadline
 from stowplan.plugins_compat.admission import populated
 from stowplan.report.explained_pod import show_pod
 from stowplan.settings.problem import make_problem
@@ -103,6 +107,31 @@ def test_a_pod_of_two_containers_larger_than_any_node_is_admitted_by_a_larger_on
     larger = "1 more node like n0, but with 9750m cpu and 1 example.com/fpga"
     assert one.changes == ("tolerations of dedicated=gpu:NoSchedule", larger)
     assert scheduled(one.snapshot, next(each for each in one.snapshot.pods if each.key == KEY))
+
+
+def test_variants_are_counted_as_clusters_of_their_own() -> None:
+    """What is carried over from one variant to the next must not show."""
+    asked = 0
+    for cluster in islice(cases_of(count()), NUMBER):
+        profile = make_problem(cluster, Settings()).profile
+        framework = populated(cluster, profile, cluster.assignment)
+        check = Check(framework, KEY, Deadline(60))
+        one = cluster.pods[-1]
+        loose = [each.apply(cluster) for each in loosenings(cluster, one)]
+        rooms = [room.snapshot for each in (cluster, *loose) for room in more_nodes(each)]
+        emptied = [room.snapshot for room in evictions(cluster, one, check.framework(cluster), check.go_on)]
+        for variant in (*loose, *rooms, *emptied, cluster):
+            fresh = populated(variant, profile, variant.assignment)
+            wanted = fresh.run_filters(fresh.cycle(check.pod(variant)))
+            found = check.diagnosis(variant)
+            assert found.rejected == wanted.rejected
+            assert np.array_equal(found.codes, wanted.codes)
+            asked += 1
+        check.restore()
+        assert np.array_equal(
+            framework.state.requested, populated(cluster, profile, cluster.assignment).state.requested
+        )
+    assert asked > 4 * NUMBER
 
 
 def explained(cluster: Snapshot, stop: Stop | None = None) -> PodExplanation:
