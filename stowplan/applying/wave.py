@@ -234,7 +234,7 @@ class WaveRun:
         if pod is None and move.same_name:
             return  # it may come when others before it are ready; the time for the wave is its limit
         said = f": {pod.waits_for}" if pod is not None and pod.waits_for else ""
-        self._reasons[move.id] = f"pod {pod.key} is unscheduled{said}" if pod is not None else ""
+        self._reasons[move.id] = f"pod {pod.key}{of_owner(move)} is unscheduled{said}" if pod is not None else ""
         limit = self.options.pending
         if move.kind == "place" and pod is not None and self.options.serve is not None:
             limit = max(limit, HELD * self.options.pause_scale)
