@@ -18,7 +18,8 @@ from stowplan.plugins_compat.framework.profile import Profile
 from stowplan.plugins_compat.profiles import default_profile, make_profiles
 from stowplan.plugins_compat.release import K36
 from tests.support.api_server import ByMap
-from tests.support.api_server.errors import Object
+from tests.support.api_server.errors import ApiError, Object
+from tests.support.api_server.faults import refuse
 from tests.support.api_server.framework import ByFramework
 from tests.support.api_server.manifests import bare_pod, deployment, namespace
 from tests.support.api_server.manifests import node as make_node
@@ -66,6 +67,22 @@ def test_pods_elsewhere_stop_the_plan_where_the_rest_is_worse_for_it(home: Path)
         )
         assert found, stopped
         assert shop.run(elsewhere=1, stop_after=1).stopped == ""
+
+
+def test_a_run_that_is_resumed_after_a_stop_looks_before_it_evicts_more(home: Path) -> None:
+    """One of two pods could go, and its replacement is elsewhere: the other one stays from then on."""
+
+    def both(objects: list[Object]) -> Plan:
+        m = Moving(objects)
+        return plan([m.move(f"shop/web-5d5b-{name}", "n2") for name in ("aaaab", "aaaac")], settings=PACK)
+
+    with scene(home, MANIFESTS, both, lambda plan: ByMap({"web-5d5b": ["n3"]})) as shop:
+        later = refuse(ApiError(429, "TooManyRequests", "not now"))
+        shop.server.faults.on("evict", later, matching="aaaac", times=1_000)
+        for _ in range(2):
+            assert "came up on another node than planned" in shop.run().stopped
+            assert shop.accepted().total() == 1
+            shop.server.faults.clear()
 
 
 def test_pods_elsewhere_are_accepted_where_the_rest_is_as_good(home: Path) -> None:
