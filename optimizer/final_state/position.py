@@ -93,8 +93,11 @@ class Position:
         """
         if len(moves) == 1 and not self._legal.legal(*moves[0]):
             return None
-        for move in moves:
-            self._legal.shift(*move)
+        for i, (c, source, target) in enumerate(moves):
+            if not self._legal.count(c, source):  # the same pod moves twice
+                self._undo(moves[:i])
+                return None
+            self._legal.shift(c, source, target)
         if len(moves) > 1 and not self._evaluator.evaluate(self._legal.placement).legal:
             self._undo(moves)
             return None

@@ -54,6 +54,18 @@ def test_the_exact_descent_is_ahead_of_the_surrogates_alone(seed: int, moves: in
     assert position.cost < evaluator.evaluate(problem.start).values[tier]
 
 
+def test_no_pod_moves_twice_in_one_step() -> None:
+    """A pod that goes home to save its move is no longer there to be exchanged for another one."""
+    problem, tier = asked(0, 50)
+    position = Position(Evaluator(problem.steered), problem, tier, problem.start)
+    c, n = next((c, n) for c, n, k in problem.start.entries() if k == 1)
+    others = [m for m in range(len(problem.nodes)) if m != n][:2]
+    before = position.placement
+    assert position.attempt([(c, n, others[0]), (c, n, others[1])], lambda change: True) is None
+    assert position.placement.same_as(before)
+    assert position.cost == Evaluator(problem).evaluate(before).values[tier]
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_a_spent_move_is_taken_back_for_a_better_one(seed: int) -> None:
     """From a placement that wastes its moves the search comes away, though none is left to spend."""
