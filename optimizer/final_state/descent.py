@@ -7,7 +7,6 @@ spent on.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 
 from stowplan.models.problem import Placement
@@ -45,30 +44,34 @@ class FinalStateDescent:
     def run(self, deadline: Deadline) -> int:
         """Make moves until none of those that promise most gains anything; return how many were made."""
         made = in_vain = 0
-        began, measured, tried = time.monotonic(), 0, 1
         while in_vain < self._parameters.in_vain and not deadline.over:
-            candidates = self._guide.promising(tried)
-            if not candidates:
-                break
-            best: tuple[int, tuple[int, int, int]] | None = None
-            for c, source, target in candidates:
-                measure = self._position.attempt([(c, source, target)], lambda change: False)
-                if measure is None or measure[0] >= 0:
-                    self._guide.ban(c, target)
-                    in_vain += 1
-                elif best is None or measure[0] < best[0]:
-                    best = measure[0], (c, source, target)
-            measured += len(candidates)
+            rounds = max(1, min(self._position.left, self._parameters.rounds_ahead))
+            best, failed = self._compare(deadline.share(1 / rounds))
+            in_vain += failed
             if best is not None:
-                self._position.attempt([best[1]], lambda change: True)
-                self._guide.make(*best[1])
+                self._position.attempt([best], lambda change: True)
+                self._guide.make(*best)
                 made, in_vain = made + 1, 0
-            if not deadline.deterministic:
-                each = (time.monotonic() - began) / (measured + made)
-                rounds = max(1, min(self._position.left, self._parameters.rounds_ahead))
-                tried = int(max(1, min(self._parameters.compared, deadline.remaining / rounds / max(each, 1e-6))))
-            else:
-                tried = self._parameters.compared
+            elif not failed:
+                break
         if made:
             self._found(self._position.placement)
         return made
+
+    def _compare(self, deadline: Deadline) -> tuple[tuple[int, int, int] | None, int]:
+        """Measure the moves that promise most; return the best one, and how many gain nothing and are left from now on.
+
+        As many are measured as time allows, and one in any case.
+        """
+        best, least, failed = None, 0, 0
+        most = self._parameters.compared if deadline.deterministic else self._parameters.most_compared
+        for i, (c, source, target) in enumerate(self._guide.promising(most)):
+            if i and deadline.over:
+                break
+            measure = self._position.attempt([(c, source, target)], lambda change: False)
+            if measure is None or measure[0] >= 0:
+                self._guide.ban(c, target)
+                failed += 1
+            elif best is None or measure[0] < least:
+                best, least = (c, source, target), measure[0]
+        return best, failed

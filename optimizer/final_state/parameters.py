@@ -19,9 +19,10 @@ class FinalStateParameters:
         Placements up to which all are listed, and the share of the time for that.
     descent_share
         Share of what is left before the bound for the descent from today's placement.
-    compared, in_vain, rounds_ahead
-        Descent: moves of which the best is made, moves after which it ends if none gains, and steps for which time is
-        kept at most.
+    compared, most_compared
+        Descent: moves of which the best is made, in deterministic mode, and at most where time allows.
+    in_vain, rounds_ahead
+        Descent: moves after which it ends if none gains, and steps for which time is kept at most.
     tried
         Targets of a pod that are tried, the most promising first.
     swapped
@@ -52,6 +53,7 @@ class FinalStateParameters:
     enumeration_share: float = 0.5
     descent_share: float = 0.2
     compared: int = 12
+    most_compared: int = 80
     in_vain: int = 60
     rounds_ahead: int = 50
     tried: int = 3
