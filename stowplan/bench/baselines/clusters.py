@@ -30,7 +30,7 @@ class ClusterSpec:
 CLUSTERS = (ClusterSpec(20, 150, 1), ClusterSpec(50, 420, 2, 0.85), ClusterSpec(100, 900, 102, 0.45))
 """Small enough for minutes: half full, nearly full with pending pods, and mostly empty."""
 
-OBJECTIVES = ("balance", "pack", "spread", "kube")
+OBJECTIVES = ("balance", "pack", "spread", "kube", "global")
 
 LIMITS: tuple[int | None, ...] = (1, 5, 20, 50, 200, None)
 """Limits on moves; ``None`` is any number."""

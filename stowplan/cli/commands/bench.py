@@ -80,7 +80,7 @@ Presets = Annotated[
     list[str] | None,
     typer.Option(
         "--preset",
-        help="baselines: a preset to ask about; repeatable. Default: balance, pack, spread, kube.",
+        help="baselines: a preset to ask about; repeatable. Default: balance, pack, spread, kube, global.",
         show_default=False,
         rich_help_panel=PROBLEM,
     ),
