@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from stowplan.instances.manifests import read_snapshot
 from stowplan.models.plan import Plan
 from tests.support.api_server.errors import Object
 from tests.support.api_server.manifests import bare_pod, namespace, node
+from tests.support.api_server.resources import JOBS, PODS
+from tests.support.api_server.workloads import TRACKING
 from tests.support.applying import UNUSED, scene
 from tests.support.kubectl import needs_kubectl
 from tests.support.moving import Moving
@@ -45,6 +48,10 @@ def two_moves(objects: list[Object], *waived: str) -> Plan:
     made = plan([m.move("shop/import-a", "n2")], [m.move("shop/import-b", "n3")])
     settings = made.settings.model_copy(update={"may_move": ("jobs", *waived)})
     return made.model_copy(update={"settings": settings})
+
+
+def two_moves_of(objects: list[Object], waived: str) -> Plan:
+    return two_moves(objects, waived)
 
 
 def problems(objects: list[Object], made: Plan) -> list[str]:
@@ -95,3 +102,46 @@ def test_a_job_that_has_failed_since_stops_the_plan(home: Path) -> None:
         stopped = shop.run().stopped
         assert stopped.startswith("the cluster has changed before wave 1: pod shop/import-a: its Job might not survive")
         assert not shop.server.evictions
+
+
+def controlled(limit: int, **policy: Any) -> list[Object]:
+    """Return the same cluster, with a Job that makes its pods again."""
+    *rest, job, first, second, third = at_work(limit=limit)
+    pods = [first, second, third]
+    spec = {key: value for key, value in first["spec"].items() if key != "nodeName"}
+    job["spec"] |= {"parallelism": 3, "template": {"spec": spec}, **policy}
+    for pod in pods:
+        pod["metadata"]["finalizers"] = [TRACKING]
+    return [*rest, job, *pods]
+
+
+IGNORED = {"podFailurePolicy": {"rules": [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}]}}
+
+
+@needs_kubectl
+@pytest.mark.parametrize(("limit", "policy", "failed"), [(2, {}, 2), (0, IGNORED, 0)])
+def test_a_job_that_survives_makes_its_pods_again_where_they_are_planned(
+    home: Path, limit: int, policy: dict[str, Any], failed: int
+) -> None:
+    without = [plural for plural in UNUSED if plural != "jobs"]
+    with scene(home, controlled(limit, **policy), two_moves, without=without) as shop:
+        applied = shop.run()
+        assert not applied.stopped
+        job = shop.server.store.get(JOBS, "shop", "import")
+        assert job["status"].get("failed", 0) == failed
+        assert "conditions" not in job["status"]
+        nodes = sorted(pod["spec"]["nodeName"] for pod in shop.server.store.all(PODS, "shop"))
+        assert nodes == ["n1", "n2", "n3"]
+
+
+@needs_kubectl
+def test_a_job_without_retries_is_lost_where_that_was_accepted(home: Path) -> None:
+    """What the eviction costs on a real control plane: the Job fails, and the work of all its pods is gone."""
+    without = [plural for plural in UNUSED if plural != "jobs"]
+    with scene(home, controlled(0), partial(two_moves_of, waived="job-fails"), without=without) as shop:
+        shop.run()
+        shop.server.cluster.settle()
+        job = shop.server.store.get(JOBS, "shop", "import")
+        assert [c["reason"] for c in job["status"]["conditions"]] == ["BackoffLimitExceeded"]
+        assert not shop.server.store.all(PODS, "shop")
+        assert len(shop.server.evictions) == 1

@@ -140,7 +140,9 @@ class Cluster:
         """Take a pod one step further if its time has come."""
         meta, spec, status = pod["metadata"], pod["spec"], pod.get("status", {})
         if meta.get("deletionTimestamp"):
-            if self._due(meta["uid"], "deleted", now, self.pace.grace):
+            if meta.get("finalizers"):
+                self._waiting = True
+            elif self._due(meta["uid"], "deleted", now, self.pace.grace):
                 self.store.remove(PODS, meta["namespace"], meta["name"])
         elif status.get("phase") in {"Succeeded", "Failed"} or spec.get("schedulingGates"):
             return

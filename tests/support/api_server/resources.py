@@ -38,6 +38,7 @@ REPLICA_SETS = Resource("apps", "v1", "replicasets", "ReplicaSet", True, ("rs",)
 STATEFUL_SETS = Resource("apps", "v1", "statefulsets", "StatefulSet", True, ("sts",))
 DAEMON_SETS = Resource("apps", "v1", "daemonsets", "DaemonSet", True, ("ds",))
 DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment", True, ("deploy",))
+JOBS = Resource("batch", "v1", "jobs", "Job", True)
 BUDGETS = Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget", True, ("pdb",))
 LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease", True)
 EVENTS = Resource("events.k8s.io", "v1", "events", "Event", True, ("ev",))
@@ -63,7 +64,7 @@ RESOURCES: tuple[Resource, ...] = (
     Resource("storage.k8s.io", "v1", "volumeattachments", "VolumeAttachment", False),
     BUDGETS,
     Resource("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", False, ("pc",)),
-    Resource("batch", "v1", "jobs", "Job", True),
+    JOBS,
     LEASES,
     EVENTS,
     Resource("", "v1", "serviceaccounts", "ServiceAccount", True, ("sa",)),

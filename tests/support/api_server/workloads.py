@@ -1,4 +1,4 @@
-"""Controllers that make pods again: ReplicaSet, StatefulSet, DaemonSet, and the rollout of a Deployment."""
+"""Controllers that make pods again: ReplicaSet, StatefulSet, DaemonSet, Job, and the rollout of a Deployment."""
 
 from __future__ import annotations
 
@@ -8,10 +8,21 @@ from typing import Any
 
 from tests.support.api_server.errors import Object
 from tests.support.api_server.eviction import is_ready
-from tests.support.api_server.resources import DAEMON_SETS, DEPLOYMENTS, NODES, PODS, REPLICA_SETS, STATEFUL_SETS
+from tests.support.api_server.resources import (
+    DAEMON_SETS,
+    DEPLOYMENTS,
+    JOBS,
+    NODES,
+    PODS,
+    REPLICA_SETS,
+    STATEFUL_SETS,
+)
 from tests.support.api_server.store import Store
 
 HASH = "pod-template-hash"
+TRACKING = "batch.kubernetes.io/job-tracking"
+"""Finalizer by which a pod of a Job is not gone before it is counted."""
+
 _letters = itertools.count()
 
 
@@ -28,6 +39,8 @@ def sync_workloads(store: Store) -> None:
             _sync_stateful_set(store, stateful_set, pods.get(stateful_set["metadata"]["uid"], []))
         for daemon_set in store.all(DAEMON_SETS):
             _sync_daemon_set(store, daemon_set, pods.get(daemon_set["metadata"]["uid"], []))
+        for job in store.all(JOBS):
+            _sync_job(store, job, pods.get(job["metadata"]["uid"], []))
 
 
 def roll_out(store: Store, namespace: str, deployment: str, template_hash: str) -> None:
@@ -82,6 +95,49 @@ def _sync_daemon_set(store: Store, owner: Object, pods: list[Object]) -> None:
             _create(store, owner, "DaemonSet", name, nodeName=node["metadata"]["name"])
 
 
+def _sync_job(store: Store, job: Object, pods: list[Object]) -> None:
+    """A pod that terminates has failed, as ``pkg/controller/job`` counts, unless a policy ignores disruptions.
+
+    Beyond ``backoffLimit`` failures the Job fails for good, and its pods are deleted. Until then, pods are made again
+    as soon as others terminate.
+    """
+    meta, spec, status = job["metadata"], job["spec"], job.get("status", {})
+    failed = status.get("failed", 0)
+    for pod in pods:
+        counted = TRACKING in (pod["metadata"].get("finalizers") or ())
+        if counted and not _active(pod):
+            failed += int(not _ignores_disruptions(spec) and pod.get("status", {}).get("phase") != "Succeeded")
+            store.update(PODS, meta["namespace"], pod["metadata"]["name"], _release)
+    over = failed > spec.get("backoffLimit", 6)
+    if over or failed != status.get("failed", 0):
+        condition = {"type": "Failed", "status": "True", "reason": "BackoffLimitExceeded"}
+        told = {"failed": failed, **({"conditions": [condition]} if over else {})}
+        store.update(JOBS, meta["namespace"], meta["name"], lambda found: found.setdefault("status", {}).update(told))
+    active = [pod for pod in pods if _active(pod)]
+    if over:
+        for pod in active:
+            store.update(PODS, meta["namespace"], pod["metadata"]["name"], _release)
+            store.delete(PODS, meta["namespace"], pod["metadata"]["name"], {})
+    elif "template" in spec:
+        for _ in range(spec.get("parallelism", 1) - len(active)):
+            name = f"{meta['name']}-{_suffix()}"
+            _create(store, job, "Job", name)
+            store.update(PODS, meta["namespace"], name, lambda pod: pod["metadata"].update(finalizers=[TRACKING]))
+
+
+def _ignores_disruptions(spec: Object) -> bool:
+    rules = (spec.get("podFailurePolicy") or {}).get("rules") or ()
+    return any(
+        rule["action"] == "Ignore" and condition["type"] == "DisruptionTarget"
+        for rule in rules
+        for condition in rule.get("onPodConditions") or ()
+    )
+
+
+def _release(pod: Object) -> None:
+    pod["metadata"]["finalizers"] = [name for name in pod["metadata"].get("finalizers") or () if name != TRACKING]
+
+
 def _active(pod: Object) -> bool:
     over = pod.get("status", {}).get("phase") in {"Succeeded", "Failed"}
     return not over and not pod["metadata"].get("deletionTimestamp")
@@ -89,7 +145,8 @@ def _active(pod: Object) -> bool:
 
 def _create(store: Store, owner: Object, kind: str, name: str, **spec: Any) -> None:
     template, meta = owner["spec"]["template"], owner["metadata"]
-    reference = {"apiVersion": "apps/v1", "kind": kind, "name": meta["name"], "uid": meta["uid"], "controller": True}
+    version = "batch/v1" if kind == "Job" else "apps/v1"
+    reference = {"apiVersion": version, "kind": kind, "name": meta["name"], "uid": meta["uid"], "controller": True}
     labels = copy.deepcopy(template.get("metadata", {}).get("labels", {}))
     pod = {
         "metadata": {"name": name, "namespace": meta["namespace"], "labels": labels, "ownerReferences": [reference]},
