@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from stowplan.plugins_compat.profiles import default_profile
+from stowplan.plugins_compat.release import K36
 from tests.support.api_server import ApiServer, Cluster, Pace, cut, first_fit, hang, refuse
 from tests.support.api_server.errors import ApiError, expired, too_many_requests
 from tests.support.api_server.eviction import evict
+from tests.support.api_server.framework import ByFramework
 from tests.support.api_server.manifests import (
     bare_pod,
     budget,
@@ -258,3 +262,25 @@ class TestLife:
         assert sorted(rs["metadata"]["name"] for rs in server.store.all(REPLICA_SETS)) == ["web-5d5b", "web-7f7f"]
         assert sum(name.startswith("web-7f7f-") for name in names(server)) == 2
         assert not any(name.startswith("web-5d5b-") for name in names(server))
+
+
+def test_a_pod_of_high_priority_preempts_on_any_of_the_nodes_that_are_equally_good() -> None:
+    """Two nodes are full of one pod each, and alike: chance decides, as where filters run in parallel."""
+    nodes = {preempted(seed) for seed in range(8)}
+    assert nodes == {"n1", "n2"}
+
+
+def preempted(seed: int) -> str:
+    """Return the node on which a pod of high priority preempts the only other pod."""
+    urgent = bare_pod("shop", "urgent", None, cpu="4")
+    urgent["spec"]["priority"] = 1000
+    low = [bare_pod("shop", f"low-{name}", name, cpu="4") for name in ("n1", "n2")]
+    objects = [namespace("shop"), node("n1", cpu="4"), node("n2", cpu="4"), *low, urgent]
+    scheduler = ByFramework(default_profile(K36), random.Random(seed), preempts=True)
+    cluster = Cluster(objects, scheduler=scheduler, pace=Pace(grace=0.1))
+    with ApiServer(cluster):
+        cluster.settle()
+        left = {pod["metadata"]["name"]: pod["spec"]["nodeName"] for pod in cluster.store.all(PODS)}
+    node_of = left.pop("urgent")
+    assert left == {f"low-{n}": n for n in ("n1", "n2") if n != node_of}
+    return node_of
