@@ -119,6 +119,8 @@ def _moves(solution: Solution, ranked: Sequence[RankedMove], why: Mapping[str, s
     final = solution.evaluation.values
     improved = [t for t in range(len(tiers)) if final[t] < before[t]]
     improved = list(dict.fromkeys(improved[:1] + improved[-1:]))  # the most important one, and what was asked for
+    if len(ranked) > 1 and all(one.values is None for one in ranked[:-1]):
+        improved = []  # of thousands of moves it is not worked out what each brings
     lost = solution.losses
     headings = [Heading("pod"), Heading("rank", "those that bring most first", numeric=True), Heading("from")]
     headings += [Heading("to"), Heading("for", "what the move is for", prose=True)]
