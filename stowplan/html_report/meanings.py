@@ -14,7 +14,7 @@ COLUMNS = {
     IDEAL: "the best one if every pod could move",
 }
 ROWS = {
-    ("refused",): "pods that kube-scheduler would not admit to the node that they are on, were they created anew",
+    ("refused",): "pods that {scheduler} would not admit to the node that they are on, were they created anew",
     ("violations",): "nodes, zones, and other domains on which a rule of the model does not hold",
     (
         "tiers",
@@ -26,9 +26,9 @@ ROWS = {
         "cpu",
         "deviation",
     ): "how unevenly nodes are full, weighted by what they offer; unweighted, each counts the same",
-    ("scores", "total"): "the mean of kube-scheduler's weighted scores, of the pods scored; higher is better",
+    ("scores", "total"): "the mean of the weighted scores that {scheduler} gives, of the pods scored; higher is better",
 }
-"""By the key of the figure."""
+"""By the key of the figure; `scheduler` is the name of the one that is compared with."""
 
 
 def meanings(compiled: Compiled, columns: Iterable[str], found: Sequence[Figure]) -> list[str]:
@@ -42,5 +42,5 @@ def meanings(compiled: Compiled, columns: Iterable[str], found: Sequence[Figure]
     titles = {one.key: one.title.strip() for one in found}
     return [
         *(f"{name}: {told[name]}" for name in columns if name in told),
-        *(f"{titles[key]}: {meaning}" for key, meaning in ROWS.items() if key in titles),
+        *(f"{titles[key]}: {meaning.format(scheduler=scheduler)}" for key, meaning in ROWS.items() if key in titles),
     ]
