@@ -11,9 +11,8 @@ machine does not have are shared, so this number holds and the speed does not.
 from __future__ import annotations
 
 import argparse
-import re
+import os
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -27,7 +26,8 @@ from stowplan.plugins_compat.compiler.compile import Compiled
 from stowplan.settings.problem import make_problem
 from tests.support.ray_clusters import nodes_on_one_machine
 
-STORED = re.compile(r"Plasma memory usage (\d+) MiB")
+SHARED = "/dev/shm"
+"""Where object stores are."""
 
 
 def main() -> int:
@@ -58,8 +58,8 @@ def solved(compiled: Compiled, options: Options, backend: RayBackend | None = No
 def in_ray(compiled: Compiled, workers: int, seconds: float) -> str:
     """Solve in a Ray cluster of its own."""
     with nodes_on_one_machine(workers) as cluster:
-        backend = RayBackend(cluster.address, workers=workers)
         with watched_store() as most:
+            backend = RayBackend(cluster.address, workers=workers)
             value = solved(compiled, Options(seconds), backend)
         counts = backend.counts
         backend.close()
@@ -78,23 +78,24 @@ def in_ray(compiled: Compiled, workers: int, seconds: float) -> str:
 @contextmanager
 def watched_store() -> Iterator[list[int]]:
     """Yield a list whose only entry is the most MiB that all object stores held together."""
-    from ray._private.internal_api import memory_summary
 
-    most, over = [0], threading.Event()
+    def used() -> int:
+        found = os.statvfs(SHARED)
+        return (found.f_blocks - found.f_bfree) * found.f_frsize // 2**20
+
+    most, over, before = [0], threading.Event(), used()
 
     def look() -> None:
-        while not over.wait(2.0):
-            found = STORED.search(memory_summary(stats_only=True))
-            most[0] = max(most[0], int(found[1]) if found else 0)
+        while not over.wait(0.2):
+            most[0] = max(most[0], used() - before)
 
     thread = threading.Thread(target=look, daemon=True)
     thread.start()
-    began = time.monotonic()
     try:
         yield most
     finally:
         over.set()
-        thread.join(timeout=max(5.0, time.monotonic() - began))
+        thread.join()
 
 
 if __name__ == "__main__":
