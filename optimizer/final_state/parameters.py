@@ -15,6 +15,8 @@ class FinalStateParameters:
         Share of the time for the engines that search on the surrogate terms.
     bound_share
         Share of what is left then for the bound.
+    prepared
+        Pairs of a class and a node that the bound reads in a second: where it has less time than that, it is left out.
     enumerated, enumeration_share
         Placements up to which all are listed, and the share of the time for that.
     descent_share
@@ -49,6 +51,7 @@ class FinalStateParameters:
 
     surrogate_share: float = 0.35
     bound_share: float = 0.35
+    prepared: int = 300_000
     enumerated: int = 4_000
     enumeration_share: float = 0.5
     descent_share: float = 0.2

@@ -57,7 +57,7 @@ class FinalStateStages:
             run.offer(outcome.placement, "surrogates")
             self._take_bounds(outcome)
         if not run.stop.is_set() and run.is_open(tier):
-            # Computed in any case, so that there is a bound; without time, it is that of the first multipliers.
+            # Without time, it is that of the first multipliers.
             self._bound(self._parameters.bound_share)
         if not run.over and run.is_open(tier):
             self._search(1.0)
@@ -132,6 +132,9 @@ class FinalStateStages:
         run, problem = self._run, self._run.evaluator.problem
         tier = problem.tiers[self._tier]
         assert tier.final is not None
+        needed = math.prod(problem.shape) / self._parameters.prepared
+        if needed > 1 and run.left * share < needed:
+            return  # its tables alone would take the time of the search, and more than there is
         with run.stage(BOUND, share, self._tier) as deadline:
             parts = tier.final.relaxation(problem.start)
             dual = FinalStateBound(
