@@ -2,7 +2,7 @@
 
 from stowplan.models.problem.axes import class_sets, dense_columns, project, refine
 from stowplan.models.problem.final_state import FinalCost, FinalState, Part
-from stowplan.models.problem.placement import Placement
+from stowplan.models.problem.placement import NOWHERE, Placement
 from stowplan.models.problem.problem import Problem, Tier, Weighted
 from stowplan.models.problem.rules import (
     NO_LIMIT,
@@ -45,6 +45,7 @@ from stowplan.models.problem.terms import (
 __all__ = [
     "CURVES",
     "FAR",
+    "NOWHERE",
     "NO_LIMIT",
     "PENALTY_WEIGHT",
     "POINTS",

@@ -9,6 +9,9 @@ import numpy as np
 
 from stowplan.models.arrays import Ints
 
+NOWHERE = -1
+"""The node of a pod that is unplaced."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Placement:
@@ -75,6 +78,28 @@ class Placement:
         more = self.count - np.where(matched, other.count[at] if len(theirs) else 0, 0)
         keep = more > 0
         return Placement(self.cls[keep], self.node[keep], more[keep])
+
+    def at(self, c: int, n: int) -> int:
+        """Return how many pods of a class are on a node."""
+        first, last = np.searchsorted(self.cls, (c, c + 1))
+        at = int(first) + int(np.searchsorted(self.node[first:last], n))
+        return int(self.count[at]) if at < last and self.node[at] == n else 0
+
+    def with_pod_moved(self, c: int, source: int, target: int) -> Placement:
+        """Return the placement with one pod of a class moved; `NOWHERE` means no node."""
+        cls, node, count = self.cls, self.node, self.count.copy()
+        for n, pods in ((source, -1), (target, 1)):
+            if n == NOWHERE:
+                continue
+            first, last = np.searchsorted(cls, (c, c + 1))
+            at = int(first) + int(np.searchsorted(node[first:last], n))
+            if at < last and node[at] == n:
+                count[at] += pods
+                if not count[at]:
+                    cls, node, count = np.delete(cls, at), np.delete(node, at), np.delete(count, at)
+            else:
+                cls, node, count = np.insert(cls, at, c), np.insert(node, at, n), np.insert(count, at, pods)
+        return Placement(cls, node, count)
 
     def entries(self) -> Iterable[tuple[int, int, int]]:
         """Iterate over (class, node, count)."""

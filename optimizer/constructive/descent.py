@@ -16,7 +16,7 @@ from stowplan.models.arrays import Bools, Ints
 from stowplan.models.problem import Move, MovePeak, Tier, Unplaced, Violation
 from stowplan.optimizer.constructive.marginal import Marginal, marginals, total_rise
 from stowplan.optimizer.constructive.parameters import ConstructiveParameters
-from stowplan.optimizer.constructive.state import State, with_pod_moved
+from stowplan.optimizer.constructive.state import State
 from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.evaluate.cost import cost
 
@@ -163,7 +163,7 @@ class Descent:
         changes = [*self._earlier.changes(c, source, target), *self._own.changes(c, source, target)]
         if self._peaks:
             problem, before = self._state.problem, self._state.placement
-            after = with_pod_moved(before, self._state.nodes, c, source, target)
+            after = before.with_pod_moved(c, source, target)
             for tier, weight, term in self._peaks:
                 changes[tier] += weight * (cost(term, problem, after, 0) - cost(term, problem, before, 0))
         return next((change < 0 for change in changes if change), False)

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from stowplan.models.problem import NOWHERE
 from stowplan.optimizer.constructive.insertion import waiting_classes
 from stowplan.optimizer.constructive.parameters import ConstructiveParameters
-from stowplan.optimizer.constructive.state import NOWHERE, State
+from stowplan.optimizer.constructive.state import State
 from stowplan.optimizer.deadline import Deadline
 
 

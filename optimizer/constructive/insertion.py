@@ -7,10 +7,10 @@ from itertools import islice
 import numpy as np
 
 from stowplan.models.arrays import Ints
-from stowplan.models.problem import Placement, Problem, Unplaced
+from stowplan.models.problem import NOWHERE, Placement, Problem, Unplaced
 from stowplan.optimizer.constructive.marginal import marginals, total_rise
 from stowplan.optimizer.constructive.parameters import ConstructiveParameters
-from stowplan.optimizer.constructive.state import NOWHERE, State
+from stowplan.optimizer.constructive.state import State
 from stowplan.optimizer.deadline import Deadline
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from stowplan.models.arrays import Bools, Ints
 from stowplan.models.problem import (
+    NOWHERE,
     Allow,
     AtMost,
     Attract,
@@ -25,9 +26,6 @@ from stowplan.models.problem import (
 )
 from stowplan.optimizer.evaluate import Evaluator
 from stowplan.optimizer.evaluate.violations import arrivals, violation
-
-NOWHERE = -1
-"""The node of a pod that is unplaced."""
 
 UNLIMITED = 1 << 40
 """Moves that are left where no rule limits them."""
@@ -109,17 +107,17 @@ class State:
 
     def count(self, c: int, n: int) -> int:
         """Return how many pods of a class are on a node."""
-        return count_at(self.placement, self.nodes, c, n)
+        return self.placement.at(c, n)
 
     def arrived(self, c: int, n: int) -> int:
         """Return how many pods of a class are on a node beyond those that were there at the start."""
-        return max(0, self.count(c, n) - count_at(self.problem.start, self.nodes, c, n))
+        return max(0, self.count(c, n) - self.problem.start.at(c, n))
 
     def costs_a_move(self, c: int, source: int, target: int) -> int:
         """Return by how much the number of moved pods rises, 1, 0 or -1."""
         start = self.problem.start
-        leaves = source != NOWHERE and self.count(c, source) <= count_at(start, self.nodes, c, source)
-        returns = target != NOWHERE and self.count(c, target) < count_at(start, self.nodes, c, target)
+        leaves = source != NOWHERE and self.count(c, source) <= start.at(c, source)
+        returns = target != NOWHERE and self.count(c, target) < start.at(c, target)
         return int(leaves) - int(returns)
 
     def legal(self, c: int, source: int, target: int) -> bool:
@@ -128,7 +126,7 @@ class State:
             return False
         if not self._naming[c]:
             return True
-        after = with_pod_moved(self.placement, self.nodes, c, source, target)
+        after = self.placement.with_pod_moved(c, source, target)
         for i in self._naming[c]:
             rule = self.problem.rules[i]
             now = violation(rule, self.problem, after)
@@ -157,7 +155,7 @@ class State:
     def shift(self, c: int, source: int, target: int) -> None:
         """Let a pod of a class come from one node to another."""
         self.moved += self.costs_a_move(c, source, target)
-        self.placement = with_pod_moved(self.placement, self.nodes, c, source, target)
+        self.placement = self.placement.with_pod_moved(c, source, target)
         for n, pods in ((source, -1), (target, 1)):
             if n != NOWHERE:
                 self.pods[n] += pods
@@ -183,27 +181,3 @@ def _named(rule: Rule) -> Ints:
             return rule.asking
         case _:
             assert_never(rule)
-
-
-def count_at(placement: Placement, nodes: int, c: int, n: int) -> int:
-    """Return how many pods of a class a placement has on a node."""
-    first, last = np.searchsorted(placement.cls, (c, c + 1))
-    at = int(first) + int(np.searchsorted(placement.node[first:last], n))
-    return int(placement.count[at]) if at < last and placement.node[at] == n else 0
-
-
-def with_pod_moved(placement: Placement, nodes: int, c: int, source: int, target: int) -> Placement:
-    """Return a placement with one pod of a class moved; `NOWHERE` means no node."""
-    cls, node, count = placement.cls, placement.node, placement.count.copy()
-    for n, pods in ((source, -1), (target, 1)):
-        if n == NOWHERE:
-            continue
-        first, last = np.searchsorted(cls, (c, c + 1))
-        at = int(first) + int(np.searchsorted(node[first:last], n))
-        if at < last and node[at] == n:
-            count[at] += pods
-            if not count[at]:
-                cls, node, count = np.delete(cls, at), np.delete(node, at), np.delete(count, at)
-        else:
-            cls, node, count = np.insert(cls, at, c), np.insert(node, at, n), np.insert(count, at, pods)
-    return Placement(cls, node, count)

@@ -6,26 +6,8 @@ Of tens of thousands of rules, few speak of the pod's class; all others say the 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import assert_never
 
-import numpy as np
-
-from stowplan.models.problem import (
-    Allow,
-    AtMost,
-    Attract,
-    Capacity,
-    Devices,
-    Distinct,
-    GroupMoveBudget,
-    MoveBudget,
-    Occupy,
-    Placement,
-    Problem,
-    Repel,
-    Rule,
-    Spread,
-)
+from stowplan.models.problem import NOWHERE, Problem, Rule, class_sets
 from stowplan.optimizer.evaluate.evaluation import Evaluation, Evaluator
 
 
@@ -48,7 +30,7 @@ class OneMove:
         self._evaluator = Evaluator(replace(problem, rules=rules))
         self._start = problem.start
         self._cls = cls
-        self._source = source
+        self._source = NOWHERE if source is None else source
 
     @property
     def start(self) -> Evaluation:
@@ -57,31 +39,10 @@ class OneMove:
 
     def to(self, node: int) -> Evaluation:
         """Return the evaluation of the placement with the pod on a node."""
-        nodes = len(self._evaluator.problem.nodes)
-        start, first = self._start, self._cls * nodes
-        there = [first + node] if self._source is None else [first + node, first + self._source]
-        more = np.array([1, -1][: len(there)], dtype=np.int64)
-        keys, at = np.unique(
-            np.concatenate([start.cls * nodes + start.node, np.array(there, dtype=np.int64)]), return_inverse=True
-        )
-        count = np.zeros(len(keys), dtype=np.int64)
-        np.add.at(count, at.reshape(-1), np.concatenate([start.count, more]))
-        keys, count = keys[count > 0], count[count > 0]
-        return self._evaluator.evaluate(Placement(keys // nodes, keys % nodes, count))
+        return self._evaluator.evaluate(self._start.with_pod_moved(self._cls, self._source, node))
 
 
 def concerns(rule: Rule, cls: int) -> bool:
-    """Whether it may matter to a rule where a pod of a class is."""
-    match rule:
-        case Allow() | Distinct() | Devices() | MoveBudget():
-            return True
-        case Capacity():
-            return bool(rule.demand[cls])
-        case AtMost() | Occupy() | GroupMoveBudget():
-            return cls in rule.group
-        case Repel() | Attract():
-            return cls in rule.seekers or cls in rule.targets
-        case Spread():
-            return cls in rule.seekers or cls in rule.counted
-        case _:
-            assert_never(rule)
+    """Whether it may matter to a rule where a pod of a class is: it names the class, or is about all."""
+    named = class_sets(rule)
+    return not named or any(cls in group for group in named)

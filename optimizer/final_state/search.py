@@ -14,8 +14,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from stowplan.models.problem import Placement, Problem
-from stowplan.optimizer.constructive.state import NOWHERE
+from stowplan.models.problem import NOWHERE, Placement, Problem
 from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.evaluate import Evaluator
 from stowplan.optimizer.final_state.parameters import FinalStateParameters

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from stowplan.models.arrays import Ints
-from stowplan.models.problem import Placement
+from stowplan.models.problem import NOWHERE, Placement
 from stowplan.optimizer.bounds.node_programs import Programs
-from stowplan.optimizer.constructive.state import NOWHERE, State
+from stowplan.optimizer.constructive.state import State
 from stowplan.optimizer.evaluate import Evaluator
 
 
