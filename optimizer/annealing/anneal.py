@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property, partial
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -83,10 +83,7 @@ def anneal(
         return start
     parameters = parameters or AnnealingParameters()
     best = _Incumbent(start, evaluator.evaluate(start).values, nodes_of_pods(problem, start))
-    replicas = [_Replica(evaluator, start, seed * 1009, parameters)]
-    if chains > 1 and admits((chains - 1) * replicas[0].bytes):
-        replicas += [_Replica(evaluator, start, seed * 1009 + i, parameters, replicas[0]) for i in range(1, chains)]
-    chains = len(replicas)
+    replicas: list[_Replica] = []
     lowest = [0] * len(problem.tiers) if floor is None else list(floor)
     calibrations = {} if calibrations is None else calibrations
     last = len(problem.tiers) if tiers is None else tiers
@@ -95,8 +92,10 @@ def anneal(
             open_tiers = sum(best.values[t] > lowest[t] for t in range(tier, last))
             if best.values[tier] <= lowest[tier]:
                 continue
-            for replica in replicas:
-                replica.state_at(best)
+            if not replicas:
+                replicas = _replicas(evaluator, start, seed, parameters, chains, admits)
+                chains = len(replicas)
+            list(pool.map(_Replica.state_at, replicas, [best] * chains))
             left = deadline.share(1 / open_tiers)
             if tier not in calibrations:
                 calibrations[tier] = Calibration(
@@ -135,36 +134,33 @@ class _ChainResult(NamedTuple):
     ended: tuple[int, ...]
 
 
+def _replicas(
+    evaluator: Evaluator,
+    start: Placement,
+    seed: int,
+    parameters: AnnealingParameters,
+    chains: int,
+    admits: Callable[[int], bool],
+) -> list[_Replica]:
+    """Return a replica for each chain, or a single one where memory does not admit the states of the others."""
+    first = build_state(evaluator, start, parameters)
+    states = [first]
+    if chains > 1 and admits((chains - 1) * sum(array.nbytes for array in first)):
+        states += [SearchState._make(array.copy() for array in first) for _ in range(1, chains)]
+    return [_Replica(evaluator, state, seed * 1009 + i, parameters) for i, state in enumerate(states)]
+
+
 class _Replica:
     """A search state and random numbers, for one chain after another.
 
-    The state is built once, since that takes as long as a million steps, and copied for the other chains; afterwards
-    pods are put where they belong.
+    The state is built once, since that takes as long as a million steps; afterwards pods are put where they belong.
     """
 
-    def __init__(
-        self,
-        evaluator: Evaluator,
-        start: Placement,
-        seed: int,
-        parameters: AnnealingParameters,
-        first: _Replica | None = None,
-    ) -> None:
-        self.evaluator, self.start, self.parameters = evaluator, start, parameters
+    def __init__(self, evaluator: Evaluator, state: SearchState, seed: int, parameters: AnnealingParameters) -> None:
+        self.evaluator, self.parameters = evaluator, parameters
         self.random = start_of(seed)
         self.rng = np.random.default_rng(seed)
-        self._first = first
-
-    @cached_property
-    def _state(self) -> SearchState:
-        if self._first is not None:
-            return SearchState._make(array.copy() for array in self._first._state)
-        return build_state(self.evaluator, self.start, self.parameters)
-
-    @property
-    def bytes(self) -> int:
-        """What the search state takes."""
-        return sum(array.nbytes for array in self._state)
+        self._state = state
 
     def state_at(self, incumbent: _Incumbent) -> SearchState:
         """Return the search state, with every pod on its node."""

@@ -116,7 +116,8 @@ class Descent:
         at, early, change = self._candidates()
         if not len(at):
             return None
-        e = int(at[np.lexsort((change, early))[0]])
+        first = early == early.min()
+        e = int(at[first][change[first].argmin()])
         cls, node = self._state.placement.cls, self._state.placement.node
         return int(cls[e]), int(node[e]), int(self._best_column[cls[e]])
 
