@@ -93,25 +93,20 @@ class FinalStateStages:
         return True
 
     def _descend(self, share: float) -> None:
-        """Descend from today's placement: first by the surrogates alone, then by what the moves gain exactly."""
+        """Descend from the best placement so far: by the surrogates alone, then by what moves gain exactly."""
         run, problem = self._run, self._run.evaluator.problem
         with run.stage(DESCENT, share, self._tier) as deadline:
-            begun = [run.best]
 
             def offered(placement: Placement) -> None:
                 run.offer(placement, DESCENT)
 
-            def placed(placement: Placement) -> None:
-                begun.append(placement)
-                offered(placement)
-
-            warm_start(self._steered, run.best, deadline, placed, tiers=self._tier)
-            state = State(self._steered, begun[-1])
+            warm_start(self._steered, run.best, deadline, offered, tiers=self._tier)
+            first = run.best
+            state = State(self._steered, first)
             if not deadline.over and Descent(state, self._tier).run(deadline):
                 offered(state.placement)
             if not deadline.over:
-                position = Position(self._steered, problem, self._tier, begun[-1])
-                steered = State(self._steered, begun[-1])
+                position, steered = Position(self._steered, problem, self._tier, first), State(self._steered, first)
                 FinalStateDescent(position, steered, self._tier, offered, self._parameters).run(deadline)
 
     def _search(self, share: float) -> None:

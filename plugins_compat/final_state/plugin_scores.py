@@ -10,6 +10,7 @@ A plugin falls into one of four groups by what its score of a pod on its node de
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol, runtime_checkable
 
@@ -74,12 +75,12 @@ class OverFeasible(Protocol):
         """Whether all nodes are alike for a pod of a class, wherever other pods are."""
 
 
-class ClassByClass:
+class ClassByClass(ABC):
     """Scores in place by asking for the pods of one class after the other."""
 
+    @abstractmethod
     def scores(self, c: int, nodes: Ints, feasible: Bools) -> Ints:
         """As `OverFeasible.scores` says."""
-        raise NotImplementedError
 
     def in_place(self, cls: Ints, nodes: Ints, feasible: Bools) -> Ints:
         """Pick each pod's own node from what it would score on every one."""
@@ -217,12 +218,8 @@ class ScaledScores:
 
     def scores(self, c: int, nodes: Ints, feasible: Bools) -> Ints:
         """Scale as ``DefaultNormalizeScore`` does."""
-        raw = self.raw[c]
-        highest = np.where(feasible, raw, 0).max(axis=1, initial=0)
-        scaled = np.where(highest[:, None] > 0, raw * POINTS // np.maximum(highest, 1)[:, None], 0)
-        scaled = np.minimum(scaled, POINTS)  # infeasible nodes may be higher than all that count
-        points: Ints = POINTS - scaled if self.reverse else scaled
-        return points
+        highest = np.where(feasible, self.raw[c], 0).max(axis=1, initial=0)
+        return self._scaled(self.raw[c], highest[:, None])
 
     def in_place(self, cls: Ints, nodes: Ints, feasible: Bools) -> Ints:
         """Scale the own node only."""
@@ -231,9 +228,13 @@ class ScaledScores:
         if len(differ):
             raw = np.array([self.raw[c] for c in cls[differ].tolist()])
             highest = np.where(feasible[differ], raw, 0).max(axis=1, initial=0)
-            own = raw[np.arange(len(differ)), nodes[differ]]
-            scaled = np.minimum(np.where(highest > 0, own * POINTS // np.maximum(highest, 1), 0), POINTS)
-            points[differ] = POINTS - scaled if self.reverse else scaled
+            points[differ] = self._scaled(raw[np.arange(len(differ)), nodes[differ]], highest)
+        return points
+
+    def _scaled(self, raw: Ints, highest: Ints) -> Ints:
+        scaled = np.where(highest > 0, raw * POINTS // np.maximum(highest, 1), 0)
+        scaled = np.minimum(scaled, POINTS)  # infeasible nodes may be higher than all that count
+        points: Ints = POINTS - scaled if self.reverse else scaled
         return points
 
     def most(self, c: int) -> int:

@@ -67,7 +67,8 @@ class SpreadScores:
         candidates = feasible & ~ignored
         raw = np.zeros(feasible.shape)
         for q in range(max(len(self._soft[c]) for c in classes.tolist())):
-            for group in _by_topology((i, c, self._soft[c][q]) for i, c in _longer(classes, self._soft, q)):
+            longer = ((i, c) for i, c in enumerate(classes.tolist()) if len(self._soft[c]) > q)
+            for group in _by_topology((i, c, self._soft[c][q]) for i, c in longer):
                 within = np.full(len(classes), -1, dtype=np.int64)
                 within[[i for i, _, _ in group]] = np.arange(len(group))
                 rows = np.flatnonzero(within[position] >= 0)
@@ -126,11 +127,6 @@ class SpreadScores:
     def flat(self, c: int) -> bool:
         """Whether all nodes are alike."""
         return not self._soft[c]
-
-
-def _longer(classes: Ints, soft: Sequence[Sequence[SoftConstraint]], q: int) -> Iterable[tuple[int, int]]:
-    """Yield position and class of those with more than ``q`` constraints."""
-    return ((i, c) for i, c in enumerate(classes.tolist()) if len(soft[c]) > q)
 
 
 def _by_topology(

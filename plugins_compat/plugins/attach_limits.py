@@ -52,8 +52,7 @@ class AttachLimits(Plugin):
 
     def idle(self, cycle: CycleState) -> bool:
         """Whether the pod attaches nothing to any sort of node, and every claim of it is there."""
-        signature = cycle.signature
-        return not self._unusable(signature) and not any(self._attachments(signature, sort) for sort in self._members)
+        return not self.minds(cycle.signature)
 
     def minds(self, signature: Signature) -> bool:
         """Whether a pod attaches something to some sort of node, or brings a claim that is not its own."""

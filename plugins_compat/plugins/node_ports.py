@@ -45,7 +45,7 @@ class NodePorts(Plugin):
 
     def idle(self, cycle: CycleState) -> bool:
         """Whether the pod wants no host port."""
-        return not self._ports(cycle.signature)
+        return not self.minds(cycle.signature)
 
     def minds(self, signature: Signature) -> bool:
         """Whether a pod holds host ports."""

@@ -109,7 +109,7 @@ class VolumeBinding(Plugin):
 
     def idle(self, cycle: CycleState) -> bool:
         """Whether the pod has no claims."""
-        return not cycle.signature.claims
+        return not self.minds(cycle.signature)
 
     def minds(self, signature: Signature) -> bool:
         """Whether a pod has claims."""
