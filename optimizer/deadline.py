@@ -8,6 +8,10 @@ from dataclasses import dataclass, field
 from stowplan.models.stop import Stop
 
 
+class Over(Exception):
+    """The time is over, or a stop was asked for: raised by searches of several steps, to end with what is known."""
+
+
 @dataclass(frozen=True, slots=True)
 class Deadline:
     """A moment after which to return what there is.

@@ -54,7 +54,8 @@ class ApplyOptions:
     tls
         How the connection to it is secured, if not as connections usually are.
     pause_scale
-        Factor on the pauses between two attempts at one pod.
+        Factor on the pauses between two attempts at one pod, and between two times that it is said what is waited for;
+        and on how long a pod that a server held may have no node.
     awaits_evicted
         Whether a wave whose pods came up elsewhere evicts no more, and waits for what is under way, before the run
         stops, so that the rest can be made anew from replacements that are ready.

@@ -187,8 +187,7 @@ class LandingTolerance:
         for stray in strays:
             if stray.key not in there or stray.move.target not in snapshot.node_index:
                 continue
-            pods = tuple(_unbound(pod) if pod.key == stray.key else pod for pod in snapshot.pods)
-            without = replace(snapshot, pods=pods)
+            without = _unbound(snapshot, {stray.key})
             try:
                 objective = self._objective(without)
             except InputError:  # the settings of the plan name what the cluster has no more
@@ -202,9 +201,7 @@ class LandingTolerance:
         there = {pod.key: pod for pod in snapshot.pods if not pod.finished}
         if any(stray.key not in there or stray.move.target not in snapshot.node_index for stray in strays):
             return False
-        keys = {stray.key for stray in strays}
-        pods = tuple(_unbound(pod) if pod.key in keys else pod for pod in snapshot.pods)
-        without = replace(snapshot, pods=pods)
+        without = _unbound(snapshot, {stray.key for stray in strays})
         objective = self._objective(without)
         base = Assignment(without.assignment)
         rest = list(self._rest(there))
@@ -253,5 +250,7 @@ def _ends(moves: Collection[MoveDocument]) -> Iterator[tuple[str, str | None]]:
     return ((move.pod.key, move.target) for move in moves)
 
 
-def _unbound(pod: Pod) -> Pod:
-    return replace(pod, spec=replace(pod.spec, node_name=""))
+def _unbound(snapshot: Snapshot, keys: Collection[str]) -> Snapshot:
+    """Return a cluster in which some pods have no node."""
+    pods = (replace(pod, spec=replace(pod.spec, node_name="")) if pod.key in keys else pod for pod in snapshot.pods)
+    return replace(snapshot, pods=tuple(pods))

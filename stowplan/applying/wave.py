@@ -91,7 +91,7 @@ class WaveRun:
                     raise Expired(expired)
             if time.monotonic() >= deadline:
                 raise Halt(f"wave {self.wave.number} is not over after {timeout:g} s: {self._unsettled()}")
-            if time.monotonic() - told >= TELL_AFTER:
+            if time.monotonic() - told >= TELL_AFTER * self.options.pause_scale:
                 told = time.monotonic()
                 self.tell(f"wave {self.wave.number} waits: {self._unsettled()}")
             self.guard.may_go_on()

@@ -6,13 +6,9 @@ from dataclasses import fields
 
 from stowplan.models.kubernetes import Pod
 from stowplan.models.snapshot import Snapshot
-from stowplan.optimizer.deadline import Deadline
+from stowplan.optimizer.deadline import Deadline, Over
 from stowplan.plugins_compat.framework.diagnosis import Diagnosis
 from stowplan.plugins_compat.framework.framework import Framework
-
-
-class Over(Exception):
-    """The time is over, or a stop was asked for."""
 
 
 class Check:

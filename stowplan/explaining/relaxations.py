@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from stowplan.explaining.check import Check, Over
+from stowplan.explaining.check import Check
 from stowplan.explaining.loosening import (
     Loosening,
     intolerable,
@@ -20,7 +20,7 @@ from stowplan.explaining.making_room import Room, evictions, larger_nodes, more_
 from stowplan.models.kubernetes import Pod
 from stowplan.models.snapshot import Snapshot
 from stowplan.models.stop import Stop
-from stowplan.optimizer.deadline import Deadline
+from stowplan.optimizer.deadline import Deadline, Over
 from stowplan.plans.cordons import uncordon
 from stowplan.plugins_compat.framework.framework import Framework
 from stowplan.scenarios.rules import HARD

@@ -11,6 +11,7 @@ from stowplan.models.errors import InputError
 from stowplan.models.html import html_table
 from stowplan.models.snapshot import Snapshot
 from stowplan.models.words import plural
+from stowplan.optimizer.deadline import Over
 from stowplan.planning.domain_loss import FEWEST_MOVES, Domain, Losing, Loss, Rearranged, placed
 from stowplan.planning.shared_time import SharedTime
 from stowplan.plans.move import Move
@@ -193,10 +194,6 @@ def _moves(compiled: Compiled, nodes: Mapping[str, str]) -> list[Move]:
     return [Move(pod, pod.node_name, nodes[pod.key]) for pod in compiled.snapshot.pods if pod.key in nodes]
 
 
-class _Over(Exception):
-    """The time is over, or a stop was asked for."""
-
-
 class _Search:
     """Looks for few moves after which every domain can be lost.
 
@@ -216,7 +213,7 @@ class _Search:
     def go_on(self) -> None:
         """Raise if it is time to end."""
         if self.losing.stop.is_set() or self.time.left(1) <= self.time.longest("rearrange"):
-            raise _Over
+            raise Over
 
     def found(self, needed: Mapping[str, Rearranged]) -> dict[str, str] | None:
         """Return new nodes by pod key after which no pod is pending; ``None`` if none were found.
@@ -237,7 +234,7 @@ class _Search:
                 if nodes is not None:
                     for fewer in self._reduced(nodes):
                         best = fewer if best is None or len(fewer) < len(best) else best
-        except _Over:
+        except Over:
             pass
         return best
 

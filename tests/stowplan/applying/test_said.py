@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from stowplan.applying import wave
 from stowplan.models.plan import Plan
 from tests.support.api_server.errors import Object
 from tests.support.api_server.resources import BUDGETS, PODS
@@ -30,9 +29,8 @@ def one_server(objects: list[Object], **more: str) -> Plan:
 
 
 @pytest.fixture
-def small(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scene]:
+def small(home: Path) -> Iterator[Scene]:
     """Return a scene in which it is soon said what a wave waits for."""
-    monkeypatch.setattr(wave, "TELL_AFTER", 0.3)
     with scene(home, make=one_server) as found:
         yield found
 
@@ -42,14 +40,13 @@ def waits(shop: Scene) -> list[str]:
     return [line.removeprefix(WAITS) for line in shop.lines if line.startswith(WAITS)]
 
 
-def test_the_schedulers_message_is_said(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_schedulers_message_is_said(home: Path) -> None:
     def full(store: Store, pod: Object) -> None:
         said = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": NO_ROOM}
         if not pod.get("status", {}).get("conditions"):
             name = pod["metadata"]["name"]
             store.update(PODS, "shop", name, lambda found: found.setdefault("status", {}).update(conditions=[said]))
 
-    monkeypatch.setattr(wave, "TELL_AFTER", 0.3)
     with scene(home, make=one_server, scheduler=lambda plan: full) as shop:
         shop.run(timeout=2)
         assert re.fullmatch(rf"{REPLACEMENT}is unscheduled: {re.escape(NO_ROOM)}\)", waits(shop)[-1])
