@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from multiprocessing.context import SpawnProcess
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -134,6 +136,29 @@ class DeadlyModel(Model):
 
     def __reduce__(self) -> tuple[Callable[[int], object], tuple[int]]:
         return os._exit, (9,)
+
+
+def deadly_once(task: Task, mark: Path) -> Task:
+    """Return a task that kills the process which reads it first, and can be done by the next one."""
+    model = object.__new__(MortalModel)
+    object.__setattr__(model, "really", (task.model, mark))  # a model is frozen
+    return Task(model, task.limits)
+
+
+class MortalModel(Model):
+    """A model that kills the process which reads it, unless a file says that one was killed."""
+
+    really: tuple[Model, Path]
+
+    def __reduce__(self) -> tuple[Callable[[Model, Path], Model], tuple[Model, Path]]:
+        return killed_first, self.really
+
+
+def killed_first(model: Model, mark: Path) -> Model:
+    if not mark.exists():
+        mark.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return model
 
 
 def kill_workers() -> None:

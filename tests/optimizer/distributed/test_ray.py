@@ -21,7 +21,7 @@ from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.distributed import cluster as joining
 from stowplan.optimizer.distributed import connection
 from stowplan.optimizer.portfolio import solve
-from tests.optimizer.test_backend import Answer, deadly, found, stream, tasks, uneven
+from tests.optimizer.test_backend import Answer, deadly, deadly_once, found, stream, tasks, uneven
 from tests.support.processes import ended
 from tests.support.ray_clusters import NodesOnOneMachine, nodes_on_one_machine
 from tests.support.ray_solves import Solve
@@ -94,13 +94,9 @@ def test_workers_anneal_too_where_seconds_count(ray: RayBackend) -> None:
     assert outcome.values <= solve(uneven(), Options(0.1, deterministic=True, largest_model=0)).values
 
 
-def test_a_killed_worker_costs_its_job_alone(nodes: NodesOnOneMachine, ray: RayBackend, expected: list[Answer]) -> None:
-    assert nodes.await_workers(2)  # one that an earlier test has ended would be the oldest, and has no job
-    (slow,) = tasks(1, 400, SolverLimits(seconds=2))
-    threading.Timer(0.5, nodes.kill_worker).start()
-    answers = [answer for _, answer in ray.stream([slow, slow, *tasks(6)])]
-    assert all(answer.values is not None for answer in answers)
-    assert found(iter(answers[2:])) == expected
+def test_a_killed_worker_costs_its_job_alone(ray: RayBackend, expected: list[Answer], tmp_path: Path) -> None:
+    first, *others = tasks(6)
+    assert found(stream(ray, [deadly_once(first, tmp_path / "killed"), *others])) == expected
     assert set(ray.notes) == {RayBackend.lost}
     assert ray.counts.lost == 1
 
