@@ -13,6 +13,7 @@ from stowplan.models.errors import InputError
 from stowplan.models.options import Options
 from stowplan.optimizer.annealing.parameters import AnnealingParameters
 from stowplan.optimizer.bounds.parameters import BoundParameters
+from stowplan.optimizer.closing.parameters import ClosingParameters
 from stowplan.optimizer.column_generation.parameters import ColumnGenerationParameters
 from stowplan.optimizer.constructive.parameters import ConstructiveParameters
 from stowplan.optimizer.cpsat.parameters import CpSatParameters
@@ -53,6 +54,8 @@ class PortfolioParameters:
         Share of each engine for such tiers where others follow.
     column_share
         Share of column generation where nothing counts but tiers that it knows best.
+    closed_column_share
+        Share of column generation where nodes were closed before.
     exact_annealing_share, annealing_share
         Share of the first annealing, where CP-SAT gets whole tiers, and where it does not.
     later_column_share
@@ -84,6 +87,7 @@ class PortfolioParameters:
     counting_share: float = 0.12
     leading_share: float = 0.06
     column_share: float = 0.8
+    closed_column_share: float = 0.3
     exact_annealing_share: float = 0.35
     annealing_share: float = 0.55
     later_column_share: float = 0.6
@@ -154,6 +158,7 @@ class Parameters:
     cpsat: CpSatParameters = field(default_factory=CpSatParameters)
     final_state: FinalStateParameters = field(default_factory=FinalStateParameters)
     node_changes: NodeChangeParameters = field(default_factory=NodeChangeParameters)
+    closing: ClosingParameters = field(default_factory=ClosingParameters)
     rearrangement: RearrangementParameters = field(default_factory=RearrangementParameters)
     portfolio: PortfolioParameters = field(default_factory=PortfolioParameters)
     move_limits: MoveLimitParameters = field(default_factory=MoveLimitParameters)

@@ -15,6 +15,8 @@ from stowplan.models.stop import Stop
 from stowplan.optimizer.backend import Backend, RayBackend, SerialBackend, named_backend
 from stowplan.optimizer.bounds import BOUNDS, CHEAP, WITHOUT_KERNELS, best_bound
 from stowplan.optimizer.bounds.bound import Bound
+from stowplan.optimizer.closing.engine import NAME as CLOSING
+from stowplan.optimizer.closing.engine import ClosingEngine
 from stowplan.optimizer.column_generation.engine import PatternEngine
 from stowplan.optimizer.constructive import warm_start
 from stowplan.optimizer.cpsat.solve import solve_tier
@@ -127,11 +129,16 @@ class _Portfolio:
         self._change_nodes()
         if leading:
             # Long annealing is for later tiers: what it could gain here is unknown before there is a bound.
-            self.anneal(chosen.counting_share if only else chosen.leading_share, leading)
+            annealed = next((tier for tier in range(leading) if self._closes_nodes(tier)), leading)
+            self.anneal(chosen.counting_share if only else chosen.leading_share, annealed)
             engine = self._column_generation()
             for tier in range(leading):
                 self._bound_cheaply()
-                self._close_by_columns(engine, tier, chosen.column_share if only else chosen.leading_share, leading)
+                closing = self._close_nodes(tier)
+                share = chosen.column_share if only else chosen.leading_share
+                self._close_by_columns(engine, tier, chosen.closed_column_share if closing else share, leading)
+                if closing:
+                    self._spare_moves(closing)
                 self.walk.make_room(tier)
                 if not only and not run.over and run.is_open(tier):
                     # Making room for a pod takes just the right moves: CP-SAT finds them, annealing does not.
@@ -252,10 +259,36 @@ class _Portfolio:
                 )
             return
 
+    def _closes_nodes(self, tier: int) -> bool:
+        """Whether the nodes that a tier counts can be closed."""
+        problem, rearrangement = self.run.evaluator.problem, self.all_parameters.rearrangement
+        return self.options.kernels and self.run.is_open(tier) and ClosingEngine.suits(problem, tier, rearrangement)
+
+    def _close_nodes(self, tier: int) -> ClosingEngine | None:
+        """Where a tier counts nodes in use and nothing limits moves, close nodes; return what has done so."""
+        run, chosen = self.run, self.all_parameters
+        problem = run.evaluator.problem
+        if run.over or not self._closes_nodes(tier):
+            return None
+        engine = ClosingEngine(problem, tier, chosen.closing, chosen.rearrangement)
+        with run.stage(CLOSING, chosen.closing.share, tier) as deadline:
+            engine.close(
+                run.best, deadline, self.options.seed, run.enough[tier], lambda placement: run.offer(placement, CLOSING)
+            )
+        return engine
+
+    def _spare_moves(self, engine: ClosingEngine) -> None:
+        """Improve the tier after one whose nodes were closed, which has cost many moves."""
+        run = self.run
+        if run.over or engine.tier + 1 == len(self.tiers):
+            return
+        with run.stage(CLOSING, engine.parameters.settling_share, engine.tier + 1) as deadline:
+            engine.settle(run.best, deadline, self.options.seed, lambda placement: run.offer(placement, CLOSING))
+
     def anneal(self, share: float, tiers: int | None = None) -> None:
         """Anneal the open tiers, or those of the first ``tiers``, from the incumbent."""
         run = self.run
-        if run.over or run.closed or not self.options.kernels:
+        if run.over or run.closed or not self.options.kernels or tiers == 0:
             return
         with run.stage("annealing", share) as deadline:
             start = run.best if tiers is None else self._beginning(0)

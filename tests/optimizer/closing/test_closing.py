@@ -1,0 +1,142 @@
+"""Closing of nodes: what it leaves is legal and in no more nodes, and it closes more than emptying one by one does."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from stowplan.models.options import Options
+from stowplan.models.problem import (
+    Capacity,
+    Move,
+    MoveBudget,
+    Open,
+    Placement,
+    Problem,
+    Tier,
+    Unplaced,
+    Weighted,
+)
+from stowplan.optimizer.closing.engine import ClosingEngine
+from stowplan.optimizer.closing.parameters import ClosingParameters
+from stowplan.optimizer.constructive.emptying import empty_nodes
+from stowplan.optimizer.constructive.parameters import ConstructiveParameters
+from stowplan.optimizer.constructive.state import State
+from stowplan.optimizer.deadline import Deadline
+from stowplan.optimizer.evaluate import Evaluator
+from stowplan.optimizer.portfolio import solve
+from stowplan.optimizer.rearrangement.parameters import RearrangementParameters
+from tests.optimizer.rearrangement.test_walk import problem_to_walk
+from tests.support.cases import cases, count
+from tests.support.choices import Choices, drawn
+from tests.support.problems import WHERE
+
+REARRANGEMENT = RearrangementParameters()
+
+
+def moves(problem: Problem) -> Tier:
+    return Tier("moves", (Weighted(1, Move(WHERE, np.ones(len(problem.classes), dtype=np.int64))),))
+
+
+def counts(problem: Problem, cost: np.ndarray, held: np.ndarray) -> Problem:
+    """Return a problem that counts unscheduled pods, nodes in use, and moves."""
+    waiting = Unplaced(WHERE, np.ones(len(problem.classes), dtype=np.int64))
+    tiers = (Tier("pending", (Weighted(1, waiting),)), Tier("nodes", (Weighted(1, Open(WHERE, cost, held)),)))
+    return replace(problem, tiers=(*tiers, moves(problem)))
+
+
+def problem_to_close(choices: Choices) -> Problem:
+    """Return a random problem that counts nodes in use, some of which cost nothing, or stay in use."""
+    problem = problem_to_walk(choices)
+    nodes = len(problem.nodes)
+    return counts(problem, choices.array(nodes, 0, 3), choices.array(nodes, -2, 1).clip(0))
+
+
+@cases(100, at_least={"closed": 10, "moves spared": 1}, problem=drawn(problem_to_close))
+def test_what_is_left_is_legal_and_in_no_more_nodes(problem: Problem) -> None:
+    evaluator = Evaluator(problem)
+    assert ClosingEngine.suits(problem, 1, REARRANGEMENT)
+    start = evaluator.evaluate(problem.start)
+    engine = ClosingEngine(problem, 1, ClosingParameters(), REARRANGEMENT)
+    told: list[Placement] = []
+    best = engine.close(problem.start, Deadline(0.02, deterministic=True), 1, 0, told.append)
+    closed = evaluator.evaluate(best)
+    assert closed.legal or not start.legal
+    assert closed.values[:2] <= start.values[:2]
+    assert [evaluator.evaluate(one).values[:2] for one in told] == sorted(
+        {evaluator.evaluate(one).values[:2] for one in told}, reverse=True
+    )
+    count("closed", closed.values[1] < start.values[1])
+    spared: list[Placement] = []
+    engine.settle(best, Deadline(0.02, deterministic=True), 1, spared.append)
+    for placement in spared:
+        settled = evaluator.evaluate(placement)
+        assert settled.values[:2] <= closed.values[:2]
+        count("moves spared", settled.values[2] < closed.values[2])
+
+
+def scattered(nodes: int, used: int, seed: int) -> Problem:
+    """Return pods that fill so many nodes, but for a twentieth, and lie on all nodes."""
+    rng = np.random.default_rng(seed)
+    pods: list[int] = []
+    for _ in range(used):
+        left = 95
+        while left > 0:
+            size = min(left, int(rng.integers(25, 60)))
+            pods.append(size)
+            left -= size
+    rng.shuffle(pods)
+    free = np.full(nodes, 100)
+    at = []
+    for size in pods:
+        at.append(int(rng.choice(np.flatnonzero(free >= size))))
+        free[at[-1]] -= size
+    ones = np.ones(len(pods), dtype=np.int64)
+    capacity = Capacity(WHERE, np.array(pods), np.full(nodes, 100), np.full(nodes, 1))
+    problem = Problem(
+        tuple(f"n{n}" for n in range(nodes)),
+        tuple(f"c{c}" for c in range(len(pods))),
+        ones,
+        0 * ones,
+        Placement.of((c, n, 1) for c, n in enumerate(at)),
+        (capacity,),
+        (),
+    )
+    return counts(problem, np.ones(nodes, dtype=np.int64), np.zeros(nodes, dtype=np.int64))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_it_closes_more_than_emptying_one_node_after_another(seed: int) -> None:
+    problem = scattered(30, 18, seed)
+    evaluator = Evaluator(problem)
+    state = State(evaluator, problem.start)
+    empty_nodes(state, 1, Deadline(60.0), ConstructiveParameters())
+    assert evaluator.evaluate(state.placement).values[1] > 18
+    engine = ClosingEngine(problem, 1, ClosingParameters(), REARRANGEMENT)
+    best = engine.close(state.placement, Deadline(2.0, deterministic=True), seed, 18, lambda placement: None)
+    assert evaluator.evaluate(best).values[1] == 18
+
+
+def test_nodes_that_cost_most_for_what_they_hold_are_closed() -> None:
+    """Six pods need three of six nodes: those stay that cost 1, although all pods are on the others."""
+    ones = np.ones(6, dtype=np.int64)
+    start = Placement.of((c, 3 + c // 2, 1) for c in range(6))
+    capacity = Capacity(WHERE, ones, 2 * ones, ones)
+    names = tuple("abcdef")
+    problem = counts(
+        Problem(names, names, ones, 0 * ones, start, (capacity,), ()), np.array([1, 1, 1, 5, 5, 5]), 0 * ones
+    )
+    engine = ClosingEngine(problem, 1, ClosingParameters(), REARRANGEMENT)
+    best = engine.close(start, Deadline(1.0, deterministic=True), 0, 0, lambda placement: None)
+    assert Evaluator(problem).evaluate(best).values == (0, 3, 6)
+    assert solve(problem, Options(2.0)).values == (0, 3, 6)
+
+
+def test_what_it_does_not_know_does_not_suit() -> None:
+    problem = scattered(6, 4, 0)
+    assert not ClosingEngine.suits(problem, 0, REARRANGEMENT)
+    assert not ClosingEngine.suits(problem, 2, REARRANGEMENT)
+    limited = replace(problem, rules=(*problem.rules, MoveBudget(WHERE, 3)))
+    assert not ClosingEngine.suits(limited, 1, REARRANGEMENT)
