@@ -59,18 +59,18 @@ def missing_fields(snapshot: Snapshot) -> Iterator[Gap]:
             yield Gap(f"PodDisruptionBudget {name} without a selector or a limit, so it is not known what it forbids")
 
 
-def _started(pod: Pod) -> bool:
+def started(pod: Pod) -> bool:
     """Whether a kubelet has seen the pod, whatever else is known of it."""
     return pod.status is not None and bool(pod.status.host_ip or pod.status.start_time)
 
 
 def _in_no_phase(pod: Pod) -> bool:
     """Whether a pod that may be over does not say so; manifests of pods that are to be created have no phase."""
-    return not pod.phase and (bool(pod.node_name) or _started(pod))
+    return not pod.phase and (bool(pod.node_name) or started(pod))
 
 
 def _runs_nowhere(pod: Pod) -> bool:
-    return not pod.node_name and not pod.finished and _started(pod)
+    return not pod.node_name and not pod.finished and started(pod)
 
 
 def _requests_nothing(pod: Pod) -> bool:

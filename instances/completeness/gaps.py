@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
-from stowplan.instances.completeness.fields import missing_fields
+from stowplan.instances.completeness.fields import missing_fields, started
 from stowplan.instances.completeness.gap import Gap
-from stowplan.instances.completeness.kinds import missing_kinds, missing_namespaces
+from stowplan.instances.completeness.kinds import emptied_namespaces, missing_kinds, missing_namespaces
 from stowplan.instances.completeness.listings import RESOURCES, Listing
 from stowplan.models.errors import InputError
-from stowplan.models.kubernetes import Node
+from stowplan.models.kubernetes import Node, Pod
 from stowplan.models.snapshot import MIRROR, Snapshot
 from stowplan.models.words import plural
 
@@ -37,11 +38,13 @@ def gaps(
     """
     asked = frozenset[str]().union(*(one.asked for one in listings if one.asked))
     found = [*_truncated(listings), *_lost(snapshot, listings), *_left_out(listings, annotations)]
+    snapshot = replace(snapshot, pods=tuple(pod for pod in snapshot.pods if not _to_be_created(pod)))
     if asked or any(_UID.fullmatch(uid) for uid in _uids(snapshot)) or any(map(_is_reported, snapshot.nodes)):
         found += _without_agents(snapshot, asked) or _of_one_namespace(snapshot, asked)
         found += missing_fields(snapshot)
         found += missing_kinds(snapshot, asked)
         found += missing_namespaces(snapshot, asked)
+        found += emptied_namespaces(snapshot, asked)
     return tuple(sorted(found, key=lambda gap: not gap.fatal))
 
 
@@ -51,9 +54,15 @@ def _uids(snapshot: Snapshot) -> Iterator[str]:
         yield from (one.metadata.uid for one in getattr(snapshot, field))
 
 
+def _to_be_created(pod: Pod) -> bool:
+    """Whether a pod is of a manifest that no API server has completed, as those of ``fit -f``: no cluster has it."""
+    known = pod.metadata.uid or pod.metadata.creation_timestamp or pod.node_name or started(pod)
+    return not known and pod.phase in ("", "Pending")
+
+
 def _is_reported(node: Node) -> bool:
-    """Whether a kubelet told its version and whether the node is ready."""
-    return bool(node.kubelet_version) and node.readiness is not None
+    """Whether a kubelet told its version, and whether the node is ready or when an API server registered it."""
+    return bool(node.kubelet_version) and (node.readiness is not None or bool(node.metadata.creation_timestamp))
 
 
 def _truncated(listings: Sequence[Listing]) -> Iterator[Gap]:

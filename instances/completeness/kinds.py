@@ -79,6 +79,28 @@ def missing_namespaces(snapshot: Snapshot, asked: frozenset[str]) -> Iterator[Ga
     )
 
 
+def emptied_namespaces(snapshot: Snapshot, asked: frozenset[str]) -> Iterator[Gap]:
+    """Yield namespaces whose workloads have pods, as their controllers report, and none of whose pods is in the dump.
+
+    What a workload wants may be more than it can have; what its status counts is there.
+    """
+    if "pods" in asked:
+        return
+    spaces = {pod.namespace for pod in snapshot.pods}
+    having = {
+        one.metadata.namespace or "default"
+        for one in (*snapshot.replica_sets, *snapshot.stateful_sets)
+        if one.status and one.status.replicas
+    }
+    if emptied := sorted(having - spaces):
+        yield Gap(
+            f"workloads of {plural(len(emptied), 'namespace')} have pods, and none of them is in the dump "
+            f"({named(emptied)}): pods are missing, so it is unknown what is free on the nodes; "
+            "dump all namespaces (-A)",
+            fatal=True,
+        )
+
+
 def _absent(snapshot: Snapshot, resource: str, asked: frozenset[str]) -> bool:
     return resource not in asked and not getattr(snapshot, RESOURCES[resource][0])
 

@@ -53,11 +53,19 @@ class WorkloadSpec:
 
 
 @kube
+class WorkloadStatus:
+    """How many pods a controller has."""
+
+    replicas: int | None = None
+
+
+@kube
 class Workload:
     """A ReplicaSet, StatefulSet or Deployment."""
 
     metadata: ObjectMeta
     spec: WorkloadSpec | None = None
+    status: WorkloadStatus | None = None
 
 
 @kube

@@ -90,7 +90,8 @@ class Tolerating:
         if not self.tolerated:
             return []
         counts = ", ".join(
-            f"{kind} ({plural(count, 'pod' if kind in OF_PODS else 'place')})" for kind, count in self.tolerated.items()
+            f"{kind} ({plural(count, 'movable pod' if kind in OF_PODS else 'place')})"
+            for kind, count in self.tolerated.items()
         )
         return [f"standing violations that the objective does not repair: {counts}"]
 

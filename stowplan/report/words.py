@@ -177,6 +177,9 @@ def known(value: float, bound: float, by: str) -> str:
     by
         What proved the bound.
     """
+    if by == TRIVIAL and bound > 0:
+        by = f"pods that stay have {figure(bound)}"  # the bound of the others is 0
+        return f"optimal ({by})" if value <= bound else f"at least {figure(bound)} ({by})"
     if value <= bound:
         return f"optimal ({by})" if by == TRIVIAL else f"proven optimal by {by}"
     if bound <= 0:

@@ -66,6 +66,16 @@ def make_movability(snapshot: Snapshot, settings: Settings) -> Movability:
     return Movability(snapshot, settings.executor, waived=causes, owners=owners)
 
 
+def idle_owners(snapshot: Snapshot, settings: Settings) -> list[str]:
+    """Return a note for each kind of controller in ``--may-move`` that no pod is of, which is rarely intended."""
+    kinds = {owner.kind for pod in snapshot.pods if (owner := pod.metadata.controller)}
+    return [
+        f"--may-move {word} lets no pod go: none is of a {word.removeprefix(OWNER)}"
+        for word in settings.may_move
+        if word.startswith(OWNER) and word.removeprefix(OWNER) not in kinds
+    ]
+
+
 def parse_cause(word: str) -> Cause:
     """Return a restriction that can be ignored, by name.
 

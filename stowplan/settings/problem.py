@@ -21,7 +21,7 @@ from stowplan.plugins_compat.plugins.gpu_share import GpuShare
 from stowplan.plugins_compat.profiles import choose_release, default_profile, read_profiles, readers
 from stowplan.plugins_compat.release import PLATFORM, RELEASES
 from stowplan.settings.devices import asks_for_devices, with_device_note
-from stowplan.settings.freeze import EVERYTHING, Stays, who_stays
+from stowplan.settings.freeze import EVERYTHING, Stays, idle_owners, who_stays
 from stowplan.settings.kept_pods import with_violations_of_kept_pods
 from stowplan.settings.metrics import with_metrics
 from stowplan.settings.move_limits import group_limits, idle_limits
@@ -111,7 +111,8 @@ def _compiled(snapshot: Snapshot, settings: Settings, objective: Objective, prof
         drain_and_admit=DrainAndAdmit(frozenset(settings.drain), frozenset(settings.admit)),
         prices=_prices(settings, snapshot),
     )
-    compiled = replace(compiled, notes=(*compiled.notes, *idle_limits(limits, compiled.pods)))
+    idle = (*idle_limits(limits, compiled.pods), *idle_owners(snapshot, settings))
+    compiled = replace(compiled, notes=(*compiled.notes, *idle))
     return with_violations_of_kept_pods(compiled, settings.drain)
 
 

@@ -131,6 +131,13 @@ def test_workloads_without_pods_are_named() -> None:
     assert said not in read([*found, web]).gaps
 
 
+def test_pods_that_are_to_be_created_are_not_of_the_dump() -> None:
+    """They have neither uid nor tolerations, and their namespace is no second one of the dump."""
+    new = {"apiVersion": "v1", "kind": "Pod", **pod("new-1", owner="Job/new", namespace="shop"), "status": {}}
+    assert read([*items(), new]).gaps == read(items()).gaps
+    assert read([*agents_alone("monitoring"), new]).fatal_gaps == read(agents_alone("monitoring")).fatal_gaps != ()
+
+
 def test_what_was_asked_is_not_missed() -> None:
     found = without(lambda item: item["kind"] == "PodDisruptionBudget")
     assert read(found, annotations={ASKED: ALL}).gaps == ()
@@ -337,9 +344,14 @@ def test_priorities_that_others_have_are_missed() -> None:
     )
 
 
-def test_nodes_that_a_kubelet_reports_need_no_uid_to_be_real() -> None:
+@pytest.mark.parametrize("registered", [True, False])
+def test_nodes_that_a_kubelet_reports_need_no_uid_to_be_real(registered: bool) -> None:
     real = node("n1")
-    real["status"] |= {"conditions": READY, "nodeInfo": {"kubeletVersion": "v1.36.0"}}
+    real["status"]["nodeInfo"] = {"kubeletVersion": "v1.36.0"}
+    if registered:
+        real["metadata"]["creationTimestamp"] = "2026-01-01T00:00:00Z"
+    else:
+        real["status"]["conditions"] = READY
     snapshot = load(io.BytesIO(dumped([{"apiVersion": "v1", "kind": "Node", **real}]).encode()))
     assert snapshot.fatal_gaps[0].startswith("1 node has neither a DaemonSet pod nor a static pod: pods are missing")
 
@@ -362,6 +374,21 @@ def test_pods_of_the_system_alone_may_be_all() -> None:
     assert read(agents_alone("kube-system")).fatal_gaps == ()
 
 
+def emptied(reported: int) -> list[Manifest]:
+    """Return the pods of two other namespaces, and a ReplicaSet that has pods as its controller reports."""
+    found = without(lambda item: item["kind"] == "Pod" and item["metadata"].get("namespace") == "default")
+    for item in found:
+        if item["kind"] == "ReplicaSet":
+            item |= {"spec": {"replicas": 2}, "status": {"replicas": reported}}
+    return [*found, *(item for item in agents_alone("monitoring") if item["kind"] == "Pod")]
+
+
+def test_a_workload_that_wants_pods_may_have_none() -> None:
+    """A quota may refuse them: what it wants proves nothing, and what was asked for is whole."""
+    assert not read(emptied(0)).fatal_gaps
+    assert not read(emptied(2), annotations={ASKED: ALL}).fatal_gaps
+
+
 FATAL: dict[str, tuple[Callable[[], str], str]] = {
     "one namespace": (
         lambda: dumped(without(lambda item: item["metadata"].get("namespace") == "kube-system")),
@@ -370,6 +397,10 @@ FATAL: dict[str, tuple[Callable[[], str], str]] = {
     "one namespace with an agent on each node": (
         lambda: dumped(agents_alone("monitoring")),
         "all pods are in namespace monitoring: those of other namespaces are missing",
+    ),
+    "a namespace with workloads": (
+        lambda: dumped(emptied(2)),
+        "workloads of 1 namespace have pods, and none of them is in the dump (default): pods are missing",
     ),
     "remaining items": (lambda: dumped(items(), remainingItemCount=7), "not read to its end: 7 objects are missing"),
     "continue": (lambda: dumped(items(), **{"continue": "x"}), "not read to its end: objects are missing"),

@@ -52,7 +52,7 @@ def two_pods(**first: Any) -> Snapshot:
 def test_cordons_and_taints_are_no_violations_and_let_nobody_in(first: dict[str, Any], kind: str) -> None:
     found = compiled(two_pods(**first))
     assert not today(found).violations
-    assert found.notes == (f"standing violations that the objective does not repair: {kind} (1 pod)",)
+    assert found.notes == (f"standing violations that the objective does not repair: {kind} (1 movable pod)",)
     assert not placed(found, p1="n0").legal
     assert placed(found, p0="n2").legal
     assert not placed(found, p0="n1", p1="n0").legal
@@ -74,7 +74,7 @@ def test_no_execute_taints_are_repaired_by_default() -> None:
     assert len(today(compiled(two_pods(taints=EVICTING))).violations) == 1
     found = compiled(two_pods(taints=EVICTING), drop=("no-execute",))
     assert not today(found).violations
-    assert found.notes == ("standing violations that the objective does not repair: no-execute (1 pod)",)
+    assert found.notes == ("standing violations that the objective does not repair: no-execute (1 movable pod)",)
 
 
 def test_a_node_with_both_effects_is_left() -> None:

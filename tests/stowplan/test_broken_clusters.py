@@ -10,11 +10,13 @@ import pytest
 from rich.console import Console
 
 from stowplan.answers.compare import BEST, TODAY, Comparison, compare
+from stowplan.models.result import TRIVIAL
 from stowplan.models.settings import Settings
 from stowplan.models.snapshot import Snapshot
 from stowplan.optimizer.portfolio import Options
 from stowplan.plugins_compat.admission import populated, rejections
 from stowplan.report.text import show_comparison
+from stowplan.report.words import known
 from stowplan.settings.problem import make_problem
 from tests.support.clusters import HOSTNAME, ZONE, labels, node, pod, snapshot
 
@@ -123,3 +125,9 @@ def test_violations_of_pods_that_cannot_be_moved_are_in_the_headline() -> None:
     compiled = make_problem(overcommitted(1), Settings(objective="repair"))
     comparison = compare(compiled, Options(time_limit=10, deterministic=True))
     assert "No improvement possible (proven): 4 pods that cannot be moved violate a filter." in text(comparison)
+
+
+def test_what_is_of_pods_that_stay_is_not_said_to_be_bounded_by_0() -> None:
+    assert known(6, 6, TRIVIAL) == "optimal (pods that stay have 6)"
+    assert known(8, 6, TRIVIAL) == "at least 6 (pods that stay have 6)"
+    assert known(0, 0, TRIVIAL) == "optimal (trivial bound 0)"

@@ -180,3 +180,10 @@ def test_no_pod_moves_that_the_executor_cannot_evict(executor: Executor, tmp_pat
         count("immovable", len(stuck))
 
     check()
+
+
+def test_an_owner_of_no_pod_is_said() -> None:
+    cluster = snapshot(nodes=[node("n1")], pods=[pod("web-1", "n1", owner="CloneSet/web")])
+    assert make_problem(cluster, Settings(may_move=("owner:CloneSet",))).notes == make_problem(cluster).notes
+    notes = make_problem(cluster, Settings(may_move=("owner:CloneSets",))).notes
+    assert notes[-1] == "--may-move owner:CloneSets lets no pod go: none is of a CloneSets"

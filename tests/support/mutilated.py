@@ -50,12 +50,15 @@ class Field:
         Whether something in the object tells that it had the field; only then can a gap be named.
     word
         What a gap says of it.
+    by
+        Another field that tells it: once that is gone as well, nothing does.
     """
 
     kind: str
     path: tuple[str, ...]
     told: Callable[[Manifest], bool]
     word: str
+    by: tuple[str, ...] = ()
 
 
 def _live(item: Manifest) -> bool:
@@ -95,7 +98,13 @@ FIELDS = (
     Field("Pod", ("status", "phase"), lambda item: True, "status.phase"),
     Field("Pod", ("metadata", "uid"), lambda item: True, "metadata.uid"),
     Field("Pod", ("spec", "nodeName"), lambda item: _live(item) and "startTime" in item["status"], "spec.nodeName"),
-    Field("Pod", ("spec", "volumes"), lambda item: _live(item) and _mounts(item), "spec.volumes"),
+    Field(
+        "Pod",
+        ("spec", "volumes"),
+        lambda item: _live(item) and _mounts(item),
+        "spec.volumes",
+        by=("spec", "containers"),
+    ),
     Field(
         "Pod",
         ("spec", "priority"),
@@ -113,6 +122,7 @@ FIELDS = (
         ("metadata", "labels"),
         lambda item: _live(item) and _controlled(item) and not _static(item),
         "metadata.labels",
+        by=("metadata", "ownerReferences"),
     ),
     Field("Pod", ("spec", "containers"), lambda item: True, "spec.containers"),
     Field(
@@ -129,12 +139,14 @@ FIELDS = (
 class Removal:
     """Something that was removed, and the words of which a gap has to have one.
 
-    ``objects`` are the ids of the objects that tell that they had a field, if a field was removed.
+    ``objects`` are the ids of the objects that tell that they had a field, if a field was removed, as long as they have
+    the field ``by``.
     """
 
     what: str
     words: tuple[str, ...]
     objects: frozenset[int] = frozenset()
+    by: tuple[str, ...] = ()
 
 
 def objects(path: str | Path) -> list[Manifest]:
@@ -159,10 +171,13 @@ def mutilated(items: Sequence[Manifest], rng: random.Random) -> tuple[Manifest, 
         kept, removed = rng.choice((_without_kind, _without_namespace, _without_field))(found, rng)
         found = kept
         removals += removed
-    # What was removed from an object that was removed later cannot be named any more.
-    left = {id(item) for item in found}
-    present = [one for one in removals if not one.objects or one.objects & left]
+    present = [one for one in removals if not one.objects or any(_tells(item, one) for item in found)]
     return {"apiVersion": "v1", "kind": "List", "metadata": stated, "items": found}, present
+
+
+def _tells(item: Manifest, removal: Removal) -> bool:
+    """Whether an object still tells what it lost: it, or the field that tells it, may have been removed later."""
+    return id(item) in removal.objects and (not removal.by or _has(item, removal.by))
 
 
 def _without_kind(items: list[Manifest], rng: random.Random) -> tuple[list[Manifest], list[Removal]]:
@@ -190,22 +205,22 @@ def _without_namespace(items: list[Manifest], rng: random.Random) -> tuple[list[
 
 def _without_field(items: list[Manifest], rng: random.Random) -> tuple[list[Manifest], list[Removal]]:
     """Remove a field of one object, or of all of a kind."""
-    fields = [field for field in FIELDS if any(item["kind"] == field.kind and _has(item, field) for item in items)]
+    fields = [field for field in FIELDS if any(item["kind"] == field.kind and _has(item, field.path) for item in items)]
     if not fields:
         return items, []
     field = rng.choice(fields)
-    having = [item for item in items if item["kind"] == field.kind and _has(item, field)]
+    having = [item for item in items if item["kind"] == field.kind and _has(item, field.path)]
     chosen = having if rng.random() < 0.5 else [rng.choice(having)]
     told = frozenset(id(item) for item in chosen if field.told(item))
     for item in chosen:
         for holder in _holders(item, field.path):
             holder.pop(field.path[-1], None)
     name = f"field {field.kind} {'.'.join(field.path)}"
-    return items, [Removal(name, (field.word,), told)] if told else []
+    return items, [Removal(name, (field.word,), told, field.by)] if told else []
 
 
-def _has(item: Manifest, field: Field) -> bool:
-    return any(holder.get(field.path[-1]) for holder in _holders(item, field.path))
+def _has(item: Manifest, path: tuple[str, ...]) -> bool:
+    return any(holder.get(path[-1]) for holder in _holders(item, path))
 
 
 def _holders(item: Manifest, path: tuple[str, ...]) -> Iterator[Manifest]:
