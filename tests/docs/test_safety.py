@@ -20,6 +20,7 @@ HELD_BY = {
     "has fewer objects of a kind": f"{GAPS}::test_what_is_lost_from_a_dump_that_says_what_it_has",
     "has a node without any DaemonSet pod": f"{GAPS}::test_plans_of_such_dumps_are_refused",
     "has pods of one namespace alone": f"{GAPS}::test_plans_of_such_dumps_are_refused",
+    "has ReplicaSets or StatefulSets of a namespace that report pods": f"{GAPS}::test_plans_of_such_dumps_are_refused",
     "has a node without `status.allocatable`": f"{GAPS}::test_plans_of_such_dumps_are_refused",
     "has a pod without `status.phase`": FIELD,
     "has a pod without requests and limits": FIELD,
@@ -48,6 +49,9 @@ HELD_BY = {
 
 SENTENCES = {
     "only objects of an API server": f"{GAPS}::test_a_cluster_written_by_hand_is_taken_as_whole",
+    "pods of `fit -f` are to be created, and are not of the dump": (
+        f"{GAPS}::test_pods_that_are_to_be_created_are_not_of_the_dump"
+    ),
     "the first line of a report is about the most important one": f"{GAPS}::test_the_first_line_says_what_is_missing",
     "`--partial` turns a refusal into a warning": f"{GAPS}::test_partial_plans_nevertheless_and_says_so",
     "`emit` and `apply` refuse it, unless `--partial`": f"{GAPS}::test_nobody_carries_out_a_partial_plan",

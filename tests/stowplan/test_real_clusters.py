@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from stowplan.answers.compare import BEST, TODAY, compare
 from stowplan.answers.verify_solution import verify
@@ -17,6 +19,7 @@ from stowplan.models.snapshot import Participation
 from stowplan.models.solution import SolutionDocument
 from stowplan.optimizer.evaluate import Evaluator
 from stowplan.optimizer.portfolio import Options
+from stowplan.report.text import show_comparison
 from stowplan.settings.problem import make_problem, make_profile
 
 DUMPS: dict[str, dict[str, int]] = {"aws-overallocated": {"1.24": 7, "1.36": 4}, "kurl-longhorn": {}, "ocp-aws": {}}
@@ -44,6 +47,23 @@ def test_a_real_cluster_is_solved_and_verified(name: str, release: str, shared_d
     document = json.loads(comparison_document(comparison, settings).model_dump_json(by_alias=True))
     read = SolutionDocument.model_validate(document["solution"])
     assert verify(snapshot, read, make_profile(settings)).holds
+
+
+@pytest.mark.parametrize(
+    ("name", "headline", "moves"),
+    [
+        ("ocp-aws", "Move 17 pods: imbalance 3,613 → 3,047; proven optimal.", 17),
+        ("kurl-longhorn", "Move 2 pods: imbalance 85.19 → 29.41; proven optimal.", 2),
+        ("aws-overallocated", "No improvement possible (proven): 7 violated constraints remain", 0),
+    ],
+)
+def test_answers_are_those_of_the_page_on_safety(name: str, headline: str, moves: int, shared_data: Path) -> None:
+    snapshot = load([str(shared_data / "snapshots" / f"{name}.json.gz")])
+    comparison = compare(make_problem(snapshot, Settings()), Options(time_limit=15))
+    file = io.StringIO()
+    show_comparison(comparison, Console(file=file, width=200))
+    assert headline in file.getvalue()
+    assert len(comparison.solution.moves) == moves
 
 
 @pytest.mark.parametrize("name", DUMPS)
