@@ -61,7 +61,7 @@ def test_answers_are_those_of_the_page_on_safety(name: str, headline: str, moves
     snapshot = load([str(shared_data / "snapshots" / f"{name}.json.gz")])
     comparison = compare(make_problem(snapshot, Settings()), Options(time_limit=15))
     file = io.StringIO()
-    show_comparison(comparison, Console(file=file, width=200))
+    show_comparison(Console(file=file, width=200, soft_wrap=True), comparison)
     assert headline in file.getvalue()
     assert len(comparison.solution.moves) == moves
 
