@@ -9,15 +9,11 @@ from pathlib import Path
 import pytest
 
 from tests.support.api_server import Cluster
-from tests.support.campaign import (
-    Outcome,
-    carried_out_alone,
-    carried_out_steered,
-    planned_for,
-    random_manifests,
-    seen,
-    told_of,
-)
+from tests.support.campaign.alone import carried_out_alone
+from tests.support.campaign.clusters import planned_for, random_manifests, seen
+from tests.support.campaign.outcomes import Outcome
+from tests.support.campaign.report import told_of
+from tests.support.campaign.steered import carried_out_steered
 
 IMPROVED = 12
 """Seed of a plan of which kube-scheduler alone brings a part, in some runs."""

@@ -9,6 +9,7 @@ from typing import Any
 from tests.support.api_server.errors import Object
 from tests.support.api_server.eviction import is_ready
 from tests.support.api_server.resources import (
+    BY_KIND,
     DAEMON_SETS,
     DEPLOYMENTS,
     JOBS,
@@ -90,9 +91,26 @@ def _sync_stateful_set(store: Store, owner: Object, pods: list[Object]) -> None:
 def _sync_daemon_set(store: Store, owner: Object, pods: list[Object]) -> None:
     covered = {pod["spec"].get("nodeName") for pod in pods}
     for node in store.all(NODES):
-        if node["metadata"]["name"] not in covered:
+        if node["metadata"]["name"] not in covered and _takes(node, owner["spec"]["template"]["spec"]):
             name = f"{owner['metadata']['name']}-{_suffix()}"
             _create(store, owner, "DaemonSet", name, nodeName=node["metadata"]["name"])
+
+
+def _takes(node: Object, spec: Object) -> bool:
+    """Say whether a DaemonSet wants a pod on a node: by its selector of nodes, and by what it tolerates."""
+    labels = node["metadata"].get("labels") or {}
+    selected = all(labels.get(key) == value for key, value in (spec.get("nodeSelector") or {}).items())
+    taints = [taint for taint in node["spec"].get("taints") or () if taint["effect"] in {"NoSchedule", "NoExecute"}]
+    own = [t for t in taints if not t["key"].startswith("node.kubernetes.io/")]  # the controller adds tolerations
+    return selected and all(any(_tolerates(t, taint) for t in spec.get("tolerations") or ()) for taint in own)
+
+
+def _tolerates(toleration: Object, taint: Object) -> bool:
+    if toleration.get("effect") not in (None, "", taint["effect"]):
+        return False
+    if toleration.get("key") not in (None, "", taint["key"]):
+        return False
+    return toleration.get("operator") == "Exists" or toleration.get("value", "") == taint.get("value", "")
 
 
 def _sync_job(store: Store, job: Object, pods: list[Object]) -> None:
@@ -102,6 +120,8 @@ def _sync_job(store: Store, job: Object, pods: list[Object]) -> None:
     as soon as others terminate.
     """
     meta, spec, status = job["metadata"], job["spec"], job.get("status", {})
+    if any(c["type"] == "Complete" and c["status"] == "True" for c in status.get("conditions") or ()):
+        return
     failed = status.get("failed", 0)
     for pod in pods:
         counted = TRACKING in (pod["metadata"].get("finalizers") or ())
@@ -153,7 +173,15 @@ def _create(store: Store, owner: Object, kind: str, name: str, **spec: Any) -> N
         "spec": {**copy.deepcopy(template["spec"]), **spec},
         "status": {"phase": "Pending"},
     }
+    if (priority := _priority(store, pod["spec"].get("priorityClassName"))) is not None:
+        pod["spec"].setdefault("priority", priority)
     store.create(PODS, pod)
+
+
+def _priority(store: Store, name: str | None) -> int | None:
+    """Return what admission writes into a pod that names a class."""
+    found = store.find(BY_KIND["PriorityClass"], "", name) if name else None
+    return found["value"] if found else None
 
 
 def _suffix() -> str:
