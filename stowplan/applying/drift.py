@@ -6,21 +6,26 @@ from collections.abc import Iterator
 
 from stowplan.applying.ledger import ApplyLedger
 from stowplan.applying.observations import ClusterView
+from stowplan.models.kubernetes.taints import tolerated
 from stowplan.models.plan import MoveDocument, Plan
 from stowplan.plans.budgets import is_stale
+from stowplan.plans.cordons import CORDONED
 from stowplan.plans.creations import is_to_be_created
 from stowplan.plans.preconditions import node_problem, pod_problems
+from stowplan.plans.replacements import group_of_move, group_of_pod
 
 
 def drift(plan: Plan, ledger: ApplyLedger, view: ClusterView, wave: int) -> list[str]:
     """Return what no longer holds for the moves from a wave on, one line each; budgets for that wave alone.
 
     Checked are, of each pod that is still to be moved, the preconditions of `stowplan.plans.preconditions`; that its
-    target is there, ready, and not cordoned otherwise; and that the status of the wave's budgets is up to date. Of a
-    pending pod that has a node by now, it is decided elsewhere whether it may stay there.
+    target is there, ready, and not cordoned otherwise, unless the pod tolerates that; and that the status of the wave's
+    budgets is up to date. Of a pending pod that has a node by now, it is decided elsewhere whether it may stay there.
     """
     problems: list[str] = []
     targets: set[str] = set()
+    to_be_open: set[str] = set()
+    tolerant = {group_of_pod(pod) for pod in view.pods.values() if tolerated(CORDONED, pod.spec.tolerations)}
     pending = ledger.pending(view.identities)
     for number, move in ((w.number, m) for w in plan.waves if w.number >= wave for m in w.moves):
         if ledger.stage(move) in {"waiting", "asked"}:
@@ -32,8 +37,10 @@ def drift(plan: Plan, ledger: ApplyLedger, view: ClusterView, wave: int) -> list
                 problems += _budgets(move, view)
         if move.target is not None and not ledger.settled(move):
             targets.add(move.target)
-    ours = {node for _, node in ledger.closed}
-    problems += [problem for target in sorted(targets) for problem in _node(target, view, target in ours)]
+            if group_of_move(move) not in tolerant:
+                to_be_open.add(move.target)
+    to_be_open -= {node for _, node in ledger.closed}
+    problems += [problem for target in sorted(targets) for problem in _node(target, view, target in to_be_open)]
     return list(dict.fromkeys(problems))
 
 
@@ -63,11 +70,11 @@ def _pending_pod(
     yield from (f"pod {key or own} {problem}" for problem in problems)
 
 
-def _node(name: str, view: ClusterView, ours: bool) -> Iterator[str]:
+def _node(name: str, view: ClusterView, to_be_open: bool) -> Iterator[str]:
     node = view.nodes.get(name)
     if problem := node_problem(name, node):
         yield problem
-    if node is not None and node.unschedulable and not ours:
+    if node is not None and node.unschedulable and to_be_open:
         yield f"node {name} is cordoned"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import errno
 import os
 from collections.abc import Iterator
@@ -68,6 +69,21 @@ def test_what_somebody_else_has_cordoned_stays_so(shop: Scene) -> None:
     result = shop.run(stop_after=1)
     assert result.stopped == "the cluster has changed before wave 1: node n2 is cordoned"  # wave 2 needs it
     assert cordoned(shop) == {"n2"}
+
+
+def test_a_cordon_does_not_stop_pods_that_tolerate_it(home: Path) -> None:
+    """As operators of a cluster do, which tolerate everything: kube-scheduler lets them come to a cordoned node."""
+    manifests = [*MANIFESTS]
+    for i, found in enumerate(manifests):
+        if found["kind"] in {"Pod", "ReplicaSet", "StatefulSet"}:
+            manifests[i] = found = copy.deepcopy(found)
+            spec = found["spec"] if found["kind"] == "Pod" else found["spec"]["template"]["spec"]
+            spec["tolerations"] = [{"operator": "Exists"}]
+    with scene(home, manifests, make) as shop:
+        shop.server.store.update(NODES, "", "n2", lambda node: node["spec"].update(unschedulable=True))
+        assert shop.run().stopped == ""
+        assert cordoned(shop) == {"n1", "n2"}
+        shop.check_done()
 
 
 def test_a_wave_that_does_not_end_leaves_no_cordon(shop: Scene) -> None:

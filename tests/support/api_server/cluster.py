@@ -108,6 +108,15 @@ class Cluster:
             time.sleep(self.pace.tick)
         raise AssertionError("the cluster does not come to rest")
 
+    def come_to_rest(self) -> None:
+        """Step by step in this thread, instead of living: what happens is then a function of ``chance``.
+
+        Everything must come without delay.
+        """
+        while self._seen != self.store.revision or self._waiting:
+            self._seen = self.store.revision
+            self._step()
+
     def _live(self) -> None:
         try:
             while not self._over.wait(self.pace.tick):

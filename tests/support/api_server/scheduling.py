@@ -88,10 +88,11 @@ def feasible(store: Store, pod: Object) -> list[str]:
     for other in store.all(PODS):
         if other["spec"].get("nodeName") and other.get("status", {}).get("phase") not in {"Succeeded", "Failed"}:
             taken.setdefault(other["spec"]["nodeName"], Counter()).update(requests(other))
+    undaunted = {"operator": "Exists"} in (pod["spec"].get("tolerations") or ())
     return [
         node["metadata"]["name"]
         for node in store.all(NODES)
-        if not node.get("spec", {}).get("unschedulable")
+        if (undaunted or not node.get("spec", {}).get("unschedulable"))
         and all(
             taken.get(node["metadata"]["name"], Counter())[resource] + amount
             <= parse_quantity(node["status"]["allocatable"].get(resource, "0"))

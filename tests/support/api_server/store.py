@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import threading
 import uuid
 from collections.abc import Callable, Iterator
@@ -11,6 +12,8 @@ from typing import Any
 
 from tests.support.api_server.errors import ApiError, Object, conflict, not_found
 from tests.support.api_server.resources import BY_KIND, PODS, Resource
+
+LETTERS = "bcdfghjklmnpqrstvwxz"
 
 Event = tuple[int, str, str, Object]
 """Revision, ``ADDED``/``MODIFIED``/``DELETED``, resource name, the object."""
@@ -31,6 +34,7 @@ class Store:
         self.changed = threading.Condition(threading.RLock())
         self.revision = 1000
         self.events: list[Event] = []
+        self._letters = itertools.count(37)
         self._objects: dict[str, dict[tuple[str, str], Object]] = {}
 
     def load(self, manifests: Iterator[Object] | list[Object]) -> None:
@@ -124,6 +128,14 @@ class Store:
                 pod["metadata"]["deletionGracePeriodSeconds"] = seconds
 
             return self.update(resource, namespace, name, terminate)
+
+    def free_name(self, resource: Resource, namespace: str, start: str) -> str:
+        """Return a name that nothing of the kind ever had: the start, and five letters."""
+        while True:
+            number = next(self._letters)
+            name = start + "".join(LETTERS[number // len(LETTERS) ** place % len(LETTERS)] for place in range(5))
+            if self.find(resource, namespace, name) is None:
+                return name
 
     def _record(self, kind: str, resource: Resource, found: Object) -> None:
         self.revision += 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import itertools
 from typing import Any
 
 from tests.support.api_server.errors import Object
@@ -23,8 +22,6 @@ from tests.support.api_server.store import Store
 HASH = "pod-template-hash"
 TRACKING = "batch.kubernetes.io/job-tracking"
 """Finalizer by which a pod of a Job is not gone before it is counted."""
-
-_letters = itertools.count()
 
 
 def sync_workloads(store: Store) -> None:
@@ -70,7 +67,7 @@ def _sync_replica_set(store: Store, owner: Object, pods: list[Object]) -> None:
     wanted = owner["spec"].get("replicas", 1)
     name = owner["metadata"]["name"]
     for _ in range(wanted - len(active)):
-        _create(store, owner, "ReplicaSet", f"{name}-{_suffix()}")
+        _create(store, owner, "ReplicaSet", store.free_name(PODS, owner["metadata"]["namespace"], f"{name}-"))
     unassigned_first = sorted(active, key=lambda pod: (bool(pod["spec"].get("nodeName")), is_ready(pod)))
     for pod in unassigned_first[: max(0, len(active) - wanted)]:
         store.delete(PODS, owner["metadata"]["namespace"], pod["metadata"]["name"], {})
@@ -92,7 +89,7 @@ def _sync_daemon_set(store: Store, owner: Object, pods: list[Object]) -> None:
     covered = {pod["spec"].get("nodeName") for pod in pods}
     for node in store.all(NODES):
         if node["metadata"]["name"] not in covered and _takes(node, owner["spec"]["template"]["spec"]):
-            name = f"{owner['metadata']['name']}-{_suffix()}"
+            name = store.free_name(PODS, owner["metadata"]["namespace"], f"{owner['metadata']['name']}-")
             _create(store, owner, "DaemonSet", name, nodeName=node["metadata"]["name"])
 
 
@@ -140,7 +137,7 @@ def _sync_job(store: Store, job: Object, pods: list[Object]) -> None:
             store.delete(PODS, meta["namespace"], pod["metadata"]["name"], {})
     elif "template" in spec:
         for _ in range(spec.get("parallelism", 1) - len(active)):
-            name = f"{meta['name']}-{_suffix()}"
+            name = store.free_name(PODS, meta["namespace"], f"{meta['name']}-")
             _create(store, job, "Job", name)
             store.update(PODS, meta["namespace"], name, lambda pod: pod["metadata"].update(finalizers=[TRACKING]))
 
@@ -182,10 +179,3 @@ def _priority(store: Store, name: str | None) -> int | None:
     """Return what admission writes into a pod that names a class."""
     found = store.find(BY_KIND["PriorityClass"], "", name) if name else None
     return found["value"] if found else None
-
-
-def _suffix() -> str:
-    """Return five letters that no pod had before."""
-    number = next(_letters) + 37
-    letters = "bcdfghjklmnpqrstvwxz"
-    return "".join(letters[number // len(letters) ** place % len(letters)] for place in range(5))

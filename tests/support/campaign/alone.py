@@ -9,7 +9,6 @@ from stowplan.applying.apply import apply
 from stowplan.applying.dry_run import profile_of
 from stowplan.models.plan import Plan
 from stowplan.planning.replay import replay_plan
-from stowplan.plans.replay.distribution import HIGH, LOW
 from stowplan.plugins_compat.profiles import default_profile
 from stowplan.plugins_compat.release import K36
 from tests.support.api_server import ApiServer, Cluster, Pace
@@ -55,4 +54,4 @@ def _carried_out(plan: Plan, living: Cluster, seed: int, home: Path, unserved: t
     with ApiServer(living, without=unserved) as server:
         result = apply(plan, DirectKubectl(server=server), home / "journal", profile_of(plan, None), FAST)
         living.settle(30)
-    return judged(plan, before, living.store, result, told and (told.quantile(LOW), told.quantile(HIGH)))
+    return judged(plan, before, living.store, result, told)

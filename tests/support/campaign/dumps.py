@@ -109,7 +109,7 @@ def variant(objects: list[Object], rng: random.Random, profile: Profile) -> list
     cluster = Cluster(
         copy.deepcopy(objects),
         scheduler=ByFramework(profile, random.Random(rng.random())),
-        pace=Pace(grace=0.01, schedule=0.01, ready=0.01),
+        pace=Pace(grace=0, schedule=0, ready=0),
         never_ready=stuck_pods(objects),
         chance=random.Random(rng.random()),
     )
@@ -120,8 +120,7 @@ def variant(objects: list[Object], rng: random.Random, profile: Profile) -> list
     if rng.random() < 0.3:
         name = rng.choice(cluster.store.all(NODES))["metadata"]["name"]
         cluster.store.update(NODES, "", name, lambda node: node["spec"].update(unschedulable=True))
-    with cluster:
-        cluster.settle(60)
+    cluster.come_to_rest()
     return [copy.deepcopy(found) for resource in BY_KIND.values() for found in cluster.store.all(resource)]
 
 

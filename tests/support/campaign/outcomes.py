@@ -13,6 +13,7 @@ from stowplan.models.plan import Plan
 from stowplan.models.snapshot import Snapshot
 from stowplan.planning.replay import CompiledObjective, replay_plan
 from stowplan.plans.replacements import group_of_pod
+from stowplan.plans.replay.distribution import HIGH, LOW, Distribution
 from stowplan.plans.replay.outcome import share_kept
 from stowplan.plugins_compat.profiles import default_profile
 from stowplan.plugins_compat.release import K36
@@ -53,6 +54,8 @@ class Outcome:
         Why it did not come to its end; empty if it did.
     kept, low, high
         Share of the gain that was there at the end, and the range that replays gave; ``None`` without a gain.
+    promised
+        Share of the replays in which it came to its end.
     worse
         Whether it ended worse than it began; not told of plans whose workloads were changed.
     twice
@@ -77,6 +80,7 @@ class Outcome:
     broken: int = 0
     hopeless: bool = False
     events: tuple[str, ...] = ()
+    promised: float | None = None
 
     @property
     def in_range(self) -> bool:
@@ -92,7 +96,7 @@ def judged(
     before: Snapshot,
     store: Store,
     result: Applied,
-    told: tuple[float | None, float | None] | None,
+    told: Distribution | None,
     events: tuple[str, ...] = (),
 ) -> Outcome:
     compiled = same_problem(before, plan.settings, default_profile(K36), limited=False)
@@ -101,14 +105,14 @@ def judged(
     planned = start.moved((move.pod.key, move.target) for move in plan.moves)
     end = objective(as_pods_of(before, seen(store)))
     kept = share_kept(objective(start), objective(planned), end)
-    low, high = told or (None, None)
+    low, high = (told.quantile(LOW), told.quantile(HIGH)) if told else (None, None)
     cordons = sum(len(wave.cordon) for wave in plan.waves)
     changed = any(event.startswith(("scale-down", "rollout")) for event in events)  # the pods are others then
     worse = not changed and (not end.legal or end.values > objective(start).values)
     twice, broken = _deleted_twice(store), _budgets_broken(store, events)
     hopeless = told is None and bool(result.stopped) and _rest_holds(plan, result, seen(store))
     about = (len(plan.moves), len(plan.waves), cordons, result.stopped, kept, low, high)
-    return Outcome(*about, worse, twice, broken, hopeless, events)
+    return Outcome(*about, worse, twice, broken, hopeless, events, told and told.share_finished)
 
 
 def _rest_holds(plan: Plan, result: Applied, snapshot: Snapshot) -> bool:

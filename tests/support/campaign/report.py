@@ -28,6 +28,10 @@ def told_of(outcomes: Sequence[Outcome]) -> list[str]:
         inside = sum(found.in_range for found in measured)
         mean = sum(found.kept or 0.0 for found in measured) / len(measured)
         lines.append(f"gain kept: {mean:.1%} on average; in the range of the replays in {inside} of {len(measured)}")
+    promised = [found.promised for found in outcomes if found.promised is not None]
+    if promised:
+        ended = sum(not found.stopped for found in outcomes if found.promised is not None)
+        lines.append(f"{ended} of {len(promised)} came to their end; replays said {sum(promised):.0f}")
     events = Counter(re.sub(r" (of|at) \S+", "", event) for found in outcomes for event in found.events)
     lines += [f"{count} times {event}" for event, count in events.most_common()]
     reasons = Counter(_reason(found.stopped) for found in outcomes if found.stopped)
