@@ -38,16 +38,17 @@ from stowplan.plans.replay.distribution import (
     cautious_value,
     distribution,
     ends_early,
+    gives_up_little,
     replay_by_chance,
 )
 from stowplan.plans.replay.execution import replay
 from stowplan.plans.replay.outcome import (
-    Landing,
     ObjectiveFunction,
     ObjectiveValue,
     ReplayOutcome,
     share_kept,
 )
+from stowplan.plans.replayed import Replayed, first_wrong, idle_moves
 from stowplan.plugins_compat.framework.profile import Profile
 from stowplan.plugins_compat.framework.signatures import Signatures
 
@@ -91,11 +92,20 @@ ACCEPTED = UnassistedLimits()
 
 @dataclass(frozen=True, slots=True)
 class CordonWorth:
-    """Share of the gain that a cordon buys, in a cautious share of the runs; ``None`` if it was not measured."""
+    """What a cordon buys.
+
+    Parameters
+    ----------
+    share
+        Share of the gain, in a cautious share of the runs; ``None`` if it was not measured.
+    ends
+        Share of the runs that come to their end thanks to it.
+    """
 
     wave: int
     node: str
     share: float | None
+    ends: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,7 +190,7 @@ def arrange(
     search.mend(search.best)
     nothing = search.replay_arrangement(())
     search.weed()
-    search.strike_idle(nothing)
+    search.strikeidle_moves(nothing)
     arrangement = search.secure(search.best.arrangement)
     arrangement, worth = search.prune(arrangement)
     replayed = search.replayed(arrangement)
@@ -190,19 +200,6 @@ def arrange(
     given_up = [move for move in plan.moves if move.id not in kept]
     chance, given_chance = (search.by_chance(found, RUNS, seed + 1) for found in (result, plan))
     return Unassisted(result, outcome, given.outcome, given_up, search.tried, chance, given_chance, worth)
-
-
-@dataclass(frozen=True, slots=True)
-class _Replayed:
-    arrangement: Arrangement
-    outcome: ReplayOutcome
-
-    @property
-    def rank(self) -> tuple[bool, bool, tuple[int, ...], int, int, int]:
-        """Lower is better: legal and to the end, then what came of it, then what it takes."""
-        outcome = self.outcome
-        takes = (len(outcome.landings) + len(outcome.preempted), cordons(self.arrangement), len(self.arrangement))
-        return not outcome.actual.legal, bool(outcome.halted), outcome.actual.values, *takes
 
 
 class _Search:
@@ -234,14 +231,14 @@ class _Search:
         self.most_cordons = limits.cordons
         self.most_waves = max(limits.waves, len(plan.waves))
         self.tried = 0
-        self.best: _Replayed
+        self.best: Replayed
         self.gain: tuple[ObjectiveValue, ObjectiveValue]
 
     def hurried(self) -> bool:
         """Whether the part of the search without chance has to end."""
         return self.stopped() or self.elapsed() >= COMPARED_BY
 
-    def replay_arrangement(self, arrangement: Arrangement) -> _Replayed:
+    def replay_arrangement(self, arrangement: Arrangement) -> Replayed:
         """Replay an arrangement, and keep it if it is the best so far."""
         replayed = self.replayed(arrangement)
         if not self.tried or replayed.rank < self.best.rank:
@@ -249,14 +246,14 @@ class _Search:
         self.tried += 1
         return replayed
 
-    def replayed(self, arrangement: Arrangement) -> _Replayed:
+    def replayed(self, arrangement: Arrangement) -> Replayed:
         """Replay an arrangement once."""
         arrangement = coherent(arrangement)
         plan = as_plan(self.plan, arrangement)
         outcome = replay(plan, self.snapshot, self.profile, self.objective, seed=self.seed, signatures=self.signatures)
-        return _Replayed(arrangement, outcome)
+        return Replayed(arrangement, outcome)
 
-    def write(self, replayed: _Replayed) -> Plan:
+    def write(self, replayed: Replayed) -> Plan:
         """Return the plan of an arrangement."""
         node_of = {landing.move.id: landing.node for landing in replayed.outcome.landings}
         return written(self.plan, replayed.arrangement, node_of, self.snapshot.assignment, self.shown)
@@ -270,7 +267,7 @@ class _Search:
             plan, self.snapshot, self.profile, self.objective, runs=runs, seed=seed, signatures=self.signatures
         )
 
-    def order(self, given: _Replayed) -> None:
+    def order(self, given: Replayed) -> None:
         """Try some orders of the moves inside their waves."""
         for arrangement in orders(given.arrangement):
             if self.best.outcome.by_itself or self.hurried():
@@ -278,10 +275,10 @@ class _Search:
             if len(arrangement) <= self.most_waves:
                 self.replay_arrangement(arrangement)
 
-    def mend(self, replayed: _Replayed) -> None:
+    def mend(self, replayed: Replayed) -> None:
         """Cordon, split and leave out until everything lands well."""
         while not replayed.outcome.by_itself and not self.hurried():
-            number, wrong = _first_wrong(replayed.outcome)
+            number, wrong = first_wrong(replayed.outcome)
             arrangement = replayed.arrangement
             late, foreign = {landing.move.id for landing in wrong}, {landing.node for landing in wrong}
             parts = self._repair(arrangement, number, late, foreign)
@@ -289,7 +286,7 @@ class _Search:
 
     def weed(self) -> None:
         """Leave out moves that come to nothing, and moves without which the value is better."""
-        idle = _idle(self.best)
+        idle = idle_moves(self.best)
         if idle and not self.hurried():
             self.replay_arrangement(without(self.best.arrangement, idle))
         doubtful = [f.move.id for f in self.best.outcome.landings if f.verdict not in WELL or f.move.id in idle]
@@ -298,7 +295,7 @@ class _Search:
                 return
             self.replay_arrangement(without(self.best.arrangement, {move}))
 
-    def strike_idle(self, nothing: _Replayed) -> None:
+    def strikeidle_moves(self, nothing: Replayed) -> None:
         """Leave out moves that come to nothing, even where others profit from them: no pod is evicted for that.
 
         Parameters
@@ -306,7 +303,7 @@ class _Search:
         nothing
             What comes of no move at all, which is the answer if the rest is worse.
         """
-        while idle := _idle(self.best):
+        while idle := idle_moves(self.best):
             self.best = self.replayed(without(self.best.arrangement, idle))
         self.best = min(self.best, nothing, key=lambda replayed: replayed.rank)
 
@@ -349,6 +346,7 @@ class _Search:
         """Make landings certain, or leave moves out, as long as more is kept in a cautious share of the runs.
 
         Every wave of the result may come in any order. No moves at all are the answer if nothing else keeps anything.
+        An arrangement that comes to its end in every trial is the answer although others keep a little more.
         """
         best: Arrangement = ()
         value = self._cautious_value(())
@@ -359,10 +357,10 @@ class _Search:
             if not arrangement:
                 break
             outcomes = self._runs(self.write(replayed), TRIALS, self.seed)
-            found = cautious_value(outcomes)
-            if found < value:
+            found, ends = cautious_value(outcomes), ends_early(outcomes)
+            to_end = bool(best) and not any(outcome.halted for outcome in outcomes)
+            if found < value or (to_end and gives_up_little(found, value, self.gain)):
                 best, value = arrangement, found
-            ends = ends_early(outcomes)
             if not ends:
                 break
             number = min(ends)
@@ -380,7 +378,7 @@ class _Search:
         """Return what comes of an arrangement at least, in a cautious share of the runs."""
         return cautious_value(self._runs(self.write(self.replayed(arrangement)), TRIALS, self.seed))
 
-    def _in_any_order(self, arrangement: Arrangement) -> _Replayed:
+    def _in_any_order(self, arrangement: Arrangement) -> Replayed:
         """Replay an arrangement, and split its waves until the moves of each may come in any order.
 
         A move whose pod lands where the filters would refuse it in some order of the wave gets a wave of its own, or is
@@ -388,7 +386,7 @@ class _Search:
         """
         while True:
             replayed = self.replayed(arrangement)
-            if idle := _idle(replayed):
+            if idle := idle_moves(replayed):
                 arrangement = without(replayed.arrangement, idle)
                 continue
             problem = next(self._order_problems(replayed), None)
@@ -407,7 +405,7 @@ class _Search:
                 parts = [replace(part, moves=rest), *own]
             arrangement = (*arrangement[: number - 1], *parts, *arrangement[number:])
 
-    def _order_problems(self, replayed: _Replayed) -> Iterator[tuple[int, int, bool]]:
+    def _order_problems(self, replayed: Replayed) -> Iterator[tuple[int, int, bool]]:
         """Yield number of the wave, position of the move, and whether it only has to wait for its old pod."""
         there = self.snapshot.assignment
         for wave in self.write(replayed).waves:
@@ -423,7 +421,7 @@ class _Search:
     def prune(self, arrangement: Arrangement) -> tuple[Arrangement, list[CordonWorth]]:
         """Take off the cordons that buy next to nothing; say what the others buy."""
         worth: list[CordonWorth] = []
-        kept = self._cautious(self.replayed(arrangement)) if cordons(arrangement) else 0.0
+        kept, ending = self._cautious(self.replayed(arrangement)) if cordons(arrangement) else (0.0, 0.0)
         for number, part in enumerate(arrangement, 1):
             for node in sorted(part.cordon):
                 if self.stopped() or self.elapsed() >= 1:
@@ -432,28 +430,15 @@ class _Search:
                 less = replace(arrangement[number - 1], cordon=arrangement[number - 1].cordon - {node})
                 trial = (*arrangement[: number - 1], less, *arrangement[number:])
                 replayed = self.replayed(trial)
-                share = self._cautious(replayed)
-                sound = not _idle(replayed) and next(self._order_problems(replayed), None) is None
-                if kept - share < WORTH_A_CORDON and sound:
-                    arrangement, kept = trial, share
+                share, ended = self._cautious(replayed)
+                sound = not idle_moves(replayed) and next(self._order_problems(replayed), None) is None
+                if kept - share < WORTH_A_CORDON and ended >= ending and sound:
+                    arrangement, kept, ending = trial, share, ended
                 else:
-                    worth.append(CordonWorth(number, node, kept - share))
+                    worth.append(CordonWorth(number, node, kept - share, ending - ended))
         return arrangement, worth
 
-    def _cautious(self, replayed: _Replayed) -> float:
-        """Return the share of the gain that an arrangement keeps in a cautious share of the runs."""
-        return self.by_chance(self.write(replayed), TRIALS, self.seed).cautious(CAUTIOUS) or 0.0
-
-
-def _first_wrong(outcome: ReplayOutcome) -> tuple[int, list[Landing]]:
-    """Return the first wave in which a move does not land well, and all such moves of it."""
-    number = min(landing.wave for landing in outcome.landings if landing.verdict not in WELL)
-    return number, [found for found in outcome.landings if found.wave == number and found.verdict not in WELL]
-
-
-def _idle(replayed: _Replayed) -> set[str]:
-    """Return the moves whose pods come back to where they were, or that wait as they did."""
-    landings = replayed.outcome.landings
-    node_of = {found.move.id: found.node for found in landings}
-    source = {f.move.id: node_of.get(f.move.follows or "", f.move.source or "") for f in landings}
-    return {found.move.id for found in landings if found.node == source[found.move.id]}
+    def _cautious(self, replayed: Replayed) -> tuple[float, float]:
+        """Return the share of the gain that is kept in a cautious share of the runs, and the share of runs that end."""
+        found = self.by_chance(self.write(replayed), TRIALS, self.seed)
+        return found.cautious(CAUTIOUS) or 0.0, found.share_finished

@@ -43,7 +43,7 @@ FLOORS = {
     ),
     "plans": (
         "preconditions cordons disruption budgets movability move creations replacements tokens dry_run sequencing "
-        "any_order document consistency drift reasons replay arrangement unassisted"
+        "any_order document consistency drift reasons replay arrangement replayed unassisted"
     ),
     "stowplan": (
         "build_info settings scenarios cluster answers planning explaining api hypothetical applying bench emitters "

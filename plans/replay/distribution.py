@@ -29,6 +29,9 @@ LOW, HIGH = 0.05, 0.95
 CAUTIOUS = 0.9
 """Share of the runs in which at least what counts is reached."""
 
+GIVEN_UP = 0.1
+"""Share of a tier's gain that a plan may lack if it comes to its end instead."""
+
 WELL = (MoveVerdict.PLANNED, MoveVerdict.AS_GOOD)
 BADLY = (MoveVerdict.NEEDS_STEERING, MoveVerdict.NOT_EVICTED)
 
@@ -177,6 +180,19 @@ def cautious_value(outcomes: Sequence[ReplayOutcome]) -> tuple[bool, tuple[int, 
     """Return what is reached or bettered in a cautious share of the runs: whether it is illegal, then its values."""
     values = sorted((not outcome.actual.legal, outcome.actual.values) for outcome in outcomes)
     return values[math.ceil(CAUTIOUS * len(values)) - 1]
+
+
+def gives_up_little(
+    found: tuple[bool, tuple[int, ...]],
+    best: tuple[bool, tuple[int, ...]],
+    gain: tuple[ObjectiveValue, ObjectiveValue],
+) -> bool:
+    """Whether a cautious value is nearly as good as another: in each tier it lacks at most a small part of the gain."""
+    before, planned = gain
+    tiers = zip(found[1], best[1], before.values, planned.values, strict=True)
+    return found[0] <= best[0] and all(
+        value - other <= GIVEN_UP * max(0, old - new) for value, other, old, new in tiers
+    )
 
 
 def ends_early(outcomes: Sequence[ReplayOutcome]) -> dict[int, tuple[set[str], set[str]]]:

@@ -89,6 +89,7 @@ def remarks(found: Unassisted) -> Iterator[str]:
     )
     for cordon in found.cordons:
         buys = "not measured" if cordon.share is None else f"buys {cordon.share:.0%} of the gain"
-        yield f"cordon of {cordon.node} in wave {cordon.wave}: {buys}"
+        ends = f", and the end in {cordon.ends:.0%} more of the runs" if cordon.ends > 0 else ""
+        yield f"cordon of {cordon.node} in wave {cordon.wave}: {buys}{ends}"
     if kept < WORTH_STEERING:
         yield f"steering is worth it: it keeps the other {1 - kept:.0%}; plan without --steer none, and use serve"

@@ -42,6 +42,8 @@ class Asker:
         Uid of its controller, or empty.
     hashes
         What its template hash may be.
+    created
+        When it was created, in seconds since 1970; infinity if the question does not say.
     """
 
     uid: str
@@ -49,6 +51,7 @@ class Asker:
     name: str
     owner: str = ""
     hashes: frozenset[str] = frozenset()
+    created: float = math.inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +116,8 @@ class TokenLedger:
     timeouts
         Seconds that each wave may take, by its number: as long after it was opened by request, its pods are steered
         although the plan has expired meanwhile, since they have been evicted.
+    planned
+        When the plan was made: pods without a token that are older had no node then, and get none by the plan.
     """
 
     def __init__(
@@ -125,6 +130,7 @@ class TokenLedger:
         pending: Collection[str] = (),
         placing: Collection[int] = (),
         timeouts: Mapping[int, float] = MappingProxyType({}),
+        planned: float = -math.inf,
     ) -> None:
         self.tokens = tuple(tokens)
         self.expires = expires
@@ -134,6 +140,7 @@ class TokenLedger:
         self.open = 1
         self.conducted = False
         self.timeouts = timeouts
+        self.planned = planned
         self._opened = -math.inf
         self.leases: dict[str, Lease] = {}
         self._groups = [group_of_token(token) for token in self.tokens]
@@ -185,6 +192,21 @@ class TokenLedger:
             return None
         since = self._held_since.setdefault(asker.uid, now)
         return min(waves) if now - since <= self.patience else None
+
+    def kept_from(self, asker: Asker, now: float) -> set[str]:
+        """Return the nodes that a pod without a token must not take, since the plan has their room for others.
+
+        Those are the nodes of all tokens that are not used up, for a pod that waited for a node when the plan was made
+        and that the plan leaves waiting: it is tried whenever a pod is evicted, as those are that the eviction is for.
+        They are open to it again once no wave has been opened for as long as patience lasts.
+        """
+        if now >= self.expires or asker.created >= self.planned or asker.uid in self._tired:
+            return set()
+        since = max(self._held_since.setdefault(asker.uid, now), self._opened)
+        if now - since > self.patience:
+            return set()
+        held = {lease.token for lease in self.leases.values() if not self.landed(lease, now)}
+        return {token.target for i, token in enumerate(self.tokens) if i in held or self._free(i) > 0}
 
     def is_firm(self, asker: Asker) -> bool:
         """Whether a pod that holds a token may have no other node."""

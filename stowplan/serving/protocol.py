@@ -6,12 +6,14 @@ here is decoded; nodes that come as whole objects go back unread.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
 
 from stowplan.models.kubernetes.meta import TEMPLATE_LABELS
+from stowplan.models.moments import parse_time
 from stowplan.serving.ledger import Asker
 
 BEST = 10
@@ -35,6 +37,7 @@ class _Metadata(msgspec.Struct, rename="camel"):
     name: str = ""
     namespace: str = ""
     uid: str = ""
+    creation_timestamp: str | None = None
     labels: dict[str, str] | None = None
     owner_references: list[_Owner] | None = None
 
@@ -111,12 +114,21 @@ def _asker(metadata: _Metadata) -> Asker:
     labels = metadata.labels or {}
     owner = next((owner.uid for owner in metadata.owner_references or () if owner.controller), "")
     hashes = frozenset(labels[key] for key in TEMPLATE_LABELS if key in labels)
-    return Asker(metadata.uid or f"{namespace}/{metadata.name}", namespace, metadata.name, owner, hashes)
+    uid = metadata.uid or f"{namespace}/{metadata.name}"
+    created = parse_time(metadata.creation_timestamp) if metadata.creation_timestamp else None
+    since = math.inf if created is None else created.timestamp()
+    return Asker(uid, namespace, metadata.name, owner, hashes, since)
 
 
 def all_pass(question: Question) -> bytes:
     """Answer a filter that every node will do."""
     return _filtered(question, question.nodes, {})
+
+
+def without(question: Question, closed: Collection[str], why: str) -> bytes:
+    """Answer a filter that some nodes will not do, in a way that preemption cannot mend."""
+    passed = [name for name in question.nodes if name not in closed]
+    return _filtered(question, passed, {name: why for name in question.nodes if name in closed})
 
 
 def only(question: Question, target: str | None, why: str) -> bytes:

@@ -19,7 +19,7 @@ from stowplan.serving.journal import LeaseJournal
 from stowplan.serving.ledger import LedgerRecord, TokenLedger
 from stowplan.serving.metrics import Metrics
 from stowplan.serving.options import Mode, Serving
-from stowplan.serving.protocol import BadRequest, Question, all_pass, only, read_question, scores
+from stowplan.serving.protocol import BadRequest, Question, all_pass, only, read_question, scores, without
 
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -52,7 +52,8 @@ class Server:
         pending, placing = pending_pods(plan)
         timeouts = {wave.number: float(wave.barrier.timeout_seconds) for wave in plan.waves}
         terms = (serving.lease, firm, serving.patience, pending, placing, timeouts)
-        self.ledger = TokenLedger(plan.tokens, expires, *terms)
+        planned = require_time(plan.created_at, "createdAt").timestamp()
+        self.ledger = TokenLedger(plan.tokens, expires, *terms, planned=planned)
         self.metrics = Metrics(plan, self.ledger, clock)
         self.why = f"plan {plan.id} has another node for this pod"
         self.why_expired = f"plan {plan.id} expired at {plan.expires_at}"
@@ -96,6 +97,8 @@ class Server:
                 body = only(question, target, self.why)
             elif target is None and (wave := self.ledger.turn(question.asker, self.clock())) is not None:
                 body = only(question, None, f"plan {self.plan.id} places this pod in wave {wave}")
+            elif target is None and (closed := self.ledger.kept_from(question.asker, self.clock())):
+                body = without(question, closed, f"plan {self.plan.id} has the room of this node for other pods")
             return web.Response(body=body, content_type=JSON)
 
     async def prioritize(self, request: web.Request) -> web.Response:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import pytest
@@ -86,6 +86,23 @@ def test_a_pod_that_waits_is_not_held_for_ever() -> None:
     assert [books.turn(asker("p"), now) for now in (1.0, 61.0, 61.5)] == [2, 2, None]
     books = TokenLedger([token("n2", wave=2)], 10.0, pending={"p"}, placing={0})
     assert books.turn(asker("p"), 10.0) is None  # the plan has expired
+
+
+def test_a_pod_that_the_plan_leaves_waiting_leaves_the_room_to_others() -> None:
+    """It is tried again when a pod is evicted for somebody else, and might be the first."""
+    books = TokenLedger([token("n1"), token("n2", wave=2)], 1000.0, lease=50.0, patience=60.0, planned=100.0)
+    left = replace(asker("b", owner="other"), created=99.0)
+    assert books.ask(left, NODES, 101.0) == (None, [])
+    assert books.kept_from(left, 101.0) == {"n1", "n2"}
+    assert not books.kept_from(replace(left, created=100.0), 101.0)  # newer than the plan
+    assert not books.kept_from(asker("c", owner="other"), 101.0)  # nobody knows
+    books.ask(asker("x"), NODES, 102.0)
+    assert books.kept_from(left, 110.0) == {"n1", "n2"}  # x may not have landed yet
+    assert books.kept_from(left, 153.0) == {"n2"}
+    assert not books.kept_from(left, 162.0)  # its patience is over
+    books.open_wave(2, 170.0)
+    assert books.kept_from(left, 171.0) == {"n2"}
+    assert not books.kept_from(left, 1000.0)  # the plan has expired
 
 
 def test_the_same_pod_gets_the_same_answer_and_writes_nothing_more() -> None:

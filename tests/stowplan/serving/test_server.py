@@ -135,6 +135,18 @@ def test_a_pod_that_waits_goes_nowhere_before_its_wave(tmp_path: Path) -> None:
         client.close()
 
 
+def test_a_pod_that_the_plan_leaves_waiting_does_not_take_the_room_of_others(tmp_path: Path) -> None:
+    with serving(plan([move("shop/api-a", "n1", "n2")]), tmp_path) as server:
+        client = server.client()
+        left = waiting("web-b", "web", creationTimestamp="2020-01-01T00:00:00Z")
+        held = client.filter(_POD.validate_python(left), NODES)
+        assert held.passed == ["n1", "n3"]
+        assert held.unresolvable == {"n2": "plan plan-7f3a has the room of this node for other pods"}
+        fresh = waiting("web-c", "web", creationTimestamp="2099-01-01T00:00:00Z")
+        assert client.filter(_POD.validate_python(fresh), NODES).passed == ["n1", "n2", "n3"]
+        client.close()
+
+
 @pytest.mark.parametrize("mode", ["prioritize", "filter"])
 def test_our_own_scheduler_puts_every_pod_where_the_plan_has_it(tmp_path: Path, mode: str) -> None:
     """Steered by the configuration that is emitted for it, against plugins that would rather have n1."""
