@@ -117,7 +117,7 @@ class TokenLedger:
         Seconds that each wave may take, by its number: as long after it was opened by request, its pods are steered
         although the plan has expired meanwhile, since they have been evicted.
     planned
-        When the plan was made: pods without a token that are older had no node then, and get none by the plan.
+        When the plan was made: pods without a token that are no newer had no node then, and get none by the plan.
     """
 
     def __init__(
@@ -200,7 +200,7 @@ class TokenLedger:
         and that the plan leaves waiting: it is tried whenever a pod is evicted, as those are that the eviction is for.
         They are open to it again once no wave has been opened for as long as patience lasts.
         """
-        if now >= self.expires or asker.created >= self.planned or asker.uid in self._tired:
+        if now >= self.expires or asker.created > self.planned or asker.uid in self._tired:
             return set()
         since = max(self._held_since.setdefault(asker.uid, now), self._opened)
         if now - since > self.patience:

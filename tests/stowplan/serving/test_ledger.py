@@ -94,7 +94,7 @@ def test_a_pod_that_the_plan_leaves_waiting_leaves_the_room_to_others() -> None:
     left = replace(asker("b", owner="other"), created=99.0)
     assert books.ask(left, NODES, 101.0) == (None, [])
     assert books.kept_from(left, 101.0) == {"n1", "n2"}
-    assert not books.kept_from(replace(left, created=100.0), 101.0)  # newer than the plan
+    assert not books.kept_from(replace(left, created=101.0), 101.0)  # newer than the plan
     assert not books.kept_from(asker("c", owner="other"), 101.0)  # nobody knows
     books.ask(asker("x"), NODES, 102.0)
     assert books.kept_from(left, 110.0) == {"n1", "n2"}  # x may not have landed yet

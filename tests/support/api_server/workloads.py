@@ -19,7 +19,8 @@ from tests.support.api_server.resources import (
 )
 from tests.support.api_server.store import Store
 
-HASH = "pod-template-hash"
+HASH, REVISION = "pod-template-hash", "controller-revision-hash"
+POD_NAME = "statefulset.kubernetes.io/pod-name"
 TRACKING = "batch.kubernetes.io/job-tracking"
 """Finalizer by which a pod of a Job is not gone before it is counted."""
 
@@ -165,6 +166,10 @@ def _create(store: Store, owner: Object, kind: str, name: str, **spec: Any) -> N
     version = "batch/v1" if kind == "Job" else "apps/v1"
     reference = {"apiVersion": version, "kind": kind, "name": meta["name"], "uid": meta["uid"], "controller": True}
     labels = copy.deepcopy(template.get("metadata", {}).get("labels", {}))
+    if kind == "StatefulSet":
+        labels[POD_NAME] = name
+        if revision := owner.get("status", {}).get("updateRevision"):
+            labels[REVISION] = revision
     pod = {
         "metadata": {"name": name, "namespace": meta["namespace"], "labels": labels, "ownerReferences": [reference]},
         "spec": {**copy.deepcopy(template["spec"]), **spec},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 import tempfile
 import time
@@ -27,13 +28,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0, help="of the first plan")
     parser.add_argument("--real", action="store_true", help="of the dumps in the folder that STOWPLAN_DATA names")
     parser.add_argument("--dump", type=Path, action="append", default=[], help="of this dump; may be repeated")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="begin no further plan after so long")
     given = parser.parse_args(arguments)
     dumps = [*given.dump, *(dumps_of_data() if given.real else ())]
     if dumps and given.steer != "none":
         parser.error("dumps are for none")
     outcomes: list[Outcome] = []
     seed, began = given.seed, time.monotonic()
-    while len(outcomes) < given.plans:
+    while len(outcomes) < given.plans and time.monotonic() - began < 60 * given.minutes:
         carry_out: Callable[[int, Path], Outcome | None] = CAMPAIGNS[given.steer]
         about = f"seed {seed}"
         if dumps:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from pathlib import Path
 
 from stowplan.applying.apply import apply
 from stowplan.applying.dry_run import profile_of
+from stowplan.applying.options import ApplyOptions
 from stowplan.models.plan import Plan
 from stowplan.planning.replay import replay_plan
 from stowplan.plugins_compat.profiles import default_profile
@@ -21,13 +23,16 @@ from tests.support.campaign.dumps import objects_of, planned_for_dump, stuck_pod
 from tests.support.campaign.outcomes import Outcome, judged
 from tests.support.direct import DirectKubectl
 
+PATIENT = replace(FAST, timeout=300, pending=60)
+"""Options for dumps, with whose many objects the scheduler takes its time."""
+
 
 def carried_out_alone(seed: int, home: Path) -> Outcome | None:
     """Carry out a plan of ``--steer none`` of a random cluster; ``None`` if nothing is to be gained."""
     rng = random.Random(seed)
     living = _living(random_manifests(rng), seed)
     plan = planned_for(seen(living.store), rng, steered=False)
-    return _carried_out(plan, living, seed, home, UNUSED) if plan.moves else None
+    return _carried_out(plan, living, seed, home, UNUSED, FAST) if plan.moves else None
 
 
 def carried_out_of_dump(seed: int, home: Path, dump: Path) -> Outcome | None:
@@ -36,7 +41,7 @@ def carried_out_of_dump(seed: int, home: Path, dump: Path) -> Outcome | None:
     living = _living(variant(objects_of(dump), rng, default_profile(K36)), seed)
     living.never_ready |= stuck_pods(living.store.all(PODS))
     plan = planned_for_dump(seen(living.store), rng)
-    return _carried_out(plan, living, seed, home) if plan.moves else None
+    return _carried_out(plan, living, seed, home, (), PATIENT) if plan.moves else None
 
 
 def _living(objects: list[Object], seed: int) -> Cluster:
@@ -48,10 +53,12 @@ def _living(objects: list[Object], seed: int) -> Cluster:
     )
 
 
-def _carried_out(plan: Plan, living: Cluster, seed: int, home: Path, unserved: tuple[str, ...] = ()) -> Outcome:
+def _carried_out(
+    plan: Plan, living: Cluster, seed: int, home: Path, unserved: tuple[str, ...], options: ApplyOptions
+) -> Outcome:
     before, profile = seen(living.store), default_profile(K36)
     told = replay_plan(plan, before, profile, seed=seed + 1, runs=20).distribution
     with ApiServer(living, without=unserved) as server:
-        result = apply(plan, DirectKubectl(server=server), home / "journal", profile_of(plan, None), FAST)
-        living.settle(30)
+        result = apply(plan, DirectKubectl(server=server), home / "journal", profile_of(plan, None), options)
+        living.settle(60)
     return judged(plan, before, living.store, result, told)

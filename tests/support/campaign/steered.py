@@ -77,8 +77,9 @@ EVENTS: Sequence[Callable[[Cluster, random.Random], str]] = (_scaled_down, _roll
 def carried_out_steered(seed: int, home: Path) -> Outcome | None:
     """Carry out a steered plan while processes are killed and workloads change; ``None`` if it has no moves."""
     rng = random.Random(seed)
-    objects = random_manifests(rng, waiting=True)
-    plan = planned_for(seen(Cluster(objects).store), rng, steered=True)
+    planned = Cluster(random_manifests(rng, waiting=True)).store
+    objects = [found for resource in BY_KIND.values() for found in planned.all(resource)]  # as old as they were then
+    plan = planned_for(seen(planned), rng, steered=True)
     if not plan.moves:
         return None
     happened: list[str] = []
