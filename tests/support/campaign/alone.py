@@ -23,6 +23,9 @@ from tests.support.campaign.dumps import objects_of, planned_for_dump, stuck_pod
 from tests.support.campaign.outcomes import Outcome, judged
 from tests.support.direct import DirectKubectl
 
+GRACE = 4.0
+"""Seconds that pods of dumps take to go: longer than the scheduler needs for their replacements, as on real nodes."""
+
 PATIENT = replace(FAST, timeout=300, pending=60)
 """Options for dumps, with whose many objects the scheduler takes its time."""
 
@@ -38,17 +41,17 @@ def carried_out_alone(seed: int, home: Path) -> Outcome | None:
 def carried_out_of_dump(seed: int, home: Path, dump: Path) -> Outcome | None:
     """Carry out a plan of ``--steer none`` of a variant of a dump; ``None`` if nothing is to be gained."""
     rng = random.Random(seed)
-    living = _living(variant(objects_of(dump), rng, default_profile(K36)), seed)
+    living = _living(variant(objects_of(dump), rng, default_profile(K36)), seed, GRACE)
     living.never_ready |= stuck_pods(living.store.all(PODS))
     plan = planned_for_dump(seen(living.store), rng)
     return _carried_out(plan, living, seed, home, (), PATIENT) if plan.moves else None
 
 
-def _living(objects: list[Object], seed: int) -> Cluster:
+def _living(objects: list[Object], seed: int, grace: float = 0.03) -> Cluster:
     return Cluster(
         objects,
         scheduler=ByFramework(default_profile(K36), random.Random(seed)),
-        pace=Pace(grace=0.03, schedule=0.01, ready=0.03),
+        pace=Pace(grace=grace, schedule=0.01, ready=0.03),
         chance=random.Random(seed),
     )
 
