@@ -262,7 +262,9 @@ class _Portfolio:
     def _closes_nodes(self, tier: int) -> bool:
         """Whether the nodes that a tier counts can be closed."""
         problem, rearrangement = self.run.evaluator.problem, self.all_parameters.rearrangement
-        return self.options.kernels and self.run.is_open(tier) and ClosingEngine.suits(problem, tier, rearrangement)
+        if not self.options.kernels or not self.run.is_open(tier) or tier + 1 == len(self.tiers):
+            return False  # where nothing follows, all is packed anew, which column generation does best
+        return ClosingEngine.suits(problem, tier, rearrangement)
 
     def _close_nodes(self, tier: int) -> ClosingEngine | None:
         """Where a tier counts nodes in use and nothing limits moves, close nodes; return what has done so."""
@@ -280,7 +282,7 @@ class _Portfolio:
     def _spare_moves(self, engine: ClosingEngine) -> None:
         """Improve the tier after one whose nodes were closed, which has cost many moves."""
         run = self.run
-        if run.over or engine.tier + 1 == len(self.tiers):
+        if run.over:
             return
         with run.stage(CLOSING, engine.parameters.settling_share, engine.tier + 1) as deadline:
             engine.settle(run.best, deadline, self.options.seed, lambda placement: run.offer(placement, CLOSING))
