@@ -4,36 +4,52 @@ from __future__ import annotations
 
 import io
 import os
+import random
 import re
+import socket
 import subprocess
-from contextlib import redirect_stdout
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, redirect_stdout
 from pathlib import Path
 
 import pytest
+import yaml
 
 from stowplan.cli import run
 from stowplan.documents.plan import read_plan
-from stowplan.plugins_compat.profiles import default_profile
+from stowplan.plugins_compat.profiles import default_profile, make_profiles
 from stowplan.plugins_compat.release import K36
 from tests.support.api_server import ApiServer, Cluster
 from tests.support.api_server.framework import ByFramework
 from tests.support.api_server.manifests import budget, deployment, namespace, node, stateful_set
 from tests.support.api_server.resources import PODS
+from tests.support.extender import COMMAND, Running
 from tests.support.kubectl import needs_kubectl
 
 PAGE = Path(__file__).parents[2] / "docs" / "carrying-out.md"
 SEARCH = ["-t", "0.2", "--deterministic", "-q", "--no-protection-costs"]
 
 
-def commands() -> list[str]:
-    """Return the commands of the page, without those that need a server that steers."""
+ADDRESS = "10.0.0.5:8888"
+"""Where the page's server listens."""
+
+
+def commands(*, steered: bool) -> list[str]:
+    """Return the commands of one way through the page: with a server that steers, or with kube-scheduler alone."""
     lines = re.findall(r"^\$ (.*)$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
     assert len(lines) > 12
-    return [line for line in lines if "serve" not in line.split(">")[0].split()[1:] and "--serve" not in line]
+    of_other = {"stowplan apply plan.json --yes"} if steered else {line for line in lines if needs_server(line)}
+    assert of_other < set(lines)
+    return [line for line in lines if line not in of_other]
 
 
-def carried_out(line: str, ident: str) -> None:
-    """Run one command in this process; a script in a shell."""
+def needs_server(line: str) -> bool:
+    return ADDRESS in line
+
+
+def carried_out(line: str, ident: str, *more: str) -> None:
+    """Run one command in this process, a plan with more options; a script in a shell."""
     line = line.replace("plan-7f3a", ident)
     command, _, file = line.partition(" > ")
     words = command.split()
@@ -42,7 +58,7 @@ def carried_out(line: str, ident: str) -> None:
         assert done.returncode == 0, done.stdout + done.stderr
         return
     if words[1] == "plan":
-        words += ["--steer", "none", *SEARCH]
+        words += [*SEARCH, *more]
     if words[1] == "replay":
         words += ["--runs", "2"]
     if words[1] == "apply":
@@ -55,8 +71,9 @@ def carried_out(line: str, ident: str) -> None:
         Path(file).write_text(out.getvalue(), encoding="utf-8")
 
 
-@needs_kubectl
-def test_every_command_of_the_page_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@contextmanager
+def cluster_of_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ApiServer]:
+    """Run a cluster whose first node is crowded; commands find it by their environment."""
     manifests = [
         namespace("kube-system"),
         *(node(name) for name in ("n1", "n2", "n3")),
@@ -69,9 +86,15 @@ def test_every_command_of_the_page_works(tmp_path: Path, monkeypatch: pytest.Mon
         monkeypatch.chdir(tmp_path)
         monkeypatch.setenv("HOME", str(tmp_path))
         monkeypatch.setenv("KUBECONFIG", str(server.kubeconfig(tmp_path)))
+        yield server
+
+
+@needs_kubectl
+def test_every_command_of_the_page_works_where_nothing_steers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with cluster_of_the_page(tmp_path, monkeypatch) as server:
         ident = ""
-        for line in commands():
-            carried_out(line, ident)
+        for line in commands(steered=False):
+            carried_out(line, ident, "--steer", "none")
             if line.endswith("> plan.json"):
                 plan = read_plan("plan.json")
                 ident = plan.id
@@ -80,3 +103,37 @@ def test_every_command_of_the_page_works(tmp_path: Path, monkeypatch: pytest.Mon
         assert len(on_first) < 4
         assert read_plan("plan.json").id == ident
         assert (tmp_path / f"{ident}.journal").exists()
+
+
+@needs_kubectl
+def test_every_command_of_the_page_works_with_a_server_that_steers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with cluster_of_the_page(tmp_path, monkeypatch) as server, ExitStack() as served:
+        ident, address = "", ""
+        before = {pod["metadata"]["uid"] for pod in server.store.all(PODS)}
+        for line in commands(steered=True):
+            if line.startswith("stowplan serve"):
+                # What is written into the file before names the address at which the server is to listen.
+                steering = Running([*COMMAND, *line.replace(ADDRESS, address).split()[1:]])
+                served.callback(steering.close)
+                continue
+            if needs_server(line) and not address:
+                address = free_address()
+            carried_out(line.replace(ADDRESS, address), ident)
+            if line.endswith("> plan.json"):
+                ident = read_plan("plan.json").id
+            if line.endswith("> scheduler.yaml"):
+                configured = yaml.safe_load(Path("scheduler.yaml").read_text(encoding="utf-8"))
+                profile = make_profiles(configured, K36)["default-scheduler"]
+                server.cluster.scheduler = ByFramework(profile, random.Random(0))
+        plan = read_plan("plan.json")
+        assert plan.moves
+        expected = Counter(move.target for move in plan.moves)
+        new = [pod for pod in server.store.all(PODS) if pod["metadata"]["uid"] not in before]
+        assert Counter(pod["spec"]["nodeName"] for pod in new) == expected
+
+
+def free_address() -> str:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return f"127.0.0.1:{listener.getsockname()[1]}"
