@@ -18,12 +18,14 @@ import yaml
 
 from stowplan.cli import run
 from stowplan.documents.plan import read_plan
+from stowplan.emitters.pin import GATE
 from stowplan.plugins_compat.profiles import default_profile, make_profiles
 from stowplan.plugins_compat.release import K36
 from tests.support.api_server import ApiServer, Cluster
+from tests.support.api_server.errors import Object
 from tests.support.api_server.framework import ByFramework
 from tests.support.api_server.manifests import budget, deployment, namespace, node, stateful_set
-from tests.support.api_server.resources import PODS
+from tests.support.api_server.resources import BY_KIND, PODS, POLICIES
 from tests.support.extender import COMMAND, Running
 from tests.support.kubectl import needs_kubectl
 
@@ -35,17 +37,23 @@ ADDRESS = "10.0.0.5:8888"
 """Where the page's server listens."""
 
 
-def commands(*, steered: bool) -> list[str]:
-    """Return the commands of one way through the page: with a server that steers, or with kube-scheduler alone."""
+BACKGROUND = re.compile(r"^for wave in 1 2 3; do .* &$")
+
+OF_ONE_WAY = {
+    "extender": lambda line: ADDRESS in line,
+    "pin": lambda line: "gate.yaml" in line or line.endswith(" --unsteered") or BACKGROUND.match(line),
+    "none": lambda line: line == "stowplan apply plan.json --yes",
+}
+"""Which commands are of one way to steer alone."""
+
+
+def commands(way: str) -> list[str]:
+    """Return the commands of one way through the page."""
     lines = re.findall(r"^\$ (.*)$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
-    assert len(lines) > 12
-    of_other = {"stowplan apply plan.json --yes"} if steered else {line for line in lines if needs_server(line)}
-    assert of_other < set(lines)
-    return [line for line in lines if line not in of_other]
-
-
-def needs_server(line: str) -> bool:
-    return ADDRESS in line
+    assert len(lines) > 15
+    assert all(any(map(of_way, lines)) for of_way in OF_ONE_WAY.values())
+    others = [of_way for name, of_way in OF_ONE_WAY.items() if name != way]
+    return [line for line in lines if not any(of_way(line) for of_way in others)]
 
 
 def carried_out(line: str, ident: str, *more: str) -> None:
@@ -53,6 +61,8 @@ def carried_out(line: str, ident: str, *more: str) -> None:
     line = line.replace("plan-7f3a", ident)
     command, _, file = line.partition(" > ")
     words = command.split()
+    if words[0] == "kubectl":
+        words.append("--validate=false")  # the server of the tests publishes no OpenAPI
     if words[0] != "stowplan":
         done = subprocess.run(words, capture_output=True, text=True, env=os.environ, timeout=60)
         assert done.returncode == 0, done.stdout + done.stderr
@@ -93,7 +103,7 @@ def cluster_of_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iter
 def test_every_command_of_the_page_works_where_nothing_steers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with cluster_of_the_page(tmp_path, monkeypatch) as server:
         ident = ""
-        for line in commands(steered=False):
+        for line in commands("none"):
             carried_out(line, ident, "--steer", "none")
             if line.endswith("> plan.json"):
                 plan = read_plan("plan.json")
@@ -112,13 +122,13 @@ def test_every_command_of_the_page_works_with_a_server_that_steers(
     with cluster_of_the_page(tmp_path, monkeypatch) as server, ExitStack() as served:
         ident, address = "", ""
         before = {pod["metadata"]["uid"] for pod in server.store.all(PODS)}
-        for line in commands(steered=True):
+        for line in commands("extender"):
             if line.startswith("stowplan serve"):
                 # What is written into the file before names the address at which the server is to listen.
                 steering = Running([*COMMAND, *line.replace(ADDRESS, address).split()[1:]])
                 served.callback(steering.close)
                 continue
-            if needs_server(line) and not address:
+            if ADDRESS in line and not address:
                 address = free_address()
             carried_out(line.replace(ADDRESS, address), ident)
             if line.endswith("> plan.json"):
@@ -132,6 +142,49 @@ def test_every_command_of_the_page_works_with_a_server_that_steers(
         expected = Counter(move.target for move in plan.moves)
         new = [pod for pod in server.store.all(PODS) if pod["metadata"]["uid"] not in before]
         assert Counter(pod["spec"]["nodeName"] for pod in new) == expected
+
+
+@needs_kubectl
+def test_every_command_of_the_page_works_where_replacements_are_pinned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STOWPLAN_INTERVAL", "0.1")
+    with cluster_of_the_page(tmp_path, monkeypatch) as server, ExitStack() as pinned:
+        ident = ""
+        before = {pod["metadata"]["uid"] for pod in server.store.all(PODS)}
+        for line in commands("pin"):
+            if BACKGROUND.match(line):
+                waves = " ".join(str(wave.number) for wave in read_plan("plan.json").waves)
+                script = line.removesuffix(" &").replace("1 2 3", waves).replace("plan-7f3a", ident)
+                pins = pinned.enter_context(subprocess.Popen(["sh", "-ec", script], stdout=subprocess.PIPE, text=True))
+                continue
+            carried_out(line, ident)
+            if line.endswith("> plan.json"):
+                ident = read_plan("plan.json").id
+            if line.startswith("kubectl apply"):
+                gate_new_pods(server)
+        said, _ = pins.communicate(timeout=30)
+        plan = read_plan("plan.json")
+        assert pins.returncode == 0, said
+        assert said.count("pinned shop/") == len(plan.moves) > 0
+        new = [pod for pod in server.store.all(PODS) if pod["metadata"]["uid"] not in before]
+        assert Counter(pod["spec"]["nodeName"] for pod in new) == Counter(move.target for move in plan.moves)
+        assert not server.store.all(POLICIES)
+
+
+def gate_new_pods(server: ApiServer) -> None:
+    """Do what the API server does by the policy that it was given: pods of the plan's owners get our gate."""
+    (policy,) = server.store.all(POLICIES)
+    (condition,) = policy["spec"]["matchConditions"]
+    for kind in ("ReplicaSet", "StatefulSet"):
+        for owner in server.store.all(BY_KIND[kind]):
+            meta = owner["metadata"]
+            if f"'{meta['uid']}'" in condition["expression"]:
+                server.store.update(BY_KIND[kind], meta["namespace"], meta["name"], _gated)
+
+
+def _gated(owner: Object) -> None:
+    owner["spec"]["template"]["spec"]["schedulingGates"] = [{"name": GATE}]
 
 
 def free_address() -> str:
