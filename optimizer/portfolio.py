@@ -15,8 +15,7 @@ from stowplan.models.stop import Stop
 from stowplan.optimizer.backend import Backend, RayBackend, SerialBackend, named_backend
 from stowplan.optimizer.bounds import BOUNDS, CHEAP, WITHOUT_KERNELS, best_bound
 from stowplan.optimizer.bounds.bound import Bound
-from stowplan.optimizer.closing.engine import NAME as CLOSING
-from stowplan.optimizer.closing.engine import ClosingEngine
+from stowplan.optimizer.closing.turns import ClosingTurns
 from stowplan.optimizer.column_generation.engine import PatternEngine
 from stowplan.optimizer.constructive import warm_start
 from stowplan.optimizer.cpsat.solve import solve_tier
@@ -106,6 +105,7 @@ class _Portfolio:
         self.changed: dict[int, tuple[int, ...]] = {}
         self.repairing = len(self.tiers)
         self.walk = WalkEngine(run, options, self.all_parameters.rearrangement)
+        self.closing = ClosingTurns(run, options, self.all_parameters.closing, self.all_parameters.rearrangement)
         self.unspent: tuple[Placement, tuple[int, ...]] | None = None
 
     @cached_property
@@ -129,16 +129,16 @@ class _Portfolio:
         self._change_nodes()
         if leading:
             # Long annealing is for later tiers: what it could gain here is unknown before there is a bound.
-            annealed = next((tier for tier in range(leading) if self._closes_nodes(tier)), leading)
+            annealed = next((tier for tier in range(leading) if self.closing.suit(tier)), leading)
             self.anneal(chosen.counting_share if only else chosen.leading_share, annealed)
             engine = self._column_generation()
             for tier in range(leading):
                 self._bound_cheaply()
-                closing = self._close_nodes(tier)
+                closed = self.closing.close(tier)
                 share = chosen.column_share if only else chosen.leading_share
-                self._close_by_columns(engine, tier, chosen.closed_column_share if closing else share, leading)
-                if closing:
-                    self._spare_moves(closing)
+                self._close_by_columns(engine, tier, chosen.closed_column_share if closed else share, leading)
+                if closed:
+                    self.closing.spare(tier)
                 self.walk.make_room(tier)
                 if not only and not run.over and run.is_open(tier):
                     # Making room for a pod takes just the right moves: CP-SAT finds them, annealing does not.
@@ -258,34 +258,6 @@ class _Portfolio:
                     seed=self.options.seed,
                 )
             return
-
-    def _closes_nodes(self, tier: int) -> bool:
-        """Whether the nodes that a tier counts can be closed."""
-        problem, rearrangement = self.run.evaluator.problem, self.all_parameters.rearrangement
-        if not self.options.kernels or not self.run.is_open(tier) or tier + 1 == len(self.tiers):
-            return False  # where nothing follows, all is packed anew, which column generation does best
-        return ClosingEngine.suits(problem, tier, rearrangement)
-
-    def _close_nodes(self, tier: int) -> ClosingEngine | None:
-        """Where a tier counts nodes in use and nothing limits moves, close nodes; return what has done so."""
-        run, chosen = self.run, self.all_parameters
-        problem = run.evaluator.problem
-        if run.over or not self._closes_nodes(tier):
-            return None
-        engine = ClosingEngine(problem, tier, chosen.closing, chosen.rearrangement)
-        with run.stage(CLOSING, chosen.closing.share, tier) as deadline:
-            engine.close(
-                run.best, deadline, self.options.seed, run.enough[tier], lambda placement: run.offer(placement, CLOSING)
-            )
-        return engine
-
-    def _spare_moves(self, engine: ClosingEngine) -> None:
-        """Improve the tier after one whose nodes were closed, which has cost many moves."""
-        run = self.run
-        if run.over:
-            return
-        with run.stage(CLOSING, engine.parameters.settling_share, engine.tier + 1) as deadline:
-            engine.settle(run.best, deadline, self.options.seed, lambda placement: run.offer(placement, CLOSING))
 
     def anneal(self, share: float, tiers: int | None = None) -> None:
         """Anneal the open tiers, or those of the first ``tiers``, from the incumbent."""

@@ -2,7 +2,7 @@
 
 A tier that counts nodes in use says nothing of how near a node is to being empty. So some nodes are named that shall be
 closed, and a walk through legal placements has to bring what is left there to nothing: pods of other nodes go elsewhere
-for them at no cost, which a search that judges each move by the number of nodes in use, or by the pods of one node,
+for them at no cost, which a search that goes by the number of nodes in use, or by the pods of one node,
 cannot do. The nodes that hold least of what is scarce, for what they cost, are named first.
 """
 
@@ -161,5 +161,5 @@ def _worths(problem: Problem, parameters: ClosingParameters) -> tuple[Floats, In
             worth += scarce * room / whole
             size += scarce * np.abs(rule.demand) / asked
     mean = float(size @ problem.size) / max(1, problem.pods)
-    grains = np.ceil(parameters.grain * size / mean) if mean > 0 else np.ones(len(size))
-    return worth, np.maximum(2, grains).astype(np.int64)
+    wholes = np.ceil(parameters.unit * size / mean) if mean > 0 else np.ones(len(size))
+    return worth, np.maximum(2, wholes).astype(np.int64)

@@ -24,7 +24,7 @@ class ClosingParameters:
         Least and most seconds of a trial.
     scarcity
         Power of a capacity's use in what a pod counts: what is scarce decides which pods fit.
-    grain
+    unit
         What a pod of mean size counts, in whole numbers.
     """
 
@@ -35,4 +35,4 @@ class ClosingParameters:
     shortest: float = 0.5
     longest: float = 10.0
     scarcity: float = 2.0
-    grain: float = 1000.0
+    unit: float = 1000.0

@@ -32,6 +32,7 @@ OTHERS = {
     "git",
     "gzip",
     "kubectl",
+    "for",  # a loop of the shell
     "make",
     "python",
     "ray",

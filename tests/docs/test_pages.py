@@ -58,7 +58,7 @@ def names(page: Path) -> str:
 @pytest.mark.parametrize("page", [page for page in PAGES if page.name != "bad-input.md"], ids=names)
 def test_options_exist(page: Path) -> None:
     programs = [*(ROOT / "stowplan" / "emitters" / "shell").glob("*.sh"), *(ROOT / "benchmarks").glob("*.py")]
-    programs += (ROOT / "tests" / "support").glob("*.py")
+    programs += (ROOT / "tests" / "support").rglob("*.py")
     ours = options() | {word for file in programs for word in re.findall(r"--[a-z][-a-z]+", file.read_text())}
     named = {word for text in code(page) for word in re.findall(r"(?<![\w-])--[a-z][-a-z]+", text)}
     unknown = named - ours - OF_OTHERS

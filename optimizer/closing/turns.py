@@ -1,0 +1,53 @@
+"""When nodes are closed: in a tier that counts them, before column generation is asked for better."""
+
+from __future__ import annotations
+
+from stowplan.models.options import Options
+from stowplan.models.problem import Placement
+from stowplan.optimizer.closing.engine import NAME, ClosingEngine
+from stowplan.optimizer.closing.parameters import ClosingParameters
+from stowplan.optimizer.rearrangement.parameters import RearrangementParameters
+from stowplan.optimizer.run import Run
+
+
+class ClosingTurns:
+    """The turns that the closing of nodes has in a run."""
+
+    def __init__(
+        self, run: Run, options: Options, parameters: ClosingParameters, rearrangement: RearrangementParameters
+    ) -> None:
+        self.run, self.options, self.parameters, self.rearrangement = run, options, parameters, rearrangement
+
+    def suit(self, tier: int) -> bool:
+        """Whether the nodes that a tier counts can be closed, and that is worth it.
+
+        Where no tier follows, all is packed anew, which column generation does best.
+        """
+        problem = self.run.evaluator.problem
+        return (
+            self.options.kernels
+            and tier + 1 < len(problem.tiers)
+            and self.run.is_open(tier)
+            and ClosingEngine.suits(problem, tier, self.rearrangement)
+        )
+
+    def close(self, tier: int) -> bool:
+        """Close nodes that a tier counts; return whether that was tried."""
+        if self.run.over or not self.suit(tier):
+            return False
+        with self.run.stage(NAME, self.parameters.share, tier) as deadline:
+            self._engine(tier).close(self.run.best, deadline, self.options.seed, self.run.enough[tier], self._offer)
+        return True
+
+    def spare(self, tier: int) -> None:
+        """Improve the tier that follows one whose nodes were closed, which has cost many moves."""
+        if self.run.over:
+            return
+        with self.run.stage(NAME, self.parameters.settling_share, tier + 1) as deadline:
+            self._engine(tier).settle(self.run.best, deadline, self.options.seed, self._offer)
+
+    def _engine(self, tier: int) -> ClosingEngine:
+        return ClosingEngine(self.run.evaluator.problem, tier, self.parameters, self.rearrangement)
+
+    def _offer(self, found: Placement) -> bool:
+        return self.run.offer(found, NAME)
