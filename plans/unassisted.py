@@ -190,7 +190,7 @@ def arrange(
     search.mend(search.best)
     nothing = search.replay_arrangement(())
     search.weed()
-    search.strikeidle_moves(nothing)
+    search.strike_idle(nothing)
     arrangement = search.secure(search.best.arrangement)
     arrangement, worth = search.prune(arrangement)
     replayed = search.replayed(arrangement)
@@ -295,7 +295,7 @@ class _Search:
                 return
             self.replay_arrangement(without(self.best.arrangement, {move}))
 
-    def strikeidle_moves(self, nothing: Replayed) -> None:
+    def strike_idle(self, nothing: Replayed) -> None:
         """Leave out moves that come to nothing, even where others profit from them: no pod is evicted for that.
 
         Parameters

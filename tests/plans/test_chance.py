@@ -11,8 +11,14 @@ from stowplan.models.objective import PRESETS
 from stowplan.models.plan import Plan
 from stowplan.models.snapshot import Snapshot
 from stowplan.planning.replay import CompiledObjective
-from stowplan.plans.replay.distribution import Certainty, Distribution, distribution, replay_by_chance
-from stowplan.plans.replay.outcome import ReplayOutcome
+from stowplan.plans.replay.distribution import (
+    Certainty,
+    Distribution,
+    distribution,
+    gives_up_little,
+    replay_by_chance,
+)
+from stowplan.plans.replay.outcome import ObjectiveValue, ReplayOutcome
 from stowplan.plugins_compat.compiler.compile import compile_problem
 from stowplan.plugins_compat.framework.framework import Framework
 from stowplan.plugins_compat.framework.sampling import chunk_size
@@ -115,3 +121,15 @@ def test_which_nodes_are_looked_at_is_left_to_chance() -> None:
 @pytest.mark.parametrize(("nodes", "size"), [(0, 1), (15, 1), (100, 7), (400, 20), (10000, 100)])
 def test_chunks_are_those_of_upstream(nodes: int, size: int) -> None:
     assert chunk_size(nodes) == size
+
+
+def test_an_end_is_worth_a_tenth_of_the_gain_of_each_tier_and_no_more() -> None:
+    gain = ObjectiveValue((3, 200), True), ObjectiveValue((1, 100), True)
+    best = (False, (1, 100))
+    assert gives_up_little((False, (1, 110)), best, gain)
+    assert gives_up_little((False, (1, 90)), best, gain)
+    assert not gives_up_little((False, (1, 111)), best, gain)
+    assert not gives_up_little((False, (2, 90)), best, gain)
+    assert not gives_up_little((True, (1, 100)), best, gain)  # a rule is violated
+    worsened = ObjectiveValue((1, 100), True), ObjectiveValue((1, 120), True)
+    assert not gives_up_little((False, (1, 121)), (False, (1, 120)), worsened)
