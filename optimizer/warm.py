@@ -34,6 +34,9 @@ from stowplan.optimizer.domains import upper_bounds
 from stowplan.optimizer.evaluate import Evaluator
 from stowplan.optimizer.portfolio import Options, solve
 from stowplan.optimizer.processes import Workers
+from stowplan.optimizer.rearrangement.model_builder import suits
+from stowplan.optimizer.rearrangement.parameters import RearrangementParameters
+from stowplan.optimizer.rearrangement.walking import walk
 
 POLL = 0.1
 """Seconds between looks at whether to stop."""
@@ -84,8 +87,12 @@ def _everything(stop: Stop) -> Sequence[str]:
     return kernel_cache.unsaved
 
 
-def _patterns_and_bounds(stop: Stop) -> Sequence[str]:
-    """Compile what a solve asks for last, while its annealing, which takes longest, is compiled beside it."""
+def _others(stop: Stop) -> Sequence[str]:
+    """Compile what a solve asks for later, while its annealing, which takes longest, is compiled beside it."""
+    for problem in _problems():
+        evaluator, last = Evaluator(problem), len(problem.tiers) - 1
+        if suits(problem, last, RearrangementParameters().largest_table):
+            walk(evaluator, problem.start, last, Deadline(0.1, deterministic=True))
     for problem in _problems():
         evaluator = Evaluator(problem)
         PatternEngine(evaluator).close_tier(0, (), problem.start, Deadline(5.0, deterministic=True))
@@ -94,7 +101,7 @@ def _patterns_and_bounds(stop: Stop) -> Sequence[str]:
     return kernel_cache.unsaved
 
 
-PARTS: tuple[Callable[[Stop], Sequence[str]], ...] = (_everything, _patterns_and_bounds)
+PARTS: tuple[Callable[[Stop], Sequence[str]], ...] = (_everything, _others)
 """Work that together asks for every kernel, each part in a process of its own. What one has compiled, others load.
 
 Each returns what machine code could not be kept, and why.
