@@ -2,8 +2,8 @@
 
 A tier that counts nodes in use says nothing of how near a node is to being empty. So some nodes are named that shall be
 closed, and a walk through legal placements has to bring what is left there to nothing: pods of other nodes go elsewhere
-for them at no cost, which a search that goes by the number of nodes in use, or by the pods of one node,
-cannot do. The nodes that hold least of what is scarce, for what they cost, are named first.
+for them at no cost, which a search that goes by the number of nodes in use, or by the pods of one node, cannot do. The
+nodes that hold least of what is scarce, for what they cost, are named first.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from stowplan.models.arrays import Floats, Ints
+from stowplan.models.arrays import Bools, Floats, Ints
 from stowplan.models.problem import (
     Capacity,
     Curves,
@@ -43,10 +43,10 @@ class ClosingEngine:
     """Improves a tier that only counts nodes in use, and then the one after it with no more nodes."""
 
     def __init__(
-        self, problem: Problem, tier: int, parameters: ClosingParameters, rearrangement: RearrangementParameters
+        self, evaluator: Evaluator, tier: int, parameters: ClosingParameters, rearrangement: RearrangementParameters
     ) -> None:
-        self.problem, self.tier, self.parameters, self.rearrangement = problem, tier, parameters, rearrangement
-        self.evaluator = Evaluator(problem)
+        self.evaluator, self.tier, self.parameters, self.rearrangement = evaluator, tier, parameters, rearrangement
+        self.problem = problem = evaluator.problem
         self.saved = costs_of_nodes(problem.tiers[tier], len(problem.nodes))
         self.worth, self.size = _worths(problem, parameters)
 
@@ -54,12 +54,8 @@ class ClosingEngine:
     def suits(cls, problem: Problem, tier: int, rearrangement: RearrangementParameters) -> bool:
         """Whether a tier counts nodes in use alone, and the walk knows all rules, so that nothing limits moves."""
         only = all(isinstance(weighted.term, Open) for weighted in problem.tiers[tier].terms)
-        rules = replace(problem, tiers=())
-        return (
-            only
-            and bool(problem.tiers[tier].terms)
-            and suits(replace(rules, tiers=(Tier("none", ()),)), 0, rearrangement.largest_table)
-        )
+        rules = replace(problem, tiers=(Tier("none", ()),))
+        return only and bool(problem.tiers[tier].terms) and suits(rules, 0, rearrangement.largest_table)
 
     def close(
         self, start: Placement, deadline: Deadline, seed: int, enough: int, offer: Callable[[Placement], object]
@@ -86,7 +82,7 @@ class ClosingEngine:
         number, left = max(1, int(chosen.first * len(self.problem.nodes))), deadline.seconds
         while values[-1] > enough and left > 0 and not deadline.over:
             order = self._order(failed)
-            empty = int((self._in_use(best)[order] == 0).sum())
+            empty = int((~self._in_use(best)[order]).sum())
             number = min(number, len(order) - empty)
             named = order[: empty + number]
             if not number or (number == 1 and failed[named[-1]] > 1):
@@ -108,20 +104,20 @@ class ClosingEngine:
         """Improve the tier after it, with no node in use that is not in ``start``."""
         later = self.problem.tiers[self.tier + 1 :][:1]
         ones = np.ones(len(self.problem.classes), dtype=np.int64)
-        room = np.where(self._in_use(start) > 0, self.problem.pods, 0)
+        room = np.where(self._in_use(start), self.problem.pods, 0)
         shut = Capacity(Origin("closed nodes"), ones, room, np.zeros(len(room), dtype=np.int64))
         inside = replace(self.problem, rules=(*self.problem.rules, shut), tiers=later)
         if later and suits(inside, 0, self.rearrangement.largest_table):
             walk(Evaluator(inside), start, 0, deadline, seed, found=offer, parameters=self.rearrangement)
 
-    def _in_use(self, placement: Placement) -> Ints:
-        """``[n]`` pods of each node."""
-        return np.bincount(placement.node, placement.count, len(self.problem.nodes)).astype(np.int64)
+    def _in_use(self, placement: Placement) -> Bools:
+        """``[n]`` whether a node has pods of the problem."""
+        return placement.per_node(len(self.problem.nodes)) > 0
 
     def _order(self, failed: Ints) -> Ints:
         """Return nodes that cost something, those first that were tried least and hold least for what they cost.
 
-        Nodes that are empty are in no other order: what was emptied before may be of more use than what was not.
+        Whether they are empty is of no account: what was emptied before may be of more use than what was not.
         """
         nodes = np.flatnonzero(self.saved > 0)
         order: Ints = nodes[np.lexsort((nodes, self.worth[nodes] / self.saved[nodes], failed[nodes]))]

@@ -47,7 +47,7 @@ class ClosingTurns:
             self._engine(tier).settle(self.run.best, deadline, self.options.seed, self._offer)
 
     def _engine(self, tier: int) -> ClosingEngine:
-        return ClosingEngine(self.run.evaluator.problem, tier, self.parameters, self.rearrangement)
+        return ClosingEngine(self.run.evaluator, tier, self.parameters, self.rearrangement)
 
     def _offer(self, found: Placement) -> bool:
         return self.run.offer(found, NAME)

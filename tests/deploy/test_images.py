@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-import socket
 import ssl
 import subprocess
 import sys
@@ -34,6 +33,7 @@ from tests.support.container import Container, Image, of_pod, writable
 from tests.support.kubectl import needs_kubectl
 from tests.support.kustomized import DEPLOY, Manifest, all_rendered, pods, rendered
 from tests.support.plans import move, plan
+from tests.support.ports import free_port
 from tests.support.rights import Right, enforce, granted
 
 KERNELS = """
@@ -47,12 +47,6 @@ import stowplan.cli.commands.serve, stowplan.documents.plan, stowplan.serving.ru
 known = importlib.metadata.packages_distributions()
 print(*sorted({d.lower().replace("_", "-") for n in sys.modules for d in known.get(n.partition(".")[0], ())}))
 """
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 # -- the planner ------------------------------------------------------------------------------------------------------

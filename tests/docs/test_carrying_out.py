@@ -6,7 +6,6 @@ import io
 import os
 import random
 import re
-import socket
 import subprocess
 from collections import Counter
 from collections.abc import Iterator
@@ -19,6 +18,7 @@ import yaml
 from stowplan.cli import run
 from stowplan.documents.plan import read_plan
 from stowplan.emitters.pin import GATE
+from stowplan.models.plan import Plan
 from stowplan.plugins_compat.profiles import default_profile, make_profiles
 from stowplan.plugins_compat.release import K36
 from tests.support.api_server import ApiServer, Cluster
@@ -28,14 +28,13 @@ from tests.support.api_server.manifests import budget, deployment, namespace, no
 from tests.support.api_server.resources import BY_KIND, PODS, POLICIES
 from tests.support.extender import COMMAND, Running
 from tests.support.kubectl import needs_kubectl
+from tests.support.ports import free_port
 
 PAGE = Path(__file__).parents[2] / "docs" / "carrying-out.md"
 SEARCH = ["-t", "0.2", "--deterministic", "-q", "--no-protection-costs"]
 
-
 ADDRESS = "10.0.0.5:8888"
 """Where the page's server listens."""
-
 
 BACKGROUND = re.compile(r"^for wave in 1 2 3; do .* &$")
 
@@ -121,7 +120,7 @@ def test_every_command_of_the_page_works_with_a_server_that_steers(
 ) -> None:
     with cluster_of_the_page(tmp_path, monkeypatch) as server, ExitStack() as served:
         ident, address = "", ""
-        before = {pod["metadata"]["uid"] for pod in server.store.all(PODS)}
+        before = uids(server)
         for line in commands("extender"):
             if line.startswith("stowplan serve"):
                 # What is written into the file before names the address at which the server is to listen.
@@ -129,7 +128,7 @@ def test_every_command_of_the_page_works_with_a_server_that_steers(
                 served.callback(steering.close)
                 continue
             if ADDRESS in line and not address:
-                address = free_address()
+                address = f"127.0.0.1:{free_port()}"
             carried_out(line.replace(ADDRESS, address), ident)
             if line.endswith("> plan.json"):
                 ident = read_plan("plan.json").id
@@ -137,11 +136,7 @@ def test_every_command_of_the_page_works_with_a_server_that_steers(
                 configured = yaml.safe_load(Path("scheduler.yaml").read_text(encoding="utf-8"))
                 profile = make_profiles(configured, K36)["default-scheduler"]
                 server.cluster.scheduler = ByFramework(profile, random.Random(0))
-        plan = read_plan("plan.json")
-        assert plan.moves
-        expected = Counter(move.target for move in plan.moves)
-        new = [pod for pod in server.store.all(PODS) if pod["metadata"]["uid"] not in before]
-        assert Counter(pod["spec"]["nodeName"] for pod in new) == expected
+        assert came_up_since(server, before) == targets_of(read_plan("plan.json")) != Counter()
 
 
 @needs_kubectl
@@ -151,7 +146,7 @@ def test_every_command_of_the_page_works_where_replacements_are_pinned(
     monkeypatch.setenv("STOWPLAN_INTERVAL", "0.1")
     with cluster_of_the_page(tmp_path, monkeypatch) as server, ExitStack() as pinned:
         ident = ""
-        before = {pod["metadata"]["uid"] for pod in server.store.all(PODS)}
+        before = uids(server)
         for line in commands("pin"):
             if BACKGROUND.match(line):
                 waves = " ".join(str(wave.number) for wave in read_plan("plan.json").waves)
@@ -167,9 +162,22 @@ def test_every_command_of_the_page_works_where_replacements_are_pinned(
         plan = read_plan("plan.json")
         assert pins.returncode == 0, said
         assert said.count("pinned shop/") == len(plan.moves) > 0
-        new = [pod for pod in server.store.all(PODS) if pod["metadata"]["uid"] not in before]
-        assert Counter(pod["spec"]["nodeName"] for pod in new) == Counter(move.target for move in plan.moves)
+        assert came_up_since(server, before) == targets_of(plan)
         assert not server.store.all(POLICIES)
+
+
+def uids(server: ApiServer) -> set[str]:
+    return {pod["metadata"]["uid"] for pod in server.store.all(PODS)}
+
+
+def came_up_since(server: ApiServer, before: set[str]) -> Counter[str]:
+    """Return how many pods that were not there before each node has."""
+    new = [pod for pod in server.store.all(PODS) if pod["metadata"]["uid"] not in before]
+    return Counter(pod["spec"]["nodeName"] for pod in new)
+
+
+def targets_of(plan: Plan) -> Counter[str | None]:
+    return Counter(move.target for move in plan.moves)
 
 
 def gate_new_pods(server: ApiServer) -> None:
@@ -185,8 +193,3 @@ def gate_new_pods(server: ApiServer) -> None:
 
 def _gated(owner: Object) -> None:
     owner["spec"]["template"]["spec"]["schedulingGates"] = [{"name": GATE}]
-
-
-def free_address() -> str:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return f"127.0.0.1:{listener.getsockname()[1]}"

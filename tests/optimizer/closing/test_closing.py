@@ -59,7 +59,7 @@ def test_what_is_left_is_legal_and_in_no_more_nodes(problem: Problem) -> None:
     evaluator = Evaluator(problem)
     assert ClosingEngine.suits(problem, 1, REARRANGEMENT)
     start = evaluator.evaluate(problem.start)
-    engine = ClosingEngine(problem, 1, ClosingParameters(), REARRANGEMENT)
+    engine = ClosingEngine(evaluator, 1, ClosingParameters(), REARRANGEMENT)
     told: list[Placement] = []
     best = engine.close(problem.start, Deadline(0.02, deterministic=True), 1, 0, told.append)
     closed = evaluator.evaluate(best)
@@ -114,7 +114,7 @@ def test_it_closes_more_than_emptying_one_node_after_another(seed: int) -> None:
     state = State(evaluator, problem.start)
     empty_nodes(state, 1, Deadline(60.0), ConstructiveParameters())
     assert evaluator.evaluate(state.placement).values[1] > 18
-    engine = ClosingEngine(problem, 1, ClosingParameters(), REARRANGEMENT)
+    engine = ClosingEngine(evaluator, 1, ClosingParameters(), REARRANGEMENT)
     best = engine.close(state.placement, Deadline(2.0, deterministic=True), seed, 18, lambda placement: None)
     assert evaluator.evaluate(best).values[1] == 18
 
@@ -128,9 +128,10 @@ def test_nodes_that_cost_most_for_what_they_hold_are_closed() -> None:
     problem = counts(
         Problem(names, names, ones, 0 * ones, start, (capacity,), ()), np.array([1, 1, 1, 5, 5, 5]), 0 * ones
     )
-    engine = ClosingEngine(problem, 1, ClosingParameters(), REARRANGEMENT)
+    evaluator = Evaluator(problem)
+    engine = ClosingEngine(evaluator, 1, ClosingParameters(), REARRANGEMENT)
     best = engine.close(start, Deadline(1.0, deterministic=True), 0, 0, lambda placement: None)
-    assert Evaluator(problem).evaluate(best).values == (0, 3, 6)
+    assert evaluator.evaluate(best).values == (0, 3, 6)
     assert solve(problem, Options(2.0)).values == (0, 3, 6)
 
 
