@@ -88,11 +88,18 @@ def changed_workloads(ledger: ApplyLedger, view: ClusterView, kubectl: Kubectl, 
 
 
 def _is_stranger(pod: Pod, ledger: ApplyLedger) -> bool:
-    """Whether a pod was made since the plan was, and not because of it."""
+    """Whether a pod was made since the plan was, and not because of it.
+
+    A pod that was there when the first wave with pods of its owner began is none, since all pods that the plan is about
+    were there then; nor is one made in the second of the plan: times are whole seconds, and the plan may know it.
+    """
     created = pod.metadata.creation_timestamp
     if created is None or pod.metadata.uid in ledger.landed:
         return False
-    return require_time(created, "creationTimestamp") >= require_time(ledger.plan.created_at, "createdAt")
+    owner = pod.metadata.controller
+    if owner is not None and pod.metadata.uid in (ledger.known_first(owner.uid) or ()):
+        return False
+    return require_time(created, "creationTimestamp") > require_time(ledger.plan.created_at, "createdAt")
 
 
 def _owner(move: MoveDocument) -> str:

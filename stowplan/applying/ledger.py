@@ -271,8 +271,12 @@ class ApplyLedger:
 
     def is_spare(self, owner: str, uid: str) -> bool:
         """Whether a pod was made since the first wave with pods of its owner began, and counts for no move."""
-        before = next((known[owner] for _, known in sorted(self.known.items()) if owner in known), None)
+        before = self.known_first(owner)
         return before is not None and uid not in before and uid not in self.landed
+
+    def known_first(self, owner: str) -> frozenset[str] | None:
+        """Return the pods that an owner had when the first wave about it began; ``None`` if none has begun."""
+        return next((known[owner] for _, known in sorted(self.known.items()) if owner in known), None)
 
     @property
     def has_dropped(self) -> bool:

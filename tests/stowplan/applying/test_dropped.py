@@ -139,6 +139,29 @@ def test_a_pod_that_somebody_deleted_is_not_taken_for_scaled_down(home: Path) ->
         assert not shop.server.evictions
 
 
+@pytest.mark.parametrize("is_begun", [False, True], ids=["before the first wave", "in the first wave"])
+def test_pods_as_old_as_the_plan_are_not_taken_for_replacements(home: Path, is_begun: bool) -> None:
+    """A snapshot may hold pods that were made in the second of the plan: the set still wants fewer."""
+    objects = manifests()
+
+    def make(objects: list[Object]) -> Plan:
+        made = (the_other_way if is_begun else one_after_the_other)(objects)
+        return made.model_copy(update={"created_at": "2026-01-01T00:00:00Z"})
+
+    for manifest in objects:
+        manifest["metadata"]["creationTimestamp"] = "2026-01-01T00:00:00Z"
+    fewer = scale("web-5d5b", 1)
+    with scene(home, objects, make) as shop:
+        if is_begun:
+            shop.server.faults.on("evict", lambda request: fewer(shop.server.store), matching="db-1", after=True)
+        else:
+            fewer(shop.server.store)
+            shop.server.store.remove(PODS, "shop", WEB.partition("/")[2])
+        shop.server.cluster.settle()
+        assert stages(shop) == (["landed", "dropped"] if is_begun else ["dropped", "landed"])
+        assert why(shop) == ["ReplicaSet web-5d5b wants 1 pods now, and has 1"]
+
+
 def test_a_dry_run_shows_what_is_left_out_and_would_not_stop(home: Path) -> None:
     with scene(home, manifests(), one_after_the_other) as shop:
         scale("web-5d5b", 0)(shop.server.store)
