@@ -12,7 +12,7 @@ import pytest
 from hypothesis import strategies as st
 
 from stowplan.instances.demo import demo_path
-from tests.instances.test_completeness import items
+from tests.support.whole_dump import items
 from tests.support.cases import cases
 from tests.support.mutilated import main, mutilated, objects, planned, unnamed
 
