@@ -11,19 +11,20 @@ PAGE = ROOT / "docs" / "safety.md"
 
 GAPS = "tests/instances/test_completeness.py"
 FIELDS = "tests/instances/test_missing_fields.py"
-PARTIAL = "tests/stowplan/test_partial_dumps.py"
+REFUSED = "tests/stowplan/test_partial_dumps.py"
 PRUNING = "tests/instances/test_pruning.py"
 HEALTH = "tests/models/test_node_health.py"
+SUCH = f"{REFUSED}::test_plans_of_such_dumps_are_refused"
 FIELD = f"{FIELDS}::test_a_field_that_is_missing_is_named"
 KIND = f"{GAPS}::test_a_kind_that_is_missing_is_warned_of"
 
 HELD_BY = {
-    "has a list with `metadata.continue`": f"{PARTIAL}::test_plans_of_such_dumps_are_refused",
+    "has a list with `metadata.continue`": SUCH,
     "has fewer objects of a kind": f"{GAPS}::test_what_is_lost_from_a_dump_that_says_what_it_has",
-    "has a node without any DaemonSet pod": f"{PARTIAL}::test_plans_of_such_dumps_are_refused",
-    "has pods of one namespace alone": f"{PARTIAL}::test_plans_of_such_dumps_are_refused",
-    "has ReplicaSets or StatefulSets of a namespace that report pods": f"{PARTIAL}::test_plans_of_such_dumps_are_refused",
-    "has a node without `status.allocatable`": f"{PARTIAL}::test_plans_of_such_dumps_are_refused",
+    "has a node without any DaemonSet pod": SUCH,
+    "has pods of one namespace alone": SUCH,
+    "has ReplicaSets or StatefulSets of a namespace that report pods": SUCH,
+    "has a node without `status.allocatable`": SUCH,
     "has a pod without `status.phase`": FIELD,
     "has a pod without requests and limits": FIELD,
     "has a pod whose containers mount volumes": FIELD,
@@ -54,9 +55,11 @@ SENTENCES = {
     "pods of `fit -f` are to be created, and are not of the dump": (
         f"{GAPS}::test_pods_that_are_to_be_created_are_not_of_the_dump"
     ),
-    "the first line of a report is about the most important one": f"{PARTIAL}::test_the_first_line_says_what_is_missing",
-    "`--partial` turns a refusal into a warning": f"{PARTIAL}::test_partial_plans_nevertheless_and_says_so",
-    "`emit` and `apply` refuse it, unless `--partial`": f"{PARTIAL}::test_nobody_carries_out_a_partial_plan",
+    "the first line of a report is about the most important one": (
+        f"{REFUSED}::test_the_first_line_says_what_is_missing"
+    ),
+    "`--partial` turns a refusal into a warning": f"{REFUSED}::test_partial_plans_nevertheless_and_says_so",
+    "`emit` and `apply` refuse it, unless `--partial`": f"{REFUSED}::test_nobody_carries_out_a_partial_plan",
     "what was asked is not missed": f"{GAPS}::test_what_was_asked_is_not_missed",
     "by default these are all but `taints`": (
         "tests/plugins_compat/test_repair.py::test_cordons_and_taints_are_no_violations_and_let_nobody_in"

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import strategies as st
 
 from stowplan.instances.demo import demo_path
-from tests.support.whole_dump import items
 from tests.support.cases import cases
 from tests.support.mutilated import main, mutilated, objects, planned, unnamed
+from tests.support.whole_dump import items
 
 DEMO = objects(demo_path())
 
