@@ -27,7 +27,9 @@ def with_budgets_kept(evaluator: Evaluator, incumbent: Placement) -> Evaluator:
         return evaluator
     kept = np.unique(np.concatenate(groups))
     rules = [rule for rule in problem.rules if not isinstance(rule, GroupMoveBudget)]
-    return Evaluator(replace(problem, rules=(*rules, *_keeping(problem, kept, incumbent))))
+    optional = problem.optional.copy()  # preemption would let placed pods go, which takes moves too
+    optional[kept] = (problem.size - incumbent.placed(len(problem.size)))[kept]
+    return Evaluator(replace(problem, optional=optional, rules=(*rules, *_keeping(problem, kept, incumbent))))
 
 
 def _keeping(problem: Problem, kept: Ints, incumbent: Placement) -> Iterator[Rule]:

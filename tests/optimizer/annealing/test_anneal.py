@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from stowplan.models.problem import Problem
+from stowplan.models.problem import (
+    Capacity,
+    GroupMoveBudget,
+    Origin,
+    Placement,
+    Problem,
+    Tier,
+    Unplaced,
+    Weighted,
+)
 from stowplan.models.stop import Stop
 from stowplan.optimizer.annealing.anneal import _ChainResult, _Incumbent, _Replica, anneal
 from stowplan.optimizer.annealing.parameters import AnnealingParameters
@@ -27,6 +37,24 @@ def test_annealing_is_legal_and_no_worse(problem: Problem) -> None:
     assert found.legal
     assert found.values <= before
     count("better", found.values < before)
+
+
+def test_a_budget_of_a_group_keeps_its_pods_on_their_nodes() -> None:
+    """Preemption would let the pod of the first class go, for two that are worth more: that is a move as well."""
+    where, one = Origin("test"), np.ones(1, dtype=np.int64)
+    problem = Problem(
+        nodes=("n0",),
+        classes=("low", "high"),
+        size=np.array([1, 2]),
+        optional=np.array([1, 2]),
+        start=Placement.of([(0, 0, 1)]),
+        rules=(Capacity(where, np.array([2, 1]), np.array([3]), one), GroupMoveBudget(where, np.array([0]), 0)),
+        tiers=(Tier("pending", (Weighted(1, Unplaced(where, np.array([0, 1]))),)),),
+    )
+    evaluator = Evaluator(problem)
+    found = anneal(evaluator, problem.start, Deadline(1, deterministic=True))
+    assert evaluator.evaluate(found).legal
+    assert found.placed(2).tolist() == [1, 1]
 
 
 def full_problem(seed: int = 4, pods: int = 9) -> Problem:
