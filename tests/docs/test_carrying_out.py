@@ -6,6 +6,7 @@ import io
 import os
 import random
 import re
+import shutil
 import subprocess
 from collections import Counter
 from collections.abc import Iterator
@@ -25,7 +26,8 @@ from tests.support.api_server import ApiServer, Cluster
 from tests.support.api_server.errors import Object
 from tests.support.api_server.framework import ByFramework
 from tests.support.api_server.manifests import budget, deployment, namespace, node, stateful_set
-from tests.support.api_server.resources import BY_KIND, PODS, POLICIES
+from tests.support.api_server.resources import BY_KIND, JOBS, PODS, POLICIES
+from tests.support.descheduler import descheduling
 from tests.support.extender import COMMAND, Running
 from tests.support.kubectl import needs_kubectl
 from tests.support.ports import free_port
@@ -36,23 +38,32 @@ SEARCH = ["-t", "0.2", "--deterministic", "-q", "--no-protection-costs"]
 ADDRESS = "10.0.0.5:8888"
 """Where the page's server listens."""
 
-BACKGROUND = re.compile(r"^for wave in 1 2 3; do .* &$")
+BACKGROUND = re.compile(r"^for wave in 1 2 3; do .*-pin.sh .* &$")
+WAVES = "1 2 3"
+"""How the page names all waves of a plan."""
 
-OF_ONE_WAY = {
-    "extender": lambda line: ADDRESS in line,
-    "pin": lambda line: "gate.yaml" in line or line.endswith(" --unsteered") or BACKGROUND.match(line),
-    "none": lambda line: line == "stowplan apply plan.json --yes",
-}
-"""Which commands are of one way to steer alone."""
+WITH_SERVER = frozenset({"extender", "kubectl", "descheduler"})
+"""Ways in which a server steers: each has something else that evicts."""
+
+OF_SOME_WAYS: tuple[tuple[str, frozenset[str]], ...] = (
+    (r"descheduler", frozenset({"descheduler"})),
+    (r"kubectl\.sh|--to kubectl", frozenset({"kubectl"})),
+    (r"^stowplan apply .*--serve", frozenset({"extender"})),
+    (r"10\.0\.0\.5", WITH_SERVER),
+    (r"rbac\.yaml", frozenset({"descheduler"})),
+    (r"gate\.yaml|--unsteered$|-pin\.sh --yes \$wave", frozenset({"pin"})),
+    (r"^stowplan apply plan\.json --yes$", frozenset({"none"})),
+)
+"""Which commands are of some ways alone, by the first expression that is found in them."""
 
 
 def commands(way: str) -> list[str]:
     """Return the commands of one way through the page."""
     lines = re.findall(r"^\$ (.*)$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
     assert len(lines) > 15
-    assert all(any(map(of_way, lines)) for of_way in OF_ONE_WAY.values())
-    others = [of_way for name, of_way in OF_ONE_WAY.items() if name != way]
-    return [line for line in lines if not any(of_way(line) for of_way in others)]
+    ways = [next((ways for text, ways in OF_SOME_WAYS if re.search(text, line)), None) for line in lines]
+    assert set(ways) == {None, *(ways for _, ways in OF_SOME_WAYS)}
+    return [line for line, ways in zip(lines, ways, strict=True) if ways is None or way in ways]
 
 
 def carried_out(line: str, ident: str, *more: str) -> None:
@@ -62,6 +73,8 @@ def carried_out(line: str, ident: str, *more: str) -> None:
     words = command.split()
     if words[0] == "kubectl":
         words.append("--validate=false")  # the server of the tests publishes no OpenAPI
+    if words[0] == "for":
+        words = ["sh", "-ec", line.replace(WAVES, waves_of_the_plan()).replace("|| break", "|| exit 1")]
     if words[0] != "stowplan":
         done = subprocess.run(words, capture_output=True, text=True, env=os.environ, timeout=60)
         assert done.returncode == 0, done.stdout + done.stderr
@@ -78,6 +91,10 @@ def carried_out(line: str, ident: str, *more: str) -> None:
     assert code == 0, f"{line}: exit code {code}\n{out.getvalue()}"
     if file:
         Path(file).write_text(out.getvalue(), encoding="utf-8")
+
+
+def waves_of_the_plan() -> str:
+    return " ".join(str(wave.number) for wave in read_plan("plan.json").waves)
 
 
 @contextmanager
@@ -115,13 +132,20 @@ def test_every_command_of_the_page_works_where_nothing_steers(tmp_path: Path, mo
 
 
 @needs_kubectl
+@pytest.mark.parametrize("way", sorted(WITH_SERVER))
 def test_every_command_of_the_page_works_with_a_server_that_steers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
 ) -> None:
+    if way != "extender" and shutil.which("curl") is None:
+        pytest.skip("curl is not installed")
+    monkeypatch.setenv("STOWPLAN_INTERVAL", "0.1")
+    monkeypatch.setenv("KUBECTL", str(without_validation(tmp_path)))
+    more = ["--executor", "descheduler"] if way == "descheduler" else []
     with cluster_of_the_page(tmp_path, monkeypatch) as server, ExitStack() as served:
         ident, address = "", ""
         before = uids(server)
-        for line in commands("extender"):
+        codes = served.enter_context(descheduling(server))
+        for line in commands(way):
             if line.startswith("stowplan serve"):
                 # What is written into the file before names the address at which the server is to listen.
                 steering = Running([*COMMAND, *line.replace(ADDRESS, address).split()[1:]])
@@ -129,14 +153,25 @@ def test_every_command_of_the_page_works_with_a_server_that_steers(
                 continue
             if ADDRESS in line and not address:
                 address = f"127.0.0.1:{free_port()}"
-            carried_out(line.replace(ADDRESS, address), ident)
+            carried_out(line.replace(ADDRESS, address), ident, *more)
             if line.endswith("> plan.json"):
                 ident = read_plan("plan.json").id
             if line.endswith("> scheduler.yaml"):
                 configured = yaml.safe_load(Path("scheduler.yaml").read_text(encoding="utf-8"))
                 profile = make_profiles(configured, K36)["default-scheduler"]
                 server.cluster.scheduler = ByFramework(profile, random.Random(0))
-        assert came_up_since(server, before) == targets_of(read_plan("plan.json")) != Counter()
+        plan = read_plan("plan.json")
+        assert came_up_since(server, before) == targets_of(plan) != Counter()
+        assert codes == ([201] * len(plan.moves) if way == "descheduler" else [])
+        assert not server.store.all(JOBS)
+
+
+def without_validation(folder: Path) -> Path:
+    """Write a kubectl that asks for no OpenAPI, which the server of the tests does not publish."""
+    path = folder / "kubectl-of-the-tests"
+    path.write_text("""#!/bin/sh\n[ "$1" != apply ] || set -- "$@" --validate=false\nexec kubectl "$@"\n""")
+    path.chmod(0o755)
+    return path
 
 
 @needs_kubectl
@@ -149,8 +184,7 @@ def test_every_command_of_the_page_works_where_replacements_are_pinned(
         before = uids(server)
         for line in commands("pin"):
             if BACKGROUND.match(line):
-                waves = " ".join(str(wave.number) for wave in read_plan("plan.json").waves)
-                script = line.removesuffix(" &").replace("1 2 3", waves).replace("plan-7f3a", ident)
+                script = line.removesuffix(" &").replace(WAVES, waves_of_the_plan()).replace("plan-7f3a", ident)
                 pins = pinned.enter_context(subprocess.Popen(["sh", "-ec", script], stdout=subprocess.PIPE, text=True))
                 continue
             carried_out(line, ident)
@@ -171,8 +205,8 @@ def uids(server: ApiServer) -> set[str]:
 
 
 def came_up_since(server: ApiServer, before: set[str]) -> Counter[str]:
-    """Return how many pods that were not there before each node has."""
-    new = [pod for pod in server.store.all(PODS) if pod["metadata"]["uid"] not in before]
+    """Return how many pods of the shop that were not there before each node has."""
+    new = [pod for pod in server.store.all(PODS, "shop") if pod["metadata"]["uid"] not in before]
     return Counter(pod["spec"]["nodeName"] for pod in new)
 
 

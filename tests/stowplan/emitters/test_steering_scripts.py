@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import subprocess
 import sys
-import urllib.error
-import urllib.request
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +14,6 @@ import pytest
 import yaml
 
 from stowplan.emitters.descheduler import emit_descheduler, remove_descheduler
-from stowplan.emitters.descheduler_policy import DeschedulerPolicy
 from stowplan.emitters.emission import PLAN_LABEL, EmitOptions
 from stowplan.emitters.pin import GATE, emit_pin, remove_pin
 from stowplan.models.plan import Plan
@@ -35,6 +31,7 @@ from tests.support.api_server.manifests import budget
 from tests.support.api_server.resources import NODES, PODS
 from tests.support.carrying import Manifest, cluster, gated, of, served, two_waves, where
 from tests.support.clusters import node, snapshot
+from tests.support.descheduler import deschedule
 from tests.support.kubectl import needs_kubectl
 from tests.support.plans import move, plan, shop
 
@@ -51,38 +48,6 @@ def test_shellcheck_has_nothing_to_say(emit: Any, tmp_path: Path) -> None:
 
 
 # -- descheduler ----------------------------------------------------------------------------------------------
-
-
-def deschedule(server: ApiServer, policy: Manifest) -> list[int]:
-    """Do what PodLifeTime and DefaultEvictor do with such a policy; return the codes of the evictions."""
-    DeschedulerPolicy.model_validate(policy)
-    (profile,) = policy["profiles"]
-    evictor, life = (config["args"] for config in profile["pluginConfig"])
-    codes: list[int] = []
-    for pod in server.store.all(PODS):
-        meta = pod["metadata"]
-        labels = {*meta.get("labels", {}).items()}
-        protected = any("emptyDir" in v for v in pod["spec"].get("volumes", ()))
-        if (
-            labels >= {*life["labelSelector"]["matchLabels"].items()}
-            and meta["namespace"] in life["namespaces"]["include"]
-            and pod["status"]["phase"] in life["states"]
-            and len(codes) < policy["maxNoOfPodsToEvictTotal"]
-            and (
-                EVICT in meta.get("annotations", {})
-                or (labels >= {*evictor["labelSelector"]["matchLabels"].items()} and not protected)
-            )
-        ):
-            path = f"/api/v1/namespaces/{meta['namespace']}/pods/{meta['name']}/eviction"
-            body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": meta["name"]}}
-            request = urllib.request.Request(server.address + path, json.dumps(body).encode())
-            try:
-                with urllib.request.urlopen(request) as answer:
-                    codes.append(answer.status)
-            except urllib.error.HTTPError as error:
-                codes.append(error.code)
-                error.close()
-    return codes
 
 
 def policy_of(made: Plan, wave: int) -> Manifest:
