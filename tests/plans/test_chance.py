@@ -19,6 +19,7 @@ from stowplan.plans.replay.distribution import (
     replay_by_chance,
 )
 from stowplan.plans.replay.outcome import ObjectiveValue, ReplayOutcome
+from stowplan.plans.replay.simulated_cluster import SimulatedCluster
 from stowplan.plugins_compat.compiler.compile import compile_problem
 from stowplan.plugins_compat.framework.framework import Framework
 from stowplan.plugins_compat.framework.sampling import chunk_size
@@ -33,12 +34,19 @@ from tests.support.plans import move, plan
 
 
 def played(
-    cluster: Snapshot, document: Plan, runs: int = 20, release: Release = K36, objective: str = "balance"
+    cluster: Snapshot,
+    document: Plan,
+    runs: int = 20,
+    release: Release = K36,
+    objective: str = "balance",
+    *,
+    steered: bool = False,
 ) -> list[ReplayOutcome]:
     profile = default_profile(release)
     compiled = compile_problem(cluster, profile, PRESETS[objective])
+    worth = CompiledObjective(compiled)
     return replay_by_chance(
-        document, cluster, profile, CompiledObjective(compiled), runs=runs, signatures=compiled.signatures
+        document, cluster, profile, worth, runs=runs, steered=steered, signatures=compiled.signatures
     )
 
 
@@ -102,6 +110,28 @@ def test_ties_are_told() -> None:
     assert {decision.node, *decision.tied} == {0, 1}
     steady = replace(profile, release=replace(K36, tie_break="first"), tie_break="first")
     assert simulate(cluster, steady, cluster.pods, {}).decisions[0].tied == ()
+
+
+def test_of_equal_nodes_any_may_be_taken_whatever_their_order() -> None:
+    """One list of nodes, one pod: the release itself always takes the same node, and a cluster does not."""
+    cluster = snapshot(nodes=[node(f"n{i}") for i in range(5)], pods=[pod("new")])
+
+    def taken(*, by_chance: bool) -> set[int | None]:
+        framework = SimulatedCluster(cluster, default_profile(K36), by_chance=by_chance).framework
+        return {examine(framework, cluster.pods[0]).node for _ in range(50)}
+
+    assert len(taken(by_chance=False)) == 1
+    assert taken(by_chance=True) == set(range(5))
+
+
+@pytest.mark.parametrize(("steered", "certainty"), [(False, Certainty.BY_CHANCE), (True, Certainty.CERTAIN)])
+def test_replays_look_at_as_many_nodes_as_the_scheduler_does(steered: bool, certainty: Certainty) -> None:
+    """Of 160 nodes 100 are looked at, and the one that is planned is not always among them."""
+    rest = [owned(f"agent-{i}", f"n{i}", kind="DaemonSet", cpu="1") for i in range(1, 160)]
+    cluster = snapshot(nodes=[node(f"n{i}") for i in range(160)], pods=[*rest, owned("web-a", "n1", cpu="3")])
+    document = plan([move("web-a", "n1", "n0")])
+    found = distribution(document, played(cluster, document, 8, steered=steered))
+    assert found.certainty == {"m-web-a": certainty}
 
 
 def test_which_nodes_are_looked_at_is_left_to_chance() -> None:

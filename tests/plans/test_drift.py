@@ -196,14 +196,14 @@ def test_planning_again_from_the_end_moves_nothing() -> None:
 
 
 def test_a_wave_that_fails_in_few_orders_only_does_not_hold() -> None:
-    """One of twenty pods has to be gone before the other one comes, which few random orders show to be missing."""
-    leaving = [owned(f"web-{i}", "b", cpu="100m") for i in range(20)]
+    """One of twenty pods has to be gone before the other one comes, which no order that is tried shows."""
+    leaving = [owned(f"web-{i}", "b", cpu="100m", memory="1Mi") for i in range(20)]
     found = snapshot(
         nodes=[node("a", cpu="4"), node("b", cpu="2"), node("c", cpu="4")],
-        pods=[*leaving, owned("api-0", "a", cpu="100m")],
+        pods=[*leaving, owned("api-0", "a", cpu="100m", memory="1Mi")],
     )
     moves = [move(f"web-{i}", "b", "c", id=f"m{i:02}") for i in range(20)]
-    refused = "m20, default/api-0: NodeResourcesFit refuses it on b"
+    refused = "m20, default/api-0: NodeResourcesFit refuses it on b in some order: Insufficient cpu"
     together = examine(hand_made([*moves, move("api-0", "a", "b", id="m20")]), found, PROFILE)
     assert any(refused in line for line in together.problems)
     apart = examine(hand_made(moves, [move("api-0", "a", "b", id="m20")]), found, PROFILE)

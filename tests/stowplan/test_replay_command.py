@@ -55,6 +55,11 @@ def test_the_table(packing: str, dump: str, capsys: pytest.CaptureFixture[str]) 
     assert any(
         line.split() == ["1", "default/web-a", "n1", "n2", "n1", "needs", "steering", "certain"] for line in lines
     )
+    assert any(
+        "In 20 runs with chance: 0 come to their end; 0% of the improvement is kept on average, 0% to 0%" in line
+        for line in lines
+    )
+    assert "Landings: 1 certain, 0 equally good, 0 by chance." in lines
     assert "note: the snapshot is not the one the plan was made for" in lines
     steered = out(capsys, packing, dump, "--steer", "extender")
     assert steered.startswith("Steered by the extender: 1 of 1 pod lands as planned; 100% of the improvement is kept.")

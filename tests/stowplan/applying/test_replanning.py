@@ -122,6 +122,16 @@ class Test_a_target_that_was_cordoned_meanwhile:
             anew = again.ledger.plan.id
             assert shop.run().stopped == f"the rest of this plan was made anew as {anew}; apply {anew}.json instead"
 
+    def test_nothing_is_made_anew_unless_that_is_asked_for(self, home: Path) -> None:
+        with scene(home, manifests(), draining) as shop:
+            cordon(shop, "n2")
+            stopped = shop.command("apply", "plan.json", "--yes", "--unsteered", "--poll", "0.1")
+            assert stopped.returncode == 1
+            assert "has to be made anew from a new snapshot, as --replan does" in " ".join(stopped.stdout.split())
+            assert "made anew," not in stopped.stderr
+            assert [path.name for path in home.glob("*.json")] == ["plan.json"]
+            assert not shop.server.evictions
+
     def test_another_plan_than_the_accepted_one_is_not_carried_out(self, home: Path) -> None:
         kube_scheduler = ByFramework(default_profile(K36, "first"))
         with scene(home, manifests(), draining, lambda plan: kube_scheduler) as shop:
@@ -140,7 +150,7 @@ def test_the_lease_is_kept_while_the_rest_is_made_anew(home: Path, accepted: boo
     kube_scheduler = ByFramework(default_profile(K36, "first"))
     with scene(home, manifests(), draining, lambda plan: kube_scheduler) as shop:
         cordon(shop, "n2")
-        options = replace(FAST, lease=True, lease_seconds=1.0)
+        options = replace(FAST, lease=True, lease_seconds=2.0)
         profile, replanning = profile_of(shop.plan, None), Replanning(accepted, SEARCH)
         result = apply_and_replan(
             shop.plan, shop.kubectl, shop.journal, profile, options, replanning, tell=shop.lines.append
