@@ -115,11 +115,25 @@ def cluster_of_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iter
         yield server
 
 
+def lines_without_server(evicts: str) -> list[str]:
+    """Return the commands where nothing steers, with what evicts in the place of ``apply``, without its server."""
+    lines = commands("none")
+    if evicts == "kubectl":
+        script = [line for line in commands("kubectl") if "-kubectl.sh" in line or "--to kubectl" in line]
+        at = lines.index("stowplan apply plan.json --yes")
+        lines[at : at + 1] = [line.partition(" --serve")[0] for line in script]
+    return lines
+
+
 @needs_kubectl
-def test_every_command_of_the_page_works_where_nothing_steers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("evicts", ["apply", "kubectl"])
+def test_every_command_of_the_page_works_where_nothing_steers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, evicts: str
+) -> None:
+    monkeypatch.setenv("STOWPLAN_INTERVAL", "0.1")
     with cluster_of_the_page(tmp_path, monkeypatch) as server:
         ident = ""
-        for line in commands("none"):
+        for line in lines_without_server(evicts):
             carried_out(line, ident, "--steer", "none")
             if line.endswith("> plan.json"):
                 plan = read_plan("plan.json")
@@ -128,7 +142,7 @@ def test_every_command_of_the_page_works_where_nothing_steers(tmp_path: Path, mo
         on_first = [p for p in server.store.all(PODS) if p["spec"].get("nodeName") == "n1"]
         assert len(on_first) < 4
         assert read_plan("plan.json").id == ident
-        assert (tmp_path / f"{ident}.journal").exists()
+        assert (tmp_path / f"{ident}.journal").exists() == (evicts == "apply")
 
 
 @needs_kubectl
