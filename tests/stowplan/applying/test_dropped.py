@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -129,6 +130,19 @@ def test_a_stateful_set_that_is_scaled_down(home: Path) -> None:
         shop.server.faults.on("evict", lambda request: fewer(shop.server.store), matching="db-1", after=True)
         assert stages(shop) == ["dropped", "landed"]
         assert why(shop) == ["StatefulSet db wants 1 pods now, and has 1"]
+
+
+def test_a_stateful_set_that_is_rolled_out_while_its_pod_is_replaced(home: Path) -> None:
+    """The pod that comes is none of the plan's, wherever it comes up: the server has no token for its template."""
+
+    def another_template(found: Object) -> None:
+        found["spec"]["template"]["metadata"]["labels"]["controller-revision-hash"] = "db-2"
+
+    with scene(home, manifests(), the_other_way) as shop:
+        change = partial(shop.server.store.update, STATEFUL_SETS, "shop", "db", another_template)
+        shop.server.faults.on("evict", lambda request: change(), matching="db-1", after=True)
+        assert stages(shop) == ["dropped", "landed"]
+        assert why(shop) == ["StatefulSet db makes its pods from another template now (a rollout)"]
 
 
 def test_a_pod_that_somebody_deleted_is_not_taken_for_scaled_down(home: Path) -> None:

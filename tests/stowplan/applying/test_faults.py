@@ -15,6 +15,7 @@ from stowplan.models.objective import PRESETS
 from stowplan.models.plan import Plan
 from stowplan.models.settings import SettingsDocument
 from tests.support.api_server import Cluster, Pace, Request, cut, emptiest, hang, refuse
+from tests.support.api_server import cluster as living
 from tests.support.api_server.errors import ApiError, Object, too_many_requests
 from tests.support.api_server.manifests import budget, deployment, namespace, node
 from tests.support.api_server.resources import BUDGETS, PODS
@@ -203,6 +204,15 @@ class TestStopRules:
             stopped = shop.run(pending=0.3).stopped
             owned = r"pod shop/(web-5d5b-\w+ of ReplicaSet web-5d5b|db-0 of StatefulSet db)"
             assert re.fullmatch(rf"{owned} is unscheduled for 0.3 s", stopped)
+
+    def test_a_controller_that_makes_no_replacement(self, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        def make(objects: list[Object]) -> Plan:
+            return plan([Moving(objects).move("shop/web-5d5b-aaaab", "n3")])
+
+        with scene(home, RUNNING, make) as shop:
+            monkeypatch.setattr(living, "sync_workloads", lambda store: None)
+            stopped = shop.run(pending=0.3).stopped
+            assert stopped == "no replacement of pod shop/web-5d5b-aaaab of ReplicaSet web-5d5b for 0.3 s"
 
     def test_a_replacement_that_has_to_wait_for_the_old_pod(self, home: Path) -> None:
         """Two pods that exclude each other: as long as the old one is there, nobody expects the new one to stand."""

@@ -24,7 +24,7 @@ from stowplan.plugins_compat.framework.signatures import Signatures
 from stowplan.plugins_compat.framework.state import ClusterState
 from stowplan.plugins_compat.profiles import default_profile
 from stowplan.plugins_compat.release import K36
-from tests.support.api_server import ApiServer
+from tests.support.api_server import ApiServer, Request
 from tests.support.api_server.errors import ApiError
 from tests.support.api_server.faults import refuse
 from tests.support.api_server.manifests import budget
@@ -314,3 +314,32 @@ def test_pods_that_do_not_come_are_told(tmp_path: Path) -> None:
         done = run("--yes", "--seconds", "1", "1")
         assert done.returncode == 1
         assert "stopped: 1 pods of wave 1 have not come" in done.stderr
+
+
+@needs_kubectl
+def test_a_wave_that_has_begun_is_pinned_to_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The plan expires when the script has looked for the first time, and the pod comes later."""
+    manifests = gated()
+    web = next(m["metadata"]["name"] for m in manifests if m["kind"] == "Pod")
+    made = plan([of(manifests, web, "n2", "m0001")])
+    late, date = tmp_path / "late", tmp_path / "bin" / "date"
+    date.parent.mkdir()
+    date.write_text(f"""#!/bin/sh
+case "$*" in -u*) [ ! -e {late} ] || exec echo 99991231000000 ;; esac
+exec {shutil.which("date")} "$@"
+""")
+    date.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{date.parent}:{os.environ['PATH']}")
+    with served(manifests, made, emit_pin(made, EmitOptions()).files[0], tmp_path) as (server, run):
+
+        def expire(request: Request) -> None:
+            late.touch()
+            server.store.delete(PODS, "shop", web, {})
+
+        server.faults.on("list", expire, matching="/pods", after=True)
+        done = run("--yes", "1", "--seconds", "20")
+        assert done.returncode == 0, done.stderr
+        assert "pinned shop/web-5d5b-" in done.stdout
+        again = run("--yes", "1")
+        assert again.returncode == 1
+        assert "the plan has expired" in again.stderr
