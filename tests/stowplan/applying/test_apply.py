@@ -199,18 +199,19 @@ class TestDrift:
             assert not shop.server.evictions
 
     def test_a_plan_that_expires_within_a_wave_awaits_what_is_under_way(
-        self, shop: Scene, monkeypatch: pytest.MonkeyPatch
+        self, home: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         class Clock(datetime):
             @classmethod
             def now(cls, tz: tzinfo | None = None) -> Clock:
                 return cls(9000 if shop.server.evictions else 2026, 11, 21, tzinfo=tz)
 
-        monkeypatch.setattr(options, "datetime", Clock)
-        result = shop.run()
-        assert result.stopped == f"the plan expired at {shop.plan.expires_at}; make a new one"
-        assert len(shop.server.evictions) == 1
-        assert [result.ledger.stage(move) for move in shop.plan.waves[0].moves] == ["landed", "waiting"]
+        with scene(home, pace=Pace(ready=1.0)) as shop:  # nothing has landed at the first look after the eviction
+            monkeypatch.setattr(options, "datetime", Clock)
+            result = shop.run()
+            assert result.stopped == f"the plan expired at {shop.plan.expires_at}; make a new one"
+            assert len(shop.server.evictions) == 1
+            assert [result.ledger.stage(move) for move in shop.plan.waves[0].moves] == ["landed", "waiting"]
 
     def test_a_rollout_between_two_waves(self, shop: Scene) -> None:
         shop.run(stop_after=1)

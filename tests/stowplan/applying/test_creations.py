@@ -93,6 +93,8 @@ def test_fit_says_what_to_create_and_apply_waits_for_it(home: Path, kind: str) -
         result = shop.run(FAST)
         assert result.stopped == ""
         assert [progress.stage for progress in result.ledger.progress.values()] == ["landed", "landed"]
+        said = [line for line in shop.lines if line.startswith("wave 2 places ")]
+        assert said == [f"wave 2 places {shop.plan.waves[1].moves[0].pod.key}: create {name} now"]
 
 
 @needs_kubectl
