@@ -409,6 +409,13 @@ class Pod:
         return any(condition.type == "Ready" and condition.status == "True" for condition in conditions)
 
     @property
+    def unready(self) -> str | None:
+        """Why the pod's condition ``Ready`` is not ``True``, maybe in no words; ``None`` if it is, or is not given."""
+        conditions = self.status.conditions if self.status else ()
+        found = (c.reason or "" for c in conditions if c.type == "Ready" and c.status != "True")
+        return next(found, None)
+
+    @property
     def terminating(self) -> bool:
         """Whether the pod's deletion has been asked for."""
         return self.metadata.deletion_timestamp is not None

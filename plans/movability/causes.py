@@ -27,6 +27,8 @@ class Cause(StrEnum):
     """The eviction would make the Job fail, or nothing says that it would not."""
     NOT_RUNNING = "not-running"
     """Bound and not running yet; the descheduler is asked for running pods."""
+    NOT_READY = "not-ready"
+    """Not ready: its replacement rarely would be either, and a wave would wait for it in vain."""
     SCHEDULER = "scheduler"
     """koordinator's reservations are heeded by koordinator's scheduler only."""
     LOCAL_STORAGE = "local-storage"

@@ -51,6 +51,8 @@ class Movability:
         Causes that shall not count.
     owners
         Kinds of controllers whose pods may move although stowplan does not know what these controllers do.
+    drained
+        Nodes that are to be emptied: their pods go whether they are ready or not, as with ``kubectl drain``.
     budgets
         The disruption budgets of the snapshot, if computed already.
     now
@@ -65,6 +67,7 @@ class Movability:
         *,
         waived: Collection[Cause] = (),
         owners: Collection[str] = (),
+        drained: Collection[str] = (),
         budgets: Budgets | None = None,
         now: datetime | None = None,
     ) -> None:
@@ -72,6 +75,7 @@ class Movability:
         self.executor = executor
         self.waived = frozenset(waived)
         self.owners = frozenset(owners)
+        self.drained = frozenset(drained)
         self._permanent = PermanentBlockers(budgets or Budgets(snapshot)) if snapshot.pod_disruption_budgets else None
         self._now = now
         self._workloads = Workloads(snapshot)
@@ -131,6 +135,8 @@ class Movability:
             yield Blocker(Cause.SCHEDULER, f"scheduler is not {KOORD_SCHEDULER}", pod.spec.scheduler_name)
         if self.executor == "descheduler" and pod.phase == "Pending":
             yield Blocker(Cause.NOT_RUNNING, "not running yet")
+        if (reported := pod.unready) is not None and pod.node_name not in self.drained:
+            yield Blocker(Cause.NOT_READY, "not ready", reported)
         if kept := next(protected_data(self.snapshot, pod), None):
             yield Blocker(Cause.LOCAL_STORAGE, "local storage", kept)
         if EVICT not in annotations:

@@ -63,7 +63,7 @@ def make_movability(snapshot: Snapshot, settings: Settings) -> Movability:
     causes = [parse_cause(word) for word in settings.may_move if not word.startswith(OWNER)]
     if settings.executor is None and not BY_ANY_EXECUTOR.issuperset(causes):
         raise InputError("waives a restriction of an executor; give --executor too", field="--may-move")
-    return Movability(snapshot, settings.executor, waived=causes, owners=owners)
+    return Movability(snapshot, settings.executor, waived=causes, owners=owners, drained=settings.drain)
 
 
 def idle_owners(snapshot: Snapshot, settings: Settings) -> list[str]:

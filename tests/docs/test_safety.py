@@ -47,6 +47,7 @@ HELD_BY = {
     "has data on its node": "tests/plans/test_local_data.py::test_nobody_moves_a_pod_with_local_data_by_default",
     "is of a Job": "tests/plans/test_jobs.py::test_pods_of_jobs_stay",
     "is of a controller other than": "tests/plans/test_jobs.py::test_only_controllers_that_replace_pods_let_them_go",
+    "is not ready, on a": "tests/plans/test_movability.py::test_pods_that_are_not_ready_stay_unless_asked_for",
 }
 """How a row of a table begins, and the test that fails if it is not true."""
 

@@ -7,12 +7,15 @@ from typing import Any, get_args
 
 import pytest
 
+from stowplan.models.objective import PRESETS
 from stowplan.models.plan import Executor
+from stowplan.models.settings import Settings
 from stowplan.models.snapshot import Snapshot
 from stowplan.plans.movability.annotations import cost, duration
 from stowplan.plans.movability.causes import Cause
 from stowplan.plans.movability.movable import Movability, immovable
 from stowplan.plans.movability.workloads import may_migrate
+from stowplan.settings.freeze import make_movability
 from tests.support.clusters import node, pod, snapshot
 
 API: Executor = "eviction-api"
@@ -77,6 +80,8 @@ CASES: dict[str, tuple[dict[str, Any], str | None, str | None, str | None]] = {
     "critical": ({"priority": 2_000_000_000}, None, "critical", "critical"),
     "critical, says evict": ({"priority": 2_000_001_000, "annotations": EVICT}, None, None, None),
     "bound, not running": ({"phase": "Pending"}, None, "not-running", None),
+    "not ready": ({"conditions": [{"type": "Ready", "status": "False"}]}, *["not-ready"] * 3),
+    "ready": ({"conditions": [{"type": "Ready", "status": "True"}]}, None, None, None),
     "another scheduler": ({"schedulerName": "default-scheduler"}, None, None, "scheduler"),
     "a Job": ({"owner": "Job/import"}, *["jobs"] * 3),
     "a controller of unknown behavior": ({"owner": "InstanceManager/im"}, *["owner"] * 3),
@@ -101,6 +106,19 @@ CASES: dict[str, tuple[dict[str, Any], str | None, str | None, str | None]] = {
 def test_every_cause(case: str) -> None:
     spec, *expected = CASES[case]
     assert [cause(executor, **spec) for executor in ALL] == expected
+
+
+def test_pods_that_are_not_ready_stay_unless_asked_for() -> None:
+    """From a node that is drained they go in any case."""
+    crashing = {"type": "Ready", "status": "False", "reason": "ContainersNotReady"}
+    cluster = cluster_of(3, {"owner": "ReplicaSet/web", "conditions": [crashing]}, {"owner": "ReplicaSet/web"})
+    assert immovable(cluster, API) == {"default/web-0": "not ready: ContainersNotReady"}
+    assert immovable(cluster, API, waived=[Cause.NOT_READY]) == {}
+    for drained, stay in (("n1", False), ("n2", True)):
+        blocker = make_movability(
+            cluster, Settings(objective=PRESETS["balance"], executor=API, drain=(drained,))
+        ).blocker(cluster.pods[0])
+        assert (blocker is not None) == stay
 
 
 @pytest.mark.parametrize(
@@ -174,7 +192,7 @@ def test_causes_can_be_waived_one_by_one() -> None:
 
 
 def guarded(pods: int, ready: int, budgets: int = 1, phase: str = "Running", **spec: Any) -> dict[str, str]:
-    """Return who cannot be moved of a ReplicaSet under budgets; the first pods are ready."""
+    """Return who cannot be moved of a ReplicaSet under budgets; the first pods are ready, and the others may go."""
     manifests = []
     for i in range(pods):
         manifest = pod(f"web-{i}", "n1", owner="ReplicaSet/web", labels={"app": "web"}, phase=phase)
@@ -187,7 +205,7 @@ def guarded(pods: int, ready: int, budgets: int = 1, phase: str = "Running", **s
         replica_sets=[{"metadata": {"name": "web"}, "spec": {"replicas": pods}}],
         pod_disruption_budgets=[{"metadata": {"name": f"b{i}"}, "spec": spec} for i in range(budgets)],
     )
-    return dict(immovable(cluster, API))
+    return dict(immovable(cluster, API, waived=[Cause.NOT_READY]))
 
 
 NEVER = "PodDisruptionBudget never allows an eviction: b0, which wants"

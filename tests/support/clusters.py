@@ -73,11 +73,12 @@ def pod(name: str, at: str | None = None, cpu: str = "1", memory: str = "1Gi", *
     requests = {**({"cpu": cpu} if cpu else {}), **({"memory": memory} if memory else {}), **spec.pop("extended", {})}
     ports = spec.pop("ports", [])
     container = {"name": "main", "image": "app:1", "resources": {"requests": requests}, "ports": ports}
-    phase = spec.pop("phase", "Running" if at else "Pending")
+    status = {"phase": spec.pop("phase", "Running" if at else "Pending")}
+    status |= {key: spec.pop(key) for key in ("conditions",) if key in spec}
     return {
         "metadata": meta,
         "spec": {"containers": [container], **({"nodeName": at} if at else {}), **spec},
-        "status": {"phase": phase},
+        "status": status,
     }
 
 
