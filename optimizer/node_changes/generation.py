@@ -151,7 +151,7 @@ class ChangeGeneration:
                 return
 
     def _begin(self, deadline: Deadline) -> float:
-        """Price at the duals of the linear relaxation, or where there is no time for these, at those of the placement.
+        """Price at the duals of the placement, then at those of the linear relaxation, which takes much longer.
 
         Returns
         -------
@@ -159,18 +159,36 @@ class ChangeGeneration:
             The bound, that of the start counting as 0.
         """
         chosen, scale = self.parameters, self.programs.scale
+        best = self._bisected(self._center, self._load_duals, -np.inf, deadline)
         relaxed = RelaxedPrograms(self.programs, BoundParameters()).solve(chosen.relaxed, deadline.share(chosen.begin))
-        best, every = -np.inf, np.arange(len(self.programs.tables.upper))
-        for duals, load_duals in (
-            (Duals(relaxed.multipliers / scale, relaxed.side_duals / scale), relaxed.load_duals),
-            (self._center, self._load_duals),
-        ):
-            lagrangian = self._priced(duals, load_duals, deadline, chosen.first_budget)
-            if lagrangian is not None:
-                self.master.add(every, lagrangian.solutions)
-                bound = float(lagrangian.worth) - self.master.start_cost
-                if bound > best:
-                    best, self._center, self._load_duals = bound, duals, load_duals
+        duals = Duals(relaxed.multipliers / scale, relaxed.side_duals / scale)
+        return self._bisected(duals, relaxed.load_duals, best, deadline)
+
+    def _bisected(self, duals: Duals, load_duals: Floats, best: float, deadline: Deadline) -> float:
+        """Bisect for the price of a move at which the cheapest changes spend the limit; return the best bound so far.
+
+        The bound is concave in that price, and its slope is what is spent beyond the limit. Duals that are far from
+        the best ones, such as slopes of curves, mostly have a price that is too high or too low.
+        """
+        every, tables, times = np.arange(len(self.programs.tables.upper)), self.programs.tables, self.programs.times
+        low, high, price = 0.0, np.inf, float(duals.side_duals[-1])
+        for _ in range(1 + self.parameters.bisections):
+            tried = replace(duals, side_duals=np.append(duals.side_duals[:-1], price))
+            lagrangian = self._priced(tried, load_duals, deadline, self.parameters.first_budget)
+            if lagrangian is None:
+                break
+            self.master.add(every, lagrangian.solutions)
+            bound = float(lagrangian.worth) - self.master.start_cost
+            if bound > best:
+                best, self._center, self._load_duals = bound, tried, load_duals
+            left = times @ np.maximum(0, tables.start - lagrangian.solutions) @ self.programs.limits.move[-1]
+            spent = int(left + times @ (self.programs.limits.opening[:, -1] * (lagrangian.solutions.any(axis=1))))
+            if spent == self.limit:
+                break
+            low, high = (price, high) if spent > self.limit else (low, price)
+            price = 2 * price if np.isinf(high) else (low + high) / 2
+            if high - low <= 1e-3 * high or price <= 0:
+                break
         return best
 
     def _priced(self, duals: Duals, load_duals: Floats, deadline: Deadline, budget: int) -> LagrangianDual | None:

@@ -29,6 +29,8 @@ class NodeChangeParameters:
         Share of the time for the linear relaxation, whose duals are the first ones.
     relaxed
         Relative gap of the linear relaxation at which its duals are taken.
+    bisections
+        Prices of a move that are tried with the multipliers of the placement, and with those of the relaxation.
     first_budget, budget
         Branching decisions in the search of one node, at the first duals and at later ones.
     whole_share
@@ -53,6 +55,7 @@ class NodeChangeParameters:
     close: float = 1e-5
     begin: float = 0.7
     relaxed: float = 1e-3
+    bisections: int = 10
     first_budget: int = 400
     budget: int = 30_000
     whole_share: float = 0.3

@@ -18,6 +18,7 @@ from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.domains import upper_bounds
 from stowplan.optimizer.evaluate import Evaluator
 from stowplan.optimizer.node_changes.engine import NodeChangeEngine
+from stowplan.optimizer.node_changes.parameters import NodeChangeParameters
 from stowplan.optimizer.node_changes.realization import realize
 from stowplan.optimizer.portfolio import solve
 from stowplan.settings.problem import make_problem
@@ -126,6 +127,24 @@ def test_the_bound_is_as_good_as_that_of_the_linear_relaxation_and_nearly_met() 
     assert evaluation.moves <= 5
     if evaluation.legal and evaluation.values[:tier] <= values[:tier]:
         assert bound <= evaluation.values[tier]
+
+
+def test_a_bound_that_says_something_takes_no_linear_relaxation() -> None:
+    """Large clusters have no time for one: the price of a move is bisected for, with the multipliers of a placement."""
+    problem = make_problem(synthetic_snapshot(60, 600, 7), Settings(max_moves=20)).problem
+    evaluator, found = Evaluator(problem), [problem.start]
+    warm_start(evaluator, problem.start, WORK, found.append)
+    start, value = (evaluator.evaluate(placement).values for placement in (problem.start, found[-1]))
+    tier = len(value) - 1
+    shares = []
+    for bisections in (0, 10):
+        parameters = NodeChangeParameters(bisections=bisections, begin=0.0, rounds=0)
+        engine = NodeChangeEngine(evaluator, upper_bounds(problem), tier, value[:tier], found[-1], parameters)
+        bound = engine.bound(Deadline(60))
+        assert bound is not None
+        assert bound <= value[tier]
+        shares.append((start[tier] - value[tier]) / (start[tier] - bound))
+    assert 0.7 < shares[0] < shares[1]
 
 
 def test_a_change_that_no_rule_allows_leaves_its_pods_where_they_were() -> None:
