@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import takewhile
 
 from stowplan.models.errors import InternalError
@@ -248,7 +248,8 @@ class _Portfolio:
                     self.changes,
                 )
                 bounding = deadline.share(self.parameters.node_change_bounding)
-                run.raise_bound(tier, engine.bound(bounding, run.values[tier]), NODE_CHANGES)
+                first = partial(run.raise_bound, tier, by=NODE_CHANGES)
+                run.raise_bound(tier, engine.bound(bounding, run.values[tier], first), NODE_CHANGES)
                 engine.improve(
                     deadline,
                     lambda placement: run.offer(placement, NODE_CHANGES, trusted=False),

@@ -82,11 +82,19 @@ class NodeChangeEngine:
         nodes = len(evaluator.problem.nodes)
         return None if programs is None else ChangeGeneration(programs, nodes, self.placement, chosen)
 
-    def bound(self, deadline: Deadline, value: int | None = None) -> int | None:
-        """Return a lower bound of the tier, or ``None`` if there was no time for one."""
+    def bound(
+        self, deadline: Deadline, value: int | None = None, found: Callable[[int], object] = lambda bound: None
+    ) -> int | None:
+        """Return a lower bound of the tier, or ``None`` if there was no time for one.
+
+        Parameters
+        ----------
+        found
+            Called with a first bound, long before the last one.
+        """
         if self.generation is None:
             return None
-        self.generation.run(deadline, value)
+        self.generation.run(deadline, value, found)
         return self.generation.bound() if self.generation.lines else None
 
     def whole(self, deadline: Deadline) -> Placement | None:

@@ -6,6 +6,7 @@ limit, with minus that multiplier as its slope.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -97,13 +98,21 @@ class ChangeGeneration:
         best = max((line.for_limit(limit) for line in self.lines), default=Fraction(0))
         return max(0, -(-best.numerator // best.denominator))
 
-    def run(self, deadline: Deadline, value: int | None = None) -> None:
-        """Generate changes until the bound is as good as the master, meets ``value``, or time is up."""
+    def run(
+        self, deadline: Deadline, value: int | None = None, found: Callable[[int], object] = lambda bound: None
+    ) -> None:
+        """Generate changes until the bound is as good as the master, meets ``value``, or time is up.
+
+        Parameters
+        ----------
+        found
+            Called with the first bound, long before the last one.
+        """
         if self.limit in self._centers:
             self._center, self._load_duals = self._centers[self.limit]
             self._solve_master(self.parameters.box, deadline)
             return
-        self._generate(deadline, value)
+        self._generate(deadline, value, found)
         if not deadline.over:
             self._centers[self.limit] = self._center, self._load_duals
 
@@ -118,10 +127,10 @@ class ChangeGeneration:
         self.solution = found or self.solution
         return found
 
-    def _generate(self, deadline: Deadline, value: int | None) -> None:
+    def _generate(self, deadline: Deadline, value: int | None, found: Callable[[int], object]) -> None:
         chosen, every = self.parameters, np.arange(len(self.programs.tables.upper))
         share = chosen.box
-        best = -np.inf if self.limit in self._begun else self._begin(deadline)
+        best = -np.inf if self.limit in self._begun else self._begin(deadline, found)
         if not deadline.over:
             self._begun.add(self.limit)
         line = max(self.lines, key=lambda line: line.for_limit(self.limit), default=None)
@@ -130,10 +139,10 @@ class ChangeGeneration:
         for _ in range(chosen.rounds):
             if deadline.over or (value is not None and self.bound() >= value):
                 return
-            found = self._solve_master(share, deadline)
-            if found is None:
+            master = self._solve_master(share, deadline)
+            if master is None:
                 return
-            trial = Duals(found.multipliers, found.side_duals)
+            trial = Duals(master.multipliers, master.side_duals)
             lagrangian = self._priced(trial, self._load_duals, deadline, chosen.budget)
             if lagrangian is None:
                 return
@@ -142,15 +151,15 @@ class ChangeGeneration:
             better = bound > best
             if better:
                 best, self._center = bound, trial
-            closed = found.value - best <= chosen.close * max(1.0, abs(found.value))
-            if closed and found.violation < TINY:
+            closed = master.value - best <= chosen.close * max(1.0, abs(master.value))
+            if closed and master.violation < TINY:
                 return
             # Where the master finds nothing new, the best duals are elsewhere, or the searches of nodes were cut off.
             share *= chosen.widening if closed else 1.0 if added or better else chosen.shrinking
             if share < chosen.least_box:
                 return
 
-    def _begin(self, deadline: Deadline) -> float:
+    def _begin(self, deadline: Deadline, found: Callable[[int], object]) -> float:
         """Price at the duals of the placement, then at those of the linear relaxation, which takes much longer.
 
         Returns
@@ -160,6 +169,8 @@ class ChangeGeneration:
         """
         chosen, scale = self.parameters, self.programs.scale
         best = self._bisected(self._center, self._load_duals, -np.inf, deadline)
+        if self.lines:
+            found(self.bound())
         relaxed = RelaxedPrograms(self.programs, BoundParameters()).solve(chosen.relaxed, deadline.share(chosen.begin))
         duals = Duals(relaxed.multipliers / scale, relaxed.side_duals / scale)
         return self._bisected(duals, relaxed.load_duals, best, deadline)

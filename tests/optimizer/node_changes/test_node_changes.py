@@ -140,7 +140,9 @@ def test_a_bound_that_says_something_takes_no_linear_relaxation() -> None:
     for bisections in (0, 10):
         parameters = NodeChangeParameters(bisections=bisections, begin=0.0, rounds=0)
         engine = NodeChangeEngine(evaluator, upper_bounds(problem), tier, value[:tier], found[-1], parameters)
-        bound = engine.bound(Deadline(60))
+        said: list[int] = []
+        bound = engine.bound(Deadline(60), None, said.append)
+        assert [bound] == said
         assert bound is not None
         assert bound <= value[tier]
         shares.append((start[tier] - value[tier]) / (start[tier] - bound))
