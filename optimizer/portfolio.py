@@ -248,8 +248,8 @@ class _Portfolio:
                     self.changes,
                 )
                 bounding = deadline.share(self.parameters.node_change_bounding)
-                first = partial(run.raise_bound, tier, by=NODE_CHANGES)
-                run.raise_bound(tier, engine.bound(bounding, run.values[tier], first), NODE_CHANGES)
+                raise_bound = partial(run.raise_bound, tier, by=NODE_CHANGES)
+                raise_bound(engine.bound(bounding, run.values[tier], raise_bound))
                 engine.improve(
                     deadline,
                     lambda placement: run.offer(placement, NODE_CHANGES, trusted=False),

@@ -181,7 +181,7 @@ class ChangeGeneration:
         The bound is concave in that price, and its slope is what is spent beyond the limit. Duals that are far from
         the best ones, such as slopes of curves, mostly have a price that is too high or too low.
         """
-        every, tables, times = np.arange(len(self.programs.tables.upper)), self.programs.tables, self.programs.times
+        every = np.arange(len(self.programs.tables.upper))
         low, high, price = 0.0, np.inf, float(duals.side_duals[-1])
         for _ in range(1 + self.parameters.bisections):
             tried = replace(duals, side_duals=np.append(duals.side_duals[:-1], price))
@@ -192,8 +192,7 @@ class ChangeGeneration:
             bound = float(lagrangian.worth) - self.master.start_cost
             if bound > best:
                 best, self._center, self._load_duals = bound, tried, load_duals
-            left = times @ np.maximum(0, tables.start - lagrangian.solutions) @ self.programs.limits.move[-1]
-            spent = int(left + times @ (self.programs.limits.opening[:, -1] * (lagrangian.solutions.any(axis=1))))
+            spent = int(self.programs.times @ self.master.use(every, lagrangian.solutions)[:, -1])
             if spent == self.limit:
                 break
             low, high = (price, high) if spent > self.limit else (low, price)

@@ -151,15 +151,15 @@ class ChangeMaster:
     def add(self, program: Ints, patterns: Ints) -> int:
         """Add the changes to patterns ``[j, k]`` of nodes of programs ``[j]``, as far as new; return how many."""
         tables = self.programs.tables
+        uses = self.use(program, patterns) - self.use(program, tables.start[program])
         added = 0
-        for m, pattern in zip(program.tolist(), patterns, strict=True):
+        for m, pattern, use in zip(program.tolist(), patterns, uses, strict=True):
             change = pattern - tables.start[m]
             key = (m, change.tobytes())
             if key in self._known or not change.any():
                 continue
             self._known.add(key)
             cost = int(costs_of(tables, m, self._every, pattern[None])[0]) - self._start_cost[m]
-            use = self._use(m, pattern) - self._use(m, tables.start[m])
             kinds, sides = np.flatnonzero(change), np.flatnonzero(use)
             index = np.concatenate([kinds, self.kinds + sides, [self.kinds + self.sides + m]]).astype(np.int32)
             amount = np.concatenate([change[kinds], use[sides], [1]]) * 1.0
@@ -170,11 +170,11 @@ class ChangeMaster:
             added += 1
         return added
 
-    def _use(self, m: int, pattern: Ints) -> Ints:
-        """``[e]`` what a pattern uses of each side constraint."""
+    def use(self, program: Ints, patterns: Ints) -> Ints:
+        """``[j, e]`` what patterns ``[j, k]`` of nodes of programs ``[j]`` use of each side constraint."""
         limits = self.programs.limits
-        left = np.maximum(0, self.programs.tables.start[m] - pattern)
-        used: Ints = limits.move @ left + limits.opening[m] * int(pattern.any())
+        left = np.maximum(0, self.programs.tables.start[program] - patterns)
+        used: Ints = left @ limits.move.T + limits.opening[program] * patterns.any(axis=1, keepdims=True)
         return used
 
     def solve(self, seconds: float | None) -> MasterDuals | None:

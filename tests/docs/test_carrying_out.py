@@ -6,7 +6,6 @@ import io
 import os
 import random
 import re
-import shutil
 import subprocess
 from collections import Counter
 from collections.abc import Iterator
@@ -28,7 +27,7 @@ from tests.support.api_server.framework import ByFramework
 from tests.support.api_server.manifests import budget, deployment, namespace, node, stateful_set
 from tests.support.api_server.resources import BY_KIND, JOBS, PODS, POLICIES
 from tests.support.descheduler import descheduling
-from tests.support.extender import COMMAND, Running
+from tests.support.extender import COMMAND, Running, needs_curl
 from tests.support.kubectl import needs_kubectl
 from tests.support.ports import free_port
 
@@ -146,12 +145,12 @@ def test_every_command_of_the_page_works_where_nothing_steers(
 
 
 @needs_kubectl
-@pytest.mark.parametrize("way", sorted(WITH_SERVER))
+@pytest.mark.parametrize(
+    "way", [pytest.param(way, marks=[] if way == "extender" else [needs_curl]) for way in sorted(WITH_SERVER)]
+)
 def test_every_command_of_the_page_works_with_a_server_that_steers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
 ) -> None:
-    if way != "extender" and shutil.which("curl") is None:
-        pytest.skip("curl is not installed")
     monkeypatch.setenv("STOWPLAN_INTERVAL", "0.1")
     monkeypatch.setenv("KUBECTL", str(without_validation(tmp_path)))
     more = ["--executor", "descheduler"] if way == "descheduler" else []

@@ -115,9 +115,8 @@ def test_pods_that_are_not_ready_stay_unless_asked_for() -> None:
     assert immovable(cluster, API) == {"default/web-0": "not ready: ContainersNotReady"}
     assert immovable(cluster, API, waived=[Cause.NOT_READY]) == {}
     for drained, stay in (("n1", False), ("n2", True)):
-        blocker = make_movability(
-            cluster, Settings(objective=PRESETS["balance"], executor=API, drain=(drained,))
-        ).blocker(cluster.pods[0])
+        given = Settings(objective=PRESETS["balance"], executor=API, drain=(drained,))
+        blocker = make_movability(cluster, given).blocker(cluster.pods[0])
         assert (blocker is not None) == stay
 
 
@@ -195,9 +194,9 @@ def guarded(pods: int, ready: int, budgets: int = 1, phase: str = "Running", **s
     """Return who cannot be moved of a ReplicaSet under budgets; the first pods are ready, and the others may go."""
     manifests = []
     for i in range(pods):
-        manifest = pod(f"web-{i}", "n1", owner="ReplicaSet/web", labels={"app": "web"}, phase=phase)
-        manifest["status"]["conditions"] = [{"type": "Ready", "status": "True" if i < ready else "False"}]
-        manifests.append(manifest)
+        conditions = [{"type": "Ready", "status": "True" if i < ready else "False"}]
+        about = {"owner": "ReplicaSet/web", "labels": {"app": "web"}, "phase": phase, "conditions": conditions}
+        manifests.append(pod(f"web-{i}", "n1", **about))
     spec = {"selector": {"matchLabels": {"app": "web"}}, **spec}
     cluster = snapshot(
         nodes=[node("n1")],

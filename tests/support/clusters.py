@@ -74,7 +74,8 @@ def pod(name: str, at: str | None = None, cpu: str = "1", memory: str = "1Gi", *
     ports = spec.pop("ports", [])
     container = {"name": "main", "image": "app:1", "resources": {"requests": requests}, "ports": ports}
     status = {"phase": spec.pop("phase", "Running" if at else "Pending")}
-    status |= {key: spec.pop(key) for key in ("conditions",) if key in spec}
+    if "conditions" in spec:
+        status["conditions"] = spec.pop("conditions")
     return {
         "metadata": meta,
         "spec": {"containers": [container], **({"nodeName": at} if at else {}), **spec},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,12 +15,18 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import pytest
+
 from stowplan.models.plan import Plan
 from stowplan.plugins_compat.extenders.client import HTTPExtender
 from stowplan.plugins_compat.extenders.config import ExtenderConfig
 from tests.support.clusters import Manifest
 
 COMMAND = (sys.executable, "-c", "from stowplan.cli import main; main()")
+
+needs_curl = pytest.mark.skipif(
+    shutil.which("curl") is None, reason="curl is not installed, with which scripts of shell ask the server"
+)
 
 
 @dataclass

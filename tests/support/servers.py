@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import socket
 import subprocess
 import threading
 import time
@@ -12,6 +11,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+
+from tests.support.ports import free_port
 
 Answer = tuple[int, str]
 
@@ -60,7 +61,7 @@ def prometheus(folder: Path, past: str) -> Iterator[str]:
     (folder / "prometheus.yml").write_text("global: {}\n")
     command = ["promtool", "tsdb", "create-blocks-from", "openmetrics", "past.om", "data"]
     subprocess.run(command, cwd=folder, check=True, capture_output=True)
-    port = _free_port()
+    port = free_port()
     options = [
         "--config.file=prometheus.yml",
         "--storage.tsdb.path=data",
@@ -75,13 +76,6 @@ def prometheus(folder: Path, past: str) -> Iterator[str]:
         finally:
             process.terminate()
             process.wait(30)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def _await_ready(url: str, process: subprocess.Popen[bytes], log: Path) -> None:

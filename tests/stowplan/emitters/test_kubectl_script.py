@@ -30,7 +30,7 @@ from tests.support.api_server.resources import NODES, PODS
 from tests.support.api_server.scheduling import feasible
 from tests.support.api_server.store import Store
 from tests.support.carrying import Manifest, Runner, cluster, of, two_waves, where
-from tests.support.extender import serving
+from tests.support.extender import needs_curl, serving
 from tests.support.kubectl import needs_kubectl
 from tests.support.plans import move, plan, shop
 
@@ -349,7 +349,7 @@ class ByExtender:
 
 
 @needs_kubectl
-@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
+@needs_curl
 def test_script_and_extender_together(tmp_path: Path) -> None:
     """Nothing but the two: the script evicts, the extender steers, and is told of each wave."""
     manifests = cluster()
@@ -370,7 +370,7 @@ def test_script_and_extender_together(tmp_path: Path) -> None:
 
 
 @needs_kubectl
-@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
+@needs_curl
 def test_without_the_extender_nobody_is_evicted(tmp_path: Path) -> None:
     manifests = cluster()
     with served(manifests, two_waves(manifests), tmp_path) as (server, run):
@@ -381,7 +381,7 @@ def test_without_the_extender_nobody_is_evicted(tmp_path: Path) -> None:
 
 
 @needs_kubectl
-@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
+@needs_curl
 def test_with_the_extender_of_another_plan_nobody_is_evicted(tmp_path: Path) -> None:
     manifests = cluster()
     made = two_waves(manifests)
