@@ -19,6 +19,9 @@ LARGEST_MODEL = 20_000
 MANY_WORKERS = 8
 """Threads of CP-SAT, each with its own strategy; more threads than processors still help."""
 
+LEAST_TIME = 0.1
+"""The least time limit that a solve takes, in seconds."""
+
 LOCAL, RAY = "local", "ray"
 """Where sub-problems are worked on: in processes of this machine, or in a Ray cluster."""
 
@@ -86,7 +89,7 @@ class Options:
 
     time_limit: Annotated[
         float,
-        Field(ge=0.1, allow_inf_nan=False),
+        Field(ge=LEAST_TIME, allow_inf_nan=False),
         Option(
             "Seconds for search and proof; reading, simulating kube-scheduler, and checking take additional time.",
             SEARCH,

@@ -17,7 +17,7 @@ from functools import cached_property
 
 import numpy as np
 
-from stowplan.models.options import Options
+from stowplan.models.options import LEAST_TIME, Options
 from stowplan.models.problem import (
     Move,
     MoveBudget,
@@ -42,9 +42,6 @@ from stowplan.optimizer.node_changes.engine import SharedChanges
 from stowplan.optimizer.parameters import parameters_of
 from stowplan.optimizer.portfolio import solve
 from stowplan.optimizer.run import KnownBound, Progress, silent
-
-LEAST_TIME = 0.1
-"""The least time limit that a solve takes."""
 
 LEAST_MOVES = "least moves of the tiers above"
 """What results call the bound that says from which limit on a tier can improve."""

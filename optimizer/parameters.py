@@ -20,6 +20,7 @@ from stowplan.optimizer.cpsat.parameters import CpSatParameters
 from stowplan.optimizer.final_state.parameters import FinalStateParameters
 from stowplan.optimizer.lns.parameters import LnsParameters
 from stowplan.optimizer.node_changes.parameters import NodeChangeParameters
+from stowplan.optimizer.parts.parameters import PartParameters
 from stowplan.optimizer.rearrangement.parameters import RearrangementParameters
 
 D = TypeVar("D")
@@ -44,10 +45,6 @@ class PortfolioParameters:
         Share of constructive heuristics, at the beginning.
     constructive_seconds
         The most seconds of them where nothing limits moves, since annealing then gains more.
-    node_change_share, early_node_change_share
-        Share of column generation over changes of nodes, where moves are limited, and while tiers above are open.
-    node_change_bounding
-        Part of that share for the bound and the changes, before a placement is made of them.
     counting_share
         Share of annealing where nothing counts but tiers that column generation knows best.
     leading_share
@@ -81,9 +78,6 @@ class PortfolioParameters:
     pool_worth: float = 8.0
     constructive_share: float = 0.15
     constructive_seconds: float = 1.0
-    node_change_share: float = 0.7
-    early_node_change_share: float = 0.4
-    node_change_bounding: float = 0.7
     counting_share: float = 0.12
     leading_share: float = 0.06
     column_share: float = 0.8
@@ -160,6 +154,7 @@ class Parameters:
     node_changes: NodeChangeParameters = field(default_factory=NodeChangeParameters)
     closing: ClosingParameters = field(default_factory=ClosingParameters)
     rearrangement: RearrangementParameters = field(default_factory=RearrangementParameters)
+    parts: PartParameters = field(default_factory=PartParameters)
     portfolio: PortfolioParameters = field(default_factory=PortfolioParameters)
     move_limits: MoveLimitParameters = field(default_factory=MoveLimitParameters)
 

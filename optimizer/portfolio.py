@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import takewhile
 
 from stowplan.models.errors import InternalError
-from stowplan.models.options import Options
+from stowplan.models.options import LEAST_TIME, Options
 from stowplan.models.problem import MoveBudget, NodeCurve, Open, Placement, Problem, Unplaced, Violation
 from stowplan.models.result import BOUNDING, Outcome
 from stowplan.models.stop import Stop
@@ -23,11 +23,12 @@ from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.evaluate import Evaluator
 from stowplan.optimizer.final_state.stages import FinalStateStages
 from stowplan.optimizer.lns.lns import OperatorState, improve
-from stowplan.optimizer.node_changes.engine import NAME as NODE_CHANGES
-from stowplan.optimizer.node_changes.engine import NodeChangeEngine, SharedChanges
+from stowplan.optimizer.node_changes.engine import SharedChanges
+from stowplan.optimizer.node_changes.turns import NodeChangeTurns
 from stowplan.optimizer.parameters import Parameters, parameters_of
+from stowplan.optimizer.parts.engine import PartEngine
 from stowplan.optimizer.rearrangement.engine import WalkEngine
-from stowplan.optimizer.run import KnownBound, Progress, Run, silent
+from stowplan.optimizer.run import Found, KnownBound, Progress, Run, silent, unheard
 from stowplan.optimizer.workplace import Workplace
 
 __all__ = ["Options", "solve"]
@@ -43,6 +44,7 @@ def solve(
     backend: Backend | None = None,
     known: Sequence[KnownBound] = (),
     changes: SharedChanges | None = None,
+    found: Found = unheard,
 ) -> Outcome:
     """Find the best placement there is, or the best that time allows, with a bound for every tier.
 
@@ -59,6 +61,8 @@ def solve(
     changes
         Changes of nodes that solves of the same problem under other limits on moves have found, and that this one adds
         to.
+    found
+        Hears of every placement that becomes the best so far.
     """
     options = options or Options()
     stop = stop or Stop()
@@ -66,7 +70,7 @@ def solve(
     evaluator = Evaluator(problem)
     backend = backend or named_backend(options, stop)
     elsewhere = backend.told if isinstance(backend, RayBackend) else None
-    run = Run.begun(evaluator, options, stop, progress, known, elsewhere)
+    run = Run.begun(evaluator, options, stop, progress, known, elsewhere, found)
     for candidate in candidates:
         run.offer(candidate, "candidate", trusted=False)
     if any(tier.final is not None for tier in problem.tiers):
@@ -76,7 +80,7 @@ def solve(
             )
         )
     else:
-        _Portfolio(run, options, backend, parameters, changes).work()
+        _Portfolio(run, options, backend, parameters, changes).work(candidates)
     return run.outcome()
 
 
@@ -91,7 +95,6 @@ class _Portfolio:
         parameters: Parameters | None = None,
         changes: SharedChanges | None = None,
     ) -> None:
-        self.changes = changes
         self.all_parameters = parameters or Parameters()
         self.parameters = self.all_parameters.portfolio
         self.run = run
@@ -102,8 +105,10 @@ class _Portfolio:
         self.rounds = 0
         self.constructed: tuple[int, ...] | None = None
         self.workplace = Workplace(run, options, backend, self.all_parameters)
-        self.changed: dict[int, tuple[int, ...]] = {}
         self.repairing = len(self.tiers)
+        self.node_changes = NodeChangeTurns(
+            run, options, self.all_parameters.node_changes, self.all_parameters.cpsat, changes
+        )
         self.walk = WalkEngine(run, options, self.all_parameters.rearrangement)
         self.closing = ClosingTurns(run, options, self.all_parameters.closing, self.all_parameters.rearrangement)
         self.unspent: tuple[Placement, tuple[int, ...]] | None = None
@@ -113,12 +118,9 @@ class _Portfolio:
         """What LNS learns from turn to turn."""
         return OperatorState(self.run.evaluator, self.all_parameters.lns, self.all_parameters.cpsat)
 
-    def work(self) -> None:
-        """Close tiers that count pods and nodes; anneal, bound and prove the others; improve what is still open."""
-        run, chosen = self.run, self.parameters
-        leading = self._leading()
-        only = leading == len(self.tiers)
-        engine = None
+    def work(self, candidates: Sequence[Placement]) -> None:
+        """Construct a first answer; then solve the exact parts if there are several, else search the whole."""
+        run = self.run
         self.repairing = self._repairing()
         self._construct(self.repairing)
         if self.repairing < len(self.tiers):
@@ -126,7 +128,35 @@ class _Portfolio:
             self.unspent = run.best, run.values[: self.repairing]
             self._construct(len(self.tiers))
         self._bound_cheaply()
-        self._change_nodes()
+        parts = None if run.closed else PartEngine(run, self.all_parameters.parts, candidates)
+        if parts and parts.suits:
+            parts.work(self._solve_part)
+        else:
+            self._search()
+        for tier in self.tiers:
+            if not run.has_bound(tier):
+                self._bound(tier)  # the dropped bound may have been for worse values of the earlier tiers
+        self._bound_cheaply()
+        if not self.options.kernels and not run.closed:
+            run.note("annealing, column generation and the Lagrangian bound were left out: they need compiled kernels")
+        if run.closed and any(value > bound for value, bound in zip(run.values, run.bounds, strict=True)):
+            gap = f"{self.options.gap:g}"
+            run.note(f"ended before the time limit: every tier is within the gap of {gap} that was allowed")
+
+    def _solve_part(
+        self, problem: Problem, seconds: float, *, candidates: Sequence[Placement], stop: Stop, found: Found
+    ) -> Outcome:
+        # The checkpoint of the whole keeps what is found.
+        options = replace(self.options, time_limit=max(LEAST_TIME, seconds), checkpoint=None)
+        return solve(problem, options, candidates=candidates, stop=stop, backend=self.backend, found=found)
+
+    def _search(self) -> None:
+        """Close tiers that count pods and nodes; anneal, bound and prove the others; improve what is still open."""
+        run, chosen = self.run, self.parameters
+        leading = self._leading()
+        only = leading == len(self.tiers)
+        engine = None
+        self.node_changes.take()
         if leading:
             # Long annealing is for later tiers: what it could gain here is unknown before there is a bound.
             annealed = next((tier for tier in range(leading) if self.closing.suit(tier)), leading)
@@ -143,7 +173,7 @@ class _Portfolio:
                 if not only and not run.over and run.is_open(tier):
                     # Making room for a pod takes just the right moves: CP-SAT finds them, annealing does not.
                     self._lns(self.backend or SerialBackend(run.stop), chosen.leading_share, tier)
-        self._change_nodes()
+        self.node_changes.take()
         if not only:
             if not self.walk.begin():
                 self.anneal(chosen.exact_annealing_share if self.exact else chosen.annealing_share)
@@ -161,16 +191,6 @@ class _Portfolio:
                 self._prove(tier)
         if not run.closed and not run.over:
             self._improve()
-            for tier in self.tiers:
-                if not run.has_bound(tier):
-                    self._bound(tier)  # the dropped bound may have been for worse values of the earlier tiers
-        self._bound_cheaply()
-        if not self.options.kernels and not run.closed:
-            run.note("annealing, column generation and the Lagrangian bound were left out: they need compiled kernels")
-        if run.closed and any(value > bound for value, bound in zip(run.values, run.bounds, strict=True)):
-            run.note(
-                f"ended before the time limit: every tier is within the gap of {self.options.gap:g} that was allowed"
-            )
 
     def _leading(self) -> int:
         """Return the number of leading tiers that only count unplaced pods and nodes in use, or are closed."""
@@ -218,47 +238,6 @@ class _Portfolio:
             )
         if tiers == len(self.tiers):
             self.constructed = run.values[:-1]
-
-    def _change_nodes(self) -> None:
-        """Where moves are limited, bound and improve the first open tier that sums up nodes by changes of nodes.
-
-        Tiers above may still be open: what they come to later makes it worth another time.
-        """
-        run = self.run
-        problem = run.evaluator.problem
-        for tier in self.tiers:
-            if run.over or not self.options.kernels:
-                return
-            if not run.is_open(tier) or not NodeChangeEngine.suits(problem, tier):
-                continue
-            if self.changed.get(tier) == run.values[:tier]:
-                return
-            self.changed[tier] = run.values[:tier]
-            early = any(run.is_open(above) for above in range(tier))
-            share = self.parameters.early_node_change_share if early else self.parameters.node_change_share
-            with run.stage(NODE_CHANGES, share, tier) as deadline:
-                engine = NodeChangeEngine(
-                    run.evaluator,
-                    run.upper,
-                    tier,
-                    run.values[:tier],
-                    run.best,
-                    self.all_parameters.node_changes,
-                    self.all_parameters.cpsat,
-                    self.changes,
-                )
-                bounding = deadline.share(self.parameters.node_change_bounding)
-                raise_bound = partial(run.raise_bound, tier, by=NODE_CHANGES)
-                raise_bound(engine.bound(bounding, run.values[tier], raise_bound))
-                engine.improve(
-                    deadline,
-                    lambda placement: run.offer(placement, NODE_CHANGES, trusted=False),
-                    # mypy does not infer a lambda with a default; the default binds the tier of this turn.
-                    lambda tier=tier: not run.is_open(tier),  # type: ignore[misc]
-                    workers=self.options.workers,
-                    seed=self.options.seed,
-                )
-            return
 
     def anneal(self, share: float, tiers: int | None = None) -> None:
         """Anneal the open tiers, or those of the first ``tiers``, from the incumbent."""
@@ -344,7 +323,7 @@ class _Portfolio:
 
     def _bounds_of(self, tier: int) -> tuple[Bound, ...]:
         """Return the bounds to compute of a tier: after the decomposition, no relaxation by nodes is better."""
-        if tier in self.changed or self.walk.outruns_bounds(tier):
+        if tier in self.node_changes.taken or self.walk.outruns_bounds(tier):
             return CHEAP
         return BOUNDS if self.options.kernels else WITHOUT_KERNELS
 

@@ -74,6 +74,14 @@ def silent(step: Step) -> None:
     """Report nothing."""
 
 
+Found = Callable[[Placement, str], None]
+"""Called with every new incumbent, and the engine that found it."""
+
+
+def unheard(placement: Placement, source: str) -> None:
+    """Do nothing with an incumbent."""
+
+
 class Run:
     """Incumbent, bounds, and budgets of time and memory.
 
@@ -91,6 +99,8 @@ class Run:
         Tells what workers in a cluster have done.
     checkpoint
         Keeps every incumbent.
+    found
+        Hears of every incumbent.
     """
 
     def __init__(
@@ -105,9 +115,10 @@ class Run:
         known: Sequence[KnownBound] = (),
         elsewhere: Callable[[], str] | None = None,
         checkpoint: Checkpoint | None = None,
+        found: Found = unheard,
     ) -> None:
         self.evaluator = evaluator
-        self._elsewhere, self._checkpoint = elsewhere, checkpoint
+        self._elsewhere, self._checkpoint, self._found = elsewhere, checkpoint, found
         self._found_by = ""
         self._known = known
         self.gap = Fraction(gap).limit_denominator(FINEST_GAP)
@@ -138,6 +149,7 @@ class Run:
         progress: Progress = silent,
         known: Sequence[KnownBound] = (),
         elsewhere: Callable[[], str] | None = None,
+        found: Found = unheard,
     ) -> Run:
         """Return a run under options, from the answer in their checkpoint if it has one.
 
@@ -159,6 +171,7 @@ class Run:
             known,
             elsewhere,
             checkpoint,
+            found,
         )
         if kept is not None and run.offer(kept, "checkpoint", trusted=False):
             run.note(f"the search began with the answer in {options.checkpoint}")
@@ -211,6 +224,7 @@ class Run:
             return False
         self.best, self.values, self._found_by = placement, evaluation.values, source
         self._keep()
+        self._found(placement, source)
         self._drop_bounds(source)
         self._report(source)
         self._recall()

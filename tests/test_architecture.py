@@ -39,7 +39,7 @@ FLOORS = {
     "optimizer": (
         "compiled deadline threads memory processes distributed evaluate domains subproblem cpsat backend annealing "
         "annealing_elsewhere bounds column_generation constructive node_changes lns checkpoint run rearrangement "
-        "closing final_state parameters workplace portfolio move_limits warm"
+        "closing parts final_state parameters workplace portfolio move_limits warm"
     ),
     "plans": (
         "preconditions cordons disruption budgets movability move creations replacements tokens dry_run sequencing "

@@ -1,6 +1,6 @@
 """The narrow waist: what plugins compile to and what engines interpret."""
 
-from stowplan.models.problem.axes import class_sets, dense_columns, project, refine
+from stowplan.models.problem.axes import Restriction, class_sets, dense_columns, project, refine
 from stowplan.models.problem.final_state import FinalCost, FinalState, Part
 from stowplan.models.problem.placement import NOWHERE, Placement
 from stowplan.models.problem.problem import Problem, Tier, Weighted
@@ -76,6 +76,7 @@ __all__ = [
     "Prefer",
     "Problem",
     "Repel",
+    "Restriction",
     "Rule",
     "Spread",
     "Term",

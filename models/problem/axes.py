@@ -1,7 +1,8 @@
-"""Which arrays of a rule or term run over classes, and how to rewrite them for other classes.
+"""Which arrays of a rule or term run over classes and nodes, and how to rewrite them for others.
 
-A field is declared `PerClass` (one entry a class) or `ClassSet` (a sorted list of classes); all else in this
-module follows from those declarations, for every kind there is and every kind to come.
+A field is declared `PerClass` (one entry a class), `ClassSet` (a sorted list of classes), `PerNode` (one entry, or
+column, a node), or `NodeList` (a list of nodes); all else in this module follows from those declarations, for every
+kind there is and every kind to come.
 """
 
 from __future__ import annotations
@@ -14,20 +15,25 @@ from typing import Annotated, Any, TypeVar, get_args, get_type_hints
 
 import numpy as np
 
-from stowplan.models.arrays import Ints
+from stowplan.models.arrays import Bools, Ints
 
 D = TypeVar("D")
 
 
 class Axis(Enum):
-    """How an array refers to classes."""
+    """How an array refers to classes or nodes."""
 
     EACH = "one entry for each class"
     SOME = "indices of classes, sorted, without repetition"
+    NODE = "the last axis has one entry for each node"
+    LISTED = "indices of nodes"
 
 
 PerClass = Annotated[Ints, Axis.EACH]
 ClassSet = Annotated[Ints, Axis.SOME]
+PerNode = Annotated[Ints, Axis.NODE]
+NodeMask = Annotated[Bools, Axis.NODE]
+NodeList = Annotated[Ints, Axis.LISTED]
 
 
 def dense_columns(part: Any) -> list[Ints]:
@@ -67,6 +73,56 @@ def project(part: D, class_of: Ints, representative: Ints) -> D:
     if all(value is getattr(part, name) for name, value in changes.items()):
         return part
     return replace(part, **changes)  # type: ignore[type-var]
+
+
+class Restriction:
+    """Rewrites rules and terms for some of the classes on some of the nodes.
+
+    What many of them share, such as a topology, is rewritten once and shared again.
+
+    Parameters
+    ----------
+    classes, nodes
+        ``[c]``, ``[n]`` whether each is kept. Nodes that a `NodeList` names must be.
+    """
+
+    def __init__(self, classes: Bools, nodes: Bools) -> None:
+        self._classes, self._nodes = np.flatnonzero(classes), np.flatnonzero(nodes)
+        self._class_position, self._node_position = np.cumsum(classes) - 1, np.cumsum(nodes) - 1
+        self._kept = classes
+        self._shared: dict[int, tuple[Any, Any]] = {}
+
+    def of(self, part: D) -> D:
+        """Return a rule or term, or a part of one, for what is kept."""
+        axes = _axes(type(part))  # type: ignore[arg-type]
+        changes: dict[str, Any] = {}
+        for f in fields(part):  # type: ignore[arg-type]
+            value = getattr(part, f.name)
+            if isinstance(value, tuple) and _parts(value):
+                changes[f.name] = tuple(self._once(None, item) for item in value)
+            elif f.name in axes or _parts(value):
+                changes[f.name] = self._once(axes.get(f.name), value)
+        if all(value is getattr(part, name) for name, value in changes.items()):
+            return part
+        return replace(part, **changes)  # type: ignore[type-var]
+
+    def _once(self, axis: Axis | None, value: Any) -> Any:
+        known = self._shared.get(id(value))
+        if known is None:
+            # The value is kept beside what became of it, so that no other can have its identity.
+            known = self._shared[id(value)] = value, self.of(value) if axis is None else self._rewritten(axis, value)
+        return known[1]
+
+    def _rewritten(self, axis: Axis, value: Ints) -> Ints:
+        match axis:
+            case Axis.EACH:
+                return value[self._classes]
+            case Axis.SOME:
+                return self._class_position[value[self._kept[value]]]
+            case Axis.NODE:
+                return value[..., self._nodes]
+            case Axis.LISTED:
+                return self._node_position[value]
 
 
 def refine(size: int, parts: Iterable[object], extra: Iterable[Ints] = ()) -> Ints:

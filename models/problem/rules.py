@@ -16,9 +16,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stowplan.models.arrays import Bools, Ints
+from stowplan.models.arrays import Ints
 from stowplan.models.bin_packing import dual_weights
-from stowplan.models.problem.axes import ClassSet, PerClass
+from stowplan.models.problem.axes import ClassSet, NodeList, NodeMask, PerClass, PerNode
 
 NO_LIMIT = 1 << 40
 """A limit that never binds."""
@@ -61,7 +61,7 @@ class Topology:
     """
 
     key: str
-    domain: Ints
+    domain: PerNode
     names: tuple[str, ...]
 
     @property
@@ -87,9 +87,9 @@ class Held:
         ``[n]`` pods that are seeker and target, seeker only, target only.
     """
 
-    both: Ints
-    seekers: Ints
-    targets: Ints
+    both: PerNode
+    seekers: PerNode
+    targets: PerNode
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,7 +98,7 @@ class Allow:
 
     origin: Origin
     row: PerClass
-    mask: Bools
+    mask: NodeMask
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -122,8 +122,8 @@ class Capacity:
 
     origin: Origin
     demand: PerClass
-    free: Ints
-    penalty_weight: Ints
+    free: PerNode
+    penalty_weight: PerNode
     unit: int = 1
     held_on_source: bool = False
 
@@ -229,8 +229,8 @@ class Distinct:
     own: PerClass
     bundle: PerClass
     bundles: tuple[Ints, ...]
-    limit: Ints
-    held: Bools
+    limit: PerNode
+    held: NodeMask
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -260,9 +260,9 @@ class Devices:
     whole: PerClass
     part: PerClass
     size: int
-    count: Ints
-    held_whole: Ints
-    held_node: Ints
+    count: PerNode
+    held_whole: PerNode
+    held_node: NodeList
     held_part: Ints
 
     @property

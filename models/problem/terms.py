@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 
 from stowplan.models.arrays import Ints
-from stowplan.models.problem.axes import ClassSet, PerClass
+from stowplan.models.problem.axes import ClassSet, PerClass, PerNode
 from stowplan.models.problem.rules import Held, Origin, Topology
 
 POINTS = 100
@@ -69,7 +69,7 @@ class Prefer:
 
     origin: Origin
     row: PerClass
-    table: Ints
+    table: PerNode
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -124,8 +124,8 @@ class NodeCurve:
 
     origin: Origin
     demand: PerClass
-    held: Ints
-    curve: Ints
+    held: PerNode
+    curve: PerNode
     curves: Curves
 
 
@@ -153,8 +153,8 @@ class Load:
     """
 
     demand: PerClass
-    held: Ints
-    capacity: Ints
+    held: PerNode
+    capacity: PerNode
     weight: int = 1
 
 
@@ -203,8 +203,8 @@ class Open:
     """``Σ_n cost[n] · [some pod is on n]``, where ``held[n]`` pods outside the problem count too."""
 
     origin: Origin
-    cost: Ints
-    held: Ints
+    cost: PerNode
+    held: PerNode
 
 
 Term = Violation | Unplaced | Move | MovePeak | Prefer | NodeCurve | DomainCurve | NodeScore | Pair | Open

@@ -11,6 +11,10 @@ class NodeChangeParameters:
 
     Parameters
     ----------
+    share, early_share
+        Share of the time that is left, and that while tiers above are open.
+    bounding
+        Part of that share for the bound and the changes, before a placement is made of them.
     largest
         Kinds of pods times nodes above which no changes are generated.
     kinds
@@ -45,6 +49,9 @@ class NodeChangeParameters:
         Deterministic time of CP-SAT for a neighborhood.
     """
 
+    share: float = 0.7
+    early_share: float = 0.4
+    bounding: float = 0.7
     largest: int = 4_000_000
     kinds: int = 2_000
     rounds: int = 120

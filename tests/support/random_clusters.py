@@ -39,7 +39,9 @@ ZONES = ("z1", "z2")
 # -- every kind of rule -----------------------------------------------------------------------------------------
 
 
-def random_cluster(choices: Choices, *, nodes: int = 3, pods: int = 5, broken: bool | None = False) -> Snapshot:
+def random_cluster(
+    choices: Choices, *, nodes: int = 3, pods: int = 5, broken: bool | None = False, pools: int = 1
+) -> Snapshot:
     """Build a random tiny cluster that mixes every kind of rule.
 
     Parameters
@@ -48,23 +50,42 @@ def random_cluster(choices: Choices, *, nodes: int = 3, pods: int = 5, broken: b
         The most of each.
     broken
         Bind pods to any nodes, whatever the rules say; otherwise all pods are pending. None leaves it to chance.
+    pools
+        Number of node pools, each of which takes certain apps, and sometimes others; several have a node at least.
     """
-    names = [f"n{i}" for i in range(choices.integer(2, nodes))]
+    names = [f"n{i}" for i in range(choices.integer(max(2, pools), nodes))]
     volumes, claims = _volumes(choices)
     broken = choices.chance(0.5) if broken is None else broken
     templates: dict[str, list[Manifest]] = {app: [] for app in APPS}
+    made = [_node(choices, name) for name in names]
+    bare = [
+        _pod(choices, f"p{i}", templates, claims, [None, *names, *names] if broken else [None])
+        for i in range(choices.integer(2, pods))
+    ]
+    if pools > 1:
+        _divide(choices, made, bare, pools)
     return snapshot(
-        nodes=[_node(choices, name) for name in names],
-        pods=[
-            _pod(choices, f"p{i}", templates, claims, [None, *names, *names] if broken else [None])
-            for i in range(choices.integer(2, pods))
-        ],
+        nodes=made,
+        pods=bare,
         namespaces=[{"metadata": {"name": "default", "labels": {"team": "x"}}}],
         persistent_volumes=volumes,
         persistent_volume_claims=claims,
         csi_nodes=[csi_node(name, csi=choices.integer(1, 2)) for name in names if choices.chance(0.7)],
         storage_classes=[],
     )
+
+
+def _divide(choices: Choices, nodes: list[Manifest], pods: list[Manifest], pools: int) -> None:
+    """Give each node a pool, the first ones different ones, and each pod that of its app, seldom another one."""
+    for number, one in enumerate(nodes):
+        one["metadata"]["labels"]["pool"] = str(number % pools)
+    for one in pods:
+        pool = APPS.index(one["metadata"]["labels"]["app"]) % pools
+        if "nodeName" in one["spec"] and not choices.chance(0.1):
+            one["spec"]["nodeName"] = choices.one([other["metadata"]["name"] for other in nodes[pool::pools]])
+        if choices.chance(0.1):
+            pool = choices.integer(0, pools - 1)
+        one["spec"]["nodeSelector"] = {**one["spec"].get("nodeSelector", {}), "pool": str(pool)}
 
 
 def _node(choices: Choices, name: str) -> Manifest:
