@@ -19,6 +19,9 @@ SOME = 6
 MOST_TARGETS = 15
 """Nodes that are tried for a pod where a node holds more than `WHOLE_NODE` pods."""
 
+REFUSED = 1 << 62
+"""Above all prices."""
+
 FEE = 3.0
 """What a pod counts that is pushed off, in multiples of the temperature."""
 
@@ -57,14 +60,16 @@ def _exceeds(m: WalkModel, s: WalkState, b: int) -> bool:
 
 
 @inlined
-def _price_of(m: WalkModel, s: WalkState, c: int, b: int, t: int) -> int:
-    """Return what it costs that a pod of a class goes to another node, or -1 << 62 if it may not."""
+def _cheaper(m: WalkModel, s: WalkState, c: int, b: int, t: int, than: float) -> int:
+    """Return what it costs that a pod of a class goes to another node, or `REFUSED` if it may not or costs too much.
+
+    Relations take longest to look at, so they come last.
+    """
     nobody = m.need.shape[1] - 1
     if t == b or s.width[t] == s.on.shape[1] or not fits(m, s, t, c, returns(m, s, c, t), nobody, 0):
-        return -1 << 62
-    if not keeps_relations(m, s, c, b, t):
-        return -1 << 62
-    return node_change(m, s, t, c, nobody) + own_change(m, s, c, b, t)
+        return REFUSED
+    price = node_change(m, s, t, c, nobody) + own_change(m, s, c, b, t)
+    return int(price) if price < than and keeps_relations(m, s, c, b, t) else REFUSED
 
 
 @compiled
@@ -92,26 +97,28 @@ def _push_off(m: WalkModel, s: WalkState, p: int, b: int, temperature: float) ->
         tried = int(number * (0.3 + 0.1 * uniform(s.random))) + 1
         if not every:
             tried = min(tried, MOST_TARGETS)
-        at = below(s.random, number)
-        cheapest, to = 0, -1
+        # The rank is this factor times the price and what it takes besides; only a lower one than the least is of use.
+        factor = (0.7 + 0.6 * uniform(s.random)) / relief
+        besides = gain + FEE * temperature
+        below_this = least / factor - besides if best >= 0 else float(REFUSED)
+        cheapest, to = REFUSED, -1
         home = m.home[q]
         if home >= 0 and m.open[c, home]:
-            price = _price_of(m, s, c, b, home)
-            if price != -1 << 62:
-                cheapest, to = price, home
+            price = _cheaper(m, s, c, b, home, below_this)
+            if price != REFUSED:
+                cheapest, to, below_this = price, home, float(price)
+        at = below(s.random, number)
         for _ in range(tried):
             t = m.target[first + at]
             at += 1
             if at == number:
                 at = 0
-            price = _price_of(m, s, c, b, t)
-            if price != -1 << 62 and (to < 0 or price < cheapest):
-                cheapest, to = price, t
+            price = _cheaper(m, s, c, b, t, below_this)
+            if price != REFUSED:
+                cheapest, to, below_this = price, t, float(price)
         work += tried
         if to >= 0:
-            rank = (gain + cheapest + FEE * temperature) / relief * (0.7 + 0.6 * uniform(s.random))
-            if best < 0 or rank < least:
-                best, where, least = q, to, rank
+            best, where, least = q, to, factor * (besides + cheapest)
     return best, where, work
 
 
