@@ -26,6 +26,7 @@ from stowplan.optimizer.lns.lns import OperatorState, improve
 from stowplan.optimizer.node_changes.engine import SharedChanges
 from stowplan.optimizer.node_changes.turns import NodeChangeTurns
 from stowplan.optimizer.parameters import Parameters, parameters_of
+from stowplan.optimizer.parts.elsewhere import PartsElsewhere
 from stowplan.optimizer.parts.engine import PartEngine
 from stowplan.optimizer.rearrangement.engine import WalkEngine
 from stowplan.optimizer.run import Found, KnownBound, Progress, Run, silent, unheard
@@ -69,7 +70,8 @@ def solve(
     parameters = parameters_of(options)
     evaluator = Evaluator(problem)
     backend = backend or named_backend(options, stop)
-    elsewhere = backend.told if isinstance(backend, RayBackend) else None
+    # Of a part's solve nothing is told: its workers are those of the whole.
+    elsewhere = backend.told if isinstance(backend, RayBackend) and found is unheard else None
     run = Run.begun(evaluator, options, stop, progress, known, elsewhere, found)
     for candidate in candidates:
         run.offer(candidate, "candidate", trusted=False)
@@ -130,7 +132,7 @@ class _Portfolio:
         self._bound_cheaply()
         parts = None if run.closed else PartEngine(run, self.all_parameters.parts, candidates)
         if parts and parts.suits:
-            parts.work(self._solve_part)
+            parts.work(self._solve_part, self._elsewhere())
         else:
             self._search()
         for tier in self.tiers:
@@ -149,6 +151,12 @@ class _Portfolio:
         # The checkpoint of the whole keeps what is found.
         options = replace(self.options, time_limit=max(LEAST_TIME, seconds), checkpoint=None)
         return solve(problem, options, candidates=candidates, stop=stop, backend=self.backend, found=found)
+
+    def _elsewhere(self) -> PartsElsewhere | None:
+        """Return where parts are solved side by side: workers of a cluster, unless nothing may depend on time."""
+        if not isinstance(self.backend, RayBackend) or self.options.deterministic:
+            return None
+        return PartsElsewhere(self.backend, self.options, solve)
 
     def _search(self) -> None:
         """Close tiers that count pods and nodes; anneal, bound and prove the others; improve what is still open."""

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from stowplan.models.problem import Placement, Problem
 from stowplan.models.result import TRIVIAL, Outcome, Status
 from stowplan.models.stop import Stop
-from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.evaluate import Evaluator
+from stowplan.optimizer.parts.elsewhere import PartsElsewhere
 from stowplan.optimizer.parts.parameters import PartParameters
 from stowplan.optimizer.parts.partition import exact_parts
 from stowplan.optimizer.parts.restricted import RestrictedProblem
@@ -33,16 +32,8 @@ class SolvePart(Protocol):
         """Return the outcome, after telling of every incumbent."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Solved:
-    """What came of a part: its values at the start of its solve, and the outcome."""
-
-    before: tuple[int, ...]
-    outcome: Outcome
-
-
 class PartEngine:
-    """Solves the parts of a problem one after the other, the smallest first.
+    """Solves the parts of a problem one after the other, the smallest first; in a Ray cluster all side by side.
 
     Parameters
     ----------
@@ -59,49 +50,80 @@ class PartEngine:
         """Whether the problem has several parts."""
         return bool(self._parts)
 
-    def work(self, solve: SolvePart) -> None:
-        """Solve all parts, as long as there is time, and add their bounds up."""
+    def work(self, solve: SolvePart, elsewhere: PartsElsewhere | None = None) -> None:
+        """Solve all parts, as long as there is time, and add their bounds up.
+
+        Parameters
+        ----------
+        elsewhere
+            Solves all parts but the largest one; those that it does not answer are solved here if there is time.
+        """
         run = self._run
         whole = run.values
-        solved: list[_Solved] = []
-        weights = [part.pairs**self._parameters.time_exponent for part in self._parts]
-        for number, part in enumerate(self._parts):
+        parts = [RestrictedProblem(run.evaluator.problem, part) for part in self._parts]
+        before = [Evaluator(part.problem).evaluate(part.inside(run.best)).values for part in parts]
+        outcomes: dict[int, Outcome] = {}
+        if elsewhere is not None:
+            others = {number: (part.problem, self._beginnings(part)) for number, part in enumerate(parts[:-1])}
+            elsewhere.begin(others, run.left)
+            self._here({len(parts) - 1: parts[-1]}, solve, outcomes)
+            with run.stage(NAME, 1.0) as deadline:
+                for number, outcome in elsewhere.end(deadline):
+                    outcomes[number] = self._taken(parts[number], outcome)
+        self._here({n: part for n, part in enumerate(parts) if n not in outcomes}, solve, outcomes)
+        if len(outcomes) == len(parts):
+            self._bound(whole, before, [outcomes[number] for number in range(len(parts))])
+
+    def _here(self, parts: Mapping[int, RestrictedProblem], solve: SolvePart, outcomes: dict[int, Outcome]) -> None:
+        """Solve parts in this process, as long as there is time, and add what comes of them."""
+        run = self._run
+        weights = {number: self._parts[number].pairs ** self._parameters.time_exponent for number in parts}
+        for number, part in parts.items():
             if run.over:
                 return
-            with run.stage(NAME, weights[number] / sum(weights[number:])) as deadline:
-                solved.append(self._solve(RestrictedProblem(run.evaluator.problem, part), deadline, solve))
-        self._bound(whole, solved)
+            with run.stage(NAME, weights[number] / sum(weights.values())) as deadline:
+                outcome = solve(
+                    part.problem,
+                    deadline.seconds,
+                    candidates=self._beginnings(part),
+                    stop=deadline.stop,
+                    found=self._telling(part),
+                )
+            del weights[number]
+            outcomes[number] = self._taken(part, outcome)
 
-    def _solve(self, part: RestrictedProblem, deadline: Deadline, solve: SolvePart) -> _Solved:
-        """Solve one part, and offer the whole with each of its incumbents, if that takes no time to speak of."""
-        run = self._run
+    def _beginnings(self, part: RestrictedProblem) -> list[Placement]:
+        return [part.inside(placement) for placement in (self._run.best, *self._candidates)]
+
+    def _telling(self, part: RestrictedProblem) -> Found:
+        """Return what offers the whole with incumbents of a part, if that takes no time to speak of."""
         told, took = -math.inf, 0.0
 
         def tell(placement: Placement, source: str) -> None:
             nonlocal told, took
             began = time.monotonic()
             if began - told > LEAST_BETWEEN * took:
-                run.offer(part.outside(run.best, placement), source)
+                self._run.offer(part.outside(self._run.best, placement), source)
                 told = time.monotonic()
                 took = told - began
 
-        start = part.inside(run.best)
-        before = Evaluator(part.problem).evaluate(start).values
-        candidates = [start, *(part.inside(candidate) for candidate in self._candidates)]
-        outcome = solve(part.problem, deadline.seconds, candidates=candidates, stop=deadline.stop, found=tell)
-        run.offer(part.outside(run.best, outcome.placement), NAME)
-        for note in outcome.notes:
-            run.note(note)
-        return _Solved(before, outcome)
+        return tell
 
-    def _bound(self, whole: Sequence[int], solved: Sequence[_Solved]) -> None:
+    def _taken(self, part: RestrictedProblem, outcome: Outcome) -> Outcome:
+        """Return the outcome of a part, after taking over its placement and its notes."""
+        self._run.offer(part.outside(self._run.best, outcome.placement), NAME)
+        for note in outcome.notes:
+            self._run.note(note)
+        return outcome
+
+    def _bound(self, whole: Sequence[int], before: Sequence[Sequence[int]], outcomes: Sequence[Outcome]) -> None:
         """Add up the bounds of each tier, as long as all parts have proven the tiers above it.
 
         Where one has not, it may trade a tier above with another part, of which the bound of neither knows.
         """
         for t, value in enumerate(whole):
-            tiers = [each.outcome.tiers[t] for each in solved]
-            change = sum(tier.bound - each.before[t] for tier, each in zip(tiers, solved, strict=True))
+            tiers = [outcome.tiers[t] for outcome in outcomes]
+            change = sum(tier.bound - values[t] for tier, values in zip(tiers, before, strict=True))
             names = sorted({tier.bound_by for tier in tiers} - {TRIVIAL})
             self._run.raise_bound(t, value + change, f"{' and '.join(names)}, part by part" if names else NAME)
             if any(tier.status is not Status.OPTIMAL for tier in tiers):

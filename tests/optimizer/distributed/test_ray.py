@@ -12,15 +12,20 @@ from pathlib import Path
 import psutil
 import pytest
 
+from benchmarks.parts import side_by_side
 from stowplan.models.errors import InputError
 from stowplan.models.options import Options
+from stowplan.models.settings import Settings
 from stowplan.models.stop import Stop
 from stowplan.optimizer.backend import NOTHING, ProcessBackend, RayBackend, SerialBackend
 from stowplan.optimizer.cpsat.task import SolverLimits
 from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.distributed import cluster as joining
 from stowplan.optimizer.distributed import connection
+from stowplan.optimizer.parameters import Parameters
 from stowplan.optimizer.portfolio import solve
+from stowplan.settings.problem import make_problem
+from tests.optimizer.parts.test_partition import EVERY
 from tests.optimizer.test_backend import Answer, deadly, deadly_once, found, stream, tasks, uneven
 from tests.support.processes import ended
 from tests.support.ray_clusters import NodesOnOneMachine, nodes_on_one_machine
@@ -92,6 +97,19 @@ def test_workers_anneal_too_where_seconds_count(ray: RayBackend) -> None:
     outcome = solve(uneven(), Options(8.0, largest_model=0), backend=ray)
     assert ray.counts.done > before
     assert outcome.values <= solve(uneven(), Options(0.1, deterministic=True, largest_model=0)).values
+
+
+def test_exact_parts_are_solved_by_workers_beside_the_largest_one_here(ray: RayBackend) -> None:
+    problem = make_problem(side_by_side(3, 12, 1), Settings(objective="balance")).problem
+    before = ray.counts.done
+    outcome = solve(problem, Options(8.0, parameters=Parameters(parts=EVERY)), backend=ray)
+    assert ray.counts.done > before + 1
+    assert sum("workers" in note for note in outcome.notes) == 1
+    here = solve(problem, Options(10.0, deterministic=True, parameters=Parameters(parts=EVERY)))
+    assert outcome.values[:-1] == here.values[:-1]
+    assert outcome.tiers[-1].bound <= here.values[-1]
+    assert here.tiers[-1].bound <= outcome.values[-1] <= here.values[-1] * 1.01
+    assert outcome.tiers[-1].bound_by.endswith("part by part")
 
 
 def test_a_killed_worker_costs_its_job_alone(ray: RayBackend, expected: list[Answer], tmp_path: Path) -> None:
