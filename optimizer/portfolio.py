@@ -121,7 +121,7 @@ class _Portfolio:
         return OperatorState(self.run.evaluator, self.all_parameters.lns, self.all_parameters.cpsat)
 
     def work(self, candidates: Sequence[Placement]) -> None:
-        """Construct a first answer; then solve the exact parts if there are several, else search the whole."""
+        """Construct a first answer; then solve exact parts if that is worth it, else search the whole."""
         run = self.run
         self.repairing = self._repairing()
         self._construct(self.repairing)
@@ -131,7 +131,8 @@ class _Portfolio:
             self._construct(len(self.tiers))
         self._bound_cheaply()
         parts = None if run.closed else PartEngine(run, self.all_parameters.parts, candidates)
-        if parts and parts.suits:
+        if parts and parts.suits(in_cluster=isinstance(self.backend, RayBackend)):
+            self._close_leading(self._leading(Unplaced), only=False)
             parts.work(self._solve_part, self._elsewhere())
         else:
             self._search()
@@ -146,11 +147,18 @@ class _Portfolio:
             run.note(f"ended before the time limit: every tier is within the gap of {gap} that was allowed")
 
     def _solve_part(
-        self, problem: Problem, seconds: float, *, candidates: Sequence[Placement], stop: Stop, found: Found
+        self,
+        problem: Problem,
+        seconds: float,
+        *,
+        candidates: Sequence[Placement],
+        stop: Stop,
+        known: Sequence[KnownBound],
+        found: Found,
     ) -> Outcome:
         # The checkpoint of the whole keeps what is found.
         options = replace(self.options, time_limit=max(LEAST_TIME, seconds), checkpoint=None)
-        return solve(problem, options, candidates=candidates, stop=stop, backend=self.backend, found=found)
+        return solve(problem, options, candidates=candidates, stop=stop, backend=self.backend, known=known, found=found)
 
     def _elsewhere(self) -> PartsElsewhere | None:
         """Return where parts are solved side by side: workers of a cluster, unless nothing may depend on time."""
@@ -161,26 +169,10 @@ class _Portfolio:
     def _search(self) -> None:
         """Close tiers that count pods and nodes; anneal, bound and prove the others; improve what is still open."""
         run, chosen = self.run, self.parameters
-        leading = self._leading()
+        leading = self._leading(Open, Unplaced)
         only = leading == len(self.tiers)
-        engine = None
         self.node_changes.take()
-        if leading:
-            # Long annealing is for later tiers: what it could gain here is unknown before there is a bound.
-            annealed = next((tier for tier in range(leading) if self.closing.suit(tier)), leading)
-            self.anneal(chosen.counting_share if only else chosen.leading_share, annealed)
-            engine = self._column_generation()
-            for tier in range(leading):
-                self._bound_cheaply()
-                closed = self.closing.close(tier)
-                share = chosen.column_share if only else chosen.leading_share
-                self._close_by_columns(engine, tier, chosen.closed_column_share if closed else share, leading)
-                if closed:
-                    self.closing.spare(tier)
-                self.walk.make_room(tier)
-                if not only and not run.over and run.is_open(tier):
-                    # Making room for a pod takes just the right moves: CP-SAT finds them, annealing does not.
-                    self._lns(self.backend or SerialBackend(run.stop), chosen.leading_share, tier)
+        engine = self._close_leading(leading, only=only)
         self.node_changes.take()
         if not only:
             if not self.walk.begin():
@@ -200,10 +192,32 @@ class _Portfolio:
         if not run.closed and not run.over:
             self._improve()
 
-    def _leading(self) -> int:
-        """Return the number of leading tiers that only count unplaced pods and nodes in use, or are closed."""
+    def _close_leading(self, leading: int, *, only: bool) -> PatternEngine | None:
+        """Close tiers that count pods and nodes, the first ones, or all there are; return the engine for patterns."""
+        run, chosen = self.run, self.parameters
+        if not leading:
+            return None
+        # Long annealing is for later tiers: what it could gain here is unknown before there is a bound.
+        annealed = next((tier for tier in range(leading) if self.closing.suit(tier)), leading)
+        self.anneal(chosen.counting_share if only else chosen.leading_share, annealed)
+        engine = self._column_generation()
+        for tier in range(leading):
+            self._bound_cheaply()
+            closed = self.closing.close(tier)
+            share = chosen.column_share if only else chosen.leading_share
+            self._close_by_columns(engine, tier, chosen.closed_column_share if closed else share, leading)
+            if closed:
+                self.closing.spare(tier)
+            self.walk.make_room(tier)
+            if not only and not run.over and run.is_open(tier):
+                # Making room for a pod takes just the right moves: CP-SAT finds them, annealing does not.
+                self._lns(self.backend or SerialBackend(run.stop), chosen.leading_share, tier)
+        return engine
+
+    def _leading(self, *counting: type) -> int:
+        """Return the number of leading tiers that have only such terms, or are closed."""
         tiers = self.run.evaluator.problem.tiers
-        counts = [all(isinstance(weighted.term, Open | Unplaced) for weighted in tier.terms) for tier in tiers]
+        counts = [all(isinstance(weighted.term, counting) for weighted in tier.terms) for tier in tiers]
         return len(list(takewhile(lambda tier: counts[tier] or not self.run.is_open(tier), self.tiers)))
 
     def _repairing(self) -> int:

@@ -198,6 +198,10 @@ class Run:
         """For each tier the highest value within the gap of the bound: the bound itself if the gap is 0."""
         return tuple(int(bound / (1 - self.gap)) for bound in self.bounds)
 
+    def bound_by(self, tier: int) -> str:
+        """Return what has proven a tier's bound."""
+        return self._by[tier]
+
     def has_bound(self, tier: int) -> bool:
         """Whether a bound of a tier was computed, and not dropped since."""
         return self._bounded[tier]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import replace
 from typing import Protocol
@@ -16,6 +16,7 @@ from stowplan.optimizer.compiled import kernel_cache
 from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.distributed.cluster import Group
 from stowplan.optimizer.processes import WorkerDiedError, WorkerNotBegunError
+from stowplan.optimizer.run import KnownBound
 
 SHARE = 0.9
 """Share of the time for the jobs, so that their answers are there at its end."""
@@ -27,7 +28,15 @@ LATE = 1.0
 class SolveAlone(Protocol):
     """Solves a problem in one process; defined at the top of a module, so that workers find it."""
 
-    def __call__(self, problem: Problem, options: Options, *, candidates: Sequence[Placement], stop: Stop) -> Outcome:
+    def __call__(
+        self,
+        problem: Problem,
+        options: Options,
+        *,
+        candidates: Sequence[Placement],
+        known: Sequence[KnownBound],
+        stop: Stop,
+    ) -> Outcome:
         """Return the outcome."""
 
 
@@ -38,15 +47,19 @@ class PartsElsewhere:
         self._backend, self._solve = backend, solve
         self._options = replace(options, backend=LOCAL, workers=1, processes=1, checkpoint=None)
         self._group = Group(backend.cluster)
+        self._parts: list[tuple[Problem, Sequence[Placement], Sequence[KnownBound]]] = []
         self._jobs: dict[Future[Outcome], int] = {}
 
-    def begin(self, parts: Mapping[int, tuple[Problem, Sequence[Placement]]], seconds: float) -> None:
-        """Hand parts out, by their numbers, each with the placements to begin with; all are done within the time."""
-        rounds = -(-len(parts) // self._backend.workers)
+    def add(self, problem: Problem, candidates: Sequence[Placement], known: Sequence[KnownBound]) -> None:
+        """Add a part; they are numbered from 0."""
+        self._parts.append((problem, candidates, known))
+
+    def begin(self, seconds: float) -> None:
+        """Hand the parts out; all shall be done within the time."""
+        rounds = -(-len(self._parts) // self._backend.workers)
         options = replace(self._options, time_limit=max(LEAST_TIME, SHARE * seconds / max(1, rounds)))
-        for number, (problem, candidates) in parts.items():
-            job = self._group.submit(_alone, self._solve, problem, options, candidates)
-            self._jobs[job] = number
+        for number, part in enumerate(self._parts):
+            self._jobs[self._group.submit(_alone, self._solve, options, *part)] = number
 
     def end(self, deadline: Deadline) -> Iterator[tuple[int, Outcome]]:
         """Yield the number and the outcome of each part; none of those whose workers were lost or came too late."""
@@ -70,10 +83,15 @@ class PartsElsewhere:
 
 
 def _alone(
-    stop: Stop, solve: SolveAlone, problem: Problem, options: Options, candidates: Sequence[Placement]
+    stop: Stop,
+    solve: SolveAlone,
+    options: Options,
+    problem: Problem,
+    candidates: Sequence[Placement],
+    known: Sequence[KnownBound],
 ) -> Outcome:
     """Solve a part, on another machine; without kernels, where they are not compiled."""
     kept = kernel_cache.folder()
     if kept is None or not kept.complete:
         options = replace(options, kernels=False)
-    return solve(problem, options, candidates=candidates, stop=stop)
+    return solve(problem, options, candidates=candidates, known=known, stop=stop)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
 from typing import Protocol
 
-from stowplan.models.problem import Placement, Problem
+from stowplan.models.problem import Open, Placement, Problem
 from stowplan.models.result import TRIVIAL, Outcome, Status
 from stowplan.models.stop import Stop
 from stowplan.optimizer.evaluate import Evaluator
@@ -15,7 +17,7 @@ from stowplan.optimizer.parts.elsewhere import PartsElsewhere
 from stowplan.optimizer.parts.parameters import PartParameters
 from stowplan.optimizer.parts.partition import exact_parts
 from stowplan.optimizer.parts.restricted import RestrictedProblem
-from stowplan.optimizer.run import Found, Run
+from stowplan.optimizer.run import Found, KnownBound, Run
 
 NAME = "exact parts"
 
@@ -27,9 +29,25 @@ class SolvePart(Protocol):
     """Solves the problem of a part."""
 
     def __call__(
-        self, problem: Problem, seconds: float, *, candidates: Sequence[Placement], stop: Stop, found: Found
+        self,
+        problem: Problem,
+        seconds: float,
+        *,
+        candidates: Sequence[Placement],
+        stop: Stop,
+        known: Sequence[KnownBound],
+        found: Found,
     ) -> Outcome:
         """Return the outcome, after telling of every incumbent."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Task:
+    """A part, what is known of it, and placements to begin with."""
+
+    part: RestrictedProblem
+    known: Sequence[KnownBound]
+    candidates: Sequence[Placement]
 
 
 class PartEngine:
@@ -45,10 +63,18 @@ class PartEngine:
         self._run, self._parameters, self._candidates = run, parameters, candidates
         self._parts = exact_parts(run.evaluator.problem, run.upper, parameters)
 
-    @property
-    def suits(self) -> bool:
-        """Whether the problem has several parts."""
-        return bool(self._parts)
+    def suits(self, *, in_cluster: bool) -> bool:
+        """Whether the problem has several parts, and solving them one by one gains more than it costs.
+
+        It does where nodes in use are counted, where parts can be proven, and where workers in a cluster solve them
+        side by side. Elsewhere one long search of the whole is as good or a little better.
+        """
+        run, tiers = self._run, self._run.evaluator.problem.tiers
+        counts_nodes = any(
+            run.is_open(t) and any(isinstance(weighted.term, Open) for weighted in tier.terms)
+            for t, tier in enumerate(tiers)
+        )
+        return bool(self._parts) and (in_cluster or counts_nodes or self._parts[-1].pairs <= self._parameters.provable)
 
     def work(self, solve: SolvePart, elsewhere: PartsElsewhere | None = None) -> None:
         """Solve all parts, as long as there is time, and add their bounds up.
@@ -62,38 +88,47 @@ class PartEngine:
         whole = run.values
         parts = [RestrictedProblem(run.evaluator.problem, part) for part in self._parts]
         before = [Evaluator(part.problem).evaluate(part.inside(run.best)).values for part in parts]
+        tasks = [
+            _Task(part, self._known(values), [part.inside(placement) for placement in (run.best, *self._candidates)])
+            for part, values in zip(parts, before, strict=True)
+        ]
         outcomes: dict[int, Outcome] = {}
         if elsewhere is not None:
-            others = {number: (part.problem, self._beginnings(part)) for number, part in enumerate(parts[:-1])}
-            elsewhere.begin(others, run.left)
-            self._here({len(parts) - 1: parts[-1]}, solve, outcomes)
+            for task in tasks[:-1]:
+                elsewhere.add(task.part.problem, task.candidates, task.known)
+            elsewhere.begin(run.left)
+            self._here({len(tasks) - 1: tasks[-1]}, solve, outcomes)
             with run.stage(NAME, 1.0) as deadline:
                 for number, outcome in elsewhere.end(deadline):
                     outcomes[number] = self._taken(parts[number], outcome)
-        self._here({n: part for n, part in enumerate(parts) if n not in outcomes}, solve, outcomes)
+        self._here({n: task for n, task in enumerate(tasks) if n not in outcomes}, solve, outcomes)
         if len(outcomes) == len(parts):
             self._bound(whole, before, [outcomes[number] for number in range(len(parts))])
 
-    def _here(self, parts: Mapping[int, RestrictedProblem], solve: SolvePart, outcomes: dict[int, Outcome]) -> None:
+    def _here(self, tasks: Mapping[int, _Task], solve: SolvePart, outcomes: dict[int, Outcome]) -> None:
         """Solve parts in this process, as long as there is time, and add what comes of them."""
         run = self._run
-        weights = {number: self._parts[number].pairs ** self._parameters.time_exponent for number in parts}
-        for number, part in parts.items():
+        weights = {number: self._parts[number].pairs ** self._parameters.time_exponent for number in tasks}
+        for number, task in tasks.items():
             if run.over:
                 return
             with run.stage(NAME, weights[number] / sum(weights.values())) as deadline:
                 outcome = solve(
-                    part.problem,
+                    task.part.problem,
                     deadline.seconds,
-                    candidates=self._beginnings(part),
+                    candidates=task.candidates,
                     stop=deadline.stop,
-                    found=self._telling(part),
+                    known=task.known,
+                    found=self._telling(task.part),
                 )
             del weights[number]
-            outcomes[number] = self._taken(part, outcome)
+            outcomes[number] = self._taken(task.part, outcome)
 
-    def _beginnings(self, part: RestrictedProblem) -> list[Placement]:
-        return [part.inside(placement) for placement in (self._run.best, *self._candidates)]
+    def _known(self, values: Sequence[int]) -> list[KnownBound]:
+        """Return what is proven of a part with such values: as much as of the whole, down to the first open tier."""
+        run = self._run
+        proven = takewhile(lambda t: run.values[t] == run.bounds[t], range(len(values)))
+        return [KnownBound(t, tuple(values[:t]), values[t], run.bound_by(t)) for t in proven]
 
     def _telling(self, part: RestrictedProblem) -> Found:
         """Return what offers the whole with incumbents of a part, if that takes no time to speak of."""

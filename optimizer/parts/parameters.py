@@ -15,6 +15,8 @@ class PartParameters:
         (class, node) pairs below which parts are solved together, so that there are not hundreds of solves.
     least_share
         Share of all pairs that the parts beside the largest one must have together for a split to be worth it.
+    provable
+        (class, node) pairs of the largest part up to which parts are proven sooner than the whole.
     time_exponent
         A part gets time in proportion to its pairs to the power of this. Small ones get more than their share, since
         they are proven soon and leave what they do not need to those that follow.
@@ -22,4 +24,5 @@ class PartParameters:
 
     least_pairs: int = 200
     least_share: float = 0.01
+    provable: int = 2_000
     time_exponent: float = 0.75

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -93,3 +94,12 @@ def test_a_stop_between_parts_leaves_the_best_so_far_and_no_bound_of_parts(pools
     assert evaluation.legal
     assert evaluation.values == outcome.values
     assert not any(tier.bound_by.endswith("part by part") for tier in outcome.tiers)
+
+
+@pytest.mark.parametrize(("objective", "in_parts"), [("pack", True), ("balance", False)])
+def test_parts_too_large_for_proofs_are_split_only_where_nodes_are_counted(objective: str, in_parts: bool) -> None:
+    problem = make_problem(side_by_side(2, 8, 2), Settings(objective=objective)).problem
+    parameters = Parameters(parts=replace(EVERY, provable=1))
+    outcome = solve(problem, Options(time_limit=1, deterministic=True, parameters=parameters))
+    assert (NAME in dict(outcome.stages)) == in_parts
+    assert all(tier.bound <= tier.value for tier in outcome.tiers)
