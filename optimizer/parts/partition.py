@@ -9,23 +9,38 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import assert_never
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stowplan.models.arrays import Bools, Ints
 from stowplan.models.problem import (
+    Allow,
     AtMost,
     Attract,
+    Capacity,
+    Devices,
+    Distinct,
     DomainCurve,
+    GroupMoveBudget,
+    Move,
     MoveBudget,
     MovePeak,
+    NodeCurve,
+    NodeScore,
+    Occupy,
+    Open,
     Pair,
+    Prefer,
     Problem,
     Repel,
     Rule,
+    Spread,
     Term,
     Topology,
+    Unplaced,
+    Violation,
     class_sets,
 )
 from stowplan.optimizer.parts.parameters import PartParameters
@@ -138,9 +153,15 @@ def _tie(reader: Rule | Term, able: Bools, classes: _Ties, nodes: _Ties) -> None
                 _tie_domains(topology, np.union1d(reader.seekers, reader.targets), able, nodes)
         case MovePeak():
             classes.add(np.flatnonzero(reader.group >= 0))
+        case Attract() | Spread() | Occupy() | GroupMoveBudget() | Pair():
+            # Counts of all domains are compared, or the first pod of all is special.
+            classes.add(np.unique(np.concatenate(class_sets(reader))))
+        case Allow() | Capacity() | Distinct() | Devices() | NodeCurve() | NodeScore() | Open() | Prefer():
+            pass  # each node by itself
+        case Unplaced() | Move() | Violation() | MoveBudget():
+            pass  # each pod by itself, each rule by itself; a limit on all moves makes one whole before
         case _:
-            # Among these, counts of all domains are compared, or the first pod of all is special.
-            classes.add(np.unique(np.concatenate([*class_sets(reader), np.zeros(0, dtype=np.int64)])))
+            assert_never(reader)
 
 
 def _tie_domains(topology: Topology, group: Ints, able: Bools, nodes: _Ties) -> None:
