@@ -79,12 +79,20 @@ def lagrangian_bound(
     """
     chosen = parameters or BoundParameters()
     programs = node_programs(evaluator, upper, tier, reached, chosen.lagrangian_variables, chosen.lagrangian_kinds)
-    if programs is None or deadline.over:
+    if programs is None or deadline.stop.is_set():
         return None
+    # Where stating the programs took all the time, multipliers that take next to none are still worth their bound.
+    first = Deadline(chosen.alike_seconds, stop=deadline.stop) if deadline.over else deadline
+    best = dual_without_moves(programs, first, chosen)
+    if best is None and deadline.over:
+        return None
+    if best is not None and (deadline.over or (value is not None and best.bound >= value)):
+        return best.bound
     relaxed = RelaxedPrograms(programs, chosen)
-    best: LagrangianDual | None = None
     for close in chosen.closeness:
         lagrangian = LagrangianDual(programs, relaxed.solve(close, deadline.share(0.5)))
+        if best is not None and deadline.over and lagrangian.worth <= best.worth:
+            return best.bound
         lagrangian.search(chosen.first_budget, deadline, chosen.chunk)
         lagrangian = scaled_dual(lagrangian, deadline, chosen)
         if best is None or lagrangian.worth > best.worth:
@@ -97,6 +105,21 @@ def lagrangian_bound(
         return best.bound
     best.search(chosen.last_budget, deadline, chosen.chunk)
     return best.bound
+
+
+def dual_without_moves(programs: Programs, deadline: Deadline, parameters: BoundParameters) -> LagrangianDual | None:
+    """Return the dual at multipliers found as if moves cost nothing; ``None`` if that makes few nodes alike.
+
+    Then clusters of a few kinds of nodes have as few programs, whose relaxation is solved at once. The dual function
+    itself counts moves, and any multipliers bound it.
+    """
+    alike, became = programs.without_moves()
+    if len(alike.times) * parameters.alike > len(became):
+        return None
+    dual = RelaxedPrograms(alike, parameters).solve(parameters.closeness[0], deadline.share(0.5))
+    found = LagrangianDual(programs, Dual(dual.multipliers, dual.load_duals[became], dual.side_duals))
+    found.search(parameters.first_budget, deadline.share(parameters.alike_share), parameters.chunk)
+    return found
 
 
 def reads_all(problem: Problem, tier: int) -> bool:

@@ -132,6 +132,24 @@ class Programs:
             constant=self.constant - sum(f * v for f, v in zip(side_duals.tolist(), limits.most.tolist(), strict=True)),
         )
 
+    def without_moves(self) -> tuple[Programs, Ints]:
+        """Return the programs if no move costs or uses anything, and ``[m]`` which of them each program becomes.
+
+        Nodes that differ only in the pods that they start with are one program then.
+        """
+        tables, limits = self.tables, self.limits
+        start, move, use = np.zeros_like(tables.start), np.zeros_like(tables.move), np.zeros_like(limits.move)
+        free = tables._replace(start=start, move=move)
+        chosen, _, program = _distinct(free, limits.opening, np.zeros(len(move), dtype=np.bool_))
+        merged = replace(
+            self,
+            tables=free._replace(**{part: np.ascontiguousarray(getattr(free, part)[chosen]) for part in _BY_NODE}),
+            times=np.bincount(program, self.times, minlength=len(chosen)).astype(np.int64),
+            limits=limits._replace(move=use, opening=limits.opening[chosen]),
+            program=program[self.program],
+        )
+        return merged, program
+
     def coarser(self, factor: int) -> Programs:
         """Return the same programs with the scale divided by a power of two that is at most the scale."""
         scaled = {part: getattr(self.tables, part) // factor for part in _COSTS}

@@ -20,6 +20,11 @@ class BoundParameters:
     lagrangian_kinds
         Kinds of pods above which there is no Lagrangian bound: a step of its interior point method solves dense
         equations over them.
+    alike, alike_share
+        How many nodes there must be for each that is left if moves cost nothing, for multipliers to be computed so
+        first, and the share of the time for searching nodes at these multipliers.
+    alike_seconds
+        Time for that where there is no other.
     closeness
         Relative gaps between primal and dual of the linear relaxation at which its multipliers are tried. Those of the
         interior of the optimal face are often better in whole pods than those of a vertex, and are known earlier.
@@ -50,6 +55,9 @@ class BoundParameters:
     small: int = 5_000
     lagrangian_variables: int = 4_000_000
     lagrangian_kinds: int = 2_000
+    alike: int = 10
+    alike_share: float = 0.1
+    alike_seconds: float = 1.0
     closeness: tuple[float, ...] = (5e-3, 1e-5)
     first_budget: int = 2_000
     last_budget: int = 20_000

@@ -14,8 +14,16 @@ from stowplan.models.arrays import Floats, Ints
 from stowplan.models.objective import PRESETS
 from stowplan.models.problem import FAR, Problem
 from stowplan.models.snapshot import Snapshot
+from stowplan.models.stop import Stop
 from stowplan.optimizer.bounds.interior_point import Dual, linear_dual
-from stowplan.optimizer.bounds.lagrangian import LagrangianDual, fitted, lagrangian_bound, largest, reads_all
+from stowplan.optimizer.bounds.lagrangian import (
+    LagrangianDual,
+    dual_without_moves,
+    fitted,
+    lagrangian_bound,
+    largest,
+    reads_all,
+)
 from stowplan.optimizer.bounds.linear import linear_bound
 from stowplan.optimizer.bounds.node_programs import Programs, Tables, node_programs
 from stowplan.optimizer.bounds.node_search import INFINITE, search_node
@@ -35,6 +43,8 @@ from tests.support.problems import problems
 from tests.support.random_clusters import Setup, clusters, device_clusters, random_cluster, setups
 
 WORK = Deadline(60, deterministic=True)
+ALWAYS = BoundParameters(alike=1)
+"""Try multipliers without moves, however few nodes that makes alike."""
 
 
 @dataclass(frozen=True)
@@ -113,6 +123,9 @@ def never_above(problem: Problem, any_multipliers: Multipliers) -> None:
         count("above nothing", bound > 0)
         programs = node_programs(evaluator, upper, tier, values[:tier], 10**6, 10**3)
         assert programs is not None
+        without_moves = dual_without_moves(programs, WORK, ALWAYS)
+        assert without_moves is not None
+        assert without_moves.bound <= value, problem.tiers[tier].name
         multipliers = any_multipliers.some(len(programs.size), programs.scale)
         load_duals = any_multipliers.some(programs.tables.base.shape, programs.scale)
         side_duals = np.abs(any_multipliers.some(len(programs.limits.most), programs.scale))
@@ -229,6 +242,39 @@ def test_alike_nodes_are_one_program() -> None:
     # One pod on each of six alike nodes is level, and cannot be leveled further.
     value = Evaluator(problem).evaluate(problem.start.of((0, n, 1) for n in range(6))).values
     assert lagrangian_bound(Evaluator(problem), upper_bounds(problem), last, value[:last], WORK) == value[last]
+
+
+def test_without_moves_nodes_of_a_kind_are_one_program_and_their_multipliers_nearly_as_good() -> None:
+    problem = balanced(60, 500)
+    programs = programs_of(problem)
+    alike, became = programs.without_moves()
+    assert len(alike.times) < len(programs.times) / 5
+    assert alike.times.tolist() == np.bincount(became, programs.times).astype(int).tolist()
+    assert int(alike.times.sum()) == len(problem.nodes)
+    quick = dual_without_moves(programs, WORK, ALWAYS)
+    slow = LagrangianDual(programs, linear_dual(programs, WORK))
+    assert quick is not None
+    assert 0.9 * slow.bound < quick.bound
+    start = Evaluator(problem).evaluate(problem.start).values[-1]
+    assert quick.bound < start
+
+
+def test_where_stating_the_programs_takes_all_the_time_there_is_a_bound_all_the_same() -> None:
+    problem = balanced(60, 500)
+    last = len(problem.tiers) - 1
+    values = Evaluator(problem).evaluate(problem.start).values
+    bound = lagrangian_bound(
+        Evaluator(problem), upper_bounds(problem), last, values[:last], Deadline(0.0), parameters=ALWAYS
+    )
+    assert bound is not None
+    assert 0 < bound <= values[last]
+    stopped = Stop()
+    stopped.set()
+    late = Deadline(0.0, stop=stopped)
+    assert (
+        lagrangian_bound(Evaluator(problem), upper_bounds(problem), last, values[:last], late, parameters=ALWAYS)
+        is None
+    )
 
 
 def test_a_node_is_in_use_though_nothing_on_it_is_full() -> None:
