@@ -78,15 +78,15 @@ def lagrangian_bound(
         A value of this tier that is known to be reachable: a bound that meets it ends the search.
     """
     chosen = parameters or BoundParameters()
-    programs = node_programs(evaluator, upper, tier, reached, chosen.lagrangian_variables, chosen.lagrangian_kinds)
+    programs = node_programs(evaluator, upper, tier, reached, chosen.alike_variables, chosen.lagrangian_kinds)
     if programs is None or deadline.stop.is_set():
         return None
     # Where stating the programs took all the time, multipliers that take next to none are still worth their bound.
     first = Deadline(chosen.alike_seconds, stop=deadline.stop) if deadline.over else deadline
     best = dual_without_moves(programs, first, chosen)
-    if best is None and deadline.over:
-        return None
-    if best is not None and (deadline.over or (value is not None and best.bound >= value)):
+    if deadline.over or programs.tables.upper.size > chosen.lagrangian_variables:
+        return None if best is None else best.bound
+    if best is not None and value is not None and best.bound >= value:
         return best.bound
     relaxed = RelaxedPrograms(programs, chosen)
     for close in chosen.closeness:

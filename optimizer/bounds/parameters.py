@@ -16,13 +16,15 @@ class BoundParameters:
     small
         (class, node) variables up to which no bound is expensive.
     lagrangian_variables
-        Kinds times nodes above which there is no Lagrangian bound.
+        Kinds times nodes above which the linear relaxation of all nodes is not solved.
     lagrangian_kinds
         Kinds of pods above which there is no Lagrangian bound: a step of its interior point method solves dense
         equations over them.
     alike, alike_share
         How many nodes there must be for each that is left if moves cost nothing, for multipliers to be computed so
         first, and the share of the time for searching nodes at these multipliers.
+    alike_variables
+        Kinds times nodes above which there is no Lagrangian bound at all.
     alike_seconds
         Time for that where there is no other.
     closeness
@@ -57,6 +59,7 @@ class BoundParameters:
     lagrangian_kinds: int = 2_000
     alike: int = 10
     alike_share: float = 0.1
+    alike_variables: int = 16_000_000
     alike_seconds: float = 1.0
     closeness: tuple[float, ...] = (5e-3, 1e-5)
     first_budget: int = 2_000
