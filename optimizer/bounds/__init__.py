@@ -59,7 +59,8 @@ def best_bound(
     """Return the best lower bound of one tier and its name; among equal ones that of the first.
 
     No bound is computed any more once one meets ``value``, or dominates those that follow. An expensive bound that
-    does not read the whole tier is not worth it where a cheap one is near.
+    does not read the whole tier is not worth it where a cheap one is near. Without time, one that reads the whole tier
+    still begins where nothing is known.
 
     Parameters
     ----------
@@ -88,7 +89,8 @@ def best_bound(
         dominates = bound.dominates(evaluator.problem, tier)
         if bound.cost is CostClass.EXPENSIVE:
             near = value - best <= parameters.near * value
-            if deadline.over or (near and not small and not dominates):
+            late = deadline.over and (best > 0 or deadline.stop.is_set() or not dominates)
+            if late or (near and not small and not dominates):
                 break
         found = bound(request)
         if found is not None and found > best:
