@@ -133,7 +133,11 @@ class _Portfolio:
         parts = None if run.closed else PartEngine(run, self.all_parameters.parts, candidates)
         if parts and parts.suits(in_cluster=isinstance(self.backend, RayBackend)):
             self._close_leading(self._leading(Unplaced), only=False)
-            parts.work(self._solve_part, self._elsewhere())
+            elsewhere = self._elsewhere()
+            for tier in self.tiers if elsewhere else ():
+                # A worker may be lost or late, and then parts bound nothing.
+                self._bound(tier, self.parameters.bound_beside_parts)
+            parts.work(self._solve_part, elsewhere)
         else:
             self._search()
         for tier in self.tiers:
@@ -319,7 +323,7 @@ class _Portfolio:
                 if found[0] > run.bounds[tier]:
                     run.raise_bound(tier, *found)
 
-    def _bound(self, tier: int) -> None:
+    def _bound(self, tier: int, most: float = 1.0) -> None:
         run, chosen = self.run, self.parameters
         if run.is_open(tier) and not run.stop.is_set() and run.affords(BOUNDING):
             # The first bound is computed in any case, so that there is one. Cut off, it is far from its final value.
@@ -328,7 +332,7 @@ class _Portfolio:
             if last:
                 worth = chosen.bound_worth / max(run.left, chosen.bound_worth)
                 share = max(share, min(chosen.last_bound_share, worth))
-            with run.stage(BOUNDING, share, tier) as deadline:
+            with run.stage(BOUNDING, min(share, most), tier) as deadline:
                 found = best_bound(
                     run.evaluator,
                     run.upper,
