@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 from pydantic import Field
@@ -146,3 +146,8 @@ class Options:
         check_fields(self)
         if not _BACKEND.fullmatch(self.backend):
             raise InputError(f"is {self.backend!r}; must be local, ray, or ray:HOST:PORT", field="backend")
+
+    @property
+    def alone(self) -> Options:
+        """The same for a job on one processor of another machine, which keeps no checkpoint."""
+        return replace(self, backend=LOCAL, workers=1, processes=1, checkpoint=None)

@@ -109,8 +109,7 @@ def _anneal(
 ) -> Placement:
     """Run a chain, on another machine."""
     deadline = Deadline(seconds, stop=stop)
-    kept = kernel_cache.folder()
-    if kept is None or not kept.complete:
+    if not kernel_cache.all_kept():
         raise ElsewhereError(
             "workers in the Ray cluster did not anneal: their kernels are not compiled "
             "(python -m stowplan.optimizer.warm compiles them)"

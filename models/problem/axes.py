@@ -11,13 +11,16 @@ from collections.abc import Hashable, Iterable
 from dataclasses import fields, is_dataclass, replace
 from enum import Enum
 from functools import cache
-from typing import Annotated, Any, TypeVar, get_args, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args, get_type_hints
 
 import numpy as np
 
 from stowplan.models.arrays import Bools, Ints
 
-D = TypeVar("D")
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+D = TypeVar("D", bound="DataclassInstance")
 
 
 class Axis(Enum):
@@ -56,9 +59,9 @@ def project(part: D, class_of: Ints, representative: Ints) -> D:
     representative
         ``[coarse]`` a fine class in each coarse one; all members must look alike to ``part``.
     """
-    axes = _axes(type(part))  # type: ignore[arg-type]
+    axes = _axes(type(part))
     changes: dict[str, Any] = {}
-    for f in fields(part):  # type: ignore[arg-type]
+    for f in fields(part):
         value = getattr(part, f.name)
         match axes.get(f.name):
             case Axis.EACH:
@@ -72,7 +75,7 @@ def project(part: D, class_of: Ints, representative: Ints) -> D:
     # What reads no classes, such as a topology, stays the one object that it is: thousands of rules share it.
     if all(value is getattr(part, name) for name, value in changes.items()):
         return part
-    return replace(part, **changes)  # type: ignore[type-var]
+    return replace(part, **changes)
 
 
 class Restriction:
@@ -84,19 +87,26 @@ class Restriction:
     ----------
     classes, nodes
         ``[c]``, ``[n]`` whether each is kept. Nodes that a `NodeList` names must be.
+
+    Attributes
+    ----------
+    classes, nodes
+        Which are kept.
+    class_position, node_position
+        ``[c]``, ``[n]`` the position among them of each that is kept.
     """
 
     def __init__(self, classes: Bools, nodes: Bools) -> None:
-        self._classes, self._nodes = np.flatnonzero(classes), np.flatnonzero(nodes)
-        self._class_position, self._node_position = np.cumsum(classes) - 1, np.cumsum(nodes) - 1
+        self.classes, self.nodes = np.flatnonzero(classes), np.flatnonzero(nodes)
+        self.class_position, self.node_position = np.cumsum(classes) - 1, np.cumsum(nodes) - 1
         self._kept = classes
         self._shared: dict[int, tuple[Any, Any]] = {}
 
     def of(self, part: D) -> D:
         """Return a rule or term, or a part of one, for what is kept."""
-        axes = _axes(type(part))  # type: ignore[arg-type]
+        axes = _axes(type(part))
         changes: dict[str, Any] = {}
-        for f in fields(part):  # type: ignore[arg-type]
+        for f in fields(part):
             value = getattr(part, f.name)
             if isinstance(value, tuple) and _parts(value):
                 changes[f.name] = tuple(self._once(None, item) for item in value)
@@ -104,7 +114,7 @@ class Restriction:
                 changes[f.name] = self._once(axes.get(f.name), value)
         if all(value is getattr(part, name) for name, value in changes.items()):
             return part
-        return replace(part, **changes)  # type: ignore[type-var]
+        return replace(part, **changes)
 
     def _once(self, axis: Axis | None, value: Any) -> Any:
         known = self._shared.get(id(value))
@@ -116,13 +126,13 @@ class Restriction:
     def _rewritten(self, axis: Axis, value: Ints) -> Ints:
         match axis:
             case Axis.EACH:
-                return value[self._classes]
+                return value[self.classes]
             case Axis.SOME:
-                return self._class_position[value[self._kept[value]]]
+                return self.class_position[value[self._kept[value]]]
             case Axis.NODE:
-                return value[..., self._nodes]
+                return value[..., self.nodes]
             case Axis.LISTED:
-                return self._node_position[value]
+                return self.node_position[value]
 
 
 def refine(size: int, parts: Iterable[object], extra: Iterable[Ints] = ()) -> Ints:
@@ -161,7 +171,7 @@ def _axes(kind: type) -> dict[str, Axis]:
 
 
 def _columns(part: Any) -> list[tuple[Axis, Ints]]:
-    axes = _axes(type(part))  # type: ignore[arg-type]
+    axes = _axes(type(part))  # type: ignore[arg-type]  # mypy takes the class of an Any for unhashable
     found: list[tuple[Axis, Ints]] = []
     for f in fields(part):
         value = getattr(part, f.name)

@@ -67,6 +67,12 @@ class Folder:
         return sum(1 for _ in self.path.glob("*.nbc"))
 
 
+def all_kept() -> bool:
+    """Whether every kernel was compiled before, so that no call waits for it."""
+    kept = folder()
+    return kept is not None and kept.complete
+
+
 @cache
 def folder() -> Folder | None:
     """Return the folder to use, or ``None`` if machine code cannot be kept.

@@ -7,7 +7,7 @@ from concurrent.futures import Future, wait
 from dataclasses import replace
 from typing import Protocol
 
-from stowplan.models.options import LEAST_TIME, LOCAL, Options
+from stowplan.models.options import LEAST_TIME, Options
 from stowplan.models.problem import Placement, Problem
 from stowplan.models.result import Outcome
 from stowplan.models.stop import Stop
@@ -45,7 +45,7 @@ class PartsElsewhere:
 
     def __init__(self, backend: RayBackend, options: Options, solve: SolveAlone) -> None:
         self._backend, self._solve = backend, solve
-        self._options = replace(options, backend=LOCAL, workers=1, processes=1, checkpoint=None)
+        self._options = options.alone
         self._group = Group(backend.cluster)
         self._parts: list[tuple[Problem, Sequence[Placement], Sequence[KnownBound]]] = []
         self._jobs: dict[Future[Outcome], int] = {}
@@ -91,7 +91,6 @@ def _alone(
     known: Sequence[KnownBound],
 ) -> Outcome:
     """Solve a part, on another machine; without kernels, where they are not compiled."""
-    kept = kernel_cache.folder()
-    if kept is None or not kept.complete:
+    if not kernel_cache.all_kept():
         options = replace(options, kernels=False)
     return solve(problem, options, candidates=candidates, known=known, stop=stop)

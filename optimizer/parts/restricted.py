@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
-from stowplan.models.arrays import Bools, Ints
+from stowplan.models.arrays import Ints
 from stowplan.models.problem import (
     Devices,
     Held,
@@ -22,18 +22,6 @@ from stowplan.models.problem import (
 from stowplan.optimizer.parts.partition import Part
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Positions:
-    """Classes or nodes that are kept, and the position of each among them, or -1."""
-
-    kept: Ints
-    position: Ints
-
-    @classmethod
-    def of(cls, mask: Bools) -> _Positions:
-        return cls(np.flatnonzero(mask), np.where(mask, np.cumsum(mask) - 1, -1))
-
-
 class RestrictedProblem:
     """The problem of one part.
 
@@ -42,18 +30,17 @@ class RestrictedProblem:
     """
 
     def __init__(self, whole: Problem, part: Part) -> None:
-        self._whole, self._classes = whole, part.classes
+        self._classes = part.classes
         rules = [rule for rule in whole.rules if self._reads(rule)]
         terms = [[w for w in tier.terms if self._reads(w.term)] for tier in whole.tiers]
         nodes = part.nodes.copy()
         for reader in (*rules, *(w.term for tier in terms for w in tier)):
             for listed in _nodes_with_pods(reader):
                 nodes[listed] = True
-        self._class, self._node = _Positions.of(part.classes), _Positions.of(nodes)
-        to = Restriction(part.classes, nodes)
+        self._to = to = Restriction(part.classes, nodes)
         self.problem = Problem(
-            nodes=tuple(whole.nodes[n] for n in self._node.kept.tolist()),
-            classes=tuple(whole.classes[c] for c in self._class.kept.tolist()),
+            nodes=tuple(whole.nodes[n] for n in to.nodes.tolist()),
+            classes=tuple(whole.classes[c] for c in to.classes.tolist()),
             size=whole.size[part.classes],
             optional=whole.optional[part.classes],
             start=self.inside(whole.start),
@@ -73,14 +60,14 @@ class RestrictedProblem:
 
     def inside(self, placement: Placement) -> Placement:
         """Return the pods of this part in a placement of the whole."""
-        here = placement.only(self._class.kept)
-        return Placement(self._class.position[here.cls], self._node.position[here.node], here.count)
+        here = placement.only(self._to.classes)
+        return Placement(self._to.class_position[here.cls], self._to.node_position[here.node], here.count)
 
     def outside(self, placement: Placement, inner: Placement) -> Placement:
         """Return a placement of the whole, with the pods of this part where ``inner`` has them."""
         rest = ~self._classes[placement.cls]
-        cls = np.concatenate([placement.cls[rest], self._class.kept[inner.cls]])
-        node = np.concatenate([placement.node[rest], self._node.kept[inner.node]])
+        cls = np.concatenate([placement.cls[rest], self._to.classes[inner.cls]])
+        node = np.concatenate([placement.node[rest], self._to.nodes[inner.node]])
         count = np.concatenate([placement.count[rest], inner.count])
         order = np.lexsort((node, cls))
         return Placement(cls[order], node[order], count[order])

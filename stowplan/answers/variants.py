@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, wait
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 from stowplan.answers.compare import BEST, TODAY, Column, Comparison, compare, greedy_names
 from stowplan.answers.figures import Value
 from stowplan.answers.measures import Measures
-from stowplan.models.options import LOCAL, Options
+from stowplan.models.options import Options
 from stowplan.models.stop import Stop
 from stowplan.optimizer.backend import cluster_of
 from stowplan.optimizer.distributed.cluster import Group
@@ -201,9 +201,8 @@ def compare_in_cluster(problems: Sequence[Compiled], options: Options, stop: Sto
     InputError
         If the cluster cannot be used.
     """
-    alone = replace(options, backend=LOCAL, workers=1, processes=1, checkpoint=None)
     with Group(cluster_of(options)) as group:
-        jobs = [group.submit(_compared, problem, alone) for problem in problems]
+        jobs = [group.submit(_compared, problem, options.alone) for problem in problems]
         waiting, told = set(jobs), False
         while waiting:
             waiting = wait(waiting, LISTENING).not_done

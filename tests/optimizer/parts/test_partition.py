@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from stowplan.models.problem import NO_LIMIT, Allow, MoveBudget, Origin, Placement, Problem
 from stowplan.models.snapshot import Snapshot
@@ -76,7 +77,7 @@ def add_up(problem: Problem, chosen: Choices) -> None:
             count("several parts, legal" if now.legal else "several parts, illegal")
 
 
-def anywhere(chosen: Choices, problem: Problem, upper: np.ndarray) -> Placement:  # type: ignore[type-arg]
+def anywhere(chosen: Choices, problem: Problem, upper: NDArray[np.int32]) -> Placement:
     """Return a placement of all pods but some that may wait, each on a node that is open to it."""
     entries = []
     for c in range(len(problem.classes)):
