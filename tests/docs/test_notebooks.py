@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from stowplan.plugins_compat.registry import registry
 from tests.support.notebooks import FOLDER, kept, printed, quoted, read
 
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
+
+
+@pytest.fixture(autouse=True)
+def _no_plugins_stay() -> Iterator[None]:
+    """Forget what a notebook adds to the registry of its process."""
+    yield
+    registry.cache_clear()
 
 
 def test_there_are_notebooks() -> None:

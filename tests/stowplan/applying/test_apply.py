@@ -298,7 +298,7 @@ def test_a_stop_signal_is_heeded_while_waiting(shop: Scene) -> None:
 def test_a_plan_without_a_kubectl(shop: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(StowplanError, match="kubectl is not installed or not in PATH"):
-        shop.run()
+        shop.run(kubectl=shop.kubectl)
 
 
 def test_moves_of_an_owner_without_uid_are_refused(home: Path) -> None:

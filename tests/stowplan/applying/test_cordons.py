@@ -98,7 +98,7 @@ def test_a_wave_that_does_not_end_leaves_no_cordon(shop: Scene) -> None:
 def test_a_node_that_cannot_be_opened_is_opened_by_the_next_run(shop: Scene) -> None:
     sad = refuse(ApiError(500, "InternalError", "etcd is sad"))
     shop.server.faults.on("patch", sad, matching="nodes/n2", skip=1, times=2)
-    assert shop.run().stopped == "uncordon n2: etcd is sad"
+    assert shop.run(kubectl=shop.kubectl).stopped == "uncordon n2: etcd is sad"
     assert cordoned(shop) == {"n1", "n2"}
     assert shop.run().ledger.done
     assert cordoned(shop) == {"n1"}

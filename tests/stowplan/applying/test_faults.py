@@ -37,6 +37,12 @@ def one_wave(manifests: list[Object]) -> Plan:
     return plan([m.move("shop/web-5d5b-aaaab", "n3", budgets=("web",)), m.move("shop/db-0", "n3")])
 
 
+@pytest.fixture(autouse=True)
+def _by_kubectl(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let all runs be those of the real client: what it makes of faults is what this is about."""
+    monkeypatch.setattr(Scene, "direct", property(lambda scene: scene.kubectl))
+
+
 @pytest.fixture
 def small(home: Path) -> Iterator[Scene]:
     with scene(home, RUNNING, one_wave) as found:

@@ -140,7 +140,7 @@ def test_a_lost_answer_loses_no_lease(shop: Scene) -> None:
 
 @needs_kubectl
 class TestRuns:
-    """The same with whole runs, by the real kubectl."""
+    """The same with whole runs."""
 
     def test_two_journals_do_not_run_at_once(self, slow: Scene) -> None:
         """The same plan from two places: the second stops, and evicts nothing."""
@@ -173,7 +173,8 @@ class TestRuns:
             slow.server.store.update(LEASES, SYSTEM, NAME, lambda o: o["spec"].update(holderIdentity="thief"))
 
         slow.server.faults.on("evict", steal)
-        result = slow.run(lease=True, lease_seconds=1.0)
+        slow.server.cluster.pace = Pace(ready=4)  # longer than until the next renewal, on a busy machine too
+        result = slow.run(lease=True, lease_seconds=8.0)
         assert result.stopped == "the lease kube-system/stowplan-apply was taken by thief"
         assert {e.name for e in slow.server.evictions} <= {"web-5d5b-aaaab", "db-0"}
         assert found(slow)["spec"]["holderIdentity"] == "thief"
@@ -187,7 +188,7 @@ class TestRuns:
 
     def test_without_the_right_the_way_out_is_named(self, shop: Scene) -> None:
         shop.server.faults.on("get", refuse(ApiError(403, "Forbidden", "leases is forbidden")), matching="/leases/")
-        result = shop.run(lease=True)
+        result = shop.run(kubectl=shop.kubectl, lease=True)
         assert result.stopped == (
             "get /apis/coordination.k8s.io/v1/namespaces/kube-system/leases/stowplan-apply: leases is forbidden; "
             "--lease-namespace names another namespace, and --no-lease does without"
