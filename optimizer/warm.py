@@ -17,6 +17,7 @@ from stowplan.models.problem import (
     Curves,
     Devices,
     Move,
+    MoveBudget,
     NodeCurve,
     Origin,
     Placement,
@@ -125,6 +126,7 @@ def _problems() -> Iterator[Problem]:
     tight = replace(capacity, demand=np.array([4000, 2002]), free=np.array([6001, 6003]))
     yield problem
     yield replace(problem, rules=(capacity, devices))
+    yield replace(problem, rules=(capacity, MoveBudget(here, 1)))
     yield replace(problem, optional=two, start=Placement.of([]), rules=(tight,), tiers=tiers[:1])
 
 

@@ -15,8 +15,9 @@ import numpy as np
 from stowplan.models.arrays import Floats, Ints
 from stowplan.models.problem import FAR, Placement
 from stowplan.optimizer.bounds.interior_point import Dual, RelaxedPrograms
-from stowplan.optimizer.bounds.lagrangian import LagrangianDual, side_duals
+from stowplan.optimizer.bounds.lagrangian import LagrangianDual, fitted, side_duals, whole
 from stowplan.optimizer.bounds.node_programs import Programs, Tables
+from stowplan.optimizer.bounds.node_relaxation import relaxed_load_duals
 from stowplan.optimizer.bounds.parameters import BoundParameters
 from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.node_changes.master import ChangeMaster, MasterDuals
@@ -43,14 +44,14 @@ class Line:
     at
         The limit for which it was computed.
     duals, load_duals
-        The duals that were priced.
+        The duals that were priced; no load duals if those of each node's relaxation were taken.
     """
 
     at: int
     bound: Fraction
     multiplier: Fraction
     duals: Duals
-    load_duals: Floats
+    load_duals: Floats | None
 
     def for_limit(self, limit: int) -> Fraction:
         """Return the bound for a limit."""
@@ -75,10 +76,13 @@ class ChangeGeneration:
         self.master = ChangeMaster(programs)
         patterns = patterns_of(programs, nodes, placement)
         self.master.add(programs.program, patterns)
-        self._load_duals = slopes(programs.tables, patterns_by_program(programs, patterns))
-        self._center = self._first_duals()
+        load_duals = slopes(programs.tables, patterns_by_program(programs, patterns))
+        self._center = self._first_duals(load_duals)
+        # The relaxation of a node knows no openings: there, load duals come from the relaxation of the whole alone.
+        opens = bool(programs.tables.opening.any() or programs.limits.opening.any())
+        self._load_duals = load_duals if opens else None
         self._begun: set[int] = set()
-        self._centers: dict[int, tuple[Duals, Floats]] = {}
+        self._centers: dict[int, tuple[Duals, Floats | None]] = {}
         self.solution: MasterDuals | None = None
 
     def set_limit(self, limit: int) -> None:
@@ -110,72 +114,90 @@ class ChangeGeneration:
         """
         if self.limit in self._centers:
             self._center, self._load_duals = self._centers[self.limit]
-            self._solve_master(self.parameters.box, deadline)
+            self._solve_master(self.parameters.drawn, deadline)
             return
         self._generate(deadline, value, found)
         if not deadline.over:
             self._centers[self.limit] = self._center, self._load_duals
 
     def _solve_master(self, share: float, deadline: Deadline) -> MasterDuals | None:
-        """Solve the master in a box around the best duals, a share of the price of a move wide."""
+        """Solve the master with its duals drawn to the best ones, by a share of the price of a move."""
         center = self._center
-        unit = max(float(center.side_duals[-1]), 1.0)
-        self.master.box(
-            center.multipliers, center.side_duals, share * unit, share * np.maximum(center.side_duals, unit)
-        )
+        self.master.draw(center.multipliers, center.side_duals, share * max(float(center.side_duals[-1]), 1.0))
         found = self.master.solve(None if deadline.deterministic else deadline.remaining)
         self.solution = found or self.solution
         return found
 
     def _generate(self, deadline: Deadline, value: int | None, found: Callable[[int], object]) -> None:
-        chosen, every = self.parameters, np.arange(len(self.programs.tables.upper))
-        share = chosen.box
-        best = -np.inf if self.limit in self._begun else self._begin(deadline, found)
-        if not deadline.over:
-            self._begun.add(self.limit)
+        """Generate from the duals of the placement; if that does not end, from those of the linear relaxation too.
+
+        Where many pods may move, a placement says little of the best duals.
+        """
+        best, few = -np.inf, self.limit <= self.parameters.few * int(self.programs.size.sum())
+        if self.limit not in self._begun:
+            best = self._bisected(self._center, self._load_duals, best, deadline)
+            if self.lines:
+                found(self.bound())
         line = max(self.lines, key=lambda line: line.for_limit(self.limit), default=None)
         if line is not None and (gain := float(line.for_limit(self.limit)) - self.master.start_cost) > best:
             best, self._center, self._load_duals = gain, line.duals, line.load_duals
+        if few and self._load_duals is None:
+            best, ended = self._rounds(best, deadline, value, found)
+            if ended or deadline.over:
+                return
+        if self.limit not in self._begun:
+            best = self._relaxed(best, deadline)
+            if not deadline.over:
+                self._begun.add(self.limit)
+        self._rounds(best, deadline, value, found)
+
+    def _rounds(
+        self, best: float, deadline: Deadline, value: int | None, found: Callable[[int], object]
+    ) -> tuple[float, bool]:
+        """Let master and pricing take turns; return the best bound, and whether no better one is to be had."""
+        chosen, every = self.parameters, np.arange(len(self.programs.tables.upper))
+        share, budget = chosen.drawn, chosen.budget
         for _ in range(chosen.rounds):
-            if deadline.over or (value is not None and self.bound() >= value):
-                return
-            master = self._solve_master(share, deadline)
+            if value is not None and self.bound() >= value:
+                return best, True
+            master = None if deadline.over else self._solve_master(share, deadline)
             if master is None:
-                return
+                return best, False
             trial = Duals(master.multipliers, master.side_duals)
-            lagrangian = self._priced(trial, self._load_duals, deadline, chosen.budget)
+            lagrangian = self._priced(trial, self._load_duals, deadline, budget)
             if lagrangian is None:
-                return
+                return best, False
             added = self.master.add(every, lagrangian.solutions)
             bound = float(lagrangian.worth) - self.master.start_cost
-            better = bound > best
-            if better:
+            expected, gained = master.value - best, bound - best
+            if gained > 0:
                 best, self._center = bound, trial
+                found(self.bound())
             closed = master.value - best <= chosen.close * max(1.0, abs(master.value))
             if closed and master.violation < TINY:
-                return
-            # Where the master finds nothing new, the best duals are elsewhere, or the searches of nodes were cut off.
-            share *= chosen.widening if closed else 1.0 if added or better else chosen.shrinking
-            if share < chosen.least_box:
-                return
+                return best, True
+            if closed or 2 * gained > expected:
+                share *= chosen.loosening
+            elif not added and budget < chosen.largest_budget:
+                # What the master expects was not refuted: searches of nodes were cut off.
+                budget *= chosen.more_budget
+            elif not added or gained < -expected:
+                share *= chosen.tightening
+            if share < chosen.tightest:
+                return best, False
+        return best, False
 
-    def _begin(self, deadline: Deadline, found: Callable[[int], object]) -> float:
-        """Price at the duals of the placement, then at those of the linear relaxation, which takes much longer.
+    def _relaxed(self, best: float, deadline: Deadline) -> float:
+        """Price at the duals of the linear relaxation, which take long to find; return the best bound so far.
 
-        Returns
-        -------
-        float
-            The bound, that of the start counting as 0.
+        The bound of the start counts as 0.
         """
         chosen, scale = self.parameters, self.programs.scale
-        best = self._bisected(self._center, self._load_duals, -np.inf, deadline)
-        if self.lines:
-            found(self.bound())
         relaxed = RelaxedPrograms(self.programs, BoundParameters()).solve(chosen.relaxed, deadline.share(chosen.begin))
         duals = Duals(relaxed.multipliers / scale, relaxed.side_duals / scale)
         return self._bisected(duals, relaxed.load_duals, best, deadline)
 
-    def _bisected(self, duals: Duals, load_duals: Floats, best: float, deadline: Deadline) -> float:
+    def _bisected(self, duals: Duals, load_duals: Floats | None, best: float, deadline: Deadline) -> float:
         """Bisect for the price of a move at which the cheapest changes spend the limit; return the best bound so far.
 
         The bound is concave in that price, and its slope is what is spent beyond the limit. Duals that are far from
@@ -201,12 +223,25 @@ class ChangeGeneration:
                 break
         return best
 
-    def _priced(self, duals: Duals, load_duals: Floats, deadline: Deadline, budget: int) -> LagrangianDual | None:
-        """Search all nodes at some duals, and keep the bound that results; ``None`` if there was no time for all."""
-        scale = self.programs.scale
-        lagrangian = LagrangianDual(
-            self.programs, Dual(duals.multipliers * scale, load_duals, duals.side_duals * scale)
-        )
+    def _priced(
+        self, duals: Duals, load_duals: Floats | None, deadline: Deadline, budget: int
+    ) -> LagrangianDual | None:
+        """Search all nodes at some duals, and keep the bound that results; ``None`` if there was no time for all.
+
+        Without load duals, those of each node's relaxation at these duals are taken.
+        """
+        scale, programs = self.programs.scale, self.programs
+        dual = Dual(duals.multipliers * scale, np.zeros(programs.tables.base.shape), duals.side_duals * scale)
+        if load_duals is None:
+            coarser, fit = fitted(programs, dual)
+            penalized = coarser.penalized(side_duals(coarser, fit))
+            times = programs.scale // coarser.scale
+            dual = replace(
+                dual, load_duals=(times * relaxed_load_duals(penalized, whole(penalized, fit)[0])).astype(np.float64)
+            )
+        else:
+            dual = replace(dual, load_duals=load_duals)
+        lagrangian = LagrangianDual(programs, dual)
         lagrangian.search(budget, deadline)
         if deadline.over:
             return None
@@ -216,13 +251,13 @@ class ChangeGeneration:
         )
         return lagrangian
 
-    def _first_duals(self) -> Duals:
+    def _first_duals(self, load_duals: Floats) -> Duals:
         """Return the duals of a placement that no move of a pod improves, if loads change by little.
 
         A pod of a kind is worth what it costs on the node where it costs least, and a move what the best one gains.
         """
         tables, scale = self.programs.tables, self.programs.scale
-        costs = (tables.linear + self._load_duals @ tables.demand) / scale
+        costs = (tables.linear + load_duals @ tables.demand) / scale
         open_nodes = tables.upper > tables.start
         least = np.where(open_nodes, costs, np.inf).min(axis=0)
         multipliers = np.where(np.isfinite(least), least, costs.max(axis=0))

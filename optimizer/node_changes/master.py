@@ -7,8 +7,9 @@
 
 ``Δ_j``, ``cost_j`` and ``use_j`` are differences to the node as it starts, which needs no column.
 
-The duals of few columns are anything. So each dual is kept in a box around the best one so far, by columns that
-violate the row at the price of the box (R. Marsten, W. Hogan, J. Blankenship, "The Boxstep method", 1975).
+The duals of few columns are anything. So each dual is drawn to the best one so far, by columns that violate the row at
+a price that grows with the violation, step by step, as the square of it does: a proximal bundle method (C. Lemaréchal,
+"Nonsmooth optimization and descent methods", 1978), with steps for squares so that the program stays linear.
 """
 
 from __future__ import annotations
@@ -25,6 +26,12 @@ from stowplan.optimizer.bounds.node_search import costs_of
 
 INFINITE = highspy.kHighsInf
 
+STEPS = np.array([0.25, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, INFINITE])
+"""Violations of a row that have one price each, in pods, or in what the largest use of a side constraint is."""
+
+PRICES = np.array([0.125, 0.375, 0.75, 1.5, 3.0, 6.0, 12.0, 20.0])
+"""Those prices, in multiples of that of one pod: slopes of half the square in the middle of each step."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MasterDuals:
@@ -37,7 +44,7 @@ class MasterDuals:
     multipliers, side_duals
         ``[k]`` of the kinds, ``[e]`` of the side constraints, which are not negative.
     violation
-        By how much rows are violated at the price of the box.
+        By how much rows are violated, at a price.
     used, reduced
         ``[j]`` how often each change is made, and its reduced cost.
     """
@@ -83,9 +90,12 @@ class ChangeMaster:
         self._lp = lp = self._with_rows()
         lp.setOptionValue("presolve", "off")
         lp.setOptionValue("simplex_strategy", 4)  # new columns leave the last basis primal feasible
+        largest = np.hstack([limits.move, limits.unplaced, limits.opening.T]).max(axis=1, initial=1)
+        self._unit = np.concatenate([np.ones(self.kinds), np.maximum(1, largest)])
         for row in range(self.kinds + self.sides):
             for sign in (1.0, -1.0):
-                lp.addCol(0.0, 0.0, 0.0, 1, np.array([row], dtype=np.int32), np.array([sign]))
+                for step in (STEPS * self._unit[row]).tolist():
+                    lp.addCol(0.0, 0.0, step, 1, np.array([row], dtype=np.int32), np.array([sign]))
 
     def _with_rows(self) -> highspy.Highs:
         """Return a program with all rows, and the columns of unplaced pods."""
@@ -126,16 +136,15 @@ class ChangeMaster:
         found: Ints = np.rint(np.asarray(lp.getSolution().col_value)[self.kinds :]).astype(np.int64)
         return found
 
-    def box(self, multipliers: Floats, side_duals: Floats, width: float, widths: Floats) -> None:
-        """Keep the duals near these: multipliers within ``width``, side duals within ``widths``."""
-        center = np.concatenate([multipliers, -side_duals])
-        width_of = np.concatenate([np.full(self.kinds, width), widths])
-        above, below = center + width_of, center - width_of
+    def draw(self, multipliers: Floats, side_duals: Floats, price: float) -> None:
+        """Draw the duals to these: a row that is violated by one pod has one that is this price away, or less."""
+        center = np.concatenate([multipliers, -side_duals])[:, None]
+        away = price * PRICES / self._unit[:, None]
+        above, below = center + away, center - away
         above[self.kinds :] = np.minimum(0.0, above[self.kinds :])
         costs = np.stack([above, -below], axis=1).reshape(-1)
         columns = np.arange(self.kinds, self.kinds + len(costs), dtype=np.int32)
         self._lp.changeColsCost(len(costs), columns, costs)
-        self._lp.changeColsBounds(len(costs), columns, np.zeros(len(costs)), np.full(len(costs), INFINITE))
 
     @property
     def start_cost(self) -> float:
@@ -186,7 +195,8 @@ class ChangeMaster:
         if lp.getModelStatus() != highspy.HighsModelStatus.kOptimal:
             return None
         solution = lp.getSolution()
-        row_duals, first = np.asarray(solution.row_dual), 3 * self.kinds + 2 * self.sides
+        row_duals = np.asarray(solution.row_dual)
+        first = self.kinds + 2 * len(STEPS) * (self.kinds + self.sides)
         return MasterDuals(
             float(lp.getInfo().objective_function_value),
             row_duals[: self.kinds],

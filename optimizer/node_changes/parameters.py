@@ -21,22 +21,27 @@ class NodeChangeParameters:
         Kinds of pods above which no changes are generated.
     rounds
         Rounds of pricing at most.
-    box
-        How far a dual of the master may be from the best one so far, as a share of the price of a move.
-    least_box
+    drawn
+        How far from the best one so far a dual of the master is whose row is violated by one pod, as a share of the
+        price of a move.
+    tightest
         Share at which pricing ends.
-    shrinking, widening
-        Factors by which that share falls when the master finds nothing new there, and rises when it is met by a bound.
+    tightening, loosening
+        Factors by which that share falls when the master finds nothing where it looks, and rises when it does.
     close
         Relative gap between master and bound at which pricing ends.
+    few
+        Share of all pods up to which a limit on moves is first met with the duals of the placement.
     begin
-        Share of the time for the linear relaxation, whose duals are the first ones.
+        Share of the time for the linear relaxation, whose duals are tried where those of the placement lead nowhere.
     relaxed
         Relative gap of the linear relaxation at which its duals are taken.
     bisections
         Prices of a move that are tried with the multipliers of the placement, and with those of the relaxation.
     first_budget, budget
         Branching decisions in the search of one node, at the first duals and at later ones.
+    largest_budget, more_budget
+        The most decisions, and the factor by which they grow where a pricing finds no change that the master lacks.
     whole_share
         Share of the remaining time in which whole changes are searched for.
     branches
@@ -55,16 +60,19 @@ class NodeChangeParameters:
     largest: int = 4_000_000
     kinds: int = 2_000
     rounds: int = 120
-    box: float = 0.02
-    least_box: float = 1e-4
-    shrinking: float = 0.5
-    widening: float = 2.0
+    drawn: float = 0.02
+    tightest: float = 1e-5
+    tightening: float = 0.5
+    loosening: float = 2.0
     close: float = 1e-5
+    few: float = 0.07
     begin: float = 0.7
     relaxed: float = 1e-3
     bisections: int = 10
     first_budget: int = 400
     budget: int = 30_000
+    largest_budget: int = 2_000_000
+    more_budget: int = 4
     whole_share: float = 0.3
     branches: int = 2_000
     variables: int = 1_500
