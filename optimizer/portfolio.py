@@ -207,6 +207,8 @@ class _Portfolio:
         engine = self._column_generation()
         for tier in range(leading):
             self._bound_cheaply()
+            if not run.over and self.closing.suit(tier):
+                self._bound(tier, self.all_parameters.closing.bounding)
             closed = self.closing.close(tier)
             share = chosen.column_share if only else chosen.leading_share
             self._close_by_columns(engine, tier, chosen.closed_column_share if closed else share, leading)

@@ -8,6 +8,7 @@ nodes that hold least of what is scarce, for what they cost, are named first.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -79,11 +80,13 @@ class ClosingEngine:
         chosen, tiers = self.parameters, self.tier + 1
         best, values = start, self.evaluator.evaluate(start).values[:tiers]
         failed = np.zeros(len(self.problem.nodes), dtype=np.int64)
-        number, left = max(1, int(chosen.first * len(self.problem.nodes))), deadline.seconds
+        number, left = len(self.problem.nodes), deadline.seconds
+        cheap = float(self.saved[self.saved > 0].min(initial=1))
         while values[-1] > enough and left > 0 and not deadline.over:
             order = self._order(failed)
             empty = int((~self._in_use(best)[order]).sum())
-            number = min(number, len(order) - empty)
+            far = math.ceil(chosen.bold * (values[-1] - enough) / cheap)
+            number = min(number, far, len(order) - empty)
             named = order[: empty + number]
             if not number or (number == 1 and failed[named[-1]] > 1):
                 break
@@ -126,7 +129,9 @@ class ClosingEngine:
     def _trial(self, deadline: Deadline, left: float) -> Deadline:
         """Return the time of a trial."""
         whole = left if deadline.deterministic else deadline.remaining
-        seconds = min(whole, self.parameters.longest, max(self.parameters.shortest, self.parameters.trial * whole))
+        chosen = self.parameters
+        shortest = max(chosen.shortest, chosen.shortest_of_pod * self.problem.pods)
+        seconds = min(whole, chosen.longest, max(shortest, chosen.trial * whole))
         return Deadline(seconds, deadline.deterministic, deadline.stop)
 
     def _without(self, closed: Ints, start: Placement, deadline: Deadline, seed: int) -> Placement:
