@@ -82,19 +82,21 @@ class Descent:
     def run(self, deadline: Deadline) -> int:
         """Make moves until none improves, or as many as parameters allow, and return how many were made."""
         made = 0
-        for _ in range(self._parameters.steps):
-            if deadline.over:
+        for _ in range(self._parameters.attempts):
+            if deadline.over or made == self._parameters.steps:
                 break
             found = self._best()
             if found is None:
                 break
             c, source, column = found
             target = int(self._targets[column])
-            if self._improves(c, source, target) and self._state.legal(c, source, target):
+            if not self._improves(c, source, target):
+                self.ban(c, np.array([target]))
+            elif self._state.legal(c, source, target):
                 self.make(c, source, target)
                 made += 1
             else:
-                self.ban(c, target)
+                self.ban(c, self._state.barred(c, source, target))
         return made
 
     def promising(self, most: int) -> Sequence[tuple[int, int, int]]:
@@ -106,9 +108,10 @@ class Descent:
             for e in at[np.lexsort((change, early))[:most]].tolist()
         ]
 
-    def ban(self, c: int, target: int) -> None:
-        """Do without moves of a class to a target, until one of its pods has moved."""
-        self._banned[c, self._column[target]] = True
+    def ban(self, c: int, targets: Ints) -> None:
+        """Do without moves of a class to some nodes, until one of its pods has moved."""
+        columns = self._column[targets]
+        self._banned[c, columns[columns >= 0]] = True
         self._stale[c] = True
 
     def _best(self) -> tuple[int, int, int] | None:

@@ -13,6 +13,8 @@ class ConstructiveParameters:
     ----------
     steps
         Pods that each heuristic tries to move or to place at most, so that the work is limited where no clock is read.
+    attempts
+        Moves that steepest descent tries at most: those that a rule forbids count here, and not as steps.
     emptying_steps
         The same for emptying nodes, where each step costs less.
     largest
@@ -31,6 +33,7 @@ class ConstructiveParameters:
     """
 
     steps: int = 400
+    attempts: int = 6_000
     emptying_steps: int = 4_000
     largest: int = 1_000_000
     table: int = 2_000_000

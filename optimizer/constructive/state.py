@@ -23,6 +23,7 @@ from stowplan.models.problem import (
     Repel,
     Rule,
     Spread,
+    Topology,
 )
 from stowplan.optimizer.evaluate import Evaluator
 from stowplan.optimizer.evaluate.violations import arrivals, violation
@@ -122,20 +123,41 @@ class State:
 
     def legal(self, c: int, source: int, target: int) -> bool:
         """Whether a legal placement stays legal if a pod of the class comes from one node to another."""
-        if self.costs_a_move(c, source, target) > max(0, self.left):
-            return False
+        in_budget = self.costs_a_move(c, source, target) <= max(0, self.left)
+        return in_budget and self._broken(c, source, target) is None
+
+    def barred(self, c: int, source: int, target: int) -> Ints:
+        """Return nodes to which a pod may not come for the reason for which it may not come to one, which is there too.
+
+        What a rule says of one node it says of all in the same domain of its topology.
+        """
+        rule = self._broken(c, source, target)
+        match rule:
+            case AtMost() | Occupy() | Repel() | Spread():
+                topologies: tuple[Topology, ...] = (rule.topology,)
+            case Attract():
+                topologies = rule.topologies
+            case _:
+                return np.array([target], dtype=np.int64)
+        alike = np.ones(self.nodes, dtype=np.bool_)
+        for topology in topologies:
+            alike &= topology.domain == topology.domain[target]
+        return np.flatnonzero(alike)
+
+    def _broken(self, c: int, source: int, target: int) -> Rule | None:
+        """Return a rule that a move breaks, or ``None``."""
         if not self._naming[c]:
-            return True
+            return None
         after = self.placement.with_pod_moved(c, source, target)
         for i in self._naming[c]:
             rule = self.problem.rules[i]
             now = violation(rule, self.problem, after)
             if now.any():
                 if (now > self.evaluator.start_violations[i]).any():
-                    return False
+                    return rule
                 if (arrivals(rule, self.problem, after)[now > 0] > 0).any():
-                    return False
-        return True
+                    return rule
+        return None
 
     def tightest(self, c: int, source: int, among: Ints, trials: int) -> int | None:
         """Return the node with the least room that may take a pod of a class from another one, or ``None``.

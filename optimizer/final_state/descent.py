@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+
 from stowplan.models.problem import Placement
 from stowplan.optimizer.constructive.descent import Descent
 from stowplan.optimizer.constructive.state import State
@@ -70,7 +72,7 @@ class FinalStateDescent:
                 break
             measure = self._position.attempt([(c, source, target)], lambda change: False)
             if measure is None or measure[0] >= 0:
-                self._guide.ban(c, target)
+                self._guide.ban(c, np.array([target]))
                 failed += 1
             elif best is None or measure[0] < least:
                 best, least = (c, source, target), measure[0]
