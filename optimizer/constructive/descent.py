@@ -96,7 +96,7 @@ class Descent:
                 self.make(c, source, target)
                 made += 1
             else:
-                self.ban(c, self._state.barred(c, source, target))
+                self.ban(c, self._state.forbidden(c, source, target))
         return made
 
     def promising(self, most: int) -> Sequence[tuple[int, int, int]]:

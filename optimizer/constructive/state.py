@@ -126,7 +126,7 @@ class State:
         in_budget = self.costs_a_move(c, source, target) <= max(0, self.left)
         return in_budget and self._broken(c, source, target) is None
 
-    def barred(self, c: int, source: int, target: int) -> Ints:
+    def forbidden(self, c: int, source: int, target: int) -> Ints:
         """Return nodes to which a pod may not come for the reason for which it may not come to one, which is there too.
 
         What a rule says of one node it says of all in the same domain of its topology.
