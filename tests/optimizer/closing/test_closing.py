@@ -30,7 +30,7 @@ from stowplan.optimizer.portfolio import solve
 from stowplan.optimizer.rearrangement.parameters import RearrangementParameters
 from tests.optimizer.rearrangement.test_walk import problem_to_walk
 from tests.support.cases import cases, count
-from tests.support.choices import Choices, drawn
+from tests.support.choices import Choices, Seeded, drawn
 from tests.support.problems import WHERE
 
 REARRANGEMENT = RearrangementParameters()
@@ -141,3 +141,11 @@ def test_what_it_does_not_know_does_not_suit() -> None:
     assert not ClosingEngine.suits(problem, 2, REARRANGEMENT)
     limited = replace(problem, rules=(*problem.rules, MoveBudget(WHERE, 3)))
     assert not ClosingEngine.suits(limited, 1, REARRANGEMENT)
+
+
+def test_a_trial_takes_as_long_as_its_pods_need_and_not_longer_than_there_is_time() -> None:
+    problem = problem_to_close(Seeded(1))
+    parameters = ClosingParameters(shortest=0.0, shortest_of_pod=2.0, trial=0.01, longest=1e6)
+    engine = ClosingEngine(Evaluator(problem), 1, parameters, REARRANGEMENT)
+    assert engine._trial(Deadline(1e5), 1e5).seconds == pytest.approx(max(2.0 * problem.pods, 1e3), rel=1e-3)
+    assert engine._trial(Deadline(1.0), 1.0).seconds == pytest.approx(1.0, rel=1e-2)

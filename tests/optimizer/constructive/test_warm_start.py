@@ -10,7 +10,19 @@ import pytest
 from stowplan.instances.synthetic import synthetic_snapshot
 from stowplan.models.objective import PRESETS
 from stowplan.models.options import Options
-from stowplan.models.problem import NOWHERE, MoveBudget, Placement, Problem
+from stowplan.models.problem import (
+    NOWHERE,
+    Attract,
+    Curves,
+    Held,
+    MoveBudget,
+    NodeCurve,
+    Placement,
+    Problem,
+    Tier,
+    Topology,
+    Weighted,
+)
 from stowplan.models.settings import Settings
 from stowplan.models.stop import Stop
 from stowplan.optimizer.constructive import warm_start
@@ -134,6 +146,38 @@ def test_the_evaluator_agrees_on_which_changes_are_legal(problem: Problem) -> No
                 after = problem.start.with_pod_moved(c, source, target)
                 assert evaluator.evaluate(after).legal
                 count("legal changes")
+
+
+@cases(40, at_least={"forbidden": 20, "several": 3}, problem=ANY)
+def test_nodes_that_are_forbidden_for_the_same_reason_are_forbidden(problem: Problem) -> None:
+    state = State(Evaluator(problem), problem.start)
+    for c, source, _ in problem.start.entries():
+        for target in set(range(len(problem.nodes))) - {source}:
+            if state._broken(c, source, target) is not None:
+                alike = set(state.forbidden(c, source, target).tolist())
+                assert target in alike
+                assert not any(state.legal(c, source, n) for n in alike - {source})
+                count("forbidden")
+                count("several", len(alike - {source}) > 1)
+
+
+def test_descent_goes_on_where_affinity_forbids_what_gains_most() -> None:
+    """The large pod may be nowhere but near another one, in a domain of two nodes; the small ones may go anywhere."""
+    nodes = 40
+    one, none = np.ones(3, dtype=np.int64), np.zeros(nodes, dtype=np.int64)
+    near = Topology("zone", (np.arange(nodes) > 1).astype(np.int64), ("a", "b"))
+    nobody = Held(none, none, none)
+    stays = Attract(WHERE, np.array([0]), np.array([1]), (near,), nobody)
+    slopes = 2 * np.arange(20)[None, :] + 1
+    square = Curves(np.arange(20)[None, :], slopes, np.arange(20)[None, :] ** 2)
+    load = NodeCurve(WHERE, np.array([5, 9, 1]), none, none, square)
+    start = Placement.of([(0, 0, 1), (1, 1, 1), (2, 0, 2)])
+    tiers = (Tier("evenness", (Weighted(1, load),)),)
+    names = tuple(f"n{n}" for n in range(nodes))
+    problem = Problem(names, ("large", "other", "small"), np.array([1, 1, 2]), 0 * one, start, (stays,), tiers)
+    state = State(Evaluator(problem), start)
+    assert Descent(state, 0, ConstructiveParameters(attempts=6)).run(FOREVER) == 2
+    assert state.placement.counts()[0, 0] == 1
 
 
 def test_a_stop_ends_it_and_a_large_placement_is_left_alone() -> None:
