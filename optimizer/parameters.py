@@ -79,7 +79,7 @@ class PortfolioParameters:
     bytes_per_process: int = 120 << 20
     pool_worth: float = 8.0
     constructive_share: float = 0.15
-    constructive_seconds: float = 4.0
+    constructive_seconds: float = 2.5
     counting_share: float = 0.12
     leading_share: float = 0.06
     column_share: float = 0.8
