@@ -81,11 +81,11 @@ class ClosingEngine:
         best, values = start, self.evaluator.evaluate(start).values[:tiers]
         failed = np.zeros(len(self.problem.nodes), dtype=np.int64)
         number, left = len(self.problem.nodes), deadline.seconds
-        cheap = float(self.saved[self.saved > 0].min(initial=1))
+        cheapest = int(self.saved[self.saved > 0].min(initial=values[-1]))
         while values[-1] > enough and left > 0 and not deadline.over:
             order = self._order(failed)
             empty = int((~self._in_use(best)[order]).sum())
-            far = math.ceil(chosen.bold * (values[-1] - enough) / cheap)
+            far = math.ceil(chosen.bold * (values[-1] - enough) / cheapest)
             number = min(number, far, len(order) - empty)
             named = order[: empty + number]
             if not number or (number == 1 and failed[named[-1]] > 1):

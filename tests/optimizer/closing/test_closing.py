@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from stowplan.instances.synthetic import synthetic_snapshot
 from stowplan.models.options import Options
 from stowplan.models.problem import (
     Capacity,
@@ -19,6 +20,7 @@ from stowplan.models.problem import (
     Unplaced,
     Weighted,
 )
+from stowplan.models.settings import Settings
 from stowplan.optimizer.closing.engine import ClosingEngine
 from stowplan.optimizer.closing.parameters import ClosingParameters
 from stowplan.optimizer.constructive.emptying import empty_nodes
@@ -28,6 +30,7 @@ from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.evaluate import Evaluator
 from stowplan.optimizer.portfolio import solve
 from stowplan.optimizer.rearrangement.parameters import RearrangementParameters
+from stowplan.settings.problem import make_problem
 from tests.optimizer.rearrangement.test_walk import problem_to_walk
 from tests.support.cases import cases, count
 from tests.support.choices import Choices, Seeded, drawn
@@ -149,3 +152,17 @@ def test_a_trial_takes_as_long_as_its_pods_need_and_not_longer_than_there_is_tim
     engine = ClosingEngine(Evaluator(problem), 1, parameters, REARRANGEMENT)
     assert engine._trial(Deadline(1e5), 1e5).seconds == pytest.approx(max(2.0 * problem.pods, 1e3), rel=1e-3)
     assert engine._trial(Deadline(1.0), 1.0).seconds == pytest.approx(1.0, rel=1e-2)
+
+
+def test_as_many_nodes_are_closed_together_whatever_a_node_costs(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = make_problem(synthetic_snapshot(12, 60, 3, fill=0.4), Settings(objective="pack")).problem
+    nodes, together = len(problem.nodes), []
+    stays = np.zeros(nodes, dtype=np.int64)
+    for cost in (1, 1000):
+        priced = counts(problem, np.full(nodes, cost), stays)
+        engine, tried = ClosingEngine(Evaluator(priced), 1, ClosingParameters(bold=0.3), REARRANGEMENT), []
+        monkeypatch.setattr(engine, "_without", lambda named, start, *_, tried=tried: tried.append(len(named)) or start)
+        engine.close(priced.start, Deadline(5.0, deterministic=True), 1, 0, lambda placement: None)
+        together.append(tried)
+    assert together[0] == together[1]
+    assert 0 < together[0][0] < nodes
