@@ -170,8 +170,8 @@ def _axes(kind: type) -> dict[str, Axis]:
     return {name: extra for name, hint in hints.items() for extra in get_args(hint) if isinstance(extra, Axis)}
 
 
-def _columns(part: Any) -> list[tuple[Axis, Ints]]:
-    axes = _axes(type(part))  # type: ignore[arg-type]  # mypy takes the class of an Any for unhashable
+def _columns(part: DataclassInstance) -> list[tuple[Axis, Ints]]:
+    axes = _axes(type(part))
     found: list[tuple[Axis, Ints]] = []
     for f in fields(part):
         value = getattr(part, f.name)

@@ -100,7 +100,7 @@ class _Method:
         times = programs.times[:, None].astype(np.float64)
         self.lift = (tables.floor - tables.base) / self.typical * times
         limits = programs.limits
-        self.unit = np.maximum(1.0, np.max(np.hstack([limits.move, limits.unplaced, limits.opening.T]), axis=1))
+        self.unit = limits.largest_use.astype(np.float64)
         # Coefficients of a pod that stays, an unplaced one and a closed node in the links.
         moving = (limits.move / self.unit[:, None]).T
         waiting = np.vstack([(limits.unplaced / self.unit[:, None]).T, np.eye(len(self.unit))])

@@ -21,6 +21,7 @@ from stowplan.optimizer.bounds.bound import BoundRequest, CostClass
 from stowplan.optimizer.bounds.components import Component, components, jointly, separately
 from stowplan.optimizer.bounds.interior_point import Dual, RelaxedPrograms
 from stowplan.optimizer.bounds.node_programs import LARGEST_NUMBER, Programs, node_programs, separable_terms
+from stowplan.optimizer.bounds.node_relaxation import relaxed_load_duals
 from stowplan.optimizer.bounds.node_search import search_nodes
 from stowplan.optimizer.bounds.parameters import BoundParameters
 from stowplan.optimizer.cpsat.parameters import CpSatParameters
@@ -132,12 +133,21 @@ def reads_all(problem: Problem, tier: int) -> bool:
 
 
 class LagrangianDual:
-    """The Lagrangian dual function at some multipliers; before nodes are searched, load duals bound them."""
+    """The Lagrangian dual function at some multipliers; before nodes are searched, load duals bound them.
 
-    def __init__(self, programs: Programs, dual: Dual) -> None:
+    Parameters
+    ----------
+    relaxing
+        Whether the load duals are those of each node's relaxation at these multipliers, and not those of ``dual``.
+    """
+
+    def __init__(self, programs: Programs, dual: Dual, *, relaxing: bool = False) -> None:
         self.unpenalized, self.dual = programs, dual = fitted(programs, dual)
         self.programs = programs.penalized(side_duals(programs, dual))
         self.multipliers, self.load_duals = whole(self.programs, dual)
+        if relaxing:
+            highest = largest(self.programs)[1]
+            self.load_duals = np.clip(relaxed_load_duals(self.programs, self.multipliers), -highest, highest)
         self.typical = typical_loads(programs)
         self.bounds = np.full(len(programs.times), -(1 << 62), dtype=np.int64)
         self.solutions = np.zeros(programs.tables.upper.shape, dtype=np.int64)

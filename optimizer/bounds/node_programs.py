@@ -84,6 +84,12 @@ class SideConstraints(NamedTuple):
     opening: Ints
     most: Ints
 
+    @property
+    def largest_use(self) -> Ints:
+        """``[e]`` the most that one pod or one node uses, at least 1."""
+        largest: Ints = np.hstack([self.move, self.unplaced, self.opening.T]).max(axis=1, initial=1)
+        return largest
+
 
 @dataclass(frozen=True, slots=True)
 class Programs:

@@ -90,13 +90,14 @@ class Descent:
                 break
             c, source, column = found
             target = int(self._targets[column])
-            if not self._improves(c, source, target):
-                self.ban(c, np.array([target]))
-            elif self._state.legal(c, source, target):
+            useless = np.array([target])
+            if self._improves(c, source, target):
+                useless = self._state.forbidden(c, source, target)
+            if len(useless):
+                self.ban(c, useless)
+            else:
                 self.make(c, source, target)
                 made += 1
-            else:
-                self.ban(c, self._state.forbidden(c, source, target))
         return made
 
     def promising(self, most: int) -> Sequence[tuple[int, int, int]]:

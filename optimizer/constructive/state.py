@@ -123,16 +123,19 @@ class State:
 
     def legal(self, c: int, source: int, target: int) -> bool:
         """Whether a legal placement stays legal if a pod of the class comes from one node to another."""
-        in_budget = self.costs_a_move(c, source, target) <= max(0, self.left)
-        return in_budget and self._broken(c, source, target) is None
+        return self._in_budget(c, source, target) and self._broken(c, source, target) is None
 
     def forbidden(self, c: int, source: int, target: int) -> Ints:
-        """Return nodes to which a pod may not come for the reason for which it may not come to one, which is there too.
+        """Return a node to which a pod may not come, and others to which it may not for the same reason; or none.
 
         What a rule says of one node it says of all in the same domain of its topology.
         """
+        if not self._in_budget(c, source, target):
+            return np.array([target], dtype=np.int64)
         rule = self._broken(c, source, target)
         match rule:
+            case None:
+                return np.zeros(0, dtype=np.int64)
             case AtMost() | Occupy() | Repel() | Spread():
                 topologies: tuple[Topology, ...] = (rule.topology,)
             case Attract():
@@ -143,6 +146,9 @@ class State:
         for topology in topologies:
             alike &= topology.domain == topology.domain[target]
         return np.flatnonzero(alike)
+
+    def _in_budget(self, c: int, source: int, target: int) -> bool:
+        return self.costs_a_move(c, source, target) <= max(0, self.left)
 
     def _broken(self, c: int, source: int, target: int) -> Rule | None:
         """Return a rule that a move breaks, or ``None``."""

@@ -90,7 +90,7 @@ class NodeChangeEngine:
         Parameters
         ----------
         found
-            Called with a first bound, long before the last one.
+            Called with each better bound, the first one long before the last.
         """
         if self.generation is None:
             return None

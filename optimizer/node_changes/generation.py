@@ -15,9 +15,8 @@ import numpy as np
 from stowplan.models.arrays import Floats, Ints
 from stowplan.models.problem import FAR, Placement
 from stowplan.optimizer.bounds.interior_point import Dual, RelaxedPrograms
-from stowplan.optimizer.bounds.lagrangian import LagrangianDual, fitted, side_duals, whole
+from stowplan.optimizer.bounds.lagrangian import LagrangianDual, side_duals
 from stowplan.optimizer.bounds.node_programs import Programs, Tables
-from stowplan.optimizer.bounds.node_relaxation import relaxed_load_duals
 from stowplan.optimizer.bounds.parameters import BoundParameters
 from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.node_changes.master import ChangeMaster, MasterDuals
@@ -110,7 +109,7 @@ class ChangeGeneration:
         Parameters
         ----------
         found
-            Called with the first bound, long before the last one.
+            Called with each better bound, the first one long before the last.
         """
         if self.limit in self._centers:
             self._center, self._load_duals = self._centers[self.limit]
@@ -230,18 +229,10 @@ class ChangeGeneration:
 
         Without load duals, those of each node's relaxation at these duals are taken.
         """
-        scale, programs = self.programs.scale, self.programs
-        dual = Dual(duals.multipliers * scale, np.zeros(programs.tables.base.shape), duals.side_duals * scale)
-        if load_duals is None:
-            coarser, fit = fitted(programs, dual)
-            penalized = coarser.penalized(side_duals(coarser, fit))
-            times = programs.scale // coarser.scale
-            dual = replace(
-                dual, load_duals=(times * relaxed_load_duals(penalized, whole(penalized, fit)[0])).astype(np.float64)
-            )
-        else:
-            dual = replace(dual, load_duals=load_duals)
-        lagrangian = LagrangianDual(programs, dual)
+        scale, relaxing = self.programs.scale, load_duals is None
+        loads = np.zeros(self.programs.tables.base.shape) if load_duals is None else load_duals
+        dual = Dual(duals.multipliers * scale, loads, duals.side_duals * scale)
+        lagrangian = LagrangianDual(self.programs, dual, relaxing=relaxing)
         lagrangian.search(budget, deadline)
         if deadline.over:
             return None

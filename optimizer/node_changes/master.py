@@ -90,8 +90,7 @@ class ChangeMaster:
         self._lp = lp = self._with_rows()
         lp.setOptionValue("presolve", "off")
         lp.setOptionValue("simplex_strategy", 4)  # new columns leave the last basis primal feasible
-        largest = np.hstack([limits.move, limits.unplaced, limits.opening.T]).max(axis=1, initial=1)
-        self._unit = np.concatenate([np.ones(self.kinds), np.maximum(1, largest)])
+        self._unit = np.concatenate([np.ones(self.kinds), limits.largest_use])
         for row in range(self.kinds + self.sides):
             for sign in (1.0, -1.0):
                 for step in (STEPS * self._unit[row]).tolist():

@@ -27,9 +27,7 @@ LISTENING = 0.2
 def answers(instances: Sequence[Instance], options: Options, folder: Path, jobs: int, stop: Stop) -> Iterator[Row]:
     """Yield a row for each instance when it is done; after a stop, for those that were begun."""
     if options.backend != LOCAL:
-        # Each worker has one processor.
-        alone = replace(options, workers=1, processes=1, backend=LOCAL)
-        yield from _elsewhere(instances, alone, folder, Places(options, jobs), stop)
+        yield from _elsewhere(instances, options.alone, folder, Places(options, jobs), stop)
         return
     if jobs > 1 and len(instances) > 1:
         yield from _elsewhere(instances, options, folder, Places(options, jobs), stop)
