@@ -27,8 +27,8 @@ from stowplan.models.problem import (
 
 NONE = -1
 
-ROWS_AT_ONCE = 4096
-"""Rows of a table that are computed at a time, so that temporary tables stay small."""
+ENTRIES_AT_ONCE = 250_000
+"""Entries of a table that are computed at a time, so that temporary tables stay in a processor's cache."""
 
 
 def upper_bounds(
@@ -52,7 +52,8 @@ def upper_bounds(
     nodes = np.arange(len(problem.nodes), dtype=np.int64) if nodes is None else nodes
     row = np.full(len(problem.classes), NONE, dtype=np.int64)
     row[classes] = np.arange(len(classes))
-    upper = np.repeat(problem.size[classes].astype(np.int32)[:, None], len(nodes), axis=1)
+    upper = np.empty((len(classes), len(nodes)), dtype=np.int32)
+    upper[:] = problem.size[classes][:, None]
     every = problem.pods
 
     def fit(room: Ints, demand: Ints) -> None:
@@ -60,13 +61,16 @@ def upper_bounds(
         asking = np.flatnonzero(demand[classes] > 0)
         amount, which = np.unique(demand[classes[asking]], return_inverse=True)
         times = np.minimum(np.maximum(0, room[nodes]) // amount[:, None], every).astype(np.int32)
-        for some in np.split(np.arange(len(asking)), range(ROWS_AT_ONCE, len(asking), ROWS_AT_ONCE)):
+        rows = max(1, ENTRIES_AT_ONCE // max(1, len(nodes)))
+        for some in np.split(np.arange(len(asking)), range(rows, len(asking), rows)):
             upper[asking[some]] = np.minimum(upper[asking[some]], times[which[some]])
 
     for rule in problem.rules if rules is None else rules:
         match rule:
             case Allow():
-                upper[~rule.mask[np.ix_(rule.row[classes], nodes)]] = 0
+                for mask in np.unique(rule.row[classes]).tolist():
+                    closed = np.flatnonzero(~rule.mask[mask, nodes])
+                    upper[np.ix_(rule.row[classes] == mask, closed)] = 0
             case Capacity():
                 # Pods of negative demand free capacity: at most all of them, on one node.
                 made = int((np.maximum(0, -rule.demand) * problem.size).sum())
@@ -87,7 +91,7 @@ def upper_bounds(
                 _lower(upper, row[rule.group], inside, room)
             case Repel():
                 inside = np.flatnonzero(rule.topology.domain[nodes] >= 0)
-                _lower(upper, row[np.intersect1d(rule.seekers, rule.targets)], inside, np.ones(len(inside)))
+                _lower(upper, row[np.intersect1d(rule.seekers, rule.targets)], inside, np.ones_like(inside))
             case Attract() | Spread() | Occupy() | MoveBudget() | GroupMoveBudget():
                 pass  # they depend on other pods, not on the node alone
             case _:
@@ -101,6 +105,8 @@ def upper_bounds(
     return upper
 
 
-def _lower(upper: NDArray[np.int32], rows: Ints, columns: Ints, room: NDArray[np.generic]) -> None:
-    at = np.ix_(rows[rows >= 0], columns)
-    upper[at] = np.minimum(upper[at], room[None, :])
+def _lower(upper: NDArray[np.int32], rows: Ints, columns: Ints, room: Ints) -> None:
+    most = np.full(upper.shape[1], np.iinfo(np.int32).max, dtype=np.int32)
+    most[columns] = np.minimum(room, most[columns])
+    for row in rows[rows >= 0].tolist():
+        np.minimum(upper[row], most, out=upper[row])

@@ -43,8 +43,9 @@ class PortfolioParameters:
         Seconds of LNS from which on processes of its own, which take seconds to start, are worth it.
     constructive_share
         Share of constructive heuristics, at the beginning.
-    constructive_seconds
-        The most seconds of them where nothing limits moves, since annealing then gains more.
+    constructive_seconds, constructive_of_node
+        The most seconds of them where nothing limits moves, since annealing then gains more: at all, or for each node
+        where that is longer.
     counting_share
         Share of annealing where nothing counts but tiers that column generation knows best.
     leading_share
@@ -80,6 +81,7 @@ class PortfolioParameters:
     pool_worth: float = 8.0
     constructive_share: float = 0.15
     constructive_seconds: float = 2.5
+    constructive_of_node: float = 6e-4
     counting_share: float = 0.12
     leading_share: float = 0.06
     column_share: float = 0.8

@@ -254,7 +254,8 @@ class _Portfolio:
         limited = any(isinstance(rule, MoveBudget) for rule in run.evaluator.problem.rules)
         share = chosen.constructive_share
         if not limited:
-            share = min(share, chosen.constructive_seconds / max(run.left, chosen.constructive_seconds))
+            most = max(chosen.constructive_seconds, chosen.constructive_of_node * len(run.evaluator.problem.nodes))
+            share = min(share, most / max(run.left, most))
         with run.stage("constructive heuristics", share) as deadline:
             warm_start(
                 run.evaluator,

@@ -37,7 +37,7 @@ FLOORS = {
         "platform_scores policy profiles screening admission simulate scoring final_state compiler coverage parity"
     ),
     "optimizer": (
-        "compiled deadline threads memory processes distributed evaluate domains subproblem cpsat backend annealing "
+        "compiled deadline threads memory processes distributed evaluate domains kinds subproblem cpsat backend annealing "
         "annealing_elsewhere bounds column_generation constructive lns checkpoint run node_changes rearrangement "
         "closing parts final_state parameters workplace portfolio move_limits warm"
     ),

@@ -71,9 +71,10 @@ class Topology:
 
     def total(self, per_node: Ints) -> Ints:
         """Sum a ``[n]`` array over each domain; nodes without a domain are left out."""
-        inside = self.domain >= 0
+        at = np.flatnonzero(per_node)  # few nodes have any
+        at = at[self.domain[at] >= 0]
         totals = np.zeros(self.size, dtype=np.int64)
-        np.add.at(totals, self.domain[inside], per_node[inside])
+        np.add.at(totals, self.domain[at], per_node[at])
         return totals
 
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, assert_never
+from typing import assert_never
 
 import numpy as np
 import pulp
@@ -56,6 +56,7 @@ from stowplan.models.problem import (
 from stowplan.optimizer.bounds.bound import BoundRequest, CostClass
 from stowplan.optimizer.bounds.parameters import BoundParameters
 from stowplan.optimizer.evaluate.evaluation import Evaluator
+from stowplan.optimizer.kinds import alike, merged, pods_by_kind, reach
 
 UNLIMITED = 1e6
 """Seconds that never run out, where the result must not depend on the clock."""
@@ -134,13 +135,13 @@ class Relaxation:
         _, self.representative = np.unique(kind, return_index=True)
         self.lp = pulp.LpProblem("relaxation", pulp.LpMinimize)
         self.most: dict[pulp.LpVariable, int] = {}
-        aggregated = self._pool(self._merge(upper))
+        aggregated = self._pool(merged(upper, self.kind))
         self.y = {(k, g): self._var(int(aggregated[k, g])) for k, g in _pairs(aggregated)}
-        self.unplaced = [self._var(int(optional)) for optional in self._merge(problem.optional)]
-        for k, size in enumerate(self._merge(problem.size).tolist()):
+        self.unplaced = [self._var(int(optional)) for optional in merged(problem.optional, self.kind)]
+        for k, size in enumerate(merged(problem.size, self.kind).tolist()):
             here = [self.y[k, g] for g in range(self.groups) if (k, g) in self.y]
             self.lp += pulp.lpSum(here) + self.unplaced[k] == size
-        self.start = self._pool(self._merge(problem.start.table(*problem.shape)))
+        self.start = self._pool(pods_by_kind(problem.start, self.kind, len(self.representative), len(problem.nodes)))
         self._leaving: dict[tuple[int, int], pulp.LpVariable] = {}
         self.capacities: list[tuple[Ints, Ints]] = []
         for rule, before in zip(problem.rules, evaluator.start_violations, strict=True):
@@ -201,12 +202,6 @@ class Relaxation:
         variable = self.lp.add_variable(f"x{len(self.most) + 1}", 0, most if bounded else None)
         self.most[variable] = most
         return variable
-
-    def _merge(self, per_class: NDArray[np.signedinteger[Any]]) -> Ints:
-        """Add up ``[c, …]`` over the classes of each kind."""
-        merged = np.zeros((len(self.representative), *per_class.shape[1:]), dtype=np.int64)
-        np.add.at(merged, self.kind, per_class)
-        return merged
 
     def _pool(self, per_node: Ints) -> Ints:
         """Add up ``[…, n]`` over the nodes of each group."""
@@ -408,11 +403,10 @@ def reading_of_rule(rule: Rule, before: Ints) -> RuleReading | None:
 
 def kinds_of(problem: Problem, tiers: Sequence[Tier], upper: NDArray[np.int32]) -> Ints:
     """``[c]`` the kind of each class: classes are merged if all that the relaxation reads of them is equal."""
-    reach = np.unique(np.packbits(upper > 0, axis=1), axis=0, return_inverse=True)[1].reshape(-1)
     none = np.zeros(upper.shape[1], dtype=np.int64)
     rules = [rule for rule in problem.rules if reading_of_rule(rule, none) is not None]
     terms = [weighted.term for tier in tiers for weighted in tier.terms if reading_of_term(weighted.term) is not None]
-    return refine(len(problem.classes), [*rules, *terms], [reach.astype(np.int64)])
+    return refine(len(problem.classes), [*rules, *terms], [reach(upper)])
 
 
 def groups_of(tiers: Sequence[Tier], upper: NDArray[np.int32], kind: Ints, fine: int) -> Ints:
@@ -426,7 +420,7 @@ def groups_of(tiers: Sequence[Tier], upper: NDArray[np.int32], kind: Ints, fine:
     nodes = upper.shape[1]
     if (int(kind.max(initial=0)) + 1) * nodes <= fine:
         return np.arange(nodes)
-    columns: list[Ints] = [np.packbits(upper > 0, axis=0).astype(np.int64)]
+    columns: list[Ints] = [alike(np.packbits(upper > 0, axis=0).T)]
     for weighted in (weighted for tier in tiers for weighted in tier.terms):
         reading = reading_of_term(weighted.term)
         if reading is not None:

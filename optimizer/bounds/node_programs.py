@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, assert_never
+from typing import NamedTuple, assert_never
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,7 @@ from stowplan.models.problem import (
 )
 from stowplan.optimizer.bounds.node_loads import Row, implied_capacities, is_load, load_rows, matters, pods_row
 from stowplan.optimizer.evaluate.evaluation import Evaluator
+from stowplan.optimizer.kinds import alike, merged, pods_by_kind, reach
 
 LARGEST_NUMBER = 1 << 56
 """Largest scaled cost of one node, so that sums and differences stay far inside 64 bits."""
@@ -188,8 +189,8 @@ def node_programs(
     if len(representative) > kinds or len(representative) * len(problem.nodes) > largest:
         return None
     # From here on, arrays run over kinds k, and nodes are rows: [n, k].
-    most = _merge(upper, kind).T
-    start = _merge(problem.start.table(*problem.shape), kind).T
+    most = merged(upper, kind).T
+    start = pods_by_kind(problem.start, kind, len(representative), len(problem.nodes)).T
     rows = [row._replace(demand=row.demand[representative]) for row in load_rows(evaluator, terms, tier, reached)]
     if any(isinstance(term, Open) for term in [*(t for _, t in terms), *charged]):
         rows.append(pods_row(most))
@@ -215,8 +216,8 @@ def node_programs(
                         linear += weight * PENALTY_WEIGHT * ~rule.mask[rule.row[representative]].T
             case _:
                 pass  # a load: see `load_rows`
-    optional = _optional(problem, tier, reached, _merge(problem.optional, kind), representative)
-    size = _merge(problem.size, kind)
+    optional = _optional(problem, tier, reached, merged(problem.optional, kind), representative)
+    size = merged(problem.size, kind)
     tables = _tables(rows, most, start, linear, move, opening)
     scale = _scale(tables, unplaced)
     if not scale:
@@ -254,10 +255,9 @@ def _kinds(problem: Problem, terms: list[tuple[int, Term]], charged: list[Term],
 
     What is read are the given terms, and the rules that are loads; only a violation reads more, the masks of `Allow`.
     """
-    reach = np.unique(np.packbits(upper > 0, axis=1), axis=0, return_inverse=True)[1].reshape(-1)
     masks = any(isinstance(term, Violation) for _, term in terms)
     read = [rule for rule in problem.rules if is_load(rule) or (masks and isinstance(rule, Allow))]
-    return refine(len(problem.classes), [*read, *(term for _, term in terms), *charged], [reach.astype(np.int64)])
+    return refine(len(problem.classes), [*read, *(term for _, term in terms), *charged], [reach(upper)])
 
 
 def _charges(problem: Problem, tier: int, reached: Sequence[int]) -> list[tuple[list[tuple[int, Term]], int]]:
@@ -299,13 +299,6 @@ def _limits(charges: list[tuple[list[tuple[int, Term]], int]], representative: I
                 case _:
                     pass
     return SideConstraints(move, unplaced, opening, most)
-
-
-def _merge(per_class: NDArray[np.signedinteger[Any]], kind: Ints) -> Ints:
-    """Add up ``[c, …]`` over the classes of each kind."""
-    merged = np.zeros((int(kind.max(initial=-1)) + 1, *per_class.shape[1:]), dtype=np.int64)
-    np.add.at(merged, kind, per_class)
-    return merged
 
 
 def _optional(problem: Problem, tier: int, reached: Sequence[int], optional: Ints, representative: Ints) -> Ints:
@@ -380,7 +373,6 @@ def _distinct(tables: Tables, charged: Ints, moving: Bools) -> tuple[Ints, Ints,
     start = tables.start * moving
     parts = (start if part == "start" else getattr(tables, part) for part in _BY_NODE)
     key = np.hstack([*(part.reshape(len(charged), -1) for part in parts), charged])
-    seen: dict[bytes, int] = {}
-    number = np.array([seen.setdefault(row.tobytes(), len(seen)) for row in key], dtype=np.int64)
+    number = alike(key)
     chosen = np.unique(number, return_index=True)[1]
     return chosen, np.bincount(number, minlength=len(chosen)).astype(np.int64), number

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stowplan.models.arrays import Ints
-from stowplan.models.problem import DomainCurve, Problem
+from stowplan.models.problem import DomainCurve, Move, MoveBudget, Problem
 from stowplan.optimizer.bounds.bound import BoundRequest, CostClass
 
 
@@ -17,8 +17,8 @@ class WaterFillingBound:
     cost = CostClass.CHEAP
 
     def supports(self, problem: Problem, tier: int) -> bool:
-        """Whether the number of pods in domains costs something."""
-        return any(isinstance(weighted.term, DomainCurve) for weighted in problem.tiers[tier].terms)
+        """Whether the number of pods in domains costs something, and moves do not: else the workload bound is above."""
+        return counts_domains(problem, tier) and not counts_moves(problem, tier)
 
     def dominates(self, problem: Problem, tier: int) -> bool:
         """Never: it reads one group at a time."""
@@ -26,7 +26,19 @@ class WaterFillingBound:
 
     def __call__(self, request: BoundRequest) -> int:
         """Return the bound."""
-        return water_filling_bound(request.evaluator.problem, request.upper, request.tier)
+        evaluator, tier = request.evaluator, request.tier
+        return evaluator.once((self.name, tier), lambda: water_filling_bound(evaluator.problem, request.upper, tier))
+
+
+def counts_domains(problem: Problem, tier: int) -> bool:
+    """Whether the number of pods in domains costs something."""
+    return any(isinstance(weighted.term, DomainCurve) for weighted in problem.tiers[tier].terms)
+
+
+def counts_moves(problem: Problem, tier: int) -> bool:
+    """Whether moves cost something in a tier, or are limited."""
+    costly = any(isinstance(weighted.term, Move) for weighted in problem.tiers[tier].terms)
+    return costly or any(isinstance(rule, MoveBudget) for rule in problem.rules)
 
 
 def water_filling_bound(problem: Problem, upper: NDArray[np.int32], tier: int) -> int:
@@ -55,27 +67,40 @@ def least_cost(problem: Problem, upper: NDArray[np.int32], term: DomainCurve) ->
         limit += np.minimum(problem.size[c], term.topology.total(upper[c].astype(np.int64)))
         if not upper[c, outside].any():
             required += int(problem.size[c] - problem.optional[c])
-    level = _level(term.held, limit, required)
-    filled = np.clip(level - term.held, 0, limit)
+    held, limit, times = _alike(term.held, limit)
+    level = _level(held, limit, times, required)
+    filled = np.clip(level - held, 0, limit)
     # What is left over fills some of the domains by one more, at the same cost for each.
-    over = required - int(filled.sum())
-    open_domains = bool(((filled < limit) & (term.held <= level)).any())
+    over = required - int((filled * times).sum())
+    open_domains = bool(((filled < limit) & (held <= level)).any())
     step = _at(term, np.array([level + 1])) - _at(term, np.array([level])) if open_domains else 0
-    return _at(term, term.held + filled) + max(0, over) * step
+    return _at(term, held + filled, times) + max(0, over) * step
 
 
-def _level(held: Ints, limit: Ints, pods: int) -> int:
+def _alike(held: Ints, limit: Ints) -> tuple[Ints, Ints, Ints]:
+    """Return each pair of what a domain holds and how many pods it may take in addition, and how many domains have it.
+
+    There are few pairs, and thousands of domains.
+    """
+    least = int(held.min())
+    width = int(limit.max()) + 1
+    times = np.bincount((held - least) * width + limit)
+    pairs = np.flatnonzero(times)
+    return pairs // width + least, pairs % width, times[pairs]
+
+
+def _level(held: Ints, limit: Ints, times: Ints, pods: int) -> int:
     """Return the highest level up to which domains can be filled with so many pods."""
     low, high = 0, int((held + limit).max()) + 1
     while low < high:
         middle = (low + high + 1) // 2
-        if int(np.clip(middle - held, 0, limit).sum()) <= pods:
+        if int((np.clip(middle - held, 0, limit) * times).sum()) <= pods:
             low = middle
         else:
             high = middle - 1
     return low
 
 
-def _at(term: DomainCurve, count: Ints) -> int:
-    """Return the sum of the curve's values at numbers of pods."""
-    return int(term.curves.at(np.zeros(len(count), dtype=np.int64), count).sum())
+def _at(term: DomainCurve, count: Ints, times: Ints | int = 1) -> int:
+    """Return the sum of the curve's values at numbers of pods, each so many times."""
+    return int((term.curves.at(np.zeros(len(count), dtype=np.int64), count) * times).sum())

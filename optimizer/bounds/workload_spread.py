@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from stowplan.models.arrays import Bools, Ints
 from stowplan.models.problem import DomainCurve, Move, MoveBudget, Problem
 from stowplan.optimizer.bounds.bound import BoundRequest, CostClass
-from stowplan.optimizer.bounds.water_filling import least_cost
+from stowplan.optimizer.bounds.water_filling import counts_domains, counts_moves, least_cost
+from stowplan.optimizer.evaluate.cost import cost
 
 
 class WorkloadSpreadBound:
@@ -25,10 +26,7 @@ class WorkloadSpreadBound:
 
     def supports(self, problem: Problem, tier: int) -> bool:
         """Whether the number of pods in domains costs something, and moves do too or are limited."""
-        terms = [weighted.term for weighted in problem.tiers[tier].terms]
-        costly = any(isinstance(term, Move) for term in terms)
-        limited = any(isinstance(rule, MoveBudget) for rule in problem.rules)
-        return any(isinstance(term, DomainCurve) for term in terms) and (costly or limited)
+        return counts_domains(problem, tier) and counts_moves(problem, tier)
 
     def dominates(self, problem: Problem, tier: int) -> bool:
         """Never: it reads one group at a time."""
@@ -36,7 +34,8 @@ class WorkloadSpreadBound:
 
     def __call__(self, request: BoundRequest) -> int:
         """Return the bound."""
-        return workload_spread_bound(request.evaluator.problem, request.upper, request.tier)
+        evaluator, tier = request.evaluator, request.tier
+        return evaluator.once((self.name, tier), lambda: workload_spread_bound(evaluator.problem, request.upper, tier))
 
 
 def workload_spread_bound(problem: Problem, upper: NDArray[np.int32], tier: int) -> int:
@@ -102,17 +101,21 @@ def _suits(term: DomainCurve) -> bool:
 
 def _descent(problem: Problem, upper: NDArray[np.int32], term: DomainCurve, most: int) -> Ints:
     """``[k]`` the cost of a term after the best ``k`` moves; pods that are unplaced at the start are left out."""
-    nodes = len(problem.nodes)
-    here = term.topology.total(problem.start.only(term.group).per_node(nodes))
+    here = problem.start.only(term.group).per_domain(term.topology.domain, term.topology.size)
     count = here + term.held
     reached = (upper[term.group] > 0).sum(axis=0, dtype=np.int64)
     open_domains: Bools = term.topology.total(reached) > 0
     # A pod that leaves may count nowhere: without a node, or on a node that is in no domain.
     vanishes = bool(problem.optional[term.group].any() or reached[term.topology.domain < 0].any())
-    zero = np.zeros(len(count), dtype=np.int64)
-    at, above, below = (term.curves.at(zero, count + shift) for shift in (0, 1, -1))
     costs = np.zeros(most + 1, dtype=np.int64)
-    costs[0] = at.sum()
+    costs[0] = cost(term, problem, problem.start, 0)
+    kept = _sources_and_targets(here, count, open_domains, most)
+    here, count, open_domains = here[kept], count[kept], open_domains[kept]
+    if not len(kept):
+        costs[:] = costs[0]
+        return costs
+    zero = np.zeros(len(kept), dtype=np.int64)
+    at, above, below = (term.curves.at(zero, count + shift) for shift in (0, 1, -1))
     for k in range(most):
         saved = np.where(here > 0, at - below, -1)
         added = np.where(open_domains, above - at, np.iinfo(np.int64).max)
@@ -129,3 +132,14 @@ def _descent(problem: Problem, upper: NDArray[np.int32], term: DomainCurve, most
             around = term.curves.at(np.zeros(3, dtype=np.int64), count[d] + np.array([-1, 0, 1]))
             below[d], at[d], above[d] = around
     return costs
+
+
+def _sources_and_targets(here: Ints, count: Ints, open_domains: Bools, most: int) -> Ints:
+    """Return the domains that pods may leave, and as many of the emptiest others that are open as pods may move."""
+    targets = np.flatnonzero(open_domains & (here == 0))
+    emptiest = targets[count[targets] == 0]
+    if len(emptiest) >= most:
+        targets = emptiest[:most]
+    elif len(targets) > most:
+        targets = targets[np.argpartition(count[targets], most - 1)[:most]]
+    return np.append(np.flatnonzero(here > 0), targets)

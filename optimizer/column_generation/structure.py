@@ -45,6 +45,7 @@ from stowplan.optimizer.column_generation.parameters import ColumnGenerationPara
 from stowplan.optimizer.domains import upper_bounds
 from stowplan.optimizer.evaluate import Evaluator
 from stowplan.optimizer.evaluate.violations import roles
+from stowplan.optimizer.kinds import merged, pods_by_kind, reach
 
 MOST_PODS = 30_000
 """Pods of a kind on a node, beyond which patterns do not fit into 16 bits."""
@@ -126,9 +127,7 @@ class Structure:
 
     def patterns(self, placement: Placement) -> Ints:
         """``[n, k]`` how many pods of each kind a placement has on each node."""
-        table = np.zeros((len(self.group), self.kinds), dtype=np.int64)
-        np.add.at(table, (placement.node, self.kind[placement.cls]), placement.count)
-        return table
+        return pods_by_kind(placement, self.kind, self.kinds, len(self.group)).T
 
 
 def structure_of(evaluator: Evaluator, parameters: ColumnGenerationParameters | None = None) -> Structure | None:
@@ -145,13 +144,10 @@ def structure_of(evaluator: Evaluator, parameters: ColumnGenerationParameters | 
     demand = np.array([row for row, _ in rows], dtype=np.int64).reshape(len(rows), classes)
     residual = np.array([space for _, space in rows], dtype=np.int64).reshape(len(rows), nodes)
 
-    reach = np.unique(np.packbits(upper > 0, axis=1), axis=0, return_inverse=True)[1].reshape(-1)
-    kind = refine(classes, (), [reach.astype(np.int64), *demand, *packing.asked, *missing])
+    kind = refine(classes, (), [reach(upper), *demand, *packing.asked, *missing])
     kinds = int(kind.max()) + 1
     first = np.unique(kind, return_index=True)[1]
-    most = np.zeros((kinds, nodes), dtype=np.int64)
-    np.add.at(most, kind, upper.astype(np.int64))
-    size, optional = _sum(problem.size, kind, kinds), _sum(problem.optional, kind, kinds)
+    most, size, optional = (merged(part, kind) for part in (upper, problem.size, problem.optional))
     demand = demand[:, first]
     most = np.minimum(most, size[:, None])
     most, binding = _tighten(demand, residual, most, size)
@@ -181,12 +177,6 @@ def structure_of(evaluator: Evaluator, parameters: ColumnGenerationParameters | 
         constant=constant,
         step=step,
     )
-
-
-def _sum(per_class: Ints, kind: Ints, kinds: int) -> Ints:
-    total = np.zeros(kinds, dtype=np.int64)
-    np.add.at(total, kind, per_class)
-    return total
 
 
 def _costs(problem: Problem) -> tuple[Ints, Ints, Ints, NDArray[np.bool_], Ints]:

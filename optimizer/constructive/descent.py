@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from stowplan.models.arrays import Bools, Ints
-from stowplan.models.problem import Move, MovePeak, Tier, Unplaced, Violation
+from stowplan.models.problem import DomainCurve, Move, MovePeak, Pair, Problem, Unplaced, Violation
 from stowplan.optimizer.constructive.marginal import Marginal, marginals, total_rise
 from stowplan.optimizer.constructive.parameters import ConstructiveParameters
 from stowplan.optimizer.constructive.state import State
@@ -37,9 +37,13 @@ class Descent:
     """
 
     @staticmethod
-    def suits(tier: Tier) -> bool:
-        """Whether moves of single pods can improve a tier at all."""
-        return any(not isinstance(weighted.term, Violation | Unplaced | Move | MovePeak) for weighted in tier.terms)
+    def suits(problem: Problem, tier: int, parameters: ConstructiveParameters | None = None) -> bool:
+        """Whether moves of single pods can improve a tier at all, and tables up to it are not too large."""
+        terms = [[weighted.term for weighted in each.terms] for each in problem.tiers[: tier + 1]]
+        if all(isinstance(term, Violation | Unplaced | Move | MovePeak) for term in terms[tier]):
+            return False
+        counters = sum(term.topology.size for part in terms for term in part if isinstance(term, DomainCurve | Pair))
+        return counters <= (parameters or ConstructiveParameters()).counters
 
     def __init__(self, state: State, tier: int, parameters: ConstructiveParameters | None = None) -> None:
         self._state = state
@@ -75,7 +79,7 @@ class Descent:
         sample = self._classes[:: max(1, len(self._classes) // sampled)]
         rise = np.zeros(len(nodes))
         for part in np.array_split(nodes, 1 + len(nodes) * len(sample) // table):
-            costs = total_rise([*self._own.local, *self._own.relational], sample[:, None], part, 1)
+            costs = self._own.rises(sample, part)
             rise[part] = np.where(self._state.fits(sample, part), costs, costs.max(initial=0)).mean(axis=0)
         return np.sort(np.argsort(rise, kind="stable")[:most])
 
@@ -223,14 +227,25 @@ class _Terms:
         self.saved = np.zeros(len(self._state.placement.cls), dtype=np.int64)
         if not self.any:
             return
-        # In parts, so that what is computed on the way stays small beside the table.
-        parts = np.array_split(classes, 1 + len(classes) * len(targets) // PART)
-        self.costs = np.concatenate([total_rise(self.local, part[:, None], targets, 1) for part in parts])
+        self.costs = self._local_rises(classes, targets)
         self._relational = np.zeros_like(self.costs) if self._of else None
         for c in self._of:
             self._relate(c)
         self._keys = self._entry_keys()
         self._save(np.arange(len(self._keys)))
+
+    def rises(self, classes: Ints, nodes: Ints) -> Ints:
+        """``[c, n]`` what one more pod of a class costs on a node."""
+        rises = self._local_rises(classes, nodes)
+        for row, c in enumerate(classes.tolist()):
+            if c in self._of:
+                rises[row] += total_rise(self._of[c], np.array([[c]]), nodes, 1)[0]
+        return rises
+
+    def _local_rises(self, classes: Ints, nodes: Ints) -> Ints:
+        # In parts, so that what is computed on the way stays small beside the table.
+        parts = np.array_split(classes, 1 + len(classes) * len(nodes) // PART)
+        return np.concatenate([total_rise(self.local, part[:, None], nodes, 1) for part in parts])
 
     def _relate(self, c: int) -> None:
         """Update what one more pod of a class costs the relational terms."""

@@ -219,7 +219,7 @@ class _DomainCurve:
     def __init__(self, weight: int, term: DomainCurve, placement: Placement) -> None:
         self._weight, self._curves, self._domain = weight, term.curves, term.topology.domain
         self._members, self._group = term.group, set(term.group.tolist())
-        self._count = term.topology.total(placement.only(term.group).per_node(len(term.topology.domain))) + term.held
+        self._count = placement.only(term.group).per_domain(self._domain, term.topology.size) + term.held
         self.classes: Ints | None = term.group
 
     def rise(self, cls: Ints, node: Ints, pods: int) -> Ints:
@@ -243,7 +243,7 @@ class _Pair:
         held = (term.held.both, term.held.seekers, term.held.targets)
         self._count = np.array(
             [
-                term.topology.total(placement.only(group).per_node(nodes) + fixed)
+                placement.only(group).per_domain(term.topology.domain, term.topology.size) + term.topology.total(fixed)
                 for group, fixed in zip(groups, held, strict=True)
             ]
         )

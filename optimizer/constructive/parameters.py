@@ -22,6 +22,9 @@ class ConstructiveParameters:
     table
         Entries of the largest table of marginal costs; where there are more classes and nodes, only the nodes that are
         cheapest to add to can receive pods.
+    counters
+        Domains of all terms that count pods in domains above which steepest descent does not run, since each term is
+        tabulated for them.
     sample
         Classes by which it is told which nodes are cheap.
     ejecting_pods
@@ -37,6 +40,7 @@ class ConstructiveParameters:
     emptying_steps: int = 4_000
     largest: int = 1_000_000
     table: int = 2_000_000
+    counters: int = 50_000_000
     sample: int = 200
     ejecting_pods: int = 60
     ejecting_trials: int = 24

@@ -52,5 +52,5 @@ def warm_start(
     for tier in improved:
         if deadline.over:
             return
-        if Descent.suits(problem.tiers[tier]) and Descent(state, tier, parameters).run(deadline):
+        if Descent.suits(problem, tier, parameters) and Descent(state, tier, parameters).run(deadline):
             found(state.placement)

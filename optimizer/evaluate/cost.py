@@ -56,13 +56,16 @@ def cost(term: Term, problem: Problem, placement: Placement, violation: int) -> 
             here = term.curve >= 0
             return int(term.curves.at(term.curve[here], load[here]).sum())
         case DomainCurve():
-            count = term.topology.total(placement.only(term.group).per_node(nodes)) + term.held
-            return int(term.curves.at(np.zeros(len(count), dtype=np.int64), count).sum())
+            count = placement.only(term.group).per_domain(term.topology.domain, term.topology.size) + term.held
+            some = count[count != 0]  # few domains have any
+            zero = np.zeros(len(some) + 1, dtype=np.int64)
+            costs = term.curves.at(zero, np.append(some, 0))
+            return int(costs[:-1].sum()) + (len(count) - len(some)) * int(costs[-1])
         case NodeScore():
             pods = placement.per_node(nodes, term.scored)
             return term.cost * int((pods * missed_points(term, usage(term, placement, nodes))).sum())
         case Pair():
-            return _pairs(term, placement, nodes)
+            return _pairs(term, placement)
         case Open():
             used = (placement.per_node(nodes) + term.held) > 0
             return int(term.cost[used].sum())
@@ -97,10 +100,13 @@ def missed_points(term: NodeScore, used: Ints) -> Ints:
     return points
 
 
-def _pairs(term: Pair, placement: Placement, nodes: int) -> int:
+def _pairs(term: Pair, placement: Placement) -> int:
+    topology = term.topology
     both, seekers, targets = roles(term.seekers, term.targets)
-    a = term.topology.total(placement.only(both).per_node(nodes) + term.held.both)
-    b = term.topology.total(placement.only(seekers).per_node(nodes) + term.held.seekers)
-    t = term.topology.total(placement.only(targets).per_node(nodes) + term.held.targets)
+    held = (term.held.both, term.held.seekers, term.held.targets)
+    a, b, t = (
+        placement.only(classes).per_domain(topology.domain, topology.size) + topology.total(fixed)
+        for classes, fixed in zip((both, seekers, targets), held, strict=True)
+    )
     together = int(((a + b) * (a + t) - a).sum())
     return term.cost * (together if term.together else term.pairs - together)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -72,6 +72,7 @@ class Evaluator:
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         self._curves: dict[int, list[Curve]] = {}
+        self._known: dict[Hashable, int] = {}
 
     @cached_property
     def start_violations(self) -> list[Ints]:
@@ -83,6 +84,12 @@ class Evaluator:
         for i in self._screen.of(problem.start).tolist():
             found[i] = violation(problem.rules[i], problem, problem.start)
         return found
+
+    def once(self, what: Hashable, compute: Callable[[], int]) -> int:
+        """Return a number that depends on the problem alone, computed when it is asked for the first time."""
+        if what not in self._known:
+            self._known[what] = compute()
+        return self._known[what]
 
     def curves(self, tier: int) -> list[Curve]:
         """Return each `NodeCurve` of a tier, in their order, with its surrogate relaxation."""
@@ -108,6 +115,7 @@ class Evaluator:
         """
         problem = self.problem
         missing = self._missing(placement)
+        arrived = placement.beyond(problem.start, len(problem.nodes))
         violations: list[ConstraintViolation] = []
         weighted = 0
         for i in self._screen.of(placement).tolist():
@@ -115,7 +123,7 @@ class Evaluator:
             now = violation(rule, problem, placement)
             weighted += int((now * penalty_weight(rule, len(now))).sum())
             if now.any():
-                new = arrivals(rule, problem, placement)
+                new = arrivals(rule, problem, arrived)
                 names = place_names(rule, problem)
                 unit = rule.unit if isinstance(rule, Capacity) else 1
                 violations += [

@@ -9,7 +9,6 @@ the reduced costs of all nodes add up to the placement's cost above the minimum.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +16,7 @@ import numpy as np
 from stowplan.models.arrays import Bools, Floats, Ints
 from stowplan.models.problem import FAR, NodeCurve, Problem
 
-PIECES_AT_ONCE = 10_000
+PIECES_AT_ONCE = 100_000
 """Pieces of curves that are looked at together."""
 
 
@@ -91,14 +90,15 @@ def _convolved(problem: Problem, term: NodeCurve, counted: Bools, low: int, high
     there = pieces & (length > 0)
     at = int(least.sum())
     rises, lengths = slope[there], length[there]
-    dual = min(0, int(rises.min()))
-    for rise, step in _flattest_first(rises, lengths):
-        wanted = (low if rise >= 0 else high) - at
-        if wanted <= 0:
-            # Between the least and the most total demand, the dual is 0.
-            dual = max(0, dual) if rise >= 0 and at < high else dual
-            break
-        at, cost, dual = at + min(step, wanted), cost + rise * min(step, wanted), rise
+    falling = rises < 0
+    below, saved, slope_below = _fill(rises[falling], lengths[falling], high - at)
+    _, added, slope_above = _fill(rises[~falling], lengths[~falling], low - at - below)
+    cost += saved + added
+    dual = min(0, int(rises.min())) if slope_below is None else slope_below
+    if slope_above is not None:
+        dual = slope_above
+    elif at + below < high:
+        dual = max(0, dual)  # between the least and the most total demand
     # A node's minimum at the dual is where the last piece ends whose slope is below the dual.
     flat = (pieces & (slope < dual)).sum(axis=1)
     corner = np.where(flat > 0, begin[np.arange(nodes), np.minimum(flat, slope.shape[1] - 1)], least)
@@ -108,8 +108,27 @@ def _convolved(problem: Problem, term: NodeCurve, counted: Bools, low: int, high
     return Surrogate(cost, duals, base)
 
 
-def _flattest_first(rises: Ints, lengths: Ints) -> Iterator[tuple[int, int]]:
-    """Yield slope and length of pieces, the flattest first; few at a time become objects, since there are millions."""
-    order = np.lexsort((lengths, rises))
-    for some in np.split(order, range(PIECES_AT_ONCE, len(order), PIECES_AT_ONCE)):
-        yield from zip(rises[some].tolist(), lengths[some].tolist(), strict=True)
+def _fill(rises: Ints, lengths: Ints, wanted: int) -> tuple[int, int, int | None]:
+    """Fill the flattest pieces first, up to a total length.
+
+    Returns
+    -------
+    tuple[int, int, int | None]
+        The length that is filled, what it costs, and the slope of the last piece, ``None`` if none is touched.
+    """
+    if wanted <= 0 or not len(rises):
+        return 0, 0, None
+    order = np.argsort(rises, kind="stable")
+    left, cost, last = wanted, 0, 0
+    # So few at a time that their lengths, each no more than wanted, add up to no more than a number holds.
+    many = max(1, min(PIECES_AT_ONCE, 2**62 // wanted))
+    for some in np.split(order, range(many, len(order), many)):
+        length = np.minimum(lengths[some], left)
+        before = np.cumsum(length) - length
+        step = np.clip(left - before, 0, length)
+        cost += int((rises[some] * step).sum())
+        left -= int(step.sum())
+        last = int(rises[some[np.flatnonzero(step)[-1]]])
+        if not left:
+            break
+    return wanted - left, cost, last

@@ -41,7 +41,7 @@ def violation(rule: Rule, problem: Problem, placement: Placement) -> Ints:
         case Capacity():
             return _overload(rule, problem, placement)
         case AtMost():
-            count = rule.topology.total(_counts(problem, placement.only(rule.group))) + rule.held
+            count = _by_domain(rule.topology, placement.only(rule.group)) + rule.held
             over: Ints = np.maximum(0, count - rule.limit)
             return over
         case Repel():
@@ -49,9 +49,9 @@ def violation(rule: Rule, problem: Problem, placement: Placement) -> Ints:
         case Attract():
             return _alone(rule, problem, placement)
         case Spread():
-            return _skew(rule, problem, placement)
+            return _skew(rule, placement)
         case Occupy():
-            used = rule.topology.total(_counts(problem, placement.only(rule.group))) + rule.held > 0
+            used = _by_domain(rule.topology, placement.only(rule.group)) + rule.held > 0
             return np.array([max(0, rule.at_least - int(used.sum()))], dtype=np.int64)
         case Distinct():
             return _too_many(rule, problem, placement)
@@ -65,24 +65,28 @@ def violation(rule: Rule, problem: Problem, placement: Placement) -> Ints:
             assert_never(rule)
 
 
-def arrivals(rule: Rule, problem: Problem, placement: Placement) -> Ints:
-    """``[places]`` pods bound by the rule that are at a place and were not at the start."""
-    nodes = len(problem.nodes)
-    new = placement.beyond(problem.start, nodes)
+def arrivals(rule: Rule, problem: Problem, new: Placement) -> Ints:
+    """``[places]`` pods bound by the rule that are at a place and were not at the start.
+
+    Parameters
+    ----------
+    new
+        What a placement has more than the start.
+    """
     match rule:
         case Allow():
             return _counts(problem, _disallowed(rule, new))
         case Capacity():
             return _counts(problem, new.only(np.flatnonzero(rule.demand > 0)))
         case AtMost():
-            return rule.topology.total(_counts(problem, new.only(rule.group)))
+            return _by_domain(rule.topology, new.only(rule.group))
         case Repel():
-            return rule.topology.total(_counts(problem, new.only(np.union1d(rule.seekers, rule.targets))))
+            return _by_domain(rule.topology, new.only(np.union1d(rule.seekers, rule.targets)))
         case Attract():
             both, seekers, _ = roles(rule.seekers, rule.targets)
             return np.concatenate([_counts(problem, new.only(both)), _counts(problem, new.only(seekers))])
         case Spread():
-            return rule.topology.total(_counts(problem, new.only(rule.seekers)))
+            return _by_domain(rule.topology, new.only(rule.seekers))
         case Distinct():
             return _counts(problem, new.only(np.flatnonzero((rule.own > 0) | (rule.bundle >= 0))))
         case Devices():
@@ -149,6 +153,10 @@ def _counts(problem: Problem, placement: Placement) -> Ints:
     return placement.per_node(len(problem.nodes))
 
 
+def _by_domain(topology: Topology, placement: Placement) -> Ints:
+    return placement.per_domain(topology.domain, topology.size)
+
+
 def _disallowed(rule: Allow, placement: Placement) -> Placement:
     wrong = ~rule.mask[rule.row[placement.cls], placement.node]
     return Placement(placement.cls[wrong], placement.node[wrong], placement.count[wrong])
@@ -205,9 +213,9 @@ def _at(topology: Topology, totals: Ints) -> Ints:
     return here
 
 
-def _skew(rule: Spread, problem: Problem, placement: Placement) -> Ints:
-    count = rule.topology.total(_counts(problem, placement.only(rule.counted))) + rule.held_counted
-    bound: Bools = rule.topology.total(_counts(problem, placement.only(rule.seekers))) + rule.held_seekers > 0
+def _skew(rule: Spread, placement: Placement) -> Ints:
+    count = _by_domain(rule.topology, placement.only(rule.counted)) + rule.held_counted
+    bound: Bools = _by_domain(rule.topology, placement.only(rule.seekers)) + rule.held_seekers > 0
     if not len(count):
         return count
     least = 0 if rule.floor_is_zero else int(count.min())

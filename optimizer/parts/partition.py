@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import assert_never
 
+import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
@@ -120,24 +121,32 @@ def _components(problem: Problem, able: Bools) -> Iterator[Part]:
 
 
 class _Ties:
-    """Sets of classes, or of nodes, that belong together."""
+    """Classes, or nodes, that belong together have one label."""
 
     def __init__(self, size: int) -> None:
-        self._sets: list[Ints] = []
-        self._of: list[list[int]] = [[] for _ in range(size)]
+        self._label = np.arange(size)
 
-    def add(self, members: Ints) -> None:
-        """Tie members together."""
-        if len(members) > 1:
-            for member in members.tolist():
-                self._of[member].append(len(self._sets))
-            self._sets.append(members)
+    def add(self, members: Ints, groups: Ints) -> None:
+        """Tie the members of each group together; ``groups[i]`` is the one of ``members[i]``."""
+        if not len(members):
+            return
+        labels, one = self._label[members], np.zeros(int(groups.max()) + 1, dtype=np.int64)
+        one[groups] = labels
+        apart = one[groups] != labels
+        if apart.any():
+            # One time for each pair of labels, and each makes one of two: it is rare.
+            pairs = np.unique(np.stack([one[groups[apart]], labels[apart]], axis=1), axis=0)
+            tied: nx.Graph[int] = nx.Graph(pairs.tolist())
+            joined = np.arange(len(self._label))
+            for together in nx.connected_components(tied):
+                joined[list(together)] = min(together)
+            self._label = joined[self._label]
 
     def spread(self, mask: Bools) -> Bools:
         """Return a set with all that is tied to one of its members."""
-        wider = mask.copy()
-        for number in {number for member in np.flatnonzero(mask).tolist() for number in self._of[member]}:
-            wider[self._sets[number]] = True
+        reached = np.zeros(len(self._label), dtype=np.bool_)
+        reached[self._label[mask]] = True
+        wider: Bools = reached[self._label]
         return wider
 
 
@@ -152,10 +161,10 @@ def _tie(reader: Rule | Term, able: Bools, classes: _Ties, nodes: _Ties) -> None
             for topology in reader.topologies:
                 _tie_domains(topology, np.union1d(reader.seekers, reader.targets), able, nodes)
         case MovePeak():
-            classes.add(np.flatnonzero(reader.group >= 0))
+            _tie_all(np.flatnonzero(reader.group >= 0), classes)
         case Attract() | Spread() | Occupy() | GroupMoveBudget() | Pair():
             # Counts of all domains are compared, or the first pod of all is special.
-            classes.add(np.unique(np.concatenate(class_sets(reader))))
+            _tie_all(np.concatenate(class_sets(reader)), classes)
         case Allow() | Capacity() | Distinct() | Devices() | NodeCurve() | NodeScore() | Open() | Prefer():
             pass  # each node by itself
         case Unplaced() | Move() | Violation() | MoveBudget():
@@ -164,11 +173,13 @@ def _tie(reader: Rule | Term, able: Bools, classes: _Ties, nodes: _Ties) -> None
             assert_never(reader)
 
 
+def _tie_all(members: Ints, ties: _Ties) -> None:
+    ties.add(members, np.zeros_like(members))
+
+
 def _tie_domains(topology: Topology, group: Ints, able: Bools, nodes: _Ties) -> None:
     """Tie the nodes of each domain that are open to classes of a group: each domain is read by itself."""
     if np.bincount(topology.domain[topology.domain >= 0], minlength=1).max() < 2:
         return
     inside = np.flatnonzero((topology.domain >= 0) & able[group].any(axis=0))
-    order = inside[np.argsort(topology.domain[inside], kind="stable")]
-    for members in np.split(order, np.flatnonzero(np.diff(topology.domain[order])) + 1):
-        nodes.add(members)
+    nodes.add(inside, topology.domain[inside])

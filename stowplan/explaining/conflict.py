@@ -222,7 +222,8 @@ def _by_place(rule: Rule, problem: Problem, cls: int, domains: Sequence[Ints]) -
 def _violated(rule: Rule, problem: Problem, cls: int, nodes: Ints) -> Bools:
     """``[places]`` where one more pod of the class on each of the nodes arrives and the rule is violated."""
     placement = _with_more(problem.start, cls, nodes, len(problem.nodes))
-    there: Bools = (violation(rule, problem, placement) > 0) & (arrivals(rule, problem, placement) > 0)
+    new = placement.beyond(problem.start, len(problem.nodes))
+    there: Bools = (violation(rule, problem, placement) > 0) & (arrivals(rule, problem, new) > 0)
     return there
 
 

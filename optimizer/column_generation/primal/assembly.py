@@ -23,15 +23,16 @@ def assemble(problem: Problem, structure: Structure, pool: PatternPool, count: I
 
 
 def _nodes(structure: Structure, pool: PatternPool, count: Ints, now: Ints) -> Ints:
-    """``[n, k]`` assign every pattern to the most similar node of its group."""
+    """``[n, k]`` assign every pattern to the most similar nodes of its group."""
     wanted = np.zeros_like(now)
     for g in range(structure.groups):
         free = np.flatnonzero(structure.group == g)
         used = np.flatnonzero((pool.group == g) & (count[: pool.size] > 0))
-        patterns = np.repeat(pool.pattern[used].astype(np.int64), count[used], axis=0)[: len(free)]
-        # The largest patterns are assigned first.
-        for row in patterns[np.argsort(-patterns.sum(axis=1), kind="stable")]:
-            best = int(np.argmax(np.minimum(now[free], row).sum(axis=1)))
+        # The largest patterns are assigned first, each to as many nodes as it is used on.
+        for p in used[np.argsort(-pool.pattern[used].sum(axis=1, dtype=np.int64), kind="stable")].tolist():
+            row = pool.pattern[p].astype(np.int64)
+            alike = np.minimum(now[free], row).sum(axis=1)
+            best = np.argsort(-alike, kind="stable")[: int(count[p])]
             wanted[free[best]] = row
             free = np.delete(free, best)
     return wanted
@@ -79,24 +80,26 @@ def _fill(structure: Structure, wanted: Ints) -> None:
 
 def _classes(problem: Problem, structure: Structure, wanted: Ints, near: Placement) -> Placement:
     """Divide the pods of a kind among its classes: first those on the node already, then those that must be placed."""
-    classes, nodes = problem.shape
-    left = problem.size.copy()
-    now = near.table(classes, nodes)
-    placed = np.zeros((classes, nodes), dtype=np.int64)
+    left, kind = problem.size.tolist(), structure.kind.tolist()
+    placed: list[tuple[int, int, int]] = []
     need = wanted.copy()
-    for c in range(classes):
-        k = int(structure.kind[c])
-        stay = np.minimum(now[c], need[:, k])
-        placed[c] += stay
-        need[:, k] -= stay
-        left[c] -= int(stay.sum())
+    for c, n, pods in near.entries():
+        stay = min(pods, int(need[n, kind[c]]))
+        placed.append((c, n, stay))
+        need[n, kind[c]] -= stay
+        left[c] -= stay
+    # Of each kind the classes that still have pods to place, the last one first.
     members: list[list[int]] = [[] for _ in range(structure.kinds)]
-    for c in np.argsort(problem.optional - problem.size, kind="stable").tolist():
-        members[int(structure.kind[c])].append(c)
-    for n, k in zip(*np.nonzero(need), strict=True):
-        for c in members[int(k)]:
-            some = min(int(left[c]), int(need[n, k]))
-            placed[c, n] += some
-            left[c] -= some
-            need[n, k] -= some
-    return Placement.from_table(placed)
+    for c in np.argsort(problem.optional - problem.size, kind="stable")[::-1].tolist():
+        if left[c]:
+            members[kind[c]].append(c)
+    for n, k in zip(*(at.tolist() for at in np.nonzero(need)), strict=True):
+        missing, waiting = int(need[n, k]), members[k]
+        while missing and waiting:
+            some = min(left[waiting[-1]], missing)
+            placed.append((waiting[-1], n, some))
+            left[waiting[-1]] -= some
+            missing -= some
+            if not left[waiting[-1]]:
+                waiting.pop()
+    return Placement.of(placed)

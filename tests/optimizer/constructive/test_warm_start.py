@@ -59,7 +59,7 @@ ANY = drawn(any_problem)
 
 def suited(problem: Problem) -> list[int]:
     """Return the tiers in which descent is of use."""
-    return [t for t, tier in enumerate(problem.tiers) if Descent.suits(tier)]
+    return [t for t in range(len(problem.tiers)) if Descent.suits(problem, t)]
 
 
 def found_by(problem: Problem, **more: object) -> list[Placement]:
