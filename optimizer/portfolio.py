@@ -76,7 +76,7 @@ def solve(
     for candidate in candidates:
         run.offer(candidate, "candidate", trusted=False)
     if any(tier.final is not None for tier in problem.tiers):
-        FinalStateStages(run, options.seed, parameters.final_state).work(
+        FinalStateStages(run, options, parameters.final_state).work(
             lambda seconds: solve(
                 problem.steered, replace(options, time_limit=seconds), candidates=candidates, stop=stop, backend=backend
             )

@@ -37,9 +37,9 @@ FLOORS = {
         "platform_scores policy profiles screening admission simulate scoring final_state compiler coverage parity"
     ),
     "optimizer": (
-        "compiled deadline threads memory processes distributed evaluate domains kinds subproblem cpsat backend annealing "
-        "annealing_elsewhere bounds column_generation constructive lns checkpoint run node_changes rearrangement "
-        "closing parts final_state parameters workplace portfolio move_limits warm"
+        "compiled deadline threads memory processes distributed evaluate domains kinds subproblem cpsat backend "
+        "annealing annealing_elsewhere bounds column_generation constructive lns checkpoint run node_changes "
+        "rearrangement closing parts final_state parameters workplace portfolio move_limits warm"
     ),
     "plans": (
         "preconditions cordons disruption budgets movability move creations replacements tokens dry_run sequencing "

@@ -15,6 +15,9 @@ class FinalStateParameters:
         Share of the time for the engines that search on the surrogate terms.
     bound_share
         Share of what is left then for the bound.
+    split_share, loads_share
+        Share of that for loads and the cost of the final state each by itself, where a tier has both; and the part of
+        it for the loads.
     prepared
         Pairs of a class and a node that the bound reads in a second: where it has less time than that, it is left out.
     enumerated, enumeration_share
@@ -51,6 +54,8 @@ class FinalStateParameters:
 
     surrogate_share: float = 0.35
     bound_share: float = 0.35
+    split_share: float = 0.6
+    loads_share: float = 0.6
     prepared: int = 300_000
     enumerated: int = 4_000
     enumeration_share: float = 0.5

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from stowplan.models.options import Options
 from stowplan.models.problem import Move, Placement, Tier
 from stowplan.models.result import Outcome, bound_holds
 from stowplan.optimizer.constructive.descent import Descent
@@ -19,6 +20,7 @@ from stowplan.optimizer.final_state.enumeration import Enumeration
 from stowplan.optimizer.final_state.parameters import FinalStateParameters
 from stowplan.optimizer.final_state.position import Position
 from stowplan.optimizer.final_state.search import FinalStateSearch
+from stowplan.optimizer.final_state.split_bound import split_bound, splits
 from stowplan.optimizer.run import Run
 
 ENUMERATION, DESCENT, SEARCH, BOUND = "enumeration", "final-state descent", "final-state search", "final-state bound"
@@ -33,8 +35,8 @@ class FinalStateStages:
         Of the problem with its exact costs.
     """
 
-    def __init__(self, run: Run, seed: int, parameters: FinalStateParameters) -> None:
-        self._run, self._seed, self._parameters = run, seed, parameters
+    def __init__(self, run: Run, options: Options, parameters: FinalStateParameters) -> None:
+        self._run, self._options, self._parameters = run, options, parameters
         problem = run.evaluator.problem
         self._tier = next(t for t, tier in enumerate(problem.tiers) if tier.final is not None)
         self._steered = Evaluator(problem.steered)
@@ -119,7 +121,7 @@ class FinalStateStages:
                 run.best,
                 lambda placement: run.offer(placement, SEARCH),
                 self._parameters,
-                self._seed,
+                self._options.seed,
             )
             search.run(deadline)
 
@@ -131,6 +133,18 @@ class FinalStateStages:
         if needed > 1 and run.left * share < needed:
             return  # its tables alone would take the time of the search, and more than there is
         with run.stage(BOUND, share, self._tier) as deadline:
+            if splits(problem, self._tier):
+                found = split_bound(
+                    problem,
+                    run.upper,
+                    self._tier,
+                    run.values[: self._tier],
+                    run.best,
+                    deadline.share(self._parameters.split_share),
+                    self._parameters,
+                    kernels=self._options.kernels,
+                )
+                run.raise_bound(self._tier, found, BOUND)
             parts = tier.final.relaxation(problem.start)
             dual = FinalStateBound(
                 problem, tier, parts, run.upper, run.best, run.values[self._tier], self._parameters

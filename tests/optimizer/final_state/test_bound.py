@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import numpy as np
+from hypothesis import strategies as st
 
 from stowplan.models.problem import Part, Placement, Problem
 from stowplan.models.snapshot import Snapshot
@@ -13,6 +15,7 @@ from stowplan.optimizer.domains import upper_bounds
 from stowplan.optimizer.evaluate import Evaluator
 from stowplan.optimizer.final_state.bound import FinalStateBound, whole
 from stowplan.optimizer.final_state.parameters import FinalStateParameters
+from stowplan.optimizer.final_state.split_bound import split_bound, splits
 from tests.support.brute_force import legal_values, placements
 from tests.support.cases import cases, count
 from tests.support.random_clusters import Setup, clusters, setups
@@ -35,6 +38,39 @@ def test_no_legal_placement_is_below_the_bound(cluster: Snapshot, setup: Setup) 
     assert bound <= least
     count("above nothing", bound > 0)
     count("met", bound > 0.98 * least > 0)
+
+
+@cases(
+    25,
+    at_least={"above nothing": 8, "near": 3},
+    cluster=clusters(),
+    setup=setups("global"),
+    limit=st.sampled_from([1, 2, 3, None]),
+)
+def test_no_legal_placement_is_below_the_bound_of_loads_and_score_each_by_itself(
+    cluster: Snapshot, setup: Setup, limit: int | None
+) -> None:
+    problem = replace(setup, max_moves=limit).compile(cluster).problem
+    tier = len(problem.tiers) - 1
+    assert splits(problem, tier)
+    least = min(legal_values(problem))
+    reached = [v for v in legal_values(problem) if v[:tier] == least[:tier]]
+    today = Evaluator(problem).evaluate(problem.start)
+    if today.values[:tier] != least[:tier]:
+        return
+    bound = split_bound(
+        problem,
+        upper_bounds(problem),
+        tier,
+        least[:tier],
+        problem.start,
+        Deadline(4, deterministic=True),
+        FinalStateParameters(),
+        kernels=True,
+    )
+    assert bound <= min(values[tier] for values in reached)
+    count("above nothing", bound > 0)
+    count("near", bound > 0.7 * least[tier] > 0)
 
 
 @cases(15, at_least={"met": 7}, cluster=clusters(), setup=setups("kube"))
