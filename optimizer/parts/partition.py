@@ -125,10 +125,16 @@ class _Ties:
 
     def __init__(self, size: int) -> None:
         self._label = np.arange(size)
+        self._whole = size <= 1
+
+    @property
+    def whole(self) -> bool:
+        """Whether all belong together, so that nothing more can be tied."""
+        return self._whole
 
     def add(self, members: Ints, groups: Ints) -> None:
         """Tie the members of each group together; ``groups[i]`` is the one of ``members[i]``."""
-        if not len(members):
+        if self._whole or not len(members):
             return
         labels, one = self._label[members], np.zeros(int(groups.max()) + 1, dtype=np.int64)
         one[groups] = labels
@@ -141,6 +147,7 @@ class _Ties:
             for together in nx.connected_components(tied):
                 joined[list(together)] = min(together)
             self._label = joined[self._label]
+            self._whole = bool((self._label == self._label[0]).all())
 
     def spread(self, mask: Bools) -> Bools:
         """Return a set with all that is tied to one of its members."""
@@ -156,10 +163,10 @@ def _tie(reader: Rule | Term, able: Bools, classes: _Ties, nodes: _Ties) -> None
         case AtMost() | DomainCurve():
             _tie_domains(reader.topology, reader.group, able, nodes)
         case Repel() | Pair(together=True):
-            _tie_domains(reader.topology, np.union1d(reader.seekers, reader.targets), able, nodes)
+            _tie_domains(reader.topology, np.concatenate([reader.seekers, reader.targets]), able, nodes)
         case Attract() if not np.intersect1d(reader.seekers, reader.targets).size:
             for topology in reader.topologies:
-                _tie_domains(topology, np.union1d(reader.seekers, reader.targets), able, nodes)
+                _tie_domains(topology, np.concatenate([reader.seekers, reader.targets]), able, nodes)
         case MovePeak():
             _tie_all(np.flatnonzero(reader.group >= 0), classes)
         case Attract() | Spread() | Occupy() | GroupMoveBudget() | Pair():
@@ -179,7 +186,7 @@ def _tie_all(members: Ints, ties: _Ties) -> None:
 
 def _tie_domains(topology: Topology, group: Ints, able: Bools, nodes: _Ties) -> None:
     """Tie the nodes of each domain that are open to classes of a group: each domain is read by itself."""
-    if np.bincount(topology.domain[topology.domain >= 0], minlength=1).max() < 2:
+    if nodes.whole or np.bincount(topology.domain[topology.domain >= 0], minlength=1).max() < 2:
         return
     inside = np.flatnonzero((topology.domain >= 0) & able[group].any(axis=0))
     nodes.add(inside, topology.domain[inside])

@@ -110,6 +110,7 @@ def build_model(problem: Problem, tier: int, cls: Ints, home: Ints) -> WalkModel
     price_row, price = _prices([(weight, term) for weight, term in terms if isinstance(term, Prefer)], classes, nodes)
     peak = next(((weight, term) for weight, term in terms if isinstance(term, MovePeak)), None)
     relations = _Relations(problem)
+    member, member_at = relations.of_classes()
     return WalkModel(
         cls=cls.astype(np.int32),
         home=home.astype(np.int32),
@@ -134,8 +135,8 @@ def build_model(problem: Problem, tier: int, cls: Ints, home: Ints) -> WalkModel
         target=targets.astype(np.int32),
         target_at=np.searchsorted(of_class, np.arange(classes + 1)).astype(np.int64),
         open=possible,
-        member=relations.member,
-        member_at=relations.member_at,
+        member=member,
+        member_at=member_at,
         relation=relations.relation,
         domain=relations.domain,
     )
@@ -305,7 +306,7 @@ class _Relations:
     extents: list[list[int]] = field(default_factory=list)
     topologies: dict[bytes, int] = field(default_factory=dict)
     domains: list[Ints] = field(default_factory=list)
-    members: list[tuple[int, int, int]] = field(default_factory=list)
+    members: list[tuple[Ints, int, int]] = field(default_factory=list)
     size: int = 0
 
     def __post_init__(self) -> None:
@@ -348,7 +349,7 @@ class _Relations:
         least = int(counts.min()) if len(counts) else 0
         self.extents.append([int((counts > 0).sum()), least, int(counts.max(initial=0))])
         for role, group in roles.items():
-            self.members += [(c, len(self.rows) - 1, role) for c in group.tolist()]
+            self.members.append((group, len(self.rows) - 1, role))
 
     @property
     def relation(self) -> Ints:
@@ -367,22 +368,21 @@ class _Relations:
     def extent(self) -> Ints:
         return np.array(self.extents or [[0] * 3], dtype=np.int64)
 
-    @property
-    def _merged(self) -> Ints:
-        """``[i, 3]`` class, relation, and both roles in one, sorted."""
-        pairs: dict[tuple[int, int], int] = {}
-        for c, g, role in self.members:
-            pairs[c, g] = pairs.get((c, g), 0) | role
-        return np.array([(c, g, role) for (c, g), role in sorted(pairs.items())] or [(0, 0, 0)], dtype=np.int64)
-
-    @property
-    def member(self) -> at.Int32:
-        return np.ascontiguousarray(self._merged[:, 1:]).astype(np.int32)
-
-    @property
-    def member_at(self) -> Ints:
-        of_class = self._merged[:, 0] if self.members else np.zeros(0, dtype=np.int64)
-        return np.searchsorted(of_class, np.arange(len(self.problem.classes) + 1)).astype(np.int64)
+    def of_classes(self) -> tuple[at.Int32, Ints]:
+        """Return ``[i, 2]`` relation and all its roles, class by class, and ``[C + 1]`` where each class begins."""
+        lengths = [len(group) for group, _, _ in self.members]
+        classes = np.concatenate([np.zeros(0, dtype=np.int64), *(group for group, _, _ in self.members)])
+        relation, role = (
+            np.repeat(np.array(column, dtype=np.int64), lengths)
+            for column in ([g for _, g, _ in self.members], [role for _, _, role in self.members])
+        )
+        count = max(1, len(self.rows))
+        order = np.argsort(classes * count + relation, kind="stable")
+        pairs, first = np.unique((classes * count + relation)[order], return_index=True)
+        roles = np.bitwise_or.reduceat(role[order], first) if len(first) else role
+        member = np.stack([pairs % count, roles], axis=1) if len(pairs) else np.zeros((1, 2), dtype=np.int64)
+        begin = np.searchsorted(pairs // count, np.arange(len(self.problem.classes) + 1)).astype(np.int64)
+        return np.ascontiguousarray(member).astype(np.int32), begin
 
 
 def scale(model: WalkModel) -> float:

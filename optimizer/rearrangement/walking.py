@@ -78,7 +78,8 @@ def walk(
         cls, node, home = queue.joined(problem, cls, node, home)
         model = queue.joins(model)._replace(cls=cls.astype(np.int32), home=home.astype(np.int32))
         enough = queue.all_in()
-    states = [state_of(evaluator, model, tier, node, seed * 1009 + i) for i in range(chains)]
+    first = state_of(evaluator, model, tier, node, seed * 1009)
+    states = [first, *(_copy(first, seed * 1009 + i) for i in range(1, chains))]
     few = model.hinged and len(cls) <= chosen.few_pods * len(problem.nodes)
     cooling = _Cooling(model, unit, deadline, enough, few or queue is not None, chosen)
     of_problem = cls if queue is None else queue.class_of(problem, cls)
@@ -197,6 +198,11 @@ def state_of(evaluator: Evaluator, model: WalkModel, tier: int, node: Ints, seed
     state.value[at.PEAK] = leavers.max()
     place_all(model, state, node.astype(np.int32))
     return state
+
+
+def _copy(state: WalkState, seed: int) -> WalkState:
+    """Return the same state for another chain: to build it takes longer."""
+    return WalkState._make(array.copy() for array in state)._replace(random=start_of(seed))
 
 
 def _widest(node: Ints, nodes: int, pods: int) -> int:
