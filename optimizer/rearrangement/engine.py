@@ -86,7 +86,7 @@ class WalkEngine:
             self._improve(chosen.first_hinged_share if self._hinged else chosen.first_share)
             if self._hinged and self._far:
                 self.gone_far = True
-                self._improve(chosen.far_share)
+                self._improve(chosen.far_share, from_today=True)
         return self._ready
 
     def go_on(self, tier: int) -> bool:
@@ -104,14 +104,16 @@ class WalkEngine:
             self._improve(self.parameters.far_share if self.gone_far else self.parameters.near_share)
         return self.gone_far
 
-    def _improve(self, share: float) -> None:
+    def _improve(self, share: float, *, from_today: bool = False) -> None:
         run = self.run
         if run.over or not run.is_open(self.tier):
             return
         self.turns += 1
-        self._walk(run.evaluator, share, self.tier)
+        self._walk(run.evaluator, share, self.tier, from_today=from_today)
 
-    def _walk(self, evaluator: Evaluator, share: float, tier: int, queue: Queue | None = None) -> None:
+    def _walk(
+        self, evaluator: Evaluator, share: float, tier: int, queue: Queue | None = None, *, from_today: bool = False
+    ) -> None:
         """Walk by what an evaluator says of its last tier, in time that counts for a tier of the run."""
         run = self.run
         with run.stage(NAME, share, tier) as deadline:
@@ -124,5 +126,6 @@ class WalkEngine:
                 floor=run.enough[self.tier],
                 queue=queue,
                 found=lambda placement: run.offer(placement, NAME),
+                from_today=from_today,
                 parameters=self.parameters,
             )

@@ -48,6 +48,7 @@ def walk(
     floor: int = 0,
     queue: Queue | None = None,
     found: Found = lambda placement: None,
+    from_today: bool = False,
     parameters: RearrangementParameters | None = None,
 ) -> Placement:
     """Improve a tier of a problem for which `suits` holds, from a legal placement.
@@ -66,6 +67,9 @@ def walk(
         Pods that may wait.
     found
         Called with the best placement now and then, as long as it improves.
+    from_today
+        Whether one of several chains begins with today's placement, if that is legal and no worse in the tiers above:
+        what was found since may have led to where a walk does not come back from.
     """
     chosen = parameters or RearrangementParameters()
     problem = evaluator.problem
@@ -80,6 +84,11 @@ def walk(
         enough = queue.all_in()
     first = state_of(evaluator, model, tier, node, seed * 1009)
     states = [first, *(_copy(first, seed * 1009 + i) for i in range(1, chains))]
+    if from_today and chains > 1 and queue is None and (home >= 0).all():
+        above = _above_today(evaluator, start, tier)
+        if above is not None:
+            states[-1] = state_of(evaluator, model, tier, home, seed * 1009 + chains - 1)
+            states[-1].value[at.COST] = above
     few = model.hinged and len(cls) <= chosen.few_pods * len(problem.nodes)
     cooling = _Cooling(model, unit, deadline, enough, few or queue is not None, chosen)
     of_problem = cls if queue is None else queue.class_of(problem, cls)
@@ -198,6 +207,14 @@ def state_of(evaluator: Evaluator, model: WalkModel, tier: int, node: Ints, seed
     state.value[at.PEAK] = leavers.max()
     place_all(model, state, node.astype(np.int32))
     return state
+
+
+def _above_today(evaluator: Evaluator, start: Placement, tier: int) -> int | None:
+    """Return by how much today's placement costs more than another one; ``None`` if no walk may begin there."""
+    today, found = evaluator.evaluate(evaluator.problem.start), evaluator.evaluate(start)
+    if today.violations or today.values[:tier] != found.values[:tier]:
+        return None
+    return today.values[tier] - found.values[tier]
 
 
 def _copy(state: WalkState, seed: int) -> WalkState:

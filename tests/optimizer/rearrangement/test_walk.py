@@ -140,6 +140,20 @@ def test_walks_end_legal_and_say_what_is_true(problem: Problem) -> None:
     assert best.same_as(again)
 
 
+@cases(40, at_least={"began elsewhere": 8}, problem=drawn(problem_to_walk))
+def test_a_chain_that_begins_with_todays_placement_counts_from_the_other_one(problem: Problem) -> None:
+    tier = len(problem.tiers) - 1
+    evaluator = Evaluator(problem)
+    assume(suits(problem, tier, LARGE) and len(problem.start.cls))
+    first = walk(evaluator, problem.start, tier, Deadline(0.02, deterministic=True), 3)
+    seen: list[Placement] = []
+    walk(evaluator, first, tier, Deadline(0.02, deterministic=True), 5, found=seen.append, from_today=True)
+    values = [evaluator.evaluate(placement).values for placement in [first, *seen]]
+    assert all(evaluator.evaluate(placement).legal for placement in seen)
+    assert values == sorted(values, reverse=True)
+    count("began elsewhere", not first.same_as(problem.start))
+
+
 @cases(60, at_least={"came in": 5, "still waits": 5}, problem=drawn(problem_to_walk), which=steps(4, 1))
 def test_pods_that_wait_come_in_legally(problem: Problem, which: list[tuple[int, ...]]) -> None:
     tier = len(problem.tiers) - 1
