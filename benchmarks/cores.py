@@ -4,9 +4,8 @@
 generate`` with ten pods a node is solved by a process that may use one core, and by one that may use all there are.
 Printed are the values of the last tier when a quarter, a half and all of the time was over, and the seconds that each
 took to some values that both reached. The ratio at the last of them is the speed-up, since the first are those of
-constructive heuristics, which use one core. With ``S`` of ``n`` cores, Amdahl's law gives
-the part of the work that is done by one core alone, ``s = (n/S − 1) / (n − 1)``, and ``1 / (s + (1 − s)/16)`` with
-sixteen.
+constructive heuristics, which use one core. With a speed-up of ``S`` on ``n`` cores, Amdahl's law gives the part of the
+work that is done by one core alone, ``s = (n/S − 1) / (n − 1)``, and a speed-up of ``1 / (s + (1 − s)/16)`` on sixteen.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ def merged(per_class: NDArray[np.signedinteger[Any]], kind: Ints) -> Ints:
 
 
 def pods_by_kind(placement: Placement, kind: Ints, kinds: int, nodes: int) -> Ints:
-    """``[k, n]`` how many pods of each kind a placement has on each node."""
-    table = np.zeros((kinds, nodes), dtype=np.int64)
-    np.add.at(table, (kind[placement.cls], placement.node), placement.count)
+    """``[n, k]`` how many pods of each kind a placement has on each node."""
+    table = np.zeros((nodes, kinds), dtype=np.int64)
+    np.add.at(table, (placement.node, kind[placement.cls]), placement.count)
     return table

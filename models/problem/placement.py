@@ -61,13 +61,6 @@ class Placement:
         np.add.at(total, self.node, self.count if weight is None else self.count * weight[self.cls])
         return total
 
-    def per_domain(self, domain: Ints, domains: int) -> Ints:
-        """``[d]`` pods on the nodes of each domain, given the domain of each node, -1 for none."""
-        there = domain[self.node]
-        total = np.zeros(domains, dtype=np.int64)
-        np.add.at(total, there[there >= 0], self.count[there >= 0])
-        return total
-
     def only(self, classes: Ints) -> Placement:
         """Return the entries of the given classes (sorted)."""
         first = np.searchsorted(self.cls, classes, "left")

@@ -19,6 +19,7 @@ import numpy as np
 from stowplan.models.arrays import Ints
 from stowplan.models.bin_packing import dual_weights
 from stowplan.models.problem.axes import ClassSet, NodeList, NodeMask, PerClass, PerNode
+from stowplan.models.problem.placement import Placement
 
 NO_LIMIT = 1 << 40
 """A limit that never binds."""
@@ -75,6 +76,14 @@ class Topology:
         at = at[self.domain[at] >= 0]
         totals = np.zeros(self.size, dtype=np.int64)
         np.add.at(totals, self.domain[at], per_node[at])
+        return totals
+
+    def pods(self, placement: Placement) -> Ints:
+        """``[d]`` pods of a placement in each domain."""
+        domain = self.domain[placement.node]
+        inside = domain >= 0
+        totals = np.zeros(self.size, dtype=np.int64)
+        np.add.at(totals, domain[inside], placement.count[inside])
         return totals
 
 

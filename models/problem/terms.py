@@ -94,13 +94,10 @@ class Curves:
 
     def at(self, curve: Ints, x: Ints) -> Ints:
         """Evaluate ``curve[i]`` at ``x[i]``, for arrays of one length."""
-        if len(self.start) == 1:
-            only = np.maximum(0, np.searchsorted(self.start[0], x, side="right") - 1)
-            single: Ints = self.value[0, only] + self.slope[0, only] * (x - self.start[0, only])
-            return single
         piece = np.empty(len(x), dtype=np.int64)
-        for k in np.flatnonzero(np.bincount(curve, minlength=1)).tolist():
-            here = curve == k
+        used = np.flatnonzero(np.bincount(curve)).tolist()
+        for k in used:
+            here = curve == k if len(used) > 1 else slice(None)
             piece[here] = np.maximum(0, np.searchsorted(self.start[k], x[here], side="right") - 1)
         values: Ints = self.value[curve, piece] + self.slope[curve, piece] * (x - self.start[curve, piece])
         return values

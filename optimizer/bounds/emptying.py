@@ -13,8 +13,9 @@ from fractions import Fraction
 import numpy as np
 
 from stowplan.models.arrays import Ints
-from stowplan.models.problem import Move, MoveBudget, Open, Problem
+from stowplan.models.problem import MoveBudget, Open, Problem
 from stowplan.optimizer.bounds.bound import BoundRequest, CostClass
+from stowplan.optimizer.evaluate.cost import counts_moves, move_prices
 
 
 class EmptyingBound:
@@ -82,8 +83,7 @@ class EmptyingMovesBound:
     def supports(self, problem: Problem, tier: int) -> bool:
         """Whether moves cost something, and nodes in use do in an earlier tier."""
         earlier = (weighted.term for before in problem.tiers[:tier] for weighted in before.terms)
-        moves = any(isinstance(weighted.term, Move) for weighted in problem.tiers[tier].terms)
-        return moves and any(isinstance(term, Open) for term in earlier)
+        return counts_moves(problem.tiers[tier]) and any(isinstance(term, Open) for term in earlier)
 
     def dominates(self, problem: Problem, tier: int) -> bool:
         """Never: it does not ask where pods could go."""
@@ -106,10 +106,7 @@ def emptying_moves_bound(problem: Problem, tier: int, reached: Sequence[int]) ->
         Values of the earlier tiers, which must not get worse.
     """
     nodes = len(problem.nodes)
-    price = np.zeros(len(problem.classes), dtype=np.int64)
-    for weighted in problem.tiers[tier].terms:
-        if isinstance(weighted.term, Move):
-            price += weighted.weight * weighted.term.cost
+    price = move_prices(problem.tiers[tier], len(problem.classes))
     away = problem.start.per_node(nodes, price)
     pods = problem.start.per_node(nodes)
     best = 0

@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stowplan.models.arrays import Ints
-from stowplan.models.problem import Capacity, Move, Problem, Unplaced
+from stowplan.models.problem import Capacity, Problem, Unplaced
 from stowplan.optimizer.bounds.bound import BoundRequest, CostClass
+from stowplan.optimizer.evaluate.cost import counts_moves, move_prices
 
 
 class EvictionBound:
@@ -27,8 +28,7 @@ class EvictionBound:
     def supports(self, problem: Problem, tier: int) -> bool:
         """Whether moves cost something, and unplaced pods do in an earlier tier."""
         earlier = (weighted.term for before in problem.tiers[:tier] for weighted in before.terms)
-        moves = any(isinstance(weighted.term, Move) for weighted in problem.tiers[tier].terms)
-        return moves and any(isinstance(term, Unplaced) for term in earlier)
+        return counts_moves(problem.tiers[tier]) and any(isinstance(term, Unplaced) for term in earlier)
 
     def dominates(self, problem: Problem, tier: int) -> bool:
         """Never: it reads one node at a time."""
@@ -49,10 +49,7 @@ def eviction_bound(problem: Problem, upper: NDArray[np.int32], tier: int, reache
     reached
         Values of the earlier tiers, which must not get worse.
     """
-    price = np.zeros(len(problem.classes), dtype=np.int64)
-    for weighted in problem.tiers[tier].terms:
-        if isinstance(weighted.term, Move):
-            price += weighted.weight * weighted.term.cost
+    price = move_prices(problem.tiers[tier], len(problem.classes))
     best = 0
     for earlier, value in zip(problem.tiers[:tier], reached, strict=False):
         for weighted in earlier.terms:

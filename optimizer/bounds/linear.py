@@ -141,7 +141,7 @@ class Relaxation:
         for k, size in enumerate(merged(problem.size, self.kind).tolist()):
             here = [self.y[k, g] for g in range(self.groups) if (k, g) in self.y]
             self.lp += pulp.lpSum(here) + self.unplaced[k] == size
-        self.start = self._pool(pods_by_kind(problem.start, self.kind, len(self.representative), len(problem.nodes)))
+        self.start = self._pool(pods_by_kind(problem.start, self.kind, len(self.representative), len(problem.nodes)).T)
         self._leaving: dict[tuple[int, int], pulp.LpVariable] = {}
         self.capacities: list[tuple[Ints, Ints]] = []
         for rule, before in zip(problem.rules, evaluator.start_violations, strict=True):

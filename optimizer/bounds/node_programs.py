@@ -190,7 +190,7 @@ def node_programs(
         return None
     # From here on, arrays run over kinds k, and nodes are rows: [n, k].
     most = merged(upper, kind).T
-    start = pods_by_kind(problem.start, kind, len(representative), len(problem.nodes)).T
+    start = pods_by_kind(problem.start, kind, len(representative), len(problem.nodes))
     rows = [row._replace(demand=row.demand[representative]) for row in load_rows(evaluator, terms, tier, reached)]
     if any(isinstance(term, Open) for term in [*(t for _, t in terms), *charged]):
         rows.append(pods_row(most))

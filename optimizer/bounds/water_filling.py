@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stowplan.models.arrays import Ints
-from stowplan.models.problem import DomainCurve, Move, MoveBudget, Problem
+from stowplan.models.problem import DomainCurve, MoveBudget, Problem
 from stowplan.optimizer.bounds.bound import BoundRequest, CostClass
+from stowplan.optimizer.evaluate.cost import counts_moves
 
 
 class WaterFillingBound:
@@ -18,7 +19,7 @@ class WaterFillingBound:
 
     def supports(self, problem: Problem, tier: int) -> bool:
         """Whether the number of pods in domains costs something, and moves do not: else the workload bound is above."""
-        return counts_domains(problem, tier) and not counts_moves(problem, tier)
+        return counts_domains(problem, tier) and not reads_moves(problem, tier)
 
     def dominates(self, problem: Problem, tier: int) -> bool:
         """Never: it reads one group at a time."""
@@ -35,10 +36,9 @@ def counts_domains(problem: Problem, tier: int) -> bool:
     return any(isinstance(weighted.term, DomainCurve) for weighted in problem.tiers[tier].terms)
 
 
-def counts_moves(problem: Problem, tier: int) -> bool:
+def reads_moves(problem: Problem, tier: int) -> bool:
     """Whether moves cost something in a tier, or are limited."""
-    costly = any(isinstance(weighted.term, Move) for weighted in problem.tiers[tier].terms)
-    return costly or any(isinstance(rule, MoveBudget) for rule in problem.rules)
+    return counts_moves(problem.tiers[tier]) or any(isinstance(rule, MoveBudget) for rule in problem.rules)
 
 
 def water_filling_bound(problem: Problem, upper: NDArray[np.int32], tier: int) -> int:
@@ -82,11 +82,9 @@ def _alike(held: Ints, limit: Ints) -> tuple[Ints, Ints, Ints]:
 
     There are few pairs, and thousands of domains.
     """
-    least = int(held.min())
     width = int(limit.max()) + 1
-    times = np.bincount((held - least) * width + limit)
-    pairs = np.flatnonzero(times)
-    return pairs // width + least, pairs % width, times[pairs]
+    pairs, times = np.unique(held * width + limit, return_counts=True)
+    return pairs // width, pairs % width, times
 
 
 def _level(held: Ints, limit: Ints, times: Ints, pods: int) -> int:

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stowplan.models.arrays import Bools, Ints
-from stowplan.models.problem import DomainCurve, Move, MoveBudget, Problem
+from stowplan.models.problem import DomainCurve, MoveBudget, Problem
 from stowplan.optimizer.bounds.bound import BoundRequest, CostClass
-from stowplan.optimizer.bounds.water_filling import counts_domains, counts_moves, least_cost
-from stowplan.optimizer.evaluate.cost import cost
+from stowplan.optimizer.bounds.water_filling import counts_domains, least_cost, reads_moves
+from stowplan.optimizer.evaluate.cost import domain_cost, move_prices
 
 
 class WorkloadSpreadBound:
@@ -26,7 +26,7 @@ class WorkloadSpreadBound:
 
     def supports(self, problem: Problem, tier: int) -> bool:
         """Whether the number of pods in domains costs something, and moves do too or are limited."""
-        return counts_domains(problem, tier) and counts_moves(problem, tier)
+        return counts_domains(problem, tier) and reads_moves(problem, tier)
 
     def dominates(self, problem: Problem, tier: int) -> bool:
         """Never: it reads one group at a time."""
@@ -51,10 +51,7 @@ def workload_spread_bound(problem: Problem, upper: NDArray[np.int32], tier: int)
         for weighted in problem.tiers[tier].terms
         if isinstance(weighted.term, DomainCurve) and weighted.weight > 0
     ]
-    price = np.zeros(len(problem.classes), dtype=np.int64)
-    for weighted in problem.tiers[tier].terms:
-        if isinstance(weighted.term, Move):
-            price += weighted.weight * weighted.term.cost
+    price = move_prices(problem.tiers[tier], len(problem.classes))
     limit = min((rule.limit for rule in problem.rules if isinstance(rule, MoveBudget)), default=problem.pods)
     total, gains = 0, []
     for members, together in _groups(terms):
@@ -101,14 +98,14 @@ def _suits(term: DomainCurve) -> bool:
 
 def _descent(problem: Problem, upper: NDArray[np.int32], term: DomainCurve, most: int) -> Ints:
     """``[k]`` the cost of a term after the best ``k`` moves; pods that are unplaced at the start are left out."""
-    here = problem.start.only(term.group).per_domain(term.topology.domain, term.topology.size)
+    here = term.topology.pods(problem.start.only(term.group))
     count = here + term.held
     reached = (upper[term.group] > 0).sum(axis=0, dtype=np.int64)
     open_domains: Bools = term.topology.total(reached) > 0
     # A pod that leaves may count nowhere: without a node, or on a node that is in no domain.
     vanishes = bool(problem.optional[term.group].any() or reached[term.topology.domain < 0].any())
     costs = np.zeros(most + 1, dtype=np.int64)
-    costs[0] = cost(term, problem, problem.start, 0)
+    costs[0] = domain_cost(term, count)
     kept = _sources_and_targets(here, count, open_domains, most)
     here, count, open_domains = here[kept], count[kept], open_domains[kept]
     if not len(kept):
@@ -137,9 +134,6 @@ def _descent(problem: Problem, upper: NDArray[np.int32], term: DomainCurve, most
 def _sources_and_targets(here: Ints, count: Ints, open_domains: Bools, most: int) -> Ints:
     """Return the domains that pods may leave, and as many of the emptiest others that are open as pods may move."""
     targets = np.flatnonzero(open_domains & (here == 0))
-    emptiest = targets[count[targets] == 0]
-    if len(emptiest) >= most:
-        targets = emptiest[:most]
-    elif len(targets) > most:
+    if len(targets) > most:
         targets = targets[np.argpartition(count[targets], most - 1)[:most]]
     return np.append(np.flatnonzero(here > 0), targets)

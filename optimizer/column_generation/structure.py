@@ -127,7 +127,7 @@ class Structure:
 
     def patterns(self, placement: Placement) -> Ints:
         """``[n, k]`` how many pods of each kind a placement has on each node."""
-        return pods_by_kind(placement, self.kind, self.kinds, len(self.group)).T
+        return pods_by_kind(placement, self.kind, self.kinds, len(self.group))
 
 
 def structure_of(evaluator: Evaluator, parameters: ColumnGenerationParameters | None = None) -> Structure | None:

@@ -239,7 +239,7 @@ class _Terms:
         rises = self._local_rises(classes, nodes)
         for row, c in enumerate(classes.tolist()):
             if c in self._of:
-                rises[row] += total_rise(self._of[c], np.array([[c]]), nodes, 1)[0]
+                rises[row] += self._relational_rise(c, nodes)
         return rises
 
     def _local_rises(self, classes: Ints, nodes: Ints) -> Ints:
@@ -247,10 +247,14 @@ class _Terms:
         parts = np.array_split(classes, 1 + len(classes) * len(nodes) // PART)
         return np.concatenate([total_rise(self.local, part[:, None], nodes, 1) for part in parts])
 
+    def _relational_rise(self, c: int, nodes: Ints) -> Ints:
+        rise: Ints = total_rise(self._of[c], np.array([[c]]), nodes, 1)[0]
+        return rise
+
     def _relate(self, c: int) -> None:
         """Update what one more pod of a class costs the relational terms."""
         if self._relational is not None:
-            rise = total_rise(self._of[c], np.array([[c]]), self._targets, 1)[0]
+            rise = self._relational_rise(c, self._targets)
             self.costs[c] += rise - self._relational[c]
             self._relational[c] = rise
 

@@ -30,7 +30,7 @@ from stowplan.models.problem import (
     Violation,
 )
 from stowplan.optimizer.evaluate.cost import missed_points, usage
-from stowplan.optimizer.evaluate.violations import roles
+from stowplan.optimizer.evaluate.violations import pods_by_role, roles
 
 
 class Marginal(Protocol):
@@ -81,7 +81,7 @@ def marginals(problem: Problem, tier: Tier, placement: Placement) -> tuple[list[
             case DomainCurve() as term:
                 relational.append(_DomainCurve(weight, term, placement))
             case Pair() as term:
-                relational.append(_Pair(weight, term, placement, len(problem.nodes)))
+                relational.append(_Pair(weight, term, placement))
             case Violation() | Unplaced() | MovePeak():
                 pass
             case other:
@@ -219,7 +219,7 @@ class _DomainCurve:
     def __init__(self, weight: int, term: DomainCurve, placement: Placement) -> None:
         self._weight, self._curves, self._domain = weight, term.curves, term.topology.domain
         self._members, self._group = term.group, set(term.group.tolist())
-        self._count = placement.only(term.group).per_domain(self._domain, term.topology.size) + term.held
+        self._count = term.topology.pods(placement.only(term.group)) + term.held
         self.classes: Ints | None = term.group
 
     def rise(self, cls: Ints, node: Ints, pods: int) -> Ints:
@@ -236,17 +236,11 @@ class _DomainCurve:
 
 
 class _Pair:
-    def __init__(self, weight: int, term: Pair, placement: Placement, nodes: int) -> None:
+    def __init__(self, weight: int, term: Pair, placement: Placement) -> None:
         self._cost = weight * term.cost * (1 if term.together else -1)
         self._domain = term.topology.domain
         groups = roles(term.seekers, term.targets)
-        held = (term.held.both, term.held.seekers, term.held.targets)
-        self._count = np.array(
-            [
-                placement.only(group).per_domain(term.topology.domain, term.topology.size) + term.topology.total(fixed)
-                for group, fixed in zip(groups, held, strict=True)
-            ]
-        )
+        self._count = pods_by_role(term, placement)
         self._role = {c: role for role, group in enumerate(groups) for c in group.tolist()}
         self.classes: Ints | None = np.union1d(term.seekers, term.targets)
 

@@ -155,13 +155,13 @@ class State:
         if not self._naming[c]:
             return None
         after = self.placement.with_pod_moved(c, source, target)
-        new = after.beyond(self.problem.start, self.nodes)
         for i in self._naming[c]:
             rule = self.problem.rules[i]
             now = violation(rule, self.problem, after)
             if now.any():
                 if (now > self.evaluator.start_violations[i]).any():
                     return rule
+                new = after.beyond(self.problem.start, self.nodes)
                 if (arrivals(rule, self.problem, new)[now > 0] > 0).any():
                     return rule
         return None

@@ -32,9 +32,7 @@ class Places:
         if before is not None:
             scope = variables.scope
             self.now = violation(rule, scope.problem, scope.incumbent)
-            self.arrived = arrivals(
-                rule, scope.problem, scope.frozen.beyond(scope.problem.start, len(scope.problem.nodes))
-            )
+            self.arrived = arrivals(rule, scope.problem, scope.frozen_arrived)
             self.penalty_weight = penalty_weight(rule, len(before))
 
     def violated(self, p: int) -> bool:

@@ -20,10 +20,11 @@ from stowplan.models.problem import (
     Prefer,
     Problem,
     Term,
+    Tier,
     Unplaced,
     Violation,
 )
-from stowplan.optimizer.evaluate.violations import roles
+from stowplan.optimizer.evaluate.violations import pods_by_role
 
 
 def cost(term: Term, problem: Problem, placement: Placement, violation: int) -> int:
@@ -56,11 +57,7 @@ def cost(term: Term, problem: Problem, placement: Placement, violation: int) -> 
             here = term.curve >= 0
             return int(term.curves.at(term.curve[here], load[here]).sum())
         case DomainCurve():
-            count = placement.only(term.group).per_domain(term.topology.domain, term.topology.size) + term.held
-            some = count[count != 0]  # few domains have any
-            zero = np.zeros(len(some) + 1, dtype=np.int64)
-            costs = term.curves.at(zero, np.append(some, 0))
-            return int(costs[:-1].sum()) + (len(count) - len(some)) * int(costs[-1])
+            return domain_cost(term, term.topology.pods(placement.only(term.group)) + term.held)
         case NodeScore():
             pods = placement.per_node(nodes, term.scored)
             return term.cost * int((pods * missed_points(term, usage(term, placement, nodes))).sum())
@@ -71,6 +68,27 @@ def cost(term: Term, problem: Problem, placement: Placement, violation: int) -> 
             return int(term.cost[used].sum())
         case _:
             assert_never(term)
+
+
+def domain_cost(term: DomainCurve, count: Ints) -> int:
+    """Return the cost of a term with ``count[d]`` pods in each domain."""
+    some = count[count != 0]  # few domains have any
+    costs = term.curves.at(np.zeros(len(some) + 1, dtype=np.int64), np.append(some, 0))
+    return int(costs[:-1].sum()) + (len(count) - len(some)) * int(costs[-1])
+
+
+def move_prices(tier: Tier, classes: int) -> Ints:
+    """``[c]`` what it costs a tier that a pod of each class leaves its node."""
+    price = np.zeros(classes, dtype=np.int64)
+    for weighted in tier.terms:
+        if isinstance(weighted.term, Move):
+            price += weighted.weight * weighted.term.cost
+    return price
+
+
+def counts_moves(tier: Tier) -> bool:
+    """Whether a tier counts moves."""
+    return any(isinstance(weighted.term, Move) for weighted in tier.terms)
 
 
 def usage(term: NodeScore, placement: Placement, nodes: int) -> Ints:
@@ -101,12 +119,6 @@ def missed_points(term: NodeScore, used: Ints) -> Ints:
 
 
 def _pairs(term: Pair, placement: Placement) -> int:
-    topology = term.topology
-    both, seekers, targets = roles(term.seekers, term.targets)
-    held = (term.held.both, term.held.seekers, term.held.targets)
-    a, b, t = (
-        placement.only(classes).per_domain(topology.domain, topology.size) + topology.total(fixed)
-        for classes, fixed in zip((both, seekers, targets), held, strict=True)
-    )
+    a, b, t = pods_by_role(term, placement)
     together = int(((a + b) * (a + t) - a).sum())
     return term.cost * (together if term.together else term.pairs - together)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -14,6 +15,8 @@ from stowplan.optimizer.evaluate.cost import cost
 from stowplan.optimizer.evaluate.screening import ViolationScreen
 from stowplan.optimizer.evaluate.surrogate import Curve, convolve
 from stowplan.optimizer.evaluate.violations import arrivals, place_names, places, violation
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +74,7 @@ class Evaluator:
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
-        self._curves: dict[int, list[Curve]] = {}
-        self._known: dict[Hashable, int] = {}
+        self._known: dict[Hashable, Any] = {}
 
     @cached_property
     def start_violations(self) -> list[Ints]:
@@ -85,21 +87,23 @@ class Evaluator:
             found[i] = violation(problem.rules[i], problem, problem.start)
         return found
 
-    def once(self, what: Hashable, compute: Callable[[], int]) -> int:
-        """Return a number that depends on the problem alone, computed when it is asked for the first time."""
+    def once(self, what: Hashable, compute: Callable[[], T]) -> T:
+        """Return what depends on the problem alone, computed when it is asked for the first time."""
         if what not in self._known:
             self._known[what] = compute()
-        return self._known[what]
+        known: T = self._known[what]
+        return known
 
     def curves(self, tier: int) -> list[Curve]:
         """Return each `NodeCurve` of a tier, in their order, with its surrogate relaxation."""
-        if tier not in self._curves:
-            self._curves[tier] = [
+        return self.once(
+            ("curves", tier),
+            lambda: [
                 Curve(weighted.weight, weighted.term, convolve(self.problem, weighted.term))
                 for weighted in self.problem.tiers[tier].terms
                 if isinstance(weighted.term, NodeCurve)
-            ]
-        return self._curves[tier]
+            ],
+        )
 
     @cached_property
     def _screen(self) -> ViolationScreen:
@@ -115,7 +119,7 @@ class Evaluator:
         """
         problem = self.problem
         missing = self._missing(placement)
-        arrived = placement.beyond(problem.start, len(problem.nodes))
+        arrived: Placement | None = None
         violations: list[ConstraintViolation] = []
         weighted = 0
         for i in self._screen.of(placement).tolist():
@@ -123,6 +127,7 @@ class Evaluator:
             now = violation(rule, problem, placement)
             weighted += int((now * penalty_weight(rule, len(now))).sum())
             if now.any():
+                arrived = arrived or placement.beyond(problem.start, len(problem.nodes))
                 new = arrivals(rule, problem, arrived)
                 names = place_names(rule, problem)
                 unit = rule.unit if isinstance(rule, Capacity) else 1

@@ -16,9 +16,9 @@ from stowplan.models.problem import (
     Devices,
     Distinct,
     GroupMoveBudget,
-    Held,
     MoveBudget,
     Occupy,
+    Pair,
     Placement,
     Problem,
     Repel,
@@ -41,17 +41,17 @@ def violation(rule: Rule, problem: Problem, placement: Placement) -> Ints:
         case Capacity():
             return _overload(rule, problem, placement)
         case AtMost():
-            count = _by_domain(rule.topology, placement.only(rule.group)) + rule.held
+            count = rule.topology.pods(placement.only(rule.group)) + rule.held
             over: Ints = np.maximum(0, count - rule.limit)
             return over
         case Repel():
-            return _conflicts(rule, problem, placement)
+            return _conflicts(rule, placement)
         case Attract():
             return _alone(rule, problem, placement)
         case Spread():
             return _skew(rule, placement)
         case Occupy():
-            used = _by_domain(rule.topology, placement.only(rule.group)) + rule.held > 0
+            used = rule.topology.pods(placement.only(rule.group)) + rule.held > 0
             return np.array([max(0, rule.at_least - int(used.sum()))], dtype=np.int64)
         case Distinct():
             return _too_many(rule, problem, placement)
@@ -79,14 +79,14 @@ def arrivals(rule: Rule, problem: Problem, new: Placement) -> Ints:
         case Capacity():
             return _counts(problem, new.only(np.flatnonzero(rule.demand > 0)))
         case AtMost():
-            return _by_domain(rule.topology, new.only(rule.group))
+            return rule.topology.pods(new.only(rule.group))
         case Repel():
-            return _by_domain(rule.topology, new.only(np.union1d(rule.seekers, rule.targets)))
+            return rule.topology.pods(new.only(np.union1d(rule.seekers, rule.targets)))
         case Attract():
             both, seekers, _ = roles(rule.seekers, rule.targets)
             return np.concatenate([_counts(problem, new.only(both)), _counts(problem, new.only(seekers))])
         case Spread():
-            return _by_domain(rule.topology, new.only(rule.seekers))
+            return rule.topology.pods(new.only(rule.seekers))
         case Distinct():
             return _counts(problem, new.only(np.flatnonzero((rule.own > 0) | (rule.bundle >= 0))))
         case Devices():
@@ -153,10 +153,6 @@ def _counts(problem: Problem, placement: Placement) -> Ints:
     return placement.per_node(len(problem.nodes))
 
 
-def _by_domain(topology: Topology, placement: Placement) -> Ints:
-    return placement.per_domain(topology.domain, topology.size)
-
-
 def _disallowed(rule: Allow, placement: Placement) -> Placement:
     wrong = ~rule.mask[rule.row[placement.cls], placement.node]
     return Placement(placement.cls[wrong], placement.node[wrong], placement.count[wrong])
@@ -171,27 +167,31 @@ def _overload(rule: Capacity, problem: Problem, placement: Placement) -> Ints:
     return over
 
 
-def _by_role(rule: Repel | Attract, problem: Problem, placement: Placement) -> tuple[Ints, Ints, Ints]:
-    """``[n]`` pods on each node by role, fixed ones included: both, seekers only, targets only."""
-    both, seekers, targets = roles(rule.seekers, rule.targets)
-    held: Held = rule.held
-    return (
-        _counts(problem, placement.only(both)) + held.both,
-        _counts(problem, placement.only(seekers)) + held.seekers,
-        _counts(problem, placement.only(targets)) + held.targets,
+def pods_by_role(relation: Repel | Pair, placement: Placement) -> Ints:
+    """``[3, d]`` pods in each domain by role, fixed ones included: both, seekers only, targets only."""
+    topology, held = relation.topology, (relation.held.both, relation.held.seekers, relation.held.targets)
+    groups = roles(relation.seekers, relation.targets)
+    return np.array(
+        [
+            topology.pods(placement.only(group)) + topology.total(fixed)
+            for group, fixed in zip(groups, held, strict=True)
+        ]
     )
 
 
-def _conflicts(rule: Repel, problem: Problem, placement: Placement) -> Ints:
+def _conflicts(rule: Repel, placement: Placement) -> Ints:
     """Count every pod of a conflict: the filters would reject each of them where it is."""
-    a, b, t = (rule.topology.total(per_node) for per_node in _by_role(rule, problem, placement))
+    a, b, t = pods_by_role(rule, placement)
     conflict = (a >= 2) | ((a >= 1) & (b + t >= 1)) | ((b >= 1) & (t >= 1))
     pods: Ints = np.where(conflict, a + b + t, 0)
     return pods
 
 
 def _alone(rule: Attract, problem: Problem, placement: Placement) -> Ints:
-    a, b, t = _by_role(rule, problem, placement)
+    both, seekers, targets = roles(rule.seekers, rule.targets)
+    a = _counts(problem, placement.only(both)) + rule.held.both
+    b = _counts(problem, placement.only(seekers)) + rule.held.seekers
+    t = _counts(problem, placement.only(targets)) + rule.held.targets
     matching = a + t
     near_one, near_two = np.ones(len(a), dtype=np.bool_), np.ones(len(a), dtype=np.bool_)
     covered = np.zeros(len(a), dtype=np.bool_)
@@ -214,8 +214,8 @@ def _at(topology: Topology, totals: Ints) -> Ints:
 
 
 def _skew(rule: Spread, placement: Placement) -> Ints:
-    count = _by_domain(rule.topology, placement.only(rule.counted)) + rule.held_counted
-    bound: Bools = _by_domain(rule.topology, placement.only(rule.seekers)) + rule.held_seekers > 0
+    count = rule.topology.pods(placement.only(rule.counted)) + rule.held_counted
+    bound: Bools = rule.topology.pods(placement.only(rule.seekers)) + rule.held_seekers > 0
     if not len(count):
         return count
     least = 0 if rule.floor_is_zero else int(count.min())

@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from stowplan.models.problem import NodeCurve, Placement, Problem
+from stowplan.models.problem import NodeCurve, Part, Placement, Problem
 from stowplan.optimizer.bounds import BOUNDS, WITHOUT_KERNELS, best_bound
 from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.evaluate import Evaluator
@@ -32,6 +32,7 @@ def split_bound(
     problem: Problem,
     upper: NDArray[np.int32],
     tier: int,
+    parts: Sequence[Part],
     reached: Sequence[int],
     incumbent: Placement,
     deadline: Deadline,
@@ -45,6 +46,8 @@ def split_bound(
     ----------
     upper
         ``[c, n]`` the most pods of each class that a node can hold.
+    parts
+        What each plugin costs at least.
     reached
         Values of the earlier tiers, which must not get worse.
     incumbent
@@ -57,14 +60,12 @@ def split_bound(
     assert final is not None
     loads = replace(problem, tiers=(*problem.tiers[:tier], replace(both, final=None, surrogate=())))
     evaluator = Evaluator(loads)
-    value, begun = evaluator.evaluate(incumbent).values[tier], deadline.share(parameters.loads_share)
+    value, first = evaluator.evaluate(incumbent).values[tier], deadline.share(parameters.loads_share)
     if kernels and NodeChangeEngine.suits(loads, tier):
-        found = NodeChangeEngine(evaluator, upper, tier, reached, incumbent).bound(begun, value) or 0
+        found = NodeChangeEngine(evaluator, upper, tier, reached, incumbent).bound(first, value) or 0
     else:
         bounds = BOUNDS if kernels else WITHOUT_KERNELS
-        found = best_bound(evaluator, upper, tier, reached, value, begun, bounds=bounds)[0]
+        found = best_bound(evaluator, upper, tier, reached, value, first, bounds=bounds)[0]
     cost = final.cost(incumbent)
-    alone = FinalStateBound(
-        problem, replace(both, terms=()), final.relaxation(problem.start), upper, incumbent, cost, parameters
-    )
+    alone = FinalStateBound(problem, replace(both, terms=()), parts, upper, incumbent, cost, parameters)
     return found + whole(alone.solve(deadline), cost, final.step)

@@ -133,11 +133,13 @@ class FinalStateStages:
         if needed > 1 and run.left * share < needed:
             return  # its tables alone would take the time of the search, and more than there is
         with run.stage(BOUND, share, self._tier) as deadline:
+            parts = tier.final.relaxation(problem.start)
             if splits(problem, self._tier):
                 found = split_bound(
                     problem,
                     run.upper,
                     self._tier,
+                    parts,
                     run.values[: self._tier],
                     run.best,
                     deadline.share(self._parameters.split_share),
@@ -145,7 +147,6 @@ class FinalStateStages:
                     kernels=self._options.kernels,
                 )
                 run.raise_bound(self._tier, found, BOUND)
-            parts = tier.final.relaxation(problem.start)
             dual = FinalStateBound(
                 problem, tier, parts, run.upper, run.best, run.values[self._tier], self._parameters
             ).solve(deadline)

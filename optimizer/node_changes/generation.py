@@ -19,6 +19,7 @@ from stowplan.optimizer.bounds.lagrangian import LagrangianDual, side_duals
 from stowplan.optimizer.bounds.node_programs import Programs, Tables
 from stowplan.optimizer.bounds.parameters import BoundParameters
 from stowplan.optimizer.deadline import Deadline
+from stowplan.optimizer.kinds import pods_by_kind
 from stowplan.optimizer.node_changes.master import ChangeMaster, MasterDuals
 from stowplan.optimizer.node_changes.parameters import NodeChangeParameters
 
@@ -260,9 +261,7 @@ class ChangeGeneration:
 
 def patterns_of(programs: Programs, nodes: int, placement: Placement) -> Ints:
     """``[n, k]`` pods of each kind on each node."""
-    patterns = np.zeros((nodes, len(programs.size)), dtype=np.int64)
-    np.add.at(patterns, (placement.node, programs.kind[placement.cls]), placement.count)
-    return patterns
+    return pods_by_kind(placement, programs.kind, len(programs.size), nodes)
 
 
 def patterns_by_program(programs: Programs, patterns: Ints) -> Ints:

@@ -121,20 +121,21 @@ def _components(problem: Problem, able: Bools) -> Iterator[Part]:
 
 
 class _Ties:
-    """Classes, or nodes, that belong together have one label."""
+    """Classes, or nodes, that belong together have one label.
+
+    Attributes
+    ----------
+    whole
+        Whether all belong together, so that nothing more can be tied.
+    """
 
     def __init__(self, size: int) -> None:
         self._label = np.arange(size)
-        self._whole = size <= 1
-
-    @property
-    def whole(self) -> bool:
-        """Whether all belong together, so that nothing more can be tied."""
-        return self._whole
+        self.whole = size <= 1
 
     def add(self, members: Ints, groups: Ints) -> None:
         """Tie the members of each group together; ``groups[i]`` is the one of ``members[i]``."""
-        if self._whole or not len(members):
+        if self.whole or not len(members):
             return
         labels, one = self._label[members], np.zeros(int(groups.max()) + 1, dtype=np.int64)
         one[groups] = labels
@@ -147,7 +148,7 @@ class _Ties:
             for together in nx.connected_components(tied):
                 joined[list(together)] = min(together)
             self._label = joined[self._label]
-            self._whole = bool((self._label == self._label[0]).all())
+            self.whole = bool((self._label == self._label[0]).all())
 
     def spread(self, mask: Bools) -> Bools:
         """Return a set with all that is tied to one of its members."""

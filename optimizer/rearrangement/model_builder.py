@@ -28,6 +28,8 @@ from stowplan.models.problem import (
     Unplaced,
     Violation,
 )
+from stowplan.optimizer.evaluate import Evaluator
+from stowplan.optimizer.evaluate.cost import move_prices
 from stowplan.optimizer.rearrangement.kernel import arrays as at
 from stowplan.optimizer.rearrangement.kernel.arrays import WalkModel
 
@@ -89,8 +91,9 @@ def pods_of(problem: Problem, placement: Placement) -> tuple[Ints, Ints, Ints]:
     return cls, node, home
 
 
-def build_model(problem: Problem, tier: int, cls: Ints, home: Ints) -> WalkModel:
+def build_model(evaluator: Evaluator, tier: int, cls: Ints, home: Ints) -> WalkModel:
     """Return the model of a problem for which `suits` holds, with the pods of `pods_of`."""
+    problem = evaluator.problem
     classes, nodes = len(problem.classes), len(problem.nodes)
     terms = [(weighted.weight, weighted.term) for weighted in problem.tiers[tier].terms]
     capacities = _capacities(problem)
@@ -109,7 +112,7 @@ def build_model(problem: Problem, tier: int, cls: Ints, home: Ints) -> WalkModel
     curves = _Curves.of([(weight, term) for weight, term in terms if isinstance(term, NodeCurve)], classes, nodes)
     price_row, price = _prices([(weight, term) for weight, term in terms if isinstance(term, Prefer)], classes, nodes)
     peak = next(((weight, term) for weight, term in terms if isinstance(term, MovePeak)), None)
-    relations = _Relations(problem)
+    relations = _relations(evaluator)
     member, member_at = relations.of_classes()
     return WalkModel(
         cls=cls.astype(np.int32),
@@ -129,7 +132,7 @@ def build_model(problem: Problem, tier: int, cls: Ints, home: Ints) -> WalkModel
         worth=curves.worth,
         price_row=price_row.astype(np.int32),
         price=price,
-        move=sum((weight * term.cost for weight, term in terms if isinstance(term, Move)), np.zeros(classes, np.int64)),
+        move=move_prices(problem.tiers[tier], classes),
         group=(np.full(classes, -1) if peak is None else peak[1].group).astype(np.int32),
         peak=0 if peak is None else peak[0] * peak[1].cost,
         target=targets.astype(np.int32),
@@ -173,10 +176,14 @@ def _rooms(capacities: Sequence[_Row], nodes: int) -> Ints:
     return _stacked([rule.free for rule in capacities], nodes)
 
 
-def initial_counters(problem: Problem) -> tuple[Ints, Ints]:
+def initial_counters(evaluator: Evaluator) -> tuple[Ints, Ints]:
     """Return counters and extents of all relations, with the pods outside the problem alone."""
-    relations = _Relations(problem)
+    relations = _relations(evaluator)
     return relations.counter, relations.extent
+
+
+def _relations(evaluator: Evaluator) -> _Relations:
+    return evaluator.once("relations of walks", lambda: _Relations(evaluator.problem))
 
 
 def _stacked(columns: Sequence[Ints], rows: int) -> Ints:
@@ -377,9 +384,9 @@ class _Relations:
             for column in ([g for _, g, _ in self.members], [role for _, _, role in self.members])
         )
         count = max(1, len(self.rows))
-        order = np.argsort(classes * count + relation, kind="stable")
-        pairs, first = np.unique((classes * count + relation)[order], return_index=True)
-        roles = np.bitwise_or.reduceat(role[order], first) if len(first) else role
+        pairs, which = np.unique(classes * count + relation, return_inverse=True)
+        roles = np.zeros(len(pairs), dtype=np.int64)
+        np.bitwise_or.at(roles, which, role)
         member = np.stack([pairs % count, roles], axis=1) if len(pairs) else np.zeros((1, 2), dtype=np.int64)
         begin = np.searchsorted(pairs // count, np.arange(len(self.problem.classes) + 1)).astype(np.int64)
         return np.ascontiguousarray(member).astype(np.int32), begin

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -76,19 +76,19 @@ def walk(
     cls, node, home = pods_of(problem, start)
     if not len(cls) + (queue.counted if queue else 0) or deadline.over:
         return start
-    model = build_model(problem, tier, cls, home)
-    unit, enough = scale(model), floor - evaluator.evaluate(start).values[tier]
+    model = build_model(evaluator, tier, cls, home)
+    values = evaluator.evaluate(start).values
+    unit, enough = scale(model), floor - values[tier]
     if queue is not None:
         cls, node, home = queue.joined(problem, cls, node, home)
         model = queue.joins(model)._replace(cls=cls.astype(np.int32), home=home.astype(np.int32))
         enough = queue.all_in()
-    first = state_of(evaluator, model, tier, node, seed * 1009)
-    states = [first, *(_copy(first, seed * 1009 + i) for i in range(1, chains))]
-    if from_today and chains > 1 and queue is None and (home >= 0).all():
-        above = _above_today(evaluator, start, tier)
-        if above is not None:
-            states[-1] = state_of(evaluator, model, tier, home, seed * 1009 + chains - 1)
-            states[-1].value[at.COST] = above
+    seeds = [seed * 1009 + i for i in range(chains)]
+    today = []
+    if from_today and chains > 1 and queue is None:
+        today = _todays(evaluator, model, tier, values, seeds[-1])
+    first = state_of(evaluator, model, tier, node, seeds[0])
+    states = [first, *(_copy(first, other) for other in seeds[1 : chains - len(today)]), *today]
     few = model.hinged and len(cls) <= chosen.few_pods * len(problem.nodes)
     cooling = _Cooling(model, unit, deadline, enough, few or queue is not None, chosen)
     of_problem = cls if queue is None else queue.class_of(problem, cls)
@@ -179,7 +179,7 @@ def state_of(evaluator: Evaluator, model: WalkModel, tier: int, node: Ints, seed
     group = model.group[start.cls]
     leavers = np.bincount(group[group >= 0], start.count[group >= 0], minlength=1).astype(np.int32)
     groups_with = np.bincount(leavers, minlength=int(problem.size.sum()) + 2).astype(np.int32)
-    counter, extent = initial_counters(problem)
+    counter, extent = initial_counters(evaluator)
     state = WalkState(
         node=np.full(pods, -1, dtype=np.int32),
         slot=np.zeros(pods, dtype=np.int32),
@@ -209,12 +209,14 @@ def state_of(evaluator: Evaluator, model: WalkModel, tier: int, node: Ints, seed
     return state
 
 
-def _above_today(evaluator: Evaluator, start: Placement, tier: int) -> int | None:
-    """Return by how much today's placement costs more than another one; ``None`` if no walk may begin there."""
-    today, found = evaluator.evaluate(evaluator.problem.start), evaluator.evaluate(start)
-    if today.violations or today.values[:tier] != found.values[:tier]:
-        return None
-    return today.values[tier] - found.values[tier]
+def _todays(evaluator: Evaluator, model: WalkModel, tier: int, values: Sequence[int], seed: int) -> list[WalkState]:
+    """Return the state of today's placement, with costs that count from others; none if no walk may begin there."""
+    today = evaluator.evaluate(evaluator.problem.start)
+    if today.violations or today.values[:tier] != tuple(values[:tier]) or (model.home < 0).any():
+        return []
+    state = state_of(evaluator, model, tier, model.home.astype(np.int64), seed)
+    state.value[at.COST] = today.values[tier] - values[tier]
+    return [state]
 
 
 def _copy(state: WalkState, seed: int) -> WalkState:

@@ -91,6 +91,11 @@ class Scope:
         return _entries(self.frozen, self.column[self.frozen.node] >= 0)
 
     @cached_property
+    def frozen_arrived(self) -> Placement:
+        """Frozen pods on any node that were not there at the start."""
+        return self.frozen.beyond(self.problem.start, len(self.problem.nodes))
+
+    @cached_property
     def frozen_new(self) -> Placement:
         """Frozen pods on free nodes that were not there at the start."""
         return self.frozen_here.beyond(self.problem.start, len(self.problem.nodes))

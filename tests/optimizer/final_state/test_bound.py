@@ -53,8 +53,11 @@ def test_no_legal_placement_is_below_the_bound_of_loads_and_score_each_by_itself
     problem = replace(setup, max_moves=limit).compile(cluster).problem
     tier = len(problem.tiers) - 1
     assert splits(problem, tier)
-    least = min(legal_values(problem))
-    reached = [v for v in legal_values(problem) if v[:tier] == least[:tier]]
+    final = problem.tiers[tier].final
+    assert final is not None
+    legal = list(legal_values(problem))
+    least = min(legal)
+    reached = [values for values in legal if values[:tier] == least[:tier]]
     today = Evaluator(problem).evaluate(problem.start)
     if today.values[:tier] != least[:tier]:
         return
@@ -62,6 +65,7 @@ def test_no_legal_placement_is_below_the_bound_of_loads_and_score_each_by_itself
         problem,
         upper_bounds(problem),
         tier,
+        final.relaxation(problem.start),
         least[:tier],
         problem.start,
         Deadline(4, deterministic=True),

@@ -74,7 +74,7 @@ def _zones(choices: Choices, problem: Problem) -> Topology:
 def placed(evaluator: Evaluator, tier: int) -> tuple[WalkModel, WalkState, np.ndarray]:
     problem = evaluator.problem
     cls, node, home = pods_of(problem, problem.start)
-    model = build_model(problem, tier, cls, home)
+    model = build_model(evaluator, tier, cls, home)
     return model, state_of(evaluator, model, tier, node, 1), cls
 
 
