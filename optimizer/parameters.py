@@ -50,6 +50,8 @@ class PortfolioParameters:
         Share of annealing where nothing counts but tiers that column generation knows best.
     leading_share
         Share of each engine for such tiers where others follow.
+    room_share
+        Share of walks that make room for unscheduled pods, for each tier that counts some.
     column_share
         Share of column generation where nothing counts but tiers that it knows best.
     closed_column_share
@@ -84,6 +86,7 @@ class PortfolioParameters:
     constructive_of_node: float = 6e-4
     counting_share: float = 0.12
     leading_share: float = 0.06
+    room_share: float = 0.2
     column_share: float = 0.8
     closed_column_share: float = 0.3
     exact_annealing_share: float = 0.35

@@ -18,7 +18,7 @@ from stowplan.optimizer.bounds.bound import Bound
 from stowplan.optimizer.closing.turns import ClosingTurns
 from stowplan.optimizer.column_generation.engine import PatternEngine
 from stowplan.optimizer.constructive import warm_start
-from stowplan.optimizer.cpsat.solve import solve_tier
+from stowplan.optimizer.cpsat.solve import building_seconds, solve_tier
 from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.evaluate import Evaluator
 from stowplan.optimizer.final_state.stages import FinalStateStages
@@ -175,7 +175,8 @@ class _Portfolio:
         run, chosen = self.run, self.parameters
         leading = self._leading(Open, Unplaced)
         only = leading == len(self.tiers)
-        self.node_changes.take()
+        if not any(run.is_open(tier) for tier in range(self._leading(Unplaced))):
+            self.node_changes.take()  # else the tiers above come first, which change what there is to be bounded
         engine = self._close_leading(leading, only=only)
         self.node_changes.take()
         if not only:
@@ -203,7 +204,8 @@ class _Portfolio:
             return None
         # Long annealing is for later tiers: what it could gain here is unknown before there is a bound.
         annealed = next((tier for tier in range(leading) if self.closing.suit(tier)), leading)
-        self.anneal(chosen.counting_share if only else chosen.leading_share, annealed)
+        if not any(self.walk.makes_room(tier) for tier in range(annealed)):
+            self.anneal(chosen.counting_share if only else chosen.leading_share, annealed)
         engine = self._column_generation()
         for tier in range(leading):
             self._bound_cheaply()
@@ -214,7 +216,7 @@ class _Portfolio:
             self._close_by_columns(engine, tier, chosen.closed_column_share if closed else share, leading)
             if closed:
                 self.closing.spare(tier)
-            self.walk.make_room(tier)
+            self.walk.make_room(tier, chosen.room_share)
             if not only and not run.over and run.is_open(tier):
                 # Making room for a pod takes just the right moves: CP-SAT finds them, annealing does not.
                 self._lns(self.backend or SerialBackend(run.stop), chosen.leading_share, tier)
@@ -372,6 +374,8 @@ class _Portfolio:
         else:
             small = run.variables <= self.options.largest_model // 2
             share *= chosen.cpsat_share if small else chosen.large_cpsat_share
+        if not self.options.deterministic and building_seconds(run.evaluator.problem, tier) > share * run.left:
+            return
         with run.stage("CP-SAT", share, tier) as deadline:
             try:
                 found = solve_tier(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from stowplan.models.options import MANY_WORKERS
-from stowplan.models.problem import CURVES, Placement
+from stowplan.models.problem import CURVES, DomainCurve, NodeCurve, Placement, Problem
 from stowplan.optimizer.cpsat.builder import Builder, Linear, Model
 from stowplan.optimizer.cpsat.parameters import CpSatParameters
 from stowplan.optimizer.cpsat.rules import post
@@ -18,6 +18,16 @@ from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.evaluate.evaluation import Evaluator
 from stowplan.optimizer.subproblem.index import Index
 from stowplan.optimizer.subproblem.scope import Free, Scope
+
+
+SECONDS_OF_CURVE = 2.5e-4
+"""What it takes to write a curve into a model: the curves of domains are most of what models of `spread` consist of."""
+
+
+def building_seconds(problem: Problem, tier: int) -> float:
+    """Return about how long it takes to write the curves of a tier, and of those above it, into a model."""
+    terms = [weighted.term for each in problem.tiers[: tier + 1] for weighted in each.terms]
+    return SECONDS_OF_CURVE * sum(len(term.held) for term in terms if isinstance(term, NodeCurve | DomainCurve))
 
 
 @dataclass(frozen=True, slots=True)

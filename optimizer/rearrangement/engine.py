@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from stowplan.models.options import Options
-from stowplan.models.problem import Move, Origin, Tier, Weighted
+from stowplan.models.problem import Move, MoveBudget, Origin, Tier, Weighted
 from stowplan.optimizer.evaluate import Evaluator
 from stowplan.optimizer.rearrangement.model_builder import hinged, suits
 from stowplan.optimizer.rearrangement.parameters import RearrangementParameters
@@ -26,12 +26,14 @@ class WalkEngine:
         self.run, self.options, self.parameters = run, options, parameters
         self.tier = len(run.values) - 1
         self.turns = 0
+        self.turns_for_room = 0
         self.gone_far = False
 
     @cached_property
     def _suits(self) -> bool:
         problem = self.run.evaluator.problem
-        return self.options.kernels and suits(problem, self.tier, self.parameters.largest_table)
+        limited = any(isinstance(rule, MoveBudget) for rule in problem.rules)
+        return self.options.kernels and not limited and suits(problem, self.tier, self.parameters.largest_table)
 
     @property
     def _ready(self) -> bool:
@@ -52,26 +54,34 @@ class WalkEngine:
         """Whether bounds of a tier are left to the cheap ones: for hinges, expensive ones prove little more."""
         return tier == self.tier and self.gone_far and self._hinged
 
-    def make_room(self, tier: int) -> None:
-        """Let pods in that a tier counts as unscheduled; others go elsewhere for them, at least cost to the last tier.
-
-        Where the walk does not know the last tier, they do so with few moves.
-        """
+    def make_room(self, tier: int, share: float) -> None:
+        """Let pods in that a tier counts as unscheduled; others go elsewhere for them, in few moves."""
         run = self.run
         if run.over or not run.is_open(tier) or not self.options.kernels:
             return
-        queue = Queue.of(run.evaluator.problem, run.best, tier)
-        evaluator = self._room_maker
-        if evaluator is None or not 0 < queue.counted <= self.parameters.longest_queue:
+        evaluator, queue = self._room_maker, Queue.of(run.evaluator.problem, run.best, tier)
+        if evaluator is None or not self._worth(queue):
             return
-        self._walk(evaluator, self.parameters.waiting_share, tier, queue)
+        self.turns_for_room += 1
+        self._walk(evaluator, share, tier, queue)
+
+    def makes_room(self, tier: int) -> bool:
+        """Whether there is a walk that lets pods in that a tier counts."""
+        run = self.run
+        if run.over or not run.is_open(tier) or not self.options.kernels or self._room_maker is None:
+            return False
+        return self._worth(Queue.of(run.evaluator.problem, run.best, tier))
+
+    def _worth(self, queue: Queue) -> bool:
+        return 0 < queue.counted <= self.parameters.longest_queue
 
     @cached_property
     def _room_maker(self) -> Evaluator | None:
-        """What values walks that make room: the last tier, or the number of moves; none if rules are not known."""
+        """What values walks that make room, by the number of moves; none if rules are not known.
+
+        What the later tiers count would only say which way the walk goes: spread out, for one, or together.
+        """
         problem = self.run.evaluator.problem
-        if self._suits:
-            return self.run.evaluator
         ones = np.ones(len(problem.classes), dtype=np.int64)
         few = replace(problem, tiers=(Tier("moves", (Weighted(1, Move(Origin("moves"), ones)),)),))
         return Evaluator(few) if suits(few, 0, self.parameters.largest_table) else None
@@ -122,7 +132,7 @@ class WalkEngine:
                 run.best,
                 len(evaluator.problem.tiers) - 1,
                 deadline,
-                self.options.seed + self.turns,
+                self.options.seed + self.turns + 31 * self.turns_for_room,
                 floor=run.enough[self.tier],
                 queue=queue,
                 found=lambda placement: run.offer(placement, NAME),

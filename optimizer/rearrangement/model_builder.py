@@ -16,6 +16,7 @@ from stowplan.models.problem import (
     Capacity,
     Distinct,
     Move,
+    MoveBudget,
     MovePeak,
     NodeCurve,
     Occupy,
@@ -33,7 +34,7 @@ from stowplan.optimizer.evaluate.cost import move_prices
 from stowplan.optimizer.rearrangement.kernel import arrays as at
 from stowplan.optimizer.rearrangement.kernel.arrays import WalkModel
 
-RULES = Allow | Capacity | Distinct | AtMost | Occupy | Attract | Repel | Spread
+RULES = Allow | Capacity | Distinct | AtMost | Occupy | Attract | Repel | Spread | MoveBudget
 TERMS = NodeCurve | Move | MovePeak | Prefer | Unplaced | Violation
 CONSTANT = Unplaced | Violation
 """Terms that no walk changes which keeps all rules and leaves unscheduled pods alone."""
@@ -135,6 +136,7 @@ def build_model(evaluator: Evaluator, tier: int, cls: Ints, home: Ints) -> WalkM
         move=move_prices(problem.tiers[tier], classes),
         group=(np.full(classes, -1) if peak is None else peak[1].group).astype(np.int32),
         peak=0 if peak is None else peak[0] * peak[1].cost,
+        limit=min((rule.limit for rule in problem.rules if isinstance(rule, MoveBudget)), default=at.UNLIMITED),
         target=targets.astype(np.int32),
         target_at=np.searchsorted(of_class, np.arange(classes + 1)).astype(np.int64),
         open=possible,

@@ -15,14 +15,20 @@ class RearrangementParameters:
         Share of the time that is left: of the first, short walk, also if all curves are 0 up to a corner and linear
         behind it; and of the long one, where the value is far from its bound, so that proofs by CP-SAT are out of
         reach, and where it is near.
-    waiting_share, longest_queue
-        Share of the time that is left for a walk that makes room for unscheduled pods, and up to how many there is one.
+    longest_queue
+        Unscheduled pods up to which a walk makes room for them.
     far_gap, provable
         Gap to the bound from which a value is far, if there are more (class, node) variables than are provable.
     hinged_schedule, curved_schedule
         Temperatures at the beginning, where the second part begins, and at the end; both parts are geometric. They are
         multiples of what a pod costs on average where nodes charge most for each unit of load: for tiers where all
         curves are 0 up to a corner and linear behind it, and for others, whose steepest slopes are rarely met.
+    waiting_schedule
+        The same where pods wait, as multiples of what the dearest of them costs. No pod is ever sent to wait for long;
+        what temperature decides is how many others go elsewhere meanwhile.
+    back_share, back_work
+        Where pods wait, share of the time at the end in which moves are taken back that gained nothing, and the work
+        for each pod after which that ends, if it gained nothing.
     first_part
         Share of the time for the first part.
     few_pods, share, crowded_share
@@ -49,12 +55,14 @@ class RearrangementParameters:
     first_hinged_share: float = 0.05
     far_share: float = 0.85
     near_share: float = 0.5
-    waiting_share: float = 0.1
     longest_queue: int = 1_000
     far_gap: float = 0.03
     provable: int = 2_000
     hinged_schedule: tuple[float, float, float] = (0.3, 0.014, 5e-4)
     curved_schedule: tuple[float, float, float] = (0.03, 0.003, 1e-4)
+    waiting_schedule: tuple[float, float, float] = (1.5e-3, 1.5e-4, 5e-6)
+    back_share: float = 0.1
+    back_work: int = 200
     first_part: float = 0.7
     few_pods: float = 25.0
     share: float = 0.6

@@ -61,6 +61,11 @@ class Queue:
         """How many pods wait."""
         return int(self.waits.sum())
 
+    @property
+    def dearest(self) -> float:
+        """What the pod costs that costs most while it waits."""
+        return float(self.price.max(initial=0))
+
     def joined(self, problem: Problem, cls: Ints, node: Ints, home: Ints) -> tuple[Ints, Ints, Ints]:
         """Return class, node and home of all pods: of those given, and of those that wait."""
         classes, nodes = problem.shape

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -79,10 +79,11 @@ def walk(
     model = build_model(evaluator, tier, cls, home)
     values = evaluator.evaluate(start).values
     unit, enough = scale(model), floor - values[tier]
+    schedule = chosen.hinged_schedule if model.hinged else chosen.curved_schedule
     if queue is not None:
         cls, node, home = queue.joined(problem, cls, node, home)
         model = queue.joins(model)._replace(cls=cls.astype(np.int32), home=home.astype(np.int32))
-        enough = queue.all_in()
+        unit, enough, schedule = queue.dearest, queue.all_in(), chosen.waiting_schedule
     seeds = [seed * 1009 + i for i in range(chains)]
     today = []
     if from_today and chains > 1 and queue is None:
@@ -90,18 +91,18 @@ def walk(
     first = state_of(evaluator, model, tier, node, seeds[0])
     states = [first, *(_copy(first, other) for other in seeds[1 : chains - len(today)]), *today]
     few = model.hinged and len(cls) <= chosen.few_pods * len(problem.nodes)
-    cooling = _Cooling(model, unit, deadline, enough, few or queue is not None, chosen)
+    cooling = _Cooling(model, unit, schedule, deadline, enough, few, queue is not None, chosen)
     of_problem = cls if queue is None else queue.class_of(problem, cls)
     best, cost = start, 0
     with ThreadPoolExecutor(chains) as pool:
-        for report in range(1, chosen.reports + 1):
-            list(pool.map(partial(cooling.run, until=report / chosen.reports), states))
+        for turn in cooling.turns(states):
+            list(pool.map(turn, states))
             state = min(states, key=lambda state: int(state.value[at.BEST]))
             if state.value[at.BEST] < cost:
                 cost = int(state.value[at.BEST])
                 best = _placement(of_problem, state.best, len(problem.nodes))
                 found(best)
-            if deadline.over or cost <= cooling.floor:
+            if deadline.over:
                 break
     return best
 
@@ -121,24 +122,55 @@ class _Cooling:
     ----------
     unit
         Cost that is one unit of temperature.
+    schedule
+        Temperatures at the beginning, where the second part begins, and at the end, in units.
     floor
         Cost, relative to that of the start, that is good enough.
-    rearranging
-        Whether rearrangements take the larger share of the work.
+    few
+        Whether nodes hold few pods, so that rearrangements take the larger share of the work.
+    waiting
+        Whether pods wait: rearrangements take that share too, and in the end moves are taken back that gained nothing.
     """
 
     model: WalkModel
     unit: float
+    schedule: tuple[float, float, float]
     deadline: Deadline
     floor: int
-    rearranging: bool
+    few: bool
+    waiting: bool
     chosen: RearrangementParameters
+
+    def turns(self, states: Sequence[WalkState]) -> Iterator[Callable[[WalkState], None]]:
+        """Yield what each chain is to do next, until it is good enough or time is up."""
+        reports = self.chosen.reports
+        end = 1 - self.chosen.back_share if self.waiting else 1.0
+        for report in range(1, reports + 1):
+            if min(int(state.value[at.BEST]) for state in states) <= self.floor:
+                break
+            yield partial(self.run, until=end * report / reports)
+        if self.waiting:
+            yield self.take_back
+
+    def take_back(self, state: WalkState) -> None:
+        """Take moves back that gained nothing, as long as there are any: walk on without a temperature."""
+        kinds = self._kinds
+        better = True
+        while better and not self.deadline.over:
+            before = int(state.value[at.BEST])
+            run_walk(self.model, state, self.chosen.back_work * len(self.model.cls), 0.0, 0.0, kinds)
+            better = int(state.value[at.BEST]) < before
+
+    @property
+    def _kinds(self) -> at.Float64:
+        kinds: at.Float64 = np.cumsum(np.array(self.chosen.kinds, dtype=np.float64))
+        kinds /= kinds[-1]
+        return kinds
 
     def run(self, state: WalkState, until: float) -> None:
         """Walk until a share of the time or of the work is spent, or a cost is reached."""
         chosen, deadline, pods = self.chosen, self.deadline, len(self.model.cls)
-        kinds = np.cumsum(np.array(chosen.kinds, dtype=np.float64))
-        kinds /= kinds[-1]
+        kinds = self._kinds
         thorough = chosen.hinged_thorough if self.model.hinged else chosen.thorough
         most = float(thorough * pods * len(state.width) + chosen.work_at_once)
         if deadline.deterministic:
@@ -148,7 +180,7 @@ class _Cooling:
             spent = max(clock, float(state.value[at.SPENT]) / most)
             if spent >= until:
                 break
-            share = chosen.share if self.rearranging else chosen.crowded_share
+            share = chosen.share if self.few or self.waiting else chosen.crowded_share
             if spent >= chosen.first_part:
                 share *= chosen.cold_factor
             work = int(min(chosen.work_at_once, max(1.0, most / chosen.least_temperatures)))
@@ -157,7 +189,7 @@ class _Cooling:
     def _temperature(self, spent: float) -> float:
         """Return the temperature after a share of the time, in units."""
         chosen = self.chosen
-        hottest, turning, coldest = chosen.hinged_schedule if self.model.hinged else chosen.curved_schedule
+        hottest, turning, coldest = self.schedule
         if spent < chosen.first_part:
             return float(hottest * (turning / hottest) ** (spent / chosen.first_part))
         return float(turning * (coldest / turning) ** ((spent - chosen.first_part) / (1 - chosen.first_part)))
@@ -205,6 +237,7 @@ def state_of(evaluator: Evaluator, model: WalkModel, tier: int, node: Ints, seed
         random=start_of(seed),
     )
     state.value[at.PEAK] = leavers.max()
+    state.value[at.MOVES] = start.count.sum()
     place_all(model, state, node.astype(np.int32))
     return state
 

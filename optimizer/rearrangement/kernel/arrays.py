@@ -26,7 +26,11 @@ KIND, TOPOLOGY, FIRST, SECOND, HISTOGRAM, LIMIT, FLOOR = range(7)
 USED, LEAST, MOST = range(3)
 
 # Entries of `WalkState.value`.
-COST, BEST, PEAK, MOVED_PODS, DIRTY, SPENT, SPENT_REARRANGING, STEPS, REARRANGEMENTS, ACCEPTED, VALUES = range(11)
+COST, BEST, PEAK, MOVED_PODS, DIRTY, SPENT, SPENT_REARRANGING, STEPS, REARRANGEMENTS, ACCEPTED = range(10)
+MOVES, VALUES = 10, 11
+
+UNLIMITED = 1 << 60
+"""Limit on moves where there is none."""
 
 
 class WalkModel(NamedTuple):
@@ -61,6 +65,8 @@ class WalkModel(NamedTuple):
     group, peak
         ``[C]`` group of the class whose movers are counted together, or -1, and the cost of a mover of the group with
         the most.
+    limit
+        How many pods may leave the nodes they started on.
     target, target_at
         Nodes where a pod of each class can ever be, one class after another: ``target[target_at[c] :
         target_at[c + 1]]``.
@@ -95,6 +101,7 @@ class WalkModel(NamedTuple):
     move: Int64
     group: Int32
     peak: int
+    limit: int
     target: Int32
     target_at: Int64
     open: NDArray[np.bool_]
@@ -130,7 +137,8 @@ class WalkState(NamedTuple):
         ``[…, 2]`` pods moved in the current step, and where they came from.
     value
         ``[VALUES]`` cost now and at best, movers of the group with the most, pods away from home, pods in ``dirty``,
-        work in all and for rearrangements, steps, rearrangements, steps accepted.
+        work in all and for rearrangements, steps, rearrangements, steps accepted, pods that left the nodes they started
+        on.
     random
         State of the random numbers.
     """

@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from stowplan.optimizer.compiled.jit import compiled, inlined
-from stowplan.optimizer.rearrangement.kernel.arrays import COST, DIRTY, MOVED_PODS, PEAK, Int32, WalkModel, WalkState
+from stowplan.optimizer.rearrangement.kernel.arrays import (
+    COST,
+    DIRTY,
+    MOVED_PODS,
+    MOVES,
+    PEAK,
+    Int32,
+    WalkModel,
+    WalkState,
+)
 from stowplan.optimizer.rearrangement.kernel.relations import count_arrival, count_relations
 
 
@@ -85,6 +94,12 @@ def own_change(m: WalkModel, s: WalkState, c: int, a: int, b: int) -> int:
 
 
 @inlined
+def exceeds_limit(m: WalkModel, s: WalkState, leavers: int) -> bool:
+    """Whether too many pods have left the nodes they started on once so many more have."""
+    return bool(s.value[MOVES] + leavers > m.limit)
+
+
+@inlined
 def _set_leavers(m: WalkModel, s: WalkState, g: int, by: int) -> None:
     number = s.leavers[g]
     s.leavers[g] = number + by
@@ -142,6 +157,7 @@ def _count_on_node(m: WalkModel, s: WalkState, n: int, c: int, of_start: int, by
     cost = change + by * m.price[m.price_row[c], n]
     if of_start:
         cost -= by * m.move[c]
+        s.value[MOVES] -= by
         if g >= 0:
             _set_leavers(m, s, g, -by)
     s.value[COST] += cost

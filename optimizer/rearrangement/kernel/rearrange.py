@@ -4,8 +4,16 @@ from __future__ import annotations
 
 from stowplan.optimizer.compiled.jit import compiled, inlined
 from stowplan.optimizer.compiled.random import below, uniform
-from stowplan.optimizer.rearrangement.kernel.arrays import WalkModel, WalkState
-from stowplan.optimizer.rearrangement.kernel.change import fits, is_native, node_change, own_change, returns, shift
+from stowplan.optimizer.rearrangement.kernel.arrays import MOVED_PODS, WalkModel, WalkState
+from stowplan.optimizer.rearrangement.kernel.change import (
+    exceeds_limit,
+    fits,
+    is_native,
+    node_change,
+    own_change,
+    returns,
+    shift,
+)
 from stowplan.optimizer.rearrangement.kernel.relations import keeps_relations
 
 MOST_PUSHED = 6
@@ -21,6 +29,9 @@ MOST_TARGETS = 15
 
 REFUSED = 1 << 62
 """Above all prices."""
+
+RETURNS_TRIED = 8
+"""Pods that are looked at for the one that goes home at least cost where the limit on moves is exceeded."""
 
 FEE = 3.0
 """What a pod counts that is pushed off, in multiples of the temperature."""
@@ -157,7 +168,52 @@ def rearrange(m: WalkModel, s: WalkState, temperature: float) -> tuple[int, int]
         shift(m, s, q, t)
         length += 1
         work += 2
+    if exceeds_limit(m, s, 0):
+        back = send_home(m, s, length)
+        work += RETURNS_TRIED
+        if back < 0:
+            undo(m, s, -back)
+            return 0, work
+        length = back
     return length, work
+
+
+@compiled
+def send_home(m: WalkModel, s: WalkState, length: int) -> int:
+    """Send pods home that are not on the path, cheapest first, until the limit on moves is kept.
+
+    Returns
+    -------
+    int
+        The length of the path with them; negative if the limit is still exceeded.
+    """
+    nobody = m.need.shape[1] - 1
+    while exceeds_limit(m, s, 0):
+        best, least = -1, 0
+        for _ in range(RETURNS_TRIED if length < len(s.path) and s.value[MOVED_PODS] else 0):
+            q = s.away[below(s.random, s.value[MOVED_PODS])]
+            c, a, home = m.cls[q], s.node[q], m.home[q]
+            if is_native(m, s, c, a) or not returns(m, s, c, home) or s.width[home] == s.on.shape[1]:
+                continue
+            if not fits(m, s, home, c, 1, nobody, 0) or _on_path(s, q, length):
+                continue
+            cost = node_change(m, s, home, c, nobody) + own_change(m, s, c, a, home) + node_change(m, s, a, nobody, c)
+            if (best < 0 or cost < least) and keeps_relations(m, s, c, a, home):
+                best, least = q, int(cost)
+        if best < 0:
+            return -length
+        s.path[length, 0], s.path[length, 1] = best, s.node[best]
+        shift(m, s, best, m.home[best])
+        length += 1
+    return length
+
+
+@inlined
+def _on_path(s: WalkState, q: int, length: int) -> bool:
+    found = False
+    for i in range(length):
+        found |= s.path[i, 0] == q
+    return found
 
 
 @inlined

@@ -20,8 +20,16 @@ from stowplan.optimizer.rearrangement.kernel.arrays import (
     WalkModel,
     WalkState,
 )
-from stowplan.optimizer.rearrangement.kernel.change import fits, is_native, node_change, own_change, returns, shift
-from stowplan.optimizer.rearrangement.kernel.rearrange import rearrange, undo
+from stowplan.optimizer.rearrangement.kernel.change import (
+    exceeds_limit,
+    fits,
+    is_native,
+    node_change,
+    own_change,
+    returns,
+    shift,
+)
+from stowplan.optimizer.rearrangement.kernel.rearrange import rearrange, send_home, undo
 from stowplan.optimizer.rearrangement.kernel.relations import keeps_relations
 
 STEP_KINDS = 6
@@ -56,12 +64,30 @@ def _accepts(s: WalkState, change: int, temperature: float) -> bool:
     return change <= 0 or (temperature > 0 and change <= -temperature * log(uniform(s.random)))
 
 
+@compiled
+def _settle(m: WalkModel, s: WalkState, length: int, before: int, temperature: float) -> None:
+    """Send pods home for those on the path; accept all that together, or undo it."""
+    back = send_home(m, s, length)
+    if back > 0 and _accepts(s, s.value[COST] - before, temperature):
+        s.value[ACCEPTED] += 1
+        _record(m, s)
+    else:
+        undo(m, s, abs(back))
+
+
 @merged
 def _try_shift(m: WalkModel, s: WalkState, p: int, b: int, temperature: float) -> None:
     """Move a pod if that is legal and accepted."""
     a, c = s.node[p], m.cls[p]
     nobody = m.need.shape[1] - 1
     if b < 0 or b == a or s.width[b] == s.on.shape[1] or not fits(m, s, b, c, returns(m, s, c, b), nobody, 0):
+        return
+    if exceeds_limit(m, s, is_native(m, s, c, a) - returns(m, s, c, b)):
+        if keeps_relations(m, s, c, a, b):
+            before = s.value[COST]
+            s.path[0, 0], s.path[0, 1] = p, a
+            shift(m, s, p, b)
+            _settle(m, s, 1, before, temperature)
         return
     change = node_change(m, s, b, c, nobody) + own_change(m, s, c, a, b)
     change += node_change(m, s, a, nobody, c)
@@ -91,14 +117,22 @@ def _try_two(m: WalkModel, s: WalkState, p: int, b: int, q: int, t: int, tempera
         if not fits(m, s, t, e, returns(m, s, e, t), nobody, 0):
             return
         change += node_change(m, s, a, nobody, c) + node_change(m, s, t, e, nobody)
+    leavers = is_native(m, s, c, a) - returns(m, s, c, b) + is_native(m, s, e, b) - returns(m, s, e, t)
+    beyond = exceeds_limit(m, s, leavers)
     # In this order each pod's relations are judged as the other left them.
-    if not _accepts(s, change, temperature) or not keeps_relations(m, s, e, b, t):
+    if not (beyond or _accepts(s, change, temperature)) or not keeps_relations(m, s, e, b, t):
         return
+    before = s.value[COST]
     shift(m, s, q, t)
     if keeps_relations(m, s, c, a, b):
         shift(m, s, p, b)
-        s.value[ACCEPTED] += 1
-        _record(m, s)
+        if beyond:
+            s.path[0, 0], s.path[0, 1] = q, b
+            s.path[1, 0], s.path[1, 1] = p, a
+            _settle(m, s, 2, before, temperature)
+        else:
+            s.value[ACCEPTED] += 1
+            _record(m, s)
     else:
         shift(m, s, q, b)
 

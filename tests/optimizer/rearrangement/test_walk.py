@@ -13,6 +13,7 @@ from stowplan.models.problem import (
     Capacity,
     Curves,
     Move,
+    MoveBudget,
     NodeCurve,
     Occupy,
     Origin,
@@ -28,7 +29,15 @@ from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.evaluate import Evaluator
 from stowplan.optimizer.rearrangement.kernel import arrays as at
 from stowplan.optimizer.rearrangement.kernel.arrays import WalkModel, WalkState
-from stowplan.optimizer.rearrangement.kernel.change import fits, node_change, own_change, returns, shift
+from stowplan.optimizer.rearrangement.kernel.change import (
+    exceeds_limit,
+    fits,
+    is_native,
+    node_change,
+    own_change,
+    returns,
+    shift,
+)
 from stowplan.optimizer.rearrangement.kernel.relations import keeps_relations
 from stowplan.optimizer.rearrangement.model_builder import build_model, pods_of, suits
 from stowplan.optimizer.rearrangement.parameters import RearrangementParameters
@@ -54,12 +63,15 @@ def problem_to_walk(choices: Choices) -> Problem:
     spread = spread if choices.chance(0.3) else []
     occupy = [Occupy(WHERE, _some(choices, problem), _zones(choices, problem), 1, ints([0, 0]))]
     occupy = occupy if choices.chance(0.3) else []
+    budget = [MoveBudget(WHERE, choices.integer(0, 2))] if choices.chance(0.5) else []
     move = Tier("moves", (Weighted(1, Move(WHERE, np.ones(len(problem.classes), dtype=np.int64))),))
     known = [rule for rule in problem.rules if suits(replace(problem, rules=(rule,), tiers=(move,)), 0, LARGE)]
     above = [tier for tier in problem.tiers if suits(replace(problem, rules=(), tiers=(tier, move)), 1, LARGE)]
     last = [tier for tier in problem.tiers if suits(replace(problem, rules=(), tiers=(tier,)), 0, LARGE)]
     last = [tier for tier in last if tier not in above]
-    return replace(problem, rules=(*known, *spread, *occupy), tiers=(*above, choices.one(last) if last else move))
+    return replace(
+        problem, rules=(*known, *spread, *occupy, *budget), tiers=(*above, choices.one(last) if last else move)
+    )
 
 
 def _some(choices: Choices, problem: Problem) -> np.ndarray:
@@ -84,7 +96,7 @@ def placement_of(problem: Problem, cls: np.ndarray, node: np.ndarray) -> Placeme
 
 @cases(
     60,
-    at_least={"legal shifts": 100, "illegal shifts": 100, "shifts refused": 100, "costs": 40},
+    at_least={"legal shifts": 100, "illegal shifts": 100, "shifts refused": 100, "costs": 40, "beyond the limit": 5},
     problem=drawn(problem_to_walk),
     path=steps(40, 3),
 )
@@ -103,6 +115,9 @@ def test_shifts_are_legal_and_cost_what_is_foretold(problem: Problem, path: list
         returning = returns(model, state, c, b)
         allowed = model.open[c, b] and fits(model, state, b, c, returning, nobody, 0)
         allowed = allowed and keeps_relations(model, state, c, a, b)
+        within = not exceeds_limit(model, state, is_native(model, state, c, a) - returning)
+        count("beyond the limit", allowed and not within)
+        allowed = allowed and within
         change = node_change(model, state, b, c, nobody) + node_change(model, state, a, nobody, c)
         change += own_change(model, state, c, a, b)
         before = int(state.value[at.COST])
@@ -154,7 +169,7 @@ def test_a_chain_that_begins_with_todays_placement_counts_from_the_other_one(pro
     count("began elsewhere", not first.same_as(problem.start))
 
 
-@cases(60, at_least={"came in": 5, "still waits": 5}, problem=drawn(problem_to_walk), which=steps(4, 1))
+@cases(100, at_least={"came in": 5, "still waits": 5}, problem=drawn(problem_to_walk), which=steps(4, 1))
 def test_pods_that_wait_come_in_legally(problem: Problem, which: list[tuple[int, ...]]) -> None:
     tier = len(problem.tiers) - 1
     assume(suits(problem, tier, LARGE) and len(problem.start.cls))
@@ -259,3 +274,16 @@ def test_a_walk_ends_at_its_floor(share: float) -> None:
     problem = Problem(("a", "b"), ("c",), ints([1]), ints([0]), start, (), (move,))
     parameters = RearrangementParameters(share=share)
     assert walk(Evaluator(problem), start, 0, Deadline(60.0), floor=0, parameters=parameters) is start
+
+
+def test_a_pod_goes_home_for_one_that_is_worth_more() -> None:
+    """One move may be made, and was: of two pods on a crowded node, the small one left, and the large one should."""
+    cost = NodeCurve(WHERE, ints([5, 2]), ints([0, 0]), ints([0, -1]), Curves(ints([[0]]), ints([[1]]), ints([[0]])))
+    start = Placement.of([(0, 0, 1), (1, 0, 1)])
+    tier, none = Tier("cost", (Weighted(1, cost),)), ints([0, 0])
+    problem = Problem(("a", "b"), ("c", "d"), ints([1, 1]), none, start, (MoveBudget(WHERE, 1),), (tier,))
+    evaluator = Evaluator(problem)
+    small_one_left = Placement.of([(0, 0, 1), (1, 1, 1)])
+    best = walk(evaluator, small_one_left, 0, Deadline(0.2, deterministic=True))
+    assert evaluator.evaluate(best).legal
+    assert evaluator.evaluate(best).values == (2,)
