@@ -2,12 +2,14 @@
 
 For each seed there is a cluster of ``stowplan generate``, some of whose pods found no room. It is solved twice with the
 same time limit, one after the other: without the walk and with it. Told are the pods that stay unscheduled, by each
-tier that counts any, and the last tier.
+tier that counts any, and the last tier; in the end the sums over all clusters. With ``--fit``, all pending pods are
+asked for, as ``stowplan fit --all-pending`` does.
 """
 
 from __future__ import annotations
 
 import argparse
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -17,6 +19,7 @@ from stowplan.models.settings import Settings
 from stowplan.optimizer.parameters import Parameters
 from stowplan.optimizer.portfolio import Options
 from stowplan.optimizer.rearrangement.parameters import RearrangementParameters
+from stowplan.planning.fit import admitting
 from stowplan.settings.problem import make_problem
 
 WITHOUT = replace(Parameters(), rearrangement=RearrangementParameters(largest_table=0))
@@ -32,11 +35,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--seed", type=int, default=0, help="of the first cluster")
     parser.add_argument("--objective", default="balance")
     parser.add_argument("--seconds", type=float, default=10.0, help="of each solve (default: %(default)s)")
+    parser.add_argument("--max-moves", type=int, help="at most so many pods may leave their nodes")
+    parser.add_argument("--fit", action="store_true", help="ask for all pending pods, with the fewest moves")
     given = parser.parse_args(arguments)
     behind = ahead = 0
+    sums: tuple[Counter[str], Counter[str]] = Counter(), Counter()
     for seed in range(given.seed, given.seed + given.clusters):
         snapshot = synthetic_snapshot(given.nodes, given.pods, seed, fill=given.fill)
-        compiled = make_problem(snapshot, Settings(objective=given.objective))
+        settings = Settings(objective=given.objective, max_moves=given.max_moves)
+        if given.fit:
+            waiting = [pod.key for pod in snapshot.pods if not pod.node_name and not pod.finished]
+            settings = admitting(settings, snapshot, waiting)
+        compiled = make_problem(snapshot, settings)
         names = [tier.name for tier in compiled.problem.tiers]
         values, bounds = [], []
         for parameters in (WITHOUT, Parameters()):
@@ -44,6 +54,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             tiers = solve_snapshot(compiled, options).outcome.tiers
             values.append([tier.value for tier in tiers])
             bounds.append([tier.bound for tier in tiers])
+        for counted, found in zip(sums, values, strict=True):
+            counted.update(dict(zip(names, found, strict=True)))
         behind += values[1] > values[0]
         ahead += values[1] < values[0]
         told = "; ".join(
@@ -52,6 +64,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
             if before or after
         )
         print(f"seed {seed}: {told}", flush=True)
+    for name in sums[1]:
+        if sums[0][name] or sums[1][name]:
+            print(f"sum of {name}: {sums[0][name]:,} → {sums[1][name]:,}")
     print(f"with the walk: better {ahead}, worse {behind} of {given.clusters}")
 
 

@@ -19,7 +19,6 @@ from stowplan.optimizer.evaluate.evaluation import Evaluator
 from stowplan.optimizer.subproblem.index import Index
 from stowplan.optimizer.subproblem.scope import Free, Scope
 
-
 SECONDS_OF_CURVE = 2.5e-4
 """What it takes to write a curve into a model: the curves of domains are most of what models of `spread` consist of."""
 

@@ -11,8 +11,8 @@ class FinalStateParameters:
 
     Parameters
     ----------
-    surrogate_share
-        Share of the time for the engines that search on the surrogate terms.
+    surrogate_share, long_surrogate_share
+        Share of the time for the engines that search on the surrogate terms; the long one where a tier above is open.
     bound_share
         Share of what is left then for the bound.
     split_share, loads_share
@@ -22,8 +22,9 @@ class FinalStateParameters:
         Pairs of a class and a node that the bound reads in a second: where it has less time than that, it is left out.
     enumerated, enumeration_share
         Placements up to which all are listed, and the share of the time for that.
-    descent_share
-        Share of what is left before the bound for the descent from today's placement.
+    descent_share, short_descent_share
+        Share of what is left before the bound for the descent from today's placement; the short one where a tier above
+        is open.
     compared, most_compared
         Descent: moves of which the best is made, in deterministic mode, and at most where time allows.
     in_vain, rounds_ahead
@@ -53,6 +54,7 @@ class FinalStateParameters:
     """
 
     surrogate_share: float = 0.35
+    long_surrogate_share: float = 0.6
     bound_share: float = 0.35
     split_share: float = 0.6
     loads_share: float = 0.6
@@ -60,6 +62,7 @@ class FinalStateParameters:
     enumerated: int = 4_000
     enumeration_share: float = 0.5
     descent_share: float = 0.2
+    short_descent_share: float = 0.1
     compared: int = 12
     most_compared: int = 80
     in_vain: int = 60

@@ -52,9 +52,12 @@ class FinalStateStages:
         run, tier = self._run, self._tier
         if self._enumerate():
             return
+        chosen = self._parameters
+        above = any(run.is_open(earlier) for earlier in range(tier))
         if run.is_open(tier):
-            self._descend(self._parameters.descent_share)
-        with run.stage("search on surrogates", self._parameters.surrogate_share, tier) as deadline:
+            self._descend(chosen.short_descent_share if above else chosen.descent_share)
+        share = chosen.long_surrogate_share if above else chosen.surrogate_share
+        with run.stage("search on surrogates", share, tier) as deadline:
             outcome = steer(deadline.seconds)
             run.offer(outcome.placement, "surrogates")
             self._take_bounds(outcome)

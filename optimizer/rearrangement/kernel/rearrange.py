@@ -31,7 +31,7 @@ REFUSED = 1 << 62
 """Above all prices."""
 
 RETURNS_TRIED = 8
-"""Pods that are looked at for the one that goes home at least cost where the limit on moves is exceeded."""
+"""Pods that are looked at for the one that goes home at least cost where the limit on moves is violated."""
 
 FEE = 3.0
 """What a pod counts that is pushed off, in multiples of the temperature."""
@@ -185,7 +185,7 @@ def send_home(m: WalkModel, s: WalkState, length: int) -> int:
     Returns
     -------
     int
-        The length of the path with them; negative if the limit is still exceeded.
+        The length of the path with them; negative if the limit is still violated.
     """
     nobody = m.need.shape[1] - 1
     while exceeds_limit(m, s, 0):

@@ -53,7 +53,8 @@ def counts(problem: Problem, cost: np.ndarray, held: np.ndarray) -> Problem:
 def problem_to_close(choices: Choices) -> Problem:
     """Return a random problem that counts nodes in use, some of which cost nothing, or stay in use."""
     problem = problem_to_walk(choices)
-    nodes = len(problem.nodes)
+    unlimited = tuple(rule for rule in problem.rules if not isinstance(rule, MoveBudget))
+    problem, nodes = replace(problem, rules=unlimited), len(problem.nodes)
     return counts(problem, choices.array(nodes, 0, 3), choices.array(nodes, -2, 1).clip(0))
 
 
