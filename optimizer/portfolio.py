@@ -9,7 +9,7 @@ from itertools import takewhile
 
 from stowplan.models.errors import InternalError
 from stowplan.models.options import LEAST_TIME, Options
-from stowplan.models.problem import MoveBudget, NodeCurve, Open, Placement, Problem, Unplaced, Violation
+from stowplan.models.problem import NodeCurve, Open, Placement, Problem, Unplaced, Violation
 from stowplan.models.result import BOUNDING, Outcome
 from stowplan.models.stop import Stop
 from stowplan.optimizer.backend import Backend, RayBackend, SerialBackend, named_backend
@@ -253,7 +253,7 @@ class _Portfolio:
         run, chosen = self.run, self.parameters
         if run.over or run.closed:
             return
-        limited = any(isinstance(rule, MoveBudget) for rule in run.evaluator.problem.rules)
+        limited = run.evaluator.problem.move_limit is not None
         share = chosen.constructive_share
         if not limited:
             most = max(chosen.constructive_seconds, chosen.constructive_of_node * len(run.evaluator.problem.nodes))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from stowplan.models.arrays import Ints
 from stowplan.models.problem.final_state import FinalCost
 from stowplan.models.problem.placement import Placement
-from stowplan.models.problem.rules import Rule
+from stowplan.models.problem.rules import MoveBudget, Rule
 from stowplan.models.problem.terms import Term
 
 
@@ -102,6 +102,11 @@ class Problem:
     def shape(self) -> tuple[int, int]:
         """Number of classes and of nodes."""
         return len(self.classes), len(self.nodes)
+
+    @property
+    def move_limit(self) -> int | None:
+        """How many pods may leave the nodes they started on; ``None`` without a limit."""
+        return min((rule.limit for rule in self.rules if isinstance(rule, MoveBudget)), default=None)
 
     @property
     def pods(self) -> int:

@@ -19,7 +19,6 @@ from stowplan.models.problem import (
     Distinct,
     DomainCurve,
     Move,
-    MoveBudget,
     MovePeak,
     NodeCurve,
     NodeScore,
@@ -142,7 +141,7 @@ class _StateBuilder:
         opened = self._opens(head, fix)
         thing, bundle, bundle_at = self._distincts(head, cls, fix, live)
         device, held_part = self._devices(head, cls, fix, live)
-        head[at.H_MOVE_LIMIT] = min([r.limit for r in problem.rules if isinstance(r, MoveBudget)], default=NO_BUDGET)
+        head[at.H_MOVE_LIMIT] = NO_BUDGET if problem.move_limit is None else problem.move_limit
         rows = cls.table()
         delta = self._identities(rows)
         mask, choice = self._allowed(rows)

@@ -13,7 +13,7 @@ from fractions import Fraction
 import numpy as np
 
 from stowplan.models.arrays import Ints
-from stowplan.models.problem import MoveBudget, Open, Problem
+from stowplan.models.problem import Open, Problem
 from stowplan.optimizer.bounds.bound import BoundRequest, CostClass
 from stowplan.optimizer.evaluate.cost import counts_moves, move_prices
 
@@ -26,8 +26,9 @@ class EmptyingBound:
 
     def supports(self, problem: Problem, tier: int) -> bool:
         """Whether moves are limited and nodes in use cost something."""
-        limited = any(isinstance(rule, MoveBudget) for rule in problem.rules)
-        return limited and any(isinstance(weighted.term, Open) for weighted in problem.tiers[tier].terms)
+        return problem.move_limit is not None and any(
+            isinstance(weighted.term, Open) for weighted in problem.tiers[tier].terms
+        )
 
     def dominates(self, problem: Problem, tier: int) -> bool:
         """Never: it does not ask where pods could go."""
@@ -43,8 +44,8 @@ def emptying_bound(problem: Problem, tier: int) -> int:
 
     Terms other than `Open` count 0, which only lowers the bound. Each `Open` term is bounded by itself.
     """
-    limits = [rule.limit for rule in problem.rules if isinstance(rule, MoveBudget)]
-    if not limits:
+    limit = problem.move_limit
+    if limit is None:
         return 0
     pods = problem.start.per_node(len(problem.nodes))
     total = 0
@@ -54,9 +55,7 @@ def emptying_bound(problem: Problem, tier: int) -> int:
             cost = np.maximum(0, term.cost)
             fixed = int(cost[term.held > 0].sum())
             here = (term.held <= 0) & (pods > 0)
-            total += weighted.weight * (
-                fixed + int(cost[here].sum()) - _most_saved(cost[here], pods[here], min(limits))
-            )
+            total += weighted.weight * (fixed + int(cost[here].sum()) - _most_saved(cost[here], pods[here], limit))
     return total
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stowplan.models.arrays import Ints
-from stowplan.models.problem import DomainCurve, MoveBudget, Problem
+from stowplan.models.problem import DomainCurve, Problem
 from stowplan.optimizer.bounds.bound import BoundRequest, CostClass
 from stowplan.optimizer.evaluate.cost import counts_moves
 
@@ -38,7 +38,7 @@ def counts_domains(problem: Problem, tier: int) -> bool:
 
 def reads_moves(problem: Problem, tier: int) -> bool:
     """Whether moves cost something in a tier, or are limited."""
-    return counts_moves(problem.tiers[tier]) or any(isinstance(rule, MoveBudget) for rule in problem.rules)
+    return counts_moves(problem.tiers[tier]) or problem.move_limit is not None
 
 
 def water_filling_bound(problem: Problem, upper: NDArray[np.int32], tier: int) -> int:

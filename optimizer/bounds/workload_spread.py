@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stowplan.models.arrays import Bools, Ints
-from stowplan.models.problem import DomainCurve, MoveBudget, Problem
+from stowplan.models.problem import DomainCurve, Problem
 from stowplan.optimizer.bounds.bound import BoundRequest, CostClass
 from stowplan.optimizer.bounds.water_filling import counts_domains, least_cost, reads_moves
 from stowplan.optimizer.evaluate.cost import domain_cost, move_prices
@@ -52,7 +52,7 @@ def workload_spread_bound(problem: Problem, upper: NDArray[np.int32], tier: int)
         if isinstance(weighted.term, DomainCurve) and weighted.weight > 0
     ]
     price = move_prices(problem.tiers[tier], len(problem.classes))
-    limit = min((rule.limit for rule in problem.rules if isinstance(rule, MoveBudget)), default=problem.pods)
+    limit = problem.pods if problem.move_limit is None else problem.move_limit
     total, gains = 0, []
     for members, together in _groups(terms):
         costs = _costs_by_moves(problem, upper, together, min(limit, int(problem.size[members].sum())))

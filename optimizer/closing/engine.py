@@ -18,7 +18,6 @@ from stowplan.models.arrays import Bools, Floats, Ints
 from stowplan.models.problem import (
     Capacity,
     Curves,
-    MoveBudget,
     NodeCurve,
     Open,
     Origin,
@@ -55,8 +54,9 @@ class ClosingEngine:
     @classmethod
     def suits(cls, problem: Problem, tier: int, rearrangement: RearrangementParameters) -> bool:
         """Whether a tier counts nodes in use alone, nothing limits moves, and the walk knows all rules."""
-        limited = any(isinstance(rule, MoveBudget) for rule in problem.rules)
-        only = not limited and all(isinstance(weighted.term, Open) for weighted in problem.tiers[tier].terms)
+        only = problem.move_limit is None and all(
+            isinstance(weighted.term, Open) for weighted in problem.tiers[tier].terms
+        )
         rules = replace(problem, tiers=(Tier("none", ()),))
         return only and bool(problem.tiers[tier].terms) and suits(rules, 0, rearrangement.largest_table)
 

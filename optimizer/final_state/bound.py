@@ -24,7 +24,6 @@ from stowplan.models.arrays import Floats, Ints
 from stowplan.models.problem import (
     Capacity,
     Move,
-    MoveBudget,
     NodeCurve,
     Part,
     Placement,
@@ -115,7 +114,7 @@ class FinalStateBound:
         now = incumbent.table(classes, nodes)
         for weighted in tier.terms:
             self._read(weighted.weight, weighted.term, incumbent)
-        self._limit = min((r.limit for r in problem.rules if isinstance(r, MoveBudget)), default=None)
+        self._limit = problem.move_limit
         self._capacities = [r for r in problem.rules if isinstance(r, Capacity) and (r.demand >= 0).all()]
         self._demands = np.array([r.demand for r in self._capacities], dtype=np.float64).reshape(-1, classes)
         self._free = np.array(

@@ -9,7 +9,7 @@ from itertools import accumulate, islice
 import numpy as np
 
 from stowplan.models.arrays import Ints
-from stowplan.models.problem import MoveBudget, Placement, Problem
+from stowplan.models.problem import Placement, Problem
 
 Row = tuple[int, ...]
 
@@ -29,7 +29,7 @@ class Enumeration:
         self._problem, self._most = problem, most
         self._upper = np.minimum(upper, problem.size[:, None]).astype(np.int64)
         self._start = problem.start.table(*problem.shape)
-        self._limit = min((r.limit for r in problem.rules if isinstance(r, MoveBudget)), default=problem.pods)
+        self._limit = problem.pods if problem.move_limit is None else problem.move_limit
 
     @cached_property
     def rows(self) -> list[list[tuple[int, Row]]] | None:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stowplan.models.arrays import Ints
-from stowplan.models.problem import MoveBudget, NodeCurve, Open, Placement, Problem
+from stowplan.models.problem import NodeCurve, Open, Placement, Problem
 from stowplan.optimizer.bounds.node_programs import node_programs, separable_terms
 from stowplan.optimizer.cpsat.parameters import CpSatParameters
 from stowplan.optimizer.cpsat.solve import build
@@ -50,8 +50,8 @@ class NodeChangeEngine:
     @staticmethod
     def suits(problem: Problem, tier: int) -> bool:
         """Whether moves are limited, and the tier sums up costs of nodes in use or of their loads."""
-        limited = any(isinstance(rule, MoveBudget) for rule in problem.rules)
-        return limited and any(isinstance(term, NodeCurve | Open) for _, term in separable_terms(problem.tiers[tier]))
+        terms = separable_terms(problem.tiers[tier])
+        return problem.move_limit is not None and any(isinstance(term, NodeCurve | Open) for _, term in terms)
 
     def __init__(
         self,
@@ -71,9 +71,9 @@ class NodeChangeEngine:
         if (tier, self.reached) not in shared:
             shared[tier, self.reached] = self._generation(upper)
         self.generation = shared[tier, self.reached]
-        if self.generation is not None:
-            limits = [rule.limit for rule in evaluator.problem.rules if isinstance(rule, MoveBudget)]
-            self.generation.set_limit(limits[-1])
+        limit = evaluator.problem.move_limit
+        if self.generation is not None and limit is not None:
+            self.generation.set_limit(limit)
 
     def _generation(self, upper: NDArray[np.int32]) -> ChangeGeneration | None:
         """Return the generation of changes, or ``None`` if the tier is too large for one."""

@@ -78,7 +78,7 @@ def exact_parts(problem: Problem, upper: NDArray[np.int32], parameters: PartPara
     upper
         ``[c, n]`` the most pods of each class that a node can hold.
     """
-    if any(isinstance(rule, MoveBudget) for rule in problem.rules) or any(tier.final for tier in problem.tiers):
+    if problem.move_limit is not None or any(tier.final for tier in problem.tiers):
         return []
     found = sorted(_components(problem, upper > 0), key=lambda part: part.pairs)
     gathered: list[Part] = []

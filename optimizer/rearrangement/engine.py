@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from stowplan.models.options import Options
-from stowplan.models.problem import Move, MoveBudget, Origin, Tier, Weighted
+from stowplan.models.problem import Move, Origin, Tier, Weighted
 from stowplan.optimizer.evaluate import Evaluator
 from stowplan.optimizer.rearrangement.model_builder import hinged, suits
 from stowplan.optimizer.rearrangement.parameters import RearrangementParameters
@@ -32,8 +32,8 @@ class WalkEngine:
     @cached_property
     def _suits(self) -> bool:
         problem = self.run.evaluator.problem
-        limited = any(isinstance(rule, MoveBudget) for rule in problem.rules)
-        return self.options.kernels and not limited and suits(problem, self.tier, self.parameters.largest_table)
+        unlimited = problem.move_limit is None
+        return self.options.kernels and unlimited and suits(problem, self.tier, self.parameters.largest_table)
 
     @property
     def _ready(self) -> bool:
@@ -56,24 +56,23 @@ class WalkEngine:
 
     def make_room(self, tier: int, share: float) -> None:
         """Let pods in that a tier counts as unscheduled; others go elsewhere for them, in few moves."""
-        run = self.run
-        if run.over or not run.is_open(tier) or not self.options.kernels:
-            return
-        evaluator, queue = self._room_maker, Queue.of(run.evaluator.problem, run.best, tier)
-        if evaluator is None or not self._worth(queue):
+        evaluator, queue = self._room_maker, self._queue(tier)
+        if evaluator is None or queue is None:
             return
         self.turns_for_room += 1
         self._walk(evaluator, share, tier, queue)
 
     def makes_room(self, tier: int) -> bool:
         """Whether there is a walk that lets pods in that a tier counts."""
-        run = self.run
-        if run.over or not run.is_open(tier) or not self.options.kernels or self._room_maker is None:
-            return False
-        return self._worth(Queue.of(run.evaluator.problem, run.best, tier))
+        return self._room_maker is not None and self._queue(tier) is not None
 
-    def _worth(self, queue: Queue) -> bool:
-        return 0 < queue.counted <= self.parameters.longest_queue
+    def _queue(self, tier: int) -> Queue | None:
+        """Return the pods that a tier counts as unscheduled, if there are any and a walk can take them all."""
+        run = self.run
+        if run.over or not run.is_open(tier) or not self.options.kernels:
+            return None
+        queue = Queue.of(run.evaluator.problem, run.best, tier)
+        return queue if 0 < queue.counted <= self.parameters.longest_queue else None
 
     @cached_property
     def _room_maker(self) -> Evaluator | None:

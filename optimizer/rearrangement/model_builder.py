@@ -136,7 +136,7 @@ def build_model(evaluator: Evaluator, tier: int, cls: Ints, home: Ints) -> WalkM
         move=move_prices(problem.tiers[tier], classes),
         group=(np.full(classes, -1) if peak is None else peak[1].group).astype(np.int32),
         peak=0 if peak is None else peak[0] * peak[1].cost,
-        limit=min((rule.limit for rule in problem.rules if isinstance(rule, MoveBudget)), default=at.UNLIMITED),
+        limit=at.UNLIMITED if problem.move_limit is None else problem.move_limit,
         target=targets.astype(np.int32),
         target_at=np.searchsorted(of_class, np.arange(classes + 1)).astype(np.int64),
         open=possible,
