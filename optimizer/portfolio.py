@@ -176,6 +176,8 @@ class _Portfolio:
         leading = self._leading(Open, Unplaced)
         only = leading == len(self.tiers)
         if not any(run.is_open(tier) for tier in range(self._leading(Unplaced))):
+            if self.closing.begin(leading):
+                self._construct(leading)
             self.node_changes.take()  # else the tiers above come first, which change what there is to be bounded
         engine = self._close_leading(leading, only=only)
         self.node_changes.take()
@@ -215,6 +217,7 @@ class _Portfolio:
             share = chosen.column_share if only else chosen.leading_share
             self._close_by_columns(engine, tier, chosen.closed_column_share if closed else share, leading)
             if closed:
+                self._construct(tier + 1)  # with most nodes closed, others can be emptied that could not
                 self.closing.spare(tier)
             self.walk.make_room(tier, chosen.room_share)
             if not only and not run.over and run.is_open(tier):

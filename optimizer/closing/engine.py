@@ -49,16 +49,25 @@ class ClosingEngine:
         self.evaluator, self.tier, self.parameters, self.rearrangement = evaluator, tier, parameters, rearrangement
         self.problem = problem = evaluator.problem
         self.saved = costs_of_nodes(problem.tiers[tier], len(problem.nodes))
-        self.worth, self.size = _worths(problem, parameters)
+        worth, self.size, slack = _worths(problem, parameters)
+        self.worth = worth / slack if slack > 0 else worth
+        self.moves = problem.start.per_node(len(problem.nodes))
 
     @classmethod
     def suits(cls, problem: Problem, tier: int, rearrangement: RearrangementParameters) -> bool:
-        """Whether a tier counts nodes in use alone, nothing limits moves, and the walk knows all rules."""
-        only = problem.move_limit is None and all(
-            isinstance(weighted.term, Open) for weighted in problem.tiers[tier].terms
-        )
+        """Whether a tier counts nodes in use alone, and the walk knows all rules."""
+        only = all(isinstance(weighted.term, Open) for weighted in problem.tiers[tier].terms)
         rules = replace(problem, tiers=(Tier("none", ()),))
         return only and bool(problem.tiers[tier].terms) and suits(rules, 0, rearrangement.largest_table)
+
+    def has_moves(self, placement: Placement) -> bool:
+        """Whether a limit on moves leaves enough to empty one more of the nodes that cost something."""
+        limit = self.problem.move_limit
+        if limit is None:
+            return True
+        moved = int(self.problem.start.beyond(placement, len(self.problem.nodes)).count.sum())
+        used = self._in_use(placement) & (self.saved > 0)
+        return bool((self.moves[used] <= limit - moved).any())
 
     def close(
         self, start: Placement, deadline: Deadline, seed: int, enough: int, offer: Callable[[Placement], object]
@@ -82,27 +91,43 @@ class ClosingEngine:
         chosen, tiers = self.parameters, self.tier + 1
         best, values = start, self.evaluator.evaluate(start).values[:tiers]
         failed = np.zeros(len(self.problem.nodes), dtype=np.int64)
-        number, left = len(self.problem.nodes), deadline.seconds
+        number, left, price = len(self.problem.nodes), deadline.seconds, 1.0
+        too_many = number + 1
         cheapest = int(self.saved[self.saved > 0].min(initial=values[-1]))
         while values[-1] > enough and left > 0 and not deadline.over:
-            order = self._order(failed)
-            empty = int((~self._in_use(best)[order]).sum())
+            order = self._order(failed, price)
+            empty = int((self.saved[~self._in_use(best)] > 0).sum())
+            if len(order) <= empty:
+                if price < chosen.dearest_move:
+                    price *= 2
+                    continue
+                if not failed.any():
+                    break
+                price, failed = 1.0, failed // 2
+                continue
             far = math.ceil(chosen.bold * (values[-1] - enough) / cheapest)
-            number = min(number, far, len(order) - empty)
+            number = max(1, min(number, far, too_many - empty - 1))
             named = order[: empty + number]
-            if not number or (number == 1 and failed[named[-1]] > 1):
+            if number == 1 and failed[named[-1]] > 1:
                 break
             trial = self._trial(deadline, left)
             left -= trial.seconds if deadline.deterministic else 0.0
             seed += 1
             found = self._without(named, best, trial, seed)
             of_found = self.evaluator.evaluate(found).values[:tiers]
-            all_closed = not self._in_use(found)[named].any()
+            stuck = named[self._in_use(found)[named]]
             if of_found < values:
                 best, values = found, of_found
                 offer(best)
-            failed[named[-1]] += not all_closed and number == 1
-            number = 2 * number if all_closed else max(1, number // 2)
+            if not len(stuck):
+                number *= 2
+                continue
+            too_many = len(named)
+            few = len(stuck) <= chosen.few_stuck * number
+            if few or number == 1:
+                failed[stuck if few else named[-1:]] += 1
+                too_many = len(self.problem.nodes) + 1
+            number = max(1, number - len(stuck) if few else number // 2)
         return best
 
     def settle(self, start: Placement, deadline: Deadline, seed: int, offer: Callable[[Placement], object]) -> None:
@@ -119,14 +144,19 @@ class ClosingEngine:
         """``[n]`` whether a node has pods of the problem."""
         return placement.per_node(len(self.problem.nodes)) > 0
 
-    def _order(self, failed: Ints) -> Ints:
-        """Return nodes that cost something, those first that were tried least and hold least for what they cost.
+    def _order(self, failed: Ints, price: float) -> Ints:
+        """Return nodes that cost something, those first that were tried least and take least for what they cost.
 
-        Whether they are empty is of no account: what was emptied before may be of more use than what was not.
+        A node takes of the room that all pods leave, and of the moves that there may be, its share of each; moves at a
+        price. Whether nodes are empty is of no account: what was emptied before may be of more use than what was not.
+        Nodes behind those whose pods are all the moves that there may be are left out.
         """
         nodes = np.flatnonzero(self.saved > 0)
-        order: Ints = nodes[np.lexsort((nodes, self.worth[nodes] / self.saved[nodes], failed[nodes]))]
-        return order
+        takes, limit = self.worth, self.problem.move_limit
+        if limit is not None:
+            takes = takes + price * self.moves / max(1, limit)
+        order: Ints = nodes[np.lexsort((nodes, takes[nodes] / self.saved[nodes], failed[nodes]))]
+        return order if limit is None else order[np.cumsum(self.moves[order]) <= limit]
 
     def _trial(self, deadline: Deadline, left: float) -> Deadline:
         """Return the time of a trial."""
@@ -146,13 +176,14 @@ class ClosingEngine:
         return walk(emptying, start, 0, deadline, seed, parameters=self.rearrangement)
 
 
-def _worths(problem: Problem, parameters: ClosingParameters) -> tuple[Floats, Ints]:
-    """Return what each node has room for, and ``[c]`` what each pod takes, both in units of what is scarce.
+def _worths(problem: Problem, parameters: ClosingParameters) -> tuple[Floats, Ints, float]:
+    """Return ``[n]`` room of each node, ``[c]`` what each pod takes, in units of what is scarce, and room that is left.
 
     A capacity counts by the share of it that pods ask for, to the power of `ClosingParameters.scarcity`.
     """
     worth = np.zeros(len(problem.nodes))
     size = np.zeros(len(problem.classes))
+    slack = 0.0
     for rule in problem.rules:
         if isinstance(rule, Capacity):
             room = np.maximum(0, rule.free)
@@ -162,7 +193,8 @@ def _worths(problem: Problem, parameters: ClosingParameters) -> tuple[Floats, In
                 continue
             scarce = (asked / whole) ** parameters.scarcity
             worth += scarce * room / whole
+            slack += scarce * (1 - asked / whole)
             size += scarce * np.abs(rule.demand) / asked
     mean = float(size @ problem.size) / max(1, problem.pods)
     wholes = np.ceil(parameters.unit * size / mean) if mean > 0 else np.ones(len(size))
-    return worth, np.maximum(2, wholes).astype(np.int64)
+    return worth, np.maximum(2, wholes).astype(np.int64), slack

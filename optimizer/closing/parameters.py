@@ -13,6 +13,8 @@ class ClosingParameters:
     ----------
     share
         Share of the time that is left for closing the nodes of a tier.
+    first_share
+        The same before changes of nodes are searched, under a limit on moves.
     settling_share
         Share of the time that is left for improving the next tier, with the nodes in use that were left.
     bounding
@@ -20,6 +22,11 @@ class ClosingParameters:
     bold
         Share of what that leaves which is closed together at most. The number doubles after a success, and is halved
         after a failure.
+    few_stuck
+        Share of the nodes closed together that are few if they still hold pods: others are tried before those again.
+    dearest_move
+        Highest price of a share of the moves that there may be, in shares of the room that is left: where moves
+        end before all nodes are named that could be closed, the price doubles.
     trial
         Share of the time that is left for each trial.
     shortest, shortest_of_pod, longest
@@ -32,9 +39,12 @@ class ClosingParameters:
     """
 
     share: float = 0.5
+    first_share: float = 0.4
     settling_share: float = 0.4
     bounding: float = 0.1
     bold: float = 0.7
+    few_stuck: float = 0.5
+    dearest_move: float = 1024.0
     trial: float = 0.05
     shortest: float = 0.3
     shortest_of_pod: float = 2e-4

@@ -21,7 +21,8 @@ class ClosingTurns:
     def suit(self, tier: int) -> bool:
         """Whether the nodes that a tier counts can be closed, and that is worth it.
 
-        Where no tier follows, all is packed anew, which column generation does best.
+        Where no tier follows, all is packed anew, which column generation does best; where moves have run out, changes
+        of nodes find better ones.
         """
         problem = self.run.evaluator.problem
         return (
@@ -29,13 +30,23 @@ class ClosingTurns:
             and tier + 1 < len(problem.tiers)
             and self.run.is_open(tier)
             and ClosingEngine.suits(problem, tier, self.rearrangement)
+            and self._engine(tier).has_moves(self.run.best)
         )
 
-    def close(self, tier: int) -> bool:
+    def begin(self, tiers: int) -> bool:
+        """Close nodes before their changes are searched, under a limit on moves; return whether that was tried.
+
+        The first open one of so many tiers is to count them.
+        """
+        tier = next((tier for tier in range(tiers) if self.run.is_open(tier)), tiers)
+        limited = self.run.evaluator.problem.move_limit is not None
+        return limited and tier < tiers and self.close(tier, self.parameters.first_share)
+
+    def close(self, tier: int, share: float | None = None) -> bool:
         """Close nodes that a tier counts; return whether that was tried."""
         if self.run.over or not self.suit(tier):
             return False
-        with self.run.stage(NAME, self.parameters.share, tier) as deadline:
+        with self.run.stage(NAME, share or self.parameters.share, tier) as deadline:
             self._engine(tier).close(self.run.best, deadline, self.options.seed, self.run.enough[tier], self._offer)
         return True
 

@@ -149,6 +149,9 @@ class NodeChangeEngine:
             free = self.neighborhood(int(size))
             if before is not None and len(free.nodes) == len(before.nodes) and len(free.classes) == len(before.classes):
                 return  # there is nothing more to free
+            left = deadline.seconds - work if deadline.deterministic else deadline.remaining
+            if len(free.nodes) * len(free.classes) > self.parameters.variables_per_second * left:
+                return  # the model would take longer to write than there is time
             values = self.evaluator.evaluate(self.placement).values
             model = build(
                 index,

@@ -50,6 +50,8 @@ class NodeChangeParameters:
         (class, node) variables of the first neighborhood, about.
     growth
         Factor by which the next neighborhood is larger after one that was solved without gain.
+    variables_per_second
+        Variables of a neighborhood that are worth a try, for each second that is left.
     work
         Deterministic time of CP-SAT for a neighborhood.
     """
@@ -77,4 +79,5 @@ class NodeChangeParameters:
     branches: int = 2_000
     variables: int = 1_500
     growth: float = 1.6
+    variables_per_second: float = 20_000.0
     work: float = 4.0

@@ -53,8 +53,7 @@ def counts(problem: Problem, cost: np.ndarray, held: np.ndarray) -> Problem:
 def problem_to_close(choices: Choices) -> Problem:
     """Return a random problem that counts nodes in use, some of which cost nothing, or stay in use."""
     problem = problem_to_walk(choices)
-    unlimited = tuple(rule for rule in problem.rules if not isinstance(rule, MoveBudget))
-    problem, nodes = replace(problem, rules=unlimited), len(problem.nodes)
+    nodes = len(problem.nodes)
     return counts(problem, choices.array(nodes, 0, 3), choices.array(nodes, -2, 1).clip(0))
 
 
@@ -111,6 +110,34 @@ def scattered(nodes: int, used: int, seed: int) -> Problem:
     return counts(problem, np.ones(nodes, dtype=np.int64), np.zeros(nodes, dtype=np.int64))
 
 
+@pytest.mark.parametrize("limit", [12, 20])
+@pytest.mark.parametrize("seed", range(3))
+def test_so_many_moves_close_more_than_emptying_one_node_after_another(seed: int, limit: int) -> None:
+    problem = scattered(30, 18, seed)
+    problem = replace(problem, rules=(*problem.rules, MoveBudget(WHERE, limit)))
+    evaluator = Evaluator(problem)
+    state = State(evaluator, problem.start)
+    empty_nodes(state, 1, Deadline(60.0), ConstructiveParameters())
+    emptied = evaluator.evaluate(state.placement)
+    engine = ClosingEngine(evaluator, 1, ClosingParameters(), REARRANGEMENT)
+    assert engine.has_moves(problem.start)
+    closed = evaluator.evaluate(
+        engine.close(state.placement, Deadline(2.0, deterministic=True), seed, 18, lambda placement: None)
+    )
+    assert closed.legal
+    assert closed.values[1] < emptied.values[1]
+    assert closed.values[2] <= limit
+
+
+def test_where_moves_have_run_out_no_more_node_can_be_closed_with_them() -> None:
+    problem = scattered(30, 18, 0)
+    least = int(problem.start.per_node(30)[problem.start.per_node(30) > 0].min())
+    for limit, enough in ((least - 1, False), (least, True)):
+        limited = replace(problem, rules=(*problem.rules, MoveBudget(WHERE, limit)))
+        engine = ClosingEngine(Evaluator(limited), 1, ClosingParameters(), REARRANGEMENT)
+        assert engine.has_moves(limited.start) == enough
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_it_closes_more_than_emptying_one_node_after_another(seed: int) -> None:
     problem = scattered(30, 18, seed)
@@ -143,8 +170,6 @@ def test_what_it_does_not_know_does_not_suit() -> None:
     problem = scattered(6, 4, 0)
     assert not ClosingEngine.suits(problem, 0, REARRANGEMENT)
     assert not ClosingEngine.suits(problem, 2, REARRANGEMENT)
-    limited = replace(problem, rules=(*problem.rules, MoveBudget(WHERE, 3)))
-    assert not ClosingEngine.suits(limited, 1, REARRANGEMENT)
 
 
 def test_a_trial_takes_as_long_as_its_pods_need_and_not_longer_than_there_is_time() -> None:
