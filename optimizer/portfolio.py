@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import takewhile
 
 from stowplan.models.errors import InternalError
@@ -46,6 +46,7 @@ def solve(
     known: Sequence[KnownBound] = (),
     changes: SharedChanges | None = None,
     found: Found = unheard,
+    bounded: bool = True,
 ) -> Outcome:
     """Find the best placement there is, or the best that time allows, with a bound for every tier.
 
@@ -64,6 +65,8 @@ def solve(
         to.
     found
         Hears of every placement that becomes the best so far.
+    bounded
+        Whether time is spent on bounds of the last tier.
     """
     options = options or Options()
     stop = stop or Stop()
@@ -76,13 +79,10 @@ def solve(
     for candidate in candidates:
         run.offer(candidate, "candidate", trusted=False)
     if any(tier.final is not None for tier in problem.tiers):
-        FinalStateStages(run, options, parameters.final_state).work(
-            lambda seconds: solve(
-                problem.steered, replace(options, time_limit=seconds), candidates=candidates, stop=stop, backend=backend
-            )
-        )
+        steer = partial(solve, problem.steered, stop=stop, backend=backend, bounded=False)
+        FinalStateStages(run, options, parameters.final_state).work(steer, candidates)
     else:
-        _Portfolio(run, options, backend, parameters, changes).work(candidates)
+        _Portfolio(run, options, backend, parameters, changes, bounded=bounded).work(candidates)
     return run.outcome()
 
 
@@ -96,23 +96,22 @@ class _Portfolio:
         backend: Backend | None,
         parameters: Parameters | None = None,
         changes: SharedChanges | None = None,
+        *,
+        bounded: bool = True,
     ) -> None:
-        self.all_parameters = parameters or Parameters()
-        self.parameters = self.all_parameters.portfolio
-        self.run = run
-        self.options = options
+        self.all_parameters = every = parameters or Parameters()
+        self.parameters = every.portfolio
+        self.run, self.options = run, options
         self.backend = backend
         self.tiers = range(len(run.values))
+        self.unbounded = () if bounded else self.tiers[-1:]
         self.exact = run.variables <= options.largest_model
-        self.rounds = 0
         self.constructed: tuple[int, ...] | None = None
         self.workplace = Workplace(run, options, backend, self.all_parameters)
-        self.repairing = len(self.tiers)
-        self.node_changes = NodeChangeTurns(
-            run, options, self.all_parameters.node_changes, self.all_parameters.cpsat, changes
-        )
-        self.walk = WalkEngine(run, options, self.all_parameters.rearrangement)
-        self.closing = ClosingTurns(run, options, self.all_parameters.closing, self.all_parameters.rearrangement)
+        self.rounds, self.repairing = 0, len(self.tiers)
+        self.node_changes = NodeChangeTurns(run, options, every.node_changes, every.cpsat, changes)
+        self.walk = WalkEngine(run, options, every.rearrangement)
+        self.closing = ClosingTurns(run, options, every.closing, every.rearrangement)
         self.unspent: tuple[Placement, tuple[int, ...]] | None = None
 
     @cached_property
@@ -147,8 +146,7 @@ class _Portfolio:
         if not self.options.kernels and not run.closed:
             run.note("annealing, column generation and the Lagrangian bound were left out: they need compiled kernels")
         if run.closed and any(value > bound for value, bound in zip(run.values, run.bounds, strict=True)):
-            gap = f"{self.options.gap:g}"
-            run.note(f"ended before the time limit: every tier is within the gap of {gap} that was allowed")
+            run.note(f"ended before time was up: every tier is within the gap of {self.options.gap:g} that was allowed")
 
     def _solve_part(
         self,
@@ -178,9 +176,9 @@ class _Portfolio:
         if not any(run.is_open(tier) for tier in range(self._leading(Unplaced))):
             if self.closing.begin(leading):
                 self._construct(leading)
-            self.node_changes.take()  # else the tiers above come first, which change what there is to be bounded
+            self._change_nodes()  # else the tiers above come first, which change what there is to be bounded
         engine = self._close_leading(leading, only=only)
-        self.node_changes.take()
+        self._change_nodes()
         if not only:
             if not self.walk.begin():
                 self.anneal(chosen.exact_annealing_share if self.exact else chosen.annealing_share)
@@ -198,6 +196,12 @@ class _Portfolio:
                 self._prove(tier)
         if not run.closed and not run.over:
             self._improve()
+
+    def _change_nodes(self) -> None:
+        """Under a limit on moves, walk for a while, and then search changes of nodes."""
+        self.walk.begin_limited()
+        if any(self.run.is_open(tier) for tier in self.tiers if tier not in self.unbounded):
+            self.node_changes.take()
 
     def _close_leading(self, leading: int, *, only: bool) -> PatternEngine | None:
         """Close tiers that count pods and nodes, the first ones, or all there are; return the engine for patterns."""
@@ -256,9 +260,8 @@ class _Portfolio:
         run, chosen = self.run, self.parameters
         if run.over or run.closed:
             return
-        limited = run.evaluator.problem.move_limit is not None
         share = chosen.constructive_share
-        if not limited:
+        if run.evaluator.problem.move_limit is None:
             most = max(chosen.constructive_seconds, chosen.constructive_of_node * len(run.evaluator.problem.nodes))
             share = min(share, most / max(run.left, most))
         with run.stage("constructive heuristics", share) as deadline:
@@ -334,10 +337,9 @@ class _Portfolio:
     def _bound(self, tier: int, most: float = 1.0) -> None:
         run, chosen = self.run, self.parameters
         if run.is_open(tier) and not run.stop.is_set() and run.affords(BOUNDING):
-            # The first bound is computed in any case, so that there is one. Cut off, it is far from its final value.
-            last = not any(run.is_open(later) for later in self.tiers[tier + 1 :])
+            # The first bound is always computed, so that there is one. Cut off, it is far from its final value.
             share = chosen.bound_share
-            if last:
+            if not any(run.is_open(later) for later in self.tiers[tier + 1 :]):
                 worth = chosen.bound_worth / max(run.left, chosen.bound_worth)
                 share = max(share, min(chosen.last_bound_share, worth))
             with run.stage(BOUNDING, min(share, most), tier) as deadline:
@@ -357,7 +359,7 @@ class _Portfolio:
 
     def _bounds_of(self, tier: int) -> tuple[Bound, ...]:
         """Return the bounds to compute of a tier: after the decomposition, no relaxation by nodes is better."""
-        if tier in self.node_changes.taken or self.walk.outruns_bounds(tier):
+        if tier in self.unbounded or tier in self.node_changes.taken or self.walk.outruns_bounds(tier):
             return CHEAP
         return BOUNDS if self.options.kernels else WITHOUT_KERNELS
 
@@ -377,7 +379,8 @@ class _Portfolio:
         else:
             small = run.variables <= self.options.largest_model // 2
             share *= chosen.cpsat_share if small else chosen.large_cpsat_share
-        if not self.options.deterministic and building_seconds(run.evaluator.problem, tier) > share * run.left:
+        building = building_seconds(run.evaluator.problem, tier, run.variables)
+        if not self.options.deterministic and building > share * run.left:
             return
         with run.stage("CP-SAT", share, tier) as deadline:
             try:

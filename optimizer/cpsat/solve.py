@@ -19,14 +19,18 @@ from stowplan.optimizer.evaluate.evaluation import Evaluator
 from stowplan.optimizer.subproblem.index import Index
 from stowplan.optimizer.subproblem.scope import Free, Scope
 
+SECONDS_OF_VARIABLE = 1e-4
+"""What it takes to write a (class, node) variable into a model, with its rules and its share of presolve."""
+
 SECONDS_OF_CURVE = 2.5e-4
 """What it takes to write a curve into a model: the curves of domains are most of what models of `spread` consist of."""
 
 
-def building_seconds(problem: Problem, tier: int) -> float:
-    """Return about how long it takes to write the curves of a tier, and of those above it, into a model."""
+def building_seconds(problem: Problem, tier: int, variables: int) -> float:
+    """Return about how long it takes to write so many variables, and the curves up to a tier, into a model."""
     terms = [weighted.term for each in problem.tiers[: tier + 1] for weighted in each.terms]
-    return SECONDS_OF_CURVE * sum(len(term.held) for term in terms if isinstance(term, NodeCurve | DomainCurve))
+    curves = sum(len(term.held) for term in terms if isinstance(term, NodeCurve | DomainCurve))
+    return SECONDS_OF_CURVE * curves + SECONDS_OF_VARIABLE * variables
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -41,13 +42,15 @@ class FinalStateStages:
         self._tier = next(t for t, tier in enumerate(problem.tiers) if tier.final is not None)
         self._steered = Evaluator(problem.steered)
 
-    def work(self, steer: Callable[[float], Outcome]) -> None:
+    def work(self, steer: Callable[..., Outcome], candidates: Sequence[Placement]) -> None:
         """Enumerate if that is possible; else steer by surrogates, search, and bound.
 
         Parameters
         ----------
         steer
-            Solves the problem with surrogates within a time.
+            Solves the problem with surrogates, with options, and with placements to start from beside its own.
+        candidates
+            Such placements.
         """
         run, tier = self._run, self._tier
         if self._enumerate():
@@ -58,7 +61,10 @@ class FinalStateStages:
             self._descend(chosen.short_descent_share if above else chosen.descent_share)
         share = chosen.long_surrogate_share if above else chosen.surrogate_share
         with run.stage("search on surrogates", share, tier) as deadline:
-            outcome = steer(deadline.seconds)
+            # Few moves are best spent by descents; without a limit, annealing finds more where it begins anew.
+            limited = run.evaluator.problem.move_limit is not None
+            more = (run.best,) if limited else ()
+            outcome = steer(replace(self._options, time_limit=deadline.seconds), candidates=(*candidates, *more))
             run.offer(outcome.placement, "surrogates")
             self._take_bounds(outcome)
         if not run.stop.is_set() and run.is_open(tier):

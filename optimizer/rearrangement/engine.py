@@ -32,8 +32,11 @@ class WalkEngine:
     @cached_property
     def _suits(self) -> bool:
         problem = self.run.evaluator.problem
-        unlimited = problem.move_limit is None
-        return self.options.kernels and unlimited and suits(problem, self.tier, self.parameters.largest_table)
+        return self.options.kernels and suits(problem, self.tier, self.parameters.largest_table)
+
+    @property
+    def _limited(self) -> bool:
+        return self.run.evaluator.problem.move_limit is not None
 
     @property
     def _ready(self) -> bool:
@@ -85,12 +88,17 @@ class WalkEngine:
         few = replace(problem, tiers=(Tier("moves", (Weighted(1, Move(Origin("moves"), ones)),)),))
         return Evaluator(few) if suits(few, 0, self.parameters.largest_table) else None
 
+    def begin_limited(self) -> None:
+        """Walk for a while under a limit on moves, so that changes of nodes begin with what they cannot find."""
+        if self._limited and self._ready and not self.turns:
+            self._improve(self.parameters.limited_share)
+
     def begin(self) -> bool:
         """Walk for a short time, so that there is an answer to bound; return whether that is this engine's task.
 
         Where expensive bounds would not be worth it, the long walk follows at once.
         """
-        if self._ready:
+        if self._ready and not (self._limited and self.turns):
             chosen = self.parameters
             self._improve(chosen.first_hinged_share if self._hinged else chosen.first_share)
             if self._hinged and self._far:
