@@ -22,6 +22,7 @@ from stowplan.models.problem import (
 )
 from stowplan.models.settings import Settings
 from stowplan.optimizer.closing.engine import ClosingEngine
+from stowplan.optimizer.closing.naming import Naming
 from stowplan.optimizer.closing.parameters import ClosingParameters
 from stowplan.optimizer.constructive.emptying import empty_nodes
 from stowplan.optimizer.constructive.parameters import ConstructiveParameters
@@ -192,3 +193,37 @@ def test_as_many_nodes_are_closed_together_whatever_a_node_costs(monkeypatch: py
         together.append(tried)
     assert together[0] == together[1]
     assert 0 < together[0][0] < nodes
+
+
+def test_nodes_that_stay_in_use_are_tried_again_after_all_others() -> None:
+    ones = np.ones(6, dtype=np.int64)
+    start = Placement.of((n, n, 1) for n in range(6))
+    capacity = Capacity(WHERE, ones, np.array([2, 3, 4, 5, 6, 7]), ones)
+    names = tuple("abcdef")
+    problem = counts(Problem(names, names, ones, 0 * ones, start, (capacity,), ()), ones, 0 * ones)
+    naming, in_use = Naming(problem, ones, ClosingParameters()), np.ones(6, dtype=np.bool_)
+    named = naming.next(in_use, 4)
+    assert named is not None
+    assert named.tolist() == [0, 1, 2, 3]
+    naming.learn(named, np.array([1]))
+    named = naming.next(in_use, 4)
+    assert named is not None
+    assert named.tolist() == [0, 2, 3]
+    naming.learn(named, named[:0])
+    named = naming.next(in_use, 4)
+    assert named is not None
+    assert named.tolist() == [0, 2, 3, 4]
+
+
+@pytest.mark.parametrize(("limit", "first"), [(1, [2]), (4, [0, 1]), (5, [0, 1, 2])])
+def test_as_few_moves_as_there_may_be_name_the_nodes_with_fewest_pods(limit: int, first: list[int]) -> None:
+    """Nodes hold 2, 2, 1, and 9 pods, and the first two have least room."""
+    pods, ones = np.array([2, 2, 1, 9]), np.ones(4, dtype=np.int64)
+    start = Placement.of((n, n, int(k)) for n, k in enumerate(pods))
+    capacity = Capacity(WHERE, ones, np.array([3, 3, 40, 50]), ones)
+    names = tuple("abcd")
+    problem = counts(Problem(names, names, pods, 0 * ones, start, (capacity,), ()), ones, 0 * ones)
+    limited = replace(problem, rules=(*problem.rules, MoveBudget(WHERE, limit)))
+    named = Naming(limited, ones, ClosingParameters()).next(np.ones(4, dtype=np.bool_), 4)
+    assert named is not None
+    assert sorted(named.tolist()) == first
