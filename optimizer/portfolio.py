@@ -101,8 +101,7 @@ class _Portfolio:
     ) -> None:
         self.all_parameters = every = parameters or Parameters()
         self.parameters = every.portfolio
-        self.run, self.options = run, options
-        self.backend = backend
+        self.run, self.options, self.backend = run, options, backend
         self.tiers = range(len(run.values))
         self.unbounded = () if bounded else self.tiers[-1:]
         self.exact = run.variables <= options.largest_model
@@ -146,7 +145,8 @@ class _Portfolio:
         if not self.options.kernels and not run.closed:
             run.note("annealing, column generation and the Lagrangian bound were left out: they need compiled kernels")
         if run.closed and any(value > bound for value, bound in zip(run.values, run.bounds, strict=True)):
-            run.note(f"ended before time was up: every tier is within the gap of {self.options.gap:g} that was allowed")
+            gap = f"{self.options.gap:g}"
+            run.note(f"ended before the time limit: every tier is within the gap of {gap} that was allowed")
 
     def _solve_part(
         self,

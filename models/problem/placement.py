@@ -79,6 +79,10 @@ class Placement:
         keep = more > 0
         return Placement(self.cls[keep], self.node[keep], more[keep])
 
+    def moved(self, other: Placement, nodes: int) -> int:
+        """Return how many pods of this placement are elsewhere in another, or nowhere."""
+        return int(self.beyond(other, nodes).count.sum())
+
     def at(self, c: int, n: int) -> int:
         """Return how many pods of a class are on a node."""
         first, last = np.searchsorted(self.cls, (c, c + 1))

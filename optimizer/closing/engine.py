@@ -62,9 +62,9 @@ class ClosingEngine:
         limit = self.problem.move_limit
         if limit is None:
             return True
-        moved = int(self.problem.start.beyond(placement, len(self.problem.nodes)).count.sum())
+        start, nodes = self.problem.start, len(self.problem.nodes)
         used = self._in_use(placement) & (self.saved > 0)
-        return bool((self.problem.start.per_node(len(used))[used] <= limit - moved).any())
+        return bool((start.per_node(nodes)[used] <= limit - start.moved(placement, nodes)).any())
 
     def close(
         self, start: Placement, deadline: Deadline, seed: int, enough: int, offer: Callable[[Placement], object]

@@ -58,11 +58,12 @@ class Naming:
         if not len(stuck):
             self.number *= 2
             return
-        self.too_many = len(named)
         few = len(stuck) <= self.parameters.few_stuck * self.number
         if few or self.number == 1:
             self.failed[stuck if few else named[-1:]] += 1
-            self.too_many = len(self.saved) + 1
+            self.too_many = len(self.saved) + 1  # others come first from now on
+        else:
+            self.too_many = len(named)
         self.number = max(1, self.number - len(stuck) if few else self.number // 2)
 
     def _order(self) -> Ints:

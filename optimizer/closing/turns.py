@@ -46,7 +46,7 @@ class ClosingTurns:
         """Close nodes that a tier counts; return whether that was tried."""
         if self.run.over or not self.suit(tier):
             return False
-        with self.run.stage(NAME, share or self.parameters.share, tier) as deadline:
+        with self.run.stage(NAME, self.parameters.share if share is None else share, tier) as deadline:
             self._engine(tier).close(self.run.best, deadline, self.options.seed, self.run.enough[tier], self._offer)
         return True
 

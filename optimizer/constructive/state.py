@@ -46,7 +46,7 @@ class State:
         self.nodes = len(problem.nodes)
         self.placement = placement
         self.pods = placement.per_node(self.nodes)
-        self.moved = int(problem.start.beyond(placement, self.nodes).count.sum())
+        self.moved = problem.start.moved(placement, self.nodes)
         self.limit = UNLIMITED if problem.move_limit is None else problem.move_limit
         self._allow = [rule for rule in problem.rules if isinstance(rule, Allow)]
         self._capacities = [rule for rule in problem.rules if isinstance(rule, Capacity)]

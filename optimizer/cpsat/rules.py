@@ -207,5 +207,5 @@ def _limit_moves(
     """Limit the moves of some pods; what of them moved elsewhere is a constant."""
     moves = Linear([variables.leaving(r, j) for r, j in started], [1] * len(started))
     scope = variables.scope
-    everywhere = start.beyond(scope.incumbent, len(scope.problem.nodes)).count.sum()
-    builder.at_most(moves, limit - int(everywhere) + builder.value(moves))
+    everywhere = start.moved(scope.incumbent, len(scope.problem.nodes))
+    builder.at_most(moves, limit - everywhere + builder.value(moves))

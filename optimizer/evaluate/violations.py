@@ -128,8 +128,7 @@ def places(rule: Rule, problem: Problem) -> int:
 
 
 def _over_budget(start: Placement, problem: Problem, placement: Placement, limit: int) -> Ints:
-    moved = int(start.beyond(placement, len(problem.nodes)).count.sum())
-    return np.array([max(0, moved - limit)], dtype=np.int64)
+    return np.array([max(0, start.moved(placement, len(problem.nodes)) - limit)], dtype=np.int64)
 
 
 def roles(seekers: Ints, targets: Ints) -> tuple[Ints, Ints, Ints]:

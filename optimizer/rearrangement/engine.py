@@ -35,10 +35,6 @@ class WalkEngine:
         return self.options.kernels and suits(problem, self.tier, self.parameters.largest_table)
 
     @property
-    def _limited(self) -> bool:
-        return self.run.evaluator.problem.move_limit is not None
-
-    @property
     def _ready(self) -> bool:
         above = any(self.run.is_open(tier) for tier in range(self.tier))
         return not above and self._suits
@@ -90,15 +86,16 @@ class WalkEngine:
 
     def begin_limited(self) -> None:
         """Walk for a while under a limit on moves, so that changes of nodes begin with what they cannot find."""
-        if self._limited and self._ready and not self.turns:
-            self._improve(self.parameters.limited_share)
+        limited = self.run.evaluator.problem.move_limit is not None
+        if limited and self._ready and not self.turns:
+            self._improve(self.parameters.first_share)
 
     def begin(self) -> bool:
         """Walk for a short time, so that there is an answer to bound; return whether that is this engine's task.
 
         Where expensive bounds would not be worth it, the long walk follows at once.
         """
-        if self._ready and not (self._limited and self.turns):
+        if self._ready and not self.turns:
             chosen = self.parameters
             self._improve(chosen.first_hinged_share if self._hinged else chosen.first_share)
             if self._hinged and self._far:

@@ -11,10 +11,10 @@ class RearrangementParameters:
 
     Parameters
     ----------
-    limited_share, first_share, first_hinged_share, far_share, near_share
-        Share of the time that is left: of the first, short walk, under a limit on moves, without one, and if all
-        curves are 0 up to a corner and linear behind it; and of the long one, where the value is far from its bound,
-        so that proofs by CP-SAT are out of reach, and where it is near.
+    first_share, first_hinged_share, far_share, near_share
+        Share of the time that is left: of the first, short walk, also if nothing limits moves and all curves are 0 up
+        to a corner and linear behind it; and of the long one, where the value is far from its bound, so that proofs by
+        CP-SAT are out of reach, and where it is near.
     longest_queue
         Unscheduled pods up to which a walk makes room for them.
     far_gap, provable
@@ -51,7 +51,6 @@ class RearrangementParameters:
         Classes times nodes up to which a problem suits.
     """
 
-    limited_share: float = 0.1
     first_share: float = 0.1
     first_hinged_share: float = 0.05
     far_share: float = 0.85

@@ -74,9 +74,9 @@ def test_a_cluster_answers_as_this_process_does_in_the_order_of_the_tasks(
 
 
 def test_answers_come_as_they_are_found_where_order_is_of_no_account(ray: RayBackend, expected: list[Answer]) -> None:
-    (slow,) = tasks(1, 400, SolverLimits(seconds=3))
+    (slow,) = tasks(1, 400, SolverLimits(seconds=10))  # longer than the others take on a machine with other work
     came = list(ray.stream([slow, *tasks(6)], ordered=False))
-    assert came[0][0] != 0, "the slow one, which was handed out first, holds the others up"
+    assert came[-1][0] == 0
     assert found(answer for number, answer in sorted(came, key=lambda one: one[0]) if number) == expected
 
 

@@ -54,4 +54,4 @@ def test_it_has_its_turn_in_a_solve() -> None:
     problem, engines = tight(1), []
     outcome = solve(problem, Options(time_limit=4.0), found=lambda placement, engine: engines.append(engine))
     assert NAME in engines
-    assert problem.start.beyond(outcome.placement, len(problem.nodes)).count.sum() <= LIMIT
+    assert problem.start.moved(outcome.placement, len(problem.nodes)) <= LIMIT
