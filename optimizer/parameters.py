@@ -41,11 +41,6 @@ class PortfolioParameters:
         Memory that a process for LNS holds before it has done much, in bytes.
     pool_worth
         Seconds of LNS from which on processes of its own, which take seconds to start, are worth it.
-    constructive_share
-        Share of constructive heuristics, at the beginning.
-    constructive_seconds, constructive_of_node
-        The most seconds of them where nothing limits moves, since annealing then gains more: at all, or for each node
-        where that is longer.
     counting_share
         Share of annealing where nothing counts but tiers that column generation knows best.
     leading_share
@@ -81,9 +76,6 @@ class PortfolioParameters:
     bytes_per_variable: int = 6_000
     bytes_per_process: int = 120 << 20
     pool_worth: float = 8.0
-    constructive_share: float = 0.15
-    constructive_seconds: float = 2.5
-    constructive_of_node: float = 6e-4
     counting_share: float = 0.12
     leading_share: float = 0.06
     room_share: float = 0.2

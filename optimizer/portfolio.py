@@ -17,7 +17,7 @@ from stowplan.optimizer.bounds import BOUNDS, CHEAP, WITHOUT_KERNELS, best_bound
 from stowplan.optimizer.bounds.bound import Bound
 from stowplan.optimizer.closing.turns import ClosingTurns
 from stowplan.optimizer.column_generation.engine import PatternEngine
-from stowplan.optimizer.constructive import warm_start
+from stowplan.optimizer.constructive.turns import ConstructiveTurns
 from stowplan.optimizer.cpsat.solve import building_seconds, solve_tier
 from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.evaluate import Evaluator
@@ -105,7 +105,7 @@ class _Portfolio:
         self.tiers = range(len(run.values))
         self.unbounded = () if bounded else self.tiers[-1:]
         self.exact = run.variables <= options.largest_model
-        self.constructed: tuple[int, ...] | None = None
+        self.constructive = ConstructiveTurns(run, every.constructive)
         self.workplace = Workplace(run, options, backend, self.all_parameters)
         self.rounds, self.repairing = 0, len(self.tiers)
         self.node_changes = NodeChangeTurns(run, options, every.node_changes, every.cpsat, changes)
@@ -122,11 +122,11 @@ class _Portfolio:
         """Construct a first answer; then solve exact parts if that is worth it, else search the whole."""
         run = self.run
         self.repairing = self._repairing()
-        self._construct(self.repairing)
+        self.constructive.take(self.repairing)
         if self.repairing < len(self.tiers):
             # Whatever becomes of the tiers above, the others are not left as they are.
             self.unspent = run.best, run.values[: self.repairing]
-            self._construct(len(self.tiers))
+            self.constructive.take(len(self.tiers))
         self._bound_cheaply()
         parts = None if run.closed else PartEngine(run, self.all_parameters.parts, candidates)
         if parts and parts.suits(in_cluster=isinstance(self.backend, RayBackend)):
@@ -175,7 +175,7 @@ class _Portfolio:
         only = leading == len(self.tiers)
         if not any(run.is_open(tier) for tier in range(self._leading(Unplaced))):
             if self.closing.begin(leading):
-                self._construct(leading)
+                self.constructive.take(leading)
             self._change_nodes()  # else the tiers above come first, which change what there is to be bounded
         engine = self._close_leading(leading, only=only)
         self._change_nodes()
@@ -183,8 +183,7 @@ class _Portfolio:
             if not self.walk.begin():
                 self.anneal(chosen.exact_annealing_share if self.exact else chosen.annealing_share)
             engine = engine or self._column_generation()
-        if self.constructed != run.values[: len(self.tiers) - 1]:
-            self._construct(len(self.tiers))
+        self.constructive.take_once()
         if not self.exact:
             run.note("too large for the exact model: solved by local search, with bounds from relaxations")
         for tier in self.tiers:
@@ -221,7 +220,7 @@ class _Portfolio:
             share = chosen.column_share if only else chosen.leading_share
             self._close_by_columns(engine, tier, chosen.closed_column_share if closed else share, leading)
             if closed:
-                self._construct(tier + 1)  # with most nodes closed, others can be emptied that could not
+                self.constructive.take(tier + 1)  # with most nodes closed, others can be emptied that could not
                 self.closing.spare(tier)
             self.walk.make_room(tier, chosen.room_share)
             if not only and not run.over and run.is_open(tier):
@@ -254,27 +253,6 @@ class _Portfolio:
             if values == self.run.values[: self.repairing]:
                 return placement
         return self.run.best
-
-    def _construct(self, tiers: int) -> None:
-        """Run the constructive heuristics on the first tiers, from the incumbent."""
-        run, chosen = self.run, self.parameters
-        if run.over or run.closed:
-            return
-        share = chosen.constructive_share
-        if run.evaluator.problem.move_limit is None:
-            most = max(chosen.constructive_seconds, chosen.constructive_of_node * len(run.evaluator.problem.nodes))
-            share = min(share, most / max(run.left, most))
-        with run.stage("constructive heuristics", share) as deadline:
-            warm_start(
-                run.evaluator,
-                run.best,
-                deadline,
-                lambda placement: run.offer(placement, "constructive heuristics"),
-                tiers=tiers,
-                parameters=self.all_parameters.constructive,
-            )
-        if tiers == len(self.tiers):
-            self.constructed = run.values[:-1]
 
     def anneal(self, share: float, tiers: int | None = None) -> None:
         """Anneal the open tiers, or those of the first ``tiers``, from the incumbent."""

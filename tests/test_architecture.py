@@ -38,7 +38,7 @@ FLOORS = {
     ),
     "optimizer": (
         "compiled deadline threads memory processes distributed evaluate domains kinds subproblem cpsat backend "
-        "annealing annealing_elsewhere bounds column_generation constructive lns checkpoint run node_changes "
+        "annealing annealing_elsewhere bounds column_generation lns checkpoint run constructive node_changes "
         "rearrangement closing parts final_state parameters workplace portfolio move_limits warm"
     ),
     "plans": (

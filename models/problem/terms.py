@@ -94,12 +94,21 @@ class Curves:
 
     def at(self, curve: Ints, x: Ints) -> Ints:
         """Evaluate ``curve[i]`` at ``x[i]``, for arrays of one length."""
+        if len(self.start) == 1:
+            return self.first(x)
         piece = np.empty(len(x), dtype=np.int64)
         used = np.flatnonzero(np.bincount(curve)).tolist()
         for k in used:
             here = curve == k if len(used) > 1 else slice(None)
             piece[here] = np.maximum(0, np.searchsorted(self.start[k], x[here], side="right") - 1)
         values: Ints = self.value[curve, piece] + self.slope[curve, piece] * (x - self.start[curve, piece])
+        return values
+
+    def first(self, x: Ints) -> Ints:
+        """Evaluate the first curve."""
+        start = self.start[0]
+        piece = np.maximum(0, start.searchsorted(x, side="right") - 1)
+        values: Ints = self.value[0][piece] + self.slope[0][piece] * (x - start[piece])
         return values
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from stowplan.models.arrays import Ints
+from stowplan.models.arrays import Bools, Ints
 from stowplan.models.problem import DomainCurve, Problem
 from stowplan.optimizer.bounds.bound import BoundRequest, CostClass
 from stowplan.optimizer.evaluate.cost import counts_moves
@@ -58,23 +58,47 @@ def water_filling_bound(problem: Problem, upper: NDArray[np.int32], tier: int) -
 
 def least_cost(problem: Problem, upper: NDArray[np.int32], term: DomainCurve) -> int:
     """Return a lower bound of a term, however many pods move; 0 where its curve is not convex or falls anywhere."""
-    if not len(term.held) or not term.curves.convex or _at(term, np.array([1])) < _at(term, np.array([0])):
+    if not rises(term):
         return 0
     outside = term.topology.domain < 0
-    required = 0
+    required = sum(
+        int(problem.size[c] - problem.optional[c]) for c in term.group.tolist() if not (upper[c] > 0)[outside].any()
+    )
+    if required <= np.count_nonzero(open_domains(upper, term) & (term.held == 0)):
+        step = int(np.diff(term.curves.first(np.arange(2)))[0])
+        return cost_of_counts(term, term.held) + required * step
     limit = np.zeros(len(term.held), dtype=np.int64)
     for c in term.group.tolist():
         limit += np.minimum(problem.size[c], term.topology.total(upper[c].astype(np.int64)))
-        if not upper[c, outside].any():
-            required += int(problem.size[c] - problem.optional[c])
     held, limit, times = _alike(term.held, limit)
     level = _level(held, limit, times, required)
     filled = np.clip(level - held, 0, limit)
     # What is left over fills some of the domains by one more, at the same cost for each.
     over = required - int((filled * times).sum())
-    open_domains = bool(((filled < limit) & (held <= level)).any())
-    step = _at(term, np.array([level + 1])) - _at(term, np.array([level])) if open_domains else 0
+    fillable = bool(((filled < limit) & (held <= level)).any())
+    step = _at(term, np.array([level + 1])) - _at(term, np.array([level])) if fillable else 0
     return _at(term, held + filled, times) + max(0, over) * step
+
+
+def rises(term: DomainCurve) -> bool:
+    """Whether the curve of a term is convex and falls nowhere: then pods that come in addition cost nothing below 0."""
+    return bool(len(term.held)) and term.curves.convex and bool(np.all(term.curves.slope >= 0))
+
+
+def open_domains(upper: NDArray[np.int32], term: DomainCurve) -> Bools:
+    """``[d]`` whether a pod of the term's group can be in a domain."""
+    domain = term.topology.domain
+    found = np.zeros(len(term.held), dtype=np.bool_)
+    for c in term.group.tolist():
+        found[domain[(upper[c] > 0) & (domain >= 0)]] = True
+    return found
+
+
+def cost_of_counts(term: DomainCurve, count: Ints) -> int:
+    """Return the cost of a term with so many pods in each domain, ``[d]``, most of which hold none."""
+    holding = count[np.flatnonzero(count)]
+    values = term.curves.first(np.append(holding, 0))
+    return int(values.sum()) + (len(count) - len(holding) - 1) * int(values[-1])
 
 
 def _alike(held: Ints, limit: Ints) -> tuple[Ints, Ints, Ints]:
@@ -101,4 +125,4 @@ def _level(held: Ints, limit: Ints, times: Ints, pods: int) -> int:
 
 def _at(term: DomainCurve, count: Ints, times: Ints | int = 1) -> int:
     """Return the sum of the curve's values at numbers of pods, each so many times."""
-    return int((term.curves.at(np.zeros(len(count), dtype=np.int64), count) * times).sum())
+    return int((term.curves.first(count) * times).sum())

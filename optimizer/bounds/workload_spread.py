@@ -8,14 +8,23 @@ savings first (an infimal convolution of convex functions; R. T. Rockafellar, *C
 
 from __future__ import annotations
 
+from heapq import heapify, heappop, heappush
+
 import numpy as np
 from numpy.typing import NDArray
 
 from stowplan.models.arrays import Bools, Ints
 from stowplan.models.problem import DomainCurve, Problem
 from stowplan.optimizer.bounds.bound import BoundRequest, CostClass
-from stowplan.optimizer.bounds.water_filling import counts_domains, least_cost, reads_moves
-from stowplan.optimizer.evaluate.cost import domain_cost, move_prices
+from stowplan.optimizer.bounds.water_filling import (
+    cost_of_counts,
+    counts_domains,
+    least_cost,
+    open_domains,
+    reads_moves,
+    rises,
+)
+from stowplan.optimizer.evaluate.cost import move_prices
 
 
 class WorkloadSpreadBound:
@@ -85,55 +94,63 @@ def _costs_by_moves(
     costs, least = np.zeros(most + 1, dtype=np.int64), 0
     for weight, term in terms:
         least += weight * least_cost(problem, upper, term)
-        if _suits(term):
+        if rises(term):
             costs += weight * _descent(problem, upper, term, most)
     found: Ints = np.maximum(costs, least)
     return found
-
-
-def _suits(term: DomainCurve) -> bool:
-    """Whether the curve is convex and falls nowhere: then pods that come in addition cost nothing less than 0."""
-    return bool(len(term.held)) and term.curves.convex and bool(np.all(term.curves.slope >= 0))
 
 
 def _descent(problem: Problem, upper: NDArray[np.int32], term: DomainCurve, most: int) -> Ints:
     """``[k]`` the cost of a term after the best ``k`` moves; pods that are unplaced at the start are left out."""
     here = term.topology.pods(problem.start.only(term.group))
     count = here + term.held
-    reached = (upper[term.group] > 0).sum(axis=0, dtype=np.int64)
-    open_domains: Bools = term.topology.total(reached) > 0
     # A pod that leaves may count nowhere: without a node, or on a node that is in no domain.
-    vanishes = bool(problem.optional[term.group].any() or reached[term.topology.domain < 0].any())
-    costs = np.zeros(most + 1, dtype=np.int64)
-    costs[0] = domain_cost(term, count)
-    kept = _sources_and_targets(here, count, open_domains, most)
-    here, count, open_domains = here[kept], count[kept], open_domains[kept]
-    if not len(kept):
-        costs[:] = costs[0]
+    outside = term.topology.domain < 0
+    vanishes = bool(
+        problem.optional[term.group].any() or any((upper[c] > 0)[outside].any() for c in term.group.tolist())
+    )
+    costs = np.full(most + 1, cost_of_counts(term, count), dtype=np.int64)
+    sources = np.flatnonzero(here)
+    targets = np.zeros(0, dtype=np.int64) if vanishes else _emptiest(count, open_domains(upper, term), most)
+    if not len(sources) or not (len(targets) or vanishes):
         return costs
-    zero = np.zeros(len(kept), dtype=np.int64)
-    at, above, below = (term.curves.at(zero, count + shift) for shift in (0, 1, -1))
+    highest = int(count.max()) + most + 1
+    value = term.curves.first(np.arange(highest + 1))
+    step = np.diff(value).tolist()  # of one pod more
+    pods = {int(d): int(count[d]) for d in np.union1d(sources, targets)}
+    leaving = {int(d): int(here[d]) for d in sources}
+    fullest = [(-step[pods[d] - 1], d) for d in leaving]
+    emptiest = [(step[pods[d]], d) for d in targets.tolist()]
+    reachable = set(targets.tolist())
+    heapify(fullest)
+    heapify(emptiest)
     for k in range(most):
-        saved = np.where(here > 0, at - below, -1)
-        added = np.where(open_domains, above - at, np.iinfo(np.int64).max)
-        source, target = int(saved.argmax()), int(added.argmin())
-        paid = 0 if vanishes else int(added[target])
-        if saved[source] - paid <= 0:
-            costs[k + 1 :] = costs[k]
-            return costs
-        costs[k + 1] = costs[k] - (saved[source] - paid)
-        changes = [(source, -1)] if vanishes else [(source, -1), (target, 1)]
-        for d, pods in changes:
-            here[d] += min(0, pods)
-            count[d] += pods
-            around = term.curves.at(np.zeros(3, dtype=np.int64), count[d] + np.array([-1, 0, 1]))
-            below[d], at[d], above[d] = around
+        while fullest and not (leaving[fullest[0][1]] and -fullest[0][0] == step[pods[fullest[0][1]] - 1]):
+            heappop(fullest)
+        while emptiest and emptiest[0][0] != step[pods[emptiest[0][1]]]:
+            heappop(emptiest)
+        paid = 0 if vanishes else emptiest[0][0]
+        if not fullest or -fullest[0][0] <= paid:
+            break
+        saved, source = -fullest[0][0], fullest[0][1]
+        costs[k + 1 :] -= saved - paid
+        leaving[source] -= 1
+        changes = [(source, -1)] if vanishes else [(source, -1), (emptiest[0][1], 1)]
+        for d, more in changes:
+            pods[d] += more
+        for d, _ in changes:
+            if leaving.get(d):
+                heappush(fullest, (-step[pods[d] - 1], d))
+            if d in reachable:
+                heappush(emptiest, (step[pods[d]], d))
     return costs
 
 
-def _sources_and_targets(here: Ints, count: Ints, open_domains: Bools, most: int) -> Ints:
-    """Return the domains that pods may leave, and as many of the emptiest others that are open as pods may move."""
-    targets = np.flatnonzero(open_domains & (here == 0))
-    if len(targets) > most:
-        targets = targets[np.argpartition(count[targets], most - 1)[:most]]
-    return np.append(np.flatnonzero(here > 0), targets)
+def _emptiest(count: Ints, among: Bools, most: int) -> Ints:
+    """Return so many of some domains, those with the fewest pods."""
+    found = np.flatnonzero(among & (count == 0))[:most]
+    if len(found) < most:
+        found = np.flatnonzero(among)
+        if len(found) > most:
+            found = found[np.argpartition(count[found], most - 1)[:most]]
+    return found

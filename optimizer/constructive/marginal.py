@@ -167,7 +167,7 @@ class _Move:
         self._left = start.count.copy()
         self._by_node = np.argsort(start.node, kind="stable")
         self._first = np.searchsorted(start.node[self._by_node], np.arange(self._nodes + 1))
-        self._cls = start.cls
+        self._cls, self._node = start.cls, start.node
         now = placement.cls * self._nodes + placement.node
         if len(now):
             at = np.minimum(np.searchsorted(now, self._key), len(now) - 1)
@@ -177,7 +177,13 @@ class _Move:
         change = np.zeros(np.broadcast_shapes(cls.shape, node.shape), dtype=np.int64)
         if not len(self._key):
             return change
-        if cls.ndim == 1 or len(cls) == 1:
+        if cls.size == 1:
+            first, last = np.searchsorted(self._cls, (cls.flat[0], cls.flat[0] + 1))
+            of_class = np.zeros(self._nodes, dtype=np.int64)
+            of_class[self._node[first:last]] = self._change(np.arange(first, last), pods)
+            change += of_class[node]
+            return change
+        if cls.ndim == 1:
             key = cls * self._nodes + node
             at = np.minimum(np.searchsorted(self._key, key), len(self._key) - 1)
             return np.where(self._key[at] == key, self._change(at, pods), 0)
@@ -221,14 +227,27 @@ class _DomainCurve:
         self._members, self._group = term.group, set(term.group.tolist())
         self._count = term.topology.pods(placement.only(term.group)) + term.held
         self.classes: Ints | None = term.group
+        self._steps = np.zeros(0, dtype=np.int64)
 
     def rise(self, cls: Ints, node: Ints, pods: int) -> Ints:
         domain = self._domain[node]
-        count = self._count[np.maximum(0, domain)] if len(self._count) else np.zeros_like(domain)
-        first = np.zeros_like(domain)
-        change = curve_values(self._curves, first, count + pods) - curve_values(self._curves, first, count)
-        inside = np.where(domain >= 0, self._weight * change, 0)
-        return np.where(np.isin(cls, self._members), inside, 0)
+        if not len(self._count):
+            return np.zeros(np.broadcast_shapes(cls.shape, node.shape), dtype=np.int64)
+        change = self._changes(pods)[domain]
+        change[domain < 0] = 0
+        if cls.size == 1 and int(cls.flat[0]) in self._group:
+            return np.broadcast_to(change, np.broadcast_shapes(cls.shape, node.shape))
+        return np.where(np.isin(cls, self._members), change, 0)
+
+    def _changes(self, pods: int) -> Ints:
+        """``[d]`` what one more or one less in a domain changes; read off a table, since domains hold few pods each."""
+        most = int(self._count.max()) + 2
+        if len(self._steps) < most + 1:
+            count = np.arange(-1, most + 1)
+            values = self._curves.at(np.zeros(len(count), dtype=np.int64), count)
+            self._steps = self._weight * np.diff(values)  # from -1 to 0 pods, and so on
+        changes: Ints = self._steps[self._count + 1] if pods > 0 else -self._steps[self._count]
+        return changes
 
     def shift(self, c: int, n: int, pods: int) -> None:
         if c in self._group and self._domain[n] >= 0:

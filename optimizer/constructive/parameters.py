@@ -11,12 +11,20 @@ class ConstructiveParameters:
 
     Parameters
     ----------
+    share
+        Share of the time left of a turn.
+    seconds, of_node
+        The most seconds of a turn where nothing limits moves: at all, or for each node where that is longer.
+    spreading_share, spreading_of_node
+        Share and seconds for each node of the first turn where a tier counts only pods in domains.
     steps
         Pods that each heuristic tries to move or to place at most, so that the work is limited where no clock is read.
     attempts
         Moves that steepest descent tries at most: those that a rule forbids count here, and not as steps.
     emptying_steps
         The same for emptying nodes, where each step costs less.
+    spreading_steps
+        The same for spreading, which looks at one class at a time.
     largest
         Pods or nodes above which no heuristic runs, since each step looks at all of them.
     table
@@ -35,9 +43,15 @@ class ConstructiveParameters:
         Nodes that are tried for a pod before it stays where it is.
     """
 
+    share: float = 0.15
+    seconds: float = 2.5
+    of_node: float = 6e-4
+    spreading_share: float = 0.4
+    spreading_of_node: float = 2.5e-3
     steps: int = 400
     attempts: int = 6_000
     emptying_steps: int = 4_000
+    spreading_steps: int = 20_000
     largest: int = 1_000_000
     table: int = 2_000_000
     counters: int = 50_000_000

@@ -10,6 +10,7 @@ from stowplan.optimizer.constructive.ejection import make_room
 from stowplan.optimizer.constructive.emptying import costs_of_nodes, empty_nodes
 from stowplan.optimizer.constructive.insertion import insert
 from stowplan.optimizer.constructive.parameters import ConstructiveParameters
+from stowplan.optimizer.constructive.spreading import Spreading
 from stowplan.optimizer.constructive.state import State
 from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.evaluate import Evaluator
@@ -25,6 +26,8 @@ def warm_start(
     parameters: ConstructiveParameters | None = None,
 ) -> None:
     """Improve a legal placement by insertion and ejection, by emptying nodes, and by descent in one tier after another.
+
+    Tiers that count pods in domains are improved by spreading, which is a descent without tables.
 
     Parameters
     ----------
@@ -52,5 +55,9 @@ def warm_start(
     for tier in improved:
         if deadline.over:
             return
-        if Descent.suits(problem, tier, parameters) and Descent(state, tier, parameters).run(deadline):
+        if Spreading.suits(problem, tier):
+            improves = Spreading(state, tier, parameters).run(deadline)
+        else:
+            improves = Descent.suits(problem, tier, parameters) and Descent(state, tier, parameters).run(deadline)
+        if improves:
             found(state.placement)
