@@ -46,8 +46,8 @@ class ConstructiveParameters:
     share: float = 0.15
     seconds: float = 2.5
     of_node: float = 6e-4
-    spreading_share: float = 0.4
-    spreading_of_node: float = 2.5e-3
+    spreading_share: float = 0.6
+    spreading_of_node: float = 4e-3
     steps: int = 400
     attempts: int = 6_000
     emptying_steps: int = 4_000
