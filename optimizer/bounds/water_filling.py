@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
 from stowplan.models.arrays import Bools, Ints
-from stowplan.models.problem import DomainCurve, Problem
+from stowplan.models.problem import DomainCurve, Problem, Unplaced
 from stowplan.optimizer.bounds.bound import BoundRequest, CostClass
 from stowplan.optimizer.evaluate.cost import counts_moves
 
@@ -28,7 +30,11 @@ class WaterFillingBound:
     def __call__(self, request: BoundRequest) -> int:
         """Return the bound."""
         evaluator, tier = request.evaluator, request.tier
-        return evaluator.once((self.name, tier), lambda: water_filling_bound(evaluator.problem, request.upper, tier))
+        waiting = may_wait(evaluator.problem, tier, request.reached)
+        return evaluator.once(
+            (self.name, tier, waiting.tobytes()),
+            lambda: water_filling_bound(evaluator.problem, request.upper, tier, waiting),
+        )
 
 
 def counts_domains(problem: Problem, tier: int) -> bool:
@@ -41,29 +47,46 @@ def reads_moves(problem: Problem, tier: int) -> bool:
     return counts_moves(problem.tiers[tier]) or problem.move_limit is not None
 
 
-def water_filling_bound(problem: Problem, upper: NDArray[np.int32], tier: int) -> int:
+def may_wait(problem: Problem, tier: int, reached: Sequence[int]) -> Ints:
+    """``[c]`` the most pods of each class that may be unscheduled while no tier before one gets worse.
+
+    Where an earlier tier leaves no room for a single pod of a class, none may; the others are not counted exactly, so
+    that what is computed from this number lasts.
+    """
+    waiting = problem.optional.copy()
+    for earlier, value in zip(problem.tiers[:tier], reached, strict=False):
+        costs = [
+            weighted.weight * weighted.term.cost for weighted in earlier.terms if isinstance(weighted.term, Unplaced)
+        ]
+        if len(costs) == len(earlier.terms):
+            waiting[sum(costs, np.zeros_like(waiting)) > value] = 0
+    return waiting
+
+
+def water_filling_bound(problem: Problem, upper: NDArray[np.int32], tier: int, waiting: Ints | None = None) -> int:
     """Return a lower bound of a tier: the sum of the least costs of its `DomainCurve` terms, each by itself.
 
     Parameters
     ----------
     upper
         ``[c, n]`` the most pods of each class that a node can hold.
+    waiting
+        ``[c]`` the most pods of each class that may be unscheduled, if fewer than all that the problem lets.
     """
+    waiting = problem.optional if waiting is None else waiting
     return sum(
-        weighted.weight * least_cost(problem, upper, weighted.term)
+        weighted.weight * least_cost(problem, upper, weighted.term, waiting)
         for weighted in problem.tiers[tier].terms
         if isinstance(weighted.term, DomainCurve) and weighted.weight > 0
     )
 
 
-def least_cost(problem: Problem, upper: NDArray[np.int32], term: DomainCurve) -> int:
+def least_cost(problem: Problem, upper: NDArray[np.int32], term: DomainCurve, waiting: Ints) -> int:
     """Return a lower bound of a term, however many pods move; 0 where its curve is not convex or falls anywhere."""
     if not rises(term):
         return 0
     outside = term.topology.domain < 0
-    required = sum(
-        int(problem.size[c] - problem.optional[c]) for c in term.group.tolist() if not (upper[c] > 0)[outside].any()
-    )
+    required = sum(int(problem.size[c] - waiting[c]) for c in term.group.tolist() if not (upper[c] > 0)[outside].any())
     if required <= np.count_nonzero(open_domains(upper, term) & (term.held == 0)):
         step = int(np.diff(term.curves.first(np.arange(2)))[0])
         return cost_of_counts(term, term.held) + required * step

@@ -20,6 +20,7 @@ from stowplan.optimizer.bounds.water_filling import (
     cost_of_counts,
     counts_domains,
     least_cost,
+    may_wait,
     open_domains,
     reads_moves,
     rises,
@@ -44,17 +45,24 @@ class WorkloadSpreadBound:
     def __call__(self, request: BoundRequest) -> int:
         """Return the bound."""
         evaluator, tier = request.evaluator, request.tier
-        return evaluator.once((self.name, tier), lambda: workload_spread_bound(evaluator.problem, request.upper, tier))
+        waiting = may_wait(evaluator.problem, tier, request.reached)
+        return evaluator.once(
+            (self.name, tier, waiting.tobytes()),
+            lambda: workload_spread_bound(evaluator.problem, request.upper, tier, waiting),
+        )
 
 
-def workload_spread_bound(problem: Problem, upper: NDArray[np.int32], tier: int) -> int:
+def workload_spread_bound(problem: Problem, upper: NDArray[np.int32], tier: int, waiting: Ints | None = None) -> int:
     """Return a lower bound of a tier: its `DomainCurve` and `Move` terms, each group of pods by itself.
 
     Parameters
     ----------
     upper
         ``[c, n]`` the most pods of each class that a node can hold.
+    waiting
+        ``[c]`` the most pods of each class that may be unscheduled, if fewer than all that the problem lets.
     """
+    waiting = problem.optional if waiting is None else waiting
     terms = [
         (weighted.weight, weighted.term)
         for weighted in problem.tiers[tier].terms
@@ -64,7 +72,7 @@ def workload_spread_bound(problem: Problem, upper: NDArray[np.int32], tier: int)
     limit = problem.pods if problem.move_limit is None else problem.move_limit
     total, gains = 0, []
     for members, together in _groups(terms):
-        costs = _costs_by_moves(problem, upper, together, min(limit, int(problem.size[members].sum())))
+        costs = _costs_by_moves(problem, upper, waiting, together, min(limit, int(problem.size[members].sum())))
         total += int(costs[0])
         saved = -np.diff(costs) - int(price[members].min())
         gains.append(saved[saved > 0])
@@ -88,19 +96,19 @@ def _groups(terms: list[tuple[int, DomainCurve]]) -> list[tuple[Ints, list[tuple
 
 
 def _costs_by_moves(
-    problem: Problem, upper: NDArray[np.int32], terms: list[tuple[int, DomainCurve]], most: int
+    problem: Problem, upper: NDArray[np.int32], waiting: Ints, terms: list[tuple[int, DomainCurve]], most: int
 ) -> Ints:
     """``[k]`` a lower bound of the cost of some terms if ``k`` pods leave their node; convex and never rising."""
     costs, least = np.zeros(most + 1, dtype=np.int64), 0
     for weight, term in terms:
-        least += weight * least_cost(problem, upper, term)
+        least += weight * least_cost(problem, upper, term, waiting)
         if rises(term):
-            costs += weight * _descent(problem, upper, term, most)
+            costs += weight * _descent(problem, upper, waiting, term, most)
     found: Ints = np.maximum(costs, least)
     return found
 
 
-def _descent(problem: Problem, upper: NDArray[np.int32], term: DomainCurve, most: int) -> Ints:
+def _descent(problem: Problem, upper: NDArray[np.int32], waiting: Ints, term: DomainCurve, most: int) -> Ints:
     """``[k]`` the cost of a term after the best ``k`` moves; pods that are unplaced at the start are left out."""
     here = term.topology.pods(problem.start.only(term.group))
     count = here + term.held

@@ -24,6 +24,7 @@ from stowplan.models.problem import (
 )
 from stowplan.optimizer.bounds.emptying import emptying_moves_bound
 from stowplan.optimizer.bounds.evictions import eviction_bound
+from stowplan.optimizer.bounds.water_filling import may_wait
 from stowplan.optimizer.bounds.workload_spread import workload_spread_bound
 from stowplan.optimizer.domains import upper_bounds
 from tests.support.brute_force import legal_values
@@ -78,6 +79,20 @@ def test_no_placement_spreads_workloads_further_with_the_moves_it_makes(problem:
     assert bound <= least
     count("met", bound == least)
     count("above nothing", bound > 0)
+
+
+@cases(40, at_least={"higher": 3}, problem=drawn(random_spread))
+def test_pods_that_earlier_tiers_schedule_are_spread_too(problem: Problem) -> None:
+    """For all values that a tier before may have: no placement that keeps it is below the bound."""
+    count_pods = Tier("pending", (Weighted(1, Unplaced(HERE, np.ones(len(problem.classes), dtype=np.int64))),))
+    after = replace(problem, tiers=(count_pods, *problem.tiers))
+    values, upper = legal_values(after), upper_bounds(after)
+    loose = workload_spread_bound(after, upper, 1)
+    for reached in {value[0] for value in values}:
+        least = min(value[1] for value in values if value[0] <= reached)
+        bound = workload_spread_bound(after, upper, 1, may_wait(after, 1, (reached,)))
+        assert loose <= bound <= least
+        count("higher", bound > loose)
 
 
 @pytest.mark.parametrize("limit", [0, 1, 2, 3, None])
