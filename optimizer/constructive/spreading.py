@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import replace
+from itertools import takewhile
 
 import numpy as np
 
@@ -56,7 +57,6 @@ class Spreading:
         self._room = state.room()
         self._tiers = state.problem.tiers[: tier + 1]
         self._local: list[list[Marginal]] = []
-        self._naming: dict[int, list[tuple[Weighted, ...]]] = {}
         named: dict[int, list[list[Weighted]]] = {}
         for t, each in enumerate(self._tiers):
             relational = [weighted for weighted in each.terms if isinstance(weighted.term, DomainCurve | Pair)]
@@ -70,7 +70,8 @@ class Spreading:
     def run(self, deadline: Deadline) -> int:
         """Make moves until none improves, or as many as parameters allow, and return how many were made."""
         state, made = self._state, 0
-        waiting = [(-gain, c) for c in sorted(self._naming) if (gain := self._most(c)) > 0]
+        every = takewhile(lambda _: not deadline.over, sorted(self._naming))
+        waiting = [(-gain, c) for c in every if (gain := self._most(c)) > 0]
         heapq.heapify(waiting)
         while waiting and made < self._parameters.spreading_steps and not deadline.over and state.left > 0:
             _, c = heapq.heappop(waiting)
