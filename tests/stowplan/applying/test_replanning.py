@@ -150,7 +150,7 @@ def test_the_lease_is_kept_while_the_rest_is_made_anew(home: Path, accepted: boo
     kube_scheduler = ByFramework(default_profile(K36, "first"))
     with scene(home, manifests(), draining, lambda plan: kube_scheduler) as shop:
         cordon(shop, "n2")
-        options = replace(FAST, lease=True, lease_seconds=2.0)
+        options = replace(FAST, lease=True, lease_seconds=1.0)
         profile, replanning = profile_of(shop.plan, None), Replanning(accepted, SEARCH)
         result = apply_and_replan(
             shop.plan, shop.kubectl, shop.journal, profile, options, replanning, tell=shop.lines.append
