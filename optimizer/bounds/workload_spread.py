@@ -103,12 +103,12 @@ def _costs_by_moves(
     for weight, term in terms:
         least += weight * least_cost(problem, upper, term, waiting)
         if rises(term):
-            costs += weight * _descent(problem, upper, waiting, term, most)
+            costs += weight * _descent(problem, upper, term, most)
     found: Ints = np.maximum(costs, least)
     return found
 
 
-def _descent(problem: Problem, upper: NDArray[np.int32], waiting: Ints, term: DomainCurve, most: int) -> Ints:
+def _descent(problem: Problem, upper: NDArray[np.int32], term: DomainCurve, most: int) -> Ints:
     """``[k]`` the cost of a term after the best ``k`` moves; pods that are unplaced at the start are left out."""
     here = term.topology.pods(problem.start.only(term.group))
     count = here + term.held

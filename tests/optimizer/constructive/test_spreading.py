@@ -55,7 +55,8 @@ def test_no_single_move_improves_what_it_leaves(problem: Problem) -> None:
     tier = tier_of(problem)
     if not Spreading.suits(problem, tier):
         return
-    evaluator, state = Evaluator(problem), State(Evaluator(problem), problem.start)
+    evaluator = Evaluator(problem)
+    state = State(evaluator, problem.start)
     made = Spreading(state, tier).run(FOREVER)
     evaluation = evaluator.evaluate(state.placement)
     before, after = evaluator.evaluate(problem.start).values[: tier + 1], evaluation.values[: tier + 1]
