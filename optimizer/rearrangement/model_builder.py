@@ -113,6 +113,8 @@ def build_model(evaluator: Evaluator, tier: int, cls: Ints, home: Ints) -> WalkM
     curves = _Curves.of([(weight, term) for weight, term in terms if isinstance(term, NodeCurve)], classes, nodes)
     price_row, price = _prices([(weight, term) for weight, term in terms if isinstance(term, Prefer)], classes, nodes)
     peak = next(((weight, term) for weight, term in terms if isinstance(term, MovePeak)), None)
+    move = move_prices(problem.tiers[tier], classes)
+    most_saved = move + (0 if peak is None else peak[0] * peak[1].cost) + np.ptp(price, axis=1)[price_row]
     relations = _relations(evaluator)
     member, member_at = relations.of_classes()
     return WalkModel(
@@ -133,7 +135,8 @@ def build_model(evaluator: Evaluator, tier: int, cls: Ints, home: Ints) -> WalkM
         worth=curves.worth,
         price_row=price_row.astype(np.int32),
         price=price,
-        move=move_prices(problem.tiers[tier], classes),
+        move=move,
+        least_price=_least_rise(problem, tier) - most_saved,
         group=(np.full(classes, -1) if peak is None else peak[1].group).astype(np.int32),
         peak=0 if peak is None else peak[0] * peak[1].cost,
         limit=at.UNLIMITED if problem.move_limit is None else problem.move_limit,
@@ -283,6 +286,19 @@ def _hinges(weight: int, term: NodeCurve) -> tuple[Ints, Ints] | None:
     here = term.curve >= 0
     rate = np.where(here, weight * curves.slope[number, last][term.curve], 0)
     return rate, np.where(here, curves.start[number, last][term.curve], 0)
+
+
+def _least_rise(problem: Problem, tier: int) -> Ints:
+    """``[C]`` what the curves of no node rise less by than if a pod comes, whatever is there: negative if some fall."""
+    least = np.zeros(len(problem.classes), dtype=np.int64)
+    for weight, term in _curves_of(problem, tier):
+        curves = term.curves
+        last_of_piece = curves.value[:, :-1] + curves.slope[:, :-1] * (np.diff(curves.start) - 1)
+        used = curves.start[:, 1:] < FAR
+        rises = np.concatenate([curves.slope.reshape(-1), (curves.value[:, 1:] - last_of_piece)[used]])
+        rises = np.append(rises, 0) if (term.curve < 0).any() else rises
+        least += weight * np.where(term.demand > 0, term.demand * rises.min(), term.demand * rises.max())
+    return least
 
 
 def hinged(problem: Problem, tier: int) -> bool:

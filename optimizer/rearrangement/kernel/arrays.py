@@ -29,6 +29,12 @@ USED, LEAST, MOST = range(3)
 COST, BEST, PEAK, MOVED_PODS, DIRTY, SPENT, SPENT_REARRANGING, STEPS, REARRANGEMENTS, ACCEPTED = range(10)
 MOVES, VALUES = 10, 11
 
+# Columns of `WalkState.rank`.
+FACTOR, BESIDES, AT_BEST = range(3)
+
+WHOLE_NODE = 25
+"""Pods on a node up to which all of them are candidates to be pushed off; else some random ones are."""
+
 UNLIMITED = 1 << 60
 """Limit on moves where there is none."""
 
@@ -62,6 +68,8 @@ class WalkModel(NamedTuple):
         ``[C]`` row of ``[i, N]``, what a pod costs on a node by itself.
     move
         ``[C]`` what a pod costs that is not where it started.
+    least_price
+        ``[C]`` what no node charges less than if a pod comes: it may save its move, and more if curves fall.
     group, peak
         ``[C]`` group of the class whose movers are counted together, or -1, and the cost of a mover of the group with
         the most.
@@ -99,6 +107,7 @@ class WalkModel(NamedTuple):
     price_row: Int32
     price: Int64
     move: Int64
+    least_price: Int64
     group: Int32
     peak: int
     limit: int
@@ -133,6 +142,9 @@ class WalkState(NamedTuple):
         ``[P]`` pods that are not at home, and the index there of each, or -1.
     best, dirty, dirty_at
         ``[P]`` node of each pod in the best placement of the walk; pods that moved since, and whether a pod did.
+    candidate, rank
+        ``[WHOLE_NODE]`` pods that may be pushed off a node; ``[WHOLE_NODE, 3]`` the factor of the rank of each, what
+        it takes besides the price of the target, and the lowest rank it may have.
     path
         ``[…, 2]`` pods moved in the current step, and where they came from.
     value
@@ -162,6 +174,8 @@ class WalkState(NamedTuple):
     best: Int32
     dirty: Int32
     dirty_at: NDArray[np.bool_]
+    candidate: Int32
+    rank: Float64
     path: Int32
     value: Int64
     random: RandomState

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from stowplan.optimizer.compiled.jit import compiled, inlined
 from stowplan.optimizer.compiled.random import below, uniform
-from stowplan.optimizer.rearrangement.kernel.arrays import MOVED_PODS, WalkModel, WalkState
+from stowplan.optimizer.rearrangement.kernel.arrays import (
+    AT_BEST,
+    BESIDES,
+    FACTOR,
+    MOVED_PODS,
+    WHOLE_NODE,
+    WalkModel,
+    WalkState,
+)
 from stowplan.optimizer.rearrangement.kernel.change import (
     exceeds_limit,
     fits,
@@ -18,9 +26,6 @@ from stowplan.optimizer.rearrangement.kernel.relations import keeps_relations
 
 MOST_PUSHED = 6
 """Pods that one rearrangement pushes off at most; it is undone if they are not enough."""
-
-WHOLE_NODE = 25
-"""Pods on a node up to which all of them are candidates; else `SOME` random ones are."""
 
 SOME = 6
 
@@ -83,34 +88,64 @@ def _cheaper(m: WalkModel, s: WalkState, c: int, b: int, t: int, than: float) ->
     return int(price) if price < than and keeps_relations(m, s, c, b, t) else REFUSED
 
 
-@compiled
-def _push_off(m: WalkModel, s: WalkState, p: int, b: int, temperature: float) -> tuple[int, int, int]:
-    """Return the pod that makes room at least cost, where it goes, and the work it took; -1 if there is none."""
+@inlined
+def _list_candidates(m: WalkModel, s: WalkState, p: int, b: int, temperature: float, every: bool) -> int:
+    """List the pods that make room on a node by leaving it, with what rank they have at best; return how many."""
     nobody = m.need.shape[1] - 1
-    best, where, least = -1, -1, 0.0
-    work = 0
     width = s.width[b]
-    every = width <= WHOLE_NODE
+    listed = 0
     for i in range(width if every else SOME):
         q = s.on[b, i if every else below(s.random, width)]
-        if q == p:
-            continue
         c = m.cls[q]
-        relief = _relief(m, s, b, c)
-        work += 1
-        if relief <= 0.0:
+        relief = _relief(m, s, b, c) if q != p else 0.0
+        if relief <= 0.0 or m.target_at[c] == m.target_at[c + 1]:
             continue
-        gain = node_change(m, s, b, nobody, c)
-        first, end = m.target_at[c], m.target_at[c + 1]
-        number = end - first
-        if number == 0:
-            continue
+        factor = (0.7 + 0.6 * uniform(s.random)) / relief
+        besides = node_change(m, s, b, nobody, c) + FEE * temperature
+        s.candidate[listed] = q
+        s.rank[listed, FACTOR] = factor
+        s.rank[listed, BESIDES] = besides
+        s.rank[listed, AT_BEST] = factor * (besides + m.least_price[c])
+        listed += 1
+    return listed
+
+
+@inlined
+def _first(s: WalkState, listed: int) -> int:
+    """Return the index of the candidate with the lowest possible rank."""
+    first = 0
+    for i in range(1, listed):
+        if s.rank[i, AT_BEST] < s.rank[first, AT_BEST]:
+            first = i
+    return first
+
+
+@compiled
+def _push_off(m: WalkModel, s: WalkState, p: int, b: int, temperature: float) -> tuple[int, int, int]:
+    """Return the pod that makes room at least cost, where it goes, and the work it took; -1 if there is none.
+
+    A pod's rank is a factor times the price of its target and what it takes besides. Pods whose rank may be lowest come
+    first, so that for most of the others no target needs to be looked at.
+    """
+    every = s.width[b] <= WHOLE_NODE
+    work = s.width[b] if every else SOME
+    listed = _list_candidates(m, s, p, b, temperature, every)
+    best, where, least = -1, -1, float(REFUSED)
+    while listed:
+        i = _first(s, listed)
+        if s.rank[i, AT_BEST] >= least:
+            break
+        q, factor, besides = s.candidate[i], s.rank[i, FACTOR], s.rank[i, BESIDES]
+        listed -= 1
+        s.candidate[i] = s.candidate[listed]
+        for k in range(s.rank.shape[1]):
+            s.rank[i, k] = s.rank[listed, k]
+        c = m.cls[q]
+        first, number = m.target_at[c], m.target_at[c + 1] - m.target_at[c]
         tried = int(number * (0.3 + 0.1 * uniform(s.random))) + 1
         if not every:
             tried = min(tried, MOST_TARGETS)
-        # The rank is this factor times the price and what it takes besides; only a lower one than the least is of use.
-        factor = (0.7 + 0.6 * uniform(s.random)) / relief
-        besides = gain + FEE * temperature
+        # Only a lower rank than the least so far is of use.
         below_this = least / factor - besides if best >= 0 else float(REFUSED)
         cheapest, to = REFUSED, -1
         home = m.home[q]

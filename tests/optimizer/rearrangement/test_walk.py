@@ -137,6 +137,24 @@ def test_shifts_are_legal_and_cost_what_is_foretold(problem: Problem, path: list
             assert state.value[at.COST] == before
 
 
+@cases(60, at_least={"saves": 40, "reached": 40}, problem=drawn(problem_to_walk), path=steps(40, 3))
+def test_no_target_costs_less_than_the_least_price(problem: Problem, path: list[tuple[int, ...]]) -> None:
+    tier = len(problem.tiers) - 1
+    assume(suits(problem, tier, LARGE) and len(problem.start.cls))
+    model, state, cls = placed(Evaluator(problem), tier)
+    nobody = len(problem.classes)
+    for which, where, _ in path:
+        p, b = which % len(cls), where % len(problem.nodes)
+        a, c = int(state.node[p]), int(cls[p])
+        if a == b or state.width[b] == state.on.shape[1]:
+            continue
+        price = node_change(model, state, b, c, nobody) + own_change(model, state, c, a, b)
+        assert price >= model.least_price[c]
+        count("saves", price < 0)
+        count("reached", price == model.least_price[c])
+        shift(model, state, p, b)
+
+
 @cases(30, at_least={"better": 8}, problem=drawn(problem_to_walk))
 def test_walks_end_legal_and_say_what_is_true(problem: Problem) -> None:
     tier = len(problem.tiers) - 1
