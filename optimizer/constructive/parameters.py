@@ -25,6 +25,12 @@ class ConstructiveParameters:
         The same for emptying nodes, where each step costs less.
     spreading_steps
         The same for spreading, which looks at one class at a time.
+    leveling_share
+        Share of the first turn where leveling suits.
+    leveling_rounds, leveling_worth, leveling_patience
+        Rounds of leveling at most, and how many rounds in a row may gain less than this share of the best one.
+    leveling_sample
+        Classes by which it is told which nodes are cheap.
     largest
         Pods or nodes above which no heuristic runs, since each step looks at all of them.
     table
@@ -52,6 +58,11 @@ class ConstructiveParameters:
     attempts: int = 6_000
     emptying_steps: int = 4_000
     spreading_steps: int = 20_000
+    leveling_share: float = 0.25
+    leveling_rounds: int = 60
+    leveling_worth: float = 0.03
+    leveling_patience: int = 3
+    leveling_sample: int = 24
     largest: int = 1_000_000
     table: int = 2_000_000
     counters: int = 50_000_000

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from itertools import islice
 from typing import assert_never
 
@@ -44,22 +45,44 @@ class State:
         self.evaluator, self.problem = evaluator, evaluator.problem
         problem = self.problem
         self.nodes = len(problem.nodes)
-        self.placement = placement
-        self.pods = placement.per_node(self.nodes)
-        self.moved = problem.start.moved(placement, self.nodes)
         self.limit = UNLIMITED if problem.move_limit is None else problem.move_limit
         self._allow = [rule for rule in problem.rules if isinstance(rule, Allow)]
         self._capacities = [rule for rule in problem.rules if isinstance(rule, Capacity)]
-        self._room = np.array(
-            [np.maximum(0, rule.free) - placement.per_node(self.nodes, rule.demand) for rule in self._capacities]
-        ).reshape(len(self._capacities), self.nodes)
         self._demand = np.array([rule.demand for rule in self._capacities]).reshape(
             len(self._capacities), len(problem.classes)
         )
         self._naming: list[list[int]] = [[] for _ in problem.classes]
         for i, rule in enumerate(problem.rules):
-            for c in _named(rule).tolist():
+            for c in named(rule).tolist():
                 self._naming[c].append(i)
+        self.replace(placement)
+
+    def replace(self, placement: Placement) -> None:
+        """Go on with another legal placement."""
+        self.placement = placement
+        self.pods = placement.per_node(self.nodes)
+        self.moved = self.problem.start.moved(placement, self.nodes)
+        self._room = np.array(
+            [np.maximum(0, rule.free) - placement.per_node(self.nodes, rule.demand) for rule in self._capacities]
+        ).reshape(len(self._capacities), self.nodes)
+
+    def is_named(self, cls: Ints) -> Bools:
+        """``[...]`` whether rules that are not read from tables name each class."""
+        naming: Bools = self._is_named[cls]
+        return naming
+
+    @cached_property
+    def _is_named(self) -> Bools:
+        return np.array([bool(rules) for rules in self._naming], dtype=np.bool_)
+
+    def admit(self, cls: Ints, node: Ints) -> Bools:
+        """``[i]`` whether one more pod of class ``cls[i]`` may come to ``node[i]``, as far as tables tell."""
+        fit = np.ones(len(cls), dtype=np.bool_)
+        for rule in self._allow:
+            fit &= rule.mask[rule.row[cls], node]
+        for demand, room in zip(self._demand, self._room, strict=True):
+            fit &= (demand[cls] <= np.maximum(0, room[node])) | (demand[cls] <= 0)
+        return fit
 
     @property
     def left(self) -> int:
@@ -191,7 +214,7 @@ class State:
                 self._room[:, n] -= pods * self._demand[:, c]
 
 
-def _named(rule: Rule) -> Ints:
+def named(rule: Rule) -> Ints:
     """Return the classes whose changes can violate a rule in a way that tables do not show."""
     match rule:
         case Allow() | MoveBudget():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from stowplan.optimizer.constructive.leveling import Leveling
 from stowplan.optimizer.constructive.parameters import ConstructiveParameters
 from stowplan.optimizer.constructive.spreading import Spreading
 from stowplan.optimizer.constructive.warm_start import warm_start
@@ -45,6 +46,8 @@ class ConstructiveTurns:
             return chosen.share
         # Annealing gains more where nothing limits moves, but less than spreading, of which the first turn gains most.
         spreads = self._done is None and any(Spreading.suits(problem, tier) for tier in range(tiers))
+        levels = self._done is None and any(Leveling.suits(problem, tier, chosen) for tier in range(tiers))
         of_node = chosen.spreading_of_node if spreads else chosen.of_node
         most = max(chosen.seconds, of_node * len(problem.nodes))
-        return min(chosen.spreading_share if spreads else chosen.share, most / max(run.left, most))
+        share = chosen.spreading_share if spreads else chosen.leveling_share if levels else chosen.share
+        return min(share, most / max(run.left, most))

@@ -9,6 +9,7 @@ from stowplan.optimizer.constructive.descent import Descent
 from stowplan.optimizer.constructive.ejection import make_room
 from stowplan.optimizer.constructive.emptying import costs_of_nodes, empty_nodes
 from stowplan.optimizer.constructive.insertion import insert
+from stowplan.optimizer.constructive.leveling import Leveling
 from stowplan.optimizer.constructive.parameters import ConstructiveParameters
 from stowplan.optimizer.constructive.spreading import Spreading
 from stowplan.optimizer.constructive.state import State
@@ -55,6 +56,8 @@ def warm_start(
     for tier in improved:
         if deadline.over:
             return
+        if Leveling.suits(problem, tier, parameters) and Leveling(state, tier, parameters).run(deadline):
+            found(state.placement)
         if Spreading.suits(problem, tier):
             improves = Spreading(state, tier, parameters).run(deadline)
         else:

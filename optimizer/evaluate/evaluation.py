@@ -144,6 +144,17 @@ class Evaluator:
         legal = all(violation.legal for violation in violations) and bool(np.all(missing <= problem.optional))
         return Evaluation(values, violations, int(left.count.sum()), int(missing.sum()), legal)
 
+    def broken(self, placement: Placement) -> list[int]:
+        """Return the indices of the rules that a placement breaks: it violates them more than the start, or anew."""
+        problem, found = self.problem, []
+        new = placement.beyond(problem.start, len(problem.nodes))
+        for i in self._screen.of(placement).tolist():
+            now = violation(problem.rules[i], problem, placement)
+            more = (now > self.start_violations[i]).any()
+            if more or (now.any() and (arrivals(problem.rules[i], problem, new)[now > 0] > 0).any()):
+                found.append(i)
+        return found
+
     def _missing(self, placement: Placement) -> Ints:
         classes, nodes = self.problem.shape
         for array, limit, what in ((placement.cls, classes, "class"), (placement.node, nodes, "node")):

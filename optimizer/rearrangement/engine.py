@@ -31,8 +31,21 @@ class WalkEngine:
 
     @cached_property
     def _suits(self) -> bool:
-        problem = self.run.evaluator.problem
-        return self.options.kernels and suits(problem, self.tier, self.parameters.largest_table)
+        problem, chosen = self.run.evaluator.problem, self.parameters
+        most = chosen.largest_table if problem.move_limit is not None else chosen.largest_unlimited_table
+        if not self.options.kernels or not suits(problem, self.tier, most):
+            return False
+        return not self._large or self.run.memory.admits(chosen.bytes_per_pair * self._pairs)
+
+    @property
+    def _pairs(self) -> int:
+        classes, nodes = self.run.evaluator.problem.shape
+        return classes * nodes
+
+    @property
+    def _large(self) -> bool:
+        """Whether it takes so long to begin a walk that there had better be a single one."""
+        return self._pairs > self.parameters.largest_table
 
     @property
     def _ready(self) -> bool:
@@ -93,10 +106,15 @@ class WalkEngine:
     def begin(self) -> bool:
         """Walk for a short time, so that there is an answer to bound; return whether that is this engine's task.
 
-        Where expensive bounds would not be worth it, the long walk follows at once.
+        Where expensive bounds would not be worth it, the long walk follows at once; in very large problems, there is no
+        other one.
         """
         if self._ready and not self.turns:
             chosen = self.parameters
+            if self._large:
+                self.gone_far = True
+                self._improve(chosen.only_share)
+                return True
             self._improve(chosen.first_hinged_share if self._hinged else chosen.first_share)
             if self._hinged and self._far:
                 self.gone_far = True

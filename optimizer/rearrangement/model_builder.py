@@ -105,7 +105,7 @@ def build_model(evaluator: Evaluator, tier: int, cls: Ints, home: Ints) -> WalkM
         need[1, :-1, r] = 0 if row.held_on_source else row.demand
     mean = np.maximum(1.0, room.mean(axis=0))
     possible = _possible(problem, capacities)
-    of_class, targets = np.nonzero(possible)
+    target_at = np.concatenate([[0], np.cumsum(possible.sum(axis=1, dtype=np.int64))])
     start = np.full(classes, -1, dtype=np.int32)
     alone = problem.size[problem.start.cls] == 1
     start[problem.start.cls[alone]] = problem.start.node[alone]
@@ -140,8 +140,8 @@ def build_model(evaluator: Evaluator, tier: int, cls: Ints, home: Ints) -> WalkM
         group=(np.full(classes, -1) if peak is None else peak[1].group).astype(np.int32),
         peak=0 if peak is None else peak[0] * peak[1].cost,
         limit=at.UNLIMITED if problem.move_limit is None else problem.move_limit,
-        target=targets.astype(np.int32),
-        target_at=np.searchsorted(of_class, np.arange(classes + 1)).astype(np.int64),
+        target=_columns(possible, int(target_at[-1])),
+        target_at=target_at,
         open=possible,
         member=member,
         member_at=member_at,
@@ -181,7 +181,7 @@ def _rooms(capacities: Sequence[_Row], nodes: int) -> Ints:
     return _stacked([rule.free for rule in capacities], nodes)
 
 
-def initial_counters(evaluator: Evaluator) -> tuple[Ints, Ints]:
+def initial_counters(evaluator: Evaluator) -> tuple[at.Int32, Ints]:
     """Return counters and extents of all relations, with the pods outside the problem alone."""
     relations = _relations(evaluator)
     return relations.counter, relations.extent
@@ -212,6 +212,17 @@ def _possible(problem: Problem, capacities: Sequence[_Row]) -> Bools:
     alone = problem.size[problem.start.cls] == 1
     possible[problem.start.cls[alone], problem.start.node[alone]] = True
     return possible
+
+
+def _columns(table: Bools, number: int) -> at.Int32:
+    """Return the columns of all true entries, row by row."""
+    found = np.empty(number, dtype=np.int32)
+    first = 0
+    for row in table:
+        columns = np.flatnonzero(row)
+        found[first : first + len(columns)] = columns
+        first += len(columns)
+    return found
 
 
 def _prices(terms: Sequence[tuple[int, Prefer]], classes: int, nodes: int) -> tuple[Ints, Ints]:
@@ -386,8 +397,8 @@ class _Relations:
         return np.stack(self.domains or [nowhere]).astype(np.int32)
 
     @property
-    def counter(self) -> Ints:
-        return np.concatenate([*self.counters, np.zeros(1, dtype=np.int64)]).astype(np.int64)
+    def counter(self) -> at.Int32:
+        return np.concatenate([*self.counters, np.zeros(1)], dtype=np.int32, casting="unsafe")
 
     @property
     def extent(self) -> Ints:

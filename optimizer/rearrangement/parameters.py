@@ -11,10 +11,10 @@ class RearrangementParameters:
 
     Parameters
     ----------
-    first_share, first_hinged_share, far_share, near_share
+    first_share, first_hinged_share, only_share, far_share, near_share
         Share of the time that is left: of the first, short walk, also if nothing limits moves and all curves are 0 up
-        to a corner and linear behind it; and of the long one, where the value is far from its bound, so that proofs by
-        CP-SAT are out of reach, and where it is near.
+        to a corner and linear behind it; of the only walk in a very large problem; and of the long one, where the value
+        is far from its bound, so that proofs by CP-SAT are out of reach, and where it is near.
     longest_queue
         Unscheduled pods up to which a walk makes room for them.
     far_gap, provable
@@ -47,12 +47,15 @@ class RearrangementParameters:
         Work that counts as a second where time does not.
     reports
         How often a walk says what it has found.
-    largest_table
-        Classes times nodes up to which a problem suits.
+    largest_table, largest_unlimited_table
+        Classes times nodes up to which a problem suits, if moves are limited or there are several walks, and if not.
+    bytes_per_pair
+        What the tables of a problem of between these sizes take for each class and node, two chains included.
     """
 
     first_share: float = 0.1
     first_hinged_share: float = 0.05
+    only_share: float = 0.7
     far_share: float = 0.85
     near_share: float = 0.5
     longest_queue: int = 1_000
@@ -76,3 +79,5 @@ class RearrangementParameters:
     work_per_second: float = 5_000_000.0
     reports: int = 20
     largest_table: int = 150_000_000
+    largest_unlimited_table: int = 1_000_000_000
+    bytes_per_pair: int = 14

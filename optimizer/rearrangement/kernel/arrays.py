@@ -165,7 +165,7 @@ class WalkState(NamedTuple):
     value_at: Int64
     charge: Int64
     delta: Int32
-    counter: Int64
+    counter: Int32
     extent: Int64
     leavers: Int32
     groups_with: Int32

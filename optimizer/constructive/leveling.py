@@ -1,0 +1,122 @@
+"""Leveling: many moves at once, each from one of the nodes where a pod costs most to one where it costs least.
+
+Where tables of steepest descent cannot hold all nodes, one move at a time takes too long. In a round, half of the nodes
+give a pod each, and each of the other half receives at most one; so what moves change adds up, and they can all be
+looked at together. Rules that name several pods are checked for all moves of a round, and where one is broken, the
+classes that it names are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from stowplan.models.arrays import Bools, Ints
+from stowplan.models.problem import Move, NodeCurve, Placement, Prefer, Problem, Unplaced, Violation
+from stowplan.optimizer.constructive.marginal import Marginal, marginals, total_rise
+from stowplan.optimizer.constructive.parameters import ConstructiveParameters
+from stowplan.optimizer.constructive.state import State, named
+from stowplan.optimizer.deadline import Deadline
+
+
+class Leveling:
+    """Leveling in one tier, for which `suits` holds.
+
+    Who gives to whom is drawn at random: pairs in the order of what they cost leave more to be gained.
+
+    Parameters
+    ----------
+    state
+        The placement, which is changed in place.
+    """
+
+    @staticmethod
+    def suits(problem: Problem, tier: int, parameters: ConstructiveParameters | None = None) -> bool:
+        """Whether a tier adds up what nodes cost, no other comes before it, and there are many nodes and no limit."""
+        chosen = parameters or ConstructiveParameters()
+        terms = [[weighted.term for weighted in each.terms] for each in problem.tiers[: tier + 1]]
+        above = all(isinstance(term, Violation | Unplaced) for part in terms[:-1] for term in part)
+        known = all(isinstance(term, NodeCurve | Move | Prefer | Violation | Unplaced) for term in terms[-1])
+        large = len(problem.classes) * len(problem.nodes) > chosen.table
+        curves = any(isinstance(term, NodeCurve) for term in terms[-1])
+        return large and above and known and curves and problem.move_limit is None
+
+    def __init__(self, state: State, tier: int, parameters: ConstructiveParameters | None = None) -> None:
+        self._state, self._tier = state, state.problem.tiers[tier]
+        self._parameters = parameters or ConstructiveParameters()
+        self._random = np.random.default_rng(0)
+
+    def run(self, deadline: Deadline) -> int:
+        """Take rounds until several gain little or time is up, and return how many moves were made."""
+        chosen = self._parameters
+        made, most, poor = 0, 0, 0
+        for _ in range(chosen.leveling_rounds):
+            if deadline.over or poor == chosen.leveling_patience:
+                break
+            moved, gain = self.round()
+            made, most = made + moved, max(most, gain)
+            poor = poor + 1 if gain <= chosen.leveling_worth * most else 0
+        return made
+
+    def round(self) -> tuple[int, int]:
+        """Make the best move of each node that gives a pod, and return how many are legal and what they gain."""
+        state, placement = self._state, self._state.placement
+        local = marginals(state.problem, self._tier, placement)[0]
+        cls, node = placement.cls, placement.node
+        saved = -total_rise(local, cls, node, -1)
+        target = self._partners(local, saved)[node]
+        entries = np.flatnonzero(target >= 0)
+        entries = entries[state.admit(cls[entries], target[entries])]
+        gain = saved[entries] - total_rise(local, cls[entries], target[entries], 1)
+        best = np.lexsort((-gain, node[entries]))
+        best = best[np.diff(node[entries][best], prepend=-1) != 0]  # of each node the first, which gains most
+        best = best[gain[best] > 0]
+        chosen, gain = entries[best], gain[best]
+        kept = self._one_of_each(cls[chosen], gain)
+        chosen, gain = chosen[kept], gain[kept]
+        while len(chosen):
+            after = _moved(placement, chosen, target[chosen], state.nodes)
+            broken = state.evaluator.broken(after)
+            if not broken:
+                state.replace(after)
+                break
+            out = np.unique(np.concatenate([named(state.problem.rules[i]) for i in broken]))
+            kept = ~np.isin(cls[chosen], out)
+            chosen, gain = (chosen[kept], gain[kept]) if not kept.all() else (chosen[:0], gain[:0])
+        return len(chosen), int(gain.sum())
+
+    def _partners(self, local: Sequence[Marginal], saved: Ints) -> Ints:
+        """``[n]`` the node to which each node gives a pod, or -1 for those that receive."""
+        state, chosen = self._state, self._parameters
+        nodes = np.arange(state.nodes)
+        most = np.zeros(state.nodes, dtype=np.int64)
+        np.maximum.at(most, state.placement.node, saved)
+        sample = np.arange(0, len(state.problem.classes), max(1, len(state.problem.classes) // chosen.leveling_sample))
+        cheap = np.argsort(np.mean([total_rise(local, np.array([[c]]), nodes, 1)[0] for c in sample.tolist()], axis=0))
+        half = state.nodes // 2
+        receives = np.zeros(state.nodes, dtype=np.bool_)
+        receives[cheap[:half]] = True
+        gives = np.argsort(-np.where(receives, -1, most), kind="stable")[:half]
+        partner = np.full(state.nodes, -1, dtype=np.int64)
+        partner[gives] = self._random.permutation(cheap[:half])
+        return partner
+
+    def _one_of_each(self, cls: Ints, gain: Ints) -> Bools:
+        """``[i]`` whether each move is the best one of its class, or no rule names the class."""
+        keep = ~self._state.is_named(cls)
+        order = np.lexsort((-gain, cls))
+        keep[order[np.diff(cls[order], prepend=-1) != 0]] = True
+        return keep
+
+
+def _moved(placement: Placement, entries: Ints, target: Ints, nodes: int) -> Placement:
+    """Return the placement with a pod of each entry moved to another node."""
+    key = np.concatenate([placement.cls * nodes + placement.node, placement.cls[entries] * nodes + target])
+    count = np.concatenate([placement.count, np.ones(len(entries), dtype=np.int64)])
+    count[entries] -= 1
+    keys, which = np.unique(key, return_inverse=True)
+    total = np.zeros(len(keys), dtype=np.int64)
+    np.add.at(total, which, count)
+    kept = total > 0
+    return Placement(keys[kept] // nodes, keys[kept] % nodes, total[kept])
