@@ -22,7 +22,7 @@ from stowplan.optimizer.rearrangement.parameters import RearrangementParameters
 from stowplan.planning.fit import admitting
 from stowplan.settings.problem import make_problem
 
-WITHOUT = replace(Parameters(), rearrangement=RearrangementParameters(largest_table=0))
+WITHOUT = replace(Parameters(), rearrangement=RearrangementParameters(largest_table=0, largest_unlimited_table=0))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

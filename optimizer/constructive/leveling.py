@@ -12,11 +12,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from stowplan.models.arrays import Bools, Ints
-from stowplan.models.problem import Move, NodeCurve, Placement, Prefer, Problem, Unplaced, Violation
+from stowplan.models.arrays import Ints
+from stowplan.models.problem import Move, NodeCurve, Prefer, Problem, Unplaced, Violation
 from stowplan.optimizer.constructive.marginal import Marginal, marginals, total_rise
 from stowplan.optimizer.constructive.parameters import ConstructiveParameters
-from stowplan.optimizer.constructive.state import State, named
+from stowplan.optimizer.constructive.state import State
+from stowplan.optimizer.constructive.together import first_of_each, make_together
 from stowplan.optimizer.deadline import Deadline
 
 
@@ -69,22 +70,11 @@ class Leveling:
         entries = np.flatnonzero(target >= 0)
         entries = entries[state.admit(cls[entries], target[entries])]
         gain = saved[entries] - total_rise(local, cls[entries], target[entries], 1)
-        best = np.lexsort((-gain, node[entries]))
-        best = best[np.diff(node[entries][best], prepend=-1) != 0]  # of each node the first, which gains most
-        best = best[gain[best] > 0]
-        chosen, gain = entries[best], gain[best]
-        kept = self._one_of_each(cls[chosen], gain)
-        chosen, gain = chosen[kept], gain[kept]
-        while len(chosen):
-            after = _moved(placement, chosen, target[chosen], state.nodes)
-            broken = state.evaluator.broken(after)
-            if not broken:
-                state.replace(after)
-                break
-            out = np.unique(np.concatenate([named(state.problem.rules[i]) for i in broken]))
-            kept = ~np.isin(cls[chosen], out)
-            chosen, gain = (chosen[kept], gain[kept]) if not kept.all() else (chosen[:0], gain[:0])
-        return len(chosen), int(gain.sum())
+        entries, gain = entries[gain > 0], gain[gain > 0]
+        best = first_of_each(node[entries], gain)
+        entries, gain = entries[best], gain[best]
+        made = make_together(state, entries, target[entries], gain)
+        return int(made.sum()), int(gain[made].sum())
 
     def _partners(self, local: Sequence[Marginal], saved: Ints) -> Ints:
         """``[n]`` the node to which each node gives a pod, or -1 for those that receive."""
@@ -101,22 +91,3 @@ class Leveling:
         partner = np.full(state.nodes, -1, dtype=np.int64)
         partner[gives] = self._random.permutation(cheap[:half])
         return partner
-
-    def _one_of_each(self, cls: Ints, gain: Ints) -> Bools:
-        """``[i]`` whether each move is the best one of its class, or no rule names the class."""
-        keep = ~self._state.is_named(cls)
-        order = np.lexsort((-gain, cls))
-        keep[order[np.diff(cls[order], prepend=-1) != 0]] = True
-        return keep
-
-
-def _moved(placement: Placement, entries: Ints, target: Ints, nodes: int) -> Placement:
-    """Return the placement with a pod of each entry moved to another node."""
-    key = np.concatenate([placement.cls * nodes + placement.node, placement.cls[entries] * nodes + target])
-    count = np.concatenate([placement.count, np.ones(len(entries), dtype=np.int64)])
-    count[entries] -= 1
-    keys, which = np.unique(key, return_inverse=True)
-    total = np.zeros(len(keys), dtype=np.int64)
-    np.add.at(total, which, count)
-    kept = total > 0
-    return Placement(keys[kept] // nodes, keys[kept] % nodes, total[kept])

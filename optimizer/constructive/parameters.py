@@ -31,6 +31,15 @@ class ConstructiveParameters:
         Rounds of leveling at most, and how many rounds in a row may gain less than this share of the best one.
     leveling_sample
         Classes by which it is told which nodes are cheap.
+    clearing_share, clearing_of_node
+        Share and seconds for each node of the first turn where nodes are cleared.
+    clearing_first, clearing_last, clearing_done
+        Share of the nodes in use that are to be cleared at first; it is halved whenever no more than a part of them is
+        emptied, until it is smaller than the last one.
+    clearing_trials
+        Nodes that are tried for a pod in a round.
+    clearing_worth, clearing_patience
+        How many rounds in a row may move pods of no more than this share of the nodes that are not empty yet.
     largest
         Pods or nodes above which no heuristic runs, since each step looks at all of them.
     table
@@ -63,6 +72,14 @@ class ConstructiveParameters:
     leveling_worth: float = 0.03
     leveling_patience: int = 3
     leveling_sample: int = 24
+    clearing_share: float = 0.4
+    clearing_of_node: float = 2e-3
+    clearing_first: float = 0.2
+    clearing_last: float = 0.02
+    clearing_done: float = 0.5
+    clearing_trials: int = 8
+    clearing_worth: float = 0.01
+    clearing_patience: int = 5
     largest: int = 1_000_000
     table: int = 2_000_000
     counters: int = 50_000_000

@@ -89,6 +89,10 @@ class State:
         """How many more pods may leave the node they started on."""
         return self.limit - self.moved
 
+    def whole(self) -> Ints:
+        """``[r, n]`` what the pods of the problem may take of each capacity."""
+        return np.array([np.maximum(0, rule.free) for rule in self._capacities]).reshape(-1, self.nodes)
+
     def room(self) -> Ints:
         """``[n]`` free capacity of each node, summed over resources in millionths of the largest node's."""
         scale = np.maximum(1, np.array([np.maximum(0, rule.free).max(initial=1) for rule in self._capacities]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from stowplan.optimizer.constructive.clearing import Clearing
 from stowplan.optimizer.constructive.leveling import Leveling
 from stowplan.optimizer.constructive.parameters import ConstructiveParameters
 from stowplan.optimizer.constructive.spreading import Spreading
@@ -44,10 +45,20 @@ class ConstructiveTurns:
         run, chosen, problem = self._run, self._parameters, self._run.evaluator.problem
         if problem.move_limit is not None:
             return chosen.share
-        # Annealing gains more where nothing limits moves, but less than spreading, of which the first turn gains most.
-        spreads = self._done is None and any(Spreading.suits(problem, tier) for tier in range(tiers))
-        levels = self._done is None and any(Leveling.suits(problem, tier, chosen) for tier in range(tiers))
-        of_node = chosen.spreading_of_node if spreads else chosen.of_node
+        share, of_node = self._first_turn(tiers) if self._done is None else (chosen.share, chosen.of_node)
         most = max(chosen.seconds, of_node * len(problem.nodes))
-        share = chosen.spreading_share if spreads else chosen.leveling_share if levels else chosen.share
         return min(share, most / max(run.left, most))
+
+    def _first_turn(self, tiers: int) -> tuple[float, float]:
+        """Return share and seconds for each node of the first turn.
+
+        Annealing gains more where nothing limits moves, but less than what makes many moves in large clusters.
+        """
+        chosen, problem = self._parameters, self._run.evaluator.problem
+        if any(Spreading.suits(problem, tier) for tier in range(tiers)):
+            return chosen.spreading_share, chosen.spreading_of_node
+        if any(Clearing.suits(problem, tier, chosen) for tier in range(tiers)):
+            return chosen.clearing_share, chosen.clearing_of_node
+        if any(Leveling.suits(problem, tier, chosen) for tier in range(tiers)):
+            return chosen.leveling_share, chosen.of_node
+        return chosen.share, chosen.of_node

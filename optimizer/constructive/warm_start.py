@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from stowplan.models.problem import Placement
+from stowplan.optimizer.constructive.clearing import Clearing
 from stowplan.optimizer.constructive.descent import Descent
 from stowplan.optimizer.constructive.ejection import make_room
 from stowplan.optimizer.constructive.emptying import costs_of_nodes, empty_nodes
@@ -51,6 +52,8 @@ def warm_start(
         if deadline.over:
             return
         counts_nodes = bool(costs_of_nodes(problem.tiers[tier], state.nodes).any())
+        if Clearing.suits(problem, tier, parameters) and Clearing(state, tier, parameters).run(deadline):
+            found(state.placement)
         if counts_nodes and empty_nodes(state, tier, deadline, parameters):
             found(state.placement)
     for tier in improved:

@@ -1,0 +1,119 @@
+"""Clearing: many nodes are emptied at once, a pod of each in a round, into nodes that stay in use.
+
+Where there are very many nodes, one after the other takes too long. The nodes with the fewest pods give, others in use
+receive, and no node does both; so a node that is not empty in the end can have its pods back.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stowplan.models.arrays import Bools, Ints
+from stowplan.models.problem import Placement, Problem, Unplaced, Violation
+from stowplan.optimizer.constructive.emptying import costs_of_nodes
+from stowplan.optimizer.constructive.parameters import ConstructiveParameters
+from stowplan.optimizer.constructive.state import State
+from stowplan.optimizer.constructive.together import first_of_each, make_together
+from stowplan.optimizer.deadline import Deadline
+
+
+class Clearing:
+    """Clearing for one tier, for which `suits` holds.
+
+    Parameters
+    ----------
+    state
+        The placement, which is changed in place.
+    """
+
+    @staticmethod
+    def suits(problem: Problem, tier: int, parameters: ConstructiveParameters | None = None) -> bool:
+        """Whether a tier counts nodes, no other comes before it, and there are many nodes and no limit on moves."""
+        chosen = parameters or ConstructiveParameters()
+        above = all(isinstance(w.term, Violation | Unplaced) for each in problem.tiers[:tier] for w in each.terms)
+        large = len(problem.classes) * len(problem.nodes) > chosen.table
+        counts = bool(costs_of_nodes(problem.tiers[tier], len(problem.nodes)).any())
+        return large and above and counts and problem.move_limit is None
+
+    def __init__(self, state: State, tier: int, parameters: ConstructiveParameters | None = None) -> None:
+        self._state, self._parameters = state, parameters or ConstructiveParameters()
+        self._saved = costs_of_nodes(state.problem.tiers[tier], state.nodes)
+        self._random = np.random.default_rng(0)
+        sizes = state.demands(np.arange(len(state.problem.classes))) / np.maximum(1, state.whole().max(axis=1))[:, None]
+        self._size = sizes.max(axis=0, initial=0.0)
+
+    def run(self, deadline: Deadline) -> int:
+        """Clear smaller and smaller parts of the nodes in use, and return how many were emptied."""
+        chosen, emptied, share = self._parameters, 0, self._parameters.clearing_first
+        while share >= chosen.clearing_last and not deadline.over:
+            tried = int(share * self._in_use().sum())
+            done = self._clear(tried, deadline)
+            emptied += done
+            share = share if done > chosen.clearing_done * tried else share / 2
+        return emptied
+
+    def _in_use(self) -> Bools:
+        in_use: Bools = (self._saved > 0) & (self._state.pods > 0)
+        return in_use
+
+    def _clear(self, number: int, deadline: Deadline) -> int:
+        """Empty as many as possible of so many nodes, those with the fewest pods; the others have their pods back."""
+        state, before = self._state, self._state.placement
+        in_use = np.flatnonzero(self._in_use())
+        gives = np.zeros(state.nodes, dtype=np.bool_)
+        gives[in_use[np.argsort(state.pods[in_use] / self._saved[in_use], kind="stable")][:number]] = True
+        receivers = np.flatnonzero(~gives & (state.pods > 0))
+        poor = 0
+        while not deadline.over and poor < self._parameters.clearing_patience:
+            left = int((gives & (state.pods > 0)).sum())
+            if not left or not len(receivers):
+                break
+            poor = poor + 1 if self._round(gives, receivers) <= self._parameters.clearing_worth * left else 0
+        full = gives & (state.pods > 0)
+        back = _returned(before, state.placement, full, state.nodes)
+        if not state.evaluator.broken(back):
+            state.replace(back)
+        return int((gives & (state.pods == 0)).sum())
+
+    def _round(self, gives: Bools, receivers: Ints) -> int:
+        """Let each node that gives send one pod to the tightest of some nodes, and return how many moved."""
+        state, trials = self._state, self._parameters.clearing_trials
+        cls, node = state.placement.cls, state.placement.node
+        entries = np.flatnonzero(gives[node])
+        weight = self._size[cls[entries]] * self._random.uniform(0.5, 1.0, len(entries))
+        entries = entries[first_of_each(node[entries], (weight * 1e9).astype(np.int64))]
+        rooms = state.room()
+        best, tightest = np.full(len(entries), -1, dtype=np.int64), np.full(len(entries), np.iinfo(np.int64).max)
+        for _ in range(trials):
+            target = receivers[self._random.integers(0, len(receivers), len(entries))]
+            better = state.admit(cls[entries], target) & (rooms[target] < tightest)
+            best[better], tightest[better] = target[better], rooms[target[better]]
+        entries, best = entries[best >= 0], best[best >= 0]
+        alone = first_of_each(best, (self._size[cls[entries]] * 1e9).astype(np.int64))
+        entries, best = entries[alone], best[alone]
+        return int(make_together(state, entries, best, -rooms[best]).sum())
+
+
+def _returned(before: Placement, after: Placement, to: Bools, nodes: int) -> Placement:
+    """Return a placement in which some nodes have again what they had before, and others less of what came since.
+
+    Parameters
+    ----------
+    to
+        ``[n]`` the nodes, none of which has received a pod.
+    """
+    left, came = before.beyond(after, nodes), after.beyond(before, nodes)
+    here = to[left.node]
+    wanted = np.zeros(1 + max(before.cls.max(initial=0), after.cls.max(initial=0)), dtype=np.int64)
+    np.add.at(wanted, left.cls[here], left.count[here])
+    # Of the arrivals of a class, whose entries follow each other, the first ones go back.
+    total = np.cumsum(came.count) - came.count
+    earlier = total - total[np.searchsorted(came.cls, came.cls)]
+    goes = np.clip(wanted[came.cls] - earlier, 0, came.count)
+    key = np.concatenate([p.cls * nodes + p.node for p in (after, came, left)])
+    count = np.concatenate([after.count, -goes, np.where(here, left.count, 0)])
+    keys, which = np.unique(key, return_inverse=True)
+    sums = np.zeros(len(keys), dtype=np.int64)
+    np.add.at(sums, which, count)
+    kept = sums > 0
+    return Placement(keys[kept] // nodes, keys[kept] % nodes, sums[kept])

@@ -1,0 +1,53 @@
+"""Many moves at once, of which no two change the same node: which of them are legal together."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stowplan.models.arrays import Bools, Ints
+from stowplan.models.problem import Placement
+from stowplan.optimizer.constructive.state import State, named
+
+
+def first_of_each(group: Ints, worth: Ints) -> Ints:
+    """Return the indices of those that are worth most in their group, the first one of equals."""
+    order = np.lexsort((-worth, group))
+    first: Ints = order[np.diff(group[order], prepend=-1) != 0]
+    return first
+
+
+def make_together(state: State, entries: Ints, target: Ints, worth: Ints) -> Bools:
+    """Move a pod of each entry of the placement to a node, as far as that is legal, and say which were moved.
+
+    Of each class that rules name, one pod moves, the one whose move is worth most. Where all moves together break a
+    rule, the classes that it names stay, until no rule is broken.
+
+    Parameters
+    ----------
+    entries, target, worth
+        ``[i]`` entry, node that has room for the pod, and what orders moves of one class. No node is in two moves.
+    """
+    cls = state.placement.cls[entries]
+    made = ~state.is_named(cls)
+    made[first_of_each(cls, worth)] = True
+    while made.any():
+        after = moved(state.placement, entries[made], target[made], state.nodes)
+        broken = state.evaluator.broken(after)
+        if not broken:
+            state.replace(after)
+            break
+        out = np.isin(cls, np.concatenate([named(state.problem.rules[i]) for i in broken]))
+        made &= ~out if (made & out).any() else False
+    return made
+
+
+def moved(placement: Placement, entries: Ints, target: Ints, nodes: int) -> Placement:
+    """Return the placement with a pod of each entry moved to another node."""
+    key = np.concatenate([placement.cls * nodes + placement.node, placement.cls[entries] * nodes + target])
+    count = np.concatenate([placement.count, np.ones(len(entries), dtype=np.int64)])
+    np.subtract.at(count, entries, 1)
+    keys, which = np.unique(key, return_inverse=True)
+    total = np.zeros(len(keys), dtype=np.int64)
+    np.add.at(total, which, count)
+    kept = total > 0
+    return Placement(keys[kept] // nodes, keys[kept] % nodes, total[kept])
