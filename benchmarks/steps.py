@@ -103,30 +103,30 @@ def walk_steps(evaluator: Evaluator, seconds: float) -> str:
     share = chosen.share if few else chosen.crowded_share
     run_walk(model, state, 1_000, 0.0, share, usual)  # compiles
     for part in (0.25, 0.5, 0.75):  # from hot to where the second part of the schedule begins
-        heat = unit * schedule[0] * (schedule[1] / schedule[0]) ** part
-        timed(model, state, seconds / 6, heat, share, usual)
-    heat = unit * schedule[1]
-    steps, rearrangements, taken = timed(model, state, seconds / 2, heat, share, usual)
+        temperature = unit * schedule[0] * (schedule[1] / schedule[0]) ** part
+        timed(model, state, seconds / 6, temperature, share, usual)
+    temperature = unit * schedule[1]
+    steps, rearrangements, taken = timed(model, state, seconds / 2, temperature, share, usual)
     told = [
         f"walk {steps / taken / 1e6:.2f} million steps/s, {rearrangements / taken / 1e3:.0f} thousand of them rearrange"
     ]
     for kind in range(STEP_KINDS):
         only = (np.arange(STEP_KINDS) >= kind).astype(np.float64)
-        count, _, taken = timed(model, state, seconds / 20, heat, 0.0, only)
+        count, _, taken = timed(model, state, seconds / 20, temperature, 0.0, only)
         told.append(f"{KINDS[kind]} {taken / count * 1e9:.0f} ns")
-    _, count, taken = timed(model, state, seconds / 20, heat, 1.0, usual)
+    _, count, taken = timed(model, state, seconds / 20, temperature, 1.0, usual)
     told.append(f"rearrangement {taken / max(1, count) * 1e9:.0f} ns")
     return ", ".join(told)
 
 
 def timed(
-    model: WalkModel, state: WalkState, seconds: float, heat: float, share: float, kinds: at.Float64
+    model: WalkModel, state: WalkState, seconds: float, temperature: float, share: float, kinds: at.Float64
 ) -> tuple[int, int, float]:
     """Walk at one temperature; return steps, rearrangements among them, and seconds."""
     before = state.value[[at.STEPS, at.REARRANGEMENTS]].copy()
     began = time.perf_counter()
     while time.perf_counter() - began < seconds:
-        run_walk(model, state, SLICE, heat, share, kinds)
+        run_walk(model, state, SLICE, temperature, share, kinds)
     taken = time.perf_counter() - began
     steps, rearrangements = (state.value[[at.STEPS, at.REARRANGEMENTS]] - before).tolist()
     return steps, rearrangements, taken

@@ -31,7 +31,7 @@ class Clearing:
         """Whether a tier counts nodes, no other comes before it, and there are many nodes and no limit on moves."""
         chosen = parameters or ConstructiveParameters()
         above = all(isinstance(w.term, Violation | Unplaced) for each in problem.tiers[:tier] for w in each.terms)
-        large = len(problem.classes) * len(problem.nodes) > chosen.table
+        large = len(problem.classes) * len(problem.nodes) > chosen.clearing_table
         counts = bool(costs_of_nodes(problem.tiers[tier], len(problem.nodes)).any())
         return large and above and counts and problem.move_limit is None
 

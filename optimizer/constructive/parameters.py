@@ -33,6 +33,8 @@ class ConstructiveParameters:
         Classes by which it is told which nodes are cheap.
     clearing_share, clearing_of_node
         Share and seconds for each node of the first turn where nodes are cleared.
+    clearing_table
+        Classes times nodes from which nodes are cleared: in smaller clusters, emptying them one by one does as much.
     clearing_first, clearing_last, clearing_done
         Share of the nodes in use that are to be cleared at first; it is halved whenever no more than a part of them is
         emptied, until it is smaller than the last one.
@@ -74,6 +76,7 @@ class ConstructiveParameters:
     leveling_sample: int = 24
     clearing_share: float = 0.4
     clearing_of_node: float = 2e-3
+    clearing_table: int = 150_000_000
     clearing_first: float = 0.2
     clearing_last: float = 0.02
     clearing_done: float = 0.5

@@ -22,7 +22,7 @@ from tests.support.choices import Choices, drawn
 from tests.support.random_clusters import random_cluster
 
 FOREVER = Deadline(1e6)
-MANY_NODES = ConstructiveParameters(table=0)
+MANY_NODES = ConstructiveParameters(clearing_table=0)
 
 
 def pack_problem(choices: Choices) -> Problem:
@@ -38,7 +38,7 @@ def test_what_is_cleared_is_legal_and_nothing_else_left_its_node(problem: Proble
         return
     evaluator = Evaluator(problem)
     state = State(evaluator, problem.start)
-    emptied = Clearing(state, tier, ConstructiveParameters(table=0, clearing_first=0.5)).run(FOREVER)
+    emptied = Clearing(state, tier, ConstructiveParameters(clearing_table=0, clearing_first=0.5)).run(FOREVER)
     before, after = evaluator.evaluate(problem.start), evaluator.evaluate(state.placement)
     assert after.legal, after.violations
     assert after.values[:tier] <= before.values[:tier]
