@@ -51,7 +51,8 @@ def main() -> None:
         evaluator = Evaluator(problem)
         local = local_steps(evaluator, given.seconds)
         print(f"{name}: {classes:,} classes, {nodes:,} nodes; local search {local / 1e6:.2f} million steps/s", end="")
-        if suits(problem, len(problem.tiers) - 1, RearrangementParameters().largest_table):
+        known = suits(problem, len(problem.tiers) - 1, RearrangementParameters().largest_table)
+        if known and len(problem.start.cls):  # it moves only pods that have a node
             print("; " + walk_steps(evaluator, given.seconds), end="")
         print(flush=True)
 
