@@ -10,7 +10,7 @@ import numpy as np
 from stowplan.models.options import Options
 from stowplan.models.problem import Move, Origin, Tier, Weighted
 from stowplan.optimizer.evaluate import Evaluator
-from stowplan.optimizer.rearrangement.model_builder import hinged, suits
+from stowplan.optimizer.rearrangement.model_builder import CONSTANT, hinged, suits
 from stowplan.optimizer.rearrangement.parameters import RearrangementParameters
 from stowplan.optimizer.rearrangement.queue import Queue
 from stowplan.optimizer.rearrangement.walking import walk
@@ -77,6 +77,18 @@ class WalkEngine:
     def makes_room(self, tier: int) -> bool:
         """Whether there is a walk that lets pods in that a tier counts."""
         return self._room_maker is not None and self._queue(tier) is not None
+
+    def spare_moves(self, tier: int) -> None:
+        """Take moves back, or find others, where a tier counts nothing else and walks have let pods in before it."""
+        run, problem = self.run, self.run.evaluator.problem
+        counted = tuple(weighted for weighted in problem.tiers[tier].terms if isinstance(weighted.term, Move))
+        above = any(not isinstance(w.term, CONSTANT) for each in problem.tiers[:tier] for w in each.terms)
+        only = len(counted) == len(problem.tiers[tier].terms) > 0
+        if run.over or not run.is_open(tier) or not self.turns_for_room or above or not only:
+            return
+        moves = replace(problem, tiers=(Tier(problem.tiers[tier].name, counted),))
+        if suits(moves, 0, self.parameters.largest_table):
+            self._walk(Evaluator(moves), self.parameters.sparing_share, tier)
 
     def _queue(self, tier: int) -> Queue | None:
         """Return the pods that a tier counts as unscheduled, if there are any and a walk can take them all."""

@@ -422,7 +422,7 @@ class _Relations:
 
 
 def scale(model: WalkModel) -> float:
-    """Return what a pod costs on average where its node charges most: the unit of temperatures."""
+    """Return what a pod costs on average where its node charges most, or its move: the unit of temperatures."""
     steepest = np.zeros(model.demand.shape[1])
     for k in range(model.demand.shape[1]):
         if model.hinged:
@@ -430,4 +430,6 @@ def scale(model: WalkModel) -> float:
             continue
         rows = np.unique(np.stack([model.first[:, k], model.last[:, k]], axis=1), axis=0)
         steepest[k] = np.mean([np.abs(model.slope[a : b + 1]).max() for a, b in rows.tolist()])
-    return float((np.abs(model.demand[model.cls]) * steepest).sum(axis=1).mean()) if len(model.cls) else 0.0
+    if not len(model.cls):
+        return 0.0
+    return float((np.abs(model.demand[model.cls]) * steepest).sum(axis=1).mean() or model.move[model.cls].mean())

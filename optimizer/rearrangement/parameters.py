@@ -15,6 +15,8 @@ class RearrangementParameters:
         Share of the time that is left: of the first, short walk, also if nothing limits moves and all curves are 0 up
         to a corner and linear behind it; of the only walk in a very large problem; and of the long one, where the value
         is far from its bound, so that proofs by CP-SAT are out of reach, and where it is near.
+    sparing_share
+        Share of the time for sparing moves where pods were let in.
     longest_queue
         Unscheduled pods up to which a walk makes room for them.
     far_gap, provable
@@ -58,6 +60,7 @@ class RearrangementParameters:
     only_share: float = 0.7
     far_share: float = 0.85
     near_share: float = 0.5
+    sparing_share: float = 0.15
     longest_queue: int = 1_000
     far_gap: float = 0.03
     provable: int = 2_000

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
 from hypothesis import assume
 
+from stowplan.instances.synthetic import synthetic_snapshot
+from stowplan.models.options import Options
 from stowplan.models.problem import (
     AtMost,
     Capacity,
@@ -24,9 +27,12 @@ from stowplan.models.problem import (
     Unplaced,
     Weighted,
 )
+from stowplan.models.settings import Settings
 from stowplan.models.stop import Stop
 from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.evaluate import Evaluator
+from stowplan.optimizer.portfolio import solve
+from stowplan.optimizer.rearrangement.engine import NAME
 from stowplan.optimizer.rearrangement.kernel import arrays as at
 from stowplan.optimizer.rearrangement.kernel.arrays import WalkModel, WalkState
 from stowplan.optimizer.rearrangement.kernel.change import (
@@ -43,6 +49,8 @@ from stowplan.optimizer.rearrangement.model_builder import build_model, pods_of,
 from stowplan.optimizer.rearrangement.parameters import RearrangementParameters
 from stowplan.optimizer.rearrangement.queue import Queue
 from stowplan.optimizer.rearrangement.walking import state_of, walk
+from stowplan.planning.fit import admitting
+from stowplan.settings.problem import make_problem
 from tests.support.cases import cases, count
 from tests.support.choices import Choices, drawn, steps
 from tests.support.problems import WHERE, ints, random_affinity, random_problem
@@ -305,3 +313,30 @@ def test_a_pod_goes_home_for_one_that_is_worth_more() -> None:
     best = walk(evaluator, small_one_left, 0, Deadline(0.2, deterministic=True))
     assert evaluator.evaluate(best).legal
     assert evaluator.evaluate(best).values == (2,)
+
+
+def test_moves_that_gain_nothing_are_taken_back_where_nothing_else_counts() -> None:
+    """Three full nodes gave their pods to each other in a circle: two of them at a time cannot go home."""
+    room = Capacity(WHERE, ints([1, 1, 1]), ints([1, 1, 1, 1]), np.full(4, 1))
+    start = Placement.of([(0, 0, 1), (1, 1, 1), (2, 2, 1)])
+    moves = Tier("moves", (Weighted(1, Move(WHERE, ints([1, 1, 1]))),))
+    problem = Problem(tuple("abcd"), tuple("efg"), ints([1, 1, 1]), ints([0, 0, 0]), start, (room,), (moves,))
+    circle = Placement.of([(0, 1, 1), (1, 2, 1), (2, 0, 1)])
+    evaluator = Evaluator(problem)
+    assert evaluator.evaluate(circle).values == (3,)
+    assert evaluator.evaluate(walk(evaluator, circle, 0, Deadline(0.2, deterministic=True))).values == (0,)
+
+
+def test_moves_are_spared_where_pods_were_let_in() -> None:
+    snapshot = synthetic_snapshot(60, 600, 18, fill=0.97)
+    waiting = [pod.key for pod in snapshot.pods if not pod.node_name and not pod.finished]
+    problem = make_problem(snapshot, admitting(Settings(), snapshot, waiting)).problem
+    engine_of_values: dict[tuple[int, ...], str] = {}
+    evaluator = Evaluator(problem)
+
+    def note(placement: Placement, engine: str) -> None:
+        engine_of_values[evaluator.evaluate(placement).values[:2]] = engine
+
+    solve(problem, Options(time_limit=6.0), found=note)
+    by_walk = [values for values, engine in engine_of_values.items() if engine == NAME]
+    assert any(a[0] == b[0] and b[1] < a[1] for a, b in pairwise(by_walk)), engine_of_values
