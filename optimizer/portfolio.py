@@ -178,8 +178,7 @@ class _Portfolio:
                 self.constructive.take(leading)
             self._change_nodes()  # else the tiers above come first, which change what there is to be bounded
         engine = self._close_leading(leading, only=only)
-        if not only:
-            self.walk.spare_moves(leading)
+        self.walk.spare_moves()
         self._change_nodes()
         if not only:
             if not self.walk.begin():

@@ -17,7 +17,7 @@ from stowplan.models.problem import Move, NodeCurve, Prefer, Problem, Unplaced, 
 from stowplan.optimizer.constructive.marginal import Marginal, marginals, total_rise
 from stowplan.optimizer.constructive.parameters import ConstructiveParameters
 from stowplan.optimizer.constructive.state import State
-from stowplan.optimizer.constructive.together import first_of_each, make_together
+from stowplan.optimizer.constructive.together import best_of_each, make_together
 from stowplan.optimizer.deadline import Deadline
 
 
@@ -44,7 +44,7 @@ class Leveling:
         return large and above and known and curves and problem.move_limit is None
 
     def __init__(self, state: State, tier: int, parameters: ConstructiveParameters | None = None) -> None:
-        self._state, self._tier = state, state.problem.tiers[tier]
+        self.state, self._tier = state, state.problem.tiers[tier]
         self._parameters = parameters or ConstructiveParameters()
         self._random = np.random.default_rng(0)
 
@@ -62,7 +62,7 @@ class Leveling:
 
     def round(self) -> tuple[int, int]:
         """Make the best move of each node that gives a pod, and return how many are legal and what they gain."""
-        state, placement = self._state, self._state.placement
+        state, placement = self.state, self.state.placement
         local = marginals(state.problem, self._tier, placement)[0]
         cls, node = placement.cls, placement.node
         saved = -total_rise(local, cls, node, -1)
@@ -71,19 +71,21 @@ class Leveling:
         entries = entries[state.admit(cls[entries], target[entries])]
         gain = saved[entries] - total_rise(local, cls[entries], target[entries], 1)
         entries, gain = entries[gain > 0], gain[gain > 0]
-        best = first_of_each(node[entries], gain)
+        best = best_of_each(node[entries], gain)
         entries, gain = entries[best], gain[best]
         made = make_together(state, entries, target[entries], gain)
         return int(made.sum()), int(gain[made].sum())
 
     def _partners(self, local: Sequence[Marginal], saved: Ints) -> Ints:
         """``[n]`` the node to which each node gives a pod, or -1 for those that receive."""
-        state, chosen = self._state, self._parameters
+        state, chosen = self.state, self._parameters
         nodes = np.arange(state.nodes)
         most = np.zeros(state.nodes, dtype=np.int64)
         np.maximum.at(most, state.placement.node, saved)
         sample = np.arange(0, len(state.problem.classes), max(1, len(state.problem.classes) // chosen.leveling_sample))
-        cheap = np.argsort(np.mean([total_rise(local, np.array([[c]]), nodes, 1)[0] for c in sample.tolist()], axis=0))
+        cheap = np.argsort(
+            np.mean([total_rise(local, np.array([[c]]), nodes, 1)[0] for c in sample.tolist()], axis=0), kind="stable"
+        )
         half = state.nodes // 2
         receives = np.zeros(state.nodes, dtype=np.bool_)
         receives[cheap[:half]] = True

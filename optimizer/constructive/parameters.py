@@ -35,9 +35,11 @@ class ConstructiveParameters:
         Share and seconds for each node of the first turn where nodes are cleared.
     clearing_table
         Classes times nodes from which nodes are cleared: in smaller clusters, emptying them one by one does as much.
-    clearing_first, clearing_last, clearing_done
-        Share of the nodes in use that are to be cleared at first; it is halved whenever no more than a part of them is
-        emptied, until it is smaller than the last one.
+    clearing_first, clearing_last, clearing_done, clearing_vain
+        Share of the nodes in use that are to be cleared at first; it is halved whenever some, but no more than a part
+        of them are emptied, until it is smaller than the last one. It ends after several choices in vain.
+    clearing_rounds
+        Rounds for one choice of nodes at most.
     clearing_trials
         Nodes that are tried for a pod in a round.
     clearing_worth, clearing_patience
@@ -80,6 +82,8 @@ class ConstructiveParameters:
     clearing_first: float = 0.2
     clearing_last: float = 0.02
     clearing_done: float = 0.5
+    clearing_vain: int = 4
+    clearing_rounds: int = 200
     clearing_trials: int = 8
     clearing_worth: float = 0.01
     clearing_patience: int = 5

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from stowplan.models.arrays import Bools, Ints
+from stowplan.models.arrays import Bools, Floats, Ints
 from stowplan.models.problem import Placement
 from stowplan.optimizer.constructive.state import State, named
 
 
-def first_of_each(group: Ints, worth: Ints) -> Ints:
+def best_of_each(group: Ints, worth: Ints | Floats) -> Ints:
     """Return the indices of those that are worth most in their group, the first one of equals."""
     order = np.lexsort((-worth, group))
     first: Ints = order[np.diff(group[order], prepend=-1) != 0]
@@ -29,7 +29,7 @@ def make_together(state: State, entries: Ints, target: Ints, worth: Ints) -> Boo
     """
     cls = state.placement.cls[entries]
     made = ~state.is_named(cls)
-    made[first_of_each(cls, worth)] = True
+    made[best_of_each(cls, worth)] = True
     while made.any():
         after = moved(state.placement, entries[made], target[made], state.nodes)
         broken = state.evaluator.broken(after)

@@ -52,14 +52,14 @@ def warm_start(
         if deadline.over:
             return
         counts_nodes = bool(costs_of_nodes(problem.tiers[tier], state.nodes).any())
-        if Clearing.suits(problem, tier, parameters) and Clearing(state, tier, parameters).run(deadline):
+        if Clearing.suits(problem, tier, parameters) and _improved(Clearing(state, tier, parameters), tier, deadline):
             found(state.placement)
         if counts_nodes and empty_nodes(state, tier, deadline, parameters):
             found(state.placement)
     for tier in improved:
         if deadline.over:
             return
-        if Leveling.suits(problem, tier, parameters) and Leveling(state, tier, parameters).run(deadline):
+        if Leveling.suits(problem, tier, parameters) and _improved(Leveling(state, tier, parameters), tier, deadline):
             found(state.placement)
         if Spreading.suits(problem, tier):
             improves = Spreading(state, tier, parameters).run(deadline)
@@ -67,3 +67,19 @@ def warm_start(
             improves = Descent.suits(problem, tier, parameters) and Descent(state, tier, parameters).run(deadline)
         if improves:
             found(state.placement)
+
+
+def _improved(heuristic: Clearing | Leveling, tier: int, deadline: Deadline) -> bool:
+    """Run a heuristic of many moves at once; go back if it did not improve the tiers up to this one.
+
+    A violation that was repaired since the start may come back with moves that are legal together.
+    """
+    state, before = heuristic.state, heuristic.state.placement
+    heuristic.run(deadline)
+    if state.placement is before:
+        return False
+    values = [state.evaluator.evaluate(placement).values[: tier + 1] for placement in (before, state.placement)]
+    if values[1] < values[0]:
+        return True
+    state.replace(before)
+    return False

@@ -78,16 +78,15 @@ class WalkEngine:
         """Whether there is a walk that lets pods in that a tier counts."""
         return self._room_maker is not None and self._queue(tier) is not None
 
-    def spare_moves(self, tier: int) -> None:
-        """Take moves back, or find others, where a tier counts nothing else and walks have let pods in before it."""
+    def spare_moves(self) -> None:
+        """Take moves back, or find others, in the first open tier, if it counts nothing else and walks made room."""
         run, problem = self.run, self.run.evaluator.problem
-        counted = tuple(weighted for weighted in problem.tiers[tier].terms if isinstance(weighted.term, Move))
-        above = any(not isinstance(w.term, CONSTANT) for each in problem.tiers[:tier] for w in each.terms)
-        only = len(counted) == len(problem.tiers[tier].terms) > 0
-        if run.over or not run.is_open(tier) or not self.turns_for_room or above or not only:
+        tier = next((t for t in range(self.tier + 1) if run.is_open(t) and not _constant(problem.tiers[t])), None)
+        if run.over or tier is None or not self.turns_for_room or not all(map(_constant, problem.tiers[:tier])):
             return
-        moves = replace(problem, tiers=(Tier(problem.tiers[tier].name, counted),))
-        if suits(moves, 0, self.parameters.largest_table):
+        moves = replace(problem, tiers=(problem.tiers[tier],))
+        only = all(isinstance(weighted.term, Move) for weighted in problem.tiers[tier].terms)
+        if only and suits(moves, 0, self.parameters.largest_table):
             self._walk(Evaluator(moves), self.parameters.sparing_share, tier)
 
     def _queue(self, tier: int) -> Queue | None:
@@ -167,9 +166,14 @@ class WalkEngine:
                 len(evaluator.problem.tiers) - 1,
                 deadline,
                 self.options.seed + self.turns + 31 * self.turns_for_room,
-                floor=run.enough[self.tier],
+                floor=run.enough[tier],
                 queue=queue,
                 found=lambda placement: run.offer(placement, NAME),
                 from_today=from_today,
                 parameters=self.parameters,
             )
+
+
+def _constant(tier: Tier) -> bool:
+    """Whether no walk without a queue changes what a tier counts."""
+    return all(isinstance(weighted.term, CONSTANT) for weighted in tier.terms)

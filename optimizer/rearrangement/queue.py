@@ -112,6 +112,7 @@ class Queue:
             last=np.concatenate([model.last, none]),
             price_row=np.concatenate([model.price_row, len(rows) + np.arange(len(own), dtype=np.int32)]),
             price=np.concatenate([rows, own]),
+            least_price=model.least_price[every],
             move=np.concatenate([model.move, np.zeros(len(self.cls), dtype=np.int64)]),
             group=np.concatenate([model.group, absent]),
             target=target.astype(np.int32),
