@@ -206,9 +206,6 @@ def test_pods_that_wait_come_in_legally(problem: Problem, which: list[tuple[int,
     before = evaluator.evaluate(start)
     assume(before.legal)
     queue = Queue.of(problem, start, tier)
-    cls, _, home = pods_of(problem, start)
-    joined = queue.joins(build_model(evaluator, tier + 1, cls, home))
-    assert len({len(part) for part in (joined.open, joined.least_price, joined.move, joined.row, joined.weight)}) == 1
     counted = sum(int(optional[c]) for c in np.flatnonzero(optional) if not _counts(above, c))
     assert queue.counted == counted
     seen: list[Placement] = []
@@ -238,6 +235,19 @@ def test_a_large_pod_waits_where_two_small_ones_come_in_for_it() -> None:
     best = walk(evaluator, first, 1, Deadline(0.2, deterministic=True), queue=Queue.of(problem, first, 0))
     assert evaluator.evaluate(first).values == (2, 0)
     assert evaluator.evaluate(best).values == (1, 0)
+
+
+def test_classes_of_a_queue_have_all_that_others_have() -> None:
+    room = Capacity(WHERE, ints([2, 2]), ints([8]), np.full(1, 1))
+    start = Placement.of([(0, 0, 1)])
+    pending = Tier("pending", (Weighted(1, Unplaced(WHERE, ints([0, 1]))),))
+    moves = Tier("moves", (Weighted(1, Move(WHERE, ints([1, 1]))),))
+    problem = Problem(("a",), ("c", "d"), ints([1, 2]), ints([0, 2]), start, (room,), (pending, moves))
+    cls, _, home = pods_of(problem, start)
+    model = build_model(Evaluator(problem), 1, cls, home)
+    joined = Queue.of(problem, start, 0).joins(model)
+    for name in ("row", "start", "weight", "least_price", "price_row", "move", "group", "open"):
+        assert (len(getattr(model, name)), len(getattr(joined, name))) == (2, 3), name
 
 
 def test_pods_make_room_for_one_that_waits() -> None:
