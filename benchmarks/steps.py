@@ -12,6 +12,7 @@ import argparse
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import numpy as np
@@ -21,6 +22,8 @@ from stowplan.instances.synthetic import synthetic_snapshot
 from stowplan.models.problem import Problem
 from stowplan.models.settings import Settings
 from stowplan.optimizer.annealing import anneal as local_search
+from stowplan.optimizer.annealing.kernel.chain import Chain
+from stowplan.optimizer.annealing.kernel.state import SearchState
 from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.evaluate import Evaluator
 from stowplan.optimizer.rearrangement.kernel import arrays as at
@@ -28,7 +31,7 @@ from stowplan.optimizer.rearrangement.kernel.arrays import WalkModel, WalkState
 from stowplan.optimizer.rearrangement.kernel.walk import STEP_KINDS, run_walk
 from stowplan.optimizer.rearrangement.model_builder import build_model, pods_of, scale, suits
 from stowplan.optimizer.rearrangement.parameters import RearrangementParameters
-from stowplan.optimizer.rearrangement.walking import state_of
+from stowplan.optimizer.rearrangement.walking import cumulative, state_of
 from stowplan.settings.problem import make_problem
 
 CLUSTERS = ((100, 1_000, "balance"), (1_000, 10_000, "balance"), (100, 1_000, "pack"), (100, 1_000, "spread"))
@@ -59,11 +62,11 @@ def main() -> None:
 
 def instances(roadef: Path | None) -> Iterator[tuple[str, Problem]]:
     """Yield name and problem of each instance."""
-    for group, names in ROADEF.items() if roadef is not None else ():
-        assert roadef is not None
-        for instance in open_suite(str(roadef / group)).instances:
-            if any(name in instance.name for name in names):
-                yield instance.name, instance.state().problem
+    if roadef is not None:
+        for group, names in ROADEF.items():
+            for instance in open_suite(str(roadef / group)).instances:
+                if any(name in instance.name for name in names):
+                    yield instance.name, instance.state().problem
     for nodes, pods, objective in CLUSTERS:
         snapshot = synthetic_snapshot(nodes, pods, 7)
         yield f"{nodes} x {pods} {objective}", make_problem(snapshot, Settings(objective=objective)).problem
@@ -76,10 +79,10 @@ def local_steps(evaluator: Evaluator, seconds: float) -> float:
     steps, spent = 0, 0.0
     run_chain = local_search.run_chain
 
-    def counted(state: object, chain: object, batch: int, *rest: object) -> None:
+    def counted(state: SearchState, chain: Chain, batch: int, *rest: Any) -> None:
         nonlocal steps, spent
         began = time.perf_counter()
-        run_chain(state, chain, batch, *rest)  # type: ignore[arg-type]
+        run_chain(state, chain, batch, *rest)
         spent += time.perf_counter() - began
         steps += batch
 
@@ -98,8 +101,7 @@ def walk_steps(evaluator: Evaluator, seconds: float) -> str:
     model = build_model(evaluator, tier, cls, home)
     state = state_of(evaluator, model, tier, node, 1)
     unit, schedule = scale(model), chosen.hinged_schedule if model.hinged else chosen.curved_schedule
-    usual = np.cumsum(np.array(chosen.kinds, dtype=np.float64))
-    usual /= usual[-1]
+    usual = cumulative(chosen.kinds)
     few = model.hinged and len(cls) <= chosen.few_pods * len(problem.nodes)
     share = chosen.share if few else chosen.crowded_share
     run_walk(model, state, 1_000, 0.0, share, usual)  # compiles

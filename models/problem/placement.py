@@ -38,6 +38,15 @@ class Placement:
         return cls(table[:, 0].copy(), table[:, 1].copy(), table[:, 2].copy())
 
     @classmethod
+    def summed(cls, key: Ints, count: Ints, nodes: int) -> Placement:
+        """Build from keys ``class * nodes + node``; the counts of equal ones are added up, and empty ones dropped."""
+        keys, which = np.unique(key, return_inverse=True)
+        total = np.zeros(len(keys), dtype=np.int64)
+        np.add.at(total, which.reshape(-1), count)
+        kept = total > 0
+        return cls(keys[kept] // nodes, keys[kept] % nodes, total[kept])
+
+    @classmethod
     def from_table(cls, y: Ints) -> Placement:
         """Build from a dense ``[c, n]`` table."""
         c, n = np.nonzero(y)

@@ -13,7 +13,7 @@ from stowplan.models.problem import Open, Placement, Problem, Unplaced, Violatio
 from stowplan.optimizer.constructive.emptying import costs_of_nodes
 from stowplan.optimizer.constructive.parameters import ConstructiveParameters
 from stowplan.optimizer.constructive.state import State, named
-from stowplan.optimizer.constructive.together import best_of_each, make_together
+from stowplan.optimizer.constructive.together import best_of_each, make_together, suits_together
 from stowplan.optimizer.deadline import Deadline
 
 
@@ -29,20 +29,17 @@ class Clearing:
     @staticmethod
     def suits(problem: Problem, tier: int, parameters: ConstructiveParameters | None = None) -> bool:
         """Whether a tier counts nodes alone, no other comes before it, and there are many and no limit on moves."""
-        chosen = parameters or ConstructiveParameters()
-        above = all(isinstance(w.term, Violation | Unplaced) for each in problem.tiers[:tier] for w in each.terms)
-        large = len(problem.classes) * len(problem.nodes) > chosen.clearing_table
+        if not suits_together(problem, tier, (parameters or ConstructiveParameters()).clearing_table):
+            return False
         only = all(isinstance(w.term, Open | Violation | Unplaced) for w in problem.tiers[tier].terms)
-        counts = bool(costs_of_nodes(problem.tiers[tier], len(problem.nodes)).any())
-        return large and above and only and counts and problem.move_limit is None
+        return only and bool(costs_of_nodes(problem.tiers[tier], len(problem.nodes)).any())
 
     def __init__(self, state: State, tier: int, parameters: ConstructiveParameters | None = None) -> None:
         self.state, self._parameters = state, parameters or ConstructiveParameters()
         self._saved = costs_of_nodes(state.problem.tiers[tier], state.nodes)
         self._failed = np.zeros(state.nodes, dtype=np.bool_)
         self._random = np.random.default_rng(0)
-        sizes = state.demands(np.arange(len(state.problem.classes))) / np.maximum(1, state.whole().max(axis=1))[:, None]
-        self._size = sizes.max(axis=0, initial=0.0)
+        self._size = np.array([state.size(c) for c in range(len(state.problem.classes))], dtype=np.int64)
 
     def run(self, deadline: Deadline) -> int:
         """Clear smaller and smaller parts of the nodes in use, and return how many were emptied."""
@@ -139,8 +136,4 @@ def _returned(before: Placement, after: Placement, to: Bools, out: Bools) -> Pla
     goes = np.clip(wanted[came.cls] - earlier, 0, came.count)
     key = np.concatenate([p.cls * nodes + p.node for p in (after, came, left)])
     count = np.concatenate([after.count, -goes, np.where(here, left.count, 0)])
-    keys, which = np.unique(key, return_inverse=True)
-    sums = np.zeros(len(keys), dtype=np.int64)
-    np.add.at(sums, which, count)
-    kept = sums > 0
-    return Placement(keys[kept] // nodes, keys[kept] % nodes, sums[kept])
+    return Placement.summed(key, count, nodes)

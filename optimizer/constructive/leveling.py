@@ -17,7 +17,7 @@ from stowplan.models.problem import Move, NodeCurve, Prefer, Problem, Unplaced, 
 from stowplan.optimizer.constructive.marginal import Marginal, marginals, total_rise
 from stowplan.optimizer.constructive.parameters import ConstructiveParameters
 from stowplan.optimizer.constructive.state import State
-from stowplan.optimizer.constructive.together import best_of_each, make_together
+from stowplan.optimizer.constructive.together import best_of_each, make_together, suits_together
 from stowplan.optimizer.deadline import Deadline
 
 
@@ -35,13 +35,10 @@ class Leveling:
     @staticmethod
     def suits(problem: Problem, tier: int, parameters: ConstructiveParameters | None = None) -> bool:
         """Whether a tier adds up what nodes cost, no other comes before it, and there are many nodes and no limit."""
-        chosen = parameters or ConstructiveParameters()
-        terms = [[weighted.term for weighted in each.terms] for each in problem.tiers[: tier + 1]]
-        above = all(isinstance(term, Violation | Unplaced) for part in terms[:-1] for term in part)
-        known = all(isinstance(term, NodeCurve | Move | Prefer | Violation | Unplaced) for term in terms[-1])
-        large = len(problem.classes) * len(problem.nodes) > chosen.table
-        curves = any(isinstance(term, NodeCurve) for term in terms[-1])
-        return large and above and known and curves and problem.move_limit is None
+        terms = [weighted.term for weighted in problem.tiers[tier].terms]
+        known = all(isinstance(term, NodeCurve | Move | Prefer | Violation | Unplaced) for term in terms)
+        curves = any(isinstance(term, NodeCurve) for term in terms)
+        return known and curves and suits_together(problem, tier, (parameters or ConstructiveParameters()).table)
 
     def __init__(self, state: State, tier: int, parameters: ConstructiveParameters | None = None) -> None:
         self.state, self._tier = state, state.problem.tiers[tier]

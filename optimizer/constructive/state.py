@@ -27,7 +27,6 @@ from stowplan.models.problem import (
     Topology,
 )
 from stowplan.optimizer.evaluate import Evaluator
-from stowplan.optimizer.evaluate.violations import arrivals, violation
 
 UNLIMITED = 1 << 40
 """Moves that are left where no rule limits them."""
@@ -76,8 +75,14 @@ class State:
         return np.array([bool(rules) for rules in self._naming], dtype=np.bool_)
 
     def admit(self, cls: Ints, node: Ints) -> Bools:
-        """``[i]`` whether one more pod of class ``cls[i]`` may come to ``node[i]``, as far as tables tell."""
-        fit = np.ones(len(cls), dtype=np.bool_)
+        """``[..., n]`` whether one more pod of a class may come to a node, as far as tables tell.
+
+        Parameters
+        ----------
+        cls, node
+            ``[c, 1]`` and ``[n]`` for a table, or ``[n]`` and ``[n]`` for pairs.
+        """
+        fit = np.ones(np.broadcast_shapes(cls.shape, node.shape), dtype=np.bool_)
         for rule in self._allow:
             fit &= rule.mask[rule.row[cls], node]
         for demand, room in zip(self._demand, self._room, strict=True):
@@ -89,31 +94,25 @@ class State:
         """How many more pods may leave the node they started on."""
         return self.limit - self.moved
 
-    def whole(self) -> Ints:
-        """``[r, n]`` what the pods of the problem may take of each capacity."""
-        return np.array([np.maximum(0, rule.free) for rule in self._capacities]).reshape(-1, self.nodes)
+    @cached_property
+    def _largest(self) -> Ints:
+        """``[r, 1]`` the largest node's capacity, at least 1."""
+        largest = [max(1, int(rule.free.max(initial=1))) for rule in self._capacities]
+        return np.array(largest, dtype=np.int64).reshape(-1, 1)
 
     def room(self) -> Ints:
         """``[n]`` free capacity of each node, summed over resources in millionths of the largest node's."""
-        scale = np.maximum(1, np.array([np.maximum(0, rule.free).max(initial=1) for rule in self._capacities]))
-        total: Ints = (self._room * 1_000_000 // scale.reshape(-1, 1)).sum(axis=0)
+        total: Ints = (self._room * 1_000_000 // self._largest).sum(axis=0)
         return total
 
     def size(self, c: int) -> int:
         """Return the largest share of a node that a pod of a class takes, in millionths."""
-        scale = [max(1, int(rule.free.max(initial=1))) for rule in self._capacities]
-        return max(
-            (int(rule.demand[c]) * 1_000_000 // s for rule, s in zip(self._capacities, scale, strict=True)), default=0
-        )
+        shares = zip(self._demand[:, c].tolist(), self._largest.ravel().tolist(), strict=True)
+        return max((demand * 1_000_000 // largest for demand, largest in shares), default=0)
 
     def fits(self, cls: Ints, node: Ints) -> Bools:
         """``[c, n]`` whether one more pod of a class may come to a node, as far as tables tell."""
-        fit = np.ones((len(cls), len(node)), dtype=np.bool_)
-        for rule in self._allow:
-            fit &= rule.mask[np.ix_(rule.row[cls], node)]
-        for demand, room in zip(self._demand, self._room, strict=True):
-            fit &= (demand[cls][:, None] <= np.maximum(0, room[node])) | (demand[cls][:, None] <= 0)
-        return fit
+        return self.admit(cls[:, None], node)
 
     def allowed(self, c: int) -> Bools:
         """``[n]`` whether a pod of a class may be on a node at all."""
@@ -182,16 +181,7 @@ class State:
         if not self._naming[c]:
             return None
         after = self.placement.with_pod_moved(c, source, target)
-        for i in self._naming[c]:
-            rule = self.problem.rules[i]
-            now = violation(rule, self.problem, after)
-            if now.any():
-                if (now > self.evaluator.start_violations[i]).any():
-                    return rule
-                new = after.beyond(self.problem.start, self.nodes)
-                if (arrivals(rule, self.problem, new)[now > 0] > 0).any():
-                    return rule
-        return None
+        return next((self.problem.rules[i] for i in self._naming[c] if self.evaluator.breaks(after, i)), None)
 
     def tightest(self, c: int, source: int, among: Ints, trials: int) -> int | None:
         """Return the node with the least room that may take a pod of a class from another one, or ``None``.

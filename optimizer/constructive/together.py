@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from stowplan.models.arrays import Bools, Floats, Ints
-from stowplan.models.problem import Placement
+from stowplan.models.problem import Placement, Problem, Unplaced, Violation
 from stowplan.optimizer.constructive.state import State, named
 
 
@@ -36,8 +36,8 @@ def make_together(state: State, entries: Ints, target: Ints, worth: Ints) -> Boo
         if not broken:
             state.replace(after)
             break
-        out = np.isin(cls, np.concatenate([named(state.problem.rules[i]) for i in broken]))
-        made &= ~out if (made & out).any() else False
+        stays = np.isin(cls, np.concatenate([named(state.problem.rules[i]) for i in broken]))
+        made &= ~stays & (made & stays).any()  # where no move is named, all are given up
     return made
 
 
@@ -46,8 +46,10 @@ def moved(placement: Placement, entries: Ints, target: Ints, nodes: int) -> Plac
     key = np.concatenate([placement.cls * nodes + placement.node, placement.cls[entries] * nodes + target])
     count = np.concatenate([placement.count, np.ones(len(entries), dtype=np.int64)])
     np.subtract.at(count, entries, 1)
-    keys, which = np.unique(key, return_inverse=True)
-    total = np.zeros(len(keys), dtype=np.int64)
-    np.add.at(total, which, count)
-    kept = total > 0
-    return Placement(keys[kept] // nodes, keys[kept] % nodes, total[kept])
+    return Placement.summed(key, count, nodes)
+
+
+def suits_together(problem: Problem, tier: int, pairs: int) -> bool:
+    """Whether there are more pairs of class and node, no limit on moves, and no tier before that a move changes."""
+    before = all(isinstance(w.term, Violation | Unplaced) for each in problem.tiers[:tier] for w in each.terms)
+    return len(problem.classes) * len(problem.nodes) > pairs and problem.move_limit is None and before

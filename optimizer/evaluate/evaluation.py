@@ -146,14 +146,18 @@ class Evaluator:
 
     def broken(self, placement: Placement) -> list[int]:
         """Return the indices of the rules that a placement breaks: it violates them more than the start, or anew."""
-        problem, found = self.problem, []
+        return [i for i in self._screen.of(placement).tolist() if self.breaks(placement, i)]
+
+    def breaks(self, placement: Placement, i: int) -> bool:
+        """Whether a placement violates a rule more than the start does, or by a pod that was elsewhere then."""
+        problem, rule = self.problem, self.problem.rules[i]
+        now = violation(rule, problem, placement)
+        if not now.any():
+            return False
+        if (now > self.start_violations[i]).any():
+            return True
         new = placement.beyond(problem.start, len(problem.nodes))
-        for i in self._screen.of(placement).tolist():
-            now = violation(problem.rules[i], problem, placement)
-            more = (now > self.start_violations[i]).any()
-            if more or (now.any() and (arrivals(problem.rules[i], problem, new)[now > 0] > 0).any()):
-                found.append(i)
-        return found
+        return bool((arrivals(rule, problem, new)[now > 0] > 0).any())
 
     def _missing(self, placement: Placement) -> Ints:
         classes, nodes = self.problem.shape

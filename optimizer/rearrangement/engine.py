@@ -10,7 +10,7 @@ import numpy as np
 from stowplan.models.options import Options
 from stowplan.models.problem import Move, Origin, Tier, Weighted
 from stowplan.optimizer.evaluate import Evaluator
-from stowplan.optimizer.rearrangement.model_builder import CONSTANT, hinged, suits
+from stowplan.optimizer.rearrangement.model_builder import constant, hinged, suits
 from stowplan.optimizer.rearrangement.parameters import RearrangementParameters
 from stowplan.optimizer.rearrangement.queue import Queue
 from stowplan.optimizer.rearrangement.walking import walk
@@ -81,8 +81,8 @@ class WalkEngine:
     def spare_moves(self) -> None:
         """Take moves back, or find others, in the first open tier, if it counts nothing else and walks made room."""
         run, problem = self.run, self.run.evaluator.problem
-        tier = next((t for t in range(self.tier + 1) if run.is_open(t) and not _constant(problem.tiers[t])), None)
-        if run.over or tier is None or not self.turns_for_room or not all(map(_constant, problem.tiers[:tier])):
+        tier = next((t for t in range(self.tier + 1) if run.is_open(t) and not constant(problem.tiers[t])), None)
+        if run.over or tier is None or not self.turns_for_room or not all(map(constant, problem.tiers[:tier])):
             return
         moves = replace(problem, tiers=(problem.tiers[tier],))
         only = all(isinstance(weighted.term, Move) for weighted in problem.tiers[tier].terms)
@@ -172,8 +172,3 @@ class WalkEngine:
                 from_today=from_today,
                 parameters=self.parameters,
             )
-
-
-def _constant(tier: Tier) -> bool:
-    """Whether no walk without a queue changes what a tier counts."""
-    return all(isinstance(weighted.term, CONSTANT) for weighted in tier.terms)

@@ -25,6 +25,7 @@ from stowplan.models.problem import (
     Problem,
     Repel,
     Spread,
+    Tier,
     Topology,
     Unplaced,
     Violation,
@@ -49,11 +50,16 @@ def suits(problem: Problem, tier: int, largest_table: int) -> bool:
     return (
         tier == len(problem.tiers) - 1
         and len(problem.classes) * len(problem.nodes) <= largest_table
-        and all(isinstance(weighted.term, CONSTANT) for above in problem.tiers[:tier] for weighted in above.terms)
+        and all(map(constant, problem.tiers[:tier]))
         and all(isinstance(weighted.term, TERMS) for weighted in problem.tiers[tier].terms)
         and sum(isinstance(weighted.term, MovePeak) for weighted in problem.tiers[tier].terms) <= 1
         and all(_known(rule) for rule in problem.rules)
     )
+
+
+def constant(tier: Tier) -> bool:
+    """Whether no walk without a queue changes what a tier counts."""
+    return all(isinstance(weighted.term, CONSTANT) for weighted in tier.terms)
 
 
 def _known(rule: object) -> bool:

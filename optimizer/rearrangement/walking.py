@@ -163,9 +163,7 @@ class _Cooling:
 
     @property
     def _kinds(self) -> at.Float64:
-        kinds: at.Float64 = np.cumsum(np.array(self.chosen.kinds, dtype=np.float64))
-        kinds /= kinds[-1]
-        return kinds
+        return cumulative(self.chosen.kinds)
 
     def run(self, state: WalkState, until: float) -> None:
         """Walk until a share of the time or of the work is spent, or a cost is reached."""
@@ -193,6 +191,13 @@ class _Cooling:
         if spent < chosen.first_part:
             return float(hottest * (turning / hottest) ** (spent / chosen.first_part))
         return float(turning * (coldest / turning) ** ((spent - chosen.first_part) / (1 - chosen.first_part)))
+
+
+def cumulative(weights: Sequence[float]) -> at.Float64:
+    """Return cumulative probabilities, given weights."""
+    total: at.Float64 = np.cumsum(np.array(weights, dtype=np.float64))
+    total /= total[-1]
+    return total
 
 
 def state_of(evaluator: Evaluator, model: WalkModel, tier: int, node: Ints, seed: int) -> WalkState:

@@ -229,10 +229,8 @@ def _violated(rule: Rule, problem: Problem, cls: int, nodes: Ints) -> Bools:
 
 def _with_more(start: Placement, cls: int, added: Ints, nodes: int) -> Placement:
     """Return a placement with one more pod of a class on each of some nodes; in arrays, as each place asks for one."""
-    keys, at = np.unique(np.concatenate([start.cls * nodes + start.node, cls * nodes + added]), return_inverse=True)
-    count = np.zeros(len(keys), dtype=np.int64)
-    np.add.at(count, at.reshape(-1), np.concatenate([start.count, np.ones_like(added)]))
-    return Placement(keys // nodes, keys % nodes, count)
+    key = np.concatenate([start.cls * nodes + start.node, cls * nodes + added])
+    return Placement.summed(key, np.concatenate([start.count, np.ones_like(added)]), nodes)
 
 
 def _blocking_filters(framework: Framework, diagnosis: Diagnosis) -> Iterator[BlockingRule]:
