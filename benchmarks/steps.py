@@ -19,6 +19,7 @@ import numpy as np
 
 from stowplan.instances.suites.opening import open_suite
 from stowplan.instances.synthetic import synthetic_snapshot
+from stowplan.models.errors import InputError
 from stowplan.models.problem import Problem
 from stowplan.models.settings import Settings
 from stowplan.optimizer.annealing import anneal as local_search
@@ -44,19 +45,27 @@ SLICE = 100_000
 
 
 def main() -> None:
-    """Measure, and print a row for each instance."""
+    """Read the options, and measure."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--roadef", type=Path, help="folder with the sets A and B")
     parser.add_argument("--seconds", type=float, default=5.0, help="for each engine (default: %(default)s)")
     given = parser.parse_args()
-    for name, problem in instances(given.roadef):
+    try:
+        measure(given.roadef, given.seconds)
+    except InputError as error:
+        parser.error(str(error))
+
+
+def measure(roadef: Path | None, seconds: float) -> None:
+    """Print a row for each instance."""
+    for name, problem in instances(roadef):
         classes, nodes = problem.shape
         evaluator = Evaluator(problem)
-        local = local_steps(evaluator, given.seconds)
+        local = local_steps(evaluator, seconds)
         print(f"{name}: {classes:,} classes, {nodes:,} nodes; local search {local / 1e6:.2f} million steps/s", end="")
         known = suits(problem, len(problem.tiers) - 1, RearrangementParameters().largest_table)
         if known and len(problem.start.cls):  # it moves only pods that have a node
-            print("; " + walk_steps(evaluator, given.seconds), end="")
+            print("; " + walk_steps(evaluator, seconds), end="")
         print(flush=True)
 
 
