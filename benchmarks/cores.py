@@ -6,6 +6,10 @@ Printed are the values of the last tier when a quarter, a half and all of the ti
 took to some values that both reached. The ratio at the last of them is the speed-up, since the first are those of
 constructive heuristics, which use one core. With a speed-up of ``S`` on ``n`` cores, Amdahl's law gives the part of the
 work that is done by one core alone, ``s = (n/S − 1) / (n − 1)``, and a speed-up of ``1 / (s + (1 − s)/16)`` on sixteen.
+
+With ``--walk``, the rearranging walk alone, from today's placement: its work in a second, counted in looks at nodes,
+and the value that it comes to, with one thread and with as many as there are cores. These share one placement if there
+are 500 nodes for each.
 """
 
 from __future__ import annotations
@@ -15,13 +19,18 @@ import multiprocessing
 import os
 import time
 from concurrent.futures import ProcessPoolExecutor
+from typing import Any
+from unittest.mock import patch
 
 from stowplan.instances.synthetic import synthetic_snapshot
 from stowplan.models.options import Options
 from stowplan.models.problem import Placement
 from stowplan.models.settings import Settings
+from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.evaluate import Evaluator
 from stowplan.optimizer.portfolio import solve
+from stowplan.optimizer.rearrangement import walking
+from stowplan.optimizer.rearrangement.kernel.arrays import SPENT, WalkState
 from stowplan.settings.problem import make_problem
 
 MANY = 16
@@ -41,9 +50,13 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=40.0)
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--objective", default="balance")
+    parser.add_argument("--walk", action="store_true", help="the rearranging walk alone, in units of work")
     chosen = parser.parse_args()
     cores = sorted(os.sched_getaffinity(0))
     print(f"{chosen.nodes} nodes, {10 * chosen.nodes} pods, {chosen.objective}, {chosen.seconds:g} s", flush=True)
+    if chosen.walk:
+        walks(chosen.nodes, chosen.seed, chosen.objective, chosen.seconds, len(cores))
+        return 0
     found: dict[int, History] = {}
     for number in sorted({1, len(cores)}):
         # A process of its own each: threads of a process keep the cores they began with.
@@ -55,6 +68,27 @@ def main() -> int:
     if len(cores) > 1:
         compare(found[1], found[len(cores)], len(cores))
     return 0
+
+
+def walks(nodes: int, seed: int, objective: str, seconds: float, most: int) -> None:
+    """Walk with one thread and with several, and print the work of each second and the value in the end."""
+    problem = make_problem(synthetic_snapshot(nodes, 10 * nodes, seed), Settings(objective=objective)).problem
+    evaluator, tier = Evaluator(problem), len(problem.tiers) - 1
+    states: list[WalkState] = []
+    build = walking.state_of
+
+    def built(*arguments: Any) -> WalkState:
+        states.append(build(*arguments))
+        return states[-1]
+
+    with patch.object(walking, "state_of", built):
+        walking.walk(evaluator, problem.start, tier, Deadline(1.0), threads=most)  # compiles
+        for threads in sorted({1, most}):
+            states.clear()
+            reached = walking.walk(evaluator, problem.start, tier, Deadline(seconds), threads=threads)
+            value = problem.tiers[tier].shown(evaluator.evaluate(reached).values[tier])
+            work = sum(int(state.value[SPENT]) for state in states) / seconds
+            print(f"{threads} threads: {work / 1e6:.1f} million looks a second, {value:,.0f}", flush=True)
 
 
 def solved(nodes: int, seed: int, objective: str, seconds: float, cores: list[int]) -> History:

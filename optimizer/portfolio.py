@@ -109,7 +109,7 @@ class _Portfolio:
         self.workplace = Workplace(run, options, backend, self.all_parameters)
         self.rounds, self.repairing = 0, len(self.tiers)
         self.node_changes = NodeChangeTurns(run, options, every.node_changes, every.cpsat, changes)
-        self.walk = WalkEngine(run, options, every.rearrangement)
+        self.walk = WalkEngine(run, options, every.rearrangement, self.workplace.processes)
         self.closing = ClosingTurns(run, options, every.closing, every.rearrangement)
         self.unspent: tuple[Placement, tuple[int, ...]] | None = None
 

@@ -93,7 +93,8 @@ def _others(stop: Stop) -> Sequence[str]:
     for problem in _problems():
         evaluator, last = Evaluator(problem), len(problem.tiers) - 1
         if suits(problem, last, RearrangementParameters().largest_table):
-            walk(evaluator, problem.start, last, Deadline(0.1, deterministic=True))
+            for parameters in (RearrangementParameters(), RearrangementParameters(divided=1)):
+                walk(evaluator, problem.start, last, Deadline(0.1, deterministic=True), parameters=parameters)
     for problem in _problems():
         evaluator = Evaluator(problem)
         PatternEngine(evaluator).close_tier(0, (), problem.start, Deadline(5.0, deterministic=True))

@@ -18,12 +18,22 @@ from stowplan.optimizer.run import Run
 
 NAME = "rearranging walk"
 
+THREADS = 2
+"""How many threads walk at least."""
+
 
 class WalkEngine:
-    """Improves the last tier of a run, where it is the only open one and the walk knows all that it consists of."""
+    """Improves the last tier of a run, where it is the only open one and the walk knows all that it consists of.
 
-    def __init__(self, run: Run, options: Options, parameters: RearrangementParameters) -> None:
+    Parameters
+    ----------
+    threads
+        How many threads walk; with `Options.deterministic`, always the same number.
+    """
+
+    def __init__(self, run: Run, options: Options, parameters: RearrangementParameters, threads: int) -> None:
         self.run, self.options, self.parameters = run, options, parameters
+        self.threads = THREADS if options.deterministic else max(THREADS, threads)
         self.tier = len(run.values) - 1
         self.turns = 0
         self.turns_for_room = 0
@@ -166,6 +176,7 @@ class WalkEngine:
                 len(evaluator.problem.tiers) - 1,
                 deadline,
                 self.options.seed + self.turns + 31 * self.turns_for_room,
+                threads=self.threads,
                 floor=run.enough[tier],
                 queue=queue,
                 found=lambda placement: run.offer(placement, NAME),

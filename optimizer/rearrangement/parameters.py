@@ -47,6 +47,12 @@ class RearrangementParameters:
         Work for each pod and node after which a walk ends before its time; the second one if all curves are hinges.
     work_per_second
         Work that counts as a second where time does not.
+    divided
+        Nodes for each thread where several walk on one placement.
+    divisions
+        How often the nodes are divided anew.
+    quench
+        Share of the time after which a divided walk has no temperature.
     reports
         How often a walk says what it has found.
     largest_table, largest_unlimited_table
@@ -80,6 +86,9 @@ class RearrangementParameters:
     thorough: float = 20_000.0
     hinged_thorough: float = 200_000.0
     work_per_second: float = 5_000_000.0
+    divided: int = 500
+    divisions: int = 100
+    quench: float = 0.98
     reports: int = 20
     largest_table: int = 150_000_000
     largest_unlimited_table: int = 1_000_000_000

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -14,6 +14,7 @@ from stowplan.models.problem import Placement
 from stowplan.optimizer.compiled.random import start_of
 from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.evaluate import Evaluator
+from stowplan.optimizer.rearrangement.division import BELOW_ALL, Division
 from stowplan.optimizer.rearrangement.kernel import arrays as at
 from stowplan.optimizer.rearrangement.kernel.arrays import WalkModel, WalkState
 from stowplan.optimizer.rearrangement.kernel.change import place_all
@@ -44,7 +45,7 @@ def walk(
     deadline: Deadline,
     seed: int = 0,
     *,
-    chains: int = 2,
+    threads: int = 2,
     floor: int = 0,
     queue: Queue | None = None,
     found: Found = lambda placement: None,
@@ -53,14 +54,15 @@ def walk(
 ) -> Placement:
     """Improve a tier of a problem for which `suits` holds, from a legal placement.
 
-    Every chain walks for the whole time, from the highest to the lowest temperature, and the best placement of all is
-    returned. It has the pods of ``start``; what is unscheduled stays so, but for pods of a queue: fewer of them that
+    The walk takes the whole time, from the highest to the lowest temperature. All threads walk on one placement, which
+    they divide; where nodes are few or moves are limited, each walks on a placement of its own, and the best one of all
+    is returned. It has the pods of ``start``; what is unscheduled stays so, but for pods of a queue: fewer of them that
     wait are worth anything to the others, and once all are in, the walk ends.
 
     Parameters
     ----------
-    chains
-        Independent chains, each on its own thread. The result depends on their number, not on the cores.
+    threads
+        How many walk. The result depends on their number, not on the cores.
     floor
         Value of the tier that is good enough, without a queue.
     queue
@@ -68,8 +70,8 @@ def walk(
     found
         Called with the best placement now and then, as long as it improves.
     from_today
-        Whether one of several chains begins with today's placement, if that is legal and no worse in the tiers above:
-        what was found since may have led to where a walk does not come back from.
+        Whether to begin with today's placement, if that is legal and no worse in the tiers above: what was found since
+        may have led to where a walk does not come back from. Of several chains, one does.
     """
     chosen = parameters or RearrangementParameters()
     problem = evaluator.problem
@@ -84,27 +86,76 @@ def walk(
         cls, node, home = queue.joined(problem, cls, node, home)
         model = queue.joins(model)._replace(cls=cls.astype(np.int32), home=home.astype(np.int32))
         unit, enough, schedule = queue.dearest, queue.all_in(), chosen.waiting_schedule
+    few = model.hinged and len(cls) <= chosen.few_pods * len(problem.nodes)
+    cooling = _Cooling(unit, schedule, deadline, enough, few, queue is not None, chosen)
+    of_problem = cls if queue is None else queue.class_of(problem, cls)
+    tell = _Telling(of_problem, len(problem.nodes), start, found)
+    limited = queue is not None or problem.move_limit is not None
+    parts = 1 if limited else min(threads, len(problem.nodes) // chosen.divided)
+    if parts > 1:
+        today = _todays(evaluator, model, tier, values, seed) if from_today else []
+        state = today[0] if today else state_of(evaluator, model, tier, node, seed)
+        with ThreadPoolExecutor(parts) as pool:
+            _walk_together(Division(model, state, parts, seed), cooling, pool, tell)
+        return tell.best
+    chains = min(threads, max(2, chosen.largest_table // model.open.size))
     seeds = [seed * 1009 + i for i in range(chains)]
-    today = []
-    if from_today and chains > 1 and queue is None:
-        today = _todays(evaluator, model, tier, values, seeds[-1])
+    today = _todays(evaluator, model, tier, values, seeds[-1]) if from_today and chains > 1 and queue is None else []
     first = state_of(evaluator, model, tier, node, seeds[0])
     states = [first, *(_copy(first, other) for other in seeds[1 : chains - len(today)]), *today]
-    few = model.hinged and len(cls) <= chosen.few_pods * len(problem.nodes)
-    cooling = _Cooling(model, unit, schedule, deadline, enough, few, queue is not None, chosen)
-    of_problem = cls if queue is None else queue.class_of(problem, cls)
-    best, cost = start, 0
     with ThreadPoolExecutor(chains) as pool:
-        for turn in cooling.turns(states):
-            list(pool.map(turn, states))
-            state = min(states, key=lambda state: int(state.value[at.BEST]))
-            if state.value[at.BEST] < cost:
-                cost = int(state.value[at.BEST])
-                best = _placement(of_problem, state.best, len(problem.nodes))
-                found(best)
-            if deadline.over:
-                break
-    return best
+        _walk_apart(model, states, cooling, pool, tell)
+    return tell.best
+
+
+@dataclass(slots=True, eq=False)
+class _Telling:
+    """Tells of the best placement, as long as it improves.
+
+    Parameters
+    ----------
+    cls
+        ``[P]`` class of each pod in the problem.
+    """
+
+    cls: Ints
+    nodes: int
+    best: Placement
+    found: Found
+    cost: int = 0
+
+    def of(self, state: WalkState) -> None:
+        """Tell of the best placement of a state, if it is better than all before."""
+        if state.value[at.BEST] < self.cost:
+            self.cost = int(state.value[at.BEST])
+            self.best = _placement(self.cls, state.best, self.nodes)
+            self.found(self.best)
+
+
+def _walk_apart(
+    model: WalkModel, states: Sequence[WalkState], cooling: _Cooling, pool: Executor, tell: _Telling
+) -> None:
+    """Walk from several placements, each by itself."""
+    for turn in cooling.turns(lambda: min(int(state.value[at.BEST]) for state in states)):
+        list(pool.map(partial(turn, model), states))
+        tell.of(min(states, key=lambda state: int(state.value[at.BEST])))
+        if cooling.deadline.over:
+            return
+
+
+def _walk_together(division: Division, cooling: _Cooling, pool: Executor, tell: _Telling) -> None:
+    """Walk from one placement with several threads."""
+    state, chosen = division.state, cooling.chosen
+    rounds = chosen.divisions
+    together = replace(cooling, floor=BELOW_ALL - 1, quench=chosen.quench)
+    for number in range(1, rounds + 1):
+        if state.value[at.BEST] <= cooling.floor or cooling.deadline.over:
+            return
+        parts = division.parts()
+        list(pool.map(partial(together.run, division.model, until=number / rounds), parts))
+        division.join(parts)
+        if number * chosen.reports // rounds > (number - 1) * chosen.reports // rounds or cooling.deadline.over:
+            tell.of(state)
 
 
 def _placement(cls: Ints, node: at.Int32, nodes: int) -> Placement:
@@ -116,7 +167,7 @@ def _placement(cls: Ints, node: at.Int32, nodes: int) -> Placement:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Cooling:
-    """The schedule of all chains.
+    """The schedule of all threads.
 
     Parameters
     ----------
@@ -130,9 +181,10 @@ class _Cooling:
         Whether nodes hold few pods, so that rearrangements take the larger share of the work.
     waiting
         Whether pods wait: rearrangements take that share too, and in the end moves are taken back that gained nothing.
+    quench
+        Share of the time after which there is no temperature.
     """
 
-    model: WalkModel
     unit: float
     schedule: tuple[float, float, float]
     deadline: Deadline
@@ -140,36 +192,39 @@ class _Cooling:
     few: bool
     waiting: bool
     chosen: RearrangementParameters
+    quench: float = 1.0
 
-    def turns(self, states: Sequence[WalkState]) -> Iterator[Callable[[WalkState], None]]:
-        """Yield what each chain is to do next, until it is good enough or time is up."""
+    def turns(self, best: Callable[[], int]) -> Iterator[Callable[[WalkModel, WalkState], None]]:
+        """Yield what each chain is to do next, until the best cost is good enough or time is up."""
         reports = self.chosen.reports
         end = 1 - self.chosen.back_share if self.waiting else 1.0
         for report in range(1, reports + 1):
-            if min(int(state.value[at.BEST]) for state in states) <= self.floor:
+            if best() <= self.floor:
                 break
             yield partial(self.run, until=end * report / reports)
         if self.waiting:
             yield self.take_back
 
-    def take_back(self, state: WalkState) -> None:
+    def take_back(self, model: WalkModel, state: WalkState) -> None:
         """Take moves back that gained nothing, as long as there are any: walk on without a temperature."""
         kinds = self._kinds
         better = True
         while better and not self.deadline.over:
             before = int(state.value[at.BEST])
-            run_walk(self.model, state, self.chosen.back_work * len(self.model.cls), 0.0, 0.0, kinds)
+            run_walk(model, state, self.chosen.back_work * len(model.cls), 0.0, 0.0, kinds)
             better = int(state.value[at.BEST]) < before
 
     @property
     def _kinds(self) -> at.Float64:
         return cumulative(self.chosen.kinds)
 
-    def run(self, state: WalkState, until: float) -> None:
+    def run(self, model: WalkModel, state: WalkState, until: float) -> None:
         """Walk until a share of the time or of the work is spent, or a cost is reached."""
-        chosen, deadline, pods = self.chosen, self.deadline, len(self.model.cls)
+        if not len(state.pods):
+            return
+        chosen, deadline, pods = self.chosen, self.deadline, len(model.cls)
         kinds = self._kinds
-        thorough = chosen.hinged_thorough if self.model.hinged else chosen.thorough
+        thorough = chosen.hinged_thorough if model.hinged else chosen.thorough
         most = float(thorough * pods * len(state.width) + chosen.work_at_once)
         if deadline.deterministic:
             most = min(most, deadline.seconds * chosen.work_per_second)
@@ -182,10 +237,12 @@ class _Cooling:
             if spent >= chosen.first_part:
                 share *= chosen.cold_factor
             work = int(min(chosen.work_at_once, max(1.0, most / chosen.least_temperatures)))
-            run_walk(self.model, state, work, self.unit * self._temperature(spent), share, kinds)
+            run_walk(model, state, work, self.unit * self._temperature(spent), share, kinds)
 
     def _temperature(self, spent: float) -> float:
         """Return the temperature after a share of the time, in units."""
+        if spent >= self.quench:
+            return 0.0
         chosen = self.chosen
         hottest, turning, coldest = self.schedule
         if spent < chosen.first_part:
@@ -239,6 +296,10 @@ def state_of(evaluator: Evaluator, model: WalkModel, tier: int, node: Ints, seed
         dirty_at=np.zeros(pods, dtype=np.bool_),
         candidate=np.zeros(at.WHOLE_NODE, dtype=np.int32),
         rank=np.zeros((at.WHOLE_NODE, 3)),
+        pods=np.arange(pods, dtype=np.int32),
+        nodes=np.arange(nodes, dtype=np.int32),
+        own=np.ones(nodes, dtype=np.bool_),
+        owned=np.ones(len(model.relation), dtype=np.bool_),
         path=np.zeros((LONGEST_PATH, 2), dtype=np.int32),
         value=np.zeros(at.VALUES, dtype=np.int64),
         random=start_of(seed),

@@ -145,6 +145,10 @@ class WalkState(NamedTuple):
     candidate, rank
         ``[WHOLE_NODE]`` pods that may be pushed off a node; ``[WHOLE_NODE, 3]`` the factor of the rank of each, what
         it takes besides the price of the target, and the lowest rank it may have.
+    pods, nodes, own
+        Pods and nodes that the thread may draw, and ``[N]`` whether a node is one of these.
+    owned
+        ``[G]`` whether the thread may change how many pods of a relation are in a domain.
     path
         ``[…, 2]`` pods moved in the current step, and where they came from.
     value
@@ -176,6 +180,10 @@ class WalkState(NamedTuple):
     dirty_at: NDArray[np.bool_]
     candidate: Int32
     rank: Float64
+    pods: Int32
+    nodes: Int32
+    own: NDArray[np.bool_]
+    owned: NDArray[np.bool_]
     path: Int32
     value: Int64
     random: RandomState

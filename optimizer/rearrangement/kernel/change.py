@@ -167,7 +167,7 @@ def _count_on_node(m: WalkModel, s: WalkState, n: int, c: int, of_start: int, by
 
 @inlined
 def _list_away(m: WalkModel, s: WalkState, p: int, b: int) -> None:
-    if m.home[p] < 0:
+    if m.home[p] < 0 or not s.own[m.home[p]]:
         return
     at = s.away_at[p]
     if b == m.home[p] and at >= 0:

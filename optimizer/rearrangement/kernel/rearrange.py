@@ -28,9 +28,13 @@ MOST_PUSHED = 6
 """Pods that one rearrangement pushes off at most; it is undone if they are not enough."""
 
 SOME = 6
+"""Pods that are looked at where a node holds more than `WHOLE_NODE`."""
 
 MOST_TARGETS = 15
 """Nodes that are tried for a pod where a node holds more than `WHOLE_NODE` pods."""
+
+MOST_DRAWN = 64
+"""Draws in which a node is found that is the thread's own, or else none is."""
 
 REFUSED = 1 << 62
 """Above all prices."""
@@ -43,10 +47,21 @@ FEE = 3.0
 
 
 @inlined
+def draw_target(m: WalkModel, s: WalkState, c: int) -> int:
+    """Draw one of the thread's nodes where pods of a class can be; -1 if none is found."""
+    first, end = m.target_at[c], m.target_at[c + 1]
+    for _ in range(MOST_DRAWN if end > first else 0):
+        t = m.target[first + below(s.random, end - first)]
+        if s.own[t]:
+            return int(t)
+    return -1
+
+
+@inlined
 def expensive_pod(m: WalkModel, s: WalkState) -> int:
     """Draw the larger of two pods on the more expensive of two nodes."""
-    nodes = s.room.shape[0]
-    n, other = below(s.random, nodes), below(s.random, nodes)
+    nodes = len(s.nodes)
+    n, other = s.nodes[below(s.random, nodes)], s.nodes[below(s.random, nodes)]
     if s.charge[other] > s.charge[n]:
         n = other
     if s.width[n] == 0:
@@ -149,7 +164,7 @@ def _push_off(m: WalkModel, s: WalkState, p: int, b: int, temperature: float) ->
         below_this = least / factor - besides if best >= 0 else float(REFUSED)
         cheapest, to = REFUSED, -1
         home = m.home[q]
-        if home >= 0 and m.open[c, home]:
+        if home >= 0 and s.own[home] and m.open[c, home]:
             price = _cheaper(m, s, c, b, home, below_this)
             if price != REFUSED:
                 cheapest, to, below_this = price, home, float(price)
@@ -159,6 +174,8 @@ def _push_off(m: WalkModel, s: WalkState, p: int, b: int, temperature: float) ->
             at += 1
             if at == number:
                 at = 0
+            if not s.own[t]:
+                continue
             price = _cheaper(m, s, c, b, t, below_this)
             if price != REFUSED:
                 cheapest, to, below_this = price, t, float(price)
@@ -177,16 +194,12 @@ def rearrange(m: WalkModel, s: WalkState, temperature: float) -> tuple[int, int]
     tuple
         The number of pods on the path, which lead to a legal placement, or 0 if nothing has changed; and the work.
     """
-    p = below(s.random, len(m.cls)) if uniform(s.random) < 0.5 else expensive_pod(m, s)
+    p = s.pods[below(s.random, len(s.pods))] if uniform(s.random) < 0.5 else expensive_pod(m, s)
     if p < 0:
         return 0, 1
     c = m.cls[p]
-    first, end = m.target_at[c], m.target_at[c + 1]
-    if end == first:
-        return 0, 1
-    b = m.target[first + below(s.random, end - first)]
-    a = s.node[p]
-    if b == a or s.width[b] == s.on.shape[1] or not keeps_relations(m, s, c, a, b):
+    a, b = s.node[p], draw_target(m, s, c)
+    if b < 0 or b == a or s.width[b] == s.on.shape[1] or not keeps_relations(m, s, c, a, b):
         return 0, 1
     s.path[0, 0], s.path[0, 1] = p, a
     shift(m, s, p, b)

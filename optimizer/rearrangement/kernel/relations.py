@@ -35,6 +35,8 @@ def keeps_relations(m: WalkModel, s: WalkState, c: int, a: int, b: int) -> bool:
         old, new = m.domain[topology, a], m.domain[topology, b]
         # Where a relation does not hold today, even a pod that stays in the domain would be a newcomer on its node.
         moves = 1 if old != new else 0
+        if moves and not s.owned[g]:
+            return False
         kind, first, second = m.relation[g, KIND], m.relation[g, FIRST], m.relation[g, SECOND]
         if kind == AT_MOST:
             if new >= 0 and s.counter[first + new] + moves > m.relation[g, LIMIT]:

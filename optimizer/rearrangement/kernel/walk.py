@@ -29,7 +29,7 @@ from stowplan.optimizer.rearrangement.kernel.change import (
     returns,
     shift,
 )
-from stowplan.optimizer.rearrangement.kernel.rearrange import rearrange, send_home, undo
+from stowplan.optimizer.rearrangement.kernel.rearrange import draw_target, rearrange, send_home, undo
 from stowplan.optimizer.rearrangement.kernel.relations import keeps_relations
 
 STEP_KINDS = 6
@@ -50,12 +50,6 @@ def _record(m: WalkModel, s: WalkState) -> None:
         s.best[p] = s.node[p]
         s.dirty_at[p] = False
     s.value[DIRTY] = 0
-
-
-@inlined
-def _target(m: WalkModel, s: WalkState, c: int) -> int:
-    first, end = m.target_at[c], m.target_at[c + 1]
-    return int(m.target[first + below(s.random, end - first)]) if end > first else -1
 
 
 @inlined
@@ -150,7 +144,7 @@ def run_walk(m: WalkModel, s: WalkState, work: int, temperature: float, share: f
     kinds
         ``[STEP_KINDS]`` cumulative probabilities of the other steps.
     """
-    pods = len(m.cls)
+    pods = len(s.pods)
     end = s.value[SPENT] + work
     spent, rearranging = 0, 0
     while s.value[SPENT] < end:
@@ -177,11 +171,11 @@ def run_walk(m: WalkModel, s: WalkState, work: int, temperature: float, share: f
         if away == 0 and kind in (RETURN, HOME, SWAP_MOVED):
             kind = SHIFT
         looks = ONE
-        p = below(s.random, pods) if kind in (SHIFT, CHAIN, SWAP) else s.away[below(s.random, away)]
+        p = s.pods[below(s.random, pods)] if kind in (SHIFT, CHAIN, SWAP) else s.away[below(s.random, away)]
         if kind == SHIFT:
-            _try_shift(m, s, p, _target(m, s, m.cls[p]), temperature)
+            _try_shift(m, s, p, draw_target(m, s, m.cls[p]), temperature)
         elif kind == HOME:
-            _try_shift(m, s, p, m.home[p], temperature)
+            _try_shift(m, s, p, m.home[p], temperature)  # pods away are those whose home is among the own nodes
         else:
             looks = TWO
             q, b, t = -1, -1, s.node[p]
@@ -190,34 +184,14 @@ def run_walk(m: WalkModel, s: WalkState, work: int, temperature: float, share: f
                 if s.width[b]:
                     q = s.on[b, below(s.random, s.width[b])]
             elif kind == CHAIN:
-                b = _target(m, s, m.cls[p])
+                b = draw_target(m, s, m.cls[p])
                 if b >= 0 and s.width[b]:
                     q = s.on[b, below(s.random, s.width[b])]
-                    t = _target(m, s, m.cls[q])
+                    t = draw_target(m, s, m.cls[q])
             else:
-                q = below(s.random, pods) if kind == SWAP else s.away[below(s.random, away)]
+                q = s.pods[below(s.random, pods)] if kind == SWAP else s.away[below(s.random, away)]
                 b = s.node[q]
             if q >= 0 and t >= 0 and q != p:
                 _try_two(m, s, p, b, q, t, temperature)
         spent += looks
         s.value[SPENT] += looks
-
-
-@compiled
-def sample_uphill(m: WalkModel, s: WalkState, tries: int, uphill: Float64) -> int:
-    """Note by how much legal shifts of random pods would raise the cost; return how many were noted."""
-    nobody = m.need.shape[1] - 1
-    found = 0
-    for _ in range(tries):
-        if found == len(uphill):
-            break
-        p = below(s.random, len(m.cls))
-        c, a = m.cls[p], s.node[p]
-        b = _target(m, s, c)
-        if b < 0 or b == a or not fits(m, s, b, c, returns(m, s, c, b), nobody, 0):
-            continue
-        change = node_change(m, s, b, c, nobody) + own_change(m, s, c, a, b) + node_change(m, s, a, nobody, c)
-        if change > 0 and keeps_relations(m, s, c, a, b):
-            uphill[found] = change
-            found += 1
-    return found

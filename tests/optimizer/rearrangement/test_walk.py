@@ -28,6 +28,7 @@ from stowplan.models.problem import (
 from stowplan.models.stop import Stop
 from stowplan.optimizer.deadline import Deadline
 from stowplan.optimizer.evaluate import Evaluator
+from stowplan.optimizer.rearrangement.division import Division
 from stowplan.optimizer.rearrangement.engine import WalkEngine
 from stowplan.optimizer.rearrangement.kernel import arrays as at
 from stowplan.optimizer.rearrangement.kernel.arrays import WalkModel, WalkState
@@ -41,10 +42,11 @@ from stowplan.optimizer.rearrangement.kernel.change import (
     shift,
 )
 from stowplan.optimizer.rearrangement.kernel.relations import keeps_relations
+from stowplan.optimizer.rearrangement.kernel.walk import run_walk
 from stowplan.optimizer.rearrangement.model_builder import build_model, pods_of, suits
 from stowplan.optimizer.rearrangement.parameters import RearrangementParameters
 from stowplan.optimizer.rearrangement.queue import Queue
-from stowplan.optimizer.rearrangement.walking import state_of, walk
+from stowplan.optimizer.rearrangement.walking import cumulative, state_of, walk
 from stowplan.optimizer.run import Run
 from tests.support.cases import cases, count
 from tests.support.choices import Choices, drawn, steps
@@ -188,6 +190,48 @@ def test_a_chain_that_begins_with_todays_placement_counts_from_the_other_one(pro
     assert all(evaluator.evaluate(placement).legal for placement in seen)
     assert values == sorted(values, reverse=True)
     count("began elsewhere", not first.same_as(problem.start))
+
+
+@cases(
+    60,
+    at_least={"moved": 20, "owned by one": 10, "better": 15},
+    problem=drawn(problem_to_walk),
+    threads=drawn(lambda choices: choices.integer(1, 3)),
+)
+def test_threads_that_divide_a_placement_keep_it_legal_and_count_right(problem: Problem, threads: int) -> None:
+    problem = replace(problem, rules=tuple(rule for rule in problem.rules if not isinstance(rule, MoveBudget)))
+    tier, evaluator = len(problem.tiers) - 1, Evaluator(problem)
+    assume(suits(problem, tier, LARGE) and len(problem.start.cls))
+    model, state, cls = placed(evaluator, tier)
+    division = Division(model, state, threads, 1)
+    before = evaluator.evaluate(problem.start).values
+    kinds = cumulative(RearrangementParameters().kinds)
+    for temperature in (float(max(before[-1] - 1, 10)), 1.0, 0.0):
+        parts = division.parts()
+        assert np.array_equal(np.sort(np.concatenate([part.pods for part in parts])), np.arange(len(cls)))
+        count("owned by one", any(not part.owned.all() for part in parts))
+        for part in parts:
+            if len(part.pods):
+                run_walk(model, part, 2_000, temperature, 0.3, kinds)
+        division.join(parts)
+        reached = evaluator.evaluate(placement_of(problem, cls, state.node))
+        assert reached.legal
+        assert reached.values[:tier] <= before[:tier]
+        assert reached.values[tier] == before[tier] + state.value[at.COST]
+        fresh = state_of(evaluator, model, tier, state.node.astype(np.int64), 1)
+        for name in ("room", "level", "charge", "delta", "counter", "leavers", "groups_with", "width"):
+            assert np.array_equal(getattr(state, name), getattr(fresh, name)), name
+        known = np.isin(model.relation[:, at.KIND], (at.OCCUPY, at.SPREAD))
+        columns = {at.OCCUPY: [at.USED], at.SPREAD: [at.LEAST, at.MOST]}
+        for g in np.flatnonzero(known).tolist():
+            here = columns[int(model.relation[g, at.KIND])]
+            assert state.extent[g, here].tolist() == fresh.extent[g, here].tolist()
+        assert state.value[[at.PEAK, at.MOVES]].tolist() == fresh.value[[at.PEAK, at.MOVES]].tolist()
+        count("moved", not np.array_equal(state.node, model.home))
+    assert state.value[at.BEST] <= min(0, int(state.value[at.COST]))
+    best = evaluator.evaluate(placement_of(problem, cls, state.best))
+    assert best.values[tier] == before[tier] + state.value[at.BEST]
+    count("better", state.value[at.BEST] < 0)
 
 
 @cases(100, at_least={"came in": 5, "still waits": 5}, problem=drawn(problem_to_walk), which=steps(4, 1))
@@ -349,7 +393,7 @@ def test_moves_are_spared_once_room_was_made() -> None:
     run = Run.begun(Evaluator(problem), options, Stop())
     assert run.offer(Placement.of([(0, 1, 1), (1, 2, 1), (2, 0, 1), (3, 3, 1)]), "circle")
     run.raise_bound(2, 36, "known")
-    engine = WalkEngine(run, options, RearrangementParameters())
+    engine = WalkEngine(run, options, RearrangementParameters(), 2)
     engine.spare_moves()
     assert run.values == (0, 3, 36)
     engine.turns_for_room = 1
