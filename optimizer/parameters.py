@@ -47,6 +47,8 @@ class PortfolioParameters:
         Share of each engine for such tiers where others follow.
     room_share
         Share of walks that make room for unscheduled pods, for each tier that counts some.
+    limited_room_share
+        Share of CP-SAT after that where moves are limited: it spends few of them best.
     column_share
         Share of column generation where nothing counts but tiers that it knows best.
     closed_column_share
@@ -79,6 +81,7 @@ class PortfolioParameters:
     counting_share: float = 0.12
     leading_share: float = 0.06
     room_share: float = 0.2
+    limited_room_share: float = 0.3
     column_share: float = 0.8
     closed_column_share: float = 0.3
     exact_annealing_share: float = 0.35

@@ -173,6 +173,7 @@ class _Portfolio:
         run, chosen = self.run, self.parameters
         leading = self._leading(Open, Unplaced)
         only = leading == len(self.tiers)
+        self.closing.leave()
         if not any(run.is_open(tier) for tier in range(self._leading(Unplaced))):
             if self.closing.begin(leading):
                 self.constructive.take(leading)
@@ -213,17 +214,21 @@ class _Portfolio:
         if not any(self.walk.makes_room(tier) for tier in range(annealed)):
             self.anneal(chosen.counting_share if only else chosen.leading_share, annealed)
         engine = self._column_generation()
+        limited = run.evaluator.problem.move_limit is not None
         for tier in range(leading):
             self._bound_cheaply()
             if not run.over and self.closing.suit(tier):
                 self._bound(tier, self.all_parameters.closing.bounding)
             closed = self.closing.close(tier)
             share = chosen.column_share if only else chosen.leading_share
-            self._close_by_columns(engine, tier, chosen.closed_column_share if closed else share, leading)
+            if not (limited and self._counts_waiting(tier)):  # patterns know nothing of moves
+                self._close_by_columns(engine, tier, chosen.closed_column_share if closed else share, leading)
             if closed:
                 self.constructive.take(tier + 1)  # with most nodes closed, others can be emptied that could not
                 self.closing.spare(tier)
             self.walk.make_room(tier, chosen.room_share)
+            if limited and run.is_open(tier) and self._counts_waiting(tier):
+                self._prove(tier, chosen.limited_room_share)
             if not only and not run.over and run.is_open(tier):
                 # Making room for a pod takes just the right moves: CP-SAT finds them, annealing does not.
                 self._lns(self.backend or SerialBackend(run.stop), chosen.leading_share, tier)
@@ -342,8 +347,12 @@ class _Portfolio:
             return CHEAP
         return BOUNDS if self.options.kernels else WITHOUT_KERNELS
 
-    def _prove(self, tier: int) -> None:
-        """Let CP-SAT improve and bound a tier as a whole."""
+    def _counts_waiting(self, tier: int) -> bool:
+        """Whether a tier counts unscheduled pods alone."""
+        return all(isinstance(weighted.term, Unplaced) for weighted in self.run.evaluator.problem.tiers[tier].terms)
+
+    def _prove(self, tier: int, given: float | None = None) -> None:
+        """Let CP-SAT improve and bound a tier as a whole, in a share of the time that is given or depends on it."""
         run, chosen = self.run, self.parameters
         if run.over or not run.is_open(tier):
             return
@@ -358,6 +367,7 @@ class _Portfolio:
         else:
             small = run.variables <= self.options.largest_model // 2
             share *= chosen.cpsat_share if small else chosen.large_cpsat_share
+        share = share if given is None else given
         building = building_seconds(run.evaluator.problem, tier, run.variables)
         if not self.options.deterministic and building > share * run.left:
             return

@@ -53,7 +53,7 @@ FLOORS = {
     "optimizer/annealing": (
         "kernel parameters budgets violations relation_builder schedule sampling state_builder anneal"
     ),
-    "optimizer/rearrangement": "kernel parameters queue model_builder walking engine",
+    "optimizer/rearrangement": "kernel parameters queue model_builder division walking engine",
     "optimizer/column_generation": (
         "parameters dual_feasible device_shares budget structure pricing master primal core_items engine"
     ),

@@ -13,6 +13,7 @@ from stowplan.optimizer.bounds.capacity import CapacityBound
 from stowplan.optimizer.bounds.emptying import EmptyingBound, EmptyingMovesBound
 from stowplan.optimizer.bounds.evictions import EvictionBound
 from stowplan.optimizer.bounds.lagrangian import LagrangianBound
+from stowplan.optimizer.bounds.leaving import LeavingBound
 from stowplan.optimizer.bounds.linear import LinearBound
 from stowplan.optimizer.bounds.parameters import BoundParameters
 from stowplan.optimizer.bounds.surrogate import SurrogateBound
@@ -29,6 +30,7 @@ BOUNDS: tuple[Bound, ...] = (
     EmptyingBound(),
     EmptyingMovesBound(),
     EvictionBound(),
+    LeavingBound(),
     WaterFillingBound(),
     WorkloadSpreadBound(),
     SurrogateBound(),

@@ -59,12 +59,18 @@ def eviction_bound(problem: Problem, upper: NDArray[np.int32], tier: int, reache
                 if len(wanted):
                     waiting = value // int(cost[wanted].min())
                     more = int((problem.size - problem.start.placed(len(problem.classes)))[wanted].sum()) - waiting
-                    best = max(best, _least_cost(problem, upper, wanted, more, price))
+                    best = max(best, least_cost_of_room(problem, upper, wanted, more, price))
     return best
 
 
-def _least_cost(problem: Problem, upper: NDArray[np.int32], wanted: Ints, more: int, price: Ints) -> int:
-    """Return a lower bound of the cost of moves that make room for so many more pods of the wanted classes."""
+def least_cost_of_room(problem: Problem, upper: NDArray[np.int32], wanted: Ints, more: int, price: Ints) -> int:
+    """Return a lower bound of the cost of moves that make room for so many more pods of the wanted classes.
+
+    Parameters
+    ----------
+    upper
+        ``[c, n]`` the most pods of each class that a node can hold; 0 where none of these may come.
+    """
     if more <= 0:
         return 0
     most = upper[wanted].sum(axis=0).astype(np.int64)

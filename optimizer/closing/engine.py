@@ -1,5 +1,7 @@
 """Nodes are closed, several at once, by a walk that takes all pods away from them, whatever becomes of the others.
 
+Which ones they are may be given, by a tier that charges pods where they shall not stay.
+
 A tier that counts nodes in use says nothing of how near a node is to being empty. So some nodes are named that shall be
 closed, and a walk through legal placements has to bring what is left there to nothing: pods of other nodes go elsewhere
 for them at no cost, which a search that goes by the number of nodes in use, or by the pods of one node, cannot do.
@@ -21,6 +23,7 @@ from stowplan.models.problem import (
     Open,
     Origin,
     Placement,
+    Prefer,
     Problem,
     Tier,
     Weighted,
@@ -41,7 +44,7 @@ HINGE = Curves(np.array([[0, 1]]), np.array([[0, 1]]), np.array([[0, 0]]))
 
 
 class ClosingEngine:
-    """Improves a tier that only counts nodes in use, and then the one after it with no more nodes."""
+    """Improves a tier that only counts nodes in use, or pods on some nodes, and then the one after it without these."""
 
     def __init__(
         self, evaluator: Evaluator, tier: int, parameters: ClosingParameters, rearrangement: RearrangementParameters
@@ -49,6 +52,7 @@ class ClosingEngine:
         self.evaluator, self.tier, self.parameters, self.rearrangement = evaluator, tier, parameters, rearrangement
         self.problem = problem = evaluator.problem
         self.saved = costs_of_nodes(problem.tiers[tier], len(problem.nodes))
+        self.charged = _charged(problem, tier)
 
     @classmethod
     def suits(cls, problem: Problem, tier: int, rearrangement: RearrangementParameters) -> bool:
@@ -56,6 +60,14 @@ class ClosingEngine:
         only = all(isinstance(weighted.term, Open) for weighted in problem.tiers[tier].terms)
         rules = replace(problem, tiers=(Tier("none", ()),))
         return only and bool(problem.tiers[tier].terms) and suits(rules, 0, rearrangement.largest_table)
+
+    @classmethod
+    def names_nodes(cls, problem: Problem, tier: int, rearrangement: RearrangementParameters) -> bool:
+        """Whether a tier only charges pods on some nodes, half of them at most, and the walk knows all rules."""
+        terms = [weighted.term for weighted in problem.tiers[tier].terms]
+        named = all(isinstance(term, Prefer) and (term.table >= 0).all() for term in terms)
+        some = 0 < 2 * _charged(problem, tier).sum() <= len(problem.nodes)
+        return named and some and suits(replace(problem, tiers=(Tier("none", ()),)), 0, rearrangement.largest_table)
 
     def has_moves(self, placement: Placement) -> bool:
         """Whether a limit on moves leaves enough to empty one more of the nodes that cost something."""
@@ -104,11 +116,21 @@ class ClosingEngine:
             naming.learn(named, named[self._in_use(found)[named]])
         return best
 
+    def leave(self, start: Placement, deadline: Deadline, seed: int, offer: Callable[[Placement], object]) -> None:
+        """Take pods away from the nodes where the tier charges them; offer where that ended if it is better."""
+        values = self.evaluator.evaluate(start).values[: self.tier + 1]
+        size = Naming(self.problem, self.charged.astype(np.int64), self.parameters).size
+        found = self._without(np.flatnonzero(self.charged), start, size, deadline, seed)
+        if self.evaluator.evaluate(found).values[: self.tier + 1] < values:
+            offer(found)
+
     def settle(self, start: Placement, deadline: Deadline, seed: int, offer: Callable[[Placement], object]) -> None:
-        """Improve the tier after it, with no node in use that is not in ``start``."""
+        """Improve the tier after it, with no node in use, and no more pods on charged ones, than in ``start``."""
         later = self.problem.tiers[self.tier + 1 :][:1]
         ones = np.ones(len(self.problem.classes), dtype=np.int64)
         room = np.where(self._in_use(start), self.problem.pods, 0)
+        if (charged := self.charged).any():
+            room = np.where(charged, start.per_node(len(room)), self.problem.pods)
         shut = Capacity(Origin("closed nodes"), ones, room, np.zeros(len(room), dtype=np.int64))
         inside = replace(self.problem, rules=(*self.problem.rules, shut), tiers=later)
         if later and suits(inside, 0, self.rearrangement.largest_table):
@@ -134,3 +156,12 @@ class ClosingEngine:
         left = NodeCurve(Origin(NAME), size, none, charged, HINGE)
         emptying = Evaluator(replace(self.problem, tiers=(Tier(NAME, (Weighted(1, left),)),)))
         return walk(emptying, start, 0, deadline, seed, parameters=self.rearrangement)
+
+
+def _charged(problem: Problem, tier: int) -> Bools:
+    """``[n]`` whether a tier charges pods of some class on a node by itself."""
+    charged = np.zeros(len(problem.nodes), dtype=np.bool_)
+    for weighted in problem.tiers[tier].terms:
+        if isinstance(weighted.term, Prefer):
+            charged |= (weighted.term.table > 0).any(axis=0)
+    return charged

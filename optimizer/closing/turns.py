@@ -50,6 +50,20 @@ class ClosingTurns:
             self._engine(tier).close(self.run.best, deadline, self.options.seed, self.run.enough[tier], self._offer)
         return True
 
+    def leave(self) -> None:
+        """Take pods away from the nodes where the first open tier charges them; then spare moves.
+
+        How many must stay is mostly decided by room, which a walk through the whole cluster makes best.
+        """
+        run = self.run
+        tier = next((tier for tier in range(len(run.values) - 1) if run.is_open(tier)), None)
+        if tier is None or run.over or not self.options.kernels:
+            return
+        if ClosingEngine.names_nodes(run.evaluator.problem, tier, self.rearrangement):
+            with run.stage(NAME, self.parameters.leaving_share, tier) as deadline:
+                self._engine(tier).leave(run.best, deadline, self.options.seed, self._offer)
+            self.spare(tier)
+
     def spare(self, tier: int) -> None:
         """Improve the tier that follows one whose nodes were closed, which has cost many moves."""
         if self.run.over:

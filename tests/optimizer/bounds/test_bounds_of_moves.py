@@ -16,6 +16,7 @@ from stowplan.models.problem import (
     Open,
     Origin,
     Placement,
+    Prefer,
     Problem,
     Tier,
     Topology,
@@ -24,6 +25,7 @@ from stowplan.models.problem import (
 )
 from stowplan.optimizer.bounds.emptying import emptying_moves_bound
 from stowplan.optimizer.bounds.evictions import eviction_bound
+from stowplan.optimizer.bounds.leaving import leaving_bound
 from stowplan.optimizer.bounds.water_filling import may_wait
 from stowplan.optimizer.bounds.workload_spread import workload_spread_bound
 from stowplan.optimizer.domains import upper_bounds
@@ -168,3 +170,42 @@ def test_the_fewest_pods_leave_first() -> None:
     problem = Problem(("a", "b", "c"), ("web",), np.array([6]), np.array([0]), start, (), tiers)
     assert [emptying(problem, reached) for reached in (3, 2, 1)] == [0, 1, 3]
     assert min(legal_values(problem)) == (1, 3)
+
+
+def random_charges(choices: Choices) -> Problem:
+    """Return a problem whose first tier charges pods on nodes, and whose second counts moves."""
+    problem = any_problem(choices)
+    classes, nodes = problem.shape
+    rows = choices.integer(1, 2)
+    table = np.stack([choices.array(nodes, -1, 2).clip(0) for _ in range(rows)])
+    charge = Prefer(HERE, choices.array(classes, 0, rows - 1), table)
+    move = Weighted(1, Move(HERE, choices.array(classes, 0, 3)))
+    return with_tiers(problem, (Weighted(choices.integer(1, 2), charge),), (move,))
+
+
+@cases(100, at_least={"above nothing": 5, "met": 3}, problem=drawn(random_charges))
+def test_no_placement_frees_nodes_with_fewer_moves(problem: Problem) -> None:
+    values = legal_values(problem)
+    for reached in {value[0] for value in values}:
+        least = min(value[1] for value in values if value[0] <= reached)
+        bound = leaving_bound(problem, upper_bounds(problem), 1, (reached,))
+        assert bound <= least
+        count("above nothing", bound > 0)
+        count("met", 0 < bound == least)
+
+
+def test_pods_that_leave_need_room_where_others_are() -> None:
+    """Three large pods leave a node; each of the two others has room for one of them, or for more if small ones go."""
+    start = Placement.of([(0, 0, 3), (1, 1, 2), (1, 2, 2)])
+    capacity = Capacity(HERE, np.array([3, 1]), np.array([9, 6, 6]), np.ones(3, dtype=np.int64))
+    charge = Prefer(HERE, np.array([0, 1]), np.array([[1, 0, 0], [0, 0, 0]]))
+    tiers = (
+        Tier("left", (Weighted(1, charge),)),
+        Tier("moves", (Weighted(1, Move(HERE, np.array([1, 1]))),)),
+    )
+    problem = Problem(
+        ("a", "b", "c"), ("large", "small"), np.array([3, 4]), np.zeros(2, int), start, (capacity,), tiers
+    )
+    upper = upper_bounds(problem)
+    assert [leaving_bound(problem, upper, 1, (left,)) for left in (3, 2, 1, 0)] == [0, 1, 2, 5]
+    assert min(legal_values(problem)) == (0, 5)
